@@ -114,7 +114,7 @@ func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) 
 	odd.Name = "a"
 	require.NoError(t, k.Update(odd))
 	assert.Empty(t, held(s))
-	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="decode spec: `)
+	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="spec: `)
 	assert.Contains(t, lines.String(), `"object"="app/a"`)
 	assert.NotContains(t, lines.String(), "secret")
 }

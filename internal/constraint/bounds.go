@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// measure is what a value may be read as: a number, a quantity, a duration in
-// nanoseconds; nil where it is none. 5m is a quantity and a duration.
+// quantities are the readings of a value as a number, as a quantity, and as a duration
+// in nanoseconds; nil where it is not one. 5m is a quantity and a duration.
 type quantities struct{ number, quantity, duration *big.Rat }
 
-// maxMeasure is how long the text of a measure may be, and three digits how
-// large its exponent: a number of a few bytes could else be astronomical.
+// maxQuantityLength bounds the text of a value. Exponents have at most three digits:
+// otherwise a few bytes could stand for an extremely large number.
 const maxQuantityLength = 64
 
 var (
@@ -24,7 +24,7 @@ var (
 	quantityText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i)$`)
 )
 
-// measureOf reads a decoded JSON value.
+// quantitiesOf parses a decoded JSON value.
 func quantitiesOf(v any) quantities {
 	switch v := v.(type) {
 	case int64:
@@ -61,7 +61,7 @@ func parseQuantities(text string) (m quantities) {
 	return m
 }
 
-// powerOfTen returns 10 to the n-th; n is small, since texts are short.
+// powerOfTen returns the n-th power of 10. n is small, since texts are short.
 func powerOfTen(n int) *big.Rat {
 	out := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(n, -n))), nil))
 	if n < 0 {
@@ -70,15 +70,15 @@ func powerOfTen(n int) *big.Rat {
 	return out
 }
 
-// bounds are the least and the greatest value that there may be, of one sort.
+// bounds are the allowed minimum and maximum, both as numbers, quantities or durations.
 type bounds struct {
 	min, max         *big.Rat
 	minText, maxText string
 	of               func(quantities) *big.Rat
 }
 
-// sorts that bounds may have, in the order in which they are tried: a plain
-// number is a quantity, too, and 0 a duration.
+// sorts are the readings of bounds in order of precedence: a plain number is a quantity,
+// too, and 0 is a duration.
 var sorts = []func(quantities) *big.Rat{
 	func(m quantities) *big.Rat { return m.number },
 	func(m quantities) *big.Rat { return m.duration },
@@ -86,12 +86,12 @@ var sorts = []func(quantities) *big.Rat{
 }
 
 var (
-	errInvalidBound = errors.New(`it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`)
-	errTwoSorts     = errors.New("min and max are of two sorts: write two numbers, two quantities or two durations")
-	errEmptyRange   = errors.New("min is greater than max: no value can meet both")
+	errInvalidBound = errors.New(`must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`)
+	errTwoSorts     = errors.New("min and max must both be numbers, quantities or durations")
+	errEmptyRange   = errors.New("must not be greater than max")
 )
 
-// boundsOf reads bounds, of which one may be nil.
+// boundsOf parses bounds, of which one may be nil.
 func boundsOf(least, greatest *intstr.IntOrString) (b *bounds, ofMin, ofMax error) {
 	minimum, maximum := boundOf(least), boundOf(greatest)
 	if least != nil && minimum == (quantities{}) {

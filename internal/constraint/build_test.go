@@ -65,13 +65,13 @@ func decoded(t testing.TB, text string) any {
 	return v
 }
 
-// purse books what is spent, up to a limit.
-type purse struct {
+// meter adds up costs, up to a limit.
+type meter struct {
 	spent, limit uint64
 	err          error
 }
 
-func (p *purse) Spend(_ *merge.Policy, cost uint64) error {
+func (p *meter) Spend(_ *merge.Policy, cost uint64) error {
 	if p.spent += cost; p.err != nil && p.spent > p.limit {
 		return p.err
 	}
@@ -106,8 +106,8 @@ func (world) PortOf(service api.Ref, name string) int32 {
 	return 0
 }
 
-// through is a path from a gateway to a backend.
-func levelThrough() gateway.Path {
+// gatewayPath is a path from a gateway to a backend.
+func gatewayPath() gateway.Path {
 	g := &gateway.Gateway{Namespace: "infra", Name: "edge", Class: "istio", Labels: labels.Set{"public": "yes"}}
 	r := &gateway.Route{
 		Kind: "HTTPRoute", Namespace: "app", Name: "r", Labels: labels.Set{"team": "a"}, Hostnames: []string{"a.example.com"},
@@ -121,7 +121,7 @@ func levelThrough() gateway.Path {
 
 // bySet is a path by way of a listener set, to the first rule of the route.
 func bySet() gateway.Path {
-	p := levelThrough()
+	p := gatewayPath()
 	p.Set = &gateway.ListenerSet{Namespace: "sets", Name: "s", Labels: labels.Set{"own": "yes"}}
 	p.Listener, p.Backend = &gateway.Listener{Name: "tls", Port: 443, Protocol: "TLS"}, nil
 	return p
@@ -129,7 +129,7 @@ func bySet() gateway.Path {
 
 // inMesh is a path of a mesh.
 func inMesh(port int32) gateway.Path {
-	p := levelThrough()
+	p := gatewayPath()
 	return gateway.Path{
 		Service: &gateway.Service{Namespace: "app", Name: "cart", Labels: labels.Set{"stage": "live"}}, Port: port, Client: "shop",
 		Route: p.Route, Rule: 1, Backend: &gateway.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "store", Name: "b"}},

@@ -9,19 +9,18 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Constraint is a constraint, compiled. It is immutable and safe for concurrent
-// use.
+// Constraint is a compiled constraint. It is immutable and safe for concurrent use.
 type Constraint struct {
 	ref  api.Ref
 	kind api.PolicyKind
-	// Enforcement is what is done about a write that introduces a violation.
+	// Enforcement is the action for a write that introduces a violation.
 	Enforcement api.Action
-	// Invalid tells why the constraint cannot be used, nil if it can: all
-	// faults at once, each with its address. It then takes no part.
+	// Invalid has all errors of the constraint with their field paths, nil if it is
+	// valid. An invalid constraint has no effect.
 	Invalid error
 
 	spec *api.ConstraintSpec
-	// namespace is that of a PolicyConstraint, beyond which it has no say.
+	// namespace of a PolicyConstraint, which applies only there.
 	namespace   string
 	targets     []target
 	validations []validation
@@ -31,7 +30,7 @@ type Constraint struct {
 // Ref names the constraint.
 func (c *Constraint) Ref() api.Ref { return c.ref }
 
-// PolicyKind returns the kind whose effective policies are judged.
+// PolicyKind returns the kind whose effective policies are evaluated.
 func (c *Constraint) PolicyKind() api.PolicyKind { return c.kind }
 
 // Validations returns how many validations the constraint has.
@@ -46,8 +45,8 @@ var (
 // IsKind reports whether a kind is one of constraints.
 func IsKind(k api.PolicyKind) bool { return k == Kind || k == ClusterKind }
 
-// FromPolicyConstraint reads a PolicyConstraint. What is wrong with it is in
-// its Invalid. Without a namespace, as in a file, it is in default.
+// FromPolicyConstraint compiles a PolicyConstraint. Its Invalid has the errors. Without a
+// namespace, as in a file, it is in default.
 func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
 	namespace := o.Namespace
 	if namespace == "" {
@@ -61,8 +60,8 @@ func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
 	return c
 }
 
-// FromClusterPolicyConstraint reads a ClusterPolicyConstraint. What is wrong
-// with it is in its Invalid.
+// FromClusterPolicyConstraint compiles a ClusterPolicyConstraint. Its Invalid has the
+// errors.
 func FromClusterPolicyConstraint(o *api.ClusterPolicyConstraint) *Constraint {
 	c := &Constraint{ref: api.Ref{Group: api.Group, Kind: api.KindClusterPolicyConstraint, Name: o.Name}}
 	c.compile(&o.Spec)
@@ -71,8 +70,8 @@ func FromClusterPolicyConstraint(o *api.ClusterPolicyConstraint) *Constraint {
 
 var actions = []api.Action{api.Deny, api.Warn, api.Audit}
 
-// compile reads the spec. A file has not been through the schema of the
-// definition, so what that checks is checked here, too.
+// compile compiles the spec. It includes the validations of the CRD, which the API server
+// has not applied to a file.
 func (c *Constraint) compile(s *api.ConstraintSpec) {
 	at := field.NewPath("spec")
 	var errs field.ErrorList

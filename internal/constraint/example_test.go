@@ -111,7 +111,7 @@ func TestTheExamplesSayWhatTheySay(t *testing.T) {
 				on.Origins = effective(t, c.origins).Effective
 			}
 			on.Request = func() any { return m{"userInfo": m{"groups": []any{"dev"}}} }
-			got, err := evaluate(all[c.name], on, &purse{})
+			got, err := evaluate(all[c.name], on, &meter{})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, messages(got))
 		})
@@ -119,7 +119,7 @@ func TestTheExamplesSayWhatTheySay(t *testing.T) {
 	on := effective(t, "request: 50s")
 	on.Before = effective(t, "request: 10s").Effective
 	on.Request = func() any { return m{"userInfo": m{"groups": []any{"system:masters"}}} }
-	got, err := evaluate(all["timeouts-grow-slowly"], on, &purse{})
+	got, err := evaluate(all["timeouts-grow-slowly"], on, &meter{})
 	require.NoError(t, err)
 	assert.Empty(t, got, "an administrator may")
 }

@@ -17,9 +17,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// rule is a demand on single values, compiled.
+// rule is a compiled rule, which requires something of single values.
 type rule struct {
-	at       string // in the constraint
+	at       string // field path in the constraint
 	path     address
 	text     string // of path
 	required bool
@@ -30,7 +30,7 @@ type rule struct {
 	message  string
 }
 
-// maxPattern is how long a regular expression may be, in bytes.
+// maxPattern bounds the length of a regular expression, in bytes.
 const maxPattern = 1024
 
 func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.ErrorList) {
@@ -41,7 +41,7 @@ func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.Er
 	}
 	out.text = out.path.String()
 	if !r.Required && r.Min == nil && r.Max == nil && r.Enum == nil && r.Pattern == "" {
-		errs = append(errs, field.Required(at, "set one of min, max, enum, pattern and required"))
+		errs = append(errs, field.Required(at, "must set at least one of min, max, enum, pattern, required"))
 	}
 	errs = append(errs, out.bound(r, at)...)
 	for i := range r.Enum {
@@ -52,7 +52,7 @@ func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.Er
 		out.enum = append(out.enum, v)
 	}
 	if out.hasEnum = r.Enum != nil; out.hasEnum && len(r.Enum) == 0 {
-		errs = append(errs, field.Required(at.Child("enum"), "name the values that there may be"))
+		errs = append(errs, field.Required(at.Child("enum"), "must list the allowed values"))
 	}
 	return out, append(errs, out.match(r.Pattern, at.Child("pattern"))...)
 }
@@ -87,11 +87,11 @@ func (r *rule) match(text string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// mostPatterns is what the patterns of a constraint may cost together: 64 of the
-// longest that are plain.
+// maxPatternCost bounds the total cost of the patterns of a constraint: that of 64 plain
+// ones of maximum length.
 const maxPatternCost = 64 * maxPattern
 
-// checkPatterns finds patterns that take too long to compile together.
+// checkPatterns rejects patterns that take too long to compile together.
 func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 	cost := 0
 	for i := range rules {
@@ -103,9 +103,9 @@ func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// evaluate adds the demands that are not met in a spec to a result, and returns
-// how many values it looked at. Values that are opaque in
-// what is shown are not quoted.
+// evaluate adds the requirements that a spec does not meet to a result, and returns the
+// number of values that it visited. Messages do not quote values that are opaque in what
+// is shown.
 func (r *rule) evaluate(spec any, shown func() *cel.Variables, out *Result) (cost uint64) {
 	var f finder
 	b := violations{shown: shown}
@@ -131,7 +131,7 @@ func (r *rule) evaluate(spec any, shown func() *cel.Variables, out *Result) (cos
 	return f.visited
 }
 
-// values returns the values whose content the rule demands something of.
+// values returns the values whose content the rule restricts.
 func (r *rule) values(f *finder, spec any) []match {
 	if r.bounds == nil && !r.hasEnum && r.pattern == nil {
 		return nil
@@ -139,12 +139,12 @@ func (r *rule) values(f *finder, spec any) []match {
 	return slices.DeleteFunc(f.at(r.path, match{value: spec}), func(v match) bool { return v.value == cel.Opaque })
 }
 
-// lacks books where nothing is: below each object that could hold the value, or
-// as a whole where there is no such object.
+// checkRequired adds a violation for each object that could have the value and does not,
+// or one if there is no such object.
 func (r *rule) checkRequired(f *finder, spec any, b *violations) {
 	last := len(r.path) - 1
 	parents := f.at(r.path[:last], match{value: spec})
-	if len(parents) == 0 && !f.opaque { // it may be in what is opaque
+	if len(parents) == 0 && !f.opaque { // else an opaque value may have it
 		b.add("required", r.text, "is missing", nil)
 	}
 	above := f.opaque
@@ -160,10 +160,11 @@ func (r *rule) checkRequired(f *finder, spec any, b *violations) {
 		}
 		b.add("required", at, "is missing", nil)
 	}
-	f.opaque = above // that an opaque value is there is all that was asked
+	f.opaque = above // the presence of an opaque value is sufficient
 }
 
-// within books a value that is out of bounds, or cannot be compared with them.
+// checkBounds adds a violation for a value that is out of bounds, or cannot be compared
+// with them.
 func (r *rule) checkBounds(v match, b *violations) {
 	n := r.bounds.of(quantitiesOf(v.value))
 	if least := r.bounds.min; least != nil {
@@ -190,7 +191,8 @@ func (r *rule) checkEnum(v match, b *violations) {
 	}
 }
 
-// matches returns what looking for the pattern cost.
+// checkPattern adds a violation for a value that does not match the pattern, and returns
+// the cost.
 func (r *rule) checkPattern(v match, b *violations) uint64 {
 	text, ok := v.value.(string)
 	if !ok || !r.pattern.MatchString(text) {
@@ -199,7 +201,7 @@ func (r *rule) checkPattern(v match, b *violations) uint64 {
 	return uint64(len(text)) / 10
 }
 
-// compact returns a value as JSON on one line, cut where it gets long.
+// compact returns a value as JSON on one line, truncated.
 func compact(v any) string {
 	const most = 128
 	data, err := json.Marshal(v)

@@ -15,7 +15,7 @@ import (
 // unmet evaluates a constraint with one rule.
 func unmet(t *testing.T, rule, spec string) []constraint.Unmet {
 	t.Helper()
-	got, err := evaluate(valid(t, "rules: ["+rule+"]"), effective(t, spec), &purse{})
+	got, err := evaluate(valid(t, "rules: ["+rule+"]"), effective(t, spec), &meter{})
 	require.NoError(t, err)
 	return got
 }
@@ -154,16 +154,16 @@ func TestWhatIsWorse(t *testing.T) {
 func TestRulesAreBooked(t *testing.T) {
 	empty := errors.New("nothing left")
 	items := strings.Repeat("1, ", 9_999) + "1"
-	p := &purse{limit: 10_000, err: empty}
+	p := &meter{limit: 10_000, err: empty}
 	_, err := evaluate(valid(t, "rules: [{path: 'a[*]', max: 1}]"), effective(t, "a: ["+items+"]"), p)
 	require.ErrorIs(t, err, empty)
-	p = &purse{limit: 20_000, err: empty}
+	p = &meter{limit: 20_000, err: empty}
 	got, err := evaluate(valid(t, "rules: [{path: 'a[*]', max: 1}]"), effective(t, "a: ["+items+"]"), p)
 	require.NoError(t, err)
 	assert.Empty(t, got, "10,000 values are looked at, one by one")
 	assert.Greater(t, p.spent, uint64(10_000))
 
-	p = &purse{}
+	p = &meter{}
 	_, err = evaluate(valid(t, "rules: [{path: a, pattern: x}]"), effective(t, "a: '"+strings.Repeat("x", 10_000)+"'"), p)
 	require.NoError(t, err)
 	assert.Greater(t, p.spent, uint64(1_000), "a long text costs")

@@ -9,20 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Shape is what the effective specs of a kind look like.
+// Shape describes the effective specs of a kind.
 type Shape struct {
-	// Schema is that of the whole object; nil if the kind has none.
+	// Schema of the whole object; nil if the kind has none.
 	Schema *apiextensionsv1.JSONSchemaProps
-	// Content has the addresses in the object of what effective specs are made
-	// of: the content of a policy, and its blocks. Those that the schema does
-	// not have do not count.
+	// Content has the field paths in the object of the content of a policy and of its
+	// blocks. Those that the schema does not have are ignored.
 	Content [][]string
-	// List tells that the kind collects: the effective spec is a list.
+	// List is set if the kind collects: the effective spec is a list.
 	List bool
 }
 
-// Check returns what of the constraint does not fit the schema of its kind: all
-// faults at once, each with its address. Nil where nothing is known.
+// Check validates the constraint against the schema of its kind. It returns all errors
+// with their field paths, and nil if the schema is not known.
 func (c *Constraint) Check(s Shape) error {
 	effective := s.effective()
 	if effective == nil {
@@ -56,8 +55,8 @@ func (v *validation) check(effective *apiextensionsv1.JSONSchemaProps, at *field
 	return errs
 }
 
-// effective returns the schema of effective specs: the fields that there are at
-// any of the places; nil if none is known.
+// effective returns the schema of effective specs, with the fields at any of the paths of
+// Content; nil if it is not known.
 func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	if s.Schema == nil {
 		return nil
@@ -85,7 +84,7 @@ func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	return out
 }
 
-// below returns the schema at an address, nil if there is none.
+// below returns the schema at a field path, nil if there is none.
 func below(s *apiextensionsv1.JSONSchemaProps, at []string) *apiextensionsv1.JSONSchemaProps {
 	for _, name := range at {
 		if isOpen(s) {
@@ -100,23 +99,23 @@ func below(s *apiextensionsv1.JSONSchemaProps, at []string) *apiextensionsv1.JSO
 	return s
 }
 
-// open reports whether a schema allows what it does not name.
+// isOpen reports whether a schema allows fields that it does not specify.
 func isOpen(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.XEmbeddedResource ||
 		s.Type == "" && s.Properties == nil && s.Items == nil && !s.XIntOrString
 }
 
 func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
-	ends, lost := resolve(effective, r.path)
+	ends, unresolved := resolve(effective, r.path)
 	if len(ends) == 0 {
-		return field.ErrorList{field.Invalid(at.Child("path"), r.text, fmt.Sprintf("the schema has nothing at %s", r.path[:lost+1]))}
+		return field.ErrorList{field.Invalid(at.Child("path"), r.text, fmt.Sprintf("%s does not exist in the schema", r.path[:unresolved+1]))}
 	}
 	var errs field.ErrorList
 	fits := func(name string, types ...string) {
 		if !slices.ContainsFunc(ends, func(s *apiextensionsv1.JSONSchemaProps) bool {
 			return s.Type == "" || slices.Contains(types, s.Type)
 		}) {
-			errs = append(errs, field.Invalid(at.Child(name), r.text, fmt.Sprintf("by the schema that is of type %s", ends[0].Type)))
+			errs = append(errs, field.Invalid(at.Child(name), r.text, fmt.Sprintf("has type %s in the schema", ends[0].Type)))
 		}
 	}
 	if r.bounds != nil && r.bounds.min != nil {
@@ -131,12 +130,12 @@ func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path)
 	return errs
 }
 
-// anything is what a schema allows that says nothing.
+// anySchema is the schema of a value that is not specified.
 var anySchema = &apiextensionsv1.JSONSchemaProps{}
 
-// lead returns the schemas of what is at an address, or the first step that
-// leads nowhere.
-func resolve(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensionsv1.JSONSchemaProps, lost int) {
+// resolve returns the schemas of the values at an address, or the index of the first step
+// that does not exist.
+func resolve(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensionsv1.JSONSchemaProps, unresolved int) {
 	ends = []*apiextensionsv1.JSONSchemaProps{from}
 	for i, s := range a {
 		var next []*apiextensionsv1.JSONSchemaProps

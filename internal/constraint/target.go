@@ -14,19 +14,18 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// World answers what a path does not hold itself. A *store.View is one.
+// Lookup looks up what is not part of a path. A *snapshot.View implements it.
 type Lookup interface {
 	// NamespaceLabels returns the labels of a namespace.
 	NamespaceLabels(name string) labels.Set
-	// LabelsOf returns the labels of an object of the hierarchy, nil if it is
-	// not there.
+	// LabelsOf returns the labels of an object, nil if it does not exist.
 	LabelsOf(ref api.Ref) labels.Set
 	// PortOf returns the number of a Service's port by its name, 0 if there is
 	// none.
 	PortOf(service api.Ref, name string) int32
 }
 
-// target chooses objects.
+// target selects objects.
 type target struct {
 	kind            api.PolicyKind
 	namespace, name string // empty for any
@@ -43,7 +42,7 @@ func inGatewayAPI(kind string) api.PolicyKind {
 	return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
 }
 
-// groupOf returns the group of a target that names none.
+// groupOf returns the group of a target, by default that of its kind.
 func groupOf(t *api.ConstraintTarget) string {
 	switch {
 	case t.Group != nil:
@@ -71,27 +70,27 @@ func (c *Constraint) target(t *api.ConstraintTarget, at *field.Path) (target, fi
 	return out, errs
 }
 
-// mayBeTargets are the kinds of Gateway API that paths go through.
+// targetKinds are the kinds of Gateway API that are supported as targets.
 var targetKinds = append([]string{gateway.KindGatewayClass, gateway.KindGateway, gateway.KindListenerSet}, gateway.RouteKinds...)
 
 func (t *target) check(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case t.kind.Kind == "":
-		errs = append(errs, field.Required(at.Child("kind"), "the kind of the objects"))
+		errs = append(errs, field.Required(at.Child("kind"), "the kind of the target objects"))
 	case t.kind.Group == api.GatewayGroup && !slices.Contains(targetKinds, t.kind.Kind):
 		errs = append(errs, field.Invalid(at.Child("kind"), t.kind.Kind, fmt.Sprintf(
-			"no path goes through that: name one of %s, or give the group of a backend", strings.Join(targetKinds, ", "))))
+			"must be one of %s, or set the group of a backend", strings.Join(targetKinds, ", "))))
 	case gateway.ClusterScoped(t.kind):
 		if t.namespace != "" {
-			errs = append(errs, field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s has no namespace", t.kind.Kind)))
+			errs = append(errs, field.Forbidden(at.Child("namespace"), fmt.Sprintf("%s is cluster-scoped", t.kind.Kind)))
 		}
 		if t.section != "" {
 			errs = append(errs, field.Forbidden(at.Child("sectionName"), fmt.Sprintf("a %s has no sections", t.kind.Kind)))
 		}
 	}
 	if t.section != "" && t.name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "a sectionName is that of one object"))
+		errs = append(errs, field.Required(at.Child("name"), "required with sectionName"))
 	}
 	return errs
 }
@@ -102,7 +101,7 @@ func (t *target) setSelector(s *metav1.LabelSelector, at *field.Path) field.Erro
 		errs = append(errs, field.Forbidden(at.Child("selector"), "name and selector exclude each other"))
 	}
 	if !gateway.Known(t.kind) {
-		errs = append(errs, field.Forbidden(at.Child("selector"), fmt.Sprintf("objects of kind %s are not read, so their labels are not known: give a name", t.kind)))
+		errs = append(errs, field.Forbidden(at.Child("selector"), fmt.Sprintf("labels of kind %s are not available: set name instead", t.kind)))
 	}
 	var err error
 	if t.selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
@@ -111,9 +110,9 @@ func (t *target) setSelector(s *metav1.LabelSelector, at *field.Path) field.Erro
 	return errs
 }
 
-// confine keeps a target of a PolicyConstraint in its namespace.
+// restrictToNamespace restricts a target of a PolicyConstraint to its namespace.
 func (t *target) restrictToNamespace(namespace string, at *field.Path) field.ErrorList {
-	const advice = "a PolicyConstraint has targets in its own namespace alone: leave it out, or write a ClusterPolicyConstraint"
+	const advice = "a PolicyConstraint can only target objects in its own namespace: omit the field, or use a ClusterPolicyConstraint"
 	switch {
 	case t.kind == kindNamespace:
 		if t.name != "" && t.name != namespace {
@@ -121,7 +120,7 @@ func (t *target) restrictToNamespace(namespace string, at *field.Path) field.Err
 		}
 		t.name = namespace
 	case gateway.ClusterScoped(t.kind):
-		return field.ErrorList{field.Invalid(at.Child("kind"), t.kind.Kind, "it has no namespace, and "+advice)}
+		return field.ErrorList{field.Invalid(at.Child("kind"), t.kind.Kind, "is cluster-scoped: "+advice)}
 	case t.namespace != "" && t.namespace != namespace:
 		return field.ErrorList{field.Invalid(at.Child("namespace"), t.namespace, advice)}
 	default:
@@ -130,12 +129,12 @@ func (t *target) restrictToNamespace(namespace string, at *field.Path) field.Err
 	return nil
 }
 
-// Level is where on a path a constraint stands, and binds writes: of objects at
-// that level and below. That of a ClusterPolicyConstraint is above all others.
+// Level is the level of a constraint on a path. The constraint applies to writes of
+// objects at that level and below. That of a ClusterPolicyConstraint is above all others.
 type Level = gateway.Level
 
-// On returns the highest level at which a path goes through what the constraint
-// targets; ok is false if the constraint does not judge the path.
+// On returns the highest level at which a path goes through a target of the constraint;
+// ok is false if the constraint does not apply to the path.
 func (c *Constraint) On(p *gateway.Path, w Lookup) (level Level, ok bool) {
 	if len(c.targets) == 0 && c.namespace != "" {
 		return levelThrough(p, func(ref api.Ref) bool { return ref.Namespace == c.namespace })
@@ -151,20 +150,19 @@ func (c *Constraint) On(p *gateway.Path, w Lookup) (level Level, ok bool) {
 	return level, ok
 }
 
-// through returns the level of the namespace of the first object of a path, from
-// the root on, that is so, or of the object itself where no policy can be
-// attached to its namespace.
-func levelThrough(p *gateway.Path, is func(api.Ref) bool) (Level, bool) {
+// levelThrough returns the level of the namespace of the first object of a path, from the
+// root on, that matches, or of the object itself if its namespace is not a level.
+func levelThrough(p *gateway.Path, matches func(api.Ref) bool) (Level, bool) {
 	switch {
-	case p.Gateway != nil && is(p.Gateway.Ref()):
+	case p.Gateway != nil && matches(p.Gateway.Ref()):
 		return gateway.LevelGatewayNamespace, true
-	case p.Set != nil && is(p.Set.Ref()):
+	case p.Set != nil && matches(p.Set.Ref()):
 		return gateway.LevelListenerSet, true
-	case p.Service != nil && is(p.Service.Ref()):
+	case p.Service != nil && matches(p.Service.Ref()):
 		return gateway.LevelServiceNamespace, true
-	case p.Route != nil && is(p.Route.Ref()):
+	case p.Route != nil && matches(p.Route.Ref()):
 		return gateway.LevelRouteNamespace, true
-	case p.Backend != nil && is(p.Backend.Object), p.Virtual != nil && is(*p.Virtual):
+	case p.Backend != nil && matches(p.Backend.Object), p.Virtual != nil && matches(*p.Virtual):
 		return gateway.LevelBackend, true
 	default:
 		return 0, false
@@ -201,7 +199,7 @@ func (t *target) matchesName(namespace, name string) bool {
 	return (t.namespace == "" || t.namespace == namespace) && (t.name == "" || t.name == name)
 }
 
-// is reports whether an object is one of those that the target chooses.
+// matches reports whether the target selects an object.
 func (t *target) matches(namespace, name string, set labels.Set) bool {
 	return t.matchesName(namespace, name) && (t.selector == nil || t.selector.Matches(set))
 }
@@ -218,16 +216,16 @@ func (t *target) matchesRule(p *gateway.Path) bool {
 	return t.section == "" || p.Rule >= 0 && p.Route.RuleAt(t.section, p.Rule)
 }
 
-// onNamespace reports whether the path goes through a gateway, listener set,
-// service, route or backend in a chosen namespace.
+// onNamespace reports whether the path goes through a gateway, listener set, service,
+// route or backend in a selected namespace.
 func (t *target) onNamespace(p *gateway.Path, w Lookup) (Level, bool) {
 	return levelThrough(p, func(ref api.Ref) bool {
 		return t.matchesName("", ref.Namespace) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(ref.Namespace)))
 	})
 }
 
-// onService reports whether the path starts at a chosen Service. One that does
-// not tell the ports apart goes through all of them.
+// onService reports whether the path starts at a selected Service. A path without a port
+// goes through all of them.
 func (t *target) onService(p *gateway.Path, w Lookup) bool {
 	s := p.Service
 	return s != nil && t.matches(s.Namespace, s.Name, s.Labels) &&
@@ -243,8 +241,7 @@ func (t *target) onBackend(p *gateway.Path, w Lookup) bool {
 		(t.section == "" || p.Backend.Port == 0 || p.Backend.Port == t.port(o, w))
 }
 
-// port returns the number of the port that the section names, 0 if none has
-// that name.
+// port returns the number of the port that the section names, 0 if there is none.
 func (t *target) port(service api.Ref, w Lookup) int32 {
 	if n, err := strconv.ParseInt(t.section, 10, 32); err == nil {
 		return int32(n)
@@ -252,7 +249,7 @@ func (t *target) port(service api.Ref, w Lookup) int32 {
 	return w.PortOf(service, t.section)
 }
 
-// Named is an object that a constraint names as a target.
+// Named is an object that a constraint targets by name.
 type Named struct {
 	// Ref of the object; without a namespace where its kind has one, it may be
 	// in any.
@@ -269,9 +266,9 @@ func (n Named) String() string {
 	return "section " + n.Section + " of " + n.Ref.String()
 }
 
-// Named returns the targets that are chosen by name, in the order of the
-// constraint, and whether there are no others. Left out are namespaces, and
-// objects of kinds that are not read: whether those exist cannot be decided.
+// Named returns the targets that are selected by name, in the order of the constraint, and
+// whether there are no others. It omits namespaces and objects of unsupported kinds:
+// whether they exist cannot be decided.
 func (c *Constraint) Named() (names []Named, all bool) {
 	for _, t := range c.targets {
 		if t.name == "" || t.kind == kindNamespace || !gateway.Known(t.kind) {

@@ -13,7 +13,7 @@ import (
 const sound = "validations: [{expression: 'true'}]\ntargets: "
 
 func TestWhichPathsAConstraintJudges(t *testing.T) {
-	toBackend, toSet, mesh, meshPort := levelThrough(), bySet(), inMesh(0), inMesh(80)
+	toBackend, toSet, mesh, meshPort := gatewayPath(), bySet(), inMesh(0), inMesh(80)
 	atGateway := gateway.Path{Gateway: toBackend.Gateway, Rule: -1}
 	virtual := gateway.Path{Virtual: &api.Ref{Group: "example.com", Kind: "Thing", Namespace: "app", Name: "t"}, Rule: -1}
 	paths := map[string]*gateway.Path{
@@ -77,8 +77,8 @@ func TestWhichPathsAConstraintJudges(t *testing.T) {
 }
 
 func TestAPolicyConstraintJudgesPathsThroughItsNamespace(t *testing.T) {
-	toBackend := levelThrough()
-	elsewhere := levelThrough()
+	toBackend := gatewayPath()
+	elsewhere := gatewayPath()
 	r := gateway.Route{Kind: "HTTPRoute", Namespace: "shop", Name: "r", Labels: toBackend.Route.Labels, Rules: toBackend.Route.Rules}
 	elsewhere.Route = &r
 	cases := map[string]struct {

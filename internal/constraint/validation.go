@@ -13,9 +13,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// validation is a demand in CEL, compiled.
+// validation is a compiled CEL validation.
 type validation struct {
-	at                string // in the constraint
+	at                string // field path in the constraint
 	expression        *cel.Validation
 	messageExpression *cel.Message // nil for none
 	message           string
@@ -35,7 +35,7 @@ func compileValidation(v *api.ConstraintValidation, at *field.Path) (out validat
 	return out, errs
 }
 
-// problems are those of an expression, one by one.
+// problems returns the errors of an expression one by one.
 func problems(err error, at *field.Path, expression string) (errs field.ErrorList) {
 	failed, ok := errors.AsType[*cel.CompileError](err)
 	if !ok {
@@ -47,9 +47,9 @@ func problems(err error, at *field.Path, expression string) (errs field.ErrorLis
 	return errs
 }
 
-// evaluate adds what is wrong to a result. A demand that cannot be evaluated is
-// not met: else a policy could dodge it by what it leaves out. One that depends
-// on an opaque value is undecided. The error is the meter's.
+// evaluate adds the validation to a result if it is not met. A validation that cannot be
+// evaluated is not met: otherwise a policy could bypass it by omitting a field. One that
+// depends on an opaque value is undecided. The error is the meter's.
 func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	met, cost, failed := v.expression.Evaluate(on.Variables)
 	if err := m.Spend(nil, cost); err != nil || met {
@@ -80,8 +80,8 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	return nil
 }
 
-// failure says why an evaluation failed. Errors of CEL quote values: the reason is
-// given only if what is shown fails for the same one.
+// failure returns why an evaluation failed. CEL errors quote values: the reason is empty
+// unless evaluating what is shown fails with the same error.
 func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) (string, error) {
 	_, cost, again := v.expression.Evaluate(shown)
 	if err := m.Spend(nil, cost); err != nil {
@@ -93,7 +93,7 @@ func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) 
 	return ": " + clean(failed.Error()), nil
 }
 
-// text says what is wrong, in the author's words if there are any.
+// text returns the message, that of the author if there is one.
 func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
 	if v.messageExpression != nil {
 		text, cost, failed := v.messageExpression.Evaluate(shown)
@@ -110,7 +110,7 @@ func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
 	return fmt.Sprintf("%s is not true", clean(v.expression.String())), nil
 }
 
-// clean makes one line of a text, and cuts it where it gets long: it ends on
+// clean returns a text on one line without control characters, truncated: it is shown on
 // terminals.
 func clean(text string) string {
 	printable := strings.Map(func(r rune) rune {

@@ -39,7 +39,7 @@ func TestValidations(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &purse{}
+			p := &meter{}
 			got, err := evaluate(valid(t, "validations: ["+c.validations+"]"), effective(t, c.spec), p)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, messages(got))
@@ -54,7 +54,7 @@ func TestValidations(t *testing.T) {
 
 func TestValidationsComeBeforeRules(t *testing.T) {
 	c := valid(t, "rules: [{path: a, required: true}]\nvalidations: [{expression: 'false', message: m}]")
-	got, err := evaluate(c, effective(t, "{}"), &purse{})
+	got, err := evaluate(c, effective(t, "{}"), &meter{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"spec.validations[0]: m", "spec.rules[0].required: a is missing"}, messages(got))
 }
@@ -67,7 +67,7 @@ func TestTheMeterEndsAnEvaluation(t *testing.T) {
 		"by a rule":       "rules: [{path: a, max: 1}]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := evaluate(valid(t, spec), effective(t, "a: 2"), &purse{err: empty})
+			_, err := evaluate(valid(t, spec), effective(t, "a: 2"), &meter{err: empty})
 			assert.ErrorIs(t, err, empty)
 		})
 	}
@@ -79,7 +79,7 @@ func TestOnlyWhatIsNamedIsMade(t *testing.T) {
 		Path:      func() any { t.Error("nobody asks for the path"); return nil },
 		Origins:   func() any { t.Error("nobody asks for the origins"); return nil },
 	}
-	got, err := evaluate(valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: a, required: true}]"), on, &purse{})
+	got, err := evaluate(valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: a, required: true}]"), on, &meter{})
 	require.NoError(t, err)
 	assert.Empty(t, got)
 }
@@ -91,7 +91,7 @@ func TestAConstraintIsSharedByGoroutines(t *testing.T) {
 		go func() {
 			var last []string
 			for range 50 {
-				got, _ := evaluate(c, &cel.Variables{Effective: func() any { return m{"a": int64(2)} }}, &purse{})
+				got, _ := evaluate(c, &cel.Variables{Effective: func() any { return m{"a": int64(2)} }}, &meter{})
 				last = messages(got)
 			}
 			done <- last
@@ -119,7 +119,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			on := &cel.Variables{Effective: func() any { return m{"limits": limits} }}
 			b.ReportAllocs()
 			for b.Loop() {
-				if got, err := evaluate(c, on, &purse{}); err != nil || len(got) > 0 {
+				if got, err := evaluate(c, on, &meter{}); err != nil || len(got) > 0 {
 					b.Fatal(got, err)
 				}
 			}
@@ -128,7 +128,7 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 func TestPathOf(t *testing.T) {
-	toBackend, toSet, mesh := levelThrough(), bySet(), inMesh(80)
+	toBackend, toSet, mesh := gatewayPath(), bySet(), inMesh(80)
 	labels := func(pairs ...any) m {
 		out := m{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -189,7 +189,7 @@ func TestAFailureThatBecomesAnAnswerIsWorse(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			of := func(spec string) constraint.Unmet {
-				got, err := evaluate(valid(t, limit), effective(t, spec), &purse{})
+				got, err := evaluate(valid(t, limit), effective(t, spec), &meter{})
 				require.NoError(t, err)
 				require.Len(t, got, 1)
 				return got[0]

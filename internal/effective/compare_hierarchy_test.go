@@ -137,7 +137,7 @@ func TestChangesOfTheHierarchy(t *testing.T) {
 			before := world(t, base)
 			var change snapshot.Change
 			if test.put != "" {
-				change = setAt(t, before, test.put)
+				change = putChange(t, before, test.put)
 			} else {
 				change = snapshot.Delete(read(t, before, test.remove).Ref())
 			}

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func setAt(t testing.TB, v *snapshot.View, doc string) snapshot.Change {
+func putChange(t testing.TB, v *snapshot.View, doc string) snapshot.Change {
 	t.Helper()
 	return snapshot.Put(read(t, v, doc))
 }
@@ -67,36 +67,36 @@ func TestCompare(t *testing.T) {
 		want   []string
 	}{
 		"nothing changed": {
-			routeDoc("r", "[{"+a+"}, {"+b+"}]", "g"), ofKind(routeRef("r")),
+			routeDoc("r", "[{"+a+"}, {"+b+"}]", "g"), objectScope(routeRef("r")),
 			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
 		},
 		"a rule inserted in front is new, those behind it are who they were": {
-			routeDoc("r", "[{"+c+"}, {"+a+"}, {"+b+"}]", "g"), ofKind(routeRef("r")),
+			routeDoc("r", "[{"+c+"}, {"+a+"}, {"+b+"}]", "g"), objectScope(routeRef("r")),
 			// the section rule-2 now means what was the first rule
 			[]string{"r: nothing -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed", "r: [1] z=2 -> [2] x=1 changed"},
 		},
 		"a rule taken out is gone": {
-			routeDoc("r", "[{"+b+"}]", "g"), ofKind(routeRef("r")),
+			routeDoc("r", "[{"+b+"}]", "g"), objectScope(routeRef("r")),
 			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> nothing changed"},
 		},
 		"rules that changed places": {
-			routeDoc("r", "[{"+b+"}, {"+a+"}]", "g"), ofKind(routeRef("r")),
+			routeDoc("r", "[{"+b+"}, {"+a+"}]", "g"), objectScope(routeRef("r")),
 			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed"},
 		},
 		"a policy edited": {
-			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 5"), ofKind(routeRef("r")),
+			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 5"), objectScope(routeRef("r")),
 			[]string{"r: [0] x=1 -> [0] x=5 changed", "r: [1] z=2 -> [1] z=2"},
 		},
 		"a policy edited with no effect": {
-			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1.0"), ofKind(routeRef("r")),
+			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1.0"), objectScope(routeRef("r")),
 			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
 		},
 		"a route that leaves its gateway": {
-			routeDoc("r", "[{"+a+"}]"), ofKind(routeRef("r")),
+			routeDoc("r", "[{"+a+"}]"), objectScope(routeRef("r")),
 			[]string{"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed"},
 		},
 		"a listener that is renamed makes other paths": {
-			gatewayDoc("g", "istio", "https"), ofKind(gatewayRef("g")),
+			gatewayDoc("g", "istio", "https"), objectScope(gatewayRef("g")),
 			[]string{
 				"r: nothing -> [0] x=1 changed", "r: nothing -> [1] z=2 changed",
 				"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed",
@@ -106,7 +106,7 @@ func TestCompare(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := world(t, base)
-			after := before.With(setAt(t, before, test.change))
+			after := before.With(putChange(t, before, test.change))
 			assert.Equal(t, test.want, compared(t, before, after, test.scope))
 		})
 	}
@@ -114,9 +114,9 @@ func TestCompare(t *testing.T) {
 
 func TestAPolicyWithoutARuleChangesNothing(t *testing.T) {
 	before := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")))
-	after := before.With(setAt(t, before, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]")))
-	assert.Equal(t, []string{"r: nothing -> [0]"}, compared(t, before, after, ofKind(routeRef("r"))))
-	assert.Equal(t, []string{"r: [0] -> [0]"}, compared(t, after, before, ofKind(routeRef("r"))), "the path is still there")
+	after := before.With(putChange(t, before, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]")))
+	assert.Equal(t, []string{"r: nothing -> [0]"}, compared(t, before, after, objectScope(routeRef("r"))))
+	assert.Equal(t, []string{"r: [0] -> [0]"}, compared(t, after, before, objectScope(routeRef("r"))), "the path is still there")
 }
 
 func TestCompareStopsAtTheVisitorsError(t *testing.T) {
@@ -125,13 +125,13 @@ func TestCompareStopsAtTheVisitorsError(t *testing.T) {
 	visit := func(effective.Pair) error { return stop }
 	require.ErrorIs(t, effective.NewEngine().Compare(v, v, effective.Scope{All: true}, unlimited(), visit), stop)
 	gone := v.With(snapshot.Delete(routeRef("r1")))
-	require.ErrorIs(t, effective.NewEngine().Compare(v, gone, ofKind(routeRef("r1")), unlimited(), visit), stop)
+	require.ErrorIs(t, effective.NewEngine().Compare(v, gone, objectScope(routeRef("r1")), unlimited(), visit), stop)
 	broke := effective.NewBudget(t.Context(), 0)
-	expensive := v.With(setAt(t, v, policyDoc("Paint", "infra", "g", "targetRefs: [{kind: Gateway, name: g1}]\noverrides: {when: 'spec.a > 0', b: 1}")))
+	expensive := v.With(putChange(t, v, policyDoc("Paint", "infra", "g", "targetRefs: [{kind: Gateway, name: g1}]\noverrides: {when: 'spec.a > 0', b: 1}")))
 	same := func(effective.Pair) error { return nil }
-	require.ErrorIs(t, effective.NewEngine().Compare(v, expensive, ofKind(gatewayRef("g1")), broke, same), effective.ErrTooMuch)
-	require.NoError(t, effective.NewEngine().Compare(expensive, v, ofKind(gatewayRef("g1")), effective.NewBudget(t.Context(), 0), same), "before, it costs nothing")
+	require.ErrorIs(t, effective.NewEngine().Compare(v, expensive, objectScope(gatewayRef("g1")), broke, same), effective.ErrTooMuch)
+	require.NoError(t, effective.NewEngine().Compare(expensive, v, objectScope(gatewayRef("g1")), effective.NewBudget(t.Context(), 0), same), "before, it costs nothing")
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, effective.NewEngine().Compare(expensive, v, ofKind(gatewayRef("g1")), effective.NewBudget(late, 0), same), effective.ErrTooMuch)
+	require.ErrorIs(t, effective.NewEngine().Compare(expensive, v, objectScope(gatewayRef("g1")), effective.NewBudget(late, 0), same), effective.ErrTooMuch)
 }

@@ -14,9 +14,9 @@ import (
 func TestRulesThatDiffer(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 1\ngone: 1")))
-	after := v.With(setAt(t, v, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 2\nadded: 1")))
+	after := v.With(putChange(t, v, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 2\nadded: 1")))
 	var got []api.RuleChange
-	require.NoError(t, effective.NewEngine().Compare(v, after, ofKind(routeRef("r")), unlimited(), func(p effective.Pair) error {
+	require.NoError(t, effective.NewEngine().Compare(v, after, objectScope(routeRef("r")), unlimited(), func(p effective.Pair) error {
 		got = append(got, p.Rules()...)
 		return nil
 	}))
@@ -45,7 +45,7 @@ func TestEqualValuesOfOthersDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			require.NoError(t, effective.NewEngine().Compare(v, v.With(setAt(t, v, c.write)), effective.Scope{All: true}, unlimited(), func(p effective.Pair) error {
+			require.NoError(t, effective.NewEngine().Compare(v, v.With(putChange(t, v, c.write)), effective.Scope{All: true}, unlimited(), func(p effective.Pair) error {
 				for _, r := range p.Rules() {
 					got = append(got, r.Rule)
 				}

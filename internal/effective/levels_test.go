@@ -310,6 +310,6 @@ func TestATargetThatIsNotThereIsOnNoPath(t *testing.T) {
 	ref.Kind = "Probe"
 	out := outcomeOf(t, v, ref)
 	assert.Equal(t, "TargetNotFound: GatewayClass c does not exist", string(out.State)+": "+out.Message)
-	v = v.With(setAt(t, v, "kind: GatewayClass\nmetadata: {name: c}"))
+	v = v.With(putChange(t, v, "kind: GatewayClass\nmetadata: {name: c}"))
 	assert.Equal(t, []string{"GatewayClass c > Gateway infra/g | class"}, chains(t, v, "Probe"))
 }

@@ -188,7 +188,7 @@ func TestPathsOfAMeshThatPart(t *testing.T) {
 			before := world(t, docs(append(test.objects, base)...))
 			c := snapshot.Delete(test.remove)
 			if test.put != "" {
-				c = setAt(t, before, test.put)
+				c = putChange(t, before, test.put)
 			}
 			assert.Equal(t, test.want, changedChains(t, before, c))
 		})

@@ -23,7 +23,7 @@ const (
 func onePath(t testing.TB, more ...string) *effective.Effective {
 	t.Helper()
 	v := world(t, docs(append([]string{gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")}, more...)...))
-	all := walked(t, v, effective.Scope{Objects: ofKind(routeRef("r")).Objects})
+	all := walked(t, v, effective.Scope{Objects: objectScope(routeRef("r")).Objects})
 	require.Len(t, all, 1)
 	return all[0]
 }

@@ -182,7 +182,7 @@ func randomChanges(t testing.TB, seed uint64, changes int) (differing int) {
 		got := comparedIn(t, engine, before, w.View, scope)
 		if !slices.Equal(want, got) {
 			require.Fail(t, "Compare over the scope of a change differs from full walks", "seed %d, %s\nmissing:\n%s\ntoo much:\n%s\nworld:\n%s",
-				seed, what, lines(removeAt(want, got)), lines(removeAt(got, want)), shown)
+				seed, what, lines(without(want, got)), lines(without(got, want)), shown)
 		}
 		require.Subset(t, slices.Collect(maps.Keys(full)), slices.Collect(maps.Keys(walkOnce(t, engine, w.View, scope))), "seed %d", seed)
 		if len(want) > 0 {
@@ -195,7 +195,7 @@ func randomChanges(t testing.TB, seed uint64, changes int) (differing int) {
 func lines(list []string) string { return strings.Join(list, "\n") }
 
 // without returns what of a list is not in another.
-func removeAt(list, other []string) []string {
+func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 

@@ -119,8 +119,8 @@ func TestAFieldThatChanges(t *testing.T) {
 		"[{timeouts: {request: 2s}}]": "r: [0] b=1s -> [0] b=2s changed",
 		"[{}]":                        "r: [0] b=1s -> [0] b=5s changed",
 	} {
-		after := before.With(setAt(t, before, routeDoc("r", rule, "g")))
-		assert.Equal(t, []string{want}, compared(t, before, after, ofKind(routeRef("r"))), rule)
+		after := before.With(putChange(t, before, routeDoc("r", rule, "g")))
+		assert.Equal(t, []string{want}, compared(t, before, after, objectScope(routeRef("r"))), rule)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // plainCensus visits every path of every kind, and asks each for its state.
-func plainCensus(t testing.TB, engine *effective.Engine, v *snapshot.View) effective.StateCounts {
+func countByWalk(t testing.TB, engine *effective.Engine, v *snapshot.View) effective.StateCounts {
 	t.Helper()
 	out := make(effective.StateCounts)
 	for _, k := range v.Kinds() {
@@ -70,7 +70,7 @@ func TestACensusCountsWhatAWalkVisits(t *testing.T) {
 		for range 3 {
 			got, err := engine.CountStates(w.View, unlimited())
 			require.NoError(t, err)
-			require.Equal(t, plainCensus(t, effective.NewEngine(), w.View), got, "seed %d\n%s", seed, w)
+			require.Equal(t, countByWalk(t, effective.NewEngine(), w.View), got, "seed %d\n%s", seed, w)
 			for _, n := range got {
 				sum.Enforced, sum.PartiallyEnforced, sum.None = sum.Enforced+n.Enforced, sum.PartiallyEnforced+n.PartiallyEnforced, sum.None+n.None
 			}

@@ -32,8 +32,8 @@ func TestSelectedTargets(t *testing.T) {
 	})
 	t.Run("a label that changes moves the policy", func(t *testing.T) {
 		v := world(t, docs(base, reds))
-		assert.Equal(t, []string{"+ " + routeChain + "b | p"}, changedChains(t, v, setAt(t, v, labelled("b", "red"))))
-		assert.Equal(t, []string{"- " + routeChain + "r | p"}, changedChains(t, v, setAt(t, v, labelled("r", "blue"))))
+		assert.Equal(t, []string{"+ " + routeChain + "b | p"}, changedChains(t, v, putChange(t, v, labelled("b", "red"))))
+		assert.Equal(t, []string{"- " + routeChain + "r | p"}, changedChains(t, v, putChange(t, v, labelled("r", "blue"))))
 	})
 	t.Run("none: the target is not found", func(t *testing.T) {
 		v := world(t, docs(base, strings.Replace(reds, "team: red", "team: green", 1)))

@@ -38,16 +38,16 @@ func TestScopes(t *testing.T) {
 	}{
 		"nothing":                             {effective.Scope{}, nil},
 		"everything":                          {effective.Scope{All: true}, []string{r1g1, r2g1, r2g2, r3g3}},
-		"a class":                             {ofKind(class), []string{r1g1, r2g1, r2g2}},
-		"a gateway":                           {ofKind(gatewayRef("g2")), []string{r2g2}},
-		"a route":                             {ofKind(routeRef("r2")), []string{r2g1, r2g2}},
-		"a route twice":                       {ofKind(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
-		"a gateway twice":                     {ofKind(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
-		"a gateway and a class that holds it": {ofKind(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
-		"a gateway and a route that is on it too":   {ofKind(gatewayRef("g1"), routeRef("r2")), []string{r1g1, r2g1, r2g2}},
-		"the same, the other way round":             {ofKind(routeRef("r2"), gatewayRef("g1")), []string{r1g1, r2g1, r2g2}},
+		"a class":                             {objectScope(class), []string{r1g1, r2g1, r2g2}},
+		"a gateway":                           {objectScope(gatewayRef("g2")), []string{r2g2}},
+		"a route":                             {objectScope(routeRef("r2")), []string{r2g1, r2g2}},
+		"a route twice":                       {objectScope(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
+		"a gateway twice":                     {objectScope(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
+		"a gateway and a class that holds it": {objectScope(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
+		"a gateway and a route that is on it too":   {objectScope(gatewayRef("g1"), routeRef("r2")), []string{r1g1, r2g1, r2g2}},
+		"the same, the other way round":             {objectScope(routeRef("r2"), gatewayRef("g1")), []string{r1g1, r2g1, r2g2}},
 		"all of it and more":                        {effective.Scope{All: true, Objects: []api.Ref{class}}, []string{r1g1, r2g1, r2g2, r3g3}},
-		"what does not exist, and kinds off a path": {ofKind(routeRef("none"), gatewayRef("none"), paintRef("app", "p"), api.Ref{Kind: "Service", Name: "s"}), nil},
+		"what does not exist, and kinds off a path": {objectScope(routeRef("none"), gatewayRef("none"), paintRef("app", "p"), api.Ref{Kind: "Service", Name: "s"}), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,10 +58,10 @@ func TestScopes(t *testing.T) {
 
 func TestARouteThatNamesItsGatewayTwiceIsOnItOnce(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g", "g"), policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
-	assert.Equal(t, []string{"Paint istio g/http r#rule-1"}, pathsOf(walked(t, v, ofKind(routeRef("r")))))
+	assert.Equal(t, []string{"Paint istio g/http r#rule-1"}, pathsOf(walked(t, v, objectScope(routeRef("r")))))
 }
 
-func ofKind(refs ...api.Ref) effective.Scope { return effective.Scope{Objects: refs} }
+func objectScope(refs ...api.Ref) effective.Scope { return effective.Scope{Objects: refs} }
 
 // A policy falls on the paths through its target, and its section if it names
 // one, at the level of the target.
@@ -120,7 +120,7 @@ func TestStacks(t *testing.T) {
 				if target[6] == 'G' {
 					namespace = "infra"
 				}
-				v = v.With(setAt(t, v, policyDoc("Paint", namespace, policy, spec)))
+				v = v.With(putChange(t, v, policyDoc("Paint", namespace, policy, spec)))
 			}
 			assert.Equal(t, test.want, rulesOf(walked(t, v, effective.Scope{All: true})))
 		})
@@ -129,8 +129,8 @@ func TestStacks(t *testing.T) {
 
 func TestClassPolicies(t *testing.T) {
 	v := world(t, twoGateways())
-	v = v.With(setAt(t, v, "kind: Paint\nmetadata: {name: top}\nspec: {overrides: {strategy: patch, a: 5}, targetRefs: [{kind: GatewayClass, name: istio}]}"))
-	v = v.With(setAt(t, v, "kind: Paint\nmetadata: {name: section}\nspec: {overrides: {strategy: patch, a: 6}, targetRefs: [{kind: GatewayClass, name: istio, sectionName: none}]}"))
+	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {name: top}\nspec: {overrides: {strategy: patch, a: 5}, targetRefs: [{kind: GatewayClass, name: istio}]}"))
+	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {name: section}\nspec: {overrides: {strategy: patch, a: 6}, targetRefs: [{kind: GatewayClass, name: istio, sectionName: none}]}"))
 	assert.Equal(t, []string{
 		"Paint istio g1/http r1#rule-1: a=5 top/overrides",
 		"Paint istio g1/http r2#rule-1: a=5 top/overrides",
@@ -265,7 +265,7 @@ func TestTheMemoDoesNotMixStacks(t *testing.T) {
 	}
 	assert.Equal(t, want, look(effective.Scope{All: true}))
 	assert.Equal(t, want, look(effective.Scope{All: true}), "remembered")
-	v = v.With(setAt(t, v, "kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: edited}, targetRefs: [{kind: Gateway, name: g1}]}"))
+	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: edited}, targetRefs: [{kind: Gateway, name: g1}]}"))
 	assert.Equal(t, []string{
 		"Paint istio g1/http r1#rule-1: x=b b/defaults",
 		"Paint istio g1/alt r1#rule-1: x=edited a/defaults",

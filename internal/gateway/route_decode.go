@@ -81,7 +81,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 	if len(text) > 0 {
 		var err error
 		if spec, err = decode.As[routeSpec](text); err != nil {
-			return nil, fmt.Errorf("decode spec: %w", err)
+			return nil, fmt.Errorf("spec: %w", err)
 		}
 	}
 	out := &Route{

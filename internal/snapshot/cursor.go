@@ -10,13 +10,13 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// cursor is a place in an index.
+// cursor is a position in an index.
 type cursor[V any] struct {
 	tree    *btree.Map[string, V]
 	iter    btree.MapIter[string, V]
 	sought  []byte // the last key that was looked for
 	started bool
-	end     bool // there is nothing at or behind it
+	end     bool // past the last key
 }
 
 func newCursor[V any](tree *btree.Map[string, V]) cursor[V] {
@@ -27,15 +27,15 @@ func newCursor[V any](tree *btree.Map[string, V]) cursor[V] {
 	return c
 }
 
-// near is how many steps ahead a key is looked for before it is searched.
+// maxSteps is the number of steps ahead before a seek searches the tree.
 const maxSteps = 4
 
-// seek moves to the first key that is not before the one given.
+// seek moves to the first key that is not less than the one given.
 func (c *cursor[V]) seek(key []byte) bool {
 	if c.tree == nil {
 		return false
 	}
-	ahead := c.started && string(key) > string(c.sought) // what it had for the same key may be behind it
+	ahead := c.started && string(key) > string(c.sought) // for the same key, the cursor may be past the first match
 	c.sought, c.started = append(c.sought[:0], key...), true
 	if ahead {
 		for range maxSteps {
@@ -58,8 +58,8 @@ func (c *cursor[V]) key() string { return c.iter.Key() }
 
 func (c *cursor[V]) value() V { return c.iter.Value() }
 
-// RoutesOfBoth yields the routes that name a parent in either of two views, each
-// with itself in the other: nil where it does not name the parent there. By kind,
+// RoutesOfBoth yields the routes that have a parent in either of two views, each as it is
+// in both views: nil where it does not have the parent. They are sorted by kind,
 // namespace and name.
 func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*gateway.Route, *gateway.Route] {
 	return func(yield func(was, is *gateway.Route) bool) {
@@ -76,8 +76,8 @@ func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*gateway.Route,
 	}
 }
 
-// join yields the values of two trees under a prefix by key, nil where one has
-// none.
+// mergeByKey yields the values of two trees under a prefix by key, nil where one tree
+// does not have the key.
 func mergeByKey[V any](a, b *btree.Map[string, *V], prefix string, yield func(a, b *V) bool) {
 	x, y := newCursor(a), newCursor(b)
 	under := func(c *cursor[*V], ok bool) bool { return ok && strings.HasPrefix(c.key(), prefix) }

@@ -17,8 +17,8 @@ type index[V any] struct {
 	owned bool // the tree is not shared yet
 }
 
-// copying guards btree's Copy, which writes to the tree that it copies: two
-// views may share a tree and be copied at the same moment.
+// copyLock guards btree's Copy, which writes to the tree that it copies: two views can
+// share a tree and be copied at the same time.
 var copyLock sync.Mutex
 
 func (x *index[V]) ensureOwned() {
@@ -54,7 +54,7 @@ func (x *index[V]) get(key string) (v V, ok bool) {
 	return x.tree.Get(key)
 }
 
-// under yields the values whose keys start with the prefix, in key order.
+// withPrefix yields the values whose keys start with the prefix, in key order.
 func (x *index[V]) withPrefix(prefix string) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		if x.tree == nil {
@@ -85,7 +85,7 @@ type counts struct {
 	owned bool
 }
 
-// add counts one object less or more, and returns how many there are now.
+// add counts one object less or more, and returns the new count.
 func (c *counts) add(kind api.PolicyKind, deleted bool) int {
 	if !c.owned {
 		c.owned = true

@@ -13,22 +13,22 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Marks is what an object has on it of what this server writes there. Views do not
-// hold it: nothing is judged by it.
+// Marks describes the annotations and conditions that this server wrote on an object.
+// Views do not hold it: no evaluation depends on it.
 type Marks struct {
 	// Hash of the marks, by MarksHash.
 	Hash uint64
 	// Generation of the object.
 	Generation int64
-	// Others counts the conditions that are not ours.
+	// Others counts the conditions of other writers.
 	Others int
-	// Going tells that the object is being deleted.
+	// Deleting is set if the object is being deleted.
 	Deleting bool
-	// OptedOut tells that its marks are to stay as they are (api.LabelRefresh).
+	// OptedOut is set if its marks must not be updated (api.LabelRefresh).
 	OptedOut bool
 }
 
-// MarksOf returns the marks on an object, of its metadata and its status.
+// MarksOf returns the marks on an object, from its metadata and its conditions.
 func MarksOf(o metav1.Object, conditions []metav1.Condition) Marks {
 	m := Marks{
 		Hash: MarksHash(o.GetAnnotations(), conditions), Generation: o.GetGeneration(),
@@ -42,14 +42,14 @@ func MarksOf(o metav1.Object, conditions []metav1.Condition) Marks {
 	return m
 }
 
-// seed is of this process: hashes leave it as little as what they are made of.
+// seed is random for each process: hashes are never compared across processes.
 var seed = maphash.MakeSeed()
 
-// MarksHash returns a hash of those of the annotations and the conditions that are
-// marks of this server, in whatever order. An annotation that is empty and a
-// condition that is not True are as good as none.
+// MarksHash returns a hash of the annotations and conditions that this server writes,
+// whatever their order. An empty annotation and a condition that is not True count as
+// absent.
 func MarksHash(annotations map[string]string, conditions []metav1.Condition) uint64 {
-	var sum uint64 // of a set: the order of a map plays no part
+	var sum uint64 // independent of the order of the map
 	for name, text := range annotations {
 		if text != "" && api.IsMark(name) {
 			sum += hashOf(name, text)
@@ -65,9 +65,8 @@ func MarksHash(annotations map[string]string, conditions []metav1.Condition) uin
 
 func hashOf(parts ...string) uint64 { return maphash.String(seed, strings.Join(parts, "\x00")) }
 
-// Same reports whether two states of an object are the same in all that paths and
-// policies on them hang on. Where nothing but marks or a status was written they
-// are.
+// Same reports whether two states of an object are equal in everything that effective
+// policies depend on. They are if only marks or the status changed.
 func Same(a, b Object) bool {
 	switch a := a.(type) {
 	case *gateway.Route:

@@ -11,10 +11,10 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// On yields the policies that target an object, by name or by its labels, each
-// with the target as that object; twice for two sections of it. Policies that
-// are invalid or may not target it are among them, the latter with the target
-// refused. By kind, namespace and name; those that select follow.
+// On yields the policies that target an object, by name or by label selector, each with
+// the target resolved to that object; twice for two sections of it. It includes invalid
+// policies, and policies that are not allowed to target the object, with a target that
+// is refused. They are sorted by kind, namespace and name; those with selectors follow.
 func (v *View) On(object api.Ref) iter.Seq2[*policykind.Policy, policykind.Target] {
 	return func(yield func(*policykind.Policy, policykind.Target) bool) { v.Targeting().On(object, yield) }
 }
@@ -42,9 +42,8 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 	}
 }
 
-// again reports whether an object that the i-th target of a policy selects is a
-// target of it anyway: by its name, or by a selector that comes before. It then
-// is one target.
+// isDuplicate reports whether an object that the i-th target of a policy selects is also
+// another target of it: by name, or by a previous selector.
 func (v *View) isDuplicate(p *policykind.Policy, i int, object api.Ref) bool {
 	t := p.Targets[i]
 	for j, o := range p.Targets {
@@ -58,8 +57,8 @@ func (v *View) isDuplicate(p *policykind.Policy, i int, object api.Ref) bool {
 	return false
 }
 
-// chosen returns the target of a policy's selector as the object that it
-// selects. One of the policy's own namespace is no consumer's.
+// resolved returns the target of a policy's selector as the object that it selects. An
+// object in the policy's own namespace is not a consumer target.
 func resolved(p *policykind.Policy, t policykind.Target, object api.Ref) policykind.Target {
 	t.Ref, t.Selector = object, nil
 	t.Consumer = t.Consumer && object.Namespace != p.Namespace

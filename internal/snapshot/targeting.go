@@ -7,16 +7,16 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Targeting looks up what targets objects. It remembers where it is, so that
-// asking for one object after the other in the order of their names costs a
-// step for each, and not a search. It is not safe for concurrent use.
+// Targeting looks up the policies that target objects. It keeps its position in the
+// index, so that lookups in the order of names cost a step each, and not a search. It is
+// not safe for concurrent use.
 type Targeting struct {
 	view *View
 	at   cursor[*policykind.Policy]
 	key  []byte
 }
 
-// Targeting returns a way to look up many objects.
+// Targeting returns a Targeting for lookups of many objects.
 func (v *View) Targeting() *Targeting {
 	return &Targeting{view: v, at: newCursor(v.byTarget.tree)}
 }
