@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-func TestWhatIsReadOfAConstraint(t *testing.T) {
+func TestFromPolicyConstraint(t *testing.T) {
 	c := cluster(t, "enforcement: Warn\nvalidations: [{expression: 'true'}]")
 	require.NoError(t, c.Invalid)
 	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "ClusterPolicyConstraint", Name: "c"}, c.Ref())
@@ -49,7 +49,7 @@ func faults(t *testing.T, c *constraint.Constraint) []string {
 
 const own = "a PolicyConstraint can only target objects in its own namespace: omit the field, or use a ClusterPolicyConstraint"
 
-func TestWhatIsWrongWithAConstraint(t *testing.T) {
+func TestInvalidConstraints(t *testing.T) {
 	const sound = "validations: [{expression: 'true'}]\n"
 	cases := map[string]struct {
 		spec string
@@ -118,7 +118,7 @@ func TestWhatIsWrongWithAConstraint(t *testing.T) {
 	}
 }
 
-func TestTargetsOfAPolicyConstraintAreInItsNamespace(t *testing.T) {
+func TestPolicyConstraintTargetsOwnNamespace(t *testing.T) {
 	cases := map[string]struct {
 		target string
 		want   []string
@@ -138,7 +138,7 @@ func TestTargetsOfAPolicyConstraintAreInItsNamespace(t *testing.T) {
 	}
 }
 
-func TestAKindIsNeeded(t *testing.T) {
+func TestPolicyKindIsRequired(t *testing.T) {
 	var o api.ClusterPolicyConstraint
 	o.Spec.Rules = []api.ConstraintRule{{Path: "a", Required: true}}
 	assert.Equal(t, []string{

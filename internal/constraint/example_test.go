@@ -62,7 +62,7 @@ func exampleSchemas(t *testing.T) map[api.PolicyKind]*apiextensionsv1.JSONSchema
 	return out
 }
 
-func TestTheExamplesFitTheirKinds(t *testing.T) {
+func TestExamplesMatchSchemas(t *testing.T) {
 	schemas := exampleSchemas(t)
 	for name, c := range examples(t) {
 		require.Contains(t, schemas, c.PolicyKind(), name)
@@ -72,7 +72,7 @@ func TestTheExamplesFitTheirKinds(t *testing.T) {
 	}
 }
 
-func TestTheExamplesSayWhatTheySay(t *testing.T) {
+func TestExampleMessages(t *testing.T) {
 	const sso = "rules.authentication.sso: {namespace: infra, block: overrides}\n"
 	cases := map[string]struct {
 		name, spec, before, origins string

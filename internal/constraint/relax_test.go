@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-func TestWhatRelaxesAConstraint(t *testing.T) {
+func TestRelaxes(t *testing.T) {
 	const spec = "rules: [{path: a, max: 1}]\nvalidations: [{expression: has(effective.a)}]"
 	for name, c := range map[string]struct {
 		was, now string // now is "" where it is deleted

@@ -109,7 +109,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestAnUnmetRuleTellsHowFar(t *testing.T) {
+func TestUnmetBeyond(t *testing.T) {
 	got := unmet(t, "{path: 'a[*]', min: 2, max: 3}", "a: [4, x, 10.5, 1, 3]")
 	require.Len(t, got, 2)
 	assert.Equal(t, "a[*]", got[0].Rule)
@@ -117,7 +117,7 @@ func TestAnUnmetRuleTellsHowFar(t *testing.T) {
 	assert.Equal(t, []*big.Rat{nil, big.NewRat(1, 1)}, got[0].Beyond, "below")
 }
 
-func TestWhatIsWorse(t *testing.T) {
+func TestUnmetWorse(t *testing.T) {
 	cases := map[string]struct {
 		rule, before, after string
 		want                bool
@@ -151,7 +151,7 @@ func TestWhatIsWorse(t *testing.T) {
 	}
 }
 
-func TestRulesAreBooked(t *testing.T) {
+func TestRuleCostIsCharged(t *testing.T) {
 	empty := errors.New("nothing left")
 	items := strings.Repeat("1, ", 9_999) + "1"
 	p := &meter{limit: 10_000, err: empty}

@@ -41,7 +41,7 @@ properties:
       overrides: {type: object, properties: {limits: {type: object}, extra: {type: string}}}
 `
 
-func TestWhatDoesNotFitTheSchema(t *testing.T) {
+func TestCheckAgainstSchema(t *testing.T) {
 	cases := map[string]struct {
 		spec string
 		want string
@@ -76,7 +76,7 @@ func TestWhatDoesNotFitTheSchema(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownOfASchemaIsNotChecked(t *testing.T) {
+func TestUnknownSchemaIsNotChecked(t *testing.T) {
 	c := valid(t, "validations: [{expression: effective.limitz.a == 1}]\nrules: [{path: limitz, required: true}]")
 	spec := [][]string{{"spec"}}
 	for name, shape := range map[string]constraint.Shape{
@@ -93,14 +93,14 @@ func TestWhatIsNotKnownOfASchemaIsNotChecked(t *testing.T) {
 	}
 }
 
-func TestAListOfSpecsHasItems(t *testing.T) {
+func TestCheckCollectedSpecs(t *testing.T) {
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}}, List: true}
 	require.NoError(t, valid(t, "validations: [{expression: 'effective.all(s, s.size == 1)'}]\nrules: [{path: '[*].size', max: 1}]").Check(shape))
 	require.EqualError(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape), `spec.rules[0].path: Invalid value: "size": size does not exist in the schema`)
 }
 
 // The schemas against which expressions are checked are those of the values.
-func TestPathsHaveTheirSchema(t *testing.T) {
+func TestPathVariableMatchesSchema(t *testing.T) {
 	of := cel.Schemas()["path"]
 	seen := map[string]bool{}
 	var fits func(s apiextensionsv1.JSONSchemaProps, v any, at string)

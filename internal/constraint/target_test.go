@@ -12,7 +12,7 @@ import (
 
 const sound = "validations: [{expression: 'true'}]\ntargets: "
 
-func TestWhichPathsAConstraintJudges(t *testing.T) {
+func TestConstraintTargets(t *testing.T) {
 	toBackend, toSet, mesh, meshPort := gatewayPath(), bySet(), inMesh(0), inMesh(80)
 	atGateway := gateway.Path{Gateway: toBackend.Gateway, Rule: -1}
 	virtual := gateway.Path{Virtual: &api.Ref{Group: "example.com", Kind: "Thing", Namespace: "app", Name: "t"}, Rule: -1}
@@ -76,7 +76,7 @@ func TestWhichPathsAConstraintJudges(t *testing.T) {
 	}
 }
 
-func TestAPolicyConstraintJudgesPathsThroughItsNamespace(t *testing.T) {
+func TestPolicyConstraintWithoutTargets(t *testing.T) {
 	toBackend := gatewayPath()
 	elsewhere := gatewayPath()
 	r := gateway.Route{Kind: "HTTPRoute", Namespace: "shop", Name: "r", Labels: toBackend.Route.Labels, Rules: toBackend.Route.Rules}

@@ -59,7 +59,7 @@ func TestValidationsComeBeforeRules(t *testing.T) {
 	assert.Equal(t, []string{"spec.validations[0]: m", "spec.rules[0].required: a is missing"}, messages(got))
 }
 
-func TestTheMeterEndsAnEvaluation(t *testing.T) {
+func TestEvaluateStopsAtMeterError(t *testing.T) {
 	empty := errors.New("nothing left")
 	for name, spec := range map[string]string{
 		"by a validation": "validations: [{expression: effective.a == 1}]",
@@ -73,18 +73,18 @@ func TestTheMeterEndsAnEvaluation(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsNamedIsMade(t *testing.T) {
+func TestUnusedVariablesAreNotComputed(t *testing.T) {
 	on := &cel.Variables{
 		Effective: func() any { return m{"a": int64(1)} },
-		Path:      func() any { t.Error("nobody asks for the path"); return nil },
-		Origins:   func() any { t.Error("nobody asks for the origins"); return nil },
+		Path:      func() any { t.Error("path is not used"); return nil },
+		Origins:   func() any { t.Error("origins are not used"); return nil },
 	}
 	got, err := evaluate(valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: a, required: true}]"), on, &meter{})
 	require.NoError(t, err)
 	assert.Empty(t, got)
 }
 
-func TestAConstraintIsSharedByGoroutines(t *testing.T) {
+func TestConstraintIsSafeForConcurrentUse(t *testing.T) {
 	c := valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: 'a', max: 1, pattern: x}]")
 	done := make(chan []string)
 	for range 8 {
@@ -161,7 +161,7 @@ func TestPathOf(t *testing.T) {
 	}, constraint.PathOf(&mesh, world{}))
 }
 
-func TestWhatAConstraintReads(t *testing.T) {
+func TestReads(t *testing.T) {
 	c := valid(t, "validations: [{expression: 'has(path.route)', messageExpression: request.operation}]\nrules: [{path: a, max: 1}]")
 	for name, want := range map[string]bool{"effective": true, "path": true, "request": true, "origins": false, "before": false} {
 		assert.Equal(t, want, c.Reads(name), name)
@@ -171,7 +171,7 @@ func TestWhatAConstraintReads(t *testing.T) {
 
 // A validation that could not be evaluated and is false now is worse: else one
 // that forgets to ask whether a key is there would hold nothing.
-func TestAFailureThatBecomesAnAnswerIsWorse(t *testing.T) {
+func TestEvaluatedFailureIsWorse(t *testing.T) {
 	const limit, none, text, ten = "validations: [{expression: effective.a < 5}]", "{}", "a: few", "a: 10"
 	cases := map[string]struct {
 		before, after string

@@ -97,7 +97,7 @@ func bindingsOf(t *testing.T, scene, rule string) map[string][]api.Binding {
 	return out
 }
 
-func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
+func TestExplainBindings(t *testing.T) {
 	base := api.Binding{Rule: "limits.base", From: gwLimits, Block: "defaults", State: api.BindingBound}
 	shadowed := api.Binding{Rule: "limits.base", From: gwLimits, Block: "defaults", State: api.BindingShadowed, ShadowedBy: "limits.assets"}
 	assets := api.Binding{
@@ -123,14 +123,14 @@ func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
 	assert.Equal(t, []api.Binding{noGet}, bindingsOf(t, boundScene, "get")["all rule-2"])
 }
 
-func TestOnlyLimitsInForceAreBound(t *testing.T) {
+func TestOnlyLimitsInForceBind(t *testing.T) {
 	scene := strings.Replace(boundScene, "defaults:\n    strategy: merge", "overrides:\n    strategy: atomic", 1)
 	for path, got := range bindingsOf(t, scene, "") {
 		assert.Equal(t, []api.Binding{{Rule: "limits.base", From: gwLimits, Block: "overrides", State: api.BindingBound}}, got, path)
 	}
 }
 
-func TestNothingIsBoundOf(t *testing.T) {
+func TestNoBindings(t *testing.T) {
 	only := func(kind, spec string) string {
 		return boundScene[:strings.Index(boundScene, "---\napiVersion: kuadrant.io/v2beta1")] +
 			"---\napiVersion: kuadrant.io/v1\nkind: " + kind + "\nmetadata: {namespace: app, name: own}\n" +
@@ -152,7 +152,7 @@ func TestNothingIsBoundOf(t *testing.T) {
 }
 
 // A Binder remembers what it was asked for last, whichever path comes next.
-func TestABinderBindsPathsInAnyOrder(t *testing.T) {
+func TestBinderPathOrder(t *testing.T) {
 	second := strings.NewReplacer("name: toystore}\nspec:\n  parentRefs", "name: other}\nspec:\n  parentRefs", "/assets/", "/static/", "/orders", "/toys").
 		Replace(boundScene[strings.Index(boundScene, "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute"):strings.Index(boundScene, "---\napiVersion: kuadrant.io/v2beta1")])
 	other := strings.NewReplacer("namespace: app, name: own", "namespace: app, name: own-other", "name: toystore}", "name: other}").
@@ -170,7 +170,7 @@ func TestABinderBindsPathsInAnyOrder(t *testing.T) {
 	assert.Nil(t, binder.Bind(nil))
 }
 
-func TestALimitHasItsPlaceByKey(t *testing.T) {
+func TestLimitsPlace(t *testing.T) {
 	eachOf(t, boundScene, func(e *effective.Effective) {
 		limits := e.Limits()
 		require.NotNil(t, limits)

@@ -39,7 +39,7 @@ func dear(name, when string) string {
 	return higher(name, "overrides: {strategy: patch, when: '"+when+"', a: 1}")
 }
 
-func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
+func TestTooMuchNamesCostliestPolicy(t *testing.T) {
 	const cheap, long = "spec.b > 0", "spec.b > 0 && spec.b > 0 && spec.b > 0"
 	few, many := costOf(t, cheap), costOf(t, long)
 	require.Greater(t, many, few)
@@ -72,7 +72,7 @@ func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
 	}
 }
 
-func TestTooMuchOfWhatIsNoCondition(t *testing.T) {
+func TestTooMuchForConstraintsAndSchemas(t *testing.T) {
 	b := effective.NewBudget(t.Context(), 10)
 	require.NoError(t, b.Spend(&merge.Policy{Name: "cheap"}, 2))
 	err := b.Spend(nil, 9)
@@ -80,7 +80,7 @@ func TestTooMuchOfWhatIsNoCondition(t *testing.T) {
 	assert.Equal(t, "evaluation is too expensive: constraints and schemas cost more than the limit of 10 units per write; it stopped before the first path", err.Error())
 }
 
-func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
+func TestTooMuchTimeoutNamesLastPath(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http", "more"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
 	for end, want := range map[error]string{
 		context.DeadlineExceeded: "evaluation did not finish in time",
@@ -99,7 +99,7 @@ func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it is told to.
+// ending is a context that ends when end is set.
 type ending struct {
 	context.Context //nolint:containedctx // it is one
 	end             error
@@ -107,7 +107,7 @@ type ending struct {
 
 func (e *ending) Err() error { return e.end }
 
-func TestTooMuchOnPathsOfOtherRoots(t *testing.T) {
+func TestTooMuchNamesRoots(t *testing.T) {
 	to := func(name string) string {
 		return worlds.RouteTo("HTTPRoute", "app", name, "[{}]", worlds.ToService("app", "s"))
 	}
@@ -122,7 +122,7 @@ func TestTooMuchOnPathsOfOtherRoots(t *testing.T) {
 }
 
 // A fold that takes long by itself is ended inside.
-func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
+func TestLargeFoldStopsAtDeadline(t *testing.T) {
 	var rules, policies []string
 	for i := range 300 {
 		rules = append(rules, fmt.Sprintf("k%d: 1", i))
@@ -141,7 +141,7 @@ func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 }
 
-func TestTooMuchForTheTimeNamesTheConditionsThatTookIt(t *testing.T) {
+func TestTooMuchTimeoutNamesCostliestPolicy(t *testing.T) {
 	const place = "; it stopped at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint"
 	for spent, want := range map[uint64]string{
 		400_000: "evaluation did not finish in time" + place,
@@ -160,7 +160,7 @@ func TestTooMuchForTheTimeNamesTheConditionsThatTookIt(t *testing.T) {
 	}
 }
 
-func TestABudgetGrowsWithThePaths(t *testing.T) {
+func TestBudgetGrowsWithPaths(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
 	walk := func(perPath uint64) error {
 		b := effective.NewBudget(t.Context(), 5).Grow(perPath)

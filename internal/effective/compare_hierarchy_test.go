@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// changedChains plays a change and shows what Compare tells over its scope: "+"
-// is a path that is new, "-" one that is gone, "~" one whose policies differ.
+// changedChains applies a change and returns what Compare visits in its scope: "+"
+// is a new path, "-" a removed one, "~" one whose policies differ.
 func changedChains(t testing.TB, before *snapshot.View, c snapshot.Change) []string {
 	t.Helper()
 	var out []string
@@ -35,7 +35,7 @@ func changedChains(t testing.TB, before *snapshot.View, c snapshot.Change) []str
 	return out
 }
 
-// policiesAlone leaves out the side of a pair that no policy is on.
+// policiesAlone drops the side of a pair without a policy.
 func policiesAlone(p effective.Pair) effective.Pair {
 	if p.After != nil && len(p.After.Outcomes) == 0 {
 		p.After = nil
@@ -43,9 +43,9 @@ func policiesAlone(p effective.Pair) effective.Pair {
 	return p
 }
 
-// What a change of each kind of object does to the paths: nothing more and
-// nothing less.
-func TestChangesOfTheHierarchy(t *testing.T) {
+// The paths that change with a change of each kind of object, no more and no
+// less.
+func TestCompareGatewayAPIObjects(t *testing.T) {
 	const (
 		c      = "GatewayClass c > Gateway infra/"
 		g      = c + "g > Listener infra/g#http"

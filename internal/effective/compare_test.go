@@ -112,14 +112,14 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestAPolicyWithoutARuleChangesNothing(t *testing.T) {
+func TestPolicyWithoutRulesChangesNothing(t *testing.T) {
 	before := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")))
 	after := before.With(putChange(t, before, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]")))
 	assert.Equal(t, []string{"r: nothing -> [0]"}, compared(t, before, after, objectScope(routeRef("r"))))
 	assert.Equal(t, []string{"r: [0] -> [0]"}, compared(t, after, before, objectScope(routeRef("r"))), "the path is still there")
 }
 
-func TestCompareStopsAtTheVisitorsError(t *testing.T) {
+func TestCompareStopsAtVisitError(t *testing.T) {
 	v := world(t, twoGateways())
 	stop := errors.New("stop")
 	visit := func(effective.Pair) error { return stop }

@@ -13,7 +13,7 @@ import (
 
 // Wherever paths end, a walk stops at the path that its visitor fails at, and
 // so does a comparison.
-func TestAWalkStopsAnywhere(t *testing.T) {
+func TestWalkStopsAtAnyPath(t *testing.T) {
 	stop := errors.New("stop")
 	failing := func(at int) (*int, func() error) {
 		n := 0
@@ -40,7 +40,7 @@ func TestAWalkStopsAnywhere(t *testing.T) {
 	}
 }
 
-func TestAWalkOfAMeshStopsAtItsDeadline(t *testing.T) {
+func TestMeshWalkStopsAtDeadline(t *testing.T) {
 	v := world(t, docs(meshed("[Service, Route]"), worlds.ServiceDoc("app", "s", 80),
 		worlds.RouteTo("HTTPRoute", "app", "p", "[{}]", worlds.ToService("app", "s")), from("app", "own", toService)))
 	ctx, cancel := context.WithCancel(t.Context())

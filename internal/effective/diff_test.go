@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-func TestRulesThatDiffer(t *testing.T) {
+func TestPairRules(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 1\ngone: 1")))
 	after := v.With(putChange(t, v, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 2\nadded: 1")))
@@ -29,7 +29,7 @@ func TestRulesThatDiffer(t *testing.T) {
 }
 
 // An equal value of another policy, or of another block, is a change.
-func TestEqualValuesOfOthersDiffer(t *testing.T) {
+func TestChangedOriginWithEqualValue(t *testing.T) {
 	paint := func(namespace, target, spec string) string {
 		return policyDoc("Paint", namespace, "p", "targetRefs: [{kind: "+target+"}]\n"+spec)
 	}

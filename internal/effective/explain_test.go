@@ -91,7 +91,7 @@ func policy(name string) api.Ref {
 
 func key(name string) string { return "rules.authentication." + name }
 
-func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
+func TestExplainPolicies(t *testing.T) {
 	x, ok := explain(t, "")
 	require.True(t, ok)
 	gw, listener, route := policy("gw"), policy("listener"), policy("route")
@@ -135,7 +135,7 @@ func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
 	}, x.Notes)
 }
 
-func TestExplainOfSomeRules(t *testing.T) {
+func TestExplainFilter(t *testing.T) {
 	for filter, want := range map[string]struct {
 		rules    []string
 		policies []string
@@ -164,7 +164,7 @@ func TestExplainOfSomeRules(t *testing.T) {
 	}
 }
 
-func TestExplainTellsWhatCannotBeEvaluated(t *testing.T) {
+func TestExplainNotes(t *testing.T) {
 	text := strings.Replace(scene, "spec.rules.authentication.d.max > 5", `spec.rules.authentication.b > "x"`, 1)
 	text = strings.Replace(text, "defaults: {strategy: merge,", `defaults: {strategy: merge, when: 'spec.rules.authentication.b > "x"',`, 1)
 	x, _ := explained(t, text, "")
@@ -174,7 +174,7 @@ func TestExplainTellsWhatCannotBeEvaluated(t *testing.T) {
 	assert.Equal(t, []bool{false, true}, []bool{x.Policies[0].Blocks[0].TookPart, x.Policies[0].Blocks[1].TookPart})
 }
 
-func TestExplanationsAreInTheOrderOfItems(t *testing.T) {
+func TestCompareExplanations(t *testing.T) {
 	a, _ := explain(t, "")
 	b := a
 	b.Path = slices.Clone(a.Path[:4])
@@ -183,7 +183,7 @@ func TestExplanationsAreInTheOrderOfItems(t *testing.T) {
 }
 
 // Who asks why a timeout is 5s wants to see the 9s of the route, too.
-func TestTheRoutesOwnValueIsExplained(t *testing.T) {
+func TestExplainRouteOwnValue(t *testing.T) {
 	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]"),
 		gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 9s}}]", "g"), probeDoc("p", 1, onGateway+"overrides: {b: 5s}")))
 	all := walked(t, v, effective.Scope{All: true})

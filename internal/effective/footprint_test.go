@@ -34,7 +34,7 @@ func on(name, kind, target string) string {
 	return policyDoc(kind, "app", name, "targetRefs: [{group: gateway.networking.k8s.io, "+target+"}]\na: 1")
 }
 
-func TestWhichChangesMeet(t *testing.T) {
+func TestFootprintOverlaps(t *testing.T) {
 	onOne, onTwo := on("p", "Paint", "kind: Gateway, namespace: infra, name: one"), on("q", "Paint", "kind: Gateway, namespace: infra, name: two")
 	onA, onB := on("a", "Paint", "kind: HTTPRoute, name: a"), on("b", "Paint", "kind: HTTPRoute, name: b")
 	onService := policyDoc("Far", "app", "s", "targetRefs: [{group: '', kind: Service, name: s}]\na: 1")
@@ -102,7 +102,7 @@ func TestWhichChangesMeet(t *testing.T) {
 	}
 }
 
-func TestWhatSaysHowPoliciesAreReadMeetsEverything(t *testing.T) {
+func TestProfileFootprintOverlapsEverything(t *testing.T) {
 	v := overlapWorld(t)
 	none := effective.FootprintOf(nil, v)
 	assert.False(t, none.Overlaps(none))
@@ -115,7 +115,7 @@ func TestWhatSaysHowPoliciesAreReadMeetsEverything(t *testing.T) {
 	}
 }
 
-func TestWhichChangesAreOfRoutesAlone(t *testing.T) {
+func TestRoutesOnly(t *testing.T) {
 	a, b := routeRef("a"), routeRef("b")
 	for name, c := range map[string]struct {
 		objects []string
@@ -145,7 +145,7 @@ func TestWhichChangesAreOfRoutesAlone(t *testing.T) {
 	}
 }
 
-func TestWhichPathsAChangeGoesThrough(t *testing.T) {
+func TestFootprintThrough(t *testing.T) {
 	v := overlapWorld(t)
 	path := gateway.Path{
 		Gateway: v.Gateway("infra", "one"), Listener: &v.Gateway("infra", "one").Listeners[0],

@@ -285,7 +285,7 @@ func TestRouteKinds(t *testing.T) {
 
 // SEMANTICS section 5: a GatewayClass from the namespaces that the profile
 // says.
-func TestAClassFromANamespace(t *testing.T) {
+func TestGatewayClassPolicyInNamespace(t *testing.T) {
 	base := docs("kind: GatewayClass\nmetadata: {name: c}", gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"))
 	policies := docs(
 		policyDoc("Probe", "infra", "from-infra", "targetRefs: [{kind: GatewayClass, name: c}]\na: 1"),
@@ -303,7 +303,7 @@ func TestAClassFromANamespace(t *testing.T) {
 }
 
 // A policy whose class or Service is not there has no target, and is nowhere.
-func TestATargetThatIsNotThereIsOnNoPath(t *testing.T) {
+func TestMissingTargetHasNoPath(t *testing.T) {
 	v := world(t, docs(probe("levels: [GatewayClass, Gateway]"), gatewayDoc("g", "c", "http"), probes("class: kind: GatewayClass, name: c")))
 	assert.Empty(t, chains(t, v, "Probe"))
 	ref := paintRef("app", "class")

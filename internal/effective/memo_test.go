@@ -13,7 +13,7 @@ import (
 
 // What the memo holds is bounded by the size of the results, not by their
 // number: a policy of thousands of rules must not fill the memory.
-func TestTheMemoIsBoundedByWeight(t *testing.T) {
+func TestMemoIsBoundedByWeight(t *testing.T) {
 	for name, rules := range map[string]int{"small results": 3, "large results": 5_000} {
 		t.Run(name, func(t *testing.T) {
 			var m memo
@@ -27,7 +27,7 @@ func TestTheMemoIsBoundedByWeight(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
+func TestMemoKeepsUsedResults(t *testing.T) {
 	var m memo
 	kept, other := &folded{Result: &merge.Result{}}, &folded{Result: &merge.Result{Rules: make([]merge.Effective, maxMemoWeight/4)}}
 	m.put([]byte("kept"), kept)
@@ -35,11 +35,11 @@ func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
 		assert.Same(t, kept, m.get([]byte("kept")), "round %d", i)
 		m.put([]byte(strconv.Itoa(i)), other)
 	}
-	assert.Nil(t, m.get([]byte("0")), "what nobody asks for goes")
+	assert.Nil(t, m.get([]byte("0")), "an unused result is evicted")
 }
 
 // A comparison keeps what everybody needs, and only a part of what it makes up.
-func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
+func TestComparisonMemoLimit(t *testing.T) {
 	const weight, many = 11, maxComparisonWeight / 4 // more than twice what fits
 	stacks := func(w *walk) (kept int) {
 		w.engine = &Engine{}
@@ -58,7 +58,7 @@ func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
 
 // The memo must not hold large policies that are never stored: each is tens of
 // megabytes of maps, and any writer may send them, as dry runs too.
-func TestALargePolicyOfAReviewIsNotKept(t *testing.T) {
+func TestLargePolicyIsNotMemoized(t *testing.T) {
 	for name, c := range map[string]struct{ size, kept int }{
 		"small": {size: 4 << 10, kept: 1}, "large": {size: 1 << 20}, "stored": {kept: 1},
 	} {

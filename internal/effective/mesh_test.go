@@ -77,7 +77,7 @@ func TestMesh(t *testing.T) {
 		"a policy of the Service's own namespace is no consumer's": {
 			"[Service]", []string{service, from("app", "own", toService)}, []string{"Service app/s | own"},
 		},
-		"a policy on a port tells the ports apart": {
+		"a policy on a port splits the paths by port": {
 			"[Service]", []string{service, from("app", "own", toService), from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p81}]")},
 			[]string{"Service app/s#80 | own", "Service app/s#81 | own port"},
 		},
@@ -141,7 +141,7 @@ func TestMesh(t *testing.T) {
 }
 
 // The namespace of a path of a consumer's is the route's.
-func TestAMeshPathSaysWhoseItIs(t *testing.T) {
+func TestMeshPathElements(t *testing.T) {
 	v := world(t, docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80), from("shop", "mine", toService)))
 	all := walked(t, v, effective.Scope{All: true})
 	assert.Len(t, all, 1)
@@ -149,9 +149,9 @@ func TestAMeshPathSaysWhoseItIs(t *testing.T) {
 	assert.Equal(t, "app", all[0].Path.Namespace())
 }
 
-// A policy that tells ports or clients apart makes paths out of one, and one
+// A policy on a port or for some clients splits a path into several, and one
 // out of them when it goes: what changes is what it says, and nothing else.
-func TestPathsOfAMeshThatPart(t *testing.T) {
+func TestCompareSplitMeshPaths(t *testing.T) {
 	base := docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80, 81), from("app", "own", toService))
 	port := from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p81}]")
 	consumer := from("shop", "mine", toService)
@@ -197,7 +197,7 @@ func TestPathsOfAMeshThatPart(t *testing.T) {
 
 // In a mesh a route often sends traffic to the very Service that is its parent:
 // what targets the Service stands above the route, not below it, too.
-func TestAServiceThatIsItsRoutesParentAndBackend(t *testing.T) {
+func TestServiceAsParentAndBackend(t *testing.T) {
 	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nstrategy: {allowed: [merge]}\nlevels: [Service, Route, Backend]"),
 		worlds.ServiceDoc("app", "s", 80), worlds.ServiceDoc("app", "t", 80),
 		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: '', kind: Service, name: s}], rules: [{backendRefs: [{name: s, port: 80}, {name: t, port: 80}]}]}",
@@ -212,9 +212,9 @@ func TestAServiceThatIsItsRoutesParentAndBackend(t *testing.T) {
 	assert.Equal(t, map[string]any{"s": "route", "t": "other"}, got)
 }
 
-// Clients are told apart by policies that hold, not by ones that have no
+// Paths are split by clients for policies with an existing target, not for others with no
 // target.
-func TestAConsumerWithoutATargetMakesNoPath(t *testing.T) {
+func TestConsumerWithoutTargetHasNoPath(t *testing.T) {
 	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: consumer}\nlevels: [Service, Route]"),
 		worlds.ServiceDoc("app", "s", 80),
 		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: '', kind: Service, name: s}], rules: [{}]}",

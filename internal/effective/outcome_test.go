@@ -251,7 +251,7 @@ func TestAPI(t *testing.T) {
 	}, got)
 }
 
-func TestAPolicyWhereItsKindHasNoLevel(t *testing.T) {
+func TestTargetWithoutLevel(t *testing.T) {
 	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nlevels: [Gateway, Route]"),
 		gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"),
 		policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\na: 1"),

@@ -48,7 +48,7 @@ func heldBy(all []effective.Override) []string {
 }
 
 // An override holds if it is in force, or may be once its condition is met.
-func TestHeld(t *testing.T) {
+func TestAppendOverrides(t *testing.T) {
 	top := fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)
 	own := fmt.Sprintf("a=1 of app/own at %d", gateway.LevelRoute)
 	tests := map[string]struct {
@@ -81,7 +81,7 @@ func TestHeld(t *testing.T) {
 }
 
 // Bare rules are overrides where the route's annotation says so.
-func TestBareRulesThatAreRead(t *testing.T) {
+func TestBareRulesReadAsOverrides(t *testing.T) {
 	tint := worlds.ProfileDoc("Tint", "strategy: {allowed: [merge], annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}, shallow: {strategy: atomic}}}}")
 	held := func(how string) []string {
 		v := world(t, docs(tint, gatewayDoc("g", "istio", "http"), policyDoc("Tint", "infra", "top", onG+"a: 1"),
@@ -97,7 +97,7 @@ func TestBareRulesThatAreRead(t *testing.T) {
 
 // The policy of an override gives it where it has it with the same value, under
 // the same condition or none, and as a whole if it was one, beaten or not.
-func TestGives(t *testing.T) {
+func TestSets(t *testing.T) {
 	atomic := "overrides: {a: 1}"
 	tests := map[string]struct {
 		was, is []string
@@ -142,7 +142,7 @@ func TestGives(t *testing.T) {
 }
 
 // Other policies stand in for one that gives its override no more.
-func TestStandIns(t *testing.T) {
+func TestSubstitutes(t *testing.T) {
 	onListener := func(name, spec string) string {
 		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\n"+spec)
 	}

@@ -74,7 +74,7 @@ func (w closestWorld) docs() string {
 
 // The closest policy that does not merge replaces all above it, with or without a
 // rule.
-func TestTheClosestPolicyReplacesInRandomWorlds(t *testing.T) {
+func TestClosestPolicyReplacesInRandomWorlds(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], bareField: mergeType, by: lower}\nsameTarget: none")
 	for seed := range uint64(100) {
 		w := newClosestWorld(seed)

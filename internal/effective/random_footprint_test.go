@@ -108,7 +108,7 @@ func FuzzFootprintsOfDependentChangesOverlap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { overlaps(t, seed, 8) })
 }
 
-func TestThePartsOfAViewAreAllOfIt(t *testing.T) {
+func TestPartsCoverView(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newRandomWorld(t, newDice(7_000_000+seed))
 		engine := effective.NewEngine()
@@ -123,7 +123,7 @@ func TestThePartsOfAViewAreAllOfIt(t *testing.T) {
 	}
 }
 
-func TestWhoeverHasSeenEnoughPartsMayStop(t *testing.T) {
+func TestPartsCanStopEarly(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newRandomWorld(t, newDice(7_000_000+seed))
 		parts := 0

@@ -199,7 +199,7 @@ func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-func TestTheScopeOfAChangeHasAllThatDiffers(t *testing.T) {
+func TestScopeIncludesAllDifferences(t *testing.T) {
 	const rounds, changes = 600, 8
 	differing := 0
 	for seed := range uint64(rounds) {
@@ -208,7 +208,7 @@ func TestTheScopeOfAChangeHasAllThatDiffers(t *testing.T) {
 	assert.Greater(t, differing, rounds*changes/8, "the worlds are too dull to show anything")
 }
 
-func FuzzTheScopeOfAChange(f *testing.F) {
+func FuzzScopeIncludesAllDifferences(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(1_000_000 + seed)
 	}
@@ -217,7 +217,7 @@ func FuzzTheScopeOfAChange(f *testing.F) {
 
 // A view depends on its objects, not on how they came to it, and so does what
 // is computed: each path once.
-func TestTheOrderOfObjectsIsNoMatter(t *testing.T) {
+func TestObjectOrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(100) {
 		d := newDice(seed)
 		w := newRandomWorld(t, d)
@@ -237,7 +237,7 @@ func TestTheOrderOfObjectsIsNoMatter(t *testing.T) {
 
 // With empty paths, each path of a kind comes once, too, and those with a
 // policy are among them.
-func TestEmptyPathsComeOnce(t *testing.T) {
+func TestEmptyPathsAreVisitedOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newRandomWorld(t, newDice(seed))
 		full := fullWalk(t, effective.NewEngine(), w.View)

@@ -34,7 +34,7 @@ const controlling = "strategy: {allowed: [merge]}\nblocks: {defaults: [defaults]
 
 // A field of the route itself is below every policy. An empty list, or nothing
 // of any other kind, is unset.
-func TestFieldsOfARule(t *testing.T) {
+func TestControlledFieldsOfRule(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: a, route: 'spec.rules[*].retry.codes'}, {rule: b, route: 'spec.rules[*].timeouts.request'}]")
 	defaults, overrides := probeDoc("p", 1, onGateway+"defaults: {a: [5], b: 5s}"), probeDoc("p", 1, onGateway+"overrides: {a: [5], b: 5s}")
 	tests := map[string]struct {
@@ -77,7 +77,7 @@ func TestFieldsOfARule(t *testing.T) {
 
 // Items of a list in a rule are compared one by one; only those are affected
 // that have what the fields are in.
-func TestFieldsOfItems(t *testing.T) {
+func TestControlledFieldsOfItems(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: codes, route: 'spec.rules[*].filters[*].retry.codes'}, {rule: tries, route: 'spec.rules[*].filters[*].retry.tries'}]")
 	v := world(t, docs(profile, gatewayDoc("g", "c", "http"),
 		routeDoc("r", "[{name: x, filters: [{retry: {codes: [1]}}, {other: 1}, {retry: {tries: 2}}]}, {name: without}, {name: empty, filters: []}]", "g"),
@@ -102,7 +102,7 @@ func TestFieldsOfItems(t *testing.T) {
 }
 
 // Fields outside the rules are those of each of them.
-func TestFieldsOfTheRoute(t *testing.T) {
+func TestControlledFieldsOfRoute(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: a, route: spec.session.name}]")
 	v := world(t, docs(profile, gatewayDoc("g", "c", "http"),
 		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {session: {name: own}, parentRefs: [{namespace: infra, name: g}], rules: [{}, {}]}",
@@ -111,7 +111,7 @@ func TestFieldsOfTheRoute(t *testing.T) {
 }
 
 // A change of the route's own field is one of its effective policy.
-func TestAFieldThatChanges(t *testing.T) {
+func TestControlledFieldChange(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]")
 	before := world(t, docs(profile, gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 1s}}]", "g"), probeDoc("p", 1, onGateway+"defaults: {b: 5s}")))
 	for rule, want := range map[string]string{
@@ -126,7 +126,7 @@ func TestAFieldThatChanges(t *testing.T) {
 
 // A list where the address of a field has none does not take the policies off
 // the path.
-func TestAFieldThatIsNotWhereTheProfileSays(t *testing.T) {
+func TestControlledFieldNotFound(t *testing.T) {
 	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].filters.timeout'}]"),
 		gatewayDoc("g", "c", "http"), routeDoc("r", "[{filters: [{timeout: 9s}]}]", "g"), probeDoc("p", 1, onGateway+"b: 5s")))
 	assert.Equal(t, []string{"r#rule-1: b=5s p/bare"}, fielded(t, v))

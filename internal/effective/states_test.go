@@ -49,7 +49,7 @@ var almostAlike = docs(
 	worlds.ProfileDoc("Short", "levels: [Gateway, Route, Backend]\nshortPaths: true"),
 )
 
-func TestACensusCountsWhatAWalkVisits(t *testing.T) {
+func TestCountStatesMatchesWalk(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	others := slices.DeleteFunc(slices.Concat(world(t, almostAlike).Kinds(), builtin), func(k *policykind.Kind) bool {
@@ -64,7 +64,7 @@ func TestACensusCountsWhatAWalkVisits(t *testing.T) {
 	for seed := range uint64(worlds) {
 		d := newDice(seed)
 		w := newRandomWorld(t, d)
-		if seed%2 == 0 { // many kinds that nobody has a policy of, some of which have the same paths
+		if seed%2 == 0 { // many kinds without a policy, some with the same paths
 			w.View = w.WithKinds(slices.Concat(w.Kinds(), others))
 		}
 		for range 3 {
@@ -86,7 +86,7 @@ func TestACensusCountsWhatAWalkVisits(t *testing.T) {
 	assert.Positive(t, sum.None)
 }
 
-func TestACensusHasEachState(t *testing.T) {
+func TestCountStatesAllStates(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{name: one}, {name: two}, {name: three}, {name: none}]", "g"),
 		policyDoc("Paint", "app", "x", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: one}]\noverrides: {strategy: patch, a: 1}"),
 		policyDoc("Paint", "app", "x2", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: one}]\na: 2\nb: 2"),
@@ -100,14 +100,14 @@ func TestACensusHasEachState(t *testing.T) {
 	}, got)
 }
 
-func TestACensusOfNothingHasEachKind(t *testing.T) {
+func TestCountStatesOfEmptyView(t *testing.T) {
 	v := world(t, gatewayDoc("g", "istio", "http"))
 	got, err := effective.NewEngine().CountStates(v, unlimited())
 	require.NoError(t, err)
 	assert.Equal(t, effective.StateCounts{{Group: worlds.Group, Kind: "Paint"}: {}, {Group: worlds.Group, Kind: "Label"}: {}}, got)
 }
 
-func TestACensusEndsWithItsBudget(t *testing.T) {
+func TestCountStatesStopsAtBudget(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), higher("top", "overrides: {strategy: patch, when: 'spec.b > 0', a: 1}")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -117,7 +117,7 @@ func TestACensusEndsWithItsBudget(t *testing.T) {
 }
 
 // Were the paths of each kind visited, each would allocate something.
-func TestKindsWithoutPoliciesAreCountedTogether(t *testing.T) {
+func TestKindsWithoutPoliciesShareCounts(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	var text []string

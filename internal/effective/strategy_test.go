@@ -55,7 +55,7 @@ func freeProbe(spec string) string {
 }
 
 // The lower policy says whether it is merged onto its closest parent.
-func TestTheLowerPolicyDictates(t *testing.T) {
+func TestLowerPolicyDecidesStrategy(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Together: merge}, by: lower}")
 	const merged = "mergeType: merge\n"
 	tests := map[string]struct {
@@ -135,7 +135,7 @@ func TestTheLowerPolicyDictates(t *testing.T) {
 // SEMANTICS section 3: in kinds in which the closest policy replaces those above
 // it, one without a rule does, too; not where merging, overrides, or standing side
 // by side are possible.
-func TestAPolicyWithoutARuleReplaces(t *testing.T) {
+func TestPolicyWithoutRulesReplaces(t *testing.T) {
 	tests := map[string]struct{ profile, want string }{
 		"an inherited kind that does not merge": {freeProbe(""), `{}`},
 		"a direct kind at two levels":           {worlds.ClassProfileDoc("direct", "Probe", "targets: {fields: [targetRefs], namespaces: free}"), `{}`},
@@ -162,14 +162,14 @@ func TestAPolicyWithoutARuleReplaces(t *testing.T) {
 }
 
 // What is above names the policy without a rule as the one that beat it.
-func TestLostToAPolicyWithoutARule(t *testing.T) {
+func TestLostToPolicyWithoutRules(t *testing.T) {
 	v := world(t, docs(freeProbe(""), chain, probeDoc("gateway", 1, onGateway+"a: 1"), probeDoc("route", 1, onRoute)))
 	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1, Whole: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
 }
 
 // On a target where the oldest wins, a newer policy without a rule does not
 // replace an older one; an older one without a rule replaces.
-func TestAPolicyWithoutARuleWhereTheOldestWins(t *testing.T) {
+func TestPolicyWithoutRulesWhereOldestWins(t *testing.T) {
 	profile := freeProbe("sameTarget: oldestWins")
 	for want, policies := range map[string][]string{
 		`{"a":1}`: {probeDoc("older", 1, onRoute+"a: 1"), probeDoc("newer", 2, onRoute)},
@@ -182,7 +182,7 @@ func TestAPolicyWithoutARuleWhereTheOldestWins(t *testing.T) {
 
 // A route's annotation that says how policies above it are applied counts more
 // than one of them without a rule.
-func TestAnAnnotationOverAPolicyWithoutARule(t *testing.T) {
+func TestAnnotationOverPolicyWithoutRules(t *testing.T) {
 	profile := freeProbe("strategy: {annotation: {name: example.com/how, values: {deep: {strategy: merge}, flat: {strategy: atomic}}}}")
 	policies := docs(probeDoc("gateway", 1, onGateway+"a: gateway"), probeDoc("listener", 1, onListener), probeDoc("route", 1, onRoute))
 	plain := world(t, docs(profile, chain, policies))
@@ -194,7 +194,7 @@ func TestAnAnnotationOverAPolicyWithoutARule(t *testing.T) {
 }
 
 // An annotation of the route says how what is above it is applied.
-func TestARoutesAnnotationDictates(t *testing.T) {
+func TestRouteAnnotationDecidesStrategy(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], annotation: {name: example.com/how, values: " +
 		"{deep: {strategy: merge}, deep-over: {strategy: merge, overrides: true}, over: {strategy: atomic, overrides: true}}}}")
 	policies := docs(
@@ -302,7 +302,7 @@ func TestSameTarget(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 6: Conflicted is told per target; the state is that of the
+// SEMANTICS section 6: Conflicted is reported per target; the state is that of the
 // targets that are accepted.
 func TestConflictedPerTarget(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: none")
@@ -319,7 +319,7 @@ func TestConflictedPerTarget(t *testing.T) {
 }
 
 // SEMANTICS section 5, fieldConflict: who is out holds nothing.
-func TestWhoIsOutOfConflictHoldsNothing(t *testing.T) {
+func TestConflictedPolicyDoesNotConflictWithOthers(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: fieldConflict")
 	v := world(t, docs(profile, chain, probeDoc("one", 1, onGateway+"a: 1"), probeDoc("two", 2, onGateway+"a: 2\nb: 2"), probeDoc("three", 3, onGateway+"b: 3")))
 	assert.JSONEq(t, `{"a":1,"b":3}`, specOf(t, v))
@@ -328,7 +328,7 @@ func TestWhoIsOutOfConflictHoldsNothing(t *testing.T) {
 }
 
 // Rules at one place conflict, too, where one lies below the other.
-func TestPlacesThatConflict(t *testing.T) {
+func TestFieldConflicts(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nsameTarget: fieldConflict")
 	for content, want := range map[string]api.State{
 		"a: {b: 1}": api.Conflicted, "a: {c: 1}": api.Enforced, "a: {}": api.Enforced, "a: 1": api.Conflicted,

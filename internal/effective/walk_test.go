@@ -56,7 +56,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func TestARouteThatNamesItsGatewayTwiceIsOnItOnce(t *testing.T) {
+func TestRouteWithDuplicateParents(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g", "g"), policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
 	assert.Equal(t, []string{"Paint istio g/http r#rule-1"}, pathsOf(walked(t, v, objectScope(routeRef("r")))))
 }
@@ -140,7 +140,7 @@ func TestClassPolicies(t *testing.T) {
 }
 
 // Invalid policies and refused targets take no part; kinds never meet.
-func TestWhatTakesNoPart(t *testing.T) {
+func TestPoliciesWithoutEffect(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"))
 	t.Run("an invalid policy", func(t *testing.T) {
 		v := world(t, docs(base, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 5\na: 1")))
@@ -166,7 +166,7 @@ func TestWhatTakesNoPart(t *testing.T) {
 }
 
 // SEMANTICS section 5, sameTarget none: the oldest holds the target.
-func TestDirectKindsHaveOneHolder(t *testing.T) {
+func TestDirectKindConflicts(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		"kind: Label\nmetadata: {namespace: app, name: old, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {a: old, targetRefs: [{kind: HTTPRoute, name: r}]}",
 		"kind: Label\nmetadata: {namespace: app, name: a-newer, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {a: newer, targetRefs: [{kind: HTTPRoute, name: r}]}",
@@ -241,9 +241,9 @@ func TestWalkStops(t *testing.T) {
 	})
 }
 
-// The memo tells stacks of the same policies at other levels apart, and what
+// The memo distinguishes stacks of the same policies at other levels, and what
 // was edited from what it was.
-func TestTheMemoDoesNotMixStacks(t *testing.T) {
+func TestMemoKeepsStacksApart(t *testing.T) {
 	v := world(t, docs(
 		gatewayDoc("g1", "istio", "http", "alt"), gatewayDoc("g2", "istio", "http"), routeDoc("r1", "[{}]", "g1"), routeDoc("r2", "[{}]", "g2"),
 		"kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: a}, targetRefs: [{kind: Gateway, name: g1}, {kind: Gateway, name: g2, sectionName: http}]}",

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// SEMANTICS section 7: a verdict must not depend on the door. Each pair is an
+// SEMANTICS section 7: a verdict must not depend on the entry point. Each pair is an
 // object as a file has it and as the API server stores it.
 func TestObjectsFromFilesAreDefaulted(t *testing.T) {
 	routes := map[string]struct{ file, stored string }{
@@ -90,7 +90,7 @@ func assertSame(t *testing.T, kind, stored, file string) {
 	}
 }
 
-func TestReadingDoesNotEditTheObject(t *testing.T) {
+func TestConversionDoesNotModifyObject(t *testing.T) {
 	const text = "metadata: {namespace: app, name: r, annotations: {overrule.dev/x: y, a: b}}\nspec: {rules: [{matches: [{headers: [{name: h, value: v}]}]}]}"
 	o := read[gateway.RouteObject](t, text)
 	r, err := gateway.FromRoute(gateway.KindHTTPRoute, o)
@@ -100,7 +100,7 @@ func TestReadingDoesNotEditTheObject(t *testing.T) {
 	assert.Equal(t, read[gateway.RouteObject](t, text), o)
 }
 
-func TestDefaultGatewaysAreAskedFor(t *testing.T) {
+func TestWantsDefaultGateways(t *testing.T) {
 	for text, want := range map[string]bool{
 		"{}":                          false,
 		"{useDefaultGateways: None}":  false,

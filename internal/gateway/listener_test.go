@@ -128,7 +128,7 @@ func TestAllowedRoutes(t *testing.T) {
 }
 
 // A route is on those listeners that take it by all of the rules together.
-func TestEachListenerDecidesForItself(t *testing.T) {
+func TestListenersAreIndependent(t *testing.T) {
 	g := listening(t,
 		"{name: a, port: 80, protocol: HTTP, hostname: a.example.com, "+allowAll+"}",
 		"{name: any, port: 80, protocol: HTTP, hostname: '*.example.com', "+allowAll+"}",

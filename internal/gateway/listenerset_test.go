@@ -63,7 +63,7 @@ func TestAllowedListeners(t *testing.T) {
 	}
 }
 
-func TestParentOfAListenerSet(t *testing.T) {
+func TestListenerSetParent(t *testing.T) {
 	tests := map[string]struct {
 		namespace, parent string
 		want              bool
@@ -119,7 +119,7 @@ func TestParentRefsOfListenerSets(t *testing.T) {
 }
 
 // Same in a set's allowedRoutes is the set's own namespace.
-func TestAllowedRoutesOfAListenerSet(t *testing.T) {
+func TestListenerSetAllowedRoutes(t *testing.T) {
 	g := admitting(t, anySet)
 	tests := map[string]struct {
 		allowed, namespace string

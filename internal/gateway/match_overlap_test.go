@@ -10,7 +10,7 @@ import (
 
 // A rule may take the requests of a match that is gone if some request could be for
 // both, as Gateway API matches them.
-func TestARuleMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
+func TestMayReceive(t *testing.T) {
 	const get, post = ", method: GET", ", method: POST"
 	path := func(kind, value string) string { return "path: {type: " + kind + ", value: " + value + "}" }
 	prefix := func(value string) string { return path("PathPrefix", value) }
@@ -71,7 +71,7 @@ func TestARuleMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
 }
 
 // Requests of a match that some rule has are that rule's.
-func TestRequestsGoNowhereWhileSomeRuleHasTheirMatch(t *testing.T) {
+func TestMayReceiveNothingIfMatchRemains(t *testing.T) {
 	const (
 		all   = "{}"
 		get   = "{path: {value: /toys}, method: GET}"
@@ -122,7 +122,7 @@ func TestRequestsGoNowhereWhileSomeRuleHasTheirMatch(t *testing.T) {
 }
 
 // Methods of services are not compared: any rule may take what a match leaves.
-func TestAnyRuleOfAGRPCRouteMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
+func TestMayReceiveGRPCRoute(t *testing.T) {
 	routed := func(rules string) *gateway.Route {
 		return grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {rules: "+rules+"}")
 	}

@@ -24,24 +24,24 @@ func TestMatchRules(t *testing.T) {
 		before, after string
 		want          []int
 	}{
-		"nothing changed":                                          {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + b + "}]", []int{0, 1}},
-		"one inserted in front":                                    {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{-1, 0, 1}},
-		"one taken out in front":                                   {"[{" + a + "}, {" + b + "}]", "[{" + b + "}]", []int{1}},
-		"reordered":                                                {"[{" + a + "}, {" + b + "}, {" + c + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{2, 0, 1}},
-		"edited in its place":                                      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + c + "}]", []int{0, 1}},
-		"named ones by name, whatever they match":                  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: other, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
-		"renamed: by its matches":                                  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: z, " + a + "}, {name: other, " + b + "}]", []int{0, 1}},
-		"named for the first time: by its matches":                 {"[{" + a + "}, {" + b + "}]", "[{" + b + "}, {name: x, " + a + "}]", []int{1, 0}},
-		"duplicates pair in order":                                 {"[{" + a + "}, {" + a + "}]", "[{" + a + "}, {" + a + "}, {" + a + "}]", []int{0, 1, -1}},
-		"a named one is never paired by position":                  {"[{name: x, " + a + "}]", "[{name: other, " + b + "}]", []int{-1}},
-		"a position that is taken pairs no other":                  {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}]", []int{-1, 0}},
-		"one with fewer rules, the last gone":                      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}]", []int{0}},
-		"from no rules at all":                                     {"[]", "[{" + a + "}]", []int{-1}},
-		"to no rules at all":                                       {"[{" + a + "}]", "[]", []int{}},
-		"names swapped and matches swapped":                        {"[{name: x, " + a + "}, {name: z, " + b + "}]", "[{name: z, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
-		"spelled otherwise, and moved":                             {"[{" + a + "}, {" + b + "}]", "[{matches: [{path: {value: /b, type: PathPrefix}}]}, {matches: [{path: {value: /a, type: PathPrefix}}]}]", []int{1, 0}},
-		"matches that cannot be read are told apart by their text": {"[{matches: 1}, {matches: 2}]", "[{matches: 2}, {matches: 1}]", []int{1, 0}},
-		"a default written out is the same rule":                   {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", "[{" + a + "}, {}]", []int{-1, 0}},
+		"nothing changed":                          {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + b + "}]", []int{0, 1}},
+		"one inserted in front":                    {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{-1, 0, 1}},
+		"one taken out in front":                   {"[{" + a + "}, {" + b + "}]", "[{" + b + "}]", []int{1}},
+		"reordered":                                {"[{" + a + "}, {" + b + "}, {" + c + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{2, 0, 1}},
+		"edited in its place":                      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + c + "}]", []int{0, 1}},
+		"named ones by name, whatever they match":  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: other, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
+		"renamed: by its matches":                  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: z, " + a + "}, {name: other, " + b + "}]", []int{0, 1}},
+		"named for the first time: by its matches": {"[{" + a + "}, {" + b + "}]", "[{" + b + "}, {name: x, " + a + "}]", []int{1, 0}},
+		"duplicates pair in order":                 {"[{" + a + "}, {" + a + "}]", "[{" + a + "}, {" + a + "}, {" + a + "}]", []int{0, 1, -1}},
+		"a named one is never paired by position":  {"[{name: x, " + a + "}]", "[{name: other, " + b + "}]", []int{-1}},
+		"a position that is taken pairs no other":  {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}]", []int{-1, 0}},
+		"one with fewer rules, the last gone":      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}]", []int{0}},
+		"from no rules at all":                     {"[]", "[{" + a + "}]", []int{-1}},
+		"to no rules at all":                       {"[{" + a + "}]", "[]", []int{}},
+		"names swapped and matches swapped":        {"[{name: x, " + a + "}, {name: z, " + b + "}]", "[{name: z, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
+		"spelled otherwise, and moved":             {"[{" + a + "}, {" + b + "}]", "[{matches: [{path: {value: /b, type: PathPrefix}}]}, {matches: [{path: {value: /a, type: PathPrefix}}]}]", []int{1, 0}},
+		"invalid matches are compared as text":     {"[{matches: 1}, {matches: 2}]", "[{matches: 2}, {matches: 1}]", []int{1, 0}},
+		"a default written out is the same rule":   {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", "[{" + a + "}, {}]", []int{-1, 0}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestMatchRules(t *testing.T) {
 }
 
 // A backend of weight 0 is sent nothing.
-func TestBackendsThatARuleServes(t *testing.T) {
+func TestTakesOver(t *testing.T) {
 	r := ruled(t, "[{backendRefs: [{name: plain, port: 80}, {name: some, port: 80, weight: 3}, {name: idle, port: 80, weight: 0}, "+
 		"{name: twice, port: 80, weight: 0}, {name: twice, port: 80, weight: 1}]}]")
 	var served []string
@@ -66,7 +66,7 @@ func TestBackendsThatARuleServes(t *testing.T) {
 }
 
 // A rule takes requests of another one by a match which that one had.
-func TestMatchesThatMove(t *testing.T) {
+func TestTakesFrom(t *testing.T) {
 	const a, b, other = "{path: {value: /a}}", "{path: {value: /b}}", "{matches: [{path: {value: /other}}]}"
 	tests := map[string]struct {
 		before, after string // the rules of a route

@@ -132,7 +132,7 @@ func TestLabelsOf(t *testing.T) {
 	assert.Nil(t, gateway.LabelsOf(nil))
 }
 
-func TestCopiesOfRoutesAreTheirOwn(t *testing.T) {
+func TestRouteObjectDeepCopy(t *testing.T) {
 	const text = "metadata: {name: r, labels: {a: b}}\nspec: {rules: []}"
 	o := read[gateway.RouteObject](t, text)
 	list := &gateway.RouteObjectList{Items: []gateway.RouteObject{*o}}

@@ -122,7 +122,7 @@ func TestPaths(t *testing.T) {
 				id.ServiceNamespace, id.Service, id.RouteKind, id.RouteNamespace, id.Route = "shop", "cart", "HTTPRoute", "app", "r"
 			},
 		},
-		"a mesh's consumer, a port told apart": {
+		"a consumer route of a mesh with a port": {
 			gateway.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0},
 			[]api.PathElement{{Kind: "Service", Namespace: "shop", Name: "cart", Section: "80", Client: "app"}, route, x},
 			func(id *gateway.ID) {
@@ -154,7 +154,7 @@ func TestPaths(t *testing.T) {
 }
 
 // The element that a policy at a level stands on.
-func TestElementOfALevel(t *testing.T) {
+func TestElement(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
 	s := service(t, "metadata: {namespace: shop, name: cart}")
@@ -200,7 +200,7 @@ func TestElementOfALevel(t *testing.T) {
 	}
 }
 
-func TestNamespaceOfAPath(t *testing.T) {
+func TestPathNamespace(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}")
 	s := service(t, "metadata: {namespace: shop, name: cart}")
@@ -215,7 +215,7 @@ func TestNamespaceOfAPath(t *testing.T) {
 }
 
 // Two paths are the same but for the rule if and only if their identities are.
-func TestPathsThatAreTheSameButForTheRule(t *testing.T) {
+func TestSameButRule(t *testing.T) {
 	listener := func(name string) *gateway.Listener { return &gateway.Listener{Name: name} }
 	all := []gateway.Path{
 		{},

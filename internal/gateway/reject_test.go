@@ -10,7 +10,7 @@ import (
 )
 
 // There is a reason exactly where no listener takes the route.
-func TestRefusalAgreesWithTakes(t *testing.T) {
+func TestRejectReasonAgreesWithAccepts(t *testing.T) {
 	var listeners []gateway.Listener
 	for _, rule := range []gateway.NamespaceRule{{All: true}, {Same: true}, {Selector: labels.SelectorFromSet(labels.Set{"a": "b"})}, {}} {
 		for _, host := range []string{"", "a.example.com", "*.example.com"} {

@@ -99,7 +99,7 @@ func TestPortsOf(t *testing.T) {
 	}
 }
 
-func TestRemember(t *testing.T) {
+func TestMemoize(t *testing.T) {
 	r, made := routing(t, "app", "{}"), 0
 	remember := func(key, value string) any {
 		return r.Memoize(key, func() any { made++; return value })
@@ -131,7 +131,7 @@ func TestAnnotations(t *testing.T) {
 
 // Routes have fields that only some profile knows: the spec stays as it is, but
 // for what the API server fills in.
-func TestSpecOfARoute(t *testing.T) {
+func TestRouteSpec(t *testing.T) {
 	r := routing(t, "app", "{hostnames: [A.example.com], rules: [{timeouts: {request: 1s}, retry: {attempts: 9007199254740993, backoff: 1.5}, x-own: [{deep: null}]}]}")
 	want := map[string]any{
 		"hostnames": []any{"A.example.com"}, // as it stands
@@ -149,8 +149,8 @@ func TestSpecOfARoute(t *testing.T) {
 	wait.Wait()
 }
 
-// SEMANTICS section 7: a verdict does not depend on the door.
-func TestTheRulesOfASpecAreDefaulted(t *testing.T) {
+// SEMANTICS section 7: a verdict does not depend on the entry point.
+func TestRouteSpecIsDefaulted(t *testing.T) {
 	slash := map[string]any{"type": "PathPrefix", "value": "/"}
 	everything := []any{map[string]any{"path": slash}}
 	for name, test := range map[string]struct {
@@ -188,7 +188,7 @@ func TestTheRulesOfASpecAreDefaulted(t *testing.T) {
 	}
 }
 
-func TestRoutesThatCannotBeRead(t *testing.T) {
+func TestInvalidRoutes(t *testing.T) {
 	for name, text := range map[string]string{
 		"rules that are no list":     "{rules: 5}",
 		"a parentRef that is none":   "{parentRefs: [a]}",
@@ -242,7 +242,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-func TestRoutesThatReadTheSame(t *testing.T) {
+func TestSameRoute(t *testing.T) {
 	read := func(kind, text string) *gateway.Route {
 		var o gateway.RouteObject
 		require.NoError(t, json.Unmarshal([]byte(text), &o))

@@ -14,7 +14,7 @@ import (
 
 // A policy of the uid and version that the view has is that one; any other state
 // is read, and so is one whose kind is read in another way by now.
-func TestAStoredPolicyIsKnownByItsState(t *testing.T) {
+func TestDecodeStoredPolicyByState(t *testing.T) {
 	k := paint(t, "Paint")
 	const text = `{"metadata": {"namespace": "app", "name": "p", "uid": "u", "resourceVersion": "7"}, "spec": {"a": 1}}`
 	decode := func(v *snapshot.View, k *policykind.Kind, text string) *policykind.Policy {
@@ -38,8 +38,8 @@ func TestAStoredPolicyIsKnownByItsState(t *testing.T) {
 	require.Error(t, err)
 }
 
-// States that nobody knows are not the same.
-func TestAPolicyWithoutAStateIsReadEachTime(t *testing.T) {
+// Unknown states are never equal.
+func TestDecodeStoredPolicyWithoutState(t *testing.T) {
 	k := paint(t, "Paint")
 	first := policy(t, k, "p")
 	require.False(t, first.State.Known())
@@ -76,7 +76,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeOfWhatDoesNotFit(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	tests := map[string]struct {
 		kind api.PolicyKind
 		data string

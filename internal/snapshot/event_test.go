@@ -15,7 +15,7 @@ func listen(s *snapshot.Store) *[][]snapshot.Event {
 	return &out
 }
 
-func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
+func TestEventsBeforeAndAfter(t *testing.T) {
 	first, second, other := route(t, "r", "edge"), route(t, "r", "other"), route(t, "s", "edge")
 	for name, c := range map[string]struct {
 		act  func(*snapshot.Store)
@@ -61,7 +61,7 @@ func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
 	}
 }
 
-func TestAnEventComesWhenTheViewShowsIt(t *testing.T) {
+func TestSubscribeAfterPublish(t *testing.T) {
 	s := snapshot.New()
 	r := route(t, "r", "edge")
 	var shown snapshot.Object
@@ -73,7 +73,7 @@ func TestAnEventComesWhenTheViewShowsIt(t *testing.T) {
 	assert.Same(t, r, shown)
 }
 
-func TestWhatIsSeenIsToldToAllWhoWatch(t *testing.T) {
+func TestObserveNotifiesAllWatchers(t *testing.T) {
 	s := snapshot.New()
 	r, deleted := route(t, "r", "edge"), route(t, "gone", "edge")
 	s.Apply(puts(r, deleted)...)
@@ -87,6 +87,6 @@ func TestWhatIsSeenIsToldToAllWhoWatch(t *testing.T) {
 	s.Replace(routeKind, []snapshot.Object{r})
 	s.Observe(snapshot.Observation{Ref: r.Ref(), UID: "u1", Version: "12"})
 	want := []snapshot.Observation{{Ref: deleted.Ref(), Deleted: true}, {Ref: r.Ref(), UID: "u1", Version: "12"}}
-	assert.Equal(t, want, one, "a list tells what it lacks; what it has is told by who reads it")
+	assert.Equal(t, want, one, "a list only reports deletions; the source reports the objects")
 	assert.Equal(t, want, two)
 }

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestTheHashIsOfMarksAlone(t *testing.T) {
+func TestMarksHash(t *testing.T) {
 	annotations := map[string]string{"overrule.dev/effective-policy": "x", "overrule.dev/outcome": "y", "overrule.dev/PaintAffected": "true"}
 	conditions := []metav1.Condition{
 		{Type: "overrule.dev/PaintAffected", Status: metav1.ConditionTrue, Reason: "Affected", Message: "by p", ObservedGeneration: 3},
@@ -39,7 +39,7 @@ func TestTheHashIsOfMarksAlone(t *testing.T) {
 			a["overrule.dev/LabelAffected"] = ""
 			return c
 		}, true},
-		"the condition of somebody else": {func(_ map[string]string, c []metav1.Condition) []metav1.Condition {
+		"the condition of another writer": {func(_ map[string]string, c []metav1.Condition) []metav1.Condition {
 			return append(c, metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue})
 		}, true},
 		"one of ours that is not met": {func(_ map[string]string, c []metav1.Condition) []metav1.Condition {
@@ -72,7 +72,7 @@ func TestTheHashIsOfMarksAlone(t *testing.T) {
 	}
 }
 
-func TestMarksSayWhatElseMattersToTheirWriter(t *testing.T) {
+func TestMarksOf(t *testing.T) {
 	o := &metav1.ObjectMeta{Generation: 7, Labels: map[string]string{"overrule.dev/refresh": "false"}}
 	m := snapshot.MarksOf(o, []metav1.Condition{{Type: "Accepted"}, {Type: "Programmed"}, {Type: "overrule.dev/PaintAffected"}})
 	assert.Equal(t, snapshot.Marks{Generation: 7, Others: 2, OptedOut: true}, m)
@@ -81,7 +81,7 @@ func TestMarksSayWhatElseMattersToTheirWriter(t *testing.T) {
 	assert.Equal(t, snapshot.Marks{Generation: 7, Deleting: true}, snapshot.MarksOf(o, nil))
 }
 
-func TestAnObjectIsTheSameThatSaysTheSame(t *testing.T) {
+func TestSame(t *testing.T) {
 	gw := func(class string) *gateway.Gateway {
 		return &gateway.Gateway{Namespace: "infra", Name: "edge", Class: class, Listeners: []gateway.Listener{{Name: "http"}}}
 	}

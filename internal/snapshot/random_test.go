@@ -17,7 +17,7 @@ import (
 )
 
 // Any series of events gives the same view as its outcome put in at once.
-func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
+func TestViewDependsOnlyOnObjects(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(30) {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
+func TestStoreReadyOnceSourcesListed(t *testing.T) {
 	_, ready := snapshot.New().View()
 	assert.True(t, ready, "without sources at once")
 
@@ -32,7 +32,7 @@ func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
 	assert.Equal(t, 1, v.Count(routeKind))
 }
 
-func TestApplyMakesANewMoment(t *testing.T) {
+func TestApplyPublishesNewView(t *testing.T) {
 	s := snapshot.New()
 	before, _ := s.View()
 	s.Apply(snapshot.Put(route(t, "r", "edge")), snapshot.Put(newGateway(t, "edge", "istio")))
@@ -41,7 +41,7 @@ func TestApplyMakesANewMoment(t *testing.T) {
 	assert.Equal(t, 1, after.Count(routeKind))
 }
 
-func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
+func TestReplace(t *testing.T) {
 	s := snapshot.New()
 	s.Apply(puts(route(t, "a", "edge"), route(t, "b", "edge"), newGateway(t, "edge", "istio"))...)
 	s.Replace(routeKind, []snapshot.Object{route(t, "b", "other"), route(t, "c", "edge")})
@@ -54,7 +54,7 @@ func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
 	assert.Zero(t, v.Count(routeKind))
 }
 
-func TestAKindIsPendingUntilItIsListed(t *testing.T) {
+func TestKindPendingUntilListed(t *testing.T) {
 	k := paint(t, "Paint")
 	s := snapshot.New()
 	s.AddKind(k)
@@ -75,7 +75,7 @@ func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
 }
 
-func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
+func TestUnlistedKinds(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
 	s := snapshot.New()
 	unlisted := func() []*policykind.Kind {
@@ -104,7 +104,7 @@ func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
 	assert.Empty(t, unlisted())
 }
 
-func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
+func TestRelistedKindIsReplacedAtomically(t *testing.T) {
 	first, second, third := paint(t, "Paint"), paint(t, "Paint"), paint(t, "Paint")
 	s := snapshot.New()
 	s.AddKind(first)
@@ -137,7 +137,7 @@ func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	assert.Equal(t, [][]snapshot.Event{{{Kinds: true}}}, *events, "one moment")
 }
 
-func TestRemoveKindForgetsItsPolicies(t *testing.T) {
+func TestRemoveKind(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
 	s := snapshot.New()
 	for _, kind := range []*policykind.Kind{k, other} {
@@ -155,7 +155,7 @@ func TestRemoveKindForgetsItsPolicies(t *testing.T) {
 	assert.Equal(t, 1, v.Count(other.Ref()))
 }
 
-func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
+func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 	s := snapshot.New("routes")
 	k := paint(t, "Paint")
 	var wg sync.WaitGroup

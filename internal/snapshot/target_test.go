@@ -94,7 +94,7 @@ func TestTargets(t *testing.T) {
 
 // A kind whose policies may not look beyond their namespace is refused whatever
 // it selects there, but not what it selects at home.
-func TestATargetThatIsRefusedStandsForNoOther(t *testing.T) {
+func TestRefusedTargetIsNoDuplicate(t *testing.T) {
 	v, p := painting(t, paint(t, "Paint"),
 		"{kind: HTTPRoute, selector: {matchLabels: {tier: web}}, namespaces: {from: All}}, {kind: HTTPRoute, selector: {matchLabels: {tier: web}}}")
 	var refused []bool
@@ -106,7 +106,7 @@ func TestATargetThatIsRefusedStandsForNoOther(t *testing.T) {
 }
 
 // Consumers are those of other namespaces.
-func TestAConsumerIsInAnotherNamespace(t *testing.T) {
+func TestConsumerTargets(t *testing.T) {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
 		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.LeaveConsumer},

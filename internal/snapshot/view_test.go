@@ -18,7 +18,7 @@ func routeRef(name string) api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: name}
 }
 
-func TestTheZeroViewIsEmpty(t *testing.T) {
+func TestZeroViewIsEmpty(t *testing.T) {
 	v := &snapshot.View{}
 	assert.Nil(t, v.Get(routeRef("r")))
 	assert.Nil(t, v.Gateway("infra", "edge"))
@@ -30,7 +30,7 @@ func TestTheZeroViewIsEmpty(t *testing.T) {
 	assert.Zero(t, same.Count(routeKind), "what is not there can be deleted")
 }
 
-func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
+func TestWithDoesNotModifyView(t *testing.T) {
 	k := paint(t, "Paint")
 	one := (&snapshot.View{}).With(puts(newGateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
 	two := one.With(
@@ -47,7 +47,7 @@ func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 	assert.Equal(t, "envoy", two.Gateway("infra", "edge").Class)
 }
 
-func TestIndexesFollowObjectsThatMove(t *testing.T) {
+func TestIndexesFollowUpdates(t *testing.T) {
 	k := paint(t, "Paint")
 	v := (&snapshot.View{}).With(puts(
 		newGateway(t, "a", "istio"), newGateway(t, "b", "istio"),
@@ -70,14 +70,14 @@ func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("b"))))
 }
 
-func TestRoutesOfOneNameInTwoNamespacesAreTwo(t *testing.T) {
+func TestRoutesWithSameName(t *testing.T) {
 	other := decode(t, routeKind, "metadata: {namespace: zoo, name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}")
 	v := (&snapshot.View{}).With(puts(route(t, "r", "edge"), other)...)
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf(gatewayRef("edge"))))
 }
 
 // A name that begins like another is another.
-func TestIndexesTellNamesApart(t *testing.T) {
+func TestIndexKeysAreUnambiguous(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "PaintJob")
 	v := (&snapshot.View{}).With(puts(
 		newGateway(t, "edge", "c"), newGateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
@@ -97,7 +97,7 @@ func TestNamespaceLabels(t *testing.T) {
 	assert.Equal(t, labels.Set{"kubernetes.io/metadata.name": "other"}, v.NamespaceLabels("other"), "one that is not known")
 }
 
-func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
+func TestWithKindsRemovesPolicies(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
 	v := (&snapshot.View{}).With(puts(policy(t, k, "p", "r"), policy(t, other, "o", "r"))...).WithKinds([]*policykind.Kind{k, other})
 	assert.Equal(t, []*policykind.Kind{other, k}, v.Kinds(), "sorted")
@@ -140,7 +140,7 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestKindsWithPolicies(t *testing.T) {
+func TestPopulated(t *testing.T) {
 	k, other, last := paint(t, "Paint"), paint(t, "PaintJob"), paint(t, "Zebra")
 	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{last, other, k})
 	assert.Empty(t, v.Populated())
@@ -178,7 +178,7 @@ func TestAllIn(t *testing.T) {
 }
 
 // What has no namespace is in none, not even in the one without a name.
-func TestAllInLeavesWhatHasNoNamespace(t *testing.T) {
+func TestAllInSkipsClusterScoped(t *testing.T) {
 	class := decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "GatewayClass"}, "metadata: {name: istio}")
 	v := (&snapshot.View{}).With(puts(class, newGateway(t, "edge", "istio"))...)
 	assert.Empty(t, v.AllIn("istio"))
