@@ -52,7 +52,7 @@ func isTooMuch(a *admissionv1.AdmissionResponse) bool {
 
 // tooMuchSays is what a denial has to tell: how far the judge came, or, where it
 // noticed too late, that it was the time.
-var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it ended (at path \d+: |before the first path)|takes longer than a call may`)
+var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it stopped (at path \d+: |before the first path)|takes longer than a call may`)
 
 func assertSaysWhat(t *testing.T, message string) {
 	t.Helper()

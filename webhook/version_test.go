@@ -154,6 +154,6 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge},
 
 	broken := inVersion(update(t, was, was), "")
 	broken.Object.Raw = []byte("[]")
-	assert.Contains(t, said(t, d.validated(t, broken)), "object: decode Paint.policies.example.com: ")
+	assert.Contains(t, said(t, d.validated(t, broken)), "object: read Paint.policies.example.com: ")
 	assert.Equal(t, metav1.GroupVersionKind{Group: "policies.example.com", Version: "v1", Kind: "Paint"}, broken.Kind)
 }

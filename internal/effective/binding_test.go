@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// boundScene is a route of three rules under limits of its own and of its gateway,
+// boundScene has a route of three rules with limits of its own and of its gateway,
 // which has two listeners.
 const boundScene = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -151,7 +151,7 @@ func TestNoBindings(t *testing.T) {
 	}
 }
 
-// A Binder remembers what it was asked for last, whichever path comes next.
+// A Binder returns the same bindings whatever the order of paths.
 func TestBinderPathOrder(t *testing.T) {
 	second := strings.NewReplacer("name: toystore}\nspec:\n  parentRefs", "name: other}\nspec:\n  parentRefs", "/assets/", "/static/", "/orders", "/toys").
 		Replace(boundScene[strings.Index(boundScene, "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute"):strings.Index(boundScene, "---\napiVersion: kuadrant.io/v2beta1")])

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// stopped walks all of a world until the budget ends, and returns why.
+// stopped walks all paths until the budget is exceeded, and returns the error.
 func stopped(t *testing.T, b *effective.Budget, docs ...string) *effective.TooMuchError {
 	t.Helper()
 	v := world(t, worlds.Docs(docs...))
@@ -27,7 +27,7 @@ func stopped(t *testing.T, b *effective.Budget, docs ...string) *effective.TooMu
 	return tooMuch
 }
 
-// costOf is what evaluating a condition takes.
+// costOf returns the cost of evaluating a condition.
 func costOf(t *testing.T, when string) uint64 {
 	t.Helper()
 	e := onePath(t, dear("top", when), lower("own", "b: 1"))
@@ -121,7 +121,7 @@ func TestTooMuchNamesRoots(t *testing.T) {
 	assert.Contains(t, err.Error(), ": HTTPRoute app/p on Service app/s, with 1 rule of 1 ")
 }
 
-// A fold that takes long by itself is ended inside.
+// A single fold that takes long is canceled.
 func TestLargeFoldStopsAtDeadline(t *testing.T) {
 	var rules, policies []string
 	for i := range 300 {

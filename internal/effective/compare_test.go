@@ -24,7 +24,7 @@ func storeDelete(ref api.Ref) snapshot.Change { return snapshot.Delete(ref) }
 
 func replaceName(text, name string) string { return strings.ReplaceAll(text, "NAME", name) }
 
-// compared shows the pairs of a comparison, as in
+// compared formats the pairs of a comparison, as in
 // "g/http r#x: old-name d=1 -> d=2 changed".
 func compared(t testing.TB, before, after *snapshot.View, s effective.Scope) []string {
 	t.Helper()

@@ -11,8 +11,8 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// Wherever paths end, a walk stops at the path that its visitor fails at, and
-// so does a comparison.
+// A walk and a comparison stop at the path for which visit returns an error, whatever
+// the levels of the kind.
 func TestWalkStopsAtAnyPath(t *testing.T) {
 	stop := errors.New("stop")
 	failing := func(at int) (*int, func() error) {

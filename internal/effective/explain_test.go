@@ -182,7 +182,7 @@ func TestCompareExplanations(t *testing.T) {
 	assert.Zero(t, effective.CompareExplanations(a, a))
 }
 
-// Who asks why a timeout is 5s wants to see the 9s of the route, too.
+// An explanation of a timeout of 5s includes the 9s of the route.
 func TestExplainRouteOwnValue(t *testing.T) {
 	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]"),
 		gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 9s}}]", "g"), probeDoc("p", 1, onGateway+"overrides: {b: 5s}")))

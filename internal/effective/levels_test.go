@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// chainOf shows a path with all its elements, and the policies on it from the
+// chainOf formats a path with all its elements, and the policies on it from the
 // highest to the lowest, as in "Gateway infra/g > Listener infra/g#http | a b".
 func chainOf(e *effective.Effective) string {
 	var elements, policies []string
@@ -25,7 +25,7 @@ func chainOf(e *effective.Effective) string {
 	return strings.TrimSpace(strings.Join(elements, " > ") + " | " + strings.Join(policies, " "))
 }
 
-// chains shows all paths of a kind that have a policy.
+// chains formats all paths of a kind that have a policy.
 func chains(t testing.TB, v *snapshot.View, kind string) []string {
 	t.Helper()
 	var out []string
@@ -37,7 +37,7 @@ func chains(t testing.TB, v *snapshot.View, kind string) []string {
 	return out
 }
 
-// probe defines a kind that may target whatever there is.
+// probe returns a profile of a kind that can target any object.
 func probe(spec string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: free, classFrom: ['*']}\nstrategy: {allowed: [merge]}\n"+spec)
 }
@@ -78,8 +78,8 @@ var everywhere = docs(
 	),
 )
 
-// SEMANTICS section 1: a kind's levels say where its paths end, and which
-// policies stand on them.
+// SEMANTICS section 1: the levels of a kind decide where its paths end, and which
+// policies are on them.
 func TestLevels(t *testing.T) {
 	tests := map[string]struct {
 		levels string
@@ -253,8 +253,8 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// Every kind of route, on a listener that takes it. A kind of policies that
-// names the routes that it may target has paths through those alone.
+// Every kind of route, on a listener that allows it. A policy kind that lists kinds of
+// routes has paths through only these.
 func TestRouteKinds(t *testing.T) {
 	listeners := ""
 	for _, protocol := range []string{"HTTP", "TLS", "TCP", "UDP"} {
@@ -283,8 +283,7 @@ func TestRouteKinds(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 5: a GatewayClass from the namespaces that the profile
-// says.
+// SEMANTICS section 5: a GatewayClass is targeted from the namespaces in the profile.
 func TestGatewayClassPolicyInNamespace(t *testing.T) {
 	base := docs("kind: GatewayClass\nmetadata: {name: c}", gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"))
 	policies := docs(
@@ -302,7 +301,7 @@ func TestGatewayClassPolicyInNamespace(t *testing.T) {
 	}
 }
 
-// A policy whose class or Service is not there has no target, and is nowhere.
+// A policy whose class or Service does not exist has no target and no path.
 func TestMissingTargetHasNoPath(t *testing.T) {
 	v := world(t, docs(probe("levels: [GatewayClass, Gateway]"), gatewayDoc("g", "c", "http"), probes("class: kind: GatewayClass, name: c")))
 	assert.Empty(t, chains(t, v, "Probe"))

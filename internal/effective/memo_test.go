@@ -11,8 +11,8 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// What the memo holds is bounded by the size of the results, not by their
-// number: a policy of thousands of rules must not fill the memory.
+// The memo is bounded by the size of the results, not by their number: a policy with
+// thousands of rules must not exhaust the memory.
 func TestMemoIsBoundedByWeight(t *testing.T) {
 	for name, rules := range map[string]int{"small results": 3, "large results": 5_000} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestMemoKeepsUsedResults(t *testing.T) {
 	assert.Nil(t, m.get([]byte("0")), "an unused result is evicted")
 }
 
-// A comparison keeps what everybody needs, and only a part of what it makes up.
+// A comparison only adds a limited weight of hypothetical results.
 func TestComparisonMemoLimit(t *testing.T) {
 	const weight, many = 11, maxComparisonWeight / 4 // more than twice what fits
 	stacks := func(w *walk) (kept int) {
@@ -56,8 +56,8 @@ func TestComparisonMemoLimit(t *testing.T) {
 	assert.Equal(t, many, stacks(&walk{}), "what is stored is remembered whole")
 }
 
-// The memo must not hold large policies that are never stored: each is tens of
-// megabytes of maps, and any writer may send them, as dry runs too.
+// The memo must not hold large policies that are never stored: each takes tens of
+// megabytes, and any user can send them, also as dry runs.
 func TestLargePolicyIsNotMemoized(t *testing.T) {
 	for name, c := range map[string]struct{ size, kept int }{
 		"small": {size: 4 << 10, kept: 1}, "large": {size: 1 << 20}, "stored": {kept: 1},

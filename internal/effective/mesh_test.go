@@ -11,20 +11,20 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// meshed defines a kind whose policies may be consumers'.
+// meshed returns a profile of a kind with consumer policies.
 func meshed(levels string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe",
 		"targets: {fields: [targetRefs], namespaces: consumer, implicit: {meshNamespace: infra}}\nstrategy: {allowed: [merge]}\nlevels: "+levels)
 }
 
-// from is a policy of a namespace, with a rule of its own.
+// from returns a policy in a namespace, with a rule of its own.
 func from(namespace, name, target string) string {
 	return policyDoc("Probe", namespace, name, target+"\n'"+name+"': 1")
 }
 
 const toService = "targetRefs: [{kind: Service, name: s, namespace: app}]"
 
-// SEMANTICS sections 1, 5 and 7: Services as parents, and whose traffic is
+// SEMANTICS sections 1, 5 and 7: Services as parents, and the clients that are
 // affected.
 func TestMesh(t *testing.T) {
 	service := worlds.ServiceDoc("app", "s", 80, 81)
@@ -140,7 +140,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// The namespace of a path of a consumer's is the route's.
+// The namespace of a consumer path is that of the route.
 func TestMeshPathElements(t *testing.T) {
 	v := world(t, docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80), from("shop", "mine", toService)))
 	all := walked(t, v, effective.Scope{All: true})
@@ -150,7 +150,7 @@ func TestMeshPathElements(t *testing.T) {
 }
 
 // A policy on a port or for some clients splits a path into several, and one
-// out of them when it goes: what changes is what it says, and nothing else.
+// out of them when it is deleted: only its own rules change.
 func TestCompareSplitMeshPaths(t *testing.T) {
 	base := docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80, 81), from("app", "own", toService))
 	port := from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p81}]")
@@ -195,8 +195,8 @@ func TestCompareSplitMeshPaths(t *testing.T) {
 	}
 }
 
-// In a mesh a route often sends traffic to the very Service that is its parent:
-// what targets the Service stands above the route, not below it, too.
+// In a mesh, a route often sends traffic to the Service that is its parent: policies on
+// the Service are then above the route alone.
 func TestServiceAsParentAndBackend(t *testing.T) {
 	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nstrategy: {allowed: [merge]}\nlevels: [Service, Route, Backend]"),
 		worlds.ServiceDoc("app", "s", 80), worlds.ServiceDoc("app", "t", 80),
@@ -212,8 +212,7 @@ func TestServiceAsParentAndBackend(t *testing.T) {
 	assert.Equal(t, map[string]any{"s": "route", "t": "other"}, got)
 }
 
-// Paths are split by clients for policies with an existing target, not for others with no
-// target.
+// A consumer policy without an existing target does not split paths.
 func TestConsumerWithoutTargetHasNoPath(t *testing.T) {
 	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: consumer}\nlevels: [Service, Route]"),
 		worlds.ServiceDoc("app", "s", 80),

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// narrowDoc is a gateway whose listener "web" takes HTTPRoutes of its own namespace
+// narrowDoc is a gateway whose listener "web" allows HTTPRoutes of its own namespace
 // for one hostname, "all" those of any namespace for it, and "tcp" TCPRoutes.
 const narrowDoc = `kind: Gateway
 metadata: {namespace: infra, name: narrow}
@@ -220,8 +220,8 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 	}
 }
 
-// In worlds of kinds of every shape, each policy without a path has a reason of its
-// own, and where paths do go through its target, that it is another namespace's.
+// For kinds of every shape, each policy without a path has a specific reason. If paths
+// go through its target, the reason is that they are of clients in other namespaces.
 func TestNoPathAlwaysHasAReason(t *testing.T) {
 	reasons := 0
 	for seed := range uint64(300) {

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// SEMANTICS section 6: what became of each policy, over two paths, r1 and r2.
+// SEMANTICS section 6: the outcome of each policy over two paths, r1 and r2.
 func TestStates(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"))
 	gw := func(spec string) string {

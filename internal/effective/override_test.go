@@ -31,7 +31,7 @@ func onePath(t testing.TB, more ...string) *effective.Effective {
 func higher(name, spec string) string { return policyDoc("Paint", "infra", name, onG+spec) }
 func lower(name, spec string) string  { return policyDoc("Paint", "app", name, onR+spec) }
 
-// heldBy shows overrides, as in "a=1 of infra/top at 3 when spec.b == 1 atomic".
+// heldBy formats overrides, as in "a=1 of infra/top at 3 when spec.b == 1 atomic".
 func heldBy(all []effective.Override) []string {
 	var out []string
 	for _, o := range all {
@@ -47,7 +47,8 @@ func heldBy(all []effective.Override) []string {
 	return out
 }
 
-// An override holds if it is in force, or may be once its condition is met.
+// AppendOverrides returns overrides that are in force, or would be once their condition
+// is met.
 func TestAppendOverrides(t *testing.T) {
 	top := fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)
 	own := fmt.Sprintf("a=1 of app/own at %d", gateway.LevelRoute)
@@ -80,7 +81,7 @@ func TestAppendOverrides(t *testing.T) {
 	}
 }
 
-// Bare rules are overrides where the route's annotation says so.
+// The route's annotation can make bare rules overrides.
 func TestBareRulesReadAsOverrides(t *testing.T) {
 	tint := worlds.ProfileDoc("Tint", "strategy: {allowed: [merge], annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}, shallow: {strategy: atomic}}}}")
 	held := func(how string) []string {
@@ -95,8 +96,8 @@ func TestBareRulesReadAsOverrides(t *testing.T) {
 	assert.Empty(t, held("none"))
 }
 
-// The policy of an override gives it where it has it with the same value, under
-// the same condition or none, and as a whole if it was one, beaten or not.
+// A policy sets an override if it has the same value, the same condition or none, and
+// is atomic if it was, whether or not it is in force.
 func TestSets(t *testing.T) {
 	atomic := "overrides: {a: 1}"
 	tests := map[string]struct {
@@ -141,7 +142,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// Other policies stand in for one that gives its override no more.
+// Other policies can substitute one that no longer sets its override.
 func TestSubstitutes(t *testing.T) {
 	onListener := func(name, spec string) string {
 		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\n"+spec)

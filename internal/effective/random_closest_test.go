@@ -40,8 +40,8 @@ func newClosestWorld(seed uint64) closestWorld {
 	return out
 }
 
-// effective is what SEMANTICS section 3 says of such a kind: from the leaf up,
-// until a policy does not merge, whether or not it has a rule.
+// effective implements SEMANTICS section 3 for such a kind: from the leaf up, until a
+// policy does not merge, whether or not it has a rule.
 func (w closestWorld) effective() map[string]string {
 	out := make(map[string]string)
 	for _, p := range w {

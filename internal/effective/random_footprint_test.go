@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// randomChange is one write: of an object that is thrown, or away with one.
+// randomChange is one write: a random object, or the deletion of one.
 type randomChange struct {
 	snapshot.Change
 	objects []snapshot.Object
@@ -34,8 +34,8 @@ func newRandomChange(t testing.TB, d dice, w *randomWorld) randomChange {
 	return c
 }
 
-// dependent returns a path on which one change does something else when the
-// other is made, too, if there is one.
+// dependent returns a path on which the effect of one change depends on the other
+// change, if there is one.
 func dependent(none, first, second, both map[pathID]string) (pathID, bool) {
 	all := maps.Clone(none)
 	for _, m := range []map[pathID]string{first, second, both} {
@@ -82,8 +82,7 @@ func overlaps(t *testing.T, seed uint64, pairs int) (overlapping, required int) 
 	return overlapping, required
 }
 
-// onOtherRoutes reports whether two changes are of routes alone, and of none in
-// common.
+// onOtherRoutes reports whether two changes affect only routes, and none in common.
 func onOtherRoutes(a, b randomChange) bool {
 	x, only := effective.RoutesOnly(a.objects...)
 	y, also := effective.RoutesOnly(b.objects...)

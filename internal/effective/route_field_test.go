@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// fielded shows the paths of a world's Probe with their rules, as in
+// fielded formats the paths of kind Probe with their rules, as in
 // "r#x filters[0]: a=1 p/bare".
 func fielded(t testing.TB, v *snapshot.View) []string {
 	t.Helper()
@@ -75,8 +75,8 @@ func TestControlledFieldsOfRule(t *testing.T) {
 	})
 }
 
-// Items of a list in a rule are compared one by one; only those are affected
-// that have what the fields are in.
+// Items of a list in a rule have paths of their own, if they have the object with the
+// fields.
 func TestControlledFieldsOfItems(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: codes, route: 'spec.rules[*].filters[*].retry.codes'}, {rule: tries, route: 'spec.rules[*].filters[*].retry.tries'}]")
 	v := world(t, docs(profile, gatewayDoc("g", "c", "http"),
@@ -101,7 +101,7 @@ func TestControlledFieldsOfItems(t *testing.T) {
 	assert.Equal(t, api.NoPath, outcomeOf(t, none, probeRef("app", "p")).State)
 }
 
-// Fields outside the rules are those of each of them.
+// Fields outside the rules belong to each rule.
 func TestControlledFieldsOfRoute(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: a, route: spec.session.name}]")
 	v := world(t, docs(profile, gatewayDoc("g", "c", "http"),
@@ -110,7 +110,7 @@ func TestControlledFieldsOfRoute(t *testing.T) {
 	assert.Equal(t, []string{"r#rule-1: a=own r/object", "r#rule-2: a=own r/object"}, fielded(t, v))
 }
 
-// A change of the route's own field is one of its effective policy.
+// A change of the route's own field changes the effective policy.
 func TestControlledFieldChange(t *testing.T) {
 	profile := freeProbe(controlling + "fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]")
 	before := world(t, docs(profile, gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 1s}}]", "g"), probeDoc("p", 1, onGateway+"defaults: {b: 5s}")))
@@ -124,8 +124,7 @@ func TestControlledFieldChange(t *testing.T) {
 	}
 }
 
-// A list where the address of a field has none does not take the policies off
-// the path.
+// Policies stay on the path if the route has a list where the profile expects none.
 func TestControlledFieldNotFound(t *testing.T) {
 	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].filters.timeout'}]"),
 		gatewayDoc("g", "c", "http"), routeDoc("r", "[{filters: [{timeout: 9s}]}]", "g"), probeDoc("p", 1, onGateway+"b: 5s")))

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// plainCensus visits every path of every kind, and asks each for its state.
+// countByWalk visits every path of every kind, and counts their states.
 func countByWalk(t testing.TB, engine *effective.Engine, v *snapshot.View) effective.StateCounts {
 	t.Helper()
 	out := make(effective.StateCounts)
@@ -43,7 +43,7 @@ func countByWalk(t testing.TB, engine *effective.Engine, v *snapshot.View) effec
 	return out
 }
 
-// almostAlike are kinds that differ in one thing that decides which paths they have.
+// almostAlike are kinds that differ in one property that decides which paths they have.
 var almostAlike = docs(
 	worlds.ProfileDoc("Long", "levels: [Gateway, Route, Backend]"),
 	worlds.ProfileDoc("Short", "levels: [Gateway, Route, Backend]\nshortPaths: true"),
@@ -116,7 +116,7 @@ func TestCountStatesStopsAtBudget(t *testing.T) {
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 }
 
-// Were the paths of each kind visited, each would allocate something.
+// Visiting the paths of each kind would allocate for each.
 func TestKindsWithoutPoliciesShareCounts(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)

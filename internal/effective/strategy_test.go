@@ -19,7 +19,7 @@ func probeRef(namespace, name string) api.Ref {
 	return api.Ref{Group: worlds.Group, Kind: "Probe", Namespace: namespace, Name: name}
 }
 
-// specOf shows the effective spec of a world's only path as JSON.
+// specOf returns the effective spec of the only path as JSON.
 func specOf(t testing.TB, v *snapshot.View) string {
 	t.Helper()
 	all := walked(t, v, effective.Scope{All: true})
@@ -44,7 +44,7 @@ const (
 	onRule     = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: x}]\n"
 )
 
-// probeDoc is a Probe of namespace app; a day is when it was made.
+// probeDoc is a Probe in namespace app, created on a day.
 func probeDoc(name string, day int, spec string) string {
 	text := policyDoc("Probe", "app", name, spec)
 	return strings.Replace(text, "name: "+name+"}", fmt.Sprintf("name: %s, creationTimestamp: '2026-01-%02dT00:00:00Z'}", name, day), 1)
@@ -54,7 +54,7 @@ func freeProbe(spec string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: free}\n"+spec)
 }
 
-// The lower policy says whether it is merged onto its closest parent.
+// The lower policy decides whether it is merged onto its closest parent.
 func TestLowerPolicyDecidesStrategy(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Together: merge}, by: lower}")
 	const merged = "mergeType: merge\n"
@@ -133,8 +133,8 @@ func TestLowerPolicyDecidesStrategy(t *testing.T) {
 }
 
 // SEMANTICS section 3: in kinds in which the closest policy replaces those above
-// it, one without a rule does, too; not where merging, overrides, or standing side
-// by side are possible.
+// it, one without a rule does, too, but not in kinds with merging, overrides or
+// collecting.
 func TestPolicyWithoutRulesReplaces(t *testing.T) {
 	tests := map[string]struct{ profile, want string }{
 		"an inherited kind that does not merge": {freeProbe(""), `{}`},
@@ -161,7 +161,7 @@ func TestPolicyWithoutRulesReplaces(t *testing.T) {
 	}
 }
 
-// What is above names the policy without a rule as the one that beat it.
+// The outcome of the policy above names the policy without a rule as the winner.
 func TestLostToPolicyWithoutRules(t *testing.T) {
 	v := world(t, docs(freeProbe(""), chain, probeDoc("gateway", 1, onGateway+"a: 1"), probeDoc("route", 1, onRoute)))
 	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1, Whole: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
@@ -180,8 +180,8 @@ func TestPolicyWithoutRulesWhereOldestWins(t *testing.T) {
 	}
 }
 
-// A route's annotation that says how policies above it are applied counts more
-// than one of them without a rule.
+// A route's annotation about the policies above it takes precedence over a policy
+// without a rule.
 func TestAnnotationOverPolicyWithoutRules(t *testing.T) {
 	profile := freeProbe("strategy: {annotation: {name: example.com/how, values: {deep: {strategy: merge}, flat: {strategy: atomic}}}}")
 	policies := docs(probeDoc("gateway", 1, onGateway+"a: gateway"), probeDoc("listener", 1, onListener), probeDoc("route", 1, onRoute))
@@ -193,7 +193,7 @@ func TestAnnotationOverPolicyWithoutRules(t *testing.T) {
 	}
 }
 
-// An annotation of the route says how what is above it is applied.
+// An annotation of the route decides how the policies above it are applied.
 func TestRouteAnnotationDecidesStrategy(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], annotation: {name: example.com/how, values: " +
 		"{deep: {strategy: merge}, deep-over: {strategy: merge, overrides: true}, over: {strategy: atomic, overrides: true}}}}")
@@ -227,7 +227,7 @@ func TestBareRulesAsOverrides(t *testing.T) {
 	}
 }
 
-// Items of keyed lists are merged one by one, and shown as the list.
+// Items of keyed lists are merged one by one, and returned as a list.
 func TestKeyedLists(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nblocks: {overrides: [overrides]}\nlists: [{path: rules, key: name}]")
 	v := world(t, docs(profile, chain,
@@ -318,7 +318,7 @@ func TestConflictedPerTarget(t *testing.T) {
 	}, out.Targets)
 }
 
-// SEMANTICS section 5, fieldConflict: who is out holds nothing.
+// SEMANTICS section 5, fieldConflict: a conflicted policy conflicts with no other.
 func TestConflictedPolicyDoesNotConflictWithOthers(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: fieldConflict")
 	v := world(t, docs(profile, chain, probeDoc("one", 1, onGateway+"a: 1"), probeDoc("two", 2, onGateway+"a: 2\nb: 2"), probeDoc("three", 3, onGateway+"b: 3")))
@@ -327,7 +327,7 @@ func TestConflictedPolicyDoesNotConflictWithOthers(t *testing.T) {
 	assert.Equal(t, api.Enforced, outcomeOf(t, v, probeRef("app", "three")).State)
 }
 
-// Rules at one place conflict, too, where one lies below the other.
+// Rules conflict, too, if one is below the other.
 func TestFieldConflicts(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nsameTarget: fieldConflict")
 	for content, want := range map[string]api.State{
@@ -375,7 +375,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A kind's own order goes before age.
+// A kind's own order takes precedence over age.
 func TestOrderByRank(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: oldestWins\norder: {annotation: example.com/weight, highestFirst: true, default: '0'}")
 	weighing := func(doc string, weight int) string {

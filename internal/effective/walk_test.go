@@ -63,8 +63,8 @@ func TestRouteWithDuplicateParents(t *testing.T) {
 
 func objectScope(refs ...api.Ref) effective.Scope { return effective.Scope{Objects: refs} }
 
-// A policy falls on the paths through its target, and its section if it names
-// one, at the level of the target.
+// A policy is on the paths through its target, and its section if it has one, at the
+// level of the target.
 func TestStacks(t *testing.T) {
 	base := docs(
 		"kind: GatewayClass\nmetadata: {name: istio}",
@@ -139,7 +139,7 @@ func TestClassPolicies(t *testing.T) {
 	}, rulesOf(walked(t, v, effective.Scope{All: true})))
 }
 
-// Invalid policies and refused targets take no part; kinds never meet.
+// Invalid policies and refused targets have no effect; kinds are independent.
 func TestPoliciesWithoutEffect(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"))
 	t.Run("an invalid policy", func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestPoliciesWithoutEffect(t *testing.T) {
 	})
 }
 
-// SEMANTICS section 5, sameTarget none: the oldest holds the target.
+// SEMANTICS section 5, sameTarget none: the oldest policy is accepted.
 func TestDirectKindConflicts(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		"kind: Label\nmetadata: {namespace: app, name: old, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {a: old, targetRefs: [{kind: HTTPRoute, name: r}]}",
@@ -242,7 +242,7 @@ func TestWalkStops(t *testing.T) {
 }
 
 // The memo distinguishes stacks of the same policies at other levels, and what
-// was edited from what it was.
+// versions of a policy.
 func TestMemoKeepsStacksApart(t *testing.T) {
 	v := world(t, docs(
 		gatewayDoc("g1", "istio", "http", "alt"), gatewayDoc("g2", "istio", "http"), routeDoc("r1", "[{}]", "g1"), routeDoc("r2", "[{}]", "g2"),

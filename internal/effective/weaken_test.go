@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// Weakeners are what lower policies do to the rules that an override holds.
+// Weakeners of lower policies.
 func TestWeakeners(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, doors.*, deep.*.*, parts.*.*, gate, shut.*]\nstrategy: {allowed: [merge]}\n"+
 		"blocks: {overrides: [overrides], defaults: [defaults], when: when}\ngates: [gate, shut]\nalternatives: [ways, deep.*, parts]")
@@ -70,8 +70,8 @@ func TestWeakeners(t *testing.T) {
 	}
 }
 
-// What a policy itself has beside its overrides weakens them, too; a gate that it
-// holds is none to itself. explain does not show it.
+// Other rules of the policy itself weaken its overrides, too. A gate does not weaken
+// itself. Explain omits them.
 func TestOwnWeakeners(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
 	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {gate: 1, ways: {key: 1}}\nways: {open: 1}"))
@@ -88,12 +88,12 @@ func TestOwnWeakeners(t *testing.T) {
 	assert.Empty(t, x.Weakened)
 }
 
-// A kind whose profile names neither knows no weakening.
+// A kind without gates and alternatives has no weakeners.
 func TestWeakenersWithoutGates(t *testing.T) {
 	assert.Empty(t, onePath(t, higher("top", hard), lower("own", "gate: 1")).Weakeners())
 }
 
-// explain shows what is weakened.
+// Explain shows what is weakened.
 func TestExplainShowsWeakenings(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
 	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {ways: {key: 1}}"), policyDoc("Lock", "app", "own", onR+"gate: 1\nways: {open: 1}"))

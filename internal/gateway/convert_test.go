@@ -66,8 +66,8 @@ func TestObjectsFromFilesAreDefaulted(t *testing.T) {
 	})
 }
 
-// assertSame checks that two texts of a route read the same, and that their
-// rules are the same ones wherever they stand.
+// assertSame checks that two texts of a route decode to the same route, and that their
+// rules match whatever their order.
 func assertSame(t *testing.T, kind, stored, file string) {
 	t.Helper()
 	want, got := route(t, kind, stored), route(t, kind, file)

@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// through is a path of a route with hostnames behind a listener with one; the
+// through is a path of a route with hostnames on a listener with a hostname; the
 // names are YAML.
 func through(t testing.TB, listener, route string) gateway.Path {
 	t.Helper()
@@ -19,7 +19,7 @@ func through(t testing.TB, listener, route string) gateway.Path {
 	return p
 }
 
-// The hostnames of two paths intersect if one name may reach both.
+// Two paths share hosts if requests for one name can reach both.
 func TestShareHosts(t *testing.T) {
 	tests := map[string]struct {
 		listener, route           string
@@ -65,7 +65,7 @@ func TestShareHosts(t *testing.T) {
 	})
 }
 
-// A path is covered by others if whatever reaches it reaches one of them.
+// A path is covered by others if each hostname that reaches it reaches one of them.
 func TestCoveredBy(t *testing.T) {
 	tests := map[string]struct {
 		listener, route string

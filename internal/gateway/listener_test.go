@@ -27,7 +27,7 @@ func routing(t testing.TB, namespace, spec string) *gateway.Route {
 
 const allowAll = "allowedRoutes: {namespaces: {from: All}}"
 
-// SEMANTICS section 7: what a parentRef names.
+// SEMANTICS section 7: what a parentRef selects.
 func TestParentRefs(t *testing.T) {
 	g := listening(t,
 		"{name: http, port: 80, protocol: HTTP, "+allowAll+"}",
@@ -64,7 +64,7 @@ func TestParentRefs(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 7: which routes a listener admits.
+// SEMANTICS section 7: which routes a listener allows.
 func TestAllowedRoutes(t *testing.T) {
 	const http, grpc, tls, tcp, udp = "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"
 	other := labels.Set{"team": "red"}
@@ -127,7 +127,7 @@ func TestAllowedRoutes(t *testing.T) {
 	}
 }
 
-// A route is on those listeners that take it by all of the rules together.
+// A route attaches to those listeners that allow it by all conditions together.
 func TestListenersAreIndependent(t *testing.T) {
 	g := listening(t,
 		"{name: a, port: 80, protocol: HTTP, hostname: a.example.com, "+allowAll+"}",

@@ -10,7 +10,7 @@ import (
 )
 
 // admitting is a gateway infra/edge with an own listener http on port 80, and
-// what it says in allowedListeners, in YAML.
+// allowedListeners in YAML.
 func admitting(t testing.TB, allowed string) *gateway.Gateway {
 	return readGateway(t, "metadata: {namespace: infra, name: edge}\nspec:\n  gatewayClassName: istio\n  allowedListeners: "+allowed+
 		"\n  listeners: [{name: http, port: 80, protocol: HTTP, "+allowAll+"}]\n")
@@ -24,7 +24,7 @@ func adding(t testing.TB, namespace, name string) *gateway.ListenerSet {
 
 const anySet = "{namespaces: {from: All}}"
 
-// SEMANTICS section 7: a ListenerSet counts only if its gateway admits it.
+// SEMANTICS section 7: a ListenerSet has an effect only if its gateway allows it.
 func TestAllowedListeners(t *testing.T) {
 	red := labels.Set{"team": "red"}
 	tests := map[string]struct {

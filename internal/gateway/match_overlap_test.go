@@ -8,8 +8,8 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// A rule may take the requests of a match that is gone if some request could be for
-// both, as Gateway API matches them.
+// A rule may receive the requests of a removed match if some request can satisfy both,
+// by the matching of Gateway API.
 func TestMayReceive(t *testing.T) {
 	const get, post = ", method: GET", ", method: POST"
 	path := func(kind, value string) string { return "path: {type: " + kind + ", value: " + value + "}" }
@@ -70,7 +70,7 @@ func TestMayReceive(t *testing.T) {
 	}
 }
 
-// Requests of a match that some rule has are that rule's.
+// Requests of a match that some rule still has go to that rule.
 func TestMayReceiveNothingIfMatchRemains(t *testing.T) {
 	const (
 		all   = "{}"
@@ -121,7 +121,7 @@ func TestMayReceiveNothingIfMatchRemains(t *testing.T) {
 	}
 }
 
-// Methods of services are not compared: any rule may take what a match leaves.
+// gRPC methods are not compared: any rule may receive the requests of a removed match.
 func TestMayReceiveGRPCRoute(t *testing.T) {
 	routed := func(rules string) *gateway.Route {
 		return grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {rules: "+rules+"}")

@@ -8,12 +8,12 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// ruled is an HTTPRoute app/r with those rules.
+// ruled is an HTTPRoute app/r with rules.
 func ruled(t testing.TB, rules string) *gateway.Route {
 	return routing(t, "app", "{rules: "+rules+"}")
 }
 
-// Rules are matched before anything is called evaded.
+// MatchRules pairs rules before and after an update.
 func TestMatchRules(t *testing.T) {
 	const (
 		a = "matches: [{path: {value: /a}}]"
@@ -50,7 +50,7 @@ func TestMatchRules(t *testing.T) {
 	}
 }
 
-// A backend of weight 0 is sent nothing.
+// A backend of weight 0 receives no requests.
 func TestTakesOver(t *testing.T) {
 	r := ruled(t, "[{backendRefs: [{name: plain, port: 80}, {name: some, port: 80, weight: 3}, {name: idle, port: 80, weight: 0}, "+
 		"{name: twice, port: 80, weight: 0}, {name: twice, port: 80, weight: 1}]}]")
@@ -65,7 +65,7 @@ func TestTakesOver(t *testing.T) {
 	assert.False(t, r.Rules[0].Serves(gateway.Backend{}), "one that it does not name")
 }
 
-// A rule takes requests of another one by a match which that one had.
+// A rule takes requests from another one by a match that that one had.
 func TestTakesFrom(t *testing.T) {
 	const a, b, other = "{path: {value: /a}}", "{path: {value: /b}}", "{matches: [{path: {value: /other}}]}"
 	tests := map[string]struct {

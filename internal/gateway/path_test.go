@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Every shape of a path: what the JSON contract shows of it, and who it is.
+// Every shape of a path: its elements in the JSON output, and its ID.
 func TestPaths(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}", "{name: alt, port: 81, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
@@ -153,7 +153,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// The element that a policy at a level stands on.
+// The element of a policy at a level.
 func TestElement(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
@@ -214,7 +214,7 @@ func TestPathNamespace(t *testing.T) {
 	assert.Empty(t, gateway.Path{}.Namespace())
 }
 
-// Two paths are the same but for the rule if and only if their identities are.
+// SameButRule agrees with the comparison of IDs without the rule.
 func TestSameButRule(t *testing.T) {
 	listener := func(name string) *gateway.Listener { return &gateway.Listener{Name: name} }
 	all := []gateway.Path{

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// There is a reason exactly where no listener takes the route.
+// There is a reason if and only if no listener accepts the route.
 func TestRejectReasonAgreesWithAccepts(t *testing.T) {
 	var listeners []gateway.Listener
 	for _, rule := range []gateway.NamespaceRule{{All: true}, {Same: true}, {Selector: labels.SelectorFromSet(labels.Set{"a": "b"})}, {}} {

@@ -74,7 +74,7 @@ func TestParents(t *testing.T) {
 	assert.False(t, p.Is("Service", "app", "t"))
 }
 
-// The ports of a Service that a route is a parent's by.
+// The ports of a Service that is a parent of a route.
 func TestPortsOf(t *testing.T) {
 	const s = "group: '', kind: Service, name: s"
 	for name, test := range map[string]struct {
@@ -111,7 +111,7 @@ func TestMemoize(t *testing.T) {
 	assert.Equal(t, "other", routing(t, "app", "{}").Memoize("a", func() any { return "other" }), "and each route")
 }
 
-// Annotations that only tools read can be long, and say nothing.
+// Annotations that only tools read are dropped: they can be long.
 func TestAnnotations(t *testing.T) {
 	tests := map[string]struct {
 		annotations string
@@ -129,8 +129,8 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Routes have fields that only some profile knows: the spec stays as it is, but
-// for what the API server fills in.
+// Profiles refer to fields that are not known in advance: the spec is kept, with the
+// defaults of the API server.
 func TestRouteSpec(t *testing.T) {
 	r := routing(t, "app", "{hostnames: [A.example.com], rules: [{timeouts: {request: 1s}, retry: {attempts: 9007199254740993, backoff: 1.5}, x-own: [{deep: null}]}]}")
 	want := map[string]any{

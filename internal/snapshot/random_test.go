@@ -40,11 +40,11 @@ func TestViewDependsOnlyOnObjects(t *testing.T) {
 		for _, o := range last {
 			scratch = scratch.With(snapshot.Put(o))
 		}
-		require.Equal(t, picture(scratch), picture(v), "seed %d", seed)
+		require.Equal(t, dump(scratch), dump(v), "seed %d", seed)
 		for _, c := range last {
 			v = v.With(snapshot.Delete(c.Ref()))
 		}
-		assert.Equal(t, picture((&snapshot.View{}).WithKinds(kinds)), picture(v), "seed %d: nothing is left of nothing", seed)
+		assert.Equal(t, dump((&snapshot.View{}).WithKinds(kinds)), dump(v), "seed %d: nothing is left of nothing", seed)
 	}
 }
 
@@ -123,8 +123,8 @@ func (d dice) policy(t testing.TB, k *policykind.Kind) snapshot.Object {
 	return decodeAs(t, k.Ref(), k, d.meta()+"spec: {a: 1, targetRefs: ["+target()+", "+target()+"]}")
 }
 
-// picture is all that a view says about the objects that dice make.
-func picture(v *snapshot.View) []string {
+// dump is all that a view says about the objects that dice make.
+func dump(v *snapshot.View) []string {
 	var out []string
 	add := func(what string, list []string) {
 		out = append(out, what+":")
