@@ -41,8 +41,8 @@ func (u Unmet) Worse(before Unmet) bool {
 	if u.failure < before.failure || len(u.Beyond) > len(before.Beyond) {
 		return true
 	}
-	for i, is := range u.Beyond {
-		if compareBeyond(is, before.Beyond[i]) > 0 {
+	for i, distance := range u.Beyond {
+		if compareBeyond(distance, before.Beyond[i]) > 0 {
 			return true
 		}
 	}

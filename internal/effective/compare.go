@@ -29,7 +29,8 @@ func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit
 	s.Empty = slices.Concat(s.Empty, refsOf(c.walkBefore.kinds))
 	c.walkAfter = newWalk(e, after, s.kinds(after, false), b, c.pairAfter)
 	c.walkAfter.whatIf = true
-	return c.run(s.plan(before), s.plan(after))
+	c.planBefore, c.planAfter = s.plan(before), s.plan(after)
+	return c.run()
 }
 
 func refsOf(kinds []kindWalk) []api.PolicyKind {
@@ -50,6 +51,7 @@ type pathKind struct {
 // one route at one root. Paths of different units are never paired.
 type comparison struct {
 	walkBefore, walkAfter *walk
+	planBefore, planAfter *plan
 	empty                 []api.PolicyKind // kinds whose paths without a policy are visited
 	visit                 func(Pair) error
 	unitNumber            int
@@ -78,12 +80,12 @@ type pathAfter struct {
 }
 
 // unit compares the paths that two walks visit; either may be nil.
-func (c *comparison) unit(was, is func() error) error {
+func (c *comparison) unit(before, after func() error) error {
 	c.unitNumber++
 	clear(c.pathsBefore)
 	c.pathsBefore, c.paired, c.next, c.placesBefore, c.meshAfter, c.meshUnpaired = c.pathsBefore[:0], c.paired[:0], 0, nil, nil, nil
-	if was != nil {
-		if err := was(); err != nil {
+	if before != nil {
+		if err := before(); err != nil {
 			return err
 		}
 	}
@@ -92,8 +94,8 @@ func (c *comparison) unit(was, is func() error) error {
 		ref := k.kind.Ref()
 		k.empty = slices.Contains(c.empty, ref) || slices.ContainsFunc(c.pathsBefore, func(x *Effective) bool { return x.Kind.Ref() == ref })
 	}
-	if is != nil {
-		if err := is(); err != nil {
+	if after != nil {
+		if err := after(); err != nil {
 			return err
 		}
 	}
@@ -138,7 +140,7 @@ const maxLinear = 16
 func (c *comparison) findBefore(x *Effective) (place int, ok bool) {
 	rule := c.ruleBefore(x.Path.Rule)
 	for i := c.next; i < min(c.next+maxLinear, len(c.pathsBefore)); i++ {
-		if was := c.pathsBefore[i]; was.Path.Rule == rule && was.Path.SameButRule(&x.Path) && was.Kind.Ref() == x.Kind.Ref() {
+		if before := c.pathsBefore[i]; before.Path.Rule == rule && before.Path.SameButRule(&x.Path) && before.Kind.Ref() == x.Kind.Ref() {
 			c.next = i + 1
 			return i, true
 		}
@@ -199,14 +201,14 @@ func (c *comparison) findInMesh(x *Effective) (place int, ok bool) {
 // visitRemaining visits the pairs of the unit's paths that were removed, and of those
 // of a mesh that are new.
 func (c *comparison) visitRemaining() error {
-	for i, was := range c.pathsBefore {
+	for i, before := range c.pathsBefore {
 		if c.paired[i] {
 			continue
 		}
 		if err := c.walkAfter.budget.Alive(); err != nil {
 			return err
 		}
-		if err := c.visitPair(c.pairOfRemoved(was)); err != nil {
+		if err := c.visitPair(c.pairOfRemoved(before)); err != nil {
 			return err
 		}
 	}
@@ -227,18 +229,18 @@ func (c *comparison) isRelevant(p Pair) bool {
 
 // pairOfRemoved pairs a path that was removed, with the path that contains it now if
 // there is one.
-func (c *comparison) pairOfRemoved(was *Effective) Pair {
-	if was.Path.Service == nil {
-		return Pair{Before: was}
+func (c *comparison) pairOfRemoved(before *Effective) Pair {
+	if before.Path.Service == nil {
+		return Pair{Before: before}
 	}
-	for _, id := range containingPaths(was.Path.ID()) {
-		if l := c.meshAfter[pathKind{id, was.Kind.Ref()}]; l != nil {
-			p := Pair{Before: was, After: l.Effective, Again: l.visited}
+	for _, id := range containingPaths(before.Path.ID()) {
+		if l := c.meshAfter[pathKind{id, before.Kind.Ref()}]; l != nil {
+			p := Pair{Before: before, After: l.Effective, Again: l.visited}
 			l.visited = true
 			return p
 		}
 	}
-	return Pair{Before: was}
+	return Pair{Before: before}
 }
 
 // containingPaths returns a path of a mesh and those that contain it, the closest

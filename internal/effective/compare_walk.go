@@ -10,24 +10,25 @@ import (
 
 // run compares the units of two plans of one scope. What only one plan has is looked up
 // in the view of the other.
-func (c *comparison) run(before, after *plan) error {
+func (c *comparison) run() error {
+	before, after := c.planBefore, c.planAfter
 	roots := pairByName(before.roots.list, after.roots.list, root.ref, before.rootAt, after.rootAt)
 	for _, r := range roots.list {
-		if err := c.wholeRoot(before, after, r); err != nil {
+		if err := c.wholeRoot(r); err != nil {
 			return err
 		}
 	}
 	for _, s := range pairByName(before.sets.list, after.sets.list, (*gateway.ListenerSet).Ref, before.setAt, after.setAt).list {
-		if err := c.listenerSet(before, after, &roots, s); err != nil {
+		if err := c.listenerSet(&roots, s); err != nil {
 			return err
 		}
 	}
 	for _, r := range pairByName(before.routes.list, after.routes.list, (*gateway.Route).Ref, before.routeAt, after.routeAt).list {
-		if err := c.routeAtRoots(before, after, &roots, r); err != nil {
+		if err := c.routeAtRoots(&roots, r); err != nil {
 			return err
 		}
 	}
-	return c.virtual(before, after)
+	return c.virtual()
 }
 
 // sides is an object before and after; zero where it does not exist.
@@ -63,13 +64,13 @@ func (p *sidesList[T]) has(name api.Ref) bool {
 
 // pairByName pairs two lists by name. What is in only one list is looked up in the
 // other view.
-func pairByName[T any](was, is []T, name func(T) api.Ref, inBefore, inAfter func(api.Ref) T) sidesList[T] {
+func pairByName[T any](before, after []T, name func(T) api.Ref, inBefore, inAfter func(api.Ref) T) sidesList[T] {
 	var out sidesList[T]
-	for _, x := range is {
+	for _, x := range after {
 		ref := name(x)
 		out.add(ref, sides[T]{inBefore(ref), x})
 	}
-	for _, x := range was {
+	for _, x := range before {
 		if ref := name(x); !out.has(ref) {
 			out.add(ref, sides[T]{x, inAfter(ref)})
 		}
@@ -78,8 +79,8 @@ func pairByName[T any](was, is []T, name func(T) api.Ref, inBefore, inAfter func
 }
 
 // wholeRoot compares a root and all routes on it.
-func (c *comparison) wholeRoot(before, after *plan, r sides[root]) error {
-	c.enterRoot(before, after, r)
+func (c *comparison) wholeRoot(r sides[root]) error {
+	c.enterRoot(r)
 	if err := c.rootUnit(r, c.walkBefore.listeners, c.walkAfter.listeners, true); err != nil {
 		return err
 	}
@@ -87,67 +88,67 @@ func (c *comparison) wholeRoot(before, after *plan, r sides[root]) error {
 	if parent.isZero() {
 		parent = r.before
 	}
-	for was, is := range snapshot.RoutesOfBoth(before.view, after.view, parent.ref()) {
-		if err := c.directRoute(before, after, r, was, is); err != nil {
+	for before, after := range snapshot.RoutesOfBoth(c.planBefore.view, c.planAfter.view, parent.ref()) {
+		if err := c.directRoute(r, before, after); err != nil {
 			return err
 		}
 	}
-	return c.routesBySets(before, after, r)
+	return c.routesBySets(r)
 }
 
 // enterRoot makes a root the current one of both walks, where it exists.
-func (c *comparison) enterRoot(before, after *plan, r sides[root]) {
+func (c *comparison) enterRoot(r sides[root]) {
 	enter := func(w *walk, p *plan, r root) {
 		if w.root != r || r.isZero() {
 			w.enterRoot(r, p.listeners(r))
 		}
 	}
-	enter(c.walkBefore, before, r.before)
-	enter(c.walkAfter, after, r.after)
+	enter(c.walkBefore, c.planBefore, r.before)
+	enter(c.walkAfter, c.planAfter, r.after)
 }
 
 // rootUnit compares the paths that end at a root, or at listeners of it.
-func (c *comparison) rootUnit(r sides[root], was, is []gateway.ListenerMatch, whole bool) error {
-	var walkWas, walkIs func() error
+func (c *comparison) rootUnit(r sides[root], before, after []gateway.ListenerMatch, whole bool) error {
+	var walkBefore, walkAfter func() error
 	if !r.before.isZero() {
-		walkWas = func() error { return c.walkBefore.rootPaths(was, whole) }
+		walkBefore = func() error { return c.walkBefore.rootPaths(before, whole) }
 	}
 	if !r.after.isZero() {
-		walkIs = func() error { return c.walkAfter.rootPaths(is, whole) }
+		walkAfter = func() error { return c.walkAfter.rootPaths(after, whole) }
 	}
 	c.rulesBefore = nil
-	return c.unit(walkWas, walkIs)
+	return c.unit(walkBefore, walkAfter)
 }
 
 // directRoute compares the paths through a route that has the root itself as a parent
 // before or after. On the other side, it may have a listener set of the root as a
 // parent, or neither.
-func (c *comparison) directRoute(before, after *plan, r sides[root], was, is *gateway.Route) error {
+func (c *comparison) directRoute(r sides[root], before, after *gateway.Route) error {
 	switch {
-	case is == nil:
-		if is = after.routeAt(was.Ref()); is != nil && after.isUnder(is, r.after) {
+	case after == nil:
+		if after = c.planAfter.routeAt(before.Ref()); after != nil && c.planAfter.isUnder(after, r.after) {
 			return nil // it follows with the set
 		}
-	case was == nil:
-		was = before.routeAt(is.Ref())
+	case before == nil:
+		before = c.planBefore.routeAt(after.Ref())
 	}
-	return c.route(r, was, is)
+	return c.route(r, before, after)
 }
 
 // routesBySets compares the paths through routes that have a listener set of a gateway
 // as a parent, and not the gateway itself.
-func (c *comparison) routesBySets(before, after *plan, r sides[root]) error {
-	for is := range after.routesBySets(r.after) {
-		if err := c.route(r, before.routeAt(is.Ref()), is); err != nil {
+func (c *comparison) routesBySets(r sides[root]) error {
+	for after := range c.planAfter.routesBySets(r.after) {
+		if err := c.route(r, c.planBefore.routeAt(after.Ref()), after); err != nil {
 			return err
 		}
 	}
-	for was := range before.routesBySets(r.before) {
-		is := after.routeAt(was.Ref())
-		if is != nil && after.isUnder(is, r.after) {
+	for before := range c.planBefore.routesBySets(r.before) {
+		after := c.planAfter.routeAt(before.Ref())
+		if after != nil && c.planAfter.isUnder(after, r.after) {
 			continue // it was compared above
 		}
-		if err := c.route(r, was, is); err != nil {
+		if err := c.route(r, before, after); err != nil {
 			return err
 		}
 	}
@@ -155,49 +156,49 @@ func (c *comparison) routesBySets(before, after *plan, r sides[root]) error {
 }
 
 // route compares the paths from a root through a route; either may be nil.
-func (c *comparison) route(r sides[root], was, is *gateway.Route) error {
-	var walkWas, walkIs func() error
-	if was != nil && !r.before.isZero() {
-		walkWas = func() error { return c.walkBefore.throughRoute(was) }
+func (c *comparison) route(r sides[root], before, after *gateway.Route) error {
+	var walkBefore, walkAfter func() error
+	if before != nil && !r.before.isZero() {
+		walkBefore = func() error { return c.walkBefore.throughRoute(before) }
 	}
-	if is != nil && !r.after.isZero() {
-		walkIs = func() error { return c.walkAfter.throughRoute(is) }
+	if after != nil && !r.after.isZero() {
+		walkAfter = func() error { return c.walkAfter.throughRoute(after) }
 	}
 	c.rulesBefore = nil
-	if was != is && was != nil && is != nil {
-		c.rulesBefore = gateway.MatchRules(was, is)
+	if before != after && before != nil && after != nil {
+		c.rulesBefore = gateway.MatchRules(before, after)
 	}
-	return c.unit(walkWas, walkIs)
+	return c.unit(walkBefore, walkAfter)
 }
 
 // listenerSet compares the paths that end at the listeners of a set, unless its
 // gateway is compared as a whole.
-func (c *comparison) listenerSet(before, after *plan, whole *sidesList[root], s sides[*gateway.ListenerSet]) error {
-	was, is := before.gatewayOf(s.before), after.gatewayOf(s.after)
-	if !was.isZero() && !is.isZero() && was.ref() == is.ref() {
-		if whole.has(is.ref()) {
+func (c *comparison) listenerSet(whole *sidesList[root], s sides[*gateway.ListenerSet]) error {
+	before, after := c.planBefore.gatewayOf(s.before), c.planAfter.gatewayOf(s.after)
+	if !before.isZero() && !after.isZero() && before.ref() == after.ref() {
+		if whole.has(after.ref()) {
 			return nil
 		}
-		c.enterRoot(before, after, sides[root]{was, is})
-		return c.rootUnit(sides[root]{was, is}, before.setListeners(was.gateway, s.before), after.setListeners(is.gateway, s.after), false)
+		c.enterRoot(sides[root]{before, after})
+		return c.rootUnit(sides[root]{before, after}, c.planBefore.setListeners(before.gateway, s.before), c.planAfter.setListeners(after.gateway, s.after), false)
 	}
-	if !is.isZero() && !whole.has(is.ref()) {
-		c.enterRoot(before, after, sides[root]{after: is})
-		if err := c.rootUnit(sides[root]{after: is}, nil, after.setListeners(is.gateway, s.after), false); err != nil {
+	if !after.isZero() && !whole.has(after.ref()) {
+		c.enterRoot(sides[root]{after: after})
+		if err := c.rootUnit(sides[root]{after: after}, nil, c.planAfter.setListeners(after.gateway, s.after), false); err != nil {
 			return err
 		}
 	}
-	if !was.isZero() && !whole.has(was.ref()) {
-		c.enterRoot(before, after, sides[root]{before: was})
-		return c.rootUnit(sides[root]{before: was}, before.setListeners(was.gateway, s.before), nil, false)
+	if !before.isZero() && !whole.has(before.ref()) {
+		c.enterRoot(sides[root]{before: before})
+		return c.rootUnit(sides[root]{before: before}, c.planBefore.setListeners(before.gateway, s.before), nil, false)
 	}
 	return nil
 }
 
 // routeAtRoots compares the paths through a route at all of its roots, except those
 // that are compared as a whole.
-func (c *comparison) routeAtRoots(before, after *plan, whole *sidesList[root], r sides[*gateway.Route]) error {
-	for _, at := range pairByName(before.rootsOf(r.before), after.rootsOf(r.after), root.ref, before.rootAt, after.rootAt).list {
+func (c *comparison) routeAtRoots(whole *sidesList[root], r sides[*gateway.Route]) error {
+	for _, at := range pairByName(c.planBefore.rootsOf(r.before), c.planAfter.rootsOf(r.after), root.ref, c.planBefore.rootAt, c.planAfter.rootAt).list {
 		name := at.after
 		if name.isZero() {
 			name = at.before
@@ -205,7 +206,7 @@ func (c *comparison) routeAtRoots(before, after *plan, whole *sidesList[root], r
 		if whole.has(name.ref()) {
 			continue
 		}
-		c.enterRoot(before, after, at)
+		c.enterRoot(at)
 		if err := c.route(at, r.before, r.after); err != nil {
 			return err
 		}
@@ -214,10 +215,10 @@ func (c *comparison) routeAtRoots(before, after *plan, whole *sidesList[root], r
 }
 
 // virtual compares the paths of virtual targets.
-func (c *comparison) virtual(before, after *plan) error {
+func (c *comparison) virtual() error {
 	c.rulesBefore = nil
-	all := after.virtual
-	for _, ref := range before.virtual.list {
+	all := c.planAfter.virtual
+	for _, ref := range c.planBefore.virtual.list {
 		all.add(ref)
 	}
 	for _, ref := range all.list {

@@ -22,12 +22,12 @@ func MayReceive(before *Route, k int, after *Route, i int) bool {
 	if len(lost) == 0 {
 		return false
 	}
-	was, is := before.HTTPMatches(k), after.HTTPMatches(i)
-	if len(was) == 0 || len(is) == 0 {
+	matchesBefore, matchesAfter := before.HTTPMatches(k), after.HTTPMatches(i)
+	if len(matchesBefore) == 0 || len(matchesAfter) == 0 {
 		return true // not HTTPRoutes: their matches are not compared
 	}
 	return slices.ContainsFunc(lost, func(m int) bool {
-		return slices.ContainsFunc(is, func(other gatewayv1.HTTPRouteMatch) bool { return matchesOverlap(&was[m], &other) })
+		return slices.ContainsFunc(matchesAfter, func(other gatewayv1.HTTPRouteMatch) bool { return matchesOverlap(&matchesBefore[m], &other) })
 	})
 }
 

@@ -38,8 +38,8 @@ func MatchRules(before, after *Route) []int {
 	pair(func(b, a int) bool {
 		return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name
 	})
-	was, is := before.fingerprints(), after.fingerprints()
-	pair(func(b, a int) bool { return was[b] == is[a] })
+	hashesBefore, hashesAfter := before.fingerprints(), after.fingerprints()
+	pair(func(b, a int) bool { return hashesBefore[b] == hashesAfter[a] })
 	pair(func(b, a int) bool {
 		return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == ""
 	})
@@ -51,8 +51,8 @@ func MatchRules(before, after *Route) []int {
 // have itself.
 func TakesFrom(before *Route, k int, after *Route, i int) bool {
 	theirs, own := before.matchesOf(k), []uint64(nil)
-	if was := MatchRules(before, after)[i]; was >= 0 && was != k {
-		own = before.matchesOf(was)
+	if old := MatchRules(before, after)[i]; old >= 0 && old != k {
+		own = before.matchesOf(old)
 	}
 	return slices.ContainsFunc(after.matchesOf(i), func(m uint64) bool {
 		return slices.Contains(theirs, m) && !slices.Contains(own, m)
@@ -71,15 +71,15 @@ func GivesMatches(before *Route, k int, after *Route, i int) bool {
 // the i-th rule receives them. If the rule still has left, only left receives them;
 // else the backends that the k-th rule did not have, or all if there is none.
 func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backend) bool {
-	was, is := &before.Rules[k], &after.Rules[i]
-	isNew := func(b Backend) bool { return is.Serves(b) && !was.Serves(b) }
+	ruleBefore, ruleAfter := &before.Rules[k], &after.Rules[i]
+	isNew := func(b Backend) bool { return ruleAfter.Serves(b) && !ruleBefore.Serves(b) }
 	switch {
-	case !was.Serves(left) || !is.Serves(b):
+	case !ruleBefore.Serves(left) || !ruleAfter.Serves(b):
 		return false
-	case is.Serves(left):
+	case ruleAfter.Serves(left):
 		return b == left
 	default:
-		return isNew(b) || !slices.ContainsFunc(is.Backends, isNew)
+		return isNew(b) || !slices.ContainsFunc(ruleAfter.Backends, isNew)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestViewsHaveTheirOwnConstraints(t *testing.T) {
 func TestInvalidConstraintsAreNotInForce(t *testing.T) {
 	for _, ref := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		_, err := snapshot.Decode(ref, nil, []byte(`{"spec":5}`), 0)
-		assert.ErrorContains(t, err, "read "+ref.String()+": ")
+		assert.ErrorContains(t, err, "decode "+ref.String()+": ")
 	}
 }
 

@@ -62,7 +62,7 @@ func (c *cursor[V]) value() V { return c.iter.Value() }
 // in both views: nil where it does not have the parent. They are sorted by kind,
 // namespace and name.
 func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*gateway.Route, *gateway.Route] {
-	return func(yield func(was, is *gateway.Route) bool) {
+	return func(yield func(before, after *gateway.Route) bool) {
 		prefix := key(parent.Kind, parent.Namespace, parent.Name)
 		if before.byParent.tree == after.byParent.tree {
 			for r := range after.byParent.withPrefix(prefix) {

@@ -93,7 +93,7 @@ func TestDecodeErrors(t *testing.T) {
 				k = paint(t, "Paint")
 			}
 			_, err := snapshot.Decode(test.kind, k, []byte(test.data), 0)
-			require.ErrorContains(t, err, "read "+test.kind.String()+": ")
+			require.ErrorContains(t, err, "decode "+test.kind.String()+": ")
 			assert.NotErrorIs(t, err, snapshot.ErrKind)
 		})
 	}

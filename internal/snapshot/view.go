@@ -124,15 +124,15 @@ func (v *View) populate() {
 // sameLinks reports whether an update of a route or a policy does not change its keys in
 // any index, as is the case for most updates.
 func sameLinks(old, edited Object) bool {
-	switch was := old.(type) {
+	switch before := old.(type) {
 	case *gateway.Route:
-		is, ok := edited.(*gateway.Route)
-		return ok && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b gateway.Rule) bool {
+		after, ok := edited.(*gateway.Route)
+		return ok && slices.Equal(before.Parents, after.Parents) && slices.EqualFunc(before.Rules, after.Rules, func(a, b gateway.Rule) bool {
 			return slices.Equal(a.Backends, b.Backends)
 		})
 	case *policykind.Policy:
-		is, ok := edited.(*policykind.Policy)
-		return ok && slices.EqualFunc(was.Targets, is.Targets, func(a, b policykind.Target) bool {
+		after, ok := edited.(*policykind.Policy)
+		return ok && slices.EqualFunc(before.Targets, after.Targets, func(a, b policykind.Target) bool {
 			return a.Selector == nil && b.Selector == nil && a.Ref == b.Ref
 		})
 	default:
