@@ -17,7 +17,7 @@ import (
 
 type m = map[string]any
 
-// cluster reads a ClusterPolicyConstraint on Paints; spec is YAML without its
+// cluster compiles a ClusterPolicyConstraint on Paints; spec is YAML without its
 // policyKind.
 func cluster(t testing.TB, spec string) *constraint.Constraint {
 	t.Helper()
@@ -30,7 +30,7 @@ func cluster(t testing.TB, spec string) *constraint.Constraint {
 	return constraint.FromClusterPolicyConstraint(&o)
 }
 
-// inApp reads the same as a PolicyConstraint of namespace app.
+// inApp compiles the same as a PolicyConstraint in namespace app.
 func inApp(t testing.TB, spec string) *constraint.Constraint {
 	t.Helper()
 	var o api.PolicyConstraint
@@ -40,7 +40,7 @@ func inApp(t testing.TB, spec string) *constraint.Constraint {
 	return constraint.FromPolicyConstraint(&o)
 }
 
-// valid is a constraint that can be used.
+// valid compiles a constraint, and requires it to be valid.
 func valid(t testing.TB, spec string) *constraint.Constraint {
 	t.Helper()
 	c := cluster(t, spec)
@@ -48,14 +48,14 @@ func valid(t testing.TB, spec string) *constraint.Constraint {
 	return c
 }
 
-// effective is the variables for an effective spec in YAML.
+// effective returns the variables for an effective spec in YAML.
 func effective(t testing.TB, spec string) *cel.Variables {
 	t.Helper()
 	v := decoded(t, spec)
 	return &cel.Variables{Effective: func() any { return v }}
 }
 
-// decoded reads YAML as the store reads JSON: whole numbers are int64.
+// decoded decodes YAML as the snapshot decodes JSON: integers are int64.
 func decoded(t testing.TB, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -78,7 +78,7 @@ func (p *meter) Spend(_ *merge.Policy, cost uint64) error {
 	return nil
 }
 
-// world is labels and ports for the tests of targets.
+// world implements Lookup for the tests of targets.
 type world struct{}
 
 func (world) NamespaceLabels(name string) labels.Set {
@@ -119,7 +119,7 @@ func gatewayPath() gateway.Path {
 	}
 }
 
-// bySet is a path by way of a listener set, to the first rule of the route.
+// bySet is a path through a listener set, to the first rule of the route.
 func bySet() gateway.Path {
 	p := gatewayPath()
 	p.Set = &gateway.ListenerSet{Namespace: "sets", Name: "s", Labels: labels.Set{"own": "yes"}}
@@ -136,7 +136,7 @@ func inMesh(port int32) gateway.Path {
 	}
 }
 
-// evaluate returns what of a constraint is not met where nothing is hidden.
+// evaluate returns the requirements that are not met; all values may be shown.
 func evaluate(c *constraint.Constraint, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
 	got, err := c.Evaluate(constraint.PathInput{Variables: on, Shown: func() *cel.Variables { return on }}, m)
 	return got.Unmet, err

@@ -32,7 +32,7 @@ func TestFromPolicyConstraint(t *testing.T) {
 	assert.False(t, constraint.IsKind(api.PolicyKind{Group: "example.com", Kind: "PolicyConstraint"}))
 }
 
-// faults are those of a constraint, one by one.
+// faults returns the errors of a constraint one by one.
 func faults(t *testing.T, c *constraint.Constraint) []string {
 	t.Helper()
 	if c.Invalid == nil {

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-// examples are the constraints of the folder, by name.
+// examples returns the constraints of the examples, by name.
 func examples(t *testing.T) map[string]*constraint.Constraint {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/constraints/*.yaml")
@@ -46,7 +46,7 @@ func example(t *testing.T, doc string) *constraint.Constraint {
 	return constraint.FromClusterPolicyConstraint(&o)
 }
 
-// exampleSchemas are those of the kinds in examples/crds.
+// exampleSchemas returns the schemas of the kinds in examples/crds.
 func exampleSchemas(t *testing.T) map[api.PolicyKind]*apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/crds/*.yaml")

@@ -99,7 +99,7 @@ func TestCheckCollectedSpecs(t *testing.T) {
 	require.EqualError(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape), `spec.rules[0].path: Invalid value: "size": size does not exist in the schema`)
 }
 
-// The schemas against which expressions are checked are those of the values.
+// The schemas of the variables match their values.
 func TestPathVariableMatchesSchema(t *testing.T) {
 	of := cel.Schemas()["path"]
 	seen := map[string]bool{}

@@ -169,8 +169,8 @@ func TestReads(t *testing.T) {
 	assert.False(t, valid(t, "validations: [{expression: 'has(path.route)'}]").Reads("effective"))
 }
 
-// A validation that could not be evaluated and is false now is worse: else one
-// that forgets to ask whether a key is there would hold nothing.
+// A validation that could not be evaluated and is false now is worse: otherwise one that
+// does not test the presence of a key would have no effect.
 func TestEvaluatedFailureIsWorse(t *testing.T) {
 	const limit, none, text, ten = "validations: [{expression: effective.a < 5}]", "{}", "a: few", "a: 10"
 	cases := map[string]struct {

@@ -61,7 +61,7 @@ func TestSelectedTargets(t *testing.T) {
 func TestRefusedTargets(t *testing.T) {
 	for leave, want := range map[string]api.Target{
 		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no Probe may target a namespace other than its own"},
-		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra lets policies of kind Probe in namespace app target Gateway infra/g"},
+		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra allows policies of kind Probe in namespace app to target Gateway infra/g"},
 		"free":           {Target: gatewayRef("g"), Accepted: true},
 	} {
 		profile := worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: "+leave+"}\nlevels: [Gateway]")

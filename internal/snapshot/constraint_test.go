@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// constraintOn reads a ClusterPolicyConstraint, or in a namespace a
+// constraintOn decodes a ClusterPolicyConstraint, or with a namespace a
 // PolicyConstraint.
 func constraintOn(t *testing.T, kind, namespace, name, expression string) snapshot.Object {
 	t.Helper()
@@ -69,7 +69,7 @@ func TestConstraintsByKind(t *testing.T) {
 	assert.Len(t, v.Constraints(paint), 4, "the view before stays as it is")
 }
 
-// Two views that grow out of one share nothing that either of them writes.
+// Two views that derive from one do not modify what they share.
 func TestViewsHaveTheirOwnConstraints(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	v := &snapshot.View{}

@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// A policy of the uid and version that the view has is that one; any other state
-// is read, and so is one whose kind is read in another way by now.
+// A policy with the uid and resourceVersion of the one in the view is not decoded again,
+// unless its kind has changed.
 func TestDecodeStoredPolicyByState(t *testing.T) {
 	k := paint(t, "Paint")
 	const text = `{"metadata": {"namespace": "app", "name": "p", "uid": "u", "resourceVersion": "7"}, "spec": {"a": 1}}`

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Any series of events gives the same view as its outcome put in at once.
+// Any sequence of events results in the same view as its final objects applied at once.
 func TestViewDependsOnlyOnObjects(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(30) {
@@ -48,7 +48,7 @@ func TestViewDependsOnlyOnObjects(t *testing.T) {
 	}
 }
 
-// choosy is a kind that targets by selectors, and by a ReferenceGrant.
+// choosy is a kind that targets by selectors and with a ReferenceGrant.
 func choosy(t testing.TB) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(api.PolicyProfileSpec{
@@ -61,7 +61,7 @@ func choosy(t testing.TB) *policykind.Kind {
 
 type dice struct{ *rand.Rand }
 
-// name is one of few, so that objects meet.
+// name returns one of few names, so that objects refer to each other.
 func (d dice) name() string { return string(rune('a' + d.IntN(3))) }
 
 func (d dice) namespace() string { return []string{"app", "infra"}[d.IntN(2)] }
@@ -123,7 +123,7 @@ func (d dice) policy(t testing.TB, k *policykind.Kind) snapshot.Object {
 	return decodeAs(t, k.Ref(), k, d.meta()+"spec: {a: 1, targetRefs: ["+target()+", "+target()+"]}")
 }
 
-// dump is all that a view says about the objects that dice make.
+// dump formats everything in a view about the objects that dice generates.
 func dump(v *snapshot.View) []string {
 	var out []string
 	add := func(what string, list []string) {
@@ -167,7 +167,7 @@ func dump(v *snapshot.View) []string {
 	return out
 }
 
-// everyRoute yields the routes of the indexes.
+// everyRoute yields the routes of all indexes.
 func everyRoute(v *snapshot.View, refs []api.Ref) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
 		for _, ref := range refs {
@@ -201,7 +201,7 @@ func allKinds(v *snapshot.View) []api.PolicyKind {
 	return out
 }
 
-// On and Targets are two ways to ask the same.
+// On and Targets agree.
 func TestOnAndTargetsAgree(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(20) {

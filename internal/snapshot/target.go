@@ -82,17 +82,17 @@ func (v *View) selects(p *policykind.Policy, t policykind.Target, object api.Ref
 	}
 }
 
-// granted refuses a target that needs a ReferenceGrant and has none.
+// granted marks a target as refused if it needs a ReferenceGrant and has none.
 func (v *View) granted(p *policykind.Policy, t policykind.Target) policykind.Target {
 	if t.Grant && t.Refused == "" && t.Ref.Namespace != p.Namespace && !v.Granted(p.Kind.Ref(), p.Namespace, t.Ref) {
-		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s lets policies of kind %s in namespace %s target %s",
+		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s allows policies of kind %s in namespace %s to target %s",
 			t.Ref.Namespace, p.Kind.Kind, p.Namespace, t.Ref)
 	}
 	return t
 }
 
-// Granted reports whether a ReferenceGrant lets objects of a kind in a
-// namespace refer to an object of another namespace.
+// Granted reports whether a ReferenceGrant allows objects of a kind in a namespace to
+// refer to an object in another namespace.
 func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 	grants := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
 	for o := range v.In(grants, to.Namespace) {
@@ -103,8 +103,8 @@ func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 	return false
 }
 
-// Targets returns the targets of a policy: a selector's are the objects that
-// it selects, by namespace and name, or itself if it selects none.
+// Targets returns the targets of a policy. A selector is resolved to the objects that it
+// selects, by namespace and name; it is returned itself if it selects none.
 func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 	out := make([]policykind.Target, 0, len(p.Targets))
 	for i, t := range p.Targets {
@@ -129,7 +129,7 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 	return out
 }
 
-// candidates yields the objects among which a target selects.
+// candidates yields the objects from which a target selects.
 func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Object] {
 	kind := t.Ref.PolicyKind()
 	if t.Selector.Own() && !gateway.ClusterScoped(kind) {
@@ -138,14 +138,14 @@ func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Ob
 	return v.Objects(kind)
 }
 
-// TargetsIn yields the policies with a target of a kind in a namespace, by
-// name; a policy comes once for each of these targets.
+// TargetsIn yields the policies with a target of a kind in a namespace, by name; a
+// policy is repeated for each of these targets.
 func (v *View) TargetsIn(kind api.PolicyKind, namespace string) iter.Seq[*policykind.Policy] {
 	return v.byTarget.withPrefix(key(kind.Group, kind.Kind, namespace))
 }
 
-// Selecting yields the policies that select objects of a kind in other
-// namespaces than their own alone.
+// Selecting yields the policies that select objects of a kind not only in their own
+// namespace.
 func (v *View) Selecting(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
 	return v.selecting.withPrefix(key(kind.Group, kind.Kind, ""))
 }

@@ -323,8 +323,8 @@ func (v *View) RoutesTo(backend api.Ref) iter.Seq[*gateway.Route] {
 	return v.backends(objectKey(backend))
 }
 
-// BackendsIn yields the routes with a backend of a kind in a namespace: a
-// route comes once for each of these backends.
+// BackendsIn yields the routes with a backend of a kind in a namespace; a route is
+// repeated for each of these backends.
 func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*gateway.Route] {
 	return v.backends(key(kind.Group, kind.Kind, namespace))
 }

@@ -76,7 +76,7 @@ func TestRoutesWithSameName(t *testing.T) {
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf(gatewayRef("edge"))))
 }
 
-// A name that begins like another is another.
+// A name that is a prefix of another one is distinct from it.
 func TestIndexKeysAreUnambiguous(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "PaintJob")
 	v := (&snapshot.View{}).With(puts(
@@ -110,8 +110,7 @@ func TestWithKindsRemovesPolicies(t *testing.T) {
 	assert.Equal(t, 1, v.Count(other.Ref()), "the original stays")
 }
 
-// Readers of a view and what-ifs on it never disturb each other. Run with
-// -race.
+// Readers of a view and hypothetical changes do not interfere. Run with -race.
 func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 	k := paint(t, "Paint")
 	var objects []snapshot.Object
@@ -151,7 +150,7 @@ func TestPopulated(t *testing.T) {
 	assert.Empty(t, (&snapshot.View{}).Populated())
 }
 
-// A namespace takes all that is in it along, of every kind, and nothing else.
+// AllIn deletes everything in a namespace, and nothing else.
 func TestAllIn(t *testing.T) {
 	k := paint(t, "Paint")
 	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{k}).With(puts(
@@ -177,7 +176,7 @@ func TestAllIn(t *testing.T) {
 	assert.NotNil(t, without.Gateway("infra", "edge"))
 }
 
-// What has no namespace is in none, not even in the one without a name.
+// Cluster-scoped objects are in no namespace, not even in one with an empty name.
 func TestAllInSkipsClusterScoped(t *testing.T) {
 	class := decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "GatewayClass"}, "metadata: {name: istio}")
 	v := (&snapshot.View{}).With(puts(class, newGateway(t, "edge", "istio"))...)
