@@ -134,7 +134,7 @@ func gatewayBy(is func(*builtin) bool) *builtin {
 }
 
 func gatewayKind(kind string) api.PolicyKind {
-	return gateway.GatewayKind(kind)
+	return gateway.KindOf(kind)
 }
 
 // definition is the name of the kind's CustomResourceDefinition.

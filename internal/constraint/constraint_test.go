@@ -106,7 +106,7 @@ func TestInvalidConstraints(t *testing.T) {
 		}},
 		"an astronomic bound":  {"rules: [{path: a, max: '1e99999999'}]", []string{`spec.rules[0].max: Invalid value: "1e99999999": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`}},
 		"bounds of two sorts":  {"rules: [{path: a, min: 1, max: 30s}]", []string{`spec.rules[0].max: Invalid value: "30s": min and max must both be numbers, quantities or durations`}},
-		"no room between them": {"rules: [{path: a, min: 1h, max: 30s}]", []string{`spec.rules[0].min: Invalid value: "1h": must not be greater than max`}},
+		"min greater than max": {"rules: [{path: a, min: 1h, max: 30s}]", []string{`spec.rules[0].min: Invalid value: "1h": must not be greater than max`}},
 		"an enum of nothing":   {"rules: [{path: a, enum: []}]", []string{"spec.rules[0].enum: Required value: must list the allowed values"}},
 		"a pattern that is none": {"rules: [{path: a, pattern: 'a(?=b)'}]", []string{
 			"spec.rules[0].pattern: Invalid value: \"a(?=b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`",

@@ -180,7 +180,7 @@ func (t *target) levelOn(p *gateway.Path, w Lookup) (Level, bool) {
 			(t.section == "" || p.Set == nil && t.matchesListener(p))
 	case inGatewayAPI(gateway.KindListenerSet):
 		return gateway.LevelListenerSet, p.Set != nil && !p.Set.X && t.matches(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.matchesListener(p))
-	case gateway.GatewayKind(gateway.KindXListenerSet):
+	case gateway.KindOf(gateway.KindXListenerSet):
 		return gateway.LevelListenerSet, p.Set != nil && p.Set.X && t.matches(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.matchesListener(p))
 	case kindService:
 		if t.onService(p, w) {

@@ -75,7 +75,7 @@ func TestCompare(t *testing.T) {
 			// the section rule-2 now means what was the first rule
 			[]string{"r: nothing -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed", "r: [1] z=2 -> [2] x=1 changed"},
 		},
-		"a rule taken out is gone": {
+		"a removed rule": {
 			routeDoc("r", "[{"+b+"}]", "g"), objectScope(routeRef("r")),
 			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> nothing changed"},
 		},

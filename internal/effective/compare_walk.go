@@ -18,7 +18,7 @@ func (c *comparison) run() error {
 			return err
 		}
 	}
-	for _, s := range pairByName(before.sets.list, after.sets.list, (*gateway.ListenerSet).Ref, before.setAt, after.setAt).list {
+	for _, s := range pairByName(before.sets.list, after.sets.list, (*gateway.ListenerSet).Ref, before.listenerSetAt, after.listenerSetAt).list {
 		if err := c.listenerSet(&roots, s); err != nil {
 			return err
 		}

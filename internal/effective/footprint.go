@@ -274,7 +274,7 @@ func (t tracer) relateNamespace(name string) {
 	}
 	hold(api.PolicyKind{Kind: gateway.KindService})
 	for _, kind := range gateway.GatewayKinds {
-		hold(gateway.GatewayKind(kind))
+		hold(gateway.KindOf(kind))
 	}
 }
 

@@ -51,7 +51,7 @@ func TestFootprintOverlaps(t *testing.T) {
 		"a gateway's policy and that of a route on another":                 {onTwo, onA, false},
 		"policies of two gateways that share a route":                       {onOne, onTwo, false},
 		"a route that moves to a gateway, and that gateway's policy":        {routeDoc("a", "[{}]", "two"), onTwo, true},
-		"a route that moves away from a gateway, and its policy":            {routeDoc("a", "[{}]", "two"), onOne, true},
+		"a route that is detached from a gateway, and its policy":           {routeDoc("a", "[{}]", "two"), onOne, true},
 		"a route that is new, and its policy that came first":               {on("z", "Paint", "kind: HTTPRoute, name: z"), routeDoc("z", "[{}]", "one"), true},
 		"a gateway that is new, and a route that waits for it":              {gatewayDoc("three", "class", "http"), routeDoc("z", "[{}]", "three"), true},
 		"a class's policy and a route below it":                             {on("k", "Far", "kind: GatewayClass, name: class"), onA, true},
@@ -124,7 +124,7 @@ func TestRoutesOnly(t *testing.T) {
 	}{
 		"a route":                           {[]string{routeDoc("a", "[{}]", "one"), routeDoc("a", "[{}]", "two")}, []api.Ref{a, a}, true},
 		"a policy of a route":               {[]string{on("p", "Paint", "kind: HTTPRoute, name: a")}, []api.Ref{a}, true},
-		"a policy that goes to another one": {[]string{on("p", "Paint", "kind: HTTPRoute, name: a"), on("p", "Paint", "kind: HTTPRoute, name: b")}, []api.Ref{a, b}, true},
+		"a policy that changes its target":  {[]string{on("p", "Paint", "kind: HTTPRoute, name: a"), on("p", "Paint", "kind: HTTPRoute, name: b")}, []api.Ref{a, b}, true},
 		"a policy of a gateway":             {[]string{on("p", "Paint", "kind: Gateway, name: one")}, nil, false},
 		"a policy that came from a gateway": {[]string{on("p", "Paint", "kind: HTTPRoute, name: a"), on("p", "Paint", "kind: Gateway, name: one")}, nil, false},
 		"a policy that selects routes":      {[]string{on("p", "Paint", "kind: HTTPRoute, selector: {}")}, nil, false},

@@ -91,7 +91,7 @@ func TestLevels(t *testing.T) {
 				"GatewayClass c > Namespace infra > Gateway infra/g > ListenerSet sets/s > Listener sets/s#http > Namespace app > HTTPRoute app/r > HTTPRouteRule app/r#x > Service app/b#80 | class gateway-ns gateway set set-listener route-ns route rule backend port-80",
 			},
 		},
-		"the usual ones, when a profile names none": {
+		"default levels, if the profile has none": {
 			"[]", []string{
 				"GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/r > HTTPRouteRule app/r#x | class gateway listener route rule",
 				"GatewayClass c > Gateway infra/g > ListenerSet sets/s > Listener sets/s#http > HTTPRoute app/r > HTTPRouteRule app/r#x | class gateway set set-listener route rule",
@@ -178,10 +178,10 @@ func TestListenerSets(t *testing.T) {
 			[]string{gatewayDoc("g", "c", "http"), worlds.SetDoc("sets", "s", "g", "http", "alt"), route("{kind: ListenerSet, namespace: sets, name: s, sectionName: http}")},
 			[]string{bySet + " > HTTPRoute app/r | gateway set route"},
 		},
-		"a set of a gateway that is not there": {
+		"a set of a missing gateway": {
 			[]string{set, route(worlds.ToSet("sets", "s"))}, nil,
 		},
-		"a set that is not there": {[]string{gatewayDoc("g", "c", "http"), route(worlds.ToSet("sets", "s"))}, nil},
+		"a missing set": {[]string{gatewayDoc("g", "c", "http"), route(worlds.ToSet("sets", "s"))}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -233,9 +233,9 @@ func TestBackends(t *testing.T) {
 			want: []string{above + "1 > Service zoo/b#80 | gateway zoo-b"},
 		},
 		"a rule without backends has no path":         {rules: "[{}, {backendRefs: [{name: b, port: 80}]}]", want: []string{above + "2 > Service app/b#80 | gateway b"}},
-		"or a short one, if the kind's profile says":  {rules: "[{}, {backendRefs: [{name: b, port: 80}]}]", short: true, want: []string{above + "1 | gateway", above + "2 > Service app/b#80 | gateway b"}},
+		"or a short path, if the profile allows it":   {rules: "[{}, {backendRefs: [{name: b, port: 80}]}]", short: true, want: []string{above + "1 | gateway", above + "2 > Service app/b#80 | gateway b"}},
 		"but not for a backend that it may not reach": {rules: "[{backendRefs: [{name: b, namespace: zoo, port: 80}]}]", short: true},
-		"a Service that is not there, and its policy": {rules: "[{backendRefs: [{name: gone, port: 80}]}]", want: []string{above + "1 > Service app/gone#80 | gateway"}},
+		"a missing Service, and its policy":           {rules: "[{backendRefs: [{name: gone, port: 80}]}]", want: []string{above + "1 > Service app/gone#80 | gateway"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

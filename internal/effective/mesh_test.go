@@ -90,7 +90,7 @@ func TestMesh(t *testing.T) {
 				"Service app/s#81 (clients in shop) > HTTPRoute app/p > HTTPRouteRule app/p#rule-1 | own",
 			},
 		},
-		"a policy on a port that is not there does not": {
+		"a policy on a missing port does not": {
 			"[Service]", []string{service, from("app", "own", toService), from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p99}]")},
 			[]string{"Service app/s | own"},
 		},
@@ -119,7 +119,7 @@ func TestMesh(t *testing.T) {
 			},
 			[]string{"GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/p > HTTPRouteRule app/p#rule-1 > Service app/b#80 | mine"},
 		},
-		"a Service that is not there": {
+		"a missing Service": {
 			"[Service, Route]", []string{producer, from("app", "p", "targetRefs: [{kind: HTTPRoute, name: p}]")}, nil,
 		},
 		"a kind without levels of the mesh does not start at a Service": {
@@ -178,7 +178,7 @@ func TestCompareSplitMeshPaths(t *testing.T) {
 			objects: []string{port, consumer}, remove: probeRef("app", "port"),
 			want: []string{"~ Service app/s#81 | own port -> | own", "~ Service app/s#81 (clients in shop) | own mine port -> | own mine"},
 		},
-		"but a Service that goes has none left": {
+		"a deleted Service has none": {
 			objects: []string{consumer}, remove: api.Ref{Kind: "Service", Namespace: "app", Name: "s"},
 			want: []string{"- Service app/s | own", "- Service app/s (clients in shop) | own mine"},
 		},

@@ -111,7 +111,7 @@ func (p *plan) addObject(ref api.Ref) {
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
 		}
-	case gateway.GatewayKind(gateway.KindListenerSet), gateway.GatewayKind(gateway.KindXListenerSet):
+	case gateway.KindOf(gateway.KindListenerSet), gateway.KindOf(gateway.KindXListenerSet):
 		for r := range p.view.RoutesOf(ref) {
 			p.routes.add(r)
 		}
@@ -145,7 +145,7 @@ func (p *plan) addRoutesTo(ref api.Ref) {
 // of a namespace.
 func (p *plan) addNamespace(name string) {
 	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
-		for o := range p.view.In(gateway.GatewayKind(kind), name) {
+		for o := range p.view.In(gateway.KindOf(kind), name) {
 			p.addObject(o.Ref())
 		}
 	}
@@ -358,7 +358,7 @@ func (p *plan) rootAt(ref api.Ref) root {
 	}
 }
 
-func (p *plan) setAt(ref api.Ref) *gateway.ListenerSet {
+func (p *plan) listenerSetAt(ref api.Ref) *gateway.ListenerSet {
 	s, _ := p.view.Get(ref).(*gateway.ListenerSet)
 	return s
 }

@@ -42,14 +42,14 @@ func TestControlledFieldsOfRule(t *testing.T) {
 		want         string
 		state        api.State
 	}{
-		"the route's own beats a default":     {"{name: x, retry: {codes: [1]}, timeouts: {request: 1s}}", defaults, "r#x: a=[1] r/object b=1s r/object", api.Overridden},
-		"of several, each for itself":         {"{name: x, timeouts: {request: 1s}}", defaults, "r#x: a=[5] p/defaults b=1s r/object", api.PartiallyEnforced},
-		"an empty list is unset":              {"{name: x, retry: {codes: []}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
-		"so is an empty text":                 {"{name: x, timeouts: {request: ''}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
-		"null is unset":                       {"{name: x, retry: null, timeouts: {request: null}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
-		"an override beats the route's own":   {"{name: x, retry: {codes: [1]}, timeouts: {request: 1s}}", overrides, "r#x: a=[5] p/overrides b=5s p/overrides", api.Enforced},
-		"a bare rule is a default":            {"{name: x, timeouts: {request: 1s}}", probeDoc("p", 1, onRoute+"b: 5s"), "r#x: b=1s r/object", api.Overridden},
-		"a rule that controls no field stays": {"{name: x, timeouts: {request: 1s}}", probeDoc("p", 1, onRoute+"b: 5s\nother: 1"), "r#x: b=1s r/object other=1 p/bare", api.PartiallyEnforced},
+		"the route's own value replaces a default":   {"{name: x, retry: {codes: [1]}, timeouts: {request: 1s}}", defaults, "r#x: a=[1] r/object b=1s r/object", api.Overridden},
+		"of several, each for itself":                {"{name: x, timeouts: {request: 1s}}", defaults, "r#x: a=[5] p/defaults b=1s r/object", api.PartiallyEnforced},
+		"an empty list is unset":                     {"{name: x, retry: {codes: []}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
+		"so is an empty text":                        {"{name: x, timeouts: {request: ''}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
+		"null is unset":                              {"{name: x, retry: null, timeouts: {request: null}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
+		"an override replaces the route's own value": {"{name: x, retry: {codes: [1]}, timeouts: {request: 1s}}", overrides, "r#x: a=[5] p/overrides b=5s p/overrides", api.Enforced},
+		"a bare rule is a default":                   {"{name: x, timeouts: {request: 1s}}", probeDoc("p", 1, onRoute+"b: 5s"), "r#x: b=1s r/object", api.Overridden},
+		"a rule that controls no field stays":        {"{name: x, timeouts: {request: 1s}}", probeDoc("p", 1, onRoute+"b: 5s\nother: 1"), "r#x: b=1s r/object other=1 p/bare", api.PartiallyEnforced},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -36,14 +36,14 @@ func TestScopes(t *testing.T) {
 		scope effective.Scope
 		want  []string
 	}{
-		"nothing":                             {effective.Scope{}, nil},
-		"everything":                          {effective.Scope{All: true}, []string{r1g1, r2g1, r2g2, r3g3}},
-		"a class":                             {objectScope(class), []string{r1g1, r2g1, r2g2}},
-		"a gateway":                           {objectScope(gatewayRef("g2")), []string{r2g2}},
-		"a route":                             {objectScope(routeRef("r2")), []string{r2g1, r2g2}},
-		"a route twice":                       {objectScope(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
-		"a gateway twice":                     {objectScope(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
-		"a gateway and a class that holds it": {objectScope(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
+		"nothing":                 {effective.Scope{}, nil},
+		"everything":              {effective.Scope{All: true}, []string{r1g1, r2g1, r2g2, r3g3}},
+		"a class":                 {objectScope(class), []string{r1g1, r2g1, r2g2}},
+		"a gateway":               {objectScope(gatewayRef("g2")), []string{r2g2}},
+		"a route":                 {objectScope(routeRef("r2")), []string{r2g1, r2g2}},
+		"a route twice":           {objectScope(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
+		"a gateway twice":         {objectScope(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
+		"a gateway and its class": {objectScope(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
 		"a gateway and a route that is on it too":   {objectScope(gatewayRef("g1"), routeRef("r2")), []string{r1g1, r2g1, r2g2}},
 		"the same, the other way round":             {objectScope(routeRef("r2"), gatewayRef("g1")), []string{r1g1, r2g1, r2g2}},
 		"all of it and more":                        {effective.Scope{All: true, Objects: []api.Ref{class}}, []string{r1g1, r2g1, r2g2, r3g3}},

@@ -44,9 +44,9 @@ func TestAllowedListeners(t *testing.T) {
 		"a selector on labels that do not":         {"{namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", "team", red, false},
 		"a selector does not let its own in":       {"{namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", "infra", red, false},
 		"an absent selector selects nothing":       {"{namespaces: {from: Selector}}", "team", red, false},
-		"a selector does not ask where Same is":    {"{namespaces: {from: Same, selector: {matchLabels: {team: red}}}}", "team", red, false},
+		"a selector is ignored with Same":          {"{namespaces: {from: Same, selector: {matchLabels: {team: red}}}}", "team", red, false},
 		"a selector that cannot be read: nothing":  {"{namespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: Is}]}}}", "team", red, false},
-		"an empty selector takes every namespace":  {"{namespaces: {from: Selector, selector: {}}}", "team", nil, true},
+		"an empty selector allows every namespace": {"{namespaces: {from: Selector, selector: {}}}", "team", nil, true},
 		"a word that is none of those lets no one": {"{namespaces: {from: Some}}", "infra", red, false},
 	}
 	for name, test := range tests {

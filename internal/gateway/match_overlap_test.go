@@ -92,20 +92,20 @@ func TestMayReceiveNothingIfMatchRemains(t *testing.T) {
 		loses         bool
 		takers        []int // of the requests of the first rule
 	}{
-		"nothing changed":                         {rules(get, all), rules(get, all), false, nil},
-		"the rules change places":                 {rules(get, all), rules(all, get), false, nil},
-		"a match goes to another rule":            {rules(get, all), rules(all + ", " + get), false, nil},
-		"a rule is split":                         {rules(get+", "+post, all), rules(get, all, post), false, nil},
-		"a match that another rule had, too":      {rules(get+", "+post, post), rules(get, post), false, nil},
-		"a match is spelled with its defaults":    {rules(get, all), rules("{path: {type: PathPrefix, value: /toys}, method: GET}", all), false, nil},
-		"a match is gone, and one rule is above":  {rules(get+", "+post, all, other), rules(get, all, other), true, []int{1}},
-		"a match is gone, and rules are below":    {rules(get, other, below), rules(other, below), true, []int{1}},
-		"a match is gone, and no rule meets it":   {rules(get+", "+post, other), rules(get, other), true, nil},
-		"another rule's match is gone":            {rules(get, post, all), rules(get, all), false, nil},
-		"of two that are gone one is met":         {rules(get+", "+other, all), rules("{path: {value: /assets/x}}"), true, []int{0}},
-		"the route has no rules":                  {rules(get), "[]", true, nil},
-		"matches that cannot be read are for any": {rules(get), rules(wrong, other), true, []int{0}},
-		"what could not be read goes to any rule": {rules(wrong), rules(get, other), true, []int{0, 1}},
+		"nothing changed":                                 {rules(get, all), rules(get, all), false, nil},
+		"the rules change places":                         {rules(get, all), rules(all, get), false, nil},
+		"a match moves to another rule":                   {rules(get, all), rules(all + ", " + get), false, nil},
+		"a rule is split":                                 {rules(get+", "+post, all), rules(get, all, post), false, nil},
+		"a match that another rule had, too":              {rules(get+", "+post, post), rules(get, post), false, nil},
+		"a match is spelled with its defaults":            {rules(get, all), rules("{path: {type: PathPrefix, value: /toys}, method: GET}", all), false, nil},
+		"a match is removed, and one rule matches more":   {rules(get+", "+post, all, other), rules(get, all, other), true, []int{1}},
+		"a match is removed, and rules match parts of it": {rules(get, other, below), rules(other, below), true, []int{1}},
+		"a match is removed, and no rule overlaps":        {rules(get+", "+post, other), rules(get, other), true, nil},
+		"another rule's match is removed":                 {rules(get, post, all), rules(get, all), false, nil},
+		"two are removed, and one overlaps":               {rules(get+", "+other, all), rules("{path: {value: /assets/x}}"), true, []int{0}},
+		"the route has no rules":                          {rules(get), "[]", true, nil},
+		"matches that cannot be read are for any":         {rules(get), rules(wrong, other), true, []int{0}},
+		"an invalid match may go to any rule":             {rules(wrong), rules(get, other), true, []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := ruled(t, c.before), ruled(t, c.after)

@@ -35,7 +35,7 @@ func TestMatchRules(t *testing.T) {
 		"duplicates pair in order":                 {"[{" + a + "}, {" + a + "}]", "[{" + a + "}, {" + a + "}, {" + a + "}]", []int{0, 1, -1}},
 		"a named one is never paired by position":  {"[{name: x, " + a + "}]", "[{name: other, " + b + "}]", []int{-1}},
 		"a position that is taken pairs no other":  {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}]", []int{-1, 0}},
-		"one with fewer rules, the last gone":      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}]", []int{0}},
+		"one with fewer rules, the last removed":   {"[{" + a + "}, {" + b + "}]", "[{" + a + "}]", []int{0}},
 		"from no rules at all":                     {"[]", "[{" + a + "}]", []int{-1}},
 		"to no rules at all":                       {"[{" + a + "}]", "[]", []int{}},
 		"names swapped and matches swapped":        {"[{name: x, " + a + "}, {name: z, " + b + "}]", "[{name: z, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},

@@ -34,8 +34,8 @@ var RouteKinds = []string{KindGRPCRoute, KindHTTPRoute, KindTCPRoute, KindTLSRou
 // GatewayKinds are all kinds of Gateway API that are supported.
 var GatewayKinds = append([]string{KindGatewayClass, KindGateway, KindListenerSet, KindXListenerSet, KindReferenceGrant}, RouteKinds...)
 
-// GatewayKind returns a kind of Gateway API with its group.
-func GatewayKind(kind string) api.PolicyKind {
+// KindOf returns a kind of Gateway API with its group.
+func KindOf(kind string) api.PolicyKind {
 	if kind == KindXListenerSet {
 		return api.PolicyKind{Group: api.GatewayXGroup, Kind: kind}
 	}
@@ -50,7 +50,7 @@ func IsRoute(k api.PolicyKind) bool {
 // Known reports whether objects of a kind are in the cache, so that one that is not
 // in the cache does not exist.
 func Known(k api.PolicyKind) bool {
-	return k == GatewayKind(k.Kind) && slices.Contains(GatewayKinds, k.Kind) ||
+	return k == KindOf(k.Kind) && slices.Contains(GatewayKinds, k.Kind) ||
 		k.Group == "" && (k.Kind == KindNamespace || k.Kind == KindService)
 }
 
@@ -117,9 +117,9 @@ type ListenerSet struct {
 
 // Ref names the listener set.
 func (s *ListenerSet) Ref() api.Ref {
-	kind := GatewayKind(KindListenerSet)
+	kind := KindOf(KindListenerSet)
 	if s.X {
-		kind = GatewayKind(KindXListenerSet)
+		kind = KindOf(KindXListenerSet)
 	}
 	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: s.Namespace, Name: s.Name}
 }

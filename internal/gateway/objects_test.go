@@ -45,13 +45,13 @@ func TestHasListener(t *testing.T) {
 		port int32
 		want bool
 	}{
-		"a name":                 {"b", 0, true},
-		"no such name":           {"c", 0, false},
-		"a port":                 {"", 80, true},
-		"no such port":           {"", 82, false},
-		"a name and its port":    {"b", 81, true},
-		"a name and another's":   {"b", 80, false},
-		"neither stands for any": {"", 0, true},
+		"a name":               {"b", 0, true},
+		"no such name":         {"c", 0, false},
+		"a port":               {"", 80, true},
+		"no such port":         {"", 82, false},
+		"a name and its port":  {"b", 81, true},
+		"a name and another's": {"b", 80, false},
+		"neither matches any":  {"", 0, true},
 	}
 	for name, test := range tests {
 		assert.Equal(t, test.want, gateway.HasListener(g.Listeners, test.name, test.port), name)

@@ -58,7 +58,7 @@ type Parent struct {
 func (p Parent) Ref() api.Ref {
 	r := api.Ref{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
 	if p.Kind != KindService {
-		r.Group = GatewayKind(p.Kind).Group
+		r.Group = KindOf(p.Kind).Group
 	}
 	return r
 }

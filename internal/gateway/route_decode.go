@@ -200,5 +200,5 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ob
 // isParent reports whether a kind is supported as a parent of routes.
 func isParent(k api.PolicyKind) bool {
 	return k == api.PolicyKind{Kind: KindService} ||
-		k == GatewayKind(k.Kind) && slices.Contains([]string{KindGateway, KindListenerSet, KindXListenerSet}, k.Kind)
+		k == KindOf(k.Kind) && slices.Contains([]string{KindGateway, KindListenerSet, KindXListenerSet}, k.Kind)
 }

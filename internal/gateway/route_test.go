@@ -81,18 +81,18 @@ func TestPortsOf(t *testing.T) {
 		refs string
 		want []int32
 	}{
-		"none":                             {"[{name: s, port: 80}]", nil},
-		"one":                              {"[{" + s + ", port: 80}]", []int32{80}},
-		"each once, in the route's order":  {"[{" + s + ", port: 81}, {" + s + ", port: 80}, {" + s + ", port: 81}]", []int32{81, 80}},
-		"all":                              {"[{" + s + "}]", []int32{0}},
-		"all stands for the others before": {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
-		"all stands for the others behind": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
-		"by the name of a port":            {"[{" + s + ", sectionName: h}]", []int32{80}},
-		"a name and its number":            {"[{" + s + ", sectionName: h, port: 80}]", []int32{80}},
-		"a name and another number":        {"[{" + s + ", sectionName: h, port: 81}]", nil},
-		"a name that it lacks":             {"[{" + s + ", sectionName: x}]", nil},
-		"a number that it lacks":           {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
-		"another service's are not its":    {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
+		"none":                            {"[{name: s, port: 80}]", nil},
+		"one":                             {"[{" + s + ", port: 80}]", []int32{80}},
+		"each once, in the route's order": {"[{" + s + ", port: 81}, {" + s + ", port: 80}, {" + s + ", port: 81}]", []int32{81, 80}},
+		"all":                             {"[{" + s + "}]", []int32{0}},
+		"all includes the previous ones":  {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
+		"all includes the following ones": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
+		"by the name of a port":           {"[{" + s + ", sectionName: h}]", []int32{80}},
+		"a name and its number":           {"[{" + s + ", sectionName: h, port: 80}]", []int32{80}},
+		"a name and another number":       {"[{" + s + ", sectionName: h, port: 81}]", nil},
+		"a name that it lacks":            {"[{" + s + ", sectionName: x}]", nil},
+		"a number that it lacks":          {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
+		"another service's are not its":   {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
 	} {
 		service := &gateway.Service{Namespace: "app", Name: "s", Ports: []gateway.Port{{Name: "h", Number: 80}, {Number: 81}}}
 		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").PortsOf(service), name)

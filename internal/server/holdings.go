@@ -51,7 +51,7 @@ func (h holdings) Collect(ch chan<- prometheus.Metric) {
 		gauge(policies, float64(v.Count(k.Ref())), k.Ref().String())
 	}
 	for _, kind := range append([]string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet}, gateway.RouteKinds...) {
-		gauge(objects, float64(v.Count(gateway.GatewayKind(kind))), kind)
+		gauge(objects, float64(v.Count(gateway.KindOf(kind))), kind)
 	}
 	for kind, n := range h.paths.count(v) {
 		for state, n := range map[string]int{ // what is not there is 0: an alert may wait for it

@@ -32,7 +32,7 @@ func TestChangesTakeAll(t *testing.T) {
 			c.Record([]Event{put})
 			c.RecordMarks([]api.Ref{{Name: "a"}, {Name: "b"}})
 		},
-		"where someone says so": func(c *Changes) { c.RecordAll() },
+		"after RecordAll": func(c *Changes) { c.RecordAll() },
 		"whatever comes later": func(c *Changes) {
 			c.RecordAll()
 			c.Record([]Event{put})

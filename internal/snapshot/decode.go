@@ -50,7 +50,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, constraint.FromPolicyConstraint)
 	case ref == constraint.ClusterKind:
 		return typed(ref, data, constraint.FromClusterPolicyConstraint)
-	case ref == gateway.GatewayKind(gateway.KindXListenerSet):
+	case ref == gateway.KindOf(gateway.KindXListenerSet):
 		return typed(ref, data, gateway.FromXListenerSet)
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == gateway.KindGatewayClass:

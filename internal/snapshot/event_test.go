@@ -30,10 +30,10 @@ func TestEventsBeforeAndAfter(t *testing.T) {
 		"an object that is taken out has none after": {
 			func(s *snapshot.Store) { s.Apply(snapshot.Delete(first.Ref())) }, []snapshot.Event{{Before: first}},
 		},
-		"taking out what is not there is no event": {
+		"deleting a missing object is no event": {
 			func(s *snapshot.Store) { s.Apply(snapshot.Delete(other.Ref())) }, nil,
 		},
-		"a list brings all that it has and takes what it lacks": {
+		"a list creates and deletes objects": {
 			func(s *snapshot.Store) { s.Replace(routeKind, []snapshot.Object{other}) }, []snapshot.Event{{After: other}, {Before: first}},
 		},
 		"a kind that is listed is one event for all its policies": {
@@ -43,7 +43,7 @@ func TestEventsBeforeAndAfter(t *testing.T) {
 				s.KindListed(k.Ref())
 			}, []snapshot.Event{{Kinds: true}},
 		},
-		"a kind that goes is one event": {
+		"removing a kind is one event": {
 			func(s *snapshot.Store) { s.RemoveKind(paintKind) }, []snapshot.Event{{Kinds: true}},
 		},
 	} {

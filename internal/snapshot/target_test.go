@@ -39,7 +39,7 @@ func TestTargets(t *testing.T) {
 		want    []string // each with why it is refused
 	}{
 		"by name":                              {"{kind: HTTPRoute, name: r}", nil, []string{"HTTPRoute app/r"}},
-		"by name, though it is not there":      {"{kind: HTTPRoute, name: none}", nil, []string{"HTTPRoute app/none"}},
+		"by name, although it is missing":      {"{kind: HTTPRoute, name: none}", nil, []string{"HTTPRoute app/none"}},
 		"by label, in the own namespace":       {"{kind: HTTPRoute, selector: {matchLabels: {team: red}}}", nil, []string{"HTTPRoute app/r", "HTTPRoute app/s"}},
 		"all, by an empty selector":            {"{kind: HTTPRoute, selector: {}}", nil, []string{"HTTPRoute app/b", "HTTPRoute app/r", "HTTPRoute app/s"}},
 		"by an expression":                     {"{kind: HTTPRoute, selector: {matchExpressions: [{key: team, operator: NotIn, values: [red]}]}}", nil, []string{"HTTPRoute app/b"}},
