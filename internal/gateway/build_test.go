@@ -58,10 +58,10 @@ func namespace(t testing.TB, text string) *gateway.Namespace {
 }
 
 // attached returns the indexes of the listeners that accept the route.
-func attached(doors []gateway.ListenerMatch, r *gateway.Route, namespaceLabels labels.Set) []int {
+func attached(listeners []gateway.ListenerMatch, r *gateway.Route, namespaceLabels labels.Set) []int {
 	var out []int
-	for i, d := range doors {
-		if d.Accepts(r, namespaceLabels) {
+	for i, l := range listeners {
+		if l.Accepts(r, namespaceLabels) {
 			out = append(out, i)
 		}
 	}

@@ -91,8 +91,8 @@ func TestListenerSetParent(t *testing.T) {
 func TestParentRefsOfListenerSets(t *testing.T) {
 	g := admitting(t, anySet)
 	one, two := adding(t, "team", "one"), adding(t, "team", "two")
-	doors := append(gateway.OwnListeners(g), gateway.SetListeners(g, one, nil)...)
-	doors = append(doors, gateway.SetListeners(g, two, nil)...)
+	listeners := append(gateway.OwnListeners(g), gateway.SetListeners(g, one, nil)...)
+	listeners = append(listeners, gateway.SetListeners(g, two, nil)...)
 	const gateway, setOne = "namespace: infra, name: edge", "kind: ListenerSet, namespace: team, name: one"
 	tests := map[string]struct {
 		refs string
@@ -113,7 +113,7 @@ func TestParentRefsOfListenerSets(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, attached(doors, routing(t, "app", "{parentRefs: "+test.refs+"}"), nil))
+			assert.Equal(t, test.want, attached(listeners, routing(t, "app", "{parentRefs: "+test.refs+"}"), nil))
 		})
 	}
 }
