@@ -32,22 +32,22 @@ var unreadable = map[string]struct {
 			Kind: kindHTTPRoute(), Operation: admissionv1.Create,
 			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
 		},
-		"object: read HTTPRoute.gateway.networking.k8s.io: read its spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
+		"object: decode HTTPRoute.gateway.networking.k8s.io: spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
 	},
 	"a route that is a list": {
 		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Create, Object: raw(`[]`)},
-		"object: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal array",
+		"object: decode HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal array",
 	},
 	"a policy that is a string": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw(`"x"`)},
-		"object: read AuthPolicy.kuadrant.io: json: cannot unmarshal string",
+		"object: decode AuthPolicy.kuadrant.io: json: cannot unmarshal string",
 	},
 	"an old route whose name is a number": {
 		admissionv1.AdmissionRequest{
 			Kind: kindHTTPRoute(), Operation: admissionv1.Update,
 			OldObject: raw(`{"metadata":{"name":1}}`), Object: raw(`{"metadata":{"name":"r"}}`),
 		},
-		"oldObject: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal number",
+		"oldObject: decode HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal number",
 	},
 	"a CREATE without an object": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create},

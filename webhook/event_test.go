@@ -97,7 +97,7 @@ func TestDenialRecordsEvent(t *testing.T) {
 			},
 			want: []event{{
 				corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: "app", Name: "app"}, "Warning", "Invalid", "Admit",
-				"object: read AuthPolicy.kuadrant.io: json: cannot unmarshal string into Go value of type map[string]interface {}",
+				"object: decode AuthPolicy.kuadrant.io: json: cannot unmarshal string into Go value of type map[string]interface {}",
 			}},
 		},
 		"nowhere, where there is not even a namespace": {
@@ -114,7 +114,7 @@ func TestDenialRecordsEvent(t *testing.T) {
 			},
 			want: []event{{
 				corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "app", UID: "u2"}, "Warning", "Invalid", "Admit",
-				"oldObject: read Namespace: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
+				"oldObject: decode Namespace: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
 			}},
 		},
 	} {

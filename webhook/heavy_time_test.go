@@ -52,7 +52,7 @@ func isTooMuch(a *admissionv1.AdmissionResponse) bool {
 
 // tooMuchSays is what a denial has to say: how far the evaluation came, or, where it
 // noticed too late, that it was the time.
-var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it ended (at path \d+: |before the first path)|exceeds the webhook timeout`)
+var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it stopped (at path \d+: |before the first path)|exceeds the webhook timeout`)
 
 func assertSaysWhat(t *testing.T, message string) {
 	t.Helper()

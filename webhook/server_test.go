@@ -95,7 +95,7 @@ metadata: {namespace: app, name: loop}
 spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}, seconds: 1}
 `)
 		},
-		warnings: []string{"how a policy of kind TimeoutPolicy works on a TimeoutPolicy is not known: write a PolicyProfile"},
+		warnings: []string{"policies of kind TimeoutPolicy are not supported on a TimeoutPolicy: create a PolicyProfile"},
 	},
 	"a write of a gateway policy returns its blast radius": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
@@ -187,7 +187,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 `
 	d := newTestServer(t, Options{}, cluster, held)
 	a := d.validated(t, create(t, strings.NewReplacer("name: first", "name: second", `, creationTimestamp: "2026-01-01T00:00:00Z"`, "").Replace(held)))
-	assert.Equal(t, "Conflicted: HTTPRoute app/toystore is held by TimeoutPolicy app/first, which is older; "+
+	assert.Equal(t, "Conflicted: HTTPRoute app/toystore already has TimeoutPolicy app/first, which is older; "+
 		"policies of kind TimeoutPolicy do not merge on one target: edit TimeoutPolicy app/first or choose another target", said(t, a))
 }
 
@@ -424,7 +424,7 @@ func TestExpiredCallIsDenied(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
-	assert.Contains(t, said(t, responseOf(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
+	assert.Contains(t, said(t, responseOf(t, w)), "TooMuch: AuthPolicy app/toystore-auth: evaluation was canceled (context canceled); it stopped before the first path")
 }
 
 func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
@@ -440,8 +440,8 @@ func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 func TestExpensiveConditionsAreDenied(t *testing.T) {
 	d := newTestServer(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
-	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: too much to judge: the conditions of RateLimitPolicy infra/gw-limits cost more than the 3 units that one write may take; "+
-		"it ended at path 1: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
+	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: evaluation is too expensive: the conditions of RateLimitPolicy infra/gw-limits cost more than the limit of 3 units per write; "+
+		"it stopped at path 1: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
 		"ask the owner of infra/gw-limits for simpler conditions", message)
 }
 

@@ -114,7 +114,7 @@ func TestUnreadableObjectIsRemovedAndNotLogged(t *testing.T) {
 	odd.Name = "a"
 	require.NoError(t, k.Update(odd))
 	assert.Empty(t, storedRoutes(s))
-	assert.Contains(t, lines.String(), `"cannot read object; treating it as absent" "error"="read its spec: `)
+	assert.Contains(t, lines.String(), `"cannot read object; treating it as absent" "error"="spec: `)
 	assert.Contains(t, lines.String(), `"object"="app/a"`)
 	assert.NotContains(t, lines.String(), "secret")
 }

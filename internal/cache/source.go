@@ -133,7 +133,7 @@ func findGatewayKind(match func(*builtin) bool) *builtin {
 }
 
 func gatewayKind(kind string) api.PolicyKind {
-	return gateway.GatewayKind(kind)
+	return gateway.KindOf(kind)
 }
 
 // definition returns the name of the CustomResourceDefinition of the kind.

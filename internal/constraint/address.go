@@ -12,24 +12,24 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// sort of a step into a value.
-type sort uint8
+// stepKind is the kind of a step into a value.
+type stepKind uint8
 
 const (
-	byName  sort = iota // one field
-	anyName             // each field of an object: *
-	anyItem             // each item of a list: [*]
+	byName  stepKind = iota // one field
+	anyName                 // each field of an object: *
+	anyItem                 // each item of a list: [*]
 )
 
 // step is one step of an address.
 type step struct {
-	sort sort
+	kind stepKind
 	name string // where by name
 }
 
-// String returns the step as an address spells it.
+// String returns the step as in an address.
 func (s step) String() string {
-	switch s.sort {
+	switch s.kind {
 	case anyName:
 		return "*"
 	case anyItem:
@@ -42,33 +42,33 @@ func (s step) String() string {
 // address leads to values in an effective spec.
 type address []step
 
-// maxSteps is how deep an address may lead.
+// maxSteps bounds the length of an address.
 const maxSteps = 64
 
-// parseAddress reads an address such as limits.*.rates[*].limit. A name with
+// parseAddress parses an address such as limits.*.rates[*].limit. A name with
 // other characters than letters, digits, "_" and "-" is written ["…"].
 func parseAddress(text string) (address, error) {
 	if text == "" {
-		return nil, errors.New("an address cannot be empty")
+		return nil, errors.New("must not be empty")
 	}
 	var out address
 	for rest := text; rest != ""; {
 		s, left, err := cutStep(rest, len(out) == 0)
 		if err != nil {
-			return nil, fmt.Errorf("%w: write it like limits.*.rates[*].limit", err)
+			return nil, fmt.Errorf("%w; for example limits.*.rates[*].limit", err)
 		}
 		out, rest = append(out, s), left
 		if len(out) > maxSteps {
-			return nil, fmt.Errorf("it has more than %d steps", maxSteps)
+			return nil, fmt.Errorf("must have at most %d segments", maxSteps)
 		}
 	}
 	return out, nil
 }
 
-// cutStep takes one step off the front of text.
+// cutStep parses the first step of text.
 func cutStep(text string, first bool) (s step, rest string, err error) {
 	if rest, ok := strings.CutPrefix(text, "[*]"); ok {
-		return step{sort: anyItem}, rest, nil
+		return step{kind: anyItem}, rest, nil
 	}
 	if strings.HasPrefix(text, "[") {
 		return cutQuoted(text)
@@ -76,7 +76,7 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 	if !first {
 		var dot bool
 		if text, dot = strings.CutPrefix(text, "."); !dot {
-			return step{}, "", fmt.Errorf("a dot must stand before %q", text)
+			return step{}, "", fmt.Errorf(`expected "." before %q`, text)
 		}
 	}
 	end := strings.IndexAny(text, ".[")
@@ -85,11 +85,11 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 	}
 	name, rest := text[:end], text[end:]
 	if name == "*" {
-		return step{sort: anyName}, rest, nil
+		return step{kind: anyName}, rest, nil
 	}
 	k, err := merge.ParseKey(name)
 	if err != nil {
-		return step{}, "", fmt.Errorf(`%q is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`, name)
+		return step{}, "", fmt.Errorf(`%q is not a valid name: write a name with characters other than letters, digits, "_" and "-" as ["name"]`, name)
 	}
 	return step{name: k.Segments()[0]}, rest, nil
 }
@@ -97,17 +97,17 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 func cutQuoted(text string) (s step, rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(text[1:])
 	if err != nil {
-		return step{}, "", errors.New(`after "[" must follow *] or a quoted name, as in ["a.b"]`)
+		return step{}, "", errors.New(`expected *] or a quoted name after "[", as in ["a.b"]`)
 	}
 	rest, ok := strings.CutPrefix(text[1+len(quoted):], "]")
 	if !ok {
-		return step{}, "", fmt.Errorf(`"]" is missing after %s`, quoted)
+		return step{}, "", fmt.Errorf(`expected "]" after %s`, quoted)
 	}
 	name, err := strconv.Unquote(quoted)
 	return step{name: name}, rest, err
 }
 
-// String returns the address as parseAddress reads it.
+// String returns the address as parseAddress parses it.
 func (a address) String() string {
 	var out strings.Builder
 	for i, s := range a {
@@ -120,21 +120,21 @@ func (a address) String() string {
 	return out.String()
 }
 
-// found is a value at an address, and where it stands.
-type found struct {
+// match is a value at an address, and its location.
+type match struct {
 	value any
-	at    *place
+	at    *location
 }
 
-// place is where a value stands, spelt out when someone asks.
-type place struct {
-	up    *place
+// location is the location of a value. It is formatted only when needed.
+type location struct {
+	up    *location
 	name  string
 	index int // -1 for a name
 }
 
-// String returns the place as an address.
-func (p *place) String() string {
+// String returns the location as an address.
+func (p *location) String() string {
 	if p == nil {
 		return ""
 	}
@@ -149,8 +149,8 @@ func (p *place) String() string {
 	return above + "." + name
 }
 
-// in returns what stands at the place in another value, nil if nothing does.
-func (p *place) in(root any) any {
+// in returns the value at the location in another value, nil if there is none.
+func (p *location) in(root any) any {
 	if p == nil {
 		return root
 	}
@@ -165,19 +165,19 @@ func (p *place) in(root any) any {
 	return nil
 }
 
-// finder collects values and counts what it looked at.
+// finder finds values and counts those that it visits.
 type finder struct {
-	looked uint64
-	// opaque tells that an address led to a value that is opaque.
+	visited uint64
+	// opaque is set once an address leads to an opaque value.
 	opaque bool
 }
 
-// at returns the values at an address below a value, by name and position. What
-// is null is not there.
-func (f *finder) at(a address, from found) []found {
-	all := []found{from}
+// at returns the values at an address below a value, by name and position, without
+// nulls.
+func (f *finder) at(a address, from match) []match {
+	all := []match{from}
 	for _, s := range a {
-		var next []found
+		var next []match
 		for _, v := range all {
 			next = f.step(s, v, next)
 		}
@@ -186,19 +186,19 @@ func (f *finder) at(a address, from found) []found {
 	return all
 }
 
-// step appends what one step below a value leads to.
-func (f *finder) step(s step, from found, out []found) []found {
-	f.looked++
+// step appends the values one step below a value.
+func (f *finder) step(s step, from match, out []match) []match {
+	f.visited++
 	add := func(v any, name string, index int) {
-		f.looked++
+		f.visited++
 		f.opaque = f.opaque || v == cel.Opaque
 		if v != nil {
-			out = append(out, found{value: v, at: &place{from.at, name, index}})
+			out = append(out, match{value: v, at: &location{from.at, name, index}})
 		}
 	}
 	switch v := from.value.(type) {
 	case map[string]any:
-		switch s.sort {
+		switch s.kind {
 		case byName:
 			add(v[s.name], s.name, -1)
 		case anyName:
@@ -208,7 +208,7 @@ func (f *finder) step(s step, from found, out []found) []found {
 		case anyItem:
 		}
 	case []any:
-		if s.sort == anyItem {
+		if s.kind == anyItem {
 			for i := range v {
 				add(v[i], "", i)
 			}

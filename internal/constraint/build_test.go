@@ -17,7 +17,7 @@ import (
 
 type m = map[string]any
 
-// cluster reads a ClusterPolicyConstraint on Paints; spec is YAML without its
+// cluster compiles a ClusterPolicyConstraint on Paints; spec is YAML without its
 // policyKind.
 func cluster(t testing.TB, spec string) *constraint.Constraint {
 	t.Helper()
@@ -30,7 +30,7 @@ func cluster(t testing.TB, spec string) *constraint.Constraint {
 	return constraint.FromClusterPolicyConstraint(&o)
 }
 
-// inApp reads the same as a PolicyConstraint of namespace app.
+// inApp compiles the same as a PolicyConstraint in namespace app.
 func inApp(t testing.TB, spec string) *constraint.Constraint {
 	t.Helper()
 	var o api.PolicyConstraint
@@ -40,7 +40,7 @@ func inApp(t testing.TB, spec string) *constraint.Constraint {
 	return constraint.FromPolicyConstraint(&o)
 }
 
-// valid is a constraint that can be used.
+// valid compiles a constraint, and requires it to be valid.
 func valid(t testing.TB, spec string) *constraint.Constraint {
 	t.Helper()
 	c := cluster(t, spec)
@@ -48,14 +48,14 @@ func valid(t testing.TB, spec string) *constraint.Constraint {
 	return c
 }
 
-// effective is the variables for an effective spec in YAML.
+// effective returns the variables for an effective spec in YAML.
 func effective(t testing.TB, spec string) *cel.Variables {
 	t.Helper()
 	v := decoded(t, spec)
 	return &cel.Variables{Effective: func() any { return v }}
 }
 
-// decoded reads YAML as the store reads JSON: whole numbers are int64.
+// decoded decodes YAML as the snapshot decodes JSON: integers are int64.
 func decoded(t testing.TB, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -65,20 +65,20 @@ func decoded(t testing.TB, text string) any {
 	return v
 }
 
-// purse books what is spent, up to a limit.
-type purse struct {
+// meter adds up costs, up to a limit.
+type meter struct {
 	spent, limit uint64
 	err          error
 }
 
-func (p *purse) Spend(_ *merge.Policy, cost uint64) error {
+func (p *meter) Spend(_ *merge.Policy, cost uint64) error {
 	if p.spent += cost; p.err != nil && p.spent > p.limit {
 		return p.err
 	}
 	return nil
 }
 
-// world is labels and ports for the tests of targets.
+// world implements Lookup for the tests of targets.
 type world struct{}
 
 func (world) NamespaceLabels(name string) labels.Set {
@@ -106,8 +106,8 @@ func (world) PortOf(service api.Ref, name string) int32 {
 	return 0
 }
 
-// through is a path from a gateway to a backend.
-func through() gateway.Path {
+// gatewayPath is a path from a gateway to a backend.
+func gatewayPath() gateway.Path {
 	g := &gateway.Gateway{Namespace: "infra", Name: "edge", Class: "istio", Labels: labels.Set{"public": "yes"}}
 	r := &gateway.Route{
 		Kind: "HTTPRoute", Namespace: "app", Name: "r", Labels: labels.Set{"team": "a"}, Hostnames: []string{"a.example.com"},
@@ -119,9 +119,9 @@ func through() gateway.Path {
 	}
 }
 
-// bySet is a path by way of a listener set, to the first rule of the route.
+// bySet is a path through a listener set, to the first rule of the route.
 func bySet() gateway.Path {
-	p := through()
+	p := gatewayPath()
 	p.Set = &gateway.ListenerSet{Namespace: "sets", Name: "s", Labels: labels.Set{"own": "yes"}}
 	p.Listener, p.Backend = &gateway.Listener{Name: "tls", Port: 443, Protocol: "TLS"}, nil
 	return p
@@ -129,16 +129,16 @@ func bySet() gateway.Path {
 
 // inMesh is a path of a mesh.
 func inMesh(port int32) gateway.Path {
-	p := through()
+	p := gatewayPath()
 	return gateway.Path{
 		Service: &gateway.Service{Namespace: "app", Name: "cart", Labels: labels.Set{"stage": "live"}}, Port: port, Client: "shop",
 		Route: p.Route, Rule: 1, Backend: &gateway.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "store", Name: "b"}},
 	}
 }
 
-// evaluate returns what of a constraint is not met where nothing is hidden.
+// evaluate returns the requirements that are not met; all values may be shown.
 func evaluate(c *constraint.Constraint, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
-	got, err := c.Evaluate(constraint.PathInput{Judged: on, Shown: func() *cel.Variables { return on }}, m)
+	got, err := c.Evaluate(constraint.PathInput{Variables: on, Shown: func() *cel.Variables { return on }}, m)
 	return got.Unmet, err
 }
 

@@ -9,19 +9,18 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Constraint is a constraint, compiled. It is immutable and safe for concurrent
-// use.
+// Constraint is a compiled constraint. It is immutable and safe for concurrent use.
 type Constraint struct {
 	ref  api.Ref
 	kind api.PolicyKind
-	// Enforcement is what is done about a write that introduces a violation.
+	// Enforcement is the action for a write that introduces a violation.
 	Enforcement api.Action
-	// Invalid tells why the constraint cannot be used, nil if it can: all
-	// faults at once, each with its address. It then takes no part.
+	// Invalid has all errors of the constraint with their field paths, nil if it is
+	// valid. An invalid constraint has no effect.
 	Invalid error
 
 	spec *api.ConstraintSpec
-	// namespace is that of a PolicyConstraint, beyond which it has no say.
+	// namespace of a PolicyConstraint, which applies only there.
 	namespace   string
 	targets     []target
 	validations []validation
@@ -31,7 +30,7 @@ type Constraint struct {
 // Ref names the constraint.
 func (c *Constraint) Ref() api.Ref { return c.ref }
 
-// PolicyKind returns the kind whose effective policies are judged.
+// PolicyKind returns the kind whose effective policies are evaluated.
 func (c *Constraint) PolicyKind() api.PolicyKind { return c.kind }
 
 // Validations returns how many validations the constraint has.
@@ -46,8 +45,8 @@ var (
 // IsKind reports whether a kind is one of constraints.
 func IsKind(k api.PolicyKind) bool { return k == Kind || k == ClusterKind }
 
-// FromPolicyConstraint reads a PolicyConstraint. What is wrong with it is in
-// its Invalid. Without a namespace, as in a file, it is in default.
+// FromPolicyConstraint compiles a PolicyConstraint. Its Invalid has the errors. Without a
+// namespace, as in a file, it is in default.
 func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
 	namespace := o.Namespace
 	if namespace == "" {
@@ -61,8 +60,8 @@ func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
 	return c
 }
 
-// FromClusterPolicyConstraint reads a ClusterPolicyConstraint. What is wrong
-// with it is in its Invalid.
+// FromClusterPolicyConstraint compiles a ClusterPolicyConstraint. Its Invalid has the
+// errors.
 func FromClusterPolicyConstraint(o *api.ClusterPolicyConstraint) *Constraint {
 	c := &Constraint{ref: api.Ref{Group: api.Group, Kind: api.KindClusterPolicyConstraint, Name: o.Name}}
 	c.compile(&o.Spec)
@@ -71,47 +70,47 @@ func FromClusterPolicyConstraint(o *api.ClusterPolicyConstraint) *Constraint {
 
 var actions = []api.Action{api.Deny, api.Warn, api.Audit}
 
-// compile reads the spec. A file has not been through the schema of the
-// definition, so what that checks is checked here, too.
+// compile compiles the spec. It includes the validations of the CRD, which the API server
+// has not applied to a file.
 func (c *Constraint) compile(s *api.ConstraintSpec) {
 	at := field.NewPath("spec")
-	var faults field.ErrorList
+	var errs field.ErrorList
 	c.spec = s
 	c.kind = api.PolicyKind{Group: s.PolicyKind.Group, Kind: s.PolicyKind.Kind}
 	if c.kind.Group == "" {
-		faults = append(faults, field.Required(at.Child("policyKind", "group"), "the group of the policies"))
+		errs = append(errs, field.Required(at.Child("policyKind", "group"), "the group of the policies"))
 	}
 	if c.kind.Kind == "" {
-		faults = append(faults, field.Required(at.Child("policyKind", "kind"), "the kind of the policies"))
+		errs = append(errs, field.Required(at.Child("policyKind", "kind"), "the kind of the policies"))
 	}
 	c.Enforcement = s.Enforcement
 	switch {
 	case c.Enforcement == "":
 		c.Enforcement = api.Deny
 	case !slices.Contains(actions, c.Enforcement):
-		faults = append(faults, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
+		errs = append(errs, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
 	}
 	if len(s.Validations)+len(s.Rules) == 0 {
-		faults = append(faults, field.Required(at, "a constraint needs validations or rules"))
+		errs = append(errs, field.Required(at, "a constraint needs validations or rules"))
 	}
 	for i := range s.Targets {
 		t, wrong := c.target(&s.Targets[i], at.Child("targets").Index(i))
-		c.targets, faults = append(c.targets, t), append(faults, wrong...)
+		c.targets, errs = append(c.targets, t), append(errs, wrong...)
 	}
 	for i := range s.Validations {
 		v, wrong := compileValidation(&s.Validations[i], at.Child("validations").Index(i))
-		c.validations, faults = append(c.validations, v), append(faults, wrong...)
+		c.validations, errs = append(c.validations, v), append(errs, wrong...)
 	}
 	slow := checkPatterns(s.Rules, at.Child("rules"))
-	faults = append(faults, slow...)
+	errs = append(errs, slow...)
 	for i := range s.Rules {
 		if slow != nil {
 			break // nothing is compiled
 		}
 		r, wrong := compileRule(&s.Rules[i], at.Child("rules").Index(i))
-		c.rules, faults = append(c.rules, r), append(faults, wrong...)
+		c.rules, errs = append(c.rules, r), append(errs, wrong...)
 	}
-	if err := faults.ToAggregate(); err != nil {
+	if err := errs.ToAggregate(); err != nil {
 		c.Invalid = err
 	}
 }

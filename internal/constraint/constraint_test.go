@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-func TestWhatIsReadOfAConstraint(t *testing.T) {
+func TestFromPolicyConstraint(t *testing.T) {
 	c := cluster(t, "enforcement: Warn\nvalidations: [{expression: 'true'}]")
 	require.NoError(t, c.Invalid)
 	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "ClusterPolicyConstraint", Name: "c"}, c.Ref())
@@ -32,7 +32,7 @@ func TestWhatIsReadOfAConstraint(t *testing.T) {
 	assert.False(t, constraint.IsKind(api.PolicyKind{Group: "example.com", Kind: "PolicyConstraint"}))
 }
 
-// faults are those of a constraint, one by one.
+// faults returns the errors of a constraint one by one.
 func faults(t *testing.T, c *constraint.Constraint) []string {
 	t.Helper()
 	if c.Invalid == nil {
@@ -47,9 +47,9 @@ func faults(t *testing.T, c *constraint.Constraint) []string {
 	return out
 }
 
-const own = "a PolicyConstraint has targets in its own namespace alone: leave it out, or write a ClusterPolicyConstraint"
+const own = "a PolicyConstraint can only target objects in its own namespace: omit the field, or use a ClusterPolicyConstraint"
 
-func TestWhatIsWrongWithAConstraint(t *testing.T) {
+func TestInvalidConstraints(t *testing.T) {
 	const sound = "validations: [{expression: 'true'}]\n"
 	cases := map[string]struct {
 		spec string
@@ -75,39 +75,39 @@ func TestWhatIsWrongWithAConstraint(t *testing.T) {
 			`spec.validations[0].expression: Invalid value: "path.gatway.name == \"a\"": 1:5: undefined field 'gatway' of path`,
 		}},
 		"all at once": {"targets: [{kind: Gatway}]\nvalidations: [{expression: 'a && b'}]\nrules: [{path: a, pattern: '('}]", []string{
-			`spec.targets[0].kind: Invalid value: "Gatway": no path goes through that: name one of GatewayClass, Gateway, ListenerSet, GRPCRoute, HTTPRoute, TCPRoute, TLSRoute, UDPRoute, or give the group of a backend`,
+			`spec.targets[0].kind: Invalid value: "Gatway": must be one of GatewayClass, Gateway, ListenerSet, GRPCRoute, HTTPRoute, TCPRoute, TLSRoute, UDPRoute, or set the group of a backend`,
 			`spec.validations[0].expression: Invalid value: "a && b": 1:1: undeclared reference to 'a' (in container '')`,
 			`spec.validations[0].expression: Invalid value: "a && b": 1:6: undeclared reference to 'b' (in container '')`,
 			"spec.rules[0].pattern: Invalid value: \"(\": error parsing regexp: missing closing ): `(`",
 		}},
 
-		"a target without a kind":          {sound + "targets: [{name: a}]", []string{"spec.targets[0].kind: Required value: the kind of the objects"}},
+		"a target without a kind":          {sound + "targets: [{name: a}]", []string{"spec.targets[0].kind: Required value: the kind of the target objects"}},
 		"a name and a selector":            {sound + "targets: [{kind: Gateway, name: a, selector: {}}]", []string{"spec.targets[0].selector: Forbidden: name and selector exclude each other"}},
-		"a section without a name":         {sound + "targets: [{kind: Gateway, sectionName: a}]", []string{"spec.targets[0].name: Required value: a sectionName is that of one object"}},
-		"a namespace of a namespace":       {sound + "targets: [{kind: Namespace, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden: a Namespace has no namespace"}},
-		"a namespace of a class":           {sound + "targets: [{kind: GatewayClass, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden: a GatewayClass has no namespace"}},
+		"a section without a name":         {sound + "targets: [{kind: Gateway, sectionName: a}]", []string{"spec.targets[0].name: Required value: required with sectionName"}},
+		"a namespace of a namespace":       {sound + "targets: [{kind: Namespace, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden: Namespace is cluster-scoped"}},
+		"a namespace of a class":           {sound + "targets: [{kind: GatewayClass, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden: GatewayClass is cluster-scoped"}},
 		"a section of a namespace":         {sound + "targets: [{kind: Namespace, name: a, sectionName: b}]", []string{"spec.targets[0].sectionName: Forbidden: a Namespace has no sections"}},
 		"a selector that is none":          {sound + "targets: [{kind: Gateway, selector: {matchExpressions: [{key: a, operator: Like}]}}]", []string{`spec.targets[0].selector: Invalid value: "<error>": "Like" is not a valid label selector operator`}},
-		"labels of what is not read":       {sound + "targets: [{group: example.com, kind: Bucket, selector: {}}]", []string{"spec.targets[0].selector: Forbidden: objects of kind Bucket.example.com are not read, so their labels are not known: give a name"}},
-		"a Service in Gateway API's group": {sound + "targets: [{group: gateway.networking.k8s.io, kind: Service}]", []string{`spec.targets[0].kind: Invalid value: "Service": no path goes through that: name one of GatewayClass, Gateway, ListenerSet, GRPCRoute, HTTPRoute, TCPRoute, TLSRoute, UDPRoute, or give the group of a backend`}},
+		"labels of what is not read":       {sound + "targets: [{group: example.com, kind: Bucket, selector: {}}]", []string{"spec.targets[0].selector: Forbidden: labels of kind Bucket.example.com are not available: set name instead"}},
+		"a Service in Gateway API's group": {sound + "targets: [{group: gateway.networking.k8s.io, kind: Service}]", []string{`spec.targets[0].kind: Invalid value: "Service": must be one of GatewayClass, Gateway, ListenerSet, GRPCRoute, HTTPRoute, TCPRoute, TLSRoute, UDPRoute, or set the group of a backend`}},
 
-		"no address":                      {"rules: [{required: true}]", []string{`spec.rules[0].path: Invalid value: "": an address cannot be empty`}},
-		"an address with an open bracket": {"rules: [{path: 'a[', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[": after "[" must follow *] or a quoted name, as in ["a.b"]: write it like limits.*.rates[*].limit`}},
-		"an address with an item":         {"rules: [{path: 'a[0]', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[0]": after "[" must follow *] or a quoted name, as in ["a.b"]: write it like limits.*.rates[*].limit`}},
-		"an address with an empty name":   {"rules: [{path: a..b, required: true}]", []string{`spec.rules[0].path: Invalid value: "a..b": "" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]: write it like limits.*.rates[*].limit`}},
-		"a star in a name":                {"rules: [{path: 'a*', required: true}]", []string{`spec.rules[0].path: Invalid value: "a*": "a*" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]: write it like limits.*.rates[*].limit`}},
-		"a name behind a bracket":         {"rules: [{path: 'a[*]b', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[*]b": a dot must stand before "b": write it like limits.*.rates[*].limit`}},
-		"an open quote":                   {"rules: [{path: 'a[\"b\"', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[\"b\"": "]" is missing after "b": write it like limits.*.rates[*].limit`}},
-		"an address that leads too deep":  {"rules: [{path: '" + strings.Repeat("a.", 64) + "a', required: true}]", []string{`spec.rules[0].path: Invalid value: "` + strings.Repeat("a.", 64) + `a": it has more than 64 steps`}},
-		"a rule without a demand":         {"rules: [{path: a}]", []string{"spec.rules[0]: Required value: set one of min, max, enum, pattern and required"}},
+		"no address":                      {"rules: [{required: true}]", []string{`spec.rules[0].path: Invalid value: "": must not be empty`}},
+		"an address with an open bracket": {"rules: [{path: 'a[', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[": expected *] or a quoted name after "[", as in ["a.b"]; for example limits.*.rates[*].limit`}},
+		"an address with an item":         {"rules: [{path: 'a[0]', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[0]": expected *] or a quoted name after "[", as in ["a.b"]; for example limits.*.rates[*].limit`}},
+		"an address with an empty name":   {"rules: [{path: a..b, required: true}]", []string{`spec.rules[0].path: Invalid value: "a..b": "" is not a valid name: write a name with characters other than letters, digits, "_" and "-" as ["name"]; for example limits.*.rates[*].limit`}},
+		"a star in a name":                {"rules: [{path: 'a*', required: true}]", []string{`spec.rules[0].path: Invalid value: "a*": "a*" is not a valid name: write a name with characters other than letters, digits, "_" and "-" as ["name"]; for example limits.*.rates[*].limit`}},
+		"a name behind a bracket":         {"rules: [{path: 'a[*]b', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[*]b": expected "." before "b"; for example limits.*.rates[*].limit`}},
+		"an open quote":                   {"rules: [{path: 'a[\"b\"', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[\"b\"": expected "]" after "b"; for example limits.*.rates[*].limit`}},
+		"an address that leads too deep":  {"rules: [{path: '" + strings.Repeat("a.", 64) + "a', required: true}]", []string{`spec.rules[0].path: Invalid value: "` + strings.Repeat("a.", 64) + `a": must have at most 64 segments`}},
+		"a rule without a demand":         {"rules: [{path: a}]", []string{"spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required"}},
 		"bounds that are none": {"rules: [{path: a, min: few, max: ''}]", []string{
-			`spec.rules[0].min: Invalid value: "few": it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`,
-			`spec.rules[0].max: Invalid value: "": it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`,
+			`spec.rules[0].min: Invalid value: "few": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`,
+			`spec.rules[0].max: Invalid value: "": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`,
 		}},
-		"an astronomic bound":  {"rules: [{path: a, max: '1e99999999'}]", []string{`spec.rules[0].max: Invalid value: "1e99999999": it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`}},
-		"bounds of two sorts":  {"rules: [{path: a, min: 1, max: 30s}]", []string{`spec.rules[0].max: Invalid value: "30s": min and max are of two sorts: write two numbers, two quantities or two durations`}},
-		"no room between them": {"rules: [{path: a, min: 1h, max: 30s}]", []string{`spec.rules[0].min: Invalid value: "1h": min is greater than max: no value can meet both`}},
-		"an enum of nothing":   {"rules: [{path: a, enum: []}]", []string{"spec.rules[0].enum: Required value: name the values that there may be"}},
+		"an astronomic bound":  {"rules: [{path: a, max: '1e99999999'}]", []string{`spec.rules[0].max: Invalid value: "1e99999999": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`}},
+		"bounds of two sorts":  {"rules: [{path: a, min: 1, max: 30s}]", []string{`spec.rules[0].max: Invalid value: "30s": min and max must both be numbers, quantities or durations`}},
+		"min greater than max": {"rules: [{path: a, min: 1h, max: 30s}]", []string{`spec.rules[0].min: Invalid value: "1h": must not be greater than max`}},
+		"an enum of nothing":   {"rules: [{path: a, enum: []}]", []string{"spec.rules[0].enum: Required value: must list the allowed values"}},
 		"a pattern that is none": {"rules: [{path: a, pattern: 'a(?=b)'}]", []string{
 			"spec.rules[0].pattern: Invalid value: \"a(?=b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
 		}},
@@ -118,7 +118,7 @@ func TestWhatIsWrongWithAConstraint(t *testing.T) {
 	}
 }
 
-func TestTargetsOfAPolicyConstraintAreInItsNamespace(t *testing.T) {
+func TestPolicyConstraintTargetsOwnNamespace(t *testing.T) {
 	cases := map[string]struct {
 		target string
 		want   []string
@@ -128,7 +128,7 @@ func TestTargetsOfAPolicyConstraintAreInItsNamespace(t *testing.T) {
 		"another":               {"{kind: HTTPRoute, namespace: infra}", []string{`spec.targets[0].namespace: Invalid value: "infra": ` + own}},
 		"its own Namespace":     {"{kind: Namespace, name: app}", nil},
 		"another Namespace":     {"{kind: Namespace, name: infra}", []string{`spec.targets[0].name: Invalid value: "infra": ` + own}},
-		"a class is in none":    {"{kind: GatewayClass, name: istio}", []string{`spec.targets[0].kind: Invalid value: "GatewayClass": it has no namespace, and ` + own}},
+		"a class is in none":    {"{kind: GatewayClass, name: istio}", []string{`spec.targets[0].kind: Invalid value: "GatewayClass": is cluster-scoped: ` + own}},
 		"Namespaces by a label": {"{kind: Namespace, selector: {matchLabels: {team: a}}}", nil},
 	}
 	for name, c := range cases {
@@ -138,7 +138,7 @@ func TestTargetsOfAPolicyConstraintAreInItsNamespace(t *testing.T) {
 	}
 }
 
-func TestAKindIsNeeded(t *testing.T) {
+func TestPolicyKindIsRequired(t *testing.T) {
 	var o api.ClusterPolicyConstraint
 	o.Spec.Rules = []api.ConstraintRule{{Path: "a", Required: true}}
 	assert.Equal(t, []string{

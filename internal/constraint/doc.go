@@ -1,3 +1,3 @@
-// Package constraint reads PolicyConstraints and ClusterPolicyConstraints: which
-// paths they are about, and what they demand of the effective policy there.
+// Package constraint compiles PolicyConstraints and ClusterPolicyConstraints: which paths
+// they select, and what they require of the effective policy there.
 package constraint

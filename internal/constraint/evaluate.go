@@ -5,28 +5,27 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// PathInput is what a constraint reads of a path.
+// PathInput is the input of a constraint on a path.
 type PathInput struct {
-	// Judged are the variables that decide.
-	Judged *cel.Variables
-	// Shown returns the variables as far as the reader of the messages may know
-	// their values; the others are cel.Opaque. It is called where a demand is not
-	// met.
+	// Variables are the variables that are evaluated.
+	Variables *cel.Variables
+	// Shown returns the variables with only those values that the reader of messages
+	// may know; the others are cel.Opaque. It is called if a requirement is not met.
 	Shown func() *cel.Variables
 }
 
-// Result is what a constraint says of a path.
+// Result is the result of a constraint on a path.
 type Result struct {
-	// Unmet are the demands that are not met, in the order of the constraint.
+	// Unmet are the requirements that are not met, in the order of the constraint.
 	Unmet []Unmet
-	// Undecided are the addresses of the demands that depend on values which
-	// are opaque to the constraint: they are not evaluated, or only for the
-	// values that are not.
+	// Undecided are the field paths of the requirements that depend on values which
+	// are opaque to the constraint: they are not evaluated, or only for the other
+	// values.
 	Undecided []string
 }
 
-// Evaluate returns which demands the variables do not meet. Each evaluation is
-// booked on the meter, whose error it returns.
+// Evaluate returns the requirements that the variables do not meet. Costs are charged to
+// the meter, whose error it returns.
 func (c *Constraint) Evaluate(on PathInput, m merge.Meter) (Result, error) {
 	var out Result
 	for i := range c.validations {
@@ -37,7 +36,7 @@ func (c *Constraint) Evaluate(on PathInput, m merge.Meter) (Result, error) {
 	if len(c.rules) == 0 {
 		return out, nil
 	}
-	spec := on.Judged.Effective()
+	spec := on.Variables.Effective()
 	for i := range c.rules {
 		if err := m.Spend(nil, c.rules[i].evaluate(spec, on.Shown, &out)); err != nil {
 			return Result{}, err
@@ -46,11 +45,11 @@ func (c *Constraint) Evaluate(on PathInput, m merge.Meter) (Result, error) {
 	return out, nil
 }
 
-// Reads reports whether the outcome may depend on a variable.
+// Reads reports whether the result can depend on a variable.
 func (c *Constraint) Reads(variable string) bool {
 	for i := range c.validations {
 		v := &c.validations[i]
-		if v.expression.Reads(variable) || v.says != nil && v.says.Reads(variable) {
+		if v.expression.Reads(variable) || v.messageExpression != nil && v.messageExpression.Reads(variable) {
 			return true
 		}
 	}

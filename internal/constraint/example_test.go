@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-// examples are the constraints of the folder, by name.
+// examples returns the constraints of the examples, by name.
 func examples(t *testing.T) map[string]*constraint.Constraint {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/constraints/*.yaml")
@@ -46,7 +46,7 @@ func example(t *testing.T, doc string) *constraint.Constraint {
 	return constraint.FromClusterPolicyConstraint(&o)
 }
 
-// exampleSchemas are those of the kinds in examples/crds.
+// exampleSchemas returns the schemas of the kinds in examples/crds.
 func exampleSchemas(t *testing.T) map[api.PolicyKind]*apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/crds/*.yaml")
@@ -62,7 +62,7 @@ func exampleSchemas(t *testing.T) map[api.PolicyKind]*apiextensionsv1.JSONSchema
 	return out
 }
 
-func TestTheExamplesFitTheirKinds(t *testing.T) {
+func TestExamplesMatchSchemas(t *testing.T) {
 	schemas := exampleSchemas(t)
 	for name, c := range examples(t) {
 		require.Contains(t, schemas, c.PolicyKind(), name)
@@ -72,7 +72,7 @@ func TestTheExamplesFitTheirKinds(t *testing.T) {
 	}
 }
 
-func TestTheExamplesSayWhatTheySay(t *testing.T) {
+func TestExampleMessages(t *testing.T) {
 	const sso = "rules.authentication.sso: {namespace: infra, block: overrides}\n"
 	cases := map[string]struct {
 		name, spec, before, origins string
@@ -111,7 +111,7 @@ func TestTheExamplesSayWhatTheySay(t *testing.T) {
 				on.Origins = effective(t, c.origins).Effective
 			}
 			on.Request = func() any { return m{"userInfo": m{"groups": []any{"dev"}}} }
-			got, err := evaluate(all[c.name], on, &purse{})
+			got, err := evaluate(all[c.name], on, &meter{})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, messages(got))
 		})
@@ -119,7 +119,7 @@ func TestTheExamplesSayWhatTheySay(t *testing.T) {
 	on := effective(t, "request: 50s")
 	on.Before = effective(t, "request: 10s").Effective
 	on.Request = func() any { return m{"userInfo": m{"groups": []any{"system:masters"}}} }
-	got, err := evaluate(all["timeouts-grow-slowly"], on, &purse{})
+	got, err := evaluate(all["timeouts-grow-slowly"], on, &meter{})
 	require.NoError(t, err)
 	assert.Empty(t, got, "an administrator may")
 }

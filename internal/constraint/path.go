@@ -7,9 +7,9 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// PathOf returns the variable path of expressions (cel.Schemas): the elements of
-// a path, those that it does not have left out.
-func PathOf(p *gateway.Path, w World) map[string]any {
+// PathOf returns the variable path of expressions (cel.Schemas): the elements that the
+// path has.
+func PathOf(p *gateway.Path, w Lookup) map[string]any {
 	out := make(map[string]any)
 	if g := p.Gateway; g != nil {
 		out["gatewayClass"] = map[string]any{"name": g.Class}
@@ -45,8 +45,9 @@ func PathOf(p *gateway.Path, w World) map[string]any {
 	return out
 }
 
-// objectOf has an object's name and labels, and those of its namespace.
-func objectOf(ref api.Ref, set labels.Set, w World) map[string]any {
+// objectOf returns an object's namespace, name and labels, and the labels of its
+// namespace.
+func objectOf(ref api.Ref, set labels.Set, w Lookup) map[string]any {
 	return map[string]any{
 		"namespace": ref.Namespace, "name": ref.Name,
 		"labels": labelsOf(set), "namespaceLabels": labelsOf(w.NamespaceLabels(ref.Namespace)),
@@ -61,8 +62,7 @@ func ruleOf(p *gateway.Path) map[string]any {
 	return out
 }
 
-// backendOf returns where the path ends, if below the route: a target that
-// exists nowhere as an object stands there, too.
+// backendOf returns the backend of the path, or its virtual target, nil if it has neither.
 func backendOf(p *gateway.Path) map[string]any {
 	switch {
 	case p.Backend != nil:
@@ -82,7 +82,7 @@ func withPort(object map[string]any, port int32) {
 	}
 }
 
-// RefOf returns a reference as expressions read it.
+// RefOf returns a reference for expressions.
 func RefOf(r api.Ref) map[string]any {
 	return map[string]any{"group": r.Group, "kind": r.Kind, "namespace": r.Namespace, "name": r.Name}
 }

@@ -8,10 +8,10 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Relaxes reports whether a write that c denies may pass if now is in its place,
-// nil where c is deleted. More validations and rules relax nothing, nor do other
-// messages; any other difference counts, as what an expression demands can be
-// compared with nothing but itself.
+// Relaxes reports whether a write that c denies may be allowed by now, which replaces c
+// and is nil if c is deleted. More validations and rules relax nothing, nor do other
+// messages. Any other difference counts: which of two expressions is stricter cannot be
+// decided.
 func (c *Constraint) Relaxes(now *Constraint) bool {
 	switch {
 	case c.Invalid != nil || c.Enforcement != api.Deny:
@@ -20,13 +20,14 @@ func (c *Constraint) Relaxes(now *Constraint) bool {
 		return true
 	}
 	return !equality.Semantic.DeepEqual(c.spec.Targets, now.spec.Targets) ||
-		!within(c.spec.Validations, now.spec.Validations, func(v api.ConstraintValidation) any { return v.Expression }) ||
-		!within(c.spec.Rules, now.spec.Rules, func(r api.ConstraintRule) any { r.Message = ""; return r })
+		!isSubset(c.spec.Validations, now.spec.Validations, func(v api.ConstraintValidation) any { return v.Expression }) ||
+		!isSubset(c.spec.Rules, now.spec.Rules, func(r api.ConstraintRule) any { r.Message = ""; return r })
 }
 
-// within reports whether all of some demands are among others, by what they demand.
-func within[T any](demands, others []T, demand func(T) any) bool {
-	return !slices.ContainsFunc(demands, func(d T) bool {
-		return !slices.ContainsFunc(others, func(o T) bool { return equality.Semantic.DeepEqual(demand(d), demand(o)) })
+// isSubset reports whether all of some requirements are among others, compared by what
+// they require.
+func isSubset[T any](requirements, others []T, content func(T) any) bool {
+	return !slices.ContainsFunc(requirements, func(r T) bool {
+		return !slices.ContainsFunc(others, func(o T) bool { return equality.Semantic.DeepEqual(content(r), content(o)) })
 	})
 }

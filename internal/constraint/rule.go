@@ -17,9 +17,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// rule is a demand on single values, compiled.
+// rule is a compiled rule, which requires something of single values.
 type rule struct {
-	at       string // in the constraint
+	at       string // field path in the constraint
 	path     address
 	text     string // of path
 	required bool
@@ -30,45 +30,45 @@ type rule struct {
 	message  string
 }
 
-// maxPattern is how long a regular expression may be, in bytes.
+// maxPattern bounds the length of a regular expression, in bytes.
 const maxPattern = 1024
 
-func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, faults field.ErrorList) {
+func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.ErrorList) {
 	out = rule{at: at.String(), required: r.Required, message: r.Message}
 	var err error
 	if out.path, err = parseAddress(r.Path); err != nil {
-		faults = append(faults, field.Invalid(at.Child("path"), r.Path, err.Error()))
+		errs = append(errs, field.Invalid(at.Child("path"), r.Path, err.Error()))
 	}
 	out.text = out.path.String()
 	if !r.Required && r.Min == nil && r.Max == nil && r.Enum == nil && r.Pattern == "" {
-		faults = append(faults, field.Required(at, "set one of min, max, enum, pattern and required"))
+		errs = append(errs, field.Required(at, "must set at least one of min, max, enum, pattern, required"))
 	}
-	faults = append(faults, out.bound(r, at)...)
+	errs = append(errs, out.bound(r, at)...)
 	for i := range r.Enum {
 		var v any
 		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(r.Enum[i].Raw, &v); err != nil {
-			faults = append(faults, field.Invalid(at.Child("enum").Index(i), string(r.Enum[i].Raw), err.Error()))
+			errs = append(errs, field.Invalid(at.Child("enum").Index(i), string(r.Enum[i].Raw), err.Error()))
 		}
 		out.enum = append(out.enum, v)
 	}
 	if out.hasEnum = r.Enum != nil; out.hasEnum && len(r.Enum) == 0 {
-		faults = append(faults, field.Required(at.Child("enum"), "name the values that there may be"))
+		errs = append(errs, field.Required(at.Child("enum"), "must list the allowed values"))
 	}
-	return out, append(faults, out.match(r.Pattern, at.Child("pattern"))...)
+	return out, append(errs, out.match(r.Pattern, at.Child("pattern"))...)
 }
 
-func (r *rule) bound(from *api.ConstraintRule, at *field.Path) (faults field.ErrorList) {
+func (r *rule) bound(from *api.ConstraintRule, at *field.Path) (errs field.ErrorList) {
 	if from.Min == nil && from.Max == nil {
 		return nil
 	}
 	var ofMin, ofMax error
 	if r.bounds, ofMin, ofMax = boundsOf(from.Min, from.Max); ofMin != nil {
-		faults = append(faults, field.Invalid(at.Child("min"), textOf(from.Min), ofMin.Error()))
+		errs = append(errs, field.Invalid(at.Child("min"), textOf(from.Min), ofMin.Error()))
 	}
 	if ofMax != nil {
-		faults = append(faults, field.Invalid(at.Child("max"), textOf(from.Max), ofMax.Error()))
+		errs = append(errs, field.Invalid(at.Child("max"), textOf(from.Max), ofMax.Error()))
 	}
-	return faults
+	return errs
 }
 
 func (r *rule) match(text string, at *field.Path) field.ErrorList {
@@ -87,15 +87,15 @@ func (r *rule) match(text string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// mostPatterns is what the patterns of a constraint may cost together: 64 of the
-// longest that are plain.
-const mostPatterns = 64 * maxPattern
+// maxPatternCost bounds the total cost of the patterns of a constraint: that of 64 plain
+// ones of maximum length.
+const maxPatternCost = 64 * maxPattern
 
-// checkPatterns finds patterns that take too long to compile together.
+// checkPatterns rejects patterns that take too long to compile together.
 func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 	cost := 0
 	for i := range rules {
-		if cost += pattern.Cost(rules[i].Pattern); cost > mostPatterns {
+		if cost += pattern.Cost(rules[i].Pattern); cost > maxPatternCost {
 			return field.ErrorList{field.Invalid(at.Index(i).Child("pattern"), rules[i].Pattern,
 				"the patterns of a constraint take too long to compile together; "+pattern.Advice)}
 		}
@@ -103,48 +103,48 @@ func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// evaluate adds the demands that are not met in a spec to a result, and returns
-// how many values it looked at. Values that are opaque in
-// what is shown are not quoted.
+// evaluate adds the requirements that a spec does not meet to a result, and returns the
+// number of values that it visited. Messages do not quote values that are opaque in what
+// is shown.
 func (r *rule) evaluate(spec any, shown func() *cel.Variables, out *Result) (cost uint64) {
 	var f finder
-	b := breaches{shown: shown}
+	b := violations{shown: shown}
 	if r.required {
-		r.lacks(&f, spec, &b)
+		r.checkRequired(&f, spec, &b)
 	}
 	for _, v := range r.values(&f, spec) {
 		if r.bounds != nil {
-			r.within(v, &b)
+			r.checkBounds(v, &b)
 		}
 		if r.hasEnum {
-			f.looked += uint64(len(r.enum))
-			r.oneOf(v, &b)
+			f.visited += uint64(len(r.enum))
+			r.checkEnum(v, &b)
 		}
 		if r.pattern != nil {
-			f.looked += r.matches(v, &b)
+			f.visited += r.checkPattern(v, &b)
 		}
 	}
 	if f.opaque {
 		out.Undecided = append(out.Undecided, r.at)
 	}
 	out.Unmet = append(out.Unmet, b.unmet(r)...)
-	return f.looked
+	return f.visited
 }
 
-// values returns the values whose content the rule demands something of.
-func (r *rule) values(f *finder, spec any) []found {
+// values returns the values whose content the rule restricts.
+func (r *rule) values(f *finder, spec any) []match {
 	if r.bounds == nil && !r.hasEnum && r.pattern == nil {
 		return nil
 	}
-	return slices.DeleteFunc(f.at(r.path, found{value: spec}), func(v found) bool { return v.value == cel.Opaque })
+	return slices.DeleteFunc(f.at(r.path, match{value: spec}), func(v match) bool { return v.value == cel.Opaque })
 }
 
-// lacks books where nothing is: below each object that could hold the value, or
-// as a whole where there is no such object.
-func (r *rule) lacks(f *finder, spec any, b *breaches) {
+// checkRequired adds a violation for each object that could have the value and does not,
+// or one if there is no such object.
+func (r *rule) checkRequired(f *finder, spec any, b *violations) {
 	last := len(r.path) - 1
-	parents := f.at(r.path[:last], found{value: spec})
-	if len(parents) == 0 && !f.opaque { // it may be in what is opaque
+	parents := f.at(r.path[:last], match{value: spec})
+	if len(parents) == 0 && !f.opaque { // else an opaque value may have it
 		b.add("required", r.text, "is missing", nil)
 	}
 	above := f.opaque
@@ -160,46 +160,48 @@ func (r *rule) lacks(f *finder, spec any, b *breaches) {
 		}
 		b.add("required", at, "is missing", nil)
 	}
-	f.opaque = above // that an opaque value is there is all that was asked
+	f.opaque = above // the presence of an opaque value is sufficient
 }
 
-// within books a value that is out of bounds, or cannot be compared with them.
-func (r *rule) within(v found, b *breaches) {
-	n := r.bounds.of(measureOf(v.value))
+// checkBounds adds a violation for a value that is out of bounds, or cannot be compared
+// with them.
+func (r *rule) checkBounds(v match, b *violations) {
+	n := r.bounds.of(quantitiesOf(v.value))
 	if least := r.bounds.min; least != nil {
 		switch {
 		case n == nil:
-			b.add("min", v.at.String(), fmt.Sprintf("%scannot be compared with the minimum of %s", b.is(v, "which "), r.bounds.minText), nil)
+			b.add("min", v.at.String(), fmt.Sprintf("%scannot be compared with the minimum of %s", b.describe(v, "which "), r.bounds.minText), nil)
 		case n.Cmp(least) < 0:
-			b.add("min", v.at.String(), fmt.Sprintf("%sbelow the minimum of %s", b.is(v, "is "), r.bounds.minText), new(big.Rat).Sub(least, n))
+			b.add("min", v.at.String(), fmt.Sprintf("%sbelow the minimum of %s", b.describe(v, "is "), r.bounds.minText), new(big.Rat).Sub(least, n))
 		}
 	}
 	if greatest := r.bounds.max; greatest != nil {
 		switch {
 		case n == nil:
-			b.add("max", v.at.String(), fmt.Sprintf("%scannot be compared with the maximum of %s", b.is(v, "which "), r.bounds.maxText), nil)
+			b.add("max", v.at.String(), fmt.Sprintf("%scannot be compared with the maximum of %s", b.describe(v, "which "), r.bounds.maxText), nil)
 		case n.Cmp(greatest) > 0:
-			b.add("max", v.at.String(), fmt.Sprintf("%sabove the maximum of %s", b.is(v, "is "), r.bounds.maxText), new(big.Rat).Sub(n, greatest))
+			b.add("max", v.at.String(), fmt.Sprintf("%sabove the maximum of %s", b.describe(v, "is "), r.bounds.maxText), new(big.Rat).Sub(n, greatest))
 		}
 	}
 }
 
-func (r *rule) oneOf(v found, b *breaches) {
+func (r *rule) checkEnum(v match, b *violations) {
 	if !slices.ContainsFunc(r.enum, func(e any) bool { return merge.Equal(e, v.value) }) {
-		b.add("enum", v.at.String(), fmt.Sprintf("%snot one of %s", b.is(v, "is "), compact(r.enum)), nil)
+		b.add("enum", v.at.String(), fmt.Sprintf("%snot one of %s", b.describe(v, "is "), compact(r.enum)), nil)
 	}
 }
 
-// matches returns what looking for the pattern cost.
-func (r *rule) matches(v found, b *breaches) uint64 {
+// checkPattern adds a violation for a value that does not match the pattern, and returns
+// the cost.
+func (r *rule) checkPattern(v match, b *violations) uint64 {
 	text, ok := v.value.(string)
 	if !ok || !r.pattern.MatchString(text) {
-		b.add("pattern", v.at.String(), fmt.Sprintf("%sdoes not match %s", b.is(v, "which "), r.pattern), nil)
+		b.add("pattern", v.at.String(), fmt.Sprintf("%sdoes not match %s", b.describe(v, "which "), r.pattern), nil)
 	}
 	return uint64(len(text)) / 10
 }
 
-// compact returns a value as JSON on one line, cut where it gets long.
+// compact returns a value as JSON on one line, truncated.
 func compact(v any) string {
 	const most = 128
 	data, err := json.Marshal(v)

@@ -15,7 +15,7 @@ import (
 // unmet evaluates a constraint with one rule.
 func unmet(t *testing.T, rule, spec string) []constraint.Unmet {
 	t.Helper()
-	got, err := evaluate(valid(t, "rules: ["+rule+"]"), effective(t, spec), &purse{})
+	got, err := evaluate(valid(t, "rules: ["+rule+"]"), effective(t, spec), &meter{})
 	require.NoError(t, err)
 	return got
 }
@@ -80,11 +80,11 @@ func TestRules(t *testing.T) {
 		"a number has no pattern":   {"{path: a, pattern: '1'}", "a: 1", []string{"spec.rules[0].pattern: a is 1, which does not match 1"}},
 
 		"required and there":                   {"{path: a.b, required: true}", "a: {b: false}", nil},
-		"an empty object is there":             {"{path: a.b, required: true}", "a: {b: {}}", nil},
+		"an empty object is present":           {"{path: a.b, required: true}", "a: {b: {}}", nil},
 		"required and missing":                 {"{path: a.b, required: true}", "a: {}", []string{"spec.rules[0].required: a.b is missing"}},
 		"required and null":                    {"{path: a, required: true}", "a: null", []string{"spec.rules[0].required: a is missing"}},
-		"required, and what holds it missing":  {"{path: a.b, required: true}", "{}", []string{"spec.rules[0].required: a.b is missing"}},
-		"required, and what holds it a text":   {"{path: a.b, required: true}", "a: x", []string{"spec.rules[0].required: a.b is missing"}},
+		"required, and the parent missing":     {"{path: a.b, required: true}", "{}", []string{"spec.rules[0].required: a.b is missing"}},
+		"required, and the parent a string":    {"{path: a.b, required: true}", "a: x", []string{"spec.rules[0].required: a.b is missing"}},
 		"at least one of any name":             {"{path: 'rules.authentication.*', required: true}", "rules: {authentication: {x: {}}}", nil},
 		"none of any name":                     {"{path: 'rules.authentication.*', required: true}", "rules: {authentication: {}}", []string{"spec.rules[0].required: rules.authentication.* is missing"}},
 		"none at all, of any name":             {"{path: 'rules.authentication.*', required: true}", "{}", []string{"spec.rules[0].required: rules.authentication.* is missing"}},
@@ -109,7 +109,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestAnUnmetRuleTellsHowFar(t *testing.T) {
+func TestUnmetBeyond(t *testing.T) {
 	got := unmet(t, "{path: 'a[*]', min: 2, max: 3}", "a: [4, x, 10.5, 1, 3]")
 	require.Len(t, got, 2)
 	assert.Equal(t, "a[*]", got[0].Rule)
@@ -117,7 +117,7 @@ func TestAnUnmetRuleTellsHowFar(t *testing.T) {
 	assert.Equal(t, []*big.Rat{nil, big.NewRat(1, 1)}, got[0].Beyond, "below")
 }
 
-func TestWhatIsWorse(t *testing.T) {
+func TestUnmetWorse(t *testing.T) {
 	cases := map[string]struct {
 		rule, before, after string
 		want                bool
@@ -151,19 +151,19 @@ func TestWhatIsWorse(t *testing.T) {
 	}
 }
 
-func TestRulesAreBooked(t *testing.T) {
+func TestRuleCostIsCharged(t *testing.T) {
 	empty := errors.New("nothing left")
 	items := strings.Repeat("1, ", 9_999) + "1"
-	p := &purse{limit: 10_000, err: empty}
+	p := &meter{limit: 10_000, err: empty}
 	_, err := evaluate(valid(t, "rules: [{path: 'a[*]', max: 1}]"), effective(t, "a: ["+items+"]"), p)
 	require.ErrorIs(t, err, empty)
-	p = &purse{limit: 20_000, err: empty}
+	p = &meter{limit: 20_000, err: empty}
 	got, err := evaluate(valid(t, "rules: [{path: 'a[*]', max: 1}]"), effective(t, "a: ["+items+"]"), p)
 	require.NoError(t, err)
 	assert.Empty(t, got, "10,000 values are looked at, one by one")
 	assert.Greater(t, p.spent, uint64(10_000))
 
-	p = &purse{}
+	p = &meter{}
 	_, err = evaluate(valid(t, "rules: [{path: a, pattern: x}]"), effective(t, "a: '"+strings.Repeat("x", 10_000)+"'"), p)
 	require.NoError(t, err)
 	assert.Greater(t, p.spent, uint64(1_000), "a long text costs")

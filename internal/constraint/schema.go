@@ -9,55 +9,54 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Shape is what the effective specs of a kind look like.
+// Shape describes the effective specs of a kind.
 type Shape struct {
-	// Schema is that of the whole object; nil if the kind has none.
+	// Schema of the whole object; nil if the kind has none.
 	Schema *apiextensionsv1.JSONSchemaProps
-	// Content has the addresses in the object of what effective specs are made
-	// of: the content of a policy, and its blocks. Those that the schema does
-	// not have do not count.
+	// Content has the field paths in the object of the content of a policy and of its
+	// blocks. Those that the schema does not have are ignored.
 	Content [][]string
-	// List tells that the kind collects: the effective spec is a list.
+	// List is set if the kind collects: the effective spec is a list.
 	List bool
 }
 
-// Check returns what of the constraint does not fit the schema of its kind: all
-// faults at once, each with its address. Nil where nothing is known.
+// Check validates the constraint against the schema of its kind. It returns all errors
+// with their field paths, and nil if the schema is not known.
 func (c *Constraint) Check(s Shape) error {
 	effective := s.effective()
 	if effective == nil {
 		return nil
 	}
 	at := field.NewPath("spec")
-	var faults field.ErrorList
+	var errs field.ErrorList
 	for i := range c.validations {
-		faults = append(faults, c.validations[i].check(effective, at.Child("validations").Index(i))...)
+		errs = append(errs, c.validations[i].check(effective, at.Child("validations").Index(i))...)
 	}
 	for i := range c.rules {
-		faults = append(faults, c.rules[i].check(effective, at.Child("rules").Index(i))...)
+		errs = append(errs, c.rules[i].check(effective, at.Child("rules").Index(i))...)
 	}
-	if err := faults.ToAggregate(); err != nil {
+	if err := errs.ToAggregate(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *validation) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) (faults field.ErrorList) {
+func (v *validation) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) (errs field.ErrorList) {
 	if v.expression != nil {
 		if err := v.expression.CheckTypes(effective); err != nil {
-			faults = append(faults, problems(err, at.Child("expression"), v.expression.String())...)
+			errs = append(errs, problems(err, at.Child("expression"), v.expression.String())...)
 		}
 	}
-	if v.says != nil {
-		if err := v.says.CheckTypes(effective); err != nil {
-			faults = append(faults, problems(err, at.Child("messageExpression"), v.says.String())...)
+	if v.messageExpression != nil {
+		if err := v.messageExpression.CheckTypes(effective); err != nil {
+			errs = append(errs, problems(err, at.Child("messageExpression"), v.messageExpression.String())...)
 		}
 	}
-	return faults
+	return errs
 }
 
-// effective returns the schema of effective specs: the fields that there are at
-// any of the places; nil if none is known.
+// effective returns the schema of effective specs, with the fields at any of the paths of
+// Content; nil if it is not known.
 func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	if s.Schema == nil {
 		return nil
@@ -67,7 +66,7 @@ func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 		node := below(s.Schema, at)
 		switch {
 		case node == nil:
-		case open(node) || node.Type != "object" || node.AdditionalProperties != nil:
+		case isOpen(node) || node.Type != "object" || node.AdditionalProperties != nil:
 			return nil
 		case out == nil:
 			out = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: maps.Clone(node.Properties)}
@@ -85,10 +84,10 @@ func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
 	return out
 }
 
-// below returns the schema at an address, nil if there is none.
+// below returns the schema at a field path, nil if there is none.
 func below(s *apiextensionsv1.JSONSchemaProps, at []string) *apiextensionsv1.JSONSchemaProps {
 	for _, name := range at {
-		if open(s) {
+		if isOpen(s) {
 			return s
 		}
 		next, ok := s.Properties[name]
@@ -100,23 +99,23 @@ func below(s *apiextensionsv1.JSONSchemaProps, at []string) *apiextensionsv1.JSO
 	return s
 }
 
-// open reports whether a schema allows what it does not name.
-func open(s *apiextensionsv1.JSONSchemaProps) bool {
+// isOpen reports whether a schema allows fields that it does not specify.
+func isOpen(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.XEmbeddedResource ||
 		s.Type == "" && s.Properties == nil && s.Items == nil && !s.XIntOrString
 }
 
 func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
-	ends, lost := lead(effective, r.path)
+	ends, unresolved := resolve(effective, r.path)
 	if len(ends) == 0 {
-		return field.ErrorList{field.Invalid(at.Child("path"), r.text, fmt.Sprintf("the schema has nothing at %s", r.path[:lost+1]))}
+		return field.ErrorList{field.Invalid(at.Child("path"), r.text, fmt.Sprintf("%s does not exist in the schema", r.path[:unresolved+1]))}
 	}
-	var faults field.ErrorList
+	var errs field.ErrorList
 	fits := func(name string, types ...string) {
 		if !slices.ContainsFunc(ends, func(s *apiextensionsv1.JSONSchemaProps) bool {
 			return s.Type == "" || slices.Contains(types, s.Type)
 		}) {
-			faults = append(faults, field.Invalid(at.Child(name), r.text, fmt.Sprintf("by the schema that is of type %s", ends[0].Type)))
+			errs = append(errs, field.Invalid(at.Child(name), r.text, fmt.Sprintf("has type %s in the schema", ends[0].Type)))
 		}
 	}
 	if r.bounds != nil && r.bounds.min != nil {
@@ -128,15 +127,15 @@ func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path)
 	if r.pattern != nil {
 		fits("pattern", "string")
 	}
-	return faults
+	return errs
 }
 
-// anything is what a schema allows that says nothing.
-var anything = &apiextensionsv1.JSONSchemaProps{}
+// anySchema is the schema of a value that is not specified.
+var anySchema = &apiextensionsv1.JSONSchemaProps{}
 
-// lead returns the schemas of what is at an address, or the first step that
-// leads nowhere.
-func lead(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensionsv1.JSONSchemaProps, lost int) {
+// resolve returns the schemas of the values at an address, or the index of the first step
+// that does not exist.
+func resolve(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensionsv1.JSONSchemaProps, unresolved int) {
 	ends = []*apiextensionsv1.JSONSchemaProps{from}
 	for i, s := range a {
 		var next []*apiextensionsv1.JSONSchemaProps
@@ -153,30 +152,30 @@ func lead(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensio
 
 func stepInto(e *apiextensionsv1.JSONSchemaProps, s step) []*apiextensionsv1.JSONSchemaProps {
 	switch {
-	case open(e):
-		return []*apiextensionsv1.JSONSchemaProps{anything}
-	case s.sort == anyItem:
+	case isOpen(e):
+		return []*apiextensionsv1.JSONSchemaProps{anySchema}
+	case s.kind == anyItem:
 		if e.Items == nil {
 			return nil
 		}
 		if e.Items.Schema == nil {
-			return []*apiextensionsv1.JSONSchemaProps{anything}
+			return []*apiextensionsv1.JSONSchemaProps{anySchema}
 		}
 		return []*apiextensionsv1.JSONSchemaProps{e.Items.Schema}
 	}
 	var out []*apiextensionsv1.JSONSchemaProps
 	for _, name := range slices.Sorted(maps.Keys(e.Properties)) {
-		if s.sort == anyName || s.name == name {
+		if s.kind == anyName || s.name == name {
 			p := e.Properties[name]
 			out = append(out, &p)
 		}
 	}
 	switch others := e.AdditionalProperties; {
-	case others == nil || s.sort == byName && len(out) > 0:
+	case others == nil || s.kind == byName && len(out) > 0:
 	case others.Schema != nil:
 		out = append(out, others.Schema)
 	case others.Allows:
-		out = append(out, anything)
+		out = append(out, anySchema)
 	}
 	return out
 }

@@ -41,27 +41,27 @@ properties:
       overrides: {type: object, properties: {limits: {type: object}, extra: {type: string}}}
 `
 
-func TestWhatDoesNotFitTheSchema(t *testing.T) {
+func TestCheckAgainstSchema(t *testing.T) {
 	cases := map[string]struct {
 		spec string
 		want string
 	}{
 		"what fits": {"validations: [{expression: 'effective.limits.all(k, l, l.max < 5)', messageExpression: effective.limits.a.unit}]\n" +
 			"rules: [{path: 'limits.*.max', max: 5}, {path: 'limits.*.unit', pattern: s}, {path: size, min: 1}]", ""},
-		"what a block has alone":       {"validations: [{expression: 'effective.extra == \"a\"'}]\nrules: [{path: extra, required: true}]", ""},
-		"what the schema leaves open":  {"validations: [{expression: effective.free.a.b == 1}]\nrules: [{path: 'free.*.b[*].c', pattern: s}, {path: open.a.b, min: 1}]", ""},
-		"a field that is not there":    {"validations: [{expression: 'true'}, {expression: 'effective.limits.a.maks < 5'}]", `spec.validations[1].expression: Invalid value: "effective.limits.a.maks < 5": 1:19: undefined field 'maks' of effective.limits.a`},
-		"a field in a message":         {"validations: [{expression: 'true', messageExpression: effective.limitz.a}]", `spec.validations[0].messageExpression: Invalid value: "effective.limitz.a": 1:10: undefined field 'limitz' of effective`},
-		"a text and a number":          {"validations: [{expression: effective.limits.a.unit > 5}]", `spec.validations[0].expression: Invalid value: "effective.limits.a.unit > 5": 1:25: found no matching overload for '_>_' applied to '(string, int)'`},
-		"an address that is not there": {"rules: [{path: 'limits.*.maks', max: 1}]", `spec.rules[0].path: Invalid value: "limits.*.maks": the schema has nothing at limits.*.maks`},
-		"an address that ends early":   {"rules: [{path: 'limit.*.rates[*]', max: 1}]", `spec.rules[0].path: Invalid value: "limit.*.rates[*]": the schema has nothing at limit`},
-		"items of an object":           {"rules: [{path: 'limits[*]', required: true}]", `spec.rules[0].path: Invalid value: "limits[*]": the schema has nothing at limits[*]`},
-		"names of a list":              {"rules: [{path: 'limits.*.rates.*', required: true}]", `spec.rules[0].path: Invalid value: "limits.*.rates.*": the schema has nothing at limits.*.rates.*`},
-		"a bound of a list":            {"rules: [{path: 'limits.*.rates', max: 1}]", `spec.rules[0].max: Invalid value: "limits.*.rates": by the schema that is of type array`},
-		"a least bool":                 {"rules: [{path: 'limits.*.enabled', min: 1}]", `spec.rules[0].min: Invalid value: "limits.*.enabled": by the schema that is of type boolean`},
-		"a pattern of a number":        {"rules: [{path: 'limits.*.max', pattern: a}]", `spec.rules[0].pattern: Invalid value: "limits.*.max": by the schema that is of type integer`},
+		"what a block has alone":      {"validations: [{expression: 'effective.extra == \"a\"'}]\nrules: [{path: extra, required: true}]", ""},
+		"what the schema leaves open": {"validations: [{expression: effective.free.a.b == 1}]\nrules: [{path: 'free.*.b[*].c', pattern: s}, {path: open.a.b, min: 1}]", ""},
+		"a missing field":             {"validations: [{expression: 'true'}, {expression: 'effective.limits.a.maks < 5'}]", `spec.validations[1].expression: Invalid value: "effective.limits.a.maks < 5": 1:19: undefined field 'maks' of effective.limits.a`},
+		"a field in a message":        {"validations: [{expression: 'true', messageExpression: effective.limitz.a}]", `spec.validations[0].messageExpression: Invalid value: "effective.limitz.a": 1:10: undefined field 'limitz' of effective`},
+		"a text and a number":         {"validations: [{expression: effective.limits.a.unit > 5}]", `spec.validations[0].expression: Invalid value: "effective.limits.a.unit > 5": 1:25: found no matching overload for '_>_' applied to '(string, int)'`},
+		"a missing address":           {"rules: [{path: 'limits.*.maks', max: 1}]", `spec.rules[0].path: Invalid value: "limits.*.maks": limits.*.maks does not exist in the schema`},
+		"an address that ends early":  {"rules: [{path: 'limit.*.rates[*]', max: 1}]", `spec.rules[0].path: Invalid value: "limit.*.rates[*]": limit does not exist in the schema`},
+		"items of an object":          {"rules: [{path: 'limits[*]', required: true}]", `spec.rules[0].path: Invalid value: "limits[*]": limits[*] does not exist in the schema`},
+		"names of a list":             {"rules: [{path: 'limits.*.rates.*', required: true}]", `spec.rules[0].path: Invalid value: "limits.*.rates.*": limits.*.rates.* does not exist in the schema`},
+		"a bound of a list":           {"rules: [{path: 'limits.*.rates', max: 1}]", `spec.rules[0].max: Invalid value: "limits.*.rates": has type array in the schema`},
+		"a least bool":                {"rules: [{path: 'limits.*.enabled', min: 1}]", `spec.rules[0].min: Invalid value: "limits.*.enabled": has type boolean in the schema`},
+		"a pattern of a number":       {"rules: [{path: 'limits.*.max', pattern: a}]", `spec.rules[0].pattern: Invalid value: "limits.*.max": has type integer in the schema`},
 		"all at once": {"validations: [{expression: effective.x == 1}]\nrules: [{path: z, required: true}]",
-			`[spec.validations[0].expression: Invalid value: "effective.x == 1": 1:10: undefined field 'x' of effective, spec.rules[0].path: Invalid value: "z": the schema has nothing at z]`},
+			`[spec.validations[0].expression: Invalid value: "effective.x == 1": 1:10: undefined field 'x' of effective, spec.rules[0].path: Invalid value: "z": z does not exist in the schema]`},
 	}
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}, {"spec", "overrides"}, {"spec", "defaults"}}}
 	for name, c := range cases {
@@ -76,7 +76,7 @@ func TestWhatDoesNotFitTheSchema(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownOfASchemaIsNotChecked(t *testing.T) {
+func TestUnknownSchemaIsNotChecked(t *testing.T) {
 	c := valid(t, "validations: [{expression: effective.limitz.a == 1}]\nrules: [{path: limitz, required: true}]")
 	spec := [][]string{{"spec"}}
 	for name, shape := range map[string]constraint.Shape{
@@ -93,14 +93,14 @@ func TestWhatIsNotKnownOfASchemaIsNotChecked(t *testing.T) {
 	}
 }
 
-func TestAListOfSpecsHasItems(t *testing.T) {
+func TestCheckCollectedSpecs(t *testing.T) {
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}}, List: true}
 	require.NoError(t, valid(t, "validations: [{expression: 'effective.all(s, s.size == 1)'}]\nrules: [{path: '[*].size', max: 1}]").Check(shape))
-	require.EqualError(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape), `spec.rules[0].path: Invalid value: "size": the schema has nothing at size`)
+	require.EqualError(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape), `spec.rules[0].path: Invalid value: "size": size does not exist in the schema`)
 }
 
-// The schemas against which expressions are checked are those of the values.
-func TestPathsHaveTheirSchema(t *testing.T) {
+// The schemas of the variables match their values.
+func TestPathVariableMatchesSchema(t *testing.T) {
 	of := cel.Schemas()["path"]
 	seen := map[string]bool{}
 	var fits func(s apiextensionsv1.JSONSchemaProps, v any, at string)
@@ -127,7 +127,7 @@ func TestPathsHaveTheirSchema(t *testing.T) {
 			t.Errorf("%s is a %T", at, v)
 		}
 	}
-	a, b, c := through(), bySet(), inMesh(80)
+	a, b, c := gatewayPath(), bySet(), inMesh(80)
 	c.Member = "filters[1]"
 	for _, p := range []any{constraint.PathOf(&a, world{}), constraint.PathOf(&b, world{}), constraint.PathOf(&c, world{})} {
 		fits(of, p, "path")

@@ -12,8 +12,8 @@ import (
 
 const sound = "validations: [{expression: 'true'}]\ntargets: "
 
-func TestWhichPathsAConstraintJudges(t *testing.T) {
-	toBackend, toSet, mesh, meshPort := through(), bySet(), inMesh(0), inMesh(80)
+func TestConstraintTargets(t *testing.T) {
+	toBackend, toSet, mesh, meshPort := gatewayPath(), bySet(), inMesh(0), inMesh(80)
 	atGateway := gateway.Path{Gateway: toBackend.Gateway, Rule: -1}
 	virtual := gateway.Path{Virtual: &api.Ref{Group: "example.com", Kind: "Thing", Namespace: "app", Name: "t"}, Rule: -1}
 	paths := map[string]*gateway.Path{
@@ -76,9 +76,9 @@ func TestWhichPathsAConstraintJudges(t *testing.T) {
 	}
 }
 
-func TestAPolicyConstraintJudgesPathsThroughItsNamespace(t *testing.T) {
-	toBackend := through()
-	elsewhere := through()
+func TestPolicyConstraintWithoutTargets(t *testing.T) {
+	toBackend := gatewayPath()
+	elsewhere := gatewayPath()
 	r := gateway.Route{Kind: "HTTPRoute", Namespace: "shop", Name: "r", Labels: toBackend.Route.Labels, Rules: toBackend.Route.Rules}
 	elsewhere.Route = &r
 	cases := map[string]struct {

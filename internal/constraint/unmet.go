@@ -9,49 +9,47 @@ import (
 	"overrule.dev/overrule/internal/cel"
 )
 
-// Unmet is a demand of a constraint that an effective policy does not meet.
+// Unmet is a requirement of a constraint that an effective policy does not meet.
 type Unmet struct {
-	// At is the demand's address in the constraint: spec.validations[0],
-	// spec.rules[1].max.
+	// At is the field path in the constraint: spec.validations[0], spec.rules[1].max.
 	At string
-	// Rule is the address in the effective spec that a rule is about, empty for
-	// a validation.
+	// Rule is the address in the effective spec of a rule, empty for a validation.
 	Rule string
 	// Message says what is wrong.
 	Message string
-	// Beyond has an entry for each value that does not meet a rule, the worst
-	// first: how far it is from the bound, or nil where that is no number.
+	// Beyond has an entry for each value that does not meet a rule, the worst first:
+	// its distance from the bound, nil if that is not a number.
 	Beyond []*big.Rat
 
 	failure failure
 }
 
-// failure is why a validation is not met, from the worst on.
+// failure is why a validation is not met, the worst first.
 type failure uint8
 
 const (
-	isFalse    failure = iota // it was evaluated
-	isFailed                  // it cannot be
-	keyMissing                // it names a key that is not there: maybe nothing is
+	notMet           failure = iota // the expression is false
+	evaluationFailed                // the expression cannot be evaluated
+	missingKey                      // a key does not exist: possibly there is no policy
 )
 
-// Worse reports whether a demand that was not met before is broken by more
-// values now, or by values further from the bound. A validation gets worse where
-// it could not be evaluated before: one that reads a key without asking for it
-// is never met on a path without a policy, and any policy could else go in.
+// Worse reports whether a requirement that was not met before is violated by more values
+// now, or by values further from the bound. A validation gets worse if it could not be
+// evaluated before: one that reads a key without testing its presence is never met on a
+// path without a policy, and would otherwise allow any policy there.
 func (u Unmet) Worse(before Unmet) bool {
 	if u.failure < before.failure || len(u.Beyond) > len(before.Beyond) {
 		return true
 	}
-	for i, is := range u.Beyond {
-		if compareBeyond(is, before.Beyond[i]) > 0 {
+	for i, distance := range u.Beyond {
+		if compareBeyond(distance, before.Beyond[i]) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// compareBeyond orders distances; what is no number is furthest.
+// compareBeyond orders distances; nil is the furthest.
 func compareBeyond(a, b *big.Rat) int {
 	switch {
 	case a == nil && b == nil:
@@ -65,40 +63,40 @@ func compareBeyond(a, b *big.Rat) int {
 	}
 }
 
-// mostTold is how many values that do not meet a rule a message names.
-const mostTold = 3
+// maxValues is the number of values that a message names.
+const maxValues = 3
 
-// breaches are the values that do not meet a rule, by demand.
-type breaches struct {
-	shown func() *cel.Variables // as that of a Sight
-	of    map[string]*breach
+// violations are the values that do not meet a rule, by requirement.
+type violations struct {
+	shown         func() *cel.Variables // PathInput.Shown
+	byRequirement map[string]*violation
 }
 
-// demands of a rule, in the order in which they are told.
-var demands = []string{"required", "min", "max", "enum", "pattern"}
+// requirements of a rule, in the order of messages.
+var requirements = []string{"required", "min", "max", "enum", "pattern"}
 
-type breach struct {
+type violation struct {
 	texts  []string // the first ones
 	beyond []*big.Rat
 }
 
-func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
-	if b.of == nil {
-		b.of = make(map[string]*breach)
+func (b *violations) add(requirement, at, what string, beyond *big.Rat) {
+	if b.byRequirement == nil {
+		b.byRequirement = make(map[string]*violation)
 	}
-	if b.of[demand] == nil {
-		b.of[demand] = &breach{}
+	if b.byRequirement[requirement] == nil {
+		b.byRequirement[requirement] = &violation{}
 	}
-	one := b.of[demand]
-	if len(one.texts) < mostTold {
+	one := b.byRequirement[requirement]
+	if len(one.texts) < maxValues {
 		one.texts = append(one.texts, at+" "+what)
 	}
 	one.beyond = append(one.beyond, beyond)
 }
 
-// is begins what is said of a value: by the value, if it may be quoted, and what
-// joins the rest to it; else by a verb alone.
-func (b *breaches) is(v found, joint string) string {
+// describe returns the start of a message about a value: "is VALUE, " and the joint, or
+// only a verb if the value must not be shown.
+func (b *violations) describe(v match, joint string) string {
 	shown := v.at.in(b.shown().Effective())
 	switch {
 	case shown != nil && !cel.HasOpaque(shown):
@@ -110,11 +108,11 @@ func (b *breaches) is(v found, joint string) string {
 	}
 }
 
-// unmet returns what is not met of a rule, by demand.
-func (b *breaches) unmet(r *rule) []Unmet {
+// unmet returns the requirements of a rule that are not met.
+func (b *violations) unmet(r *rule) []Unmet {
 	var out []Unmet
-	for _, demand := range demands {
-		one := b.of[demand]
+	for _, requirement := range requirements {
+		one := b.byRequirement[requirement]
 		if one == nil {
 			continue
 		}
@@ -126,7 +124,7 @@ func (b *breaches) unmet(r *rule) []Unmet {
 				message += fmt.Sprintf(", and %d more", more)
 			}
 		}
-		out = append(out, Unmet{At: r.at + "." + demand, Rule: r.text, Message: message, Beyond: one.beyond})
+		out = append(out, Unmet{At: r.at + "." + requirement, Rule: r.text, Message: message, Beyond: one.beyond})
 	}
 	return out
 }

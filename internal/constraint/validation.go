@@ -13,45 +13,45 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// validation is a demand in CEL, compiled.
+// validation is a compiled CEL validation.
 type validation struct {
-	at         string // in the constraint
-	expression *cel.Validation
-	says       *cel.Message // nil for none
-	message    string
+	at                string // field path in the constraint
+	expression        *cel.Validation
+	messageExpression *cel.Message // nil for none
+	message           string
 }
 
-func compileValidation(v *api.ConstraintValidation, at *field.Path) (out validation, faults field.ErrorList) {
+func compileValidation(v *api.ConstraintValidation, at *field.Path) (out validation, errs field.ErrorList) {
 	out = validation{at: at.String(), message: v.Message}
 	var err error
 	if out.expression, err = cel.CompileValidation(v.Expression); err != nil {
-		faults = append(faults, problems(err, at.Child("expression"), v.Expression)...)
+		errs = append(errs, problems(err, at.Child("expression"), v.Expression)...)
 	}
 	if v.MessageExpression != "" {
-		if out.says, err = cel.CompileMessage(v.MessageExpression); err != nil {
-			faults = append(faults, problems(err, at.Child("messageExpression"), v.MessageExpression)...)
+		if out.messageExpression, err = cel.CompileMessage(v.MessageExpression); err != nil {
+			errs = append(errs, problems(err, at.Child("messageExpression"), v.MessageExpression)...)
 		}
 	}
-	return out, faults
+	return out, errs
 }
 
-// problems are those of an expression, one by one.
-func problems(err error, at *field.Path, expression string) (faults field.ErrorList) {
+// problems returns the errors of an expression one by one.
+func problems(err error, at *field.Path, expression string) (errs field.ErrorList) {
 	failed, ok := errors.AsType[*cel.CompileError](err)
 	if !ok {
 		return field.ErrorList{field.InternalError(at, err)}
 	}
 	for _, p := range failed.Problems {
-		faults = append(faults, field.Invalid(at, shorten(expression), p.String()))
+		errs = append(errs, field.Invalid(at, shorten(expression), p.String()))
 	}
-	return faults
+	return errs
 }
 
-// evaluate adds what is wrong to a result. A demand that cannot be evaluated is
-// not met: else a policy could dodge it by what it leaves out. One that depends
-// on an opaque value is undecided. The error is the meter's.
+// evaluate adds the validation to a result if it is not met. A validation that cannot be
+// evaluated is not met: otherwise a policy could bypass it by omitting a field. One that
+// depends on an opaque value is undecided. The error is the meter's.
 func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
-	met, cost, failed := v.expression.Evaluate(on.Judged)
+	met, cost, failed := v.expression.Evaluate(on.Variables)
 	if err := m.Spend(nil, cost); err != nil || met {
 		return err
 	}
@@ -66,9 +66,9 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	}
 	u := Unmet{At: v.at, Message: text}
 	if failed != nil {
-		u.failure = isFailed
+		u.failure = evaluationFailed
 		if cel.MissesKey(failed) {
-			u.failure = keyMissing
+			u.failure = missingKey
 		}
 		why, err := v.failure(shown, failed, m)
 		if err != nil {
@@ -80,8 +80,8 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	return nil
 }
 
-// failure says why an evaluation failed. Errors of CEL quote values: the reason is
-// given only if what is shown fails for the same one.
+// failure returns why an evaluation failed. CEL errors quote values: the reason is empty
+// unless evaluating what is shown fails with the same error.
 func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) (string, error) {
 	_, cost, again := v.expression.Evaluate(shown)
 	if err := m.Spend(nil, cost); err != nil {
@@ -93,10 +93,10 @@ func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) 
 	return ": " + clean(failed.Error()), nil
 }
 
-// text says what is wrong, in the author's words if there are any.
+// text returns the message, that of the author if there is one.
 func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
-	if v.says != nil {
-		text, cost, failed := v.says.Evaluate(shown)
+	if v.messageExpression != nil {
+		text, cost, failed := v.messageExpression.Evaluate(shown)
 		if err := m.Spend(nil, cost); err != nil {
 			return "", err
 		}
@@ -110,7 +110,7 @@ func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
 	return fmt.Sprintf("%s is not true", clean(v.expression.String())), nil
 }
 
-// clean makes one line of a text, and cuts it where it gets long: it ends on
+// clean returns a text on one line without control characters, truncated: it is shown on
 // terminals.
 func clean(text string) string {
 	printable := strings.Map(func(r rune) rune {

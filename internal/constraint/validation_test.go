@@ -39,7 +39,7 @@ func TestValidations(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &purse{}
+			p := &meter{}
 			got, err := evaluate(valid(t, "validations: ["+c.validations+"]"), effective(t, c.spec), p)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, messages(got))
@@ -54,12 +54,12 @@ func TestValidations(t *testing.T) {
 
 func TestValidationsComeBeforeRules(t *testing.T) {
 	c := valid(t, "rules: [{path: a, required: true}]\nvalidations: [{expression: 'false', message: m}]")
-	got, err := evaluate(c, effective(t, "{}"), &purse{})
+	got, err := evaluate(c, effective(t, "{}"), &meter{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"spec.validations[0]: m", "spec.rules[0].required: a is missing"}, messages(got))
 }
 
-func TestTheMeterEndsAnEvaluation(t *testing.T) {
+func TestEvaluateStopsAtMeterError(t *testing.T) {
 	empty := errors.New("nothing left")
 	for name, spec := range map[string]string{
 		"by a validation": "validations: [{expression: effective.a == 1}]",
@@ -67,31 +67,31 @@ func TestTheMeterEndsAnEvaluation(t *testing.T) {
 		"by a rule":       "rules: [{path: a, max: 1}]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := evaluate(valid(t, spec), effective(t, "a: 2"), &purse{err: empty})
+			_, err := evaluate(valid(t, spec), effective(t, "a: 2"), &meter{err: empty})
 			assert.ErrorIs(t, err, empty)
 		})
 	}
 }
 
-func TestOnlyWhatIsNamedIsMade(t *testing.T) {
+func TestUnusedVariablesAreNotComputed(t *testing.T) {
 	on := &cel.Variables{
 		Effective: func() any { return m{"a": int64(1)} },
-		Path:      func() any { t.Error("nobody asks for the path"); return nil },
-		Origins:   func() any { t.Error("nobody asks for the origins"); return nil },
+		Path:      func() any { t.Error("path is not used"); return nil },
+		Origins:   func() any { t.Error("origins are not used"); return nil },
 	}
-	got, err := evaluate(valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: a, required: true}]"), on, &purse{})
+	got, err := evaluate(valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: a, required: true}]"), on, &meter{})
 	require.NoError(t, err)
 	assert.Empty(t, got)
 }
 
-func TestAConstraintIsSharedByGoroutines(t *testing.T) {
+func TestConstraintIsSafeForConcurrentUse(t *testing.T) {
 	c := valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: 'a', max: 1, pattern: x}]")
 	done := make(chan []string)
 	for range 8 {
 		go func() {
 			var last []string
 			for range 50 {
-				got, _ := evaluate(c, &cel.Variables{Effective: func() any { return m{"a": int64(2)} }}, &purse{})
+				got, _ := evaluate(c, &cel.Variables{Effective: func() any { return m{"a": int64(2)} }}, &meter{})
 				last = messages(got)
 			}
 			done <- last
@@ -119,7 +119,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			on := &cel.Variables{Effective: func() any { return m{"limits": limits} }}
 			b.ReportAllocs()
 			for b.Loop() {
-				if got, err := evaluate(c, on, &purse{}); err != nil || len(got) > 0 {
+				if got, err := evaluate(c, on, &meter{}); err != nil || len(got) > 0 {
 					b.Fatal(got, err)
 				}
 			}
@@ -128,7 +128,7 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 func TestPathOf(t *testing.T) {
-	toBackend, toSet, mesh := through(), bySet(), inMesh(80)
+	toBackend, toSet, mesh := gatewayPath(), bySet(), inMesh(80)
 	labels := func(pairs ...any) m {
 		out := m{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -161,7 +161,7 @@ func TestPathOf(t *testing.T) {
 	}, constraint.PathOf(&mesh, world{}))
 }
 
-func TestWhatAConstraintReads(t *testing.T) {
+func TestReads(t *testing.T) {
 	c := valid(t, "validations: [{expression: 'has(path.route)', messageExpression: request.operation}]\nrules: [{path: a, max: 1}]")
 	for name, want := range map[string]bool{"effective": true, "path": true, "request": true, "origins": false, "before": false} {
 		assert.Equal(t, want, c.Reads(name), name)
@@ -169,9 +169,9 @@ func TestWhatAConstraintReads(t *testing.T) {
 	assert.False(t, valid(t, "validations: [{expression: 'has(path.route)'}]").Reads("effective"))
 }
 
-// A validation that could not be evaluated and is false now is worse: else one
-// that forgets to ask whether a key is there would hold nothing.
-func TestAFailureThatBecomesAnAnswerIsWorse(t *testing.T) {
+// A validation that could not be evaluated and is false now is worse: otherwise one that
+// does not test the presence of a key would have no effect.
+func TestEvaluatedFailureIsWorse(t *testing.T) {
 	const limit, none, text, ten = "validations: [{expression: effective.a < 5}]", "{}", "a: few", "a: 10"
 	cases := map[string]struct {
 		before, after string
@@ -189,7 +189,7 @@ func TestAFailureThatBecomesAnAnswerIsWorse(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			of := func(spec string) constraint.Unmet {
-				got, err := evaluate(valid(t, limit), effective(t, spec), &purse{})
+				got, err := evaluate(valid(t, limit), effective(t, spec), &meter{})
 				require.NoError(t, err)
 				require.Len(t, got, 1)
 				return got[0]

@@ -18,8 +18,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// What sigs.k8s.io/json reads is what is expected: it is how the API server
-// reads. The texts are the corners of JSON.
+// The expected results are those of sigs.k8s.io/json, which the API server uses. The
+// texts are corner cases of JSON.
 var texts = map[string]string{
 	"an object":                        `{"a": {"b": [1, -2, 3.5, "x", true, false, null, {}, []]}}`,
 	"whole numbers":                    `{"a": 0, "b": -0, "c": 9223372036854775807, "d": -9223372036854775808}`,
@@ -45,13 +45,13 @@ var texts = map[string]string{
 	"a bad escape":                     `{"a": "\x"}`,
 }
 
-func TestObjectsAreReadAsTheAPIServerDoes(t *testing.T) {
+func TestObjectMatchesAPIServer(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) { sameObject(t, []byte(text)) })
 	}
 }
 
-func TestValuesAreReadAsTheAPIServerDoes(t *testing.T) {
+func TestValueMatchesAPIServer(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			var want any
@@ -80,7 +80,7 @@ func sameObject(t *testing.T, data []byte) {
 	assert.Equal(t, want, got)
 }
 
-// typed has the shapes that are read as types of their own.
+// typed has fields of the shapes that As decodes.
 type typed struct {
 	Name   string            `json:"name"`
 	Count  int32             `json:"count"`
@@ -111,7 +111,7 @@ var typedTexts = map[string]string{
 	"a mistake in what is not known": `{"other": {"deep": [1,]}}`,
 }
 
-func TestTypesAreReadAsTheAPIServerDoes(t *testing.T) {
+func TestAsMatchesAPIServer(t *testing.T) {
 	for name, text := range typedTexts {
 		t.Run(name, func(t *testing.T) { sameTyped(t, []byte(text)) })
 	}
@@ -146,15 +146,15 @@ func FuzzDecode(f *testing.F) {
 }
 
 // sigs.k8s.io/json merges the items of the two by accident.
-func TestTheLastOfTwoListsIsRead(t *testing.T) {
+func TestLastOfDuplicateListsCounts(t *testing.T) {
 	got, err := As[typed]([]byte(`{"items": [{"name": "a", "count": 1}], "items": [{"name": "c"}]}`))
 	require.NoError(t, err)
 	assert.Equal(t, []typed{{Name: "c"}}, got.Items)
 }
 
-// A type that the fast reader cannot handle would be read by the slow one each
-// time, and nobody would see it.
-func TestEveryTypeIsReadFast(t *testing.T) {
+// A type that the fast decoder cannot handle would always fall back to the slow one
+// without notice.
+func TestTypesUseFastDecoder(t *testing.T) {
 	for name, into := range map[string]any{
 		"AdmissionReview":          &admissionv1.AdmissionReview{},
 		"Namespace":                &corev1.Namespace{},

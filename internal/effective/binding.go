@@ -14,26 +14,26 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Limits are the rules in force that bind to rules of routes by triggers of their
-// own, in the order in which they bind: by their names.
+// Limits are the rules in force that bind to rules of routes by triggers, in the order
+// in which they bind: by name.
 type Limits struct {
 	*ratelimit.Limits
-	// Rules that they are, in the same order.
+	// Rules of the limits, in the same order.
 	Rules []*merge.Effective
 }
 
-// Place returns the place of the limit that is the rule of a key, or -1.
+// Place returns the index of the limit with a rule key, or -1.
 func (l *Limits) Place(k merge.Key) int {
 	return slices.IndexFunc(l.Rules, func(r *merge.Effective) bool { return r.Key == k })
 }
 
-// Limits returns the limits in force on the path, nil if there are none, or none
-// can bind there: a path ends above the rules of a route, or they take no
-// requests of HTTP. Paths of one fold share them.
+// Limits returns the limits in force on the path. It returns nil if there are none or
+// they cannot bind there: the path ends above the rules of a route, or the route is not
+// for HTTP requests. Paths with the same fold share them.
 func (e *Effective) Limits() *Limits { return e.limits(make(readRules)) }
 
-// readRules are the limits of rules that were read: one rule of a gateway's policy
-// is in the folds of very many routes.
+// readRules caches the limits of rules: one rule of a gateway's policy is in the folds
+// of many routes.
 type readRules map[*merge.Rule]*ratelimit.Limits
 
 func (e *Effective) limits(known readRules) *Limits {
@@ -76,14 +76,14 @@ func (e *Effective) readLimits(known readRules) *Limits {
 	return out
 }
 
-// limit reads a rule, nil if it is none that binds.
+// limit returns the limit of a rule, nil if it is not one that binds.
 func (known readRules) limit(name string, r *merge.Rule) *ratelimit.Limits {
 	if l, ok := known[r]; ok {
 		return l
 	}
 	var out *ratelimit.Limits
 	if value := merge.Plain(r.Value); ratelimit.IsRateLimit(value) {
-		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // else its policy is invalid
+		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // otherwise its policy is invalid
 			out = ratelimit.NewLimits([]*ratelimit.Limit{l})
 		}
 	}
@@ -91,26 +91,25 @@ func (known readRules) limit(name string, r *merge.Rule) *ratelimit.Limits {
 	return out
 }
 
-// Bound is the limits in force on a path, and what they bind to of its route.
+// Bound has the limits in force on a path, and their binding to its route.
 type Bound struct {
 	*Limits
 	*ratelimit.Binding
 	rule int
 }
 
-// Holder returns the place of the limit that is bound to the path's rule, or -1.
+// Holder returns the index of the limit that is bound to the path's rule, or -1.
 func (b *Bound) Holder() int { return b.First(b.rule) }
 
-// Matching returns the places of the limits that match the path's rule: the first
-// is bound to it, the others are shadowed.
+// Matching returns the indexes of the limits that match the path's rule: the first is
+// bound to it, the others are shadowed.
 func (b *Bound) Matching() []int { return b.At(b.rule) }
 
-// Binds reports whether the limit at a place is bound to the path's rule.
+// Binds reports whether the limit at an index is bound to the path's rule.
 func (b *Bound) Binds(place int) bool { return place >= 0 && b.Holder() == place }
 
-// Binder binds the limits of paths. It remembers the route and the binding that it
-// was last asked for: paths come route by route. The zero Binder is ready; it is
-// not safe for concurrent use.
+// Binder binds the limits of paths. It caches the last route and binding: paths come
+// route by route. The zero Binder is ready to use. It is not safe for concurrent use.
 type Binder struct {
 	route   *gateway.Route
 	index   *ratelimit.Route
@@ -118,15 +117,15 @@ type Binder struct {
 	limits  *Limits
 	binding *ratelimit.Binding
 	known   readRules
-	twin    *Binder // that is asked for the same paths before, or nil
+	before  *Binder // that binds the same paths before a change, or nil
 }
 
-// After returns a Binder for the paths that another one was asked for before: a
-// route that did not change is made ready once for both.
-func (b *Binder) After() Binder { return Binder{twin: b} }
+// After returns a Binder for the paths after a change that b binds before it. A route
+// that did not change is indexed once for both.
+func (b *Binder) After() Binder { return Binder{before: b} }
 
-// Bind returns what the limits in force on a path bind to, nil if there are none
-// that can.
+// Bind binds the limits in force on a path. It returns nil if there are none that can
+// bind.
 func (b *Binder) Bind(e *Effective) *Bound {
 	if e == nil {
 		return nil
@@ -151,15 +150,15 @@ func (b *Binder) Bind(e *Effective) *Bound {
 }
 
 func (b *Binder) indexed(r *gateway.Route) *ratelimit.Route {
-	if t := b.twin; t != nil && t.route == r && t.index != nil {
-		return t.index
+	if o := b.before; o != nil && o.route == r && o.index != nil {
+		return o.index
 	}
 	return ratelimit.NewRoute(r)
 }
 
-// Standalone returns what a policy would come to on the first rule of a route if no
-// other policy were there, for its limits to be bound: the route may be on no
-// gateway yet. Where a key is in several blocks, the last one's rule is taken.
+// Standalone returns the effective policy of a single policy on the first rule of a
+// route, to bind its limits: the route need not be attached to a gateway. If several
+// blocks have the same key, the last one applies.
 func Standalone(p *policykind.Policy, r *gateway.Route) *Effective {
 	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
 	for i := range p.Blocks {
@@ -172,7 +171,7 @@ func Standalone(p *policykind.Policy, r *gateway.Route) *Effective {
 	return &Effective{Kind: p.Kind, Path: gateway.Path{Route: r}, Layers: f.layers, Result: f.Result, folded: f}
 }
 
-// Bindings returns what became of the limits in force on the path, in the order in
+// Bindings returns the bindings of the limits in force on the path, in the order in
 // which they bind.
 func (e *Effective) Bindings(b *Binder) []api.Binding {
 	bound := b.Bind(e)

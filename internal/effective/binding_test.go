@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// boundScene is a route of three rules under limits of its own and of its gateway,
+// boundScene has a route of three rules with limits of its own and of its gateway,
 // which has two listeners.
 const boundScene = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -83,21 +83,21 @@ func eachOf(t *testing.T, scene string, visit func(*effective.Effective)) {
 // bindingsOf explains a rule, "" for all, on each path: "listener rule-N".
 func bindingsOf(t *testing.T, scene, rule string) map[string][]api.Binding {
 	t.Helper()
-	var asked *merge.Name
+	var filter *merge.Name
 	if rule != "" {
 		name, err := merge.ParseName(rule)
 		require.NoError(t, err)
-		asked = &name
+		filter = &name
 	}
 	out := make(map[string][]api.Binding)
 	eachOf(t, scene, func(e *effective.Effective) {
-		x, _ := e.Explain(asked)
+		x, _ := e.Explain(filter)
 		out[e.Path.Listener.Name+" "+e.Path.Route.RuleName(e.Path.Rule)] = x.Bindings
 	})
 	return out
 }
 
-func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
+func TestExplainBindings(t *testing.T) {
 	base := api.Binding{Rule: "limits.base", From: gwLimits, Block: "defaults", State: api.BindingBound}
 	shadowed := api.Binding{Rule: "limits.base", From: gwLimits, Block: "defaults", State: api.BindingShadowed, ShadowedBy: "limits.assets"}
 	assets := api.Binding{
@@ -123,14 +123,14 @@ func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
 	assert.Equal(t, []api.Binding{noGet}, bindingsOf(t, boundScene, "get")["all rule-2"])
 }
 
-func TestOnlyLimitsInForceAreBound(t *testing.T) {
+func TestOnlyLimitsInForceBind(t *testing.T) {
 	scene := strings.Replace(boundScene, "defaults:\n    strategy: merge", "overrides:\n    strategy: atomic", 1)
 	for path, got := range bindingsOf(t, scene, "") {
 		assert.Equal(t, []api.Binding{{Rule: "limits.base", From: gwLimits, Block: "overrides", State: api.BindingBound}}, got, path)
 	}
 }
 
-func TestNothingIsBoundOf(t *testing.T) {
+func TestNoBindings(t *testing.T) {
 	only := func(kind, spec string) string {
 		return boundScene[:strings.Index(boundScene, "---\napiVersion: kuadrant.io/v2beta1")] +
 			"---\napiVersion: kuadrant.io/v1\nkind: " + kind + "\nmetadata: {namespace: app, name: own}\n" +
@@ -151,8 +151,8 @@ func TestNothingIsBoundOf(t *testing.T) {
 	}
 }
 
-// A Binder remembers what it was asked for last, whichever path comes next.
-func TestABinderBindsPathsInAnyOrder(t *testing.T) {
+// A Binder returns the same bindings whatever the order of paths.
+func TestBinderPathOrder(t *testing.T) {
 	second := strings.NewReplacer("name: toystore}\nspec:\n  parentRefs", "name: other}\nspec:\n  parentRefs", "/assets/", "/static/", "/orders", "/toys").
 		Replace(boundScene[strings.Index(boundScene, "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute"):strings.Index(boundScene, "---\napiVersion: kuadrant.io/v2beta1")])
 	other := strings.NewReplacer("namespace: app, name: own", "namespace: app, name: own-other", "name: toystore}", "name: other}").
@@ -170,7 +170,7 @@ func TestABinderBindsPathsInAnyOrder(t *testing.T) {
 	assert.Nil(t, binder.Bind(nil))
 }
 
-func TestALimitHasItsPlaceByKey(t *testing.T) {
+func TestLimitsPlace(t *testing.T) {
 	eachOf(t, boundScene, func(e *effective.Effective) {
 		limits := e.Limits()
 		require.NotNil(t, limits)

@@ -12,54 +12,54 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// ErrTooMuch tells that a walk would cost more than it may. The error itself is a
+// ErrTooMuch is matched by the error of a walk that exceeds its budget, a
 // *TooMuchError.
-var ErrTooMuch = errors.New("too much to judge")
+var ErrTooMuch = errors.New("evaluation exceeds its budget")
 
-// Budget limits what the conditions of one walk may cost together, and ends it
-// with its context. It is not safe for concurrent use.
+// Budget limits the total cost of the conditions of one walk, and ends the walk with
+// its context. It is not safe for concurrent use.
 type Budget struct {
 	ctx   context.Context //nolint:containedctx // a budget lives as long as its request
 	limit uint64
-	// perPath is what each path adds to the limit.
+	// perPath is added to the limit by each path.
 	perPath uint64
 	spent   uint64
-	// charges by policy; what is spent for none is for constraints and schemas.
+	// charges by policy. Costs without a policy are those of constraints and schemas.
 	charges map[*merge.Policy]*charge
 	paths   int
-	last    *Effective // the path at hand
+	last    *Effective // the current path
 }
 
 type charge struct {
-	of   api.Ref
-	cost uint64
+	policy api.Ref
+	cost   uint64
 }
 
-// NewBudget returns a budget of that many units of CEL cost.
+// NewBudget returns a budget of a number of units of CEL cost.
 func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: ctx, limit: units} }
 
-// Grow makes each path that is walked add so many units to the budget.
+// Grow has each path that is walked add units to the budget.
 func (b *Budget) Grow(perPath uint64) *Budget {
 	b.perPath = perPath
 	return b
 }
 
-// timed returns a budget that only ends at the same time: of what was there before
-// a change, cost says nothing about the change.
-func (b *Budget) timed() *Budget { return NewBudget(b.ctx, math.MaxUint64) }
+// timeOnly returns a budget with the same context and no cost limit, for the state
+// before a change: its cost is not caused by the change.
+func (b *Budget) timeOnly() *Budget { return NewBudget(b.ctx, math.MaxUint64) }
 
 // Context returns the context that ends the budget.
 func (b *Budget) Context() context.Context { return b.ctx }
 
-// on tells which path is at hand.
-func (b *Budget) on(e *Effective) {
+// startPath makes a path the current one.
+func (b *Budget) startPath(e *Effective) {
 	b.paths, b.last = b.paths+1, e
 	if b.limit <= math.MaxUint64-b.perPath {
 		b.limit += b.perPath
 	}
 }
 
-// Spend implements merge.Meter. With no policy it is not a condition that costs.
+// Spend implements merge.Meter. by is nil if the cost is not that of a condition.
 func (b *Budget) Spend(by *merge.Policy, cost uint64) error {
 	b.spent += cost
 	if by != nil && cost > 0 {
@@ -71,7 +71,7 @@ func (b *Budget) Spend(by *merge.Policy, cost uint64) error {
 	return b.Alive()
 }
 
-// Alive returns an error once there is no time left.
+// Alive returns an error once the context has ended.
 func (b *Budget) Alive() error {
 	if err := b.ctx.Err(); err != nil {
 		return b.tooMuch(err)
@@ -84,7 +84,7 @@ func (b *Budget) charge(by *merge.Policy, cost uint64) {
 	if c == nil {
 		c = &charge{}
 		if b.last != nil {
-			c.of = b.last.Ref(by)
+			c.policy = b.last.Ref(by)
 		}
 		if b.charges == nil {
 			b.charges = make(map[*merge.Policy]*charge)
@@ -94,22 +94,21 @@ func (b *Budget) charge(by *merge.Policy, cost uint64) {
 	c.cost += cost
 }
 
-// TooMuchError tells how far a walk came before it was too much. It is an
-// ErrTooMuch.
+// TooMuchError is the error of a walk that exceeded its budget. It is an ErrTooMuch.
 type TooMuchError struct {
-	// Paths that were walked by then, of those before a change or after it; the last
-	// of them is At, nil if there was none.
+	// Paths is the number of paths that were walked, of those before a change or of
+	// those after it. At is the last of them, nil if there was none.
 	Paths int
 	At    *Effective
-	// Limit of what conditions may cost, in units of CEL cost; 0 where it is time
-	// that ran out.
+	// Limit in units of CEL cost; 0 if the context ended.
 	Limit uint64
-	// Dearest of Policies whose conditions were evaluated, and what its own cost;
-	// zero if it is not they that cost the most, but constraints and schemas, or
-	// time ran out although they cost little.
-	Dearest     api.Ref
-	DearestCost uint64
-	Policies    int
+	// Costliest is the policy whose conditions cost the most, and CostliestCost their
+	// cost; Policies is the number of policies whose conditions were evaluated. They
+	// are zero if constraints and schemas cost more than half, or if the context ended
+	// and the conditions cost little.
+	Costliest     api.Ref
+	CostliestCost uint64
+	Policies      int
 
 	cause error // of the context
 }
@@ -119,67 +118,67 @@ func (b *Budget) tooMuch(cause error) *TooMuchError {
 	if cause == nil {
 		e.Limit = b.limit
 	}
-	if cause == nil || b.spent > slow {
-		b.dearest(e)
+	if cause == nil || b.spent > minNamedCost {
+		b.setCostliest(e)
 	}
 	return e
 }
 
-// slow is from which cost on conditions are named where time runs out: that of
-// about a third of a second.
-const slow = 500_000
+// minNamedCost is the cost above which a TooMuchError names a policy when the context
+// ended, about a third of a second.
+const minNamedCost = 500_000
 
-// dearest names the policy whose conditions cost the most.
-func (b *Budget) dearest(e *TooMuchError) {
+// setCostliest sets the policy whose conditions cost the most.
+func (b *Budget) setCostliest(e *TooMuchError) {
 	rest := b.spent
 	for _, c := range b.charges {
 		rest -= c.cost
-		if c.cost > e.DearestCost || c.cost == e.DearestCost && api.CompareRefs(c.of, e.Dearest) < 0 {
-			e.Dearest, e.DearestCost = c.of, c.cost
+		if c.cost > e.CostliestCost || c.cost == e.CostliestCost && api.CompareRefs(c.policy, e.Costliest) < 0 {
+			e.Costliest, e.CostliestCost = c.policy, c.cost
 		}
 	}
 	if rest > b.spent/2 { // those of constraints and schemas
-		e.Dearest, e.DearestCost = api.Ref{}, 0
+		e.Costliest, e.CostliestCost = api.Ref{}, 0
 	}
 }
 
 // Is makes it an ErrTooMuch.
 func (*TooMuchError) Is(target error) bool { return target == ErrTooMuch }
 
-// Unwrap returns why there was no time left, if that is it.
+// Unwrap returns the error of the context, nil if the cost limit was exceeded.
 func (e *TooMuchError) Unwrap() error { return e.cause }
 
-// Error tells what was too much, with figures.
+// Error returns what exceeded the budget, with figures.
 func (e *TooMuchError) Error() string {
 	switch {
-	case errors.Is(e.cause, context.DeadlineExceeded) && e.Dearest != (api.Ref{}):
-		return fmt.Sprintf("too much to judge in time: of the conditions of %s, those of %s cost the most, %d units%s",
-			plural(e.Policies, "policy", "policies"), e.Dearest, e.DearestCost, e.reached())
+	case errors.Is(e.cause, context.DeadlineExceeded) && e.Costliest != (api.Ref{}):
+		return fmt.Sprintf("evaluation did not finish in time: of the conditions of %s, those of %s cost the most, %d units%s",
+			plural(e.Policies, "policy", "policies"), e.Costliest, e.CostliestCost, e.reached())
 	case errors.Is(e.cause, context.DeadlineExceeded):
-		return "too much to judge in time" + e.reached()
+		return "evaluation did not finish in time" + e.reached()
 	case e.cause != nil:
-		return fmt.Sprintf("stopped before all was judged (%v)%s", e.cause, e.reached())
-	case e.Dearest == (api.Ref{}):
-		return fmt.Sprintf("too much to judge: what constraints and schemas ask costs more than the %d units that one write may take%s", e.Limit, e.reached())
+		return fmt.Sprintf("evaluation was canceled (%v)%s", e.cause, e.reached())
+	case e.Costliest == (api.Ref{}):
+		return fmt.Sprintf("evaluation is too expensive: constraints and schemas cost more than the limit of %d units per write%s", e.Limit, e.reached())
 	case e.Policies == 1:
-		return fmt.Sprintf("too much to judge: the conditions of %s cost more than the %d units that one write may take%s", e.Dearest, e.Limit, e.reached())
+		return fmt.Sprintf("evaluation is too expensive: the conditions of %s cost more than the limit of %d units per write%s", e.Costliest, e.Limit, e.reached())
 	default:
-		return fmt.Sprintf("too much to judge: the conditions of %d policies cost more than the %d units that one write may take, those of %s %d, the most%s",
-			e.Policies, e.Limit, e.Dearest, e.DearestCost, e.reached())
+		return fmt.Sprintf("evaluation is too expensive: the conditions of %d policies cost more than the limit of %d units per write, those of %s %d, the most%s",
+			e.Policies, e.Limit, e.Costliest, e.CostliestCost, e.reached())
 	}
 }
 
-// reached says how far the walk came.
+// reached describes where the walk stopped.
 func (e *TooMuchError) reached() string {
 	if e.At == nil {
-		return "; it ended before the first path"
+		return "; it stopped before the first path"
 	}
 	policies, rules := e.Load()
-	return fmt.Sprintf("; it ended at path %d: %s, with %s of %s", e.Paths, placeOf(&e.At.Path),
+	return fmt.Sprintf("; it stopped at path %d: %s, with %s of %s", e.Paths, placeOf(&e.At.Path),
 		plural(rules, "rule", "rules"), plural(policies, e.At.Kind.Kind, "policies of "+e.At.Kind.Kind))
 }
 
-// placeOf names the objects of a path that it may be too large by.
+// placeOf names the objects that decide the size of a path.
 func placeOf(p *gateway.Path) string {
 	var at []string
 	if p.Virtual != nil {

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// stopped walks all of a world until the budget ends, and returns why.
+// stopped walks all paths until the budget is exceeded, and returns the error.
 func stopped(t *testing.T, b *effective.Budget, docs ...string) *effective.TooMuchError {
 	t.Helper()
 	v := world(t, worlds.Docs(docs...))
@@ -27,7 +27,7 @@ func stopped(t *testing.T, b *effective.Budget, docs ...string) *effective.TooMu
 	return tooMuch
 }
 
-// costOf is what evaluating a condition takes.
+// costOf returns the cost of evaluating a condition.
 func costOf(t *testing.T, when string) uint64 {
 	t.Helper()
 	e := onePath(t, dear("top", when), lower("own", "b: 1"))
@@ -39,11 +39,11 @@ func dear(name, when string) string {
 	return higher(name, "overrides: {strategy: patch, when: '"+when+"', a: 1}")
 }
 
-func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
+func TestTooMuchNamesCostliestPolicy(t *testing.T) {
 	const cheap, long = "spec.b > 0", "spec.b > 0 && spec.b > 0 && spec.b > 0"
 	few, many := costOf(t, cheap), costOf(t, long)
 	require.Greater(t, many, few)
-	const place = "; it ended at path 1: HTTPRoute app/r on Gateway infra/g (2 listeners), with "
+	const place = "; it stopped at path 1: HTTPRoute app/r on Gateway infra/g (2 listeners), with "
 	for name, c := range map[string]struct {
 		budget   uint64
 		policies []string
@@ -51,40 +51,40 @@ func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
 	}{
 		"one policy": {
 			1, []string{dear("top", cheap)},
-			"the conditions of Paint infra/top cost more than the 1 units that one write may take" + place + "2 rules of 2 policies of Paint",
+			"the conditions of Paint infra/top cost more than the limit of 1 units per write" + place + "2 rules of 2 policies of Paint",
 		},
 		"the dearest of two": {
 			many + few - 1, []string{dear("first", cheap), dear("second", long)},
-			fmt.Sprintf("the conditions of 2 policies cost more than the %d units that one write may take, those of Paint infra/second %d, the most", many+few-1, many) +
+			fmt.Sprintf("the conditions of 2 policies cost more than the limit of %d units per write, those of Paint infra/second %d, the most", many+few-1, many) +
 				place + "3 rules of 3 policies of Paint",
 		},
 		"the first by name of two that cost the same": {
 			2*few - 1, []string{dear("second", cheap), dear("first", cheap)},
-			fmt.Sprintf("the conditions of 2 policies cost more than the %d units that one write may take, those of Paint infra/first %d, the most", 2*few-1, few) +
+			fmt.Sprintf("the conditions of 2 policies cost more than the limit of %d units per write, those of Paint infra/first %d, the most", 2*few-1, few) +
 				place + "3 rules of 3 policies of Paint",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := append(c.policies, gatewayDoc("g", "istio", "http", "more"), routeDoc("r", "[{}]", "g"), lower("own", "b: 1"))
 			err := stopped(t, effective.NewBudget(t.Context(), c.budget), world...)
-			assert.Equal(t, "too much to judge: "+c.want, err.Error())
+			assert.Equal(t, "evaluation is too expensive: "+c.want, err.Error())
 		})
 	}
 }
 
-func TestTooMuchOfWhatIsNoCondition(t *testing.T) {
+func TestTooMuchForConstraintsAndSchemas(t *testing.T) {
 	b := effective.NewBudget(t.Context(), 10)
 	require.NoError(t, b.Spend(&merge.Policy{Name: "cheap"}, 2))
 	err := b.Spend(nil, 9)
 	require.ErrorIs(t, err, effective.ErrTooMuch)
-	assert.Equal(t, "too much to judge: what constraints and schemas ask costs more than the 10 units that one write may take; it ended before the first path", err.Error())
+	assert.Equal(t, "evaluation is too expensive: constraints and schemas cost more than the limit of 10 units per write; it stopped before the first path", err.Error())
 }
 
-func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
+func TestTooMuchTimeoutNamesLastPath(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http", "more"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
 	for end, want := range map[error]string{
-		context.DeadlineExceeded: "too much to judge in time",
-		context.Canceled:         "stopped before all was judged (context canceled)",
+		context.DeadlineExceeded: "evaluation did not finish in time",
+		context.Canceled:         "evaluation was canceled (context canceled)",
 	} {
 		ctx := &ending{Context: t.Context()}
 		n := 0
@@ -95,11 +95,11 @@ func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
 			return nil
 		})
 		require.ErrorIs(t, err, end)
-		assert.Equal(t, want+"; it ended at path 2: HTTPRoute app/r1 on Gateway infra/g (2 listeners), with 1 rule of 1 Paint", err.Error())
+		assert.Equal(t, want+"; it stopped at path 2: HTTPRoute app/r1 on Gateway infra/g (2 listeners), with 1 rule of 1 Paint", err.Error())
 	}
 }
 
-// ending is a context that ends when it is told to.
+// ending is a context that ends when end is set.
 type ending struct {
 	context.Context //nolint:containedctx // it is one
 	end             error
@@ -107,7 +107,7 @@ type ending struct {
 
 func (e *ending) Err() error { return e.end }
 
-func TestTooMuchOnPathsOfOtherRoots(t *testing.T) {
+func TestTooMuchNamesRoots(t *testing.T) {
 	to := func(name string) string {
 		return worlds.RouteTo("HTTPRoute", "app", name, "[{}]", worlds.ToService("app", "s"))
 	}
@@ -121,8 +121,8 @@ func TestTooMuchOnPathsOfOtherRoots(t *testing.T) {
 	assert.Contains(t, err.Error(), ": HTTPRoute app/p on Service app/s, with 1 rule of 1 ")
 }
 
-// A fold that takes long by itself is ended inside.
-func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
+// A single fold that takes long is canceled.
+func TestLargeFoldStopsAtDeadline(t *testing.T) {
 	var rules, policies []string
 	for i := range 300 {
 		rules = append(rules, fmt.Sprintf("k%d: 1", i))
@@ -141,11 +141,11 @@ func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 }
 
-func TestTooMuchForTheTimeNamesTheConditionsThatTookIt(t *testing.T) {
-	const place = "; it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint"
+func TestTooMuchTimeoutNamesCostliestPolicy(t *testing.T) {
+	const place = "; it stopped at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint"
 	for spent, want := range map[uint64]string{
-		400_000: "too much to judge in time" + place,
-		600_000: "too much to judge in time: of the conditions of 1 policy, those of Paint infra/dear cost the most, 600000 units" + place,
+		400_000: "evaluation did not finish in time" + place,
+		600_000: "evaluation did not finish in time: of the conditions of 1 policy, those of Paint infra/dear cost the most, 600000 units" + place,
 	} {
 		v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), higher("dear", "a: 1")))
 		ctx := &ending{Context: t.Context()}
@@ -160,7 +160,7 @@ func TestTooMuchForTheTimeNamesTheConditionsThatTookIt(t *testing.T) {
 	}
 }
 
-func TestABudgetGrowsWithThePaths(t *testing.T) {
+func TestBudgetGrowsWithPaths(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
 	walk := func(perPath uint64) error {
 		b := effective.NewBudget(t.Context(), 5).Grow(perPath)

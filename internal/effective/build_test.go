@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// The world of the tests.
+// The objects of the tests.
 var (
 	world      = worlds.World
 	read       = worlds.Read
@@ -40,7 +40,7 @@ func walked(t testing.TB, v *snapshot.View, s effective.Scope) []*effective.Effe
 	return out
 }
 
-// pathsOf shows where effective policies are, as in
+// pathsOf formats the paths of effective policies, as in
 // "Paint istio edge/http r#rule-1".
 func pathsOf(all []*effective.Effective) []string {
 	var out []string
@@ -55,7 +55,7 @@ func pathOf(e *effective.Effective) string {
 		e.Path.Listener.Name, e.Path.Route.Name, e.Path.Route.RuleName(e.Path.Rule))
 }
 
-// rulesOf shows each effective policy as its path and its rules.
+// rulesOf formats each effective policy as its path and rules.
 func rulesOf(all []*effective.Effective) []string {
 	var out []string
 	for _, e := range all {
@@ -80,7 +80,7 @@ func paintRef(namespace, name string) api.Ref {
 	return api.Ref{Group: "example.com", Kind: "Paint", Namespace: namespace, Name: name}
 }
 
-// outcomeOf adds up all paths of the view and returns a policy's outcome.
+// outcomeOf returns the outcome of a policy over all paths of the view.
 func outcomeOf(t testing.TB, v *snapshot.View, ref api.Ref) api.Outcome {
 	t.Helper()
 	var s effective.Outcomes

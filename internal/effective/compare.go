@@ -8,30 +8,29 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Compare walks the paths of a scope before and after a change, side by side, and
-// calls visit with each pair: root by root, and under it route by route, first the
-// paths after in the order of their walk, then those that are gone. The rules of
-// the route that changed, if one did, are paired by name, then by their matches
-// (hierarchy.MatchRules). A path of a mesh that a policy tells apart, by port or
-// clients, is paired with the one that it is part of. A kind may be read in
-// another way after.
+// Compare walks the paths of a scope before and after a change, and calls visit with
+// each pair of a path before and after: root by root, and under it route by route,
+// first the paths after in the order of their walk, then those that were removed. The
+// rules of a route that changed are paired by gateway.MatchRules. A path of a mesh for
+// one port or for the clients of one namespace is paired with the path that contains
+// it, if it has no counterpart of its own. A kind may have another profile after.
 //
-// A path that no policy is on any more is shown as it is then. One that no
-// policy is on before and after is shown only of the kinds of Scope.Empty.
+// A path that has lost its last policy is visited without one. A path without a policy
+// both before and after is only visited for the kinds of Scope.Empty.
 //
-// What is held at a time are the paths through one route at one root. What the
-// conditions before the change cost is limited by time alone: it is not for the
-// writer to pay.
+// Only the paths through one route at one root are in memory at a time. The conditions
+// before the change are limited by time alone: their cost is not charged to the write.
 func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := &comparison{empty: s.Empty, visit: visit}
-	c.was = newWalk(e, before, s.kinds(before, false), b.timed(), c.keep)
-	for i := range c.was.by {
-		c.was.by[i].empty = slices.Contains(s.Empty, c.was.by[i].kind.Ref())
+	c.walkBefore = newWalk(e, before, s.kinds(before, false), b.timeOnly(), c.addBefore)
+	for i := range c.walkBefore.kinds {
+		c.walkBefore.kinds[i].empty = slices.Contains(s.Empty, c.walkBefore.kinds[i].kind.Ref())
 	}
-	s.Empty = slices.Concat(s.Empty, refsOf(c.was.by))
-	c.is = newWalk(e, after, s.kinds(after, false), b, c.meet)
-	c.is.whatIf = true
-	return c.run(s.plan(before), s.plan(after))
+	s.Empty = slices.Concat(s.Empty, refsOf(c.walkBefore.kinds))
+	c.walkAfter = newWalk(e, after, s.kinds(after, false), b, c.pairAfter)
+	c.walkAfter.whatIf = true
+	c.planBefore, c.planAfter = s.plan(before), s.plan(after)
+	return c.run()
 }
 
 func refsOf(kinds []kindWalk) []api.PolicyKind {
@@ -42,102 +41,106 @@ func refsOf(kinds []kindWalk) []api.PolicyKind {
 	return out
 }
 
+// pathKind identifies a path of a kind.
 type pathKind struct {
 	id   gateway.ID
 	kind api.PolicyKind
 }
 
-// comparison is a walk before and one after. It goes by units: a root itself, or
-// one route at one root. Paths of different units are never the same.
+// comparison is a walk before a change and one after it, in units: a root itself, or
+// one route at one root. Paths of different units are never paired.
 type comparison struct {
-	was, is *walk
-	empty   []api.PolicyKind // kinds of which paths without a policy are shown
-	visit   func(Pair) error
-	number  int // of the unit
+	walkBefore, walkAfter *walk
+	planBefore, planAfter *plan
+	empty                 []api.PolicyKind // kinds whose paths without a policy are visited
+	visit                 func(Pair) error
+	unitNumber            int
 
-	// before are the paths of the unit before; met, likewise, whether one is in a
-	// pair; next is where the next pair is looked for.
-	before []*Effective
-	met    []bool
-	next   int
-	// positions of the rules of the unit's route before, by those after; nil if
-	// they are the same.
-	positions []int
-	// places in before by identity, made when it is needed.
-	places map[pathKind]int
-	// after are the paths of meshes after the change; fresh those of them that
-	// had no part in any before.
-	after map[pathKind]*later
-	fresh []*later
+	// pathsBefore are the paths of the unit before the change, paired has for each of
+	// them whether it is in a pair. next is the index where the search for the next
+	// pair starts.
+	pathsBefore []*Effective
+	paired      []bool
+	next        int
+	// rulesBefore has the position before of each rule of the unit's route; nil if the
+	// positions are the same.
+	rulesBefore []int
+	// placesBefore has the indexes of pathsBefore; nil until it is needed.
+	placesBefore map[pathKind]int
+	// meshAfter are the paths of meshes after the change, meshUnpaired those of them
+	// without a counterpart before.
+	meshAfter    map[pathKind]*pathAfter
+	meshUnpaired []*pathAfter
 }
 
-// later is a path after the change.
-type later struct {
+// pathAfter is a path after the change.
+type pathAfter struct {
 	*Effective
-	shown bool // in a pair
+	visited bool // in a pair
 }
 
-// unit compares what two walks visit; either may be nil.
-func (c *comparison) unit(was, is func() error) error {
-	c.number++
-	clear(c.before)
-	c.before, c.met, c.next, c.places, c.after, c.fresh = c.before[:0], c.met[:0], 0, nil, nil, nil
-	if was != nil {
-		if err := was(); err != nil {
+// unit compares the paths that two walks visit; either may be nil.
+func (c *comparison) unit(before, after func() error) error {
+	c.unitNumber++
+	clear(c.pathsBefore)
+	c.pathsBefore, c.paired, c.next, c.placesBefore, c.meshAfter, c.meshUnpaired = c.pathsBefore[:0], c.paired[:0], 0, nil, nil, nil
+	if before != nil {
+		if err := before(); err != nil {
 			return err
 		}
 	}
-	for i := range c.is.by {
-		k := &c.is.by[i]
+	for i := range c.walkAfter.kinds {
+		k := &c.walkAfter.kinds[i]
 		ref := k.kind.Ref()
-		k.empty = slices.Contains(c.empty, ref) || slices.ContainsFunc(c.before, func(x *Effective) bool { return x.Kind.Ref() == ref })
+		k.empty = slices.Contains(c.empty, ref) || slices.ContainsFunc(c.pathsBefore, func(x *Effective) bool { return x.Kind.Ref() == ref })
 	}
-	if is != nil {
-		if err := is(); err != nil {
+	if after != nil {
+		if err := after(); err != nil {
 			return err
 		}
 	}
-	return c.rest()
+	return c.visitRemaining()
 }
 
-// keep takes a path before.
-func (c *comparison) keep(x *Effective) error {
-	c.before, c.met = append(c.before, x), append(c.met, false)
+// addBefore adds a path before.
+func (c *comparison) addBefore(x *Effective) error {
+	c.pathsBefore, c.paired = append(c.pathsBefore, x), append(c.paired, false)
 	return nil
 }
 
-// meet pairs a path after, unless it is one of a mesh that may be made of several
-// before.
-func (c *comparison) meet(x *Effective) error {
+// pairAfter visits the pair of a path after, unless it is a path of a mesh that can be
+// paired with several before.
+func (c *comparison) pairAfter(x *Effective) error {
 	p := Pair{After: x}
 	if x.Path.Service != nil {
-		i, ok := c.inMesh(x)
+		i, ok := c.findInMesh(x)
 		if !ok {
 			return nil
 		}
-		p.Before, c.met[i] = c.before[i], true
-	} else if i, ok := c.place(x); ok {
-		p.Before, c.met[i] = c.before[i], true
+		p.Before, c.paired[i] = c.pathsBefore[i], true
+	} else if i, ok := c.findBefore(x); ok {
+		p.Before, c.paired[i] = c.pathsBefore[i], true
 	}
-	if !c.shows(p) {
+	if !c.isRelevant(p) {
 		return nil
 	}
-	return c.show(p)
+	return c.visitPair(p)
 }
 
-func (c *comparison) show(p Pair) error {
-	p.Unit = c.number
+func (c *comparison) visitPair(p Pair) error {
+	p.Unit = c.unitNumber
 	return c.visit(p)
 }
 
-// few is how many paths of a unit are looked through one by one.
-const few = 16
+// maxLinear is the number of entries up to which a linear search is faster than a map.
+const maxLinear = 16
 
-// place finds a path before. Most come in the same order before and after.
-func (c *comparison) place(x *Effective) (place int, ok bool) {
-	rule := c.earlier(x.Path.Rule)
-	for i := c.next; i < min(c.next+few, len(c.before)); i++ {
-		if was := c.before[i]; was.Path.Rule == rule && was.Path.SameButRule(&x.Path) && was.Kind.Ref() == x.Kind.Ref() {
+// findBefore returns the index of a path after among those before. Most come in the
+// same order.
+func (c *comparison) findBefore(x *Effective) (place int, ok bool) {
+	rule := c.ruleBefore(x.Path.Rule)
+	for i := c.next; i < min(c.next+maxLinear, len(c.pathsBefore)); i++ {
+		if before := c.pathsBefore[i]; before.Path.Rule == rule && before.Path.SameButRule(&x.Path) && before.Kind.Ref() == x.Kind.Ref() {
 			c.next = i + 1
 			return i, true
 		}
@@ -150,69 +153,68 @@ func (c *comparison) place(x *Effective) (place int, ok bool) {
 }
 
 func (c *comparison) find(at pathKind) (place int, ok bool) {
-	if len(c.before) == 0 {
+	if len(c.pathsBefore) == 0 {
 		return 0, false
 	}
-	if c.places == nil {
-		c.places = make(map[pathKind]int, len(c.before))
-		for i, x := range c.before {
-			c.places[pathKind{x.Path.ID(), x.Kind.Ref()}] = i
+	if c.placesBefore == nil {
+		c.placesBefore = make(map[pathKind]int, len(c.pathsBefore))
+		for i, x := range c.pathsBefore {
+			c.placesBefore[pathKind{x.Path.ID(), x.Kind.Ref()}] = i
 		}
 	}
-	place, ok = c.places[at]
+	place, ok = c.placesBefore[at]
 	return place, ok
 }
 
-// pathKind identifies a path after as it was before.
+// pathKind identifies a path after by its ID before.
 func (c *comparison) pathKind(x *Effective) pathKind {
 	id := x.Path.ID()
-	id.Rule = c.earlier(id.Rule)
+	id.Rule = c.ruleBefore(id.Rule)
 	return pathKind{id, x.Kind.Ref()}
 }
 
-// earlier returns the position before of a rule after, -1 for none.
-func (c *comparison) earlier(rule int) int {
-	if c.positions == nil || rule < 0 {
+// ruleBefore returns the position before of a rule after, -1 for none.
+func (c *comparison) ruleBefore(rule int) int {
+	if c.rulesBefore == nil || rule < 0 {
 		return rule
 	}
-	return c.positions[rule]
+	return c.rulesBefore[rule]
 }
 
-// inMesh finds the place before of a path of a mesh, or of one that it was part
-// of.
-func (c *comparison) inMesh(x *Effective) (place int, ok bool) {
-	if c.after == nil {
-		c.after = make(map[pathKind]*later)
+// findInMesh returns the index before of a path of a mesh, or of one that contained it.
+func (c *comparison) findInMesh(x *Effective) (place int, ok bool) {
+	if c.meshAfter == nil {
+		c.meshAfter = make(map[pathKind]*pathAfter)
 	}
 	at := c.pathKind(x)
-	l := &later{Effective: x}
-	c.after[at] = l
-	for _, id := range wider(at.id) {
-		if place, l.shown = c.find(pathKind{id, at.kind}); l.shown {
+	l := &pathAfter{Effective: x}
+	c.meshAfter[at] = l
+	for _, id := range containingPaths(at.id) {
+		if place, l.visited = c.find(pathKind{id, at.kind}); l.visited {
 			return place, true
 		}
 	}
-	c.fresh = append(c.fresh, l)
+	c.meshUnpaired = append(c.meshUnpaired, l)
 	return 0, false
 }
 
-// rest visits the pairs of the unit's paths that are no more, and of those that
-// are new in a mesh.
-func (c *comparison) rest() error {
-	for i, was := range c.before {
-		if c.met[i] {
+// visitRemaining visits the pairs of the unit's paths that were removed, and of those
+// of a mesh that are new.
+func (c *comparison) visitRemaining() error {
+	for i, before := range c.pathsBefore {
+		if c.paired[i] {
 			continue
 		}
-		if err := c.is.budget.Alive(); err != nil {
+		if err := c.walkAfter.budget.Alive(); err != nil {
 			return err
 		}
-		if err := c.show(c.gone(was)); err != nil {
+		if err := c.visitPair(c.pairOfRemoved(before)); err != nil {
 			return err
 		}
 	}
-	for _, l := range c.fresh {
-		if p := (Pair{After: l.Effective}); !l.shown && c.shows(p) {
-			if err := c.show(p); err != nil {
+	for _, l := range c.meshUnpaired {
+		if p := (Pair{After: l.Effective}); !l.visited && c.isRelevant(p) {
+			if err := c.visitPair(p); err != nil {
 				return err
 			}
 		}
@@ -220,30 +222,30 @@ func (c *comparison) rest() error {
 	return nil
 }
 
-// shows reports whether there is anything to a pair.
-func (c *comparison) shows(p Pair) bool {
+// isRelevant reports whether a pair is to be visited.
+func (c *comparison) isRelevant(p Pair) bool {
 	return p.Before != nil || len(p.After.Outcomes) > 0 || slices.Contains(c.empty, p.After.Kind.Ref())
 }
 
-// gone pairs a path that is no more, with what it is part of now if there is
-// something.
-func (c *comparison) gone(was *Effective) Pair {
-	if was.Path.Service == nil {
-		return Pair{Before: was}
+// pairOfRemoved pairs a path that was removed, with the path that contains it now if
+// there is one.
+func (c *comparison) pairOfRemoved(before *Effective) Pair {
+	if before.Path.Service == nil {
+		return Pair{Before: before}
 	}
-	for _, id := range wider(was.Path.ID()) {
-		if l := c.after[pathKind{id, was.Kind.Ref()}]; l != nil {
-			p := Pair{Before: was, After: l.Effective, Again: l.shown}
-			l.shown = true
+	for _, id := range containingPaths(before.Path.ID()) {
+		if l := c.meshAfter[pathKind{id, before.Kind.Ref()}]; l != nil {
+			p := Pair{Before: before, After: l.Effective, Again: l.visited}
+			l.visited = true
 			return p
 		}
 	}
-	return Pair{Before: was}
+	return Pair{Before: before}
 }
 
-// wider returns a path of a mesh and those that it is part of, the closest
-// first: those of all ports, of all clients, of both.
-func wider(id gateway.ID) []gateway.ID {
+// containingPaths returns a path of a mesh and those that contain it, the closest
+// first: of all ports, of all clients, of both.
+func containingPaths(id gateway.ID) []gateway.ID {
 	ports, clients, both := id, id, id
 	ports.Port, clients.Client = 0, ""
 	both.Port, both.Client = 0, ""

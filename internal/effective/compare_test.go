@@ -1,151 +1,137 @@
 package effective_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/worlds"
 )
 
-// changedChains plays a change and shows what Compare tells over its scope: "+"
-// is a path that is new, "-" one that is gone, "~" one whose policies differ.
-func changedChains(t testing.TB, before *snapshot.View, c snapshot.Change) []string {
+func putChange(t testing.TB, v *snapshot.View, doc string) snapshot.Change {
+	t.Helper()
+	return snapshot.Put(read(t, v, doc))
+}
+
+func storeDelete(ref api.Ref) snapshot.Change { return snapshot.Delete(ref) }
+
+func replaceName(text, name string) string { return strings.ReplaceAll(text, "NAME", name) }
+
+// compared formats the pairs of a comparison, as in
+// "g/http r#x: old-name d=1 -> d=2 changed".
+func compared(t testing.TB, before, after *snapshot.View, s effective.Scope) []string {
 	t.Helper()
 	var out []string
-	after := before.With(c)
-	scope := effective.ScopeOf(before.Get(c.Ref), c.Object)
-	require.NoError(t, effective.NewEngine().Compare(before, after, scope, unlimited(), func(p effective.Pair) error {
-		p = policiesAlone(p)
-		switch {
-		case p.Before == nil:
-			out = append(out, "+ "+chainOf(p.After))
-		case p.After == nil:
-			out = append(out, "- "+chainOf(p.Before))
-		case p.Changed():
-			was := chainOf(p.Before)
-			out = append(out, "~ "+was+" -> "+chainOf(p.After)[strings.Index(chainOf(p.After), "|"):])
+	side := func(e *effective.Effective) string {
+		if e == nil {
+			return "nothing"
 		}
+		text := fmt.Sprintf("[%d]", e.Path.Rule)
+		for _, r := range e.Rules {
+			text += fmt.Sprintf(" %s=%v", r.Key, r.Value)
+		}
+		return text
+	}
+	require.NoError(t, effective.NewEngine().Compare(before, after, s, unlimited(), func(p effective.Pair) error {
+		text := fmt.Sprintf("%s: %s -> %s", p.Effective().Path.Route.Name, side(p.Before), side(p.After))
+		if p.Changed() {
+			text += " changed"
+		}
+		out = append(out, text)
 		return nil
 	}))
 	return out
 }
 
-// policiesAlone leaves out the side of a pair that no policy is on.
-func policiesAlone(p effective.Pair) effective.Pair {
-	if p.After != nil && len(p.After.Outcomes) == 0 {
-		p.After = nil
-	}
-	return p
-}
-
-// What a change of each kind of object does to the paths: nothing more and
-// nothing less.
-func TestChangesOfTheHierarchy(t *testing.T) {
+func TestCompare(t *testing.T) {
 	const (
-		c      = "GatewayClass c > Gateway infra/"
-		g      = c + "g > Listener infra/g#http"
-		h      = c + "h > Listener infra/h#http"
-		bySet  = c + "g > ListenerSet sets/s > Listener sets/s#http"
-		bySetH = c + "h > ListenerSet sets/s > Listener sets/s#http"
-		r      = " > HTTPRoute app/r > HTTPRouteRule app/r#rule-1 > Service zoo/b#80 | "
-		q      = " > HTTPRoute app/q > HTTPRouteRule app/q#rule-1 > Service zoo/b#80 | "
+		a = "matches: [{path: {value: /a}}]"
+		b = "matches: [{path: {value: /b}}]"
+		c = "matches: [{path: {value: /c}}]"
 	)
-	rules := "[{backendRefs: [{name: b, namespace: zoo, port: 80}]}]"
-	route := func(parents ...string) string { return worlds.RouteTo("HTTPRoute", "app", "r", rules, parents...) }
-	grant := worlds.GrantDoc("zoo", "routes", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app}", `{group: "", kind: Service}`)
 	base := docs(
-		worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: referenceGrant, classFrom: ['*']}\n"+
-			"strategy: {allowed: [merge]}\nlevels: [GatewayClass, Gateway, ListenerSet, Listener, RouteNamespace, Route, Rule, Backend]"),
-		"kind: GatewayClass\nmetadata: {name: c}", gatewayDoc("g", "c", "http"), gatewayDoc("h", "c", "http"), worlds.SetDoc("sets", "s", "g", "http"),
-		route(worlds.ToGateway("g"), worlds.ToSet("sets", "s")), worlds.RouteTo("HTTPRoute", "app", "q", rules, worlds.ToGateway("h")),
-		worlds.ServiceDoc("zoo", "b", 80), grant,
-		policyDoc("Probe", "infra", "g", "targetRefs: [{kind: Gateway, name: g}]\ng: 1"),
-		policyDoc("Probe", "sets", "s", "targetRefs: [{kind: ListenerSet, name: s}]\ns: 1"),
-		policyDoc("Probe", "app", "reds", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\nred: 1"),
-		policyDoc("Probe", "app", "b", "targetRefs: [{kind: Service, name: b, namespace: zoo}]\nb: 1"),
-		worlds.GrantDoc("zoo", "policies", "{group: example.com, kind: Probe, namespace: app}", `{group: "", kind: Service, name: b}`),
+		gatewayDoc("g", "istio", "http"), routeDoc("r", "[{"+a+"}, {"+b+"}]", "g"),
+		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1"),
+		policyDoc("Paint", "app", "second", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\nz: 2"),
 	)
 	tests := map[string]struct {
-		put, remove string // a document
-		want        []string
+		change string // a document
+		scope  effective.Scope
+		want   []string
 	}{
-		"a route moves from the gateway to the set": {
-			put: route(worlds.ToSet("sets", "s")), want: []string{"- " + g + r + "g b"},
+		"nothing changed": {
+			routeDoc("r", "[{"+a+"}, {"+b+"}]", "g"), objectScope(routeRef("r")),
+			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
 		},
-		"a route moves to another gateway": {
-			put:  route(worlds.ToGateway("h")),
-			want: []string{"+ " + h + r + "b", "- " + g + r + "g b", "- " + bySet + r + "g s b"},
+		"a rule inserted in front is new, those behind it are who they were": {
+			routeDoc("r", "[{"+c+"}, {"+a+"}, {"+b+"}]", "g"), objectScope(routeRef("r")),
+			// the section rule-2 now means what was the first rule
+			[]string{"r: nothing -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed", "r: [1] z=2 -> [2] x=1 changed"},
 		},
-		"a route is labelled": {
-			put:  strings.Replace(route(worlds.ToGateway("g"), worlds.ToSet("sets", "s")), "name: r}", "name: r, labels: {team: red}}", 1),
-			want: []string{"~ " + g + r + "g b -> | g reds b", "~ " + bySet + r + "g s b -> | g s reds b"},
+		"a removed rule": {
+			routeDoc("r", "[{"+b+"}]", "g"), objectScope(routeRef("r")),
+			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> nothing changed"},
 		},
-		"a route is renamed: another one": {
-			put:  worlds.RouteTo("HTTPRoute", "app", "q2", rules, worlds.ToGateway("g")),
-			want: []string{"+ " + strings.ReplaceAll(g+r, "app/r", "app/q2") + "g b"},
+		"rules that changed places": {
+			routeDoc("r", "[{"+b+"}, {"+a+"}]", "g"), objectScope(routeRef("r")),
+			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed"},
 		},
-		"a set is deleted": {
-			remove: worlds.SetDoc("sets", "s", "g", "http"), want: []string{"- " + bySet + r + "g s b"},
+		"a policy edited": {
+			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 5"), objectScope(routeRef("r")),
+			[]string{"r: [0] x=1 -> [0] x=5 changed", "r: [1] z=2 -> [1] z=2"},
 		},
-		"a set moves to another gateway": {
-			put:  worlds.SetDoc("sets", "s", "h", "http"),
-			want: []string{"+ " + bySetH + r + "s b", "- " + bySet + r + "g s b"},
+		"a policy edited with no effect": {
+			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1.0"), objectScope(routeRef("r")),
+			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
 		},
-		"a set's listener is renamed": {
-			put:  worlds.SetDoc("sets", "s", "g", "web"),
-			want: []string{"+ " + strings.ReplaceAll(bySet, "#http", "#web") + r + "g s b", "- " + bySet + r + "g s b"},
+		"a route that leaves its gateway": {
+			routeDoc("r", "[{"+a+"}]"), objectScope(routeRef("r")),
+			[]string{"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed"},
 		},
-		"a gateway closes itself to sets": {
-			put:  strings.Replace(gatewayDoc("g", "c", "http"), "from: All", "from: None", 1),
-			want: []string{"- " + bySet + r + "g s b"},
-		},
-		"a gateway is deleted": {
-			remove: gatewayDoc("g", "c", "http"), want: []string{"- " + g + r + "g b", "- " + bySet + r + "g s b"},
-		},
-		"a class is deleted: its paths stay": {remove: "kind: GatewayClass\nmetadata: {name: c}"},
-		"a grant of the routes is deleted: no path reaches the backend": {
-			remove: grant, want: []string{"- " + g + r + "g b", "- " + bySet + r + "g s b", "- " + h + q + "b"},
-		},
-		"a grant of the policies is deleted: the paths stay": {
-			remove: worlds.GrantDoc("zoo", "policies", "", ""),
-			want:   []string{"~ " + g + r + "g b -> | g", "~ " + bySet + r + "g s b -> | g s", "- " + h + q + "b"},
-		},
-		"a grant no longer means the backend": {
-			put:  worlds.GrantDoc("zoo", "policies", "{group: example.com, kind: Probe, namespace: app}", `{group: "", kind: Service, name: other}`),
-			want: []string{"~ " + g + r + "g b -> | g", "~ " + bySet + r + "g s b -> | g s", "- " + h + q + "b"},
-		},
-		"a Service is deleted: its policy has no target": {
-			remove: worlds.ServiceDoc("zoo", "b", 80),
-			want:   []string{"~ " + g + r + "g b -> | g", "~ " + bySet + r + "g s b -> | g s", "- " + h + q + "b"},
-		},
-		"a policy on a namespace": {
-			put:  policyDoc("Probe", "app", "ns", "targetRefs: [{kind: Namespace, name: app}]\nns: 1"),
-			want: []string{"~ " + g + r + "g b -> | g ns b", "~ " + bySet + r + "g s b -> | g s ns b", "~ " + h + q + "b -> | ns b"},
-		},
-		"a policy moves to another target": {
-			put:  policyDoc("Probe", "infra", "g", "targetRefs: [{kind: Gateway, name: h}]\ng: 1"),
-			want: []string{"~ " + h + q + "b -> | g b", "~ " + g + r + "g b -> | b", "~ " + bySet + r + "g s b -> | s b"},
+		"a listener that is renamed makes other paths": {
+			gatewayDoc("g", "istio", "https"), objectScope(gatewayRef("g")),
+			[]string{
+				"r: nothing -> [0] x=1 changed", "r: nothing -> [1] z=2 changed",
+				"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed",
+			},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := world(t, base)
-			var change snapshot.Change
-			if test.put != "" {
-				change = put(t, before, test.put)
-			} else {
-				change = snapshot.Delete(read(t, before, test.remove).Ref())
-			}
-			got := changedChains(t, before, change)
-			for i := range got {
-				got[i] = strings.ReplaceAll(got[i], " > Namespace app", "")
-			}
-			assert.ElementsMatch(t, test.want, got)
+			after := before.With(putChange(t, before, test.change))
+			assert.Equal(t, test.want, compared(t, before, after, test.scope))
 		})
 	}
+}
+
+func TestPolicyWithoutRulesChangesNothing(t *testing.T) {
+	before := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")))
+	after := before.With(putChange(t, before, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]")))
+	assert.Equal(t, []string{"r: nothing -> [0]"}, compared(t, before, after, objectScope(routeRef("r"))))
+	assert.Equal(t, []string{"r: [0] -> [0]"}, compared(t, after, before, objectScope(routeRef("r"))), "the path is still there")
+}
+
+func TestCompareStopsAtVisitError(t *testing.T) {
+	v := world(t, twoGateways())
+	stop := errors.New("stop")
+	visit := func(effective.Pair) error { return stop }
+	require.ErrorIs(t, effective.NewEngine().Compare(v, v, effective.Scope{All: true}, unlimited(), visit), stop)
+	gone := v.With(snapshot.Delete(routeRef("r1")))
+	require.ErrorIs(t, effective.NewEngine().Compare(v, gone, objectScope(routeRef("r1")), unlimited(), visit), stop)
+	broke := effective.NewBudget(t.Context(), 0)
+	expensive := v.With(putChange(t, v, policyDoc("Paint", "infra", "g", "targetRefs: [{kind: Gateway, name: g1}]\noverrides: {when: 'spec.a > 0', b: 1}")))
+	same := func(effective.Pair) error { return nil }
+	require.ErrorIs(t, effective.NewEngine().Compare(v, expensive, objectScope(gatewayRef("g1")), broke, same), effective.ErrTooMuch)
+	require.NoError(t, effective.NewEngine().Compare(expensive, v, objectScope(gatewayRef("g1")), effective.NewBudget(t.Context(), 0), same), "before, it costs nothing")
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, effective.NewEngine().Compare(expensive, v, objectScope(gatewayRef("g1")), effective.NewBudget(late, 0), same), effective.ErrTooMuch)
 }

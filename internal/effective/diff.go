@@ -8,19 +8,19 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Pair is one path before and after a change. Before is nil where there was no
-// path, or no policy on it; After where there is no path any more.
+// Pair is one path before and after a change. Before is nil if there was no path, or no
+// policy on it; After if the path was removed.
 type Pair struct {
 	Before, After *Effective
-	// Again tells that After was in a pair already: a path that a policy told
-	// apart from it is one with it now.
+	// Again is set if After was in another pair already: the path of Before was a
+	// path of its own and is now part of After.
 	Again bool
-	// Unit numbers what a comparison goes by: the pairs of one path, in whichever
-	// kind, come in one unit, and follow each other.
+	// Unit is the number of the unit of the comparison. The pairs of one path, of
+	// whatever kind, are in one unit, and follow each other.
 	Unit int
 }
 
-// Effective returns the side that is there, the later one first.
+// Effective returns After, or Before if After is nil.
 func (p Pair) Effective() *Effective {
 	if p.After != nil {
 		return p.After
@@ -28,9 +28,9 @@ func (p Pair) Effective() *Effective {
 	return p.Before
 }
 
-// Changed reports whether the effective policy differs: in a value, or in where it
-// comes from. An equal value of another policy is a change, too: else the author of a
-// policy could find out the value of another one by trying.
+// Changed reports whether the effective policy differs in a value or in the origin of a
+// value. An equal value of another policy is a change, too: otherwise the author of a
+// policy could find out a value of another policy by trial.
 func (p Pair) Changed() bool {
 	switch {
 	case p.Before == nil || p.After == nil:
@@ -44,7 +44,7 @@ func (p Pair) Changed() bool {
 	})
 }
 
-// origin is where a rule comes from: the policy, and the block.
+// origin is the policy and the block of a rule.
 type origin struct {
 	policy api.Ref
 	block  merge.Block

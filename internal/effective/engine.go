@@ -12,22 +12,22 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Engine computes effective policies. Its memo is shared by everyone who uses
-// it; an Engine is safe for concurrent use.
+// Engine computes effective policies. Its memo is shared by all users of it. It is safe
+// for concurrent use.
 type Engine struct {
 	memo   memo
 	shapes *lru.Cache // of kinds, each *shape
 }
 
 // NewEngine returns an engine.
-func NewEngine() *Engine { return &Engine{shapes: lru.New(mostShapes)} }
+func NewEngine() *Engine { return &Engine{shapes: lru.New(maxShapes)} }
 
 // OnServices reports whether paths of a kind start at the Services that are
 // parents of routes.
 func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
 
 // mostShapes is more than the policy kinds of a cluster.
-const mostShapes = 128
+const maxShapes = 128
 
 // Effective is the effective policy of one kind on one path.
 type Effective struct {
@@ -39,9 +39,9 @@ type Effective struct {
 	// Outcomes of the policies, from the highest to the lowest, each once.
 	Outcomes []merge.Outcome
 
-	folded *folded       // that Result is of, nil where there is none
+	folded *folded       // the fold with Result, nil if there is none
 	member *member       // of the path's rule whose fields are controlled, or nil
-	object *merge.Policy // what the route itself says of these fields, or nil
+	object *merge.Policy // the route's own values of these fields, or nil
 }
 
 // Level returns the level of the path at which a policy is attached, the
@@ -67,8 +67,8 @@ func (e *Effective) Without(drop func(merge.Layer) bool, m merge.Meter) (*Effect
 	return out, nil
 }
 
-// Ref names a policy of the effective policy's kind, or the route whose own
-// field it stands for.
+// Ref returns the reference of a policy on the path, or of the route if the policy
+// stands for the route's own fields.
 func (e *Effective) Ref(p *merge.Policy) api.Ref {
 	if p == e.object && p != nil {
 		return e.Path.Route.Ref()
@@ -76,8 +76,8 @@ func (e *Effective) Ref(p *merge.Policy) api.Ref {
 	return api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-// Own returns what became of the fields of the path's route itself, nil where
-// the kind controls none that it sets.
+// Own returns the outcome of the route's own fields, nil if it sets none that the kind
+// controls.
 func (e *Effective) Own() *merge.Outcome {
 	if e.object == nil {
 		return nil
@@ -99,12 +99,12 @@ func (e *Effective) Spec() any {
 	return out
 }
 
-// SpecHiding is Spec with hidden in place of the values of some rules.
+// SpecHiding is Spec with the values of some rules replaced by hidden.
 func (e *Effective) SpecHiding(hide func(*merge.Effective) bool, hidden any) any {
 	rules := slices.Clone(e.Rules)
 	for i := range rules {
 		if r := &rules[i]; r.Value != nil && !r.Hollow && hide(r) {
-			one := *r.Rule // which is shared
+			one := *r.Rule // a copy, since it is shared
 			one.Value = hidden
 			r.Rule = &one
 		}
@@ -114,9 +114,8 @@ func (e *Effective) SpecHiding(hide func(*merge.Effective) bool, hidden any) any
 	return shown.Spec()
 }
 
-// collected returns the rules of a kind that collects in their order: from the
-// highest to the lowest, or first in the kind's own order if that holds across
-// levels.
+// collected returns the rules of a kind that collects, from the highest to the lowest,
+// or first in the kind's own order if that applies across levels.
 func (e *Effective) collected() []merge.Effective {
 	across := e.Kind.Order != nil && e.Kind.Order.AcrossLevels
 	rules := slices.Clone(e.Rules)

@@ -9,9 +9,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Explain tells what each policy gave and lost on the path, and to whom. With
-// a rule, only what concerns the rules that it means: a key, a prefix of keys
-// or a bare name, as in an unset list. ok is false if none does.
+// Explain returns what each policy contributed and lost on the path, and to which
+// policy. A rule filters by the rules that it matches: a key, a prefix of keys or a bare
+// name, as in an unset list. ok is false if it matches none.
 func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 	x = api.Explanation{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
@@ -24,33 +24,33 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 			x.Policies = append(x.Policies, c)
 		}
 	}
-	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return means(rule, of) || means(rule, by) })
-	x.Bindings = slices.DeleteFunc(e.Bindings(&Binder{}), func(b api.Binding) bool { return !asks(rule, b) })
+	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return matchesFilter(rule, of) || matchesFilter(rule, by) })
+	x.Bindings = slices.DeleteFunc(e.Bindings(&Binder{}), func(b api.Binding) bool { return !bindingMatches(rule, b) })
 	for _, n := range e.Notes {
 		x.Notes = append(x.Notes, e.NoteText(n))
 	}
 	return x, rule == nil || len(x.Policies) > 0
 }
 
-// means reports whether a rule is asked for.
-func means(asked *merge.Name, k merge.Key) bool { return asked == nil || asked.Matches(k) }
+// matchesFilter reports whether a rule matches a filter, nil for all.
+func matchesFilter(filter *merge.Name, k merge.Key) bool { return filter == nil || filter.Matches(k) }
 
-// asks reports whether what a rule is bound to is asked for: by the rule, or by the
-// one that is bound in its place.
-func asks(asked *merge.Name, b api.Binding) bool {
+// bindingMatches reports whether a binding matches a filter: by its rule, or by the one
+// that shadows it.
+func bindingMatches(filter *merge.Name, b api.Binding) bool {
 	for _, text := range []string{b.Rule, b.ShadowedBy} {
-		if k, err := merge.ParseKey(text); text != "" && err == nil && means(asked, k) {
+		if k, err := merge.ParseKey(text); text != "" && err == nil && matchesFilter(filter, k) {
 			return true
 		}
 	}
 	return false
 }
 
-func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contribution {
+func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contribution {
 	c := api.Contribution{
 		Policy: e.Ref(o.Policy), State: StateOf(o),
 		Target:     e.Path.Element(e.Level(o.Policy)),
-		ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.empty(o),
+		ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o),
 	}
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
@@ -59,11 +59,11 @@ func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contri
 			part.When = b.When.String()
 		}
 		for _, r := range b.Rules {
-			if !means(asked, r.Key) {
+			if !matchesFilter(filter, r.Key) {
 				continue
 			}
 			part.Rules = append(part.Rules, r.Key.String())
-			if part.TookPart && !loses(o, r.Key) {
+			if part.TookPart && !isLost(o, r.Key) {
 				keys = append(keys, r.Key)
 			}
 		}
@@ -71,23 +71,23 @@ func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contri
 			c.Blocks = append(c.Blocks, part)
 		}
 	}
-	c.Contributed = texts(keys)
+	c.Contributed = keyNames(keys)
 	for _, u := range o.Policy.Unset {
-		if asked == nil || e.unsets(u, *asked) {
+		if filter == nil || e.unsets(u, *filter) {
 			c.Unset = append(c.Unset, u.String())
 		}
 	}
 	c.Lost = slices.DeleteFunc(e.LostRules(o), func(l api.LostRule) bool {
-		return asked != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
+		return filter != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
 	})
 	return c
 }
 
-func loses(o *merge.Outcome, k merge.Key) bool {
+func isLost(o *merge.Outcome, k merge.Key) bool {
 	return slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
 }
 
-func texts(keys []merge.Key) []string {
+func keyNames(keys []merge.Key) []string {
 	var out []string
 	for _, k := range keys {
 		out = append(out, k.String())
@@ -96,12 +96,12 @@ func texts(keys []merge.Key) []string {
 	return slices.Compact(out)
 }
 
-// unsets reports whether an entry of an unset list means some rule on the path
-// that is asked for.
-func (e *Effective) unsets(entry, asked merge.Name) bool {
+// unsets reports whether an entry of an unset list matches some rule on the path that
+// matches the filter.
+func (e *Effective) unsets(entry, filter merge.Name) bool {
 	for i := range e.Outcomes {
 		for _, b := range e.Outcomes[i].Policy.Blocks {
-			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && asked.Matches(r.Key) }) {
+			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && filter.Matches(r.Key) }) {
 				return true
 			}
 		}
@@ -110,7 +110,7 @@ func (e *Effective) unsets(entry, asked merge.Name) bool {
 }
 
 // explainRules returns the rules that are in force or were lost, by key.
-func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
+func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
 	rules := make(map[string]*api.ExplainedRule)
 	at := func(k merge.Key) *api.ExplainedRule {
 		r := rules[k.String()]
@@ -121,7 +121,7 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 		return r
 	}
 	for _, r := range e.Rules {
-		if means(asked, r.Key) {
+		if matchesFilter(filter, r.Key) {
 			from := e.Ref(r.From.Policy)
 			x := at(r.Key)
 			x.Value, x.From, x.Block = merge.Plain(r.Value), &from, r.From.Block.String()
@@ -130,7 +130,7 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 	all := e.Result.Outcomes // that of the route's own fields included
 	for i := range all {
 		for _, l := range all[i].Lost {
-			if means(asked, l.Key) {
+			if matchesFilter(filter, l.Key) {
 				x := at(l.Key)
 				x.Lost = append(x.Lost, api.LostFrom{
 					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: merge.Plain(l.Value),
@@ -147,16 +147,16 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 	return out
 }
 
-// NoteText says what is to be known of a condition.
+// NoteText returns the text of a note about a condition.
 func (e *Effective) NoteText(n merge.Note) string {
 	block := fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
 	switch {
 	case n.Answer.Err == nil:
-		return fmt.Sprintf("%s names %s, which is not set beside what is: the block takes no part", block, n.Answer.Missing)
+		return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", block, n.Answer.Missing)
 	case n.Block == merge.Overrides:
 		return fmt.Sprintf("%s cannot be evaluated, so the block applies: %v", block, n.Answer.Err)
 	default:
-		return fmt.Sprintf("%s cannot be evaluated, so the block takes no part: %v", block, n.Answer.Err)
+		return fmt.Sprintf("%s cannot be evaluated, so the block does not apply: %v", block, n.Answer.Err)
 	}
 }
 

@@ -66,18 +66,18 @@ func explained(t *testing.T, scene, rule string) (api.Explanation, bool) {
 	require.NoError(t, err)
 	v, err := set.View(kinds, "app")
 	require.NoError(t, err)
-	var asked *merge.Name
+	var filter *merge.Name
 	if rule != "" {
 		name, err := merge.ParseName(rule)
 		require.NoError(t, err)
-		asked = &name
+		filter = &name
 	}
 	var out []api.Explanation
 	var ok bool
 	budget := effective.NewBudget(t.Context(), math.MaxUint64)
 	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, budget, func(e *effective.Effective) error {
 		var x api.Explanation
-		x, ok = e.Explain(asked)
+		x, ok = e.Explain(filter)
 		out = append(out, x)
 		return nil
 	}))
@@ -91,7 +91,7 @@ func policy(name string) api.Ref {
 
 func key(name string) string { return "rules.authentication." + name }
 
-func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
+func TestExplainPolicies(t *testing.T) {
 	x, ok := explain(t, "")
 	require.True(t, ok)
 	gw, listener, route := policy("gw"), policy("listener"), policy("route")
@@ -131,12 +131,12 @@ func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
 		{Rule: key("d"), Value: map[string]any{"min": int64(1)}, From: &route, Block: "bare"},
 	}, x.Rules)
 	assert.Equal(t, []string{
-		"the condition of the overrides of AuthPolicy app/gw names rules.authentication.d.max, which is not set beside what is: the block takes no part",
+		"the condition of the overrides of AuthPolicy app/gw refers to rules.authentication.d.max, which is not set: the block does not apply",
 	}, x.Notes)
 }
 
-func TestExplainOfSomeRules(t *testing.T) {
-	for asked, want := range map[string]struct {
+func TestExplainFilter(t *testing.T) {
+	for filter, want := range map[string]struct {
 		rules    []string
 		policies []string
 	}{
@@ -146,8 +146,8 @@ func TestExplainOfSomeRules(t *testing.T) {
 		"rules.authentication":   {[]string{key("a"), key("b"), key("c"), key("d")}, []string{"gw", "listener", "route"}},
 		"rules.authorization":    {[]string{}, []string{}},
 	} {
-		x, ok := explain(t, asked)
-		assert.Equal(t, len(want.policies) > 0, ok, asked)
+		x, ok := explain(t, filter)
+		assert.Equal(t, len(want.policies) > 0, ok, filter)
 		rules, policies := []string{}, []string{}
 		for _, r := range x.Rules {
 			rules = append(rules, r.Rule)
@@ -155,29 +155,46 @@ func TestExplainOfSomeRules(t *testing.T) {
 		for _, c := range x.Policies {
 			policies = append(policies, c.Policy.Name)
 			for _, b := range c.Blocks {
-				assert.Subset(t, want.rules, b.Rules, asked)
+				assert.Subset(t, want.rules, b.Rules, filter)
 			}
-			assert.False(t, slices.ContainsFunc(c.Lost, func(l api.LostRule) bool { return !slices.Contains(want.rules, l.Rule) }), asked)
+			assert.False(t, slices.ContainsFunc(c.Lost, func(l api.LostRule) bool { return !slices.Contains(want.rules, l.Rule) }), filter)
 		}
-		assert.Equal(t, want.rules, rules, asked)
-		assert.Equal(t, want.policies, policies, asked)
+		assert.Equal(t, want.rules, rules, filter)
+		assert.Equal(t, want.policies, policies, filter)
 	}
 }
 
-func TestExplainTellsWhatCannotBeEvaluated(t *testing.T) {
+func TestExplainNotes(t *testing.T) {
 	text := strings.Replace(scene, "spec.rules.authentication.d.max > 5", `spec.rules.authentication.b > "x"`, 1)
 	text = strings.Replace(text, "defaults: {strategy: merge,", `defaults: {strategy: merge, when: 'spec.rules.authentication.b > "x"',`, 1)
 	x, _ := explained(t, text, "")
 	require.Len(t, x.Notes, 2)
-	assert.Contains(t, x.Notes[0], "the condition of the defaults of AuthPolicy app/gw cannot be evaluated, so the block takes no part: ")
+	assert.Contains(t, x.Notes[0], "the condition of the defaults of AuthPolicy app/gw cannot be evaluated, so the block does not apply: ")
 	assert.Contains(t, x.Notes[1], "the condition of the overrides of AuthPolicy app/gw cannot be evaluated, so the block applies: ")
 	assert.Equal(t, []bool{false, true}, []bool{x.Policies[0].Blocks[0].TookPart, x.Policies[0].Blocks[1].TookPart})
 }
 
-func TestExplanationsAreInTheOrderOfItems(t *testing.T) {
+func TestCompareExplanations(t *testing.T) {
 	a, _ := explain(t, "")
 	b := a
 	b.Path = slices.Clone(a.Path[:4])
 	assert.Positive(t, effective.CompareExplanations(a, b))
 	assert.Zero(t, effective.CompareExplanations(a, a))
+}
+
+// An explanation of a timeout of 5s includes the 9s of the route.
+func TestExplainRouteOwnValue(t *testing.T) {
+	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]"),
+		gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 9s}}]", "g"), probeDoc("p", 1, onGateway+"overrides: {b: 5s}")))
+	all := walked(t, v, effective.Scope{All: true})
+	require.Len(t, all, 1)
+	x, ok := all[0].Explain(nil)
+	require.True(t, ok)
+	require.Len(t, x.Rules, 1)
+	assert.Equal(t, "5s", x.Rules[0].Value)
+	assert.Equal(t, []api.LostFrom{{
+		Policy: api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "r"}, Block: "object", Value: "9s",
+		To: probeRef("app", "p"), ToBlock: "overrides",
+	}}, x.Rules[0].Lost)
+	require.Len(t, x.Policies, 1, "the route is no policy")
 }

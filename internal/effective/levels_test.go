@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// chainOf shows a path with all its elements, and the policies on it from the
+// chainOf formats a path with all its elements, and the policies on it from the
 // highest to the lowest, as in "Gateway infra/g > Listener infra/g#http | a b".
 func chainOf(e *effective.Effective) string {
 	var elements, policies []string
@@ -25,7 +25,7 @@ func chainOf(e *effective.Effective) string {
 	return strings.TrimSpace(strings.Join(elements, " > ") + " | " + strings.Join(policies, " "))
 }
 
-// chains shows all paths of a kind that have a policy.
+// chains formats all paths of a kind that have a policy.
 func chains(t testing.TB, v *snapshot.View, kind string) []string {
 	t.Helper()
 	var out []string
@@ -37,7 +37,7 @@ func chains(t testing.TB, v *snapshot.View, kind string) []string {
 	return out
 }
 
-// probe defines a kind that may target whatever there is.
+// probe returns a profile of a kind that can target any object.
 func probe(spec string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: free, classFrom: ['*']}\nstrategy: {allowed: [merge]}\n"+spec)
 }
@@ -78,8 +78,8 @@ var everywhere = docs(
 	),
 )
 
-// SEMANTICS section 1: a kind's levels say where its paths end, and which
-// policies stand on them.
+// SEMANTICS section 1: the levels of a kind decide where its paths end, and which
+// policies are on them.
 func TestLevels(t *testing.T) {
 	tests := map[string]struct {
 		levels string
@@ -91,7 +91,7 @@ func TestLevels(t *testing.T) {
 				"GatewayClass c > Namespace infra > Gateway infra/g > ListenerSet sets/s > Listener sets/s#http > Namespace app > HTTPRoute app/r > HTTPRouteRule app/r#x > Service app/b#80 | class gateway-ns gateway set set-listener route-ns route rule backend port-80",
 			},
 		},
-		"the usual ones, when a profile names none": {
+		"default levels, if the profile has none": {
 			"[]", []string{
 				"GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/r > HTTPRouteRule app/r#x | class gateway listener route rule",
 				"GatewayClass c > Gateway infra/g > ListenerSet sets/s > Listener sets/s#http > HTTPRoute app/r > HTTPRouteRule app/r#x | class gateway set set-listener route rule",
@@ -178,10 +178,10 @@ func TestListenerSets(t *testing.T) {
 			[]string{gatewayDoc("g", "c", "http"), worlds.SetDoc("sets", "s", "g", "http", "alt"), route("{kind: ListenerSet, namespace: sets, name: s, sectionName: http}")},
 			[]string{bySet + " > HTTPRoute app/r | gateway set route"},
 		},
-		"a set of a gateway that is not there": {
+		"a set of a missing gateway": {
 			[]string{set, route(worlds.ToSet("sets", "s"))}, nil,
 		},
-		"a set that is not there": {[]string{gatewayDoc("g", "c", "http"), route(worlds.ToSet("sets", "s"))}, nil},
+		"a missing set": {[]string{gatewayDoc("g", "c", "http"), route(worlds.ToSet("sets", "s"))}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -233,9 +233,9 @@ func TestBackends(t *testing.T) {
 			want: []string{above + "1 > Service zoo/b#80 | gateway zoo-b"},
 		},
 		"a rule without backends has no path":         {rules: "[{}, {backendRefs: [{name: b, port: 80}]}]", want: []string{above + "2 > Service app/b#80 | gateway b"}},
-		"or a short one, if the kind's profile says":  {rules: "[{}, {backendRefs: [{name: b, port: 80}]}]", short: true, want: []string{above + "1 | gateway", above + "2 > Service app/b#80 | gateway b"}},
+		"or a short path, if the profile allows it":   {rules: "[{}, {backendRefs: [{name: b, port: 80}]}]", short: true, want: []string{above + "1 | gateway", above + "2 > Service app/b#80 | gateway b"}},
 		"but not for a backend that it may not reach": {rules: "[{backendRefs: [{name: b, namespace: zoo, port: 80}]}]", short: true},
-		"a Service that is not there, and its policy": {rules: "[{backendRefs: [{name: gone, port: 80}]}]", want: []string{above + "1 > Service app/gone#80 | gateway"}},
+		"a missing Service, and its policy":           {rules: "[{backendRefs: [{name: gone, port: 80}]}]", want: []string{above + "1 > Service app/gone#80 | gateway"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// Every kind of route, on a listener that takes it. A kind of policies that
-// names the routes that it may target has paths through those alone.
+// Every kind of route, on a listener that allows it. A policy kind that lists kinds of
+// routes has paths through only these.
 func TestRouteKinds(t *testing.T) {
 	listeners := ""
 	for _, protocol := range []string{"HTTP", "TLS", "TCP", "UDP"} {
@@ -283,9 +283,8 @@ func TestRouteKinds(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 5: a GatewayClass from the namespaces that the profile
-// says.
-func TestAClassFromANamespace(t *testing.T) {
+// SEMANTICS section 5: a GatewayClass is targeted from the namespaces in the profile.
+func TestGatewayClassPolicyInNamespace(t *testing.T) {
 	base := docs("kind: GatewayClass\nmetadata: {name: c}", gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"))
 	policies := docs(
 		policyDoc("Probe", "infra", "from-infra", "targetRefs: [{kind: GatewayClass, name: c}]\na: 1"),
@@ -302,14 +301,14 @@ func TestAClassFromANamespace(t *testing.T) {
 	}
 }
 
-// A policy whose class or Service is not there has no target, and is nowhere.
-func TestATargetThatIsNotThereIsOnNoPath(t *testing.T) {
+// A policy whose class or Service does not exist has no target and no path.
+func TestMissingTargetHasNoPath(t *testing.T) {
 	v := world(t, docs(probe("levels: [GatewayClass, Gateway]"), gatewayDoc("g", "c", "http"), probes("class: kind: GatewayClass, name: c")))
 	assert.Empty(t, chains(t, v, "Probe"))
 	ref := paintRef("app", "class")
 	ref.Kind = "Probe"
 	out := outcomeOf(t, v, ref)
 	assert.Equal(t, "TargetNotFound: GatewayClass c does not exist", string(out.State)+": "+out.Message)
-	v = v.With(put(t, v, "kind: GatewayClass\nmetadata: {name: c}"))
+	v = v.With(putChange(t, v, "kind: GatewayClass\nmetadata: {name: c}"))
 	assert.Equal(t, []string{"GatewayClass c > Gateway infra/g | class"}, chains(t, v, "Probe"))
 }

@@ -7,28 +7,27 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// memoWeight is how much a generation of the memo holds, in parts of results:
-// some 25,000 small ones, and fewer large ones, so that a policy of two thousand
-// rules on every route does not fill the memory. Two generations are about
-// 60 MB.
-const memoWeight = 1 << 19
+// maxMemoWeight is the weight of a generation of the memo, in parts of results: some
+// 25,000 small results, or fewer large ones, so that a policy with two thousand rules
+// on every route does not exhaust the memory. Two generations take about 60 MB.
+const maxMemoWeight = 1 << 19
 
-// mostPut is how much of a generation one comparison may fill with what comes
-// after a change. Few ask for it again: a policy that is stored is read anew, and
-// its folds are remembered when it is. A change of a gateway with ten thousand
-// routes must not push out what everybody else needs.
-const mostPut = memoWeight / 8
+// maxComparisonWeight is the weight that one comparison may add to a generation with
+// results after a change. They are rarely needed again: a policy that is stored is
+// decoded again, and has new results. A change of a gateway with ten thousand routes
+// must not evict the results that others need.
+const maxComparisonWeight = maxMemoWeight / 8
 
-// memo remembers the folds of stacks. Paths with the same stack share one: the
-// result depends on the stack alone. When a generation is full it becomes the
-// old one, and what is asked for again moves into the new.
+// memo caches the folds of stacks. Paths with the same stack share one: the result
+// depends on the stack alone. A generation that is full becomes the previous one, and
+// results that are used again move into the current one.
 type memo struct {
-	mu       sync.Mutex
-	now, old map[string]*folded
-	weight   int // of now
+	mu                sync.Mutex
+	current, previous map[string]*folded
+	weight            int // of now
 }
 
-// folded is a stack and what came of it.
+// folded is a stack and the result of its fold.
 type folded struct {
 	layers []merge.Layer
 	*merge.Result
@@ -36,11 +35,11 @@ type folded struct {
 	size   int  // of the policies that only the memo may hold, in bytes of JSON
 	binds  bool // a policy of the stack has rules that bind to rules of routes
 	read   sync.Once
-	limits *Limits // those of the result, once they were asked for; nil for none
+	limits *Limits // of the result, computed on first use; nil for none
 }
 
-// appendMemoKey appends what identifies a stack: the versions and levels of its
-// policies, and how they are read.
+// appendMemoKey appends the key of a stack: the versions, levels and readings of its
+// policies.
 func appendMemoKey(b []byte, s *stack) []byte {
 	for i := range s.layers {
 		l := &s.layers[i]
@@ -55,7 +54,7 @@ func reading(r *merge.Reading) byte {
 		return 0
 	}
 	b := 1 | byte(r.Strategy)<<1 | byte(r.Block)<<4
-	if r.By != nil { // which one it is, the stack tells
+	if r.By != nil { // which policy it is follows from the stack
 		b |= 1 << 7
 	}
 	return b
@@ -64,10 +63,10 @@ func reading(r *merge.Reading) byte {
 func (m *memo) get(key []byte) *folded {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if f := m.now[string(key)]; f != nil {
+	if f := m.current[string(key)]; f != nil {
 		return f
 	}
-	f := m.old[string(key)]
+	f := m.previous[string(key)]
 	if f != nil {
 		m.store(string(key), f)
 	}
@@ -81,21 +80,22 @@ func (m *memo) put(key []byte, f *folded) {
 }
 
 func (m *memo) store(key string, f *folded) {
-	if m.now == nil || m.weight >= memoWeight {
-		m.now, m.old, m.weight = make(map[string]*folded, 64), m.now, 0
+	if m.current == nil || m.weight >= maxMemoWeight {
+		m.current, m.previous, m.weight = make(map[string]*folded, 64), m.current, 0
 	}
-	m.now[key] = f
+	m.current[key] = f
 	m.weight += f.weigh()
 }
 
-// bytesPerPart is how many bytes of a policy's JSON take as much memory as a part.
+// bytesPerPart is the number of bytes of a policy's JSON that take as much memory as a
+// part.
 const bytesPerPart = 5
 
 // weigh counts the parts of a result, each of which takes 50 to 100 bytes.
 func (f *folded) weigh() int {
 	n := 8 + f.size/bytesPerPart + len(f.layers) + len(f.Rules) + len(f.Notes)
 	if f.binds {
-		n += 12 * len(f.Rules) // read as limits
+		n += 12 * len(f.Rules) // their limits
 	}
 	for i := range f.Outcomes {
 		n += 2 + len(f.Outcomes[i].Lost)

@@ -11,9 +11,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// What the memo holds is bounded by the size of the results, not by their
-// number: a policy of thousands of rules must not fill the memory.
-func TestTheMemoIsBoundedByWeight(t *testing.T) {
+// The memo is bounded by the size of the results, not by their number: a policy with
+// thousands of rules must not exhaust the memory.
+func TestMemoIsBoundedByWeight(t *testing.T) {
 	for name, rules := range map[string]int{"small results": 3, "large results": 5_000} {
 		t.Run(name, func(t *testing.T) {
 			var m memo
@@ -21,26 +21,26 @@ func TestTheMemoIsBoundedByWeight(t *testing.T) {
 			for i := range 120_000 {
 				m.put([]byte(strconv.Itoa(i)), f)
 			}
-			assert.LessOrEqual(t, (len(m.now)+len(m.old))*f.weigh(), 2*(memoWeight+f.weigh()))
-			assert.GreaterOrEqual(t, len(m.old)*f.weigh(), memoWeight, "and not too soon")
+			assert.LessOrEqual(t, (len(m.current)+len(m.previous))*f.weigh(), 2*(maxMemoWeight+f.weigh()))
+			assert.GreaterOrEqual(t, len(m.previous)*f.weigh(), maxMemoWeight, "and not too soon")
 		})
 	}
 }
 
-func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
+func TestMemoKeepsUsedResults(t *testing.T) {
 	var m memo
-	kept, other := &folded{Result: &merge.Result{}}, &folded{Result: &merge.Result{Rules: make([]merge.Effective, memoWeight/4)}}
+	kept, other := &folded{Result: &merge.Result{}}, &folded{Result: &merge.Result{Rules: make([]merge.Effective, maxMemoWeight/4)}}
 	m.put([]byte("kept"), kept)
 	for i := range 40 {
 		assert.Same(t, kept, m.get([]byte("kept")), "round %d", i)
 		m.put([]byte(strconv.Itoa(i)), other)
 	}
-	assert.Nil(t, m.get([]byte("0")), "what nobody asks for goes")
+	assert.Nil(t, m.get([]byte("0")), "an unused result is evicted")
 }
 
-// A comparison keeps what everybody needs, and only a part of what it makes up.
-func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
-	const weight, many = 11, mostPut / 4 // more than twice what fits
+// A comparison only adds a limited weight of hypothetical results.
+func TestComparisonMemoLimit(t *testing.T) {
+	const weight, many = 11, maxComparisonWeight / 4 // more than twice what fits
 	stacks := func(w *walk) (kept int) {
 		w.engine = &Engine{}
 		k := &kindWalk{}
@@ -50,15 +50,15 @@ func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
 			_, err := w.fold(k)
 			assert.NoError(t, err)
 		}
-		return len(w.engine.memo.now) + len(w.engine.memo.old)
+		return len(w.engine.memo.current) + len(w.engine.memo.previous)
 	}
-	assert.Equal(t, mostPut/weight, stacks(&walk{whatIf: true}))
+	assert.Equal(t, maxComparisonWeight/weight, stacks(&walk{whatIf: true}))
 	assert.Equal(t, many, stacks(&walk{}), "what is stored is remembered whole")
 }
 
-// The memo must not hold large policies that are never stored: each is tens of
-// megabytes of maps, and any writer may send them, as dry runs too.
-func TestALargePolicyOfAReviewIsNotKept(t *testing.T) {
+// The memo must not hold large policies that are never stored: each takes tens of
+// megabytes, and any user can send them, also as dry runs.
+func TestLargePolicyIsNotMemoized(t *testing.T) {
 	for name, c := range map[string]struct{ size, kept int }{
 		"small": {size: 4 << 10, kept: 1}, "large": {size: 1 << 20}, "stored": {kept: 1},
 	} {
@@ -69,7 +69,7 @@ func TestALargePolicyOfAReviewIsNotKept(t *testing.T) {
 			k.stack.policies, k.stack.versions, k.stack.layers = []*policykind.Policy{p}, []uint64{1}, []merge.Layer{{Policy: &p.Policy}}
 			first, err := w.fold(k)
 			require.NoError(t, err)
-			assert.Len(t, w.engine.memo.now, c.kept)
+			assert.Len(t, w.engine.memo.current, c.kept)
 			k.last = nil
 			again, err := w.fold(k)
 			require.NoError(t, err)

@@ -6,11 +6,11 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// ownPaths visits the paths that end at the service that is the root, if it is
+// servicePath visits the paths that end at the service that is the root, if it is
 // walked as a whole.
-func (w *walk) ownPaths(whole bool) error {
-	for i := range w.by {
-		k := &w.by[i]
+func (w *walk) servicePath(whole bool) error {
+	for i := range w.kinds {
+		k := &w.kinds[i]
 		if !whole || !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
 			continue
 		}
@@ -21,18 +21,18 @@ func (w *walk) ownPaths(whole bool) error {
 	return nil
 }
 
-// meshRoute visits the paths from a service through a route that names it as its
-// parent. Routes of its own namespace are its producers'; one of another
-// namespace is a consumer's, and touches only clients of that namespace.
+// meshRoute visits the paths from a service through a route that has it as a parent. A
+// route in the namespace of the service is a producer route; one in another namespace
+// is a consumer route, and applies only to clients in that namespace.
 func (w *walk) meshRoute(r *gateway.Route) error {
-	w.enter(r)
+	w.enterRoute(r)
 	p := gateway.Path{Service: w.root.service, Route: r, Rule: -1}
 	if r.Namespace != p.Service.Namespace {
 		p.Client = r.Namespace
 	}
-	for i := range w.by {
-		k := &w.by[i]
-		if !k.shape.mesh || k.shape.meshEnd == gateway.LevelService || !k.shape.through(r.Kind) {
+	for i := range w.kinds {
+		k := &w.kinds[i]
+		if !k.shape.mesh || k.shape.meshEnd == gateway.LevelService || !k.shape.includesRoute(r.Kind) {
 			continue
 		}
 		for _, port := range r.PortsOf(p.Service) {
@@ -44,11 +44,11 @@ func (w *walk) meshRoute(r *gateway.Route) error {
 	return nil
 }
 
-// servicePaths visits the paths from a service on: one for each port where the
-// route or a policy tells them apart, and one for each namespace of clients
-// that has a policy of its own.
+// servicePaths visits the paths from a service on: one for each port if the route or a
+// policy targets single ports, and one for each namespace of clients with a policy of
+// its own.
 func (w *walk) servicePaths(kind int, p gateway.Path, port int32) error {
-	k := &w.by[kind]
+	k := &w.kinds[kind]
 	clients := []string{p.Client}
 	if p.Client == "" {
 		clients = append(clients, w.clients(kind, p.Route)...)
@@ -63,42 +63,42 @@ func (w *walk) servicePaths(kind int, p gateway.Path, port int32) error {
 	return nil
 }
 
-// ports returns the ports of a service that the paths through one of them, or
-// all if it is 0, tell apart: those for which there is a policy.
+// ports returns the ports of the paths through a service, where port 0 stands for all
+// ports: each port by itself if some policy targets a single one.
 func (k *kindWalk) ports(s *gateway.Service, port int32) []int32 {
 	all := make([]int32, len(s.Ports))
 	for i, p := range s.Ports {
 		all[i] = p.Number
 	}
-	apart := slices.ContainsFunc(k.on.service, func(a attachment) bool {
+	split := slices.ContainsFunc(k.attached.service, func(a attachment) bool {
 		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return k.onPort(&a.target, s.Ref(), n) })
 	})
-	if port != 0 || !apart {
+	if port != 0 || !split {
 		return []int32{port}
 	}
 	slices.Sort(all)
-	return slices.Compact(all) // TCP and UDP may share a number
+	return slices.Compact(all) // a TCP and a UDP port can have the same number
 }
 
 func (w *walk) fromService(kind int, p gateway.Path) error {
 	if p.Route == nil {
 		return w.path(kind, p)
 	}
-	return w.below(kind, w.by[kind].shape.meshEnd, p)
+	return w.belowRoute(kind, w.kinds[kind].shape.meshEnd, p)
 }
 
-// clients returns the namespaces of those whose policies affect only their own
-// traffic, on the service or what the route leads to, sorted.
+// clients returns the namespaces with policies that affect only their own clients, on
+// the service, the route or its backends, sorted.
 func (w *walk) clients(kind int, r *gateway.Route) []string {
-	k := &w.by[kind]
-	all := k.on.service
+	k := &w.kinds[kind]
+	all := k.attached.service
 	if r != nil {
-		all = slices.Concat(all, k.on.route)
+		all = slices.Concat(all, k.attached.route)
 	}
 	if r != nil && k.shape.meshEnd == gateway.LevelBackend {
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
-				all = append(all, of(w.on(b.Object), kind)...)
+				all = append(all, ofKind(w.attachedTo(b.Object), kind)...)
 			}
 		}
 	}

@@ -11,20 +11,20 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// meshed defines a kind whose policies may be consumers'.
+// meshed returns a profile of a kind with consumer policies.
 func meshed(levels string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe",
 		"targets: {fields: [targetRefs], namespaces: consumer, implicit: {meshNamespace: infra}}\nstrategy: {allowed: [merge]}\nlevels: "+levels)
 }
 
-// from is a policy of a namespace, with a rule of its own.
+// from returns a policy in a namespace, with a rule of its own.
 func from(namespace, name, target string) string {
 	return policyDoc("Probe", namespace, name, target+"\n'"+name+"': 1")
 }
 
 const toService = "targetRefs: [{kind: Service, name: s, namespace: app}]"
 
-// SEMANTICS sections 1, 5 and 7: Services as parents, and whose traffic is
+// SEMANTICS sections 1, 5 and 7: Services as parents, and the clients that are
 // affected.
 func TestMesh(t *testing.T) {
 	service := worlds.ServiceDoc("app", "s", 80, 81)
@@ -77,7 +77,7 @@ func TestMesh(t *testing.T) {
 		"a policy of the Service's own namespace is no consumer's": {
 			"[Service]", []string{service, from("app", "own", toService)}, []string{"Service app/s | own"},
 		},
-		"a policy on a port tells the ports apart": {
+		"a policy on a port splits the paths by port": {
 			"[Service]", []string{service, from("app", "own", toService), from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p81}]")},
 			[]string{"Service app/s#80 | own", "Service app/s#81 | own port"},
 		},
@@ -90,7 +90,7 @@ func TestMesh(t *testing.T) {
 				"Service app/s#81 (clients in shop) > HTTPRoute app/p > HTTPRouteRule app/p#rule-1 | own",
 			},
 		},
-		"a policy on a port that is not there does not": {
+		"a policy on a missing port does not": {
 			"[Service]", []string{service, from("app", "own", toService), from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p99}]")},
 			[]string{"Service app/s | own"},
 		},
@@ -119,7 +119,7 @@ func TestMesh(t *testing.T) {
 			},
 			[]string{"GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/p > HTTPRouteRule app/p#rule-1 > Service app/b#80 | mine"},
 		},
-		"a Service that is not there": {
+		"a missing Service": {
 			"[Service, Route]", []string{producer, from("app", "p", "targetRefs: [{kind: HTTPRoute, name: p}]")}, nil,
 		},
 		"a kind without levels of the mesh does not start at a Service": {
@@ -140,8 +140,8 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// The namespace of a path of a consumer's is the route's.
-func TestAMeshPathSaysWhoseItIs(t *testing.T) {
+// The namespace of a consumer path is that of the route.
+func TestMeshPathElements(t *testing.T) {
 	v := world(t, docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80), from("shop", "mine", toService)))
 	all := walked(t, v, effective.Scope{All: true})
 	assert.Len(t, all, 1)
@@ -149,9 +149,9 @@ func TestAMeshPathSaysWhoseItIs(t *testing.T) {
 	assert.Equal(t, "app", all[0].Path.Namespace())
 }
 
-// A policy that tells ports or clients apart makes paths out of one, and one
-// out of them when it goes: what changes is what it says, and nothing else.
-func TestPathsOfAMeshThatPart(t *testing.T) {
+// A policy on a port or for some clients splits a path into several, and one
+// out of them when it is deleted: only its own rules change.
+func TestCompareSplitMeshPaths(t *testing.T) {
 	base := docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80, 81), from("app", "own", toService))
 	port := from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p81}]")
 	consumer := from("shop", "mine", toService)
@@ -178,7 +178,7 @@ func TestPathsOfAMeshThatPart(t *testing.T) {
 			objects: []string{port, consumer}, remove: probeRef("app", "port"),
 			want: []string{"~ Service app/s#81 | own port -> | own", "~ Service app/s#81 (clients in shop) | own mine port -> | own mine"},
 		},
-		"but a Service that goes has none left": {
+		"a deleted Service has none": {
 			objects: []string{consumer}, remove: api.Ref{Kind: "Service", Namespace: "app", Name: "s"},
 			want: []string{"- Service app/s | own", "- Service app/s (clients in shop) | own mine"},
 		},
@@ -188,9 +188,36 @@ func TestPathsOfAMeshThatPart(t *testing.T) {
 			before := world(t, docs(append(test.objects, base)...))
 			c := snapshot.Delete(test.remove)
 			if test.put != "" {
-				c = put(t, before, test.put)
+				c = putChange(t, before, test.put)
 			}
 			assert.Equal(t, test.want, changedChains(t, before, c))
 		})
 	}
+}
+
+// In a mesh, a route often sends traffic to the Service that is its parent: policies on
+// the Service are then above the route alone.
+func TestServiceAsParentAndBackend(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nstrategy: {allowed: [merge]}\nlevels: [Service, Route, Backend]"),
+		worlds.ServiceDoc("app", "s", 80), worlds.ServiceDoc("app", "t", 80),
+		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: '', kind: Service, name: s}], rules: [{backendRefs: [{name: s, port: 80}, {name: t, port: 80}]}]}",
+		policyDoc("Probe", "app", "service", "targetRefs: [{kind: Service, name: s}]\na: service"),
+		policyDoc("Probe", "app", "other", "targetRefs: [{kind: Service, name: t}]\na: other"),
+		policyDoc("Probe", "app", "route", "targetRefs: [{kind: HTTPRoute, name: r}]\na: route")))
+	got := map[string]any{}
+	for _, e := range walked(t, v, effective.Scope{All: true}) {
+		spec, _ := e.Spec().(map[string]any)
+		got[e.Path.Backend.Object.Name] = spec["a"]
+	}
+	assert.Equal(t, map[string]any{"s": "route", "t": "other"}, got)
+}
+
+// A consumer policy without an existing target does not split paths.
+func TestConsumerWithoutTargetHasNoPath(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: consumer}\nlevels: [Service, Route]"),
+		worlds.ServiceDoc("app", "s", 80),
+		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: '', kind: Service, name: s}], rules: [{}]}",
+		policyDoc("Probe", "app", "p", "targetRefs: [{kind: Service, name: s}]\na: 1"),
+		policyDoc("Probe", "shop", "q", "targetRefs: [{kind: Service, namespace: app, name: s, sectionName: none}]\na: 2")))
+	assert.Equal(t, 1, outcomeOf(t, v, probeRef("app", "p")).Paths.Total)
 }

@@ -12,69 +12,69 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// NoPath returns why no path goes through a target that a policy is accepted on,
-// and what to do about it. The policy must be on no path.
+// NoPath returns why no path goes through a target on which a policy is accepted, and
+// advice. The policy must be on no path.
 //
-// It shows names alone, and of objects in other namespaces than the target's only
-// those that objects of the target's namespace refer to: the reader may not be
-// allowed to read them.
+// It shows only names, and of objects in other namespaces than the target's only those
+// that objects in the target's namespace refer to: the reader may not be allowed to read
+// them.
 func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice string) {
 	if why := NoLevelReason(p, t); why != "" {
 		return why, ""
 	}
-	d := pathless{
+	d := noPathReason{
 		plan: &plan{view: v}, kind: p.Kind, shape: shapeOf(p.Kind),
 		target:   policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port},
 		consumer: p.Kind.Targets.Namespaces == api.LeaveConsumer && t.Target.Namespace != p.Namespace,
 	}
 	switch o := v.Get(t.Target).(type) {
 	case *gateway.Route:
-		why, advice = d.ofRoute(o, t.Section), "change that or choose another target"
+		why, advice = d.route(o, t.Section), "change that or choose another target"
 	case *gateway.ListenerSet:
-		why, advice = d.set(o), "it takes effect on routes that are attached later"
+		why, advice = d.listenerSet(o), "it takes effect on routes that are attached later"
 	default:
 		if d.isBackend() {
 			why, advice = d.backend(), "it takes effect on routes that do so later"
 		} else {
-			why, advice = d.above(), "it takes effect on routes that are attached later"
+			why, advice = d.rootOrAbove(), "it takes effect on routes that are attached later"
 		}
 	}
 	switch {
 	case why != "":
 		return why, advice
 	case d.consumer:
-		return fmt.Sprintf("policies in namespace %s apply to clients of that namespace alone, and no path of theirs goes through %s", p.Namespace, d.target), ""
+		return fmt.Sprintf("policies in namespace %s apply only to clients of that namespace, and none of their paths goes through %s", p.Namespace, d.target), ""
 	default:
 		return fmt.Sprintf("no path for policies of kind %s goes through %s", p.Kind.Kind, d.target), ""
 	}
 }
 
-// pathless looks for the reason why a target is on no path of a kind.
-type pathless struct {
+// noPathReason finds the reason why a target is on no path of a kind.
+type noPathReason struct {
 	*plan
 
 	kind   *policykind.Kind
 	shape  *shape
 	target policykind.Target
-	// consumer tells that only paths of clients in the policy's namespace count.
+	// consumer is set if only paths of clients in the policy's namespace count.
 	consumer bool
 }
 
-// ofRoute returns why no path goes through a route, or through the rules of it that
-// a section means.
-func (d *pathless) ofRoute(r *gateway.Route, section string) string {
-	if why := d.unattached(r); why != "" {
+// route returns why no path goes through a route, or through the rules of it that a
+// section selects.
+func (d *noPathReason) route(r *gateway.Route, section string) string {
+	if why := d.unattachedRoute(r); why != "" {
 		return d.notAttached(r.Ref(), why)
 	}
-	return d.lacks(r, section)
+	return d.missingParts(r, section)
 }
 
-func (d *pathless) notAttached(object api.Ref, why string) string {
-	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.roots(), why)
+func (d *noPathReason) notAttached(object api.Ref, why string) string {
+	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.rootKinds(), why)
 }
 
-// roots names what the kind's paths start at.
-func (d *pathless) roots() string {
+// rootKinds names the kinds of objects at which the kind's paths start.
+func (d *noPathReason) rootKinds() string {
 	switch {
 	case !d.shape.mesh:
 		return gateway.KindGateway
@@ -85,67 +85,66 @@ func (d *pathless) roots() string {
 	}
 }
 
-// mostParents is how many parents of a route are named.
-const mostParents = 3
+// maxParents is the number of parents of a route that a reason names.
+const maxParents = 3
 
-// unattached returns why none of a route's parents takes it; it is empty if one
-// does.
-func (d *pathless) unattached(r *gateway.Route) string {
+// unattachedRoute returns why none of a route's parents accepts it, empty if one does.
+func (d *noPathReason) unattachedRoute(r *gateway.Route) string {
 	var all []string
 	for _, p := range r.Parents {
-		why := d.refuses(p, r)
+		why := d.parent(p, r)
 		if why == "" {
 			return ""
 		}
 		all = append(all, why)
 	}
 	for _, p := range r.Unread {
-		all = append(all, notRead(p))
+		all = append(all, unsupportedKind(p))
 	}
-	switch more := len(all) - mostParents; {
+	switch more := len(all) - maxParents; {
 	case len(all) == 0 && r.WantsDefaultGateways:
-		return "it asks for default gateways, which are not read"
+		return "it uses default gateways, which are not supported"
 	case len(all) == 0:
 		return "it has no parentRefs"
 	case more > 0:
-		return fmt.Sprintf("%s, and %d more", strings.Join(all[:mostParents], ", "), more)
+		return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxParents], ", "), more)
 	default:
 		return strings.Join(all, ", ")
 	}
 }
 
-func notRead(parent api.Ref) string {
-	return fmt.Sprintf("%s is of the kind %s, which is not read", parent, parent.PolicyKind())
+func unsupportedKind(parent api.Ref) string {
+	return fmt.Sprintf("%s is of kind %s, which is not supported", parent, parent.PolicyKind())
 }
 
-// refuses returns why a parent does not take a route; it is empty if it does.
-func (d *pathless) refuses(p gateway.Parent, r *gateway.Route) string {
+// parent returns why a parent does not accept a route, empty if it does.
+func (d *noPathReason) parent(p gateway.Parent, r *gateway.Route) string {
 	switch o := d.view.Get(p.Ref()).(type) {
 	case *gateway.Gateway:
-		return d.noListener(p, r, o.Listeners)
+		return d.listener(p, r, o.Listeners)
 	case *gateway.ListenerSet:
-		if d.idle(o) != "" {
+		if d.unattachedSet(o) != "" {
 			return o.Ref().String() + " is not attached to any Gateway"
 		}
-		return d.noListener(p, r, o.Listeners)
+		return d.listener(p, r, o.Listeners)
 	case *gateway.Service:
-		return d.noService(p, r, o)
+		return d.service(p, r, o)
 	default:
 		return p.Ref().String() + " does not exist"
 	}
 }
 
-func (d *pathless) noListener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
+func (d *noPathReason) listener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
 	if !d.shape.gateway {
-		return d.otherRoot(p.Ref())
+		return d.otherRootKind(p.Ref())
 	}
 	return gateway.RejectReason(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
 }
 
-func (d *pathless) noService(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
+func (d *noPathReason) service(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
 	switch by := (&gateway.Route{Namespace: r.Namespace, Parents: []gateway.Parent{p}}); {
 	case !d.shape.mesh:
-		return d.otherRoot(s.Ref())
+		return d.otherRootKind(s.Ref())
 	case len(by.PortsOf(s)) == 0:
 		return s.Ref().String() + " does not have the port that the parentRef names"
 	default:
@@ -153,33 +152,32 @@ func (d *pathless) noService(p gateway.Parent, r *gateway.Route, s *gateway.Serv
 	}
 }
 
-func (d *pathless) otherRoot(parent api.Ref) string {
+func (d *noPathReason) otherRootKind(parent api.Ref) string {
 	return fmt.Sprintf("policies of kind %s do not apply to routes of %s", d.kind.Kind, parent)
 }
 
-// idle returns why a listener set adds no listener to any gateway; it is empty if
-// it does.
-func (d *pathless) idle(s *gateway.ListenerSet) string {
+// unattachedSet returns why a listener set is not attached to a gateway, empty if it is.
+func (d *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 	g := d.view.Gateway(s.GatewayNamespace, s.GatewayName)
 	switch {
 	case s.Unread != api.Ref{}:
-		return notRead(s.Unread)
+		return unsupportedKind(s.Unread)
 	case g == nil:
 		return fmt.Sprintf("Gateway %s/%s does not exist", s.GatewayNamespace, s.GatewayName)
-	case !g.Sets.Admits(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
-		return fmt.Sprintf("the allowedListeners of %s do not admit listener sets of namespace %s", g.Ref(), s.Namespace)
+	case !g.Sets.Allows(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
+		return fmt.Sprintf("the allowedListeners of %s do not allow listener sets from namespace %s", g.Ref(), s.Namespace)
 	default:
 		return ""
 	}
 }
 
-// lacks returns what a route that is attached lacks for a path of the kind through
-// the rules that a section means, all if it is empty; "" if it lacks nothing.
-func (d *pathless) lacks(r *gateway.Route, section string) string {
+// missingParts returns what an attached route lacks for a path of the kind through the
+// rules that a section selects, all if it is empty; "" if it lacks nothing.
+func (d *noPathReason) missingParts(r *gateway.Route, section string) string {
 	at := policykind.Target{Ref: r.Ref(), Section: section}
 	rules := rulesAt(r, section)
 	switch {
-	case !d.shape.through(r.Kind):
+	case !d.shape.includesRoute(r.Kind):
 		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", d.kind.Kind, r.Kind)
 	case d.end() < gateway.LevelRule:
 		return ""
@@ -190,12 +188,12 @@ func (d *pathless) lacks(r *gateway.Route, section string) string {
 	case d.end() < gateway.LevelBackend:
 		return ""
 	default:
-		return d.backendless(r, at, rules)
+		return d.noBackend(r, at, rules)
 	}
 }
 
 // end returns where paths through routes end: in a mesh they end there, too.
-func (d *pathless) end() gateway.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
+func (d *noPathReason) end() gateway.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
 
 func rulesAt(r *gateway.Route, section string) []int {
 	var out []int
@@ -207,16 +205,16 @@ func rulesAt(r *gateway.Route, section string) []int {
 	return out
 }
 
-// controls reports whether the kind controls a field of a rule, or none of any
-// rule, as most kinds.
-func (d *pathless) controls(r *gateway.Route, rule int) bool {
+// controls reports whether the kind controls a field of a rule. It returns true for a
+// kind that controls no fields of routes, as most kinds.
+func (d *noPathReason) controls(r *gateway.Route, rule int) bool {
 	members, controlled := membersOf(d.kind, gateway.Path{Route: r, Rule: rule})
 	return !controlled || len(members) > 0
 }
 
-// backendless returns why none of the rules of a route, which are at a target,
-// sends requests to a backend; it is empty if one does.
-func (d *pathless) backendless(r *gateway.Route, at policykind.Target, rules []int) string {
+// noBackend returns why none of the rules of a route sends requests to a backend, empty
+// if one does.
+func (d *noPathReason) noBackend(r *gateway.Route, at policykind.Target, rules []int) string {
 	why := fmt.Sprintf("%s has no backends", at)
 	for _, i := range rules {
 		backends := r.Rules[i].Backends
@@ -227,18 +225,18 @@ func (d *pathless) backendless(r *gateway.Route, at policykind.Target, rules []i
 			if reaches(d.view, r, b.Object) {
 				return ""
 			}
-			why = ungranted(r, b.Object)
+			why = noGrant(r, b.Object)
 		}
 	}
 	return why
 }
 
-func ungranted(r *gateway.Route, to api.Ref) string {
+func noGrant(r *gateway.Route, to api.Ref) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
 }
 
-// Pathless returns what stands for the path of a policy that is on none: its first
-// target, or the policy itself where that has no name. Nothing is in force there.
+// Pathless returns an Effective for a policy that is on no path. Its path has only the
+// first target, or the policy itself if that has no name. No rule is in force there.
 func Pathless(p *policykind.Policy) *Effective {
 	at := p.Ref()
 	if len(p.Targets) > 0 && p.Targets[0].Ref.Name != "" {

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// narrowDoc is a gateway whose listener "web" takes HTTPRoutes of its own namespace
+// narrowDoc is a gateway whose listener "web" allows HTTPRoutes of its own namespace
 // for one hostname, "all" those of any namespace for it, and "tcp" TCPRoutes.
 const narrowDoc = `kind: Gateway
 metadata: {namespace: infra, name: narrow}
@@ -61,12 +61,12 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 		"no parentRefs": {route(), "Paint", "app", "kind: HTTPRoute, name: r", r + "it has no parentRefs", attach},
 		"default gateways": {
 			"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {useDefaultGateways: All}", "Paint", "app", "kind: HTTPRoute, name: r",
-			r + "it asks for default gateways, which are not read", attach,
+			r + "it uses default gateways, which are not supported", attach,
 		},
 		"a parent that does not exist": {route(worlds.ToGateway("none")), "Paint", "app", "kind: HTTPRoute, name: r", r + "Gateway infra/none does not exist", attach},
 		"a parent of a kind that is not read": {
 			route("{group: networking.istio.io, kind: ServiceEntry, name: out}"), "Paint", "app", "kind: HTTPRoute, name: r",
-			r + "ServiceEntry app/out is of the kind ServiceEntry.networking.istio.io, which is not read", attach,
+			r + "ServiceEntry app/out is of kind ServiceEntry.networking.istio.io, which is not supported", attach,
 		},
 		"a Service as the parent, for a kind without a mesh": {
 			docs(worlds.ServiceDoc("app", "s", 80), worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "s"))), "Paint", "app", "kind: HTTPRoute, name: r",
@@ -124,11 +124,11 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			docs(narrowDoc, routeDoc("r", "[{}]", "narrow")), "Paint", "infra", "kind: Gateway, name: narrow, sectionName: tcp", "no route is attached to Gateway infra/narrow section tcp", onRoute,
 		},
 		"a gateway whose routes have no backends": {
-			docs(gw, backends, routeDoc("r", "[{}]", "g")), "Seal", "infra", "kind: Gateway, name: g", "no route that is attached to Gateway infra/g has what policies of kind Seal apply to", onRoute,
+			docs(gw, backends, routeDoc("r", "[{}]", "g")), "Seal", "infra", "kind: Gateway, name: g", "no route that is attached to Gateway infra/g has anything that policies of kind Seal apply to", onRoute,
 		},
 		"a listener set that is not admitted": {
 			docs(narrowDoc, worlds.SetDoc("infra", "s", "narrow", "x")), "Paint", "infra", "kind: ListenerSet, name: s",
-			"ListenerSet infra/s is not attached to any Gateway: the allowedListeners of Gateway infra/narrow do not admit listener sets of namespace infra", onRoute,
+			"ListenerSet infra/s is not attached to any Gateway: the allowedListeners of Gateway infra/narrow do not allow listener sets from namespace infra", onRoute,
 		},
 		"a listener set of a gateway that does not exist": {
 			worlds.SetDoc("infra", "s", "none", "x"), "Paint", "infra", "kind: ListenerSet, name: s",
@@ -136,7 +136,7 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 		},
 		"a listener set of a parent that is not read": {
 			"kind: ListenerSet\nmetadata: {namespace: infra, name: s}\nspec: {parentRef: {group: x.io, kind: Why, name: z}, listeners: [{name: x, port: 80, protocol: HTTP}]}", "Paint", "infra", "kind: ListenerSet, name: s",
-			"ListenerSet infra/s is not attached to any Gateway: Why infra/z is of the kind Why.x.io, which is not read", onRoute,
+			"ListenerSet infra/s is not attached to any Gateway: Why infra/z is of kind Why.x.io, which is not supported", onRoute,
 		},
 		"a listener set without routes": {
 			docs(gw, worlds.SetDoc("infra", "s", "g", "x"), routeDoc("r", "[{}]", "g")), "Paint", "infra", "kind: ListenerSet, name: s", "no route is attached to ListenerSet infra/s", onRoute,
@@ -158,7 +158,7 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 		"a backend of another namespace's route without a parent": {
 			docs(backends, worlds.ServiceDoc("other", "s", 80), routeDoc("r", toOther),
 				worlds.GrantDoc("other", "all", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app}", `{group: "", kind: Service}`)), "Seal", "other", `group: "", kind: Service, name: s`,
-			"no route that sends requests to Service other/s is attached to a Gateway and has what policies of kind Seal apply to", onDo,
+			"no route that sends requests to Service other/s is attached to a Gateway and has anything that policies of kind Seal apply to", onDo,
 		},
 		"a parent of no route": {docs(services, worlds.ServiceDoc("app", "s", 80)), "Mesh", "app", `group: "", kind: Service, name: s`, "no route has Service app/s as its parent", onDo},
 		"a parent that lacks the port": {
@@ -198,11 +198,11 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 		},
 		"a route of another namespace, on whose paths no client is of the policy's": {
 			docs(free, gw, routeDoc("r", "[{}]", "g")), "Free", "shop", "kind: HTTPRoute, namespace: app, name: r",
-			"policies in namespace shop apply to clients of that namespace alone, and no path of theirs goes through HTTPRoute app/r", "",
+			"policies in namespace shop apply only to clients of that namespace, and none of their paths goes through HTTPRoute app/r", "",
 		},
 		"a gateway of another namespace, on whose paths no client is of the policy's": {
 			docs(free, gw, routeDoc("r", "[{}]", "g")), "Free", "shop", "kind: Gateway, namespace: infra, name: g",
-			"policies in namespace shop apply to clients of that namespace alone, and no path of theirs goes through Gateway infra/g", "",
+			"policies in namespace shop apply only to clients of that namespace, and none of their paths goes through Gateway infra/g", "",
 		},
 	}
 	for name, test := range tests {
@@ -220,8 +220,8 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 	}
 }
 
-// In worlds of kinds of every shape, each policy without a path has a reason of its
-// own, and where paths do go through its target, that it is another namespace's.
+// For kinds of every shape, each policy without a path has a specific reason. If paths
+// go through its target, the reason is that they are of clients in other namespaces.
 func TestNoPathAlwaysHasAReason(t *testing.T) {
 	reasons := 0
 	for seed := range uint64(300) {
@@ -249,7 +249,7 @@ func TestNoPathAlwaysHasAReason(t *testing.T) {
 				at := out.Targets[accepted]
 				require.NotContains(t, out.Message, "no path for policies", "seed %d: %s", seed, p.Ref())
 				if at.Section == "" && at.Port == 0 && paths[k.Ref()][api.Ref{Kind: at.Target.Kind, Namespace: at.Target.Namespace, Name: at.Target.Name}] {
-					require.Contains(t, out.Message, "apply to clients of that namespace alone", "seed %d: %s", seed, p.Ref())
+					require.Contains(t, out.Message, "apply only to clients of that namespace", "seed %d: %s", seed, p.Ref())
 				}
 			}
 		}

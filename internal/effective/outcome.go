@@ -28,9 +28,9 @@ func StateOf(o *merge.Outcome) api.State {
 	}
 }
 
-// State returns what the policies on the path come to: empty where there is
-// none, Inactive where no rule of theirs is in force, Enforced where none lost
-// a rule, else PartiallyEnforced.
+// State returns the state of the policies on the path together: empty if there are
+// none, Inactive if none of their rules is in force, Enforced if no rule was lost, else
+// PartiallyEnforced.
 func (e *Effective) State() api.State {
 	state := api.State("")
 	for i := range e.Outcomes {
@@ -46,29 +46,29 @@ func (e *Effective) State() api.State {
 	return state
 }
 
-// Outcomes adds up what became of policies over the paths that they are on.
+// Outcomes sums up the outcomes of policies over the paths that they are on.
 type Outcomes struct {
 	tallies map[*merge.Policy]*tally
 }
 
 type tally struct {
 	paths    api.PathCounts
-	survived bool // some rule did, on some path
-	lost     map[lostTo]*lostOn
-	whole    map[api.Ref]int // by which policy it was replaced, and on how many paths
-	replaces bool            // another one whole, on some path
+	survived bool // some rule is in force on some path
+	lost     map[loss]*lossCount
+	whole    map[api.Ref]int // number of paths by the policy that replaced it as a whole
+	replaces bool            // it replaces another policy as a whole on some path
 }
 
-// lostTo is a loss but for the path.
-type lostTo struct {
+// loss is a lost rule, whatever the path.
+type loss struct {
 	rule        string
 	to, inForce api.Ref
 	equal       bool
 }
 
-// lostOn counts the paths of a loss, and those of them on which the whole policy
-// was replaced.
-type lostOn struct{ paths, whole int }
+// lossCount counts the paths of a loss, and those of them on which the policy was
+// replaced as a whole.
+type lossCount struct{ paths, whole int }
 
 // Add counts the policies of one path.
 func (s *Outcomes) Add(e *Effective) {
@@ -79,7 +79,7 @@ func (s *Outcomes) Add(e *Effective) {
 		o := &e.Outcomes[i]
 		t := s.tallies[o.Policy]
 		if t == nil {
-			t = &tally{lost: make(map[lostTo]*lostOn), whole: make(map[api.Ref]int)}
+			t = &tally{lost: make(map[loss]*lossCount), whole: make(map[api.Ref]int)}
 			s.tallies[o.Policy] = t
 		}
 		t.add(e, o)
@@ -105,13 +105,13 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 		t.whole[e.Ref(by)]++
 	}
 	for _, l := range o.Lost {
-		k := lostTo{rule: l.Key.String(), to: e.Ref(l.To.Policy), equal: l.Equal}
+		k := loss{rule: l.Key.String(), to: e.Ref(l.To.Policy), equal: l.Equal}
 		if l.InForce != nil {
 			k.inForce = e.Ref(l.InForce)
 		}
 		on := t.lost[k]
 		if on == nil {
-			on = new(lostOn)
+			on = new(lossCount)
 			t.lost[k] = on
 		}
 		on.paths++
@@ -141,7 +141,7 @@ func (s *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
 	t := s.tallies[&p.Policy]
 	if t == nil {
-		out.State, out.Message = withoutPath(v, p, out.Targets)
+		out.State, out.Message = stateWithoutPath(v, p, out.Targets)
 		return out
 	}
 	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
@@ -153,7 +153,7 @@ func (s *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	return out
 }
 
-// losses returns the lost rules by rule and policies.
+// losses returns the lost rules, sorted by rule and policies.
 func (t *tally) losses() []api.LostCount {
 	var out []api.LostCount
 	for _, l := range slices.SortedFunc(maps.Keys(t.lost), compareLosses) {
@@ -166,7 +166,7 @@ func (t *tally) losses() []api.LostCount {
 	return out
 }
 
-func compareLosses(a, b lostTo) int {
+func compareLosses(a, b loss) int {
 	c := cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce))
 	switch {
 	case c != 0 || a.equal == b.equal:
@@ -178,13 +178,13 @@ func compareLosses(a, b lostTo) int {
 	}
 }
 
-// withoutPath returns the state of a policy that is on no path, and why.
-func withoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
+// stateWithoutPath returns the state of a policy that is on no path, and the reason.
+func stateWithoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
 	if p.Invalid != nil {
 		return api.Invalid, p.Invalid.Error()
 	}
 	if p.Unread != "" {
-		return api.NoPath, "its reach is not known: " + p.Unread
+		return api.NoPath, "affected paths are unknown: " + p.Unread
 	}
 	if i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Accepted }); i >= 0 {
 		why, _ := NoPath(v, p, targets[i])
@@ -199,17 +199,17 @@ func withoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (
 	return api.NoPath, ""
 }
 
-// NoLevelReason says why a policy has no effect on a target that it may name: its
-// kind's hierarchy has no level for it. It is empty if there is one.
+// NoLevelReason returns why a policy has no effect on an allowed target: its kind has no
+// level for the target. It is empty if the kind has one.
 func NoLevelReason(p *policykind.Policy, t api.Target) string {
 	switch {
 	case p.Kind.HasLevelAt(t):
 		return ""
 	case p.Kind.Source == policykind.Label:
-		return fmt.Sprintf("how a policy of kind %s works on a %s is not known: write a PolicyProfile (its CRD's label is all that is known of it)",
+		return fmt.Sprintf("policies of kind %s are not supported on a %s: create a PolicyProfile (the CRD has only the policy label)",
 			p.Kind.Kind, t.Target.Kind)
 	default:
-		return fmt.Sprintf("policies of kind %s may not stand at %s: their levels are %s",
+		return fmt.Sprintf("policies of kind %s are not supported at %s: supported levels: %s",
 			p.Kind.Kind, policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port}, levelNamesOf(p.Kind))
 	}
 }
@@ -222,14 +222,14 @@ func levelNamesOf(k *policykind.Kind) string {
 	return strings.Join(out, ", ")
 }
 
-// Describe says why a target is not accepted.
+// Describe returns why a target is not accepted.
 func Describe(p *policykind.Policy, t api.Target) string {
 	target := policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port}
 	switch {
 	case t.Refused != "":
 		return t.Refused
 	case t.By != nil:
-		return fmt.Sprintf("%s is held by %s, which is older", target, *t.By)
+		return fmt.Sprintf("%s already has %s, which is older", target, *t.By)
 	case t.Selector != "":
 		return fmt.Sprintf("no %s has %s", t.Target.Kind, t.Selector)
 	default:
@@ -237,8 +237,8 @@ func Describe(p *policykind.Policy, t api.Target) string {
 	}
 }
 
-// Targets tells for each target of a policy whether it is accepted, in the
-// order of group, kind, namespace, name and section.
+// Targets returns the targets of a policy, and for each of them whether it is accepted.
+// They are sorted by group, kind, namespace, name and section.
 func Targets(v *snapshot.View, p *policykind.Policy) []api.Target {
 	out := make([]api.Target, 0, len(p.Targets))
 	for _, t := range v.Targets(p) {
@@ -270,9 +270,9 @@ func target(v *snapshot.View, p *policykind.Policy, t policykind.Target) api.Tar
 	return out
 }
 
-// Exists reports whether a target and its section exist. A target of a kind
-// that the hierarchy does not know, and a virtual one, is taken to: nothing is
-// known against it. So is a namespace, which need not be known.
+// Exists reports whether a target and its section exist. It returns true for a target of
+// an unsupported kind and for a virtual one, since this cannot be decided, and for a
+// namespace, which need not be in the cache.
 func Exists(v *snapshot.View, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing

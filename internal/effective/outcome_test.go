@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// SEMANTICS section 6: what became of each policy, over two paths, r1 and r2.
+// SEMANTICS section 6: the outcome of each policy over two paths, r1 and r2.
 func TestStates(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"))
 	gw := func(spec string) string {
@@ -41,7 +41,7 @@ func TestStates(t *testing.T) {
 		"no block took part anywhere": {
 			[]string{gw("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "a: 2")}, api.Inactive, api.PathCounts{Total: 2, Inactive: 2},
 		},
-		"a condition that is met on one path: enforced, where it takes part": {
+		"a condition that is met on one path: enforced": {
 			[]string{gw("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 1, Inactive: 1},
 		},
 		"inactive here and overridden there": {
@@ -97,14 +97,14 @@ func TestStatesWithoutAPath(t *testing.T) {
 		message string
 		reasons []api.State // by target
 	}{
-		"it cannot be read":            {"targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 1", api.Invalid, `spec.overrides: Invalid value: "number": must be an object`, []api.State{api.Invalid}},
-		"no such target":               {"targetRefs: [{kind: HTTPRoute, name: none}]", api.TargetNotFound, "HTTPRoute app/none does not exist", []api.State{api.TargetNotFound}},
-		"no such section":              {"targetRefs: [{kind: HTTPRoute, name: r, sectionName: none}]", api.TargetNotFound, "HTTPRoute app/r section none does not exist", []api.State{api.TargetNotFound}},
-		"another namespace":            {"targetRefs: [{kind: Gateway, name: g, namespace: infra}]", api.TargetNotFound, "no Paint may target a namespace other than its own", []api.State{api.TargetNotFound}},
-		"a class":                      {"targetRefs: [{kind: GatewayClass, name: istio}]", api.TargetNotFound, "no Paint that has a namespace may target a GatewayClass", []api.State{api.TargetNotFound}},
-		"no path goes through it":      {"targetRefs: [{kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{""}},
-		"one of two targets is there":  {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}]", api.Enforced, "", []api.State{api.TargetNotFound, ""}},
-		"one is lonely, one not there": {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{"", api.TargetNotFound}},
+		"it cannot be read":                      {"targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 1", api.Invalid, `spec.overrides: Invalid value: "number": must be an object`, []api.State{api.Invalid}},
+		"no such target":                         {"targetRefs: [{kind: HTTPRoute, name: none}]", api.TargetNotFound, "HTTPRoute app/none does not exist", []api.State{api.TargetNotFound}},
+		"no such section":                        {"targetRefs: [{kind: HTTPRoute, name: r, sectionName: none}]", api.TargetNotFound, "HTTPRoute app/r section none does not exist", []api.State{api.TargetNotFound}},
+		"another namespace":                      {"targetRefs: [{kind: Gateway, name: g, namespace: infra}]", api.TargetNotFound, "no Paint may target a namespace other than its own", []api.State{api.TargetNotFound}},
+		"a class":                                {"targetRefs: [{kind: GatewayClass, name: istio}]", api.TargetNotFound, "no Paint that has a namespace may target a GatewayClass", []api.State{api.TargetNotFound}},
+		"no path goes through it":                {"targetRefs: [{kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{""}},
+		"one of two targets exists":              {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}]", api.Enforced, "", []api.State{api.TargetNotFound, ""}},
+		"one target without a path, one missing": {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{"", api.TargetNotFound}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -249,4 +249,15 @@ func TestAPI(t *testing.T) {
 			}},
 		},
 	}, got)
+}
+
+func TestTargetWithoutLevel(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nlevels: [Gateway, Route]"),
+		gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"),
+		policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\na: 1"),
+		policyDoc("Probe", "infra", "q", "targetRefs: [{kind: Gateway, name: g}]\na: 1")))
+	out := outcomeOf(t, v, probeRef("infra", "p"))
+	assert.Equal(t, api.NoPath, out.State)
+	assert.Equal(t, "policies of kind Probe are not supported at Gateway infra/g section http: supported levels: Gateway, Route", out.Message)
+	assert.Equal(t, api.Enforced, outcomeOf(t, v, probeRef("infra", "q")).State)
 }

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// API returns the effective policy as the JSON contract shows it.
+// API returns the effective policy as in the JSON output.
 func (e *Effective) API() api.EffectivePolicy {
 	out := api.EffectivePolicy{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: e.Spec(),
@@ -31,7 +31,7 @@ func (e *Effective) API() api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.empty(o), Lost: e.LostRules(o),
+			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.LostRules(o),
 		})
 	}
 	out.Route = e.route()
@@ -60,13 +60,13 @@ func (e *Effective) refOf(p *merge.Policy) *api.Ref {
 	return &ref
 }
 
-// empty tells of a policy without a rule that it holds nothing, and whether it
-// replaces those above it. It returns "" for others.
-func (e *Effective) empty(o *merge.Outcome) string {
+// emptyMessage returns the message for a policy without rules, which may replace the
+// policies above it; "" for other policies.
+func (e *Effective) emptyMessage(o *merge.Outcome) string {
 	return emptyMessage(o.Policy, o.Policy.Empty() && e.replaces(o.Policy))
 }
 
-// replaces reports whether a policy replaces another one whole.
+// replaces reports whether a policy replaces another one as a whole.
 func (e *Effective) replaces(p *merge.Policy) bool {
 	return slices.ContainsFunc(e.Outcomes, func(o merge.Outcome) bool { return o.ReplacedBy() == p })
 }

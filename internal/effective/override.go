@@ -8,36 +8,35 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Override is a rule that an overrides block holds on a path: in force, or to
-// be should its condition be met.
+// Override is a rule of an overrides block on a path: in force, or in force once its
+// condition is met.
 type Override struct {
 	Policy *merge.Policy
 	*merge.Rule
 	Level gateway.Level
-	// Block is where the policy has it: overrides, or bare where the path reads
-	// that as overrides.
+	// Block of the policy: overrides, or bare if the path applies that as overrides.
 	Block merge.Block
 	// When is the condition of the block, "" for none.
 	When string
-	// Atomic tells that the block leaves no rule of another policy below it.
+	// Atomic is set if the block replaces all rules of lower policies.
 	Atomic bool
 }
 
-// AppendHeld appends the overrides of the path: the rules in force that come from
-// an overrides block, and those of blocks under a condition unless a higher
-// override without one has their place. By layer, then by rule.
-func (e *Effective) AppendHeld(to []Override) []Override {
+// AppendOverrides appends the overrides of the path: the rules in force that come from
+// an overrides block, and those of blocks with a condition unless a higher override
+// without one takes precedence. They are in the order of layers, then of rules.
+func (e *Effective) AppendOverrides(to []Override) []Override {
 	for i := range e.Layers {
-		if !overrules(&e.Layers[i]) || e.again(i) {
+		if !hasOverrides(&e.Layers[i]) || e.isRepeated(i) {
 			continue
 		}
 		level := e.Level(e.Layers[i].Policy)
 		for o, block := range overrideBlocks(&e.Layers[i]) {
 			o.Level = level
-			firm := e.firmAbove(o)
+			firm := e.unconditionalAbove(o)
 			for n := range block.Rules {
 				o.Rule = &block.Rules[n]
-				if e.holds(o, firm) {
+				if e.mayBeInForce(o, firm) {
 					to = append(to, o)
 				}
 			}
@@ -46,20 +45,20 @@ func (e *Effective) AppendHeld(to []Override) []Override {
 	return to
 }
 
-// overrules reports whether a layer has blocks that are overrides.
-func overrules(l *merge.Layer) bool {
+// hasOverrides reports whether a layer has blocks that are applied as overrides.
+func hasOverrides(l *merge.Layer) bool {
 	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 
-// again reports whether the policy of a layer is read in the same way in one
-// before it: it is at two levels of the path.
-func (e *Effective) again(layer int) bool {
+// isRepeated reports whether an earlier layer has the same policy with the same reading:
+// the policy is at two levels of the path.
+func (e *Effective) isRepeated(layer int) bool {
 	l := &e.Layers[layer]
 	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
 }
 
-// overrideBlocks yields the blocks of a layer that are overrides, each with what
-// its rules have in common.
+// overrideBlocks yields the blocks of a layer that are applied as overrides, each with
+// an Override that has what is common to its rules.
 func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	return func(yield func(Override, *merge.Rules) bool) {
 		for i := range l.Blocks {
@@ -79,66 +78,66 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	}
 }
 
-// firm is a block of overrides without a condition.
-type firm struct {
+// unconditional is a block of overrides without a condition.
+type unconditional struct {
 	*merge.Rules
 	atomic bool
 }
 
-// firmAbove returns the blocks that may leave an override no place: those without
-// a condition of higher policies. None for an override without a condition
-// itself: what is in force tells then.
-func (e *Effective) firmAbove(o Override) []firm {
+// unconditionalAbove returns the blocks without a condition of higher policies, which
+// can take precedence over an override. It returns nil for an override without a
+// condition: the effective rules decide then.
+func (e *Effective) unconditionalAbove(o Override) []unconditional {
 	if o.When == "" {
 		return nil
 	}
-	var out []firm
+	var out []unconditional
 	for i := range e.Layers {
 		if !e.higher(e.Layers[i].Policy, o.Policy) {
 			continue
 		}
 		for above, block := range overrideBlocks(&e.Layers[i]) {
 			if above.When == "" && len(block.Rules) > 0 {
-				out = append(out, firm{block, above.Atomic})
+				out = append(out, unconditional{block, above.Atomic})
 			}
 		}
 	}
 	return out
 }
 
-// holds reports whether an override of the path is in force there, or may be
-// once its condition is met: unless a firm one above it leaves it no place.
-func (e *Effective) holds(o Override, above []firm) bool {
+// mayBeInForce reports whether an override of the path is in force there, or would be
+// once its condition is met: no block above takes precedence.
+func (e *Effective) mayBeInForce(o Override, above []unconditional) bool {
 	if o.When == "" {
 		r := e.At(o.Key)
 		return r != nil && r.From.Policy == o.Policy && r.From.Block == merge.Overrides && !r.From.Conditional && merge.Equal(r.Value, o.Value)
 	}
-	return !slices.ContainsFunc(above, func(f firm) bool { return f.atomic || f.At(o.Key) != nil })
+	return !slices.ContainsFunc(above, func(f unconditional) bool { return f.atomic || f.At(o.Key) != nil })
 }
 
-// Sets reports whether the policy of an override has the same override on this
-// path, as high as it was, whether or not a higher one beats it: the same value,
-// as a whole block if it was one, under the same condition or under none.
+// Sets reports whether the policy of an override has the same override on this path, at
+// the same level or a higher one, whether or not another override takes precedence: the
+// same value, atomic if it was, with the same condition or with none.
 func (e *Effective) Sets(o Override) bool {
 	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
 		return l.Policy == o.Policy && gateway.Level(l.Level) <= o.Level
 	}) {
-		return true // it is the very same policy
+		return true // it is the same version of the policy
 	}
-	return e.gives(o, func(p Override) bool {
+	return e.hasSameOverride(o, func(p Override) bool {
 		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name &&
 			p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank
 	})
 }
 
-// Substitutes returns the policies of the same namespace that give the same override
-// on this path, as high or higher, unless another value is in force that does not
-// come from above. In another namespace other people may take it away again, or may
-// have written it to find out the value.
+// Substitutes returns the policies of the same namespace that have the same override on
+// this path, at the same level or a higher one, unless another value that does not come
+// from above is in force. Policies of other namespaces do not count: other users can
+// remove them, or may have written them to find out the value.
 func (e *Effective) Substitutes(o Override) []*merge.Policy {
 	var out []*merge.Policy
-	e.gives(o, func(p Override) bool {
-		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.stands(p, o.Level) && !slices.Contains(out, p.Policy) {
+	e.hasSameOverride(o, func(p Override) bool {
+		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.remainsInForce(p, o.Level) && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false
@@ -146,20 +145,20 @@ func (e *Effective) Substitutes(o Override) []*merge.Policy {
 	return out
 }
 
-// stands reports whether the value of an override is in force, whichever of
-// several equal ones gives it, or may be once its condition is met; or what beats
-// it is an override above a level.
-func (e *Effective) stands(o Override, level gateway.Level) bool {
+// remainsInForce reports whether the value of an override is in force, from whichever
+// policy, or would be once its condition is met; or an override above the level takes
+// precedence.
+func (e *Effective) remainsInForce(o Override, level gateway.Level) bool {
 	if o.When != "" {
-		return e.holds(o, e.firmAbove(o))
+		return e.mayBeInForce(o, e.unconditionalAbove(o))
 	}
 	r := e.At(o.Key)
 	return r != nil && r.From.Block == merge.Overrides && (merge.Equal(r.Value, o.Value) || e.Level(r.From.Policy) < level)
 }
 
-// gives reports whether some policy on the path has the same override, by which
-// is asked.
-func (e *Effective) gives(o Override, by func(Override) bool) bool {
+// hasSameOverride reports whether some policy on the path has the same override, and by
+// returns true for it.
+func (e *Effective) hasSameOverride(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
 		for p, block := range overrideBlocks(&e.Layers[i]) {
 			p.Rule = block.At(o.Key)

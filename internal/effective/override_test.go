@@ -23,7 +23,7 @@ const (
 func onePath(t testing.TB, more ...string) *effective.Effective {
 	t.Helper()
 	v := world(t, docs(append([]string{gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")}, more...)...))
-	all := walked(t, v, effective.Scope{Objects: of(routeRef("r")).Objects})
+	all := walked(t, v, effective.Scope{Objects: objectScope(routeRef("r")).Objects})
 	require.Len(t, all, 1)
 	return all[0]
 }
@@ -31,7 +31,7 @@ func onePath(t testing.TB, more ...string) *effective.Effective {
 func higher(name, spec string) string { return policyDoc("Paint", "infra", name, onG+spec) }
 func lower(name, spec string) string  { return policyDoc("Paint", "app", name, onR+spec) }
 
-// heldBy shows overrides, as in "a=1 of infra/top at 3 when spec.b == 1 atomic".
+// heldBy formats overrides, as in "a=1 of infra/top at 3 when spec.b == 1 atomic".
 func heldBy(all []effective.Override) []string {
 	var out []string
 	for _, o := range all {
@@ -47,8 +47,9 @@ func heldBy(all []effective.Override) []string {
 	return out
 }
 
-// An override holds if it is in force, or may be once its condition is met.
-func TestHeld(t *testing.T) {
+// AppendOverrides returns overrides that are in force, or would be once their condition
+// is met.
+func TestAppendOverrides(t *testing.T) {
 	top := fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)
 	own := fmt.Sprintf("a=1 of app/own at %d", gateway.LevelRoute)
 	tests := map[string]struct {
@@ -60,8 +61,8 @@ func TestHeld(t *testing.T) {
 		"one that is in force":                                     {[]string{higher("top", hard)}, []string{top}},
 		"an atomic one":                                            {[]string{higher("top", "overrides: {a: 1}")}, []string{top + " atomic"}},
 		"one of two rules that are in force":                       {[]string{higher("top", "overrides: {strategy: patch, b: 2}"), lower("own", "overrides: {strategy: patch, a: 1, b: 1}")}, []string{fmt.Sprintf("b=2 of infra/top at %d", gateway.LevelGateway), own}},
-		"one that a higher one beats does not":                     {[]string{higher("top", hard), lower("own", "overrides: {strategy: patch, a: 2}")}, []string{top}},
-		"one that a higher atomic one beats does not":              {[]string{higher("top", "overrides: {b: 1}"), lower("own", hard)}, []string{fmt.Sprintf("b=1 of infra/top at %d atomic", gateway.LevelGateway)}},
+		"one that is replaced by a higher one is not":              {[]string{higher("top", hard), lower("own", "overrides: {strategy: patch, a: 2}")}, []string{top}},
+		"one that is replaced by a higher atomic one is not":       {[]string{higher("top", "overrides: {b: 1}"), lower("own", hard)}, []string{fmt.Sprintf("b=1 of infra/top at %d atomic", gateway.LevelGateway)}},
 		"one with the very value of a higher one does not":         {[]string{higher("top", hard), lower("own", hard)}, []string{top}},
 		"a conditional one that is met":                            {[]string{higher("top", soft), lower("own", "b: 1")}, []string{top + " when spec.b == 1"}},
 		"a conditional one that is not met":                        {[]string{higher("top", soft), lower("own", "b: 2")}, []string{top + " when spec.b == 1"}},
@@ -75,29 +76,29 @@ func TestHeld(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).AppendHeld(nil)))
+			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).AppendOverrides(nil)))
 		})
 	}
 }
 
-// Bare rules are overrides where the route's annotation says so.
-func TestBareRulesThatAreRead(t *testing.T) {
+// The route's annotation can make bare rules overrides.
+func TestBareRulesReadAsOverrides(t *testing.T) {
 	tint := worlds.ProfileDoc("Tint", "strategy: {allowed: [merge], annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}, shallow: {strategy: atomic}}}}")
 	held := func(how string) []string {
 		v := world(t, docs(tint, gatewayDoc("g", "istio", "http"), policyDoc("Tint", "infra", "top", onG+"a: 1"),
 			"kind: HTTPRoute\nmetadata: {namespace: app, name: r, annotations: {example.com/how: "+how+"}}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{}]}"))
 		all := walked(t, v, effective.Scope{All: true})
 		require.Len(t, all, 1)
-		return heldBy(all[0].AppendHeld(nil))
+		return heldBy(all[0].AppendOverrides(nil))
 	}
 	assert.Equal(t, []string{fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)}, held("deep"))
 	assert.Empty(t, held("shallow"))
 	assert.Empty(t, held("none"))
 }
 
-// The policy of an override gives it where it has it with the same value, under
-// the same condition or none, and as a whole if it was one, beaten or not.
-func TestGives(t *testing.T) {
+// A policy sets an override if it has the same value, the same condition or none, and
+// is atomic if it was, whether or not it is in force.
+func TestSets(t *testing.T) {
 	atomic := "overrides: {a: 1}"
 	tests := map[string]struct {
 		was, is []string
@@ -134,15 +135,15 @@ func TestGives(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			held := onePath(t, test.was...).AppendHeld(nil)
+			held := onePath(t, test.was...).AppendOverrides(nil)
 			require.Len(t, held, 1)
 			assert.Equal(t, test.want, onePath(t, test.is...).Sets(held[0]))
 		})
 	}
 }
 
-// Other policies stand in for one that gives its override no more.
-func TestStandIns(t *testing.T) {
+// Other policies can substitute one that no longer sets its override.
+func TestSubstitutes(t *testing.T) {
 	onListener := func(name, spec string) string {
 		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\n"+spec)
 	}
@@ -165,7 +166,7 @@ func TestStandIns(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			held := onePath(t, onListener("top", hard)).AppendHeld(nil)
+			held := onePath(t, onListener("top", hard)).AppendOverrides(nil)
 			require.Len(t, held, 1)
 			is := onePath(t, append(test.is, lower("last", "z: 1"))...)
 			var got []string

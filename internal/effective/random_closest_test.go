@@ -40,8 +40,8 @@ func newClosestWorld(seed uint64) closestWorld {
 	return out
 }
 
-// effective is what SEMANTICS section 3 says of such a kind: from the leaf up,
-// until a policy does not merge, whether or not it has a rule.
+// effective implements SEMANTICS section 3 for such a kind: from the leaf up, until a
+// policy does not merge, whether or not it has a rule.
 func (w closestWorld) effective() map[string]string {
 	out := make(map[string]string)
 	for _, p := range w {
@@ -74,7 +74,7 @@ func (w closestWorld) docs() string {
 
 // The closest policy that does not merge replaces all above it, with or without a
 // rule.
-func TestTheClosestPolicyReplacesInRandomWorlds(t *testing.T) {
+func TestClosestPolicyReplacesInRandomWorlds(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], bareField: mergeType, by: lower}\nsameTarget: none")
 	for seed := range uint64(100) {
 		w := newClosestWorld(seed)

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// pathID names a path of a kind, whatever it says.
+// pathID identifies a path of a kind.
 type pathID struct {
 	kind string
 	gateway.ID
@@ -23,9 +23,9 @@ type pathID struct {
 
 func (id pathID) String() string { return fmt.Sprintf("%s %+v", id.kind, id.ID) }
 
-// pictureOf shows everything that an effective policy says: each rule with its
-// origin, and what became of each policy.
-func pictureOf(e *effective.Effective) string {
+// dump formats an effective policy: each rule with its origin, and the outcome of each
+// policy.
+func dump(e *effective.Effective) string {
 	var b strings.Builder
 	for _, r := range e.Rules {
 		fmt.Fprintf(&b, "%s=%v of %s/%s; ", r.Key, r.Value, e.Ref(r.From.Policy), r.From.Block)
@@ -37,7 +37,7 @@ func pictureOf(e *effective.Effective) string {
 	return b.String()
 }
 
-// fullWalk shows every path of a view. It fails if one is visited twice.
+// fullWalk formats every path of a view. It fails if one is visited twice.
 func fullWalk(t testing.TB, engine *effective.Engine, v *snapshot.View) map[pathID]string {
 	t.Helper()
 	return walkOnce(t, engine, v, effective.Scope{All: true})
@@ -50,15 +50,15 @@ func walkOnce(t testing.TB, engine *effective.Engine, v *snapshot.View, s effect
 		at := pathID{e.Kind.Kind, e.Path.ID()}
 		_, twice := out[at]
 		require.False(t, twice, "%s is visited twice", at)
-		out[at] = pictureOf(e)
+		out[at] = dump(e)
 		return nil
 	}))
 	return out
 }
 
-// differences shows what differs between two full walks, as in "path: before ->
+// differences formats what differs between two full walks, as in "path: before ->
 // after". The rules of the route that changed, if one did, are paired; a path
-// of a mesh that is not on one side is part of a wider one there.
+// of a mesh that only one side has is part of a containing one on the other.
 func differences(t testing.TB, before, after map[pathID]string, was, is snapshot.Object) []string {
 	t.Helper()
 	var out []string
@@ -98,7 +98,7 @@ func differences(t testing.TB, before, after map[pathID]string, was, is snapshot
 	return out
 }
 
-// among finds a path, or else the narrowest that it is part of.
+// among finds a path, or else the closest one that contains it.
 func among(all map[pathID]string, at pathID) (pathID, bool) {
 	ports, clients, both := at, at, at
 	ports.Port, clients.Client = 0, ""
@@ -111,7 +111,7 @@ func among(all map[pathID]string, at pathID) (pathID, bool) {
 	return at, false
 }
 
-// pairingOf returns where a path after a change was before.
+// pairingOf returns a function that maps a path after a change to the one before.
 func pairingOf(was, is snapshot.Object) func(pathID) pathID {
 	old, _ := was.(*gateway.Route)
 	route, _ := is.(*gateway.Route)
@@ -127,7 +127,7 @@ func pairingOf(was, is snapshot.Object) func(pathID) pathID {
 	}
 }
 
-// comparedIn shows the same by Compare over a scope.
+// comparedIn formats the same by Compare over a scope.
 func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.View, s effective.Scope) []string {
 	t.Helper()
 	var out []string
@@ -136,10 +136,10 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.
 		at := pathID{p.Effective().Kind.Kind, p.Effective().Path.ID()}
 		old, now := "none", "gone"
 		if p.Before != nil {
-			old = pictureOf(p.Before)
+			old = dump(p.Before)
 		}
 		if p.After != nil && !empty {
-			now = pictureOf(p.After)
+			now = dump(p.After)
 		}
 		if p.Before != nil && p.Effective().Path.Service != nil && narrower(p.Before.Path, p.After) {
 			at.ID = p.Before.Path.ID()
@@ -153,14 +153,14 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.
 	return out
 }
 
-// narrower reports whether a path of a mesh was part of what it is paired with.
+// narrower reports whether a path of a mesh was part of the one that it is paired with.
 func narrower(was gateway.Path, is *effective.Effective) bool {
 	return is != nil && (was.Port != 0 && is.Path.Port == 0 || was.Client != "" && is.Path.Client == "")
 }
 
-// randomChanges plays changes on a random world. After each, what Compare says
-// over the scope of the change is all that differs between two full walks: no
-// edge of the hierarchy is missing in ScopeOf.
+// randomChanges applies changes to random objects. After each, Compare over the scope
+// of the change must return all differences between two full walks: ScopeOf misses no
+// relation between objects.
 func randomChanges(t testing.TB, seed uint64, changes int) (differing int) {
 	t.Helper()
 	d := newDice(seed)
@@ -194,12 +194,12 @@ func randomChanges(t testing.TB, seed uint64, changes int) (differing int) {
 
 func lines(list []string) string { return strings.Join(list, "\n") }
 
-// without returns what of a list is not in another.
+// without returns the items of a list that are not in another.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-func TestTheScopeOfAChangeHasAllThatDiffers(t *testing.T) {
+func TestScopeIncludesAllDifferences(t *testing.T) {
 	const rounds, changes = 600, 8
 	differing := 0
 	for seed := range uint64(rounds) {
@@ -208,16 +208,16 @@ func TestTheScopeOfAChangeHasAllThatDiffers(t *testing.T) {
 	assert.Greater(t, differing, rounds*changes/8, "the worlds are too dull to show anything")
 }
 
-func FuzzTheScopeOfAChange(f *testing.F) {
+func FuzzScopeIncludesAllDifferences(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(1_000_000 + seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) { randomChanges(t, seed, 8) })
 }
 
-// A view depends on its objects, not on how they came to it, and so does what
-// is computed: each path once.
-func TestTheOrderOfObjectsIsNoMatter(t *testing.T) {
+// A view and its effective policies depend on its objects alone, not on the order of
+// changes. Each path is visited once.
+func TestObjectOrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(100) {
 		d := newDice(seed)
 		w := newRandomWorld(t, d)
@@ -235,9 +235,9 @@ func TestTheOrderOfObjectsIsNoMatter(t *testing.T) {
 	}
 }
 
-// With empty paths, each path of a kind comes once, too, and those with a
-// policy are among them.
-func TestEmptyPathsComeOnce(t *testing.T) {
+// With empty paths, each path of a kind is visited once, too, including those with a
+// policy.
+func TestEmptyPathsAreVisitedOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newRandomWorld(t, newDice(seed))
 		full := fullWalk(t, effective.NewEngine(), w.View)

@@ -17,8 +17,8 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// randomProfiles are kinds of every shape: where their paths start and end, how
-// they choose targets, and how they meet.
+// randomProfiles are kinds of every shape: where their paths start and end, how they
+// select targets, and how policies on one target combine.
 var randomProfiles = docs(
 	worlds.ProfileDoc("Whole", `
 levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]
@@ -85,7 +85,7 @@ var compiledKinds = sync.OnceValue(func() func(testing.TB) *snapshot.View {
 
 type object = map[string]any
 
-// dice throws the objects of small worlds: few names, so that they meet.
+// dice generates objects with few names, so that they refer to each other.
 type dice struct {
 	*rand.Rand
 	kinds []string // of the policies in this world: some, so that they meet
@@ -124,7 +124,7 @@ func doc(kind string, meta, spec object) object {
 	return object{"kind": kind, "metadata": meta, "spec": spec}
 }
 
-// throw makes one object of any kind.
+// throw generates one object of any kind.
 func (d dice) throw() object {
 	switch d.IntN(20) {
 	case 0:
@@ -220,7 +220,7 @@ func (d dice) grant() object {
 	return doc("ReferenceGrant", d.meta(d.namespace(), d.of("t1", "t2")), object{"from": from, "to": to})
 }
 
-// fromEverywhere lets all policies of the world in.
+// fromEverywhere returns a grant for all policies.
 func (d dice) fromEverywhere() []any {
 	var out []any
 	for _, namespace := range []string{"infra", "app", "shop"} {
@@ -358,8 +358,7 @@ func (d dice) target() object {
 	return out
 }
 
-// randomWorld is a view with its objects as JSON, to be shown if they fail a
-// test.
+// randomWorld is a view with its objects as JSON, for the output of failed tests.
 type randomWorld struct {
 	*snapshot.View
 	texts map[api.Ref]string
@@ -388,7 +387,7 @@ func (w *randomWorld) remove(ref api.Ref) {
 	delete(w.texts, ref)
 }
 
-// decodeObject reads an object and returns its text, too.
+// decodeObject decodes an object, and returns its text, too.
 func decodeObject(t testing.TB, v *snapshot.View, o object) (snapshot.Object, string) {
 	t.Helper()
 	data, err := json.Marshal(o)
@@ -408,7 +407,7 @@ func decodeObject(t testing.TB, v *snapshot.View, o object) (snapshot.Object, st
 
 const policykindCreated = 1000
 
-// String shows the world, as a test prints it that fails.
+// String returns the objects for the output of failed tests.
 func (w *randomWorld) String() string {
 	return strings.Join(slices.Sorted(maps.Values(w.texts)), "\n")
 }

@@ -2,7 +2,6 @@ package effective
 
 import (
 	"iter"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -12,24 +11,24 @@ import (
 
 // Scope is a set of paths: those that go through any of the objects.
 type Scope struct {
-	// All paths of the view, whatever else is said.
+	// All selects all paths of the view.
 	All     bool
 	Objects []api.Ref
-	// Roots are gateways and services whose paths start there, Virtual are
-	// targets that exist nowhere as objects.
+	// Roots are gateways and services whose paths start there, Virtual are targets
+	// for which no objects exist.
 	Roots, Virtual []api.Ref
-	// Policies stand for the objects that they target, Grants for those that
-	// hang on them.
+	// Policies stand for the objects that they target, Grants for those that depend
+	// on them.
 	Policies []*policykind.Policy
 	Grants   []*gateway.Grant
-	// Kinds are those whose paths are meant, nil for all.
+	// Kinds are the kinds whose paths are included, nil for all.
 	Kinds []api.PolicyKind
-	// Empty are the kinds whose paths without a policy are meant, too.
+	// Empty are the kinds whose paths without a policy are included, too.
 	Empty []api.PolicyKind
 }
 
-// ScopeOf returns the paths that a change of an object can touch, given the
-// object before and after: both are looked at, since a write may move it.
+// ScopeOf returns the paths that a change of an object can affect, given the object
+// before and after the change.
 func ScopeOf(objects ...snapshot.Object) Scope {
 	var s Scope
 	for _, o := range objects {
@@ -50,99 +49,9 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 	return s
 }
 
-// root is where paths start: a gateway, with its doors, or a service.
-type root struct {
-	gateway *gateway.Gateway
-	service *gateway.Service
-}
-
-// branch is a root with the routes on it that a scope asks for.
-type branch struct {
-	root
-	// doors that are walked themselves, for the kinds whose paths end there.
-	doors []gateway.ListenerMatch
-	// whole tells that the root itself is walked, for the kinds whose paths
-	// end there.
-	whole  bool
-	routes iter.Seq[*gateway.Route]
-}
-
-// plan is a scope, looked up in a view: each root and route once.
-type plan struct {
-	view    *snapshot.View
-	roots   ordered[root]
-	sets    ordered[*gateway.ListenerSet]
-	routes  ordered[*gateway.Route]
-	virtual ordered[api.Ref]
-}
-
-// ordered is a set in the order in which it was filled.
-type ordered[T comparable] struct {
-	list []T
-	has  map[T]bool
-}
-
-func (o *ordered[T]) add(v T) {
-	if o.has[v] {
-		return
-	}
-	if o.has == nil {
-		o.has = make(map[T]bool)
-	}
-	o.has[v] = true
-	o.list = append(o.list, v)
-}
-
-// plan looks a scope up. It costs what lies under the objects of the scope,
-// and nothing else.
-func (s Scope) plan(v *snapshot.View) *plan {
-	p := &plan{view: v}
-	if s.All {
-		p.all()
-		return p
-	}
-	for _, ref := range s.Objects {
-		p.object(ref)
-	}
-	for _, ref := range s.Roots {
-		p.found(ref)
-	}
-	for _, ref := range s.Virtual {
-		p.virtual.add(ref)
-	}
-	for _, policy := range s.Policies {
-		for _, t := range v.Targets(policy) {
-			if t.Virtual {
-				p.virtual.add(t.Ref)
-			}
-			if t.Selector == nil {
-				p.object(t.Ref)
-			}
-		}
-	}
-	for _, g := range s.Grants {
-		p.grant(g)
-	}
-	return p
-}
-
-func (p *plan) all() {
-	for g := range p.view.Gateways() {
-		p.roots.add(root{gateway: g})
-	}
-	for o := range p.view.Objects(api.PolicyKind{Kind: gateway.KindService}) {
-		if s, ok := o.(*gateway.Service); ok {
-			p.roots.add(root{service: s})
-		}
-	}
-	for _, ref := range virtualTargets(p.view) {
-		p.virtual.add(ref)
-	}
-}
-
-// virtualTargets returns the targets of policies that exist nowhere as objects.
+// virtualTargets returns the targets of policies for which no objects exist.
 func virtualTargets(v *snapshot.View) []api.Ref {
-	var out ordered[api.Ref]
+	var out orderedSet[api.Ref]
 	for _, k := range v.Kinds() {
 		if !hasVirtual(k) {
 			continue
@@ -167,242 +76,32 @@ func hasVirtual(k *policykind.Kind) bool {
 	return false
 }
 
-// object adds the paths through an object, or through what it leaves behind
-// where it is not there: routes may name what no one reads, and a change is
-// looked at from both sides.
-func (p *plan) object(ref api.Ref) {
-	switch ref.PolicyKind() {
-	case api.PolicyKind{Kind: gateway.KindMesh}:
-		p.all()
-	case api.PolicyKind{Kind: gateway.KindNamespace}:
-		p.namespace(ref.Name)
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
-		for g := range p.view.GatewaysOf(ref.Name) {
-			p.roots.add(root{gateway: g})
-		}
-	case gateway.GatewayKind(gateway.KindListenerSet), gateway.GatewayKind(gateway.KindXListenerSet):
-		for r := range p.view.RoutesOf(ref) {
-			p.routes.add(r)
-		}
-	default:
-		p.backend(ref)
-	}
-	p.found(ref)
-}
-
-// found adds an object that is there.
-func (p *plan) found(ref api.Ref) {
-	switch o := p.view.Get(ref).(type) {
-	case *gateway.Gateway:
-		p.roots.add(root{gateway: o})
-	case *gateway.ListenerSet:
-		p.sets.add(o)
-	case *gateway.Route:
-		p.routes.add(o)
-	case *gateway.Service:
-		p.roots.add(root{service: o})
-	}
-}
-
-func (p *plan) backend(ref api.Ref) {
-	for r := range p.view.RoutesTo(ref) {
-		p.routes.add(r)
-	}
-}
-
-// namespace adds the paths through the gateways, listener sets, services and
-// routes of a namespace.
-func (p *plan) namespace(name string) {
-	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
-		for o := range p.view.In(gateway.GatewayKind(kind), name) {
-			p.object(o.Ref())
-		}
-	}
-	for o := range p.view.In(api.PolicyKind{Kind: gateway.KindService}, name) {
-		p.object(o.Ref())
-	}
-	for _, kind := range gateway.RouteKinds {
-		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
-			p.object(o.Ref())
-		}
-	}
-}
-
-// grant adds the paths that hang on a ReferenceGrant: those of the policies
-// with a target in its namespace, and of the routes with a backend there.
-func (p *plan) grant(g *gateway.Grant) {
-	for _, to := range g.To {
-		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
-		for policy := range p.view.TargetsIn(kind, g.Namespace) {
-			for _, t := range policy.Targets {
-				if t.Grant && t.Ref.Namespace == g.Namespace {
-					p.object(t.Ref)
-				}
-			}
-		}
-		for policy := range p.view.Selecting(kind) {
-			for _, t := range p.view.Targets(policy) {
-				if t.Grant && t.Ref.Namespace == g.Namespace && t.Selector == nil {
-					p.object(t.Ref)
-				}
-			}
-		}
-		for r := range p.view.BackendsIn(kind, g.Namespace) {
-			if r.Namespace != g.Namespace {
-				p.routes.add(r)
-			}
-		}
-	}
-}
-
-// branches yields the branches of the plan, each path in one of them.
-func (p *plan) branches() iter.Seq[branch] {
-	return func(yield func(branch) bool) {
-		for _, r := range p.roots.list {
-			if !yield(branch{root: r, doors: p.doors(r), whole: true, routes: p.routesUnder(r)}) {
+// Parts yields scopes that together have all paths of a view, each once: one for each
+// gateway, then one for the services of each namespace, then one for virtual targets.
+// They allow pauses in a walk of a whole view.
+func Parts(v *snapshot.View) iter.Seq[Scope] {
+	return func(yield func(Scope) bool) {
+		for g := range v.Gateways() {
+			if !yield(Scope{Roots: []api.Ref{g.Ref()}}) {
 				return
 			}
 		}
-		for _, s := range p.sets.list {
-			g := p.view.Gateway(s.GatewayNamespace, s.GatewayName)
-			if g == nil || p.roots.has[root{gateway: g}] {
-				continue
-			}
-			if !yield(branch{root: root{gateway: g}, doors: p.setDoors(g, s), routes: none}) {
-				return
-			}
-		}
-		for _, r := range p.routes.list {
-			for _, above := range p.rootsOf(r) {
-				if !p.roots.has[above] && !yield(branch{root: above, routes: one(r)}) {
+		var services Scope
+		for o := range v.Objects(api.PolicyKind{Kind: gateway.KindService}) {
+			ref := o.Ref()
+			if n := len(services.Roots); n > 0 && services.Roots[n-1].Namespace != ref.Namespace {
+				if !yield(services) {
 					return
 				}
+				services.Roots = nil
 			}
+			services.Roots = append(services.Roots, ref)
 		}
-	}
-}
-
-// doors returns all listeners of a gateway: its own and those of its sets.
-func (p *plan) doors(r root) []gateway.ListenerMatch {
-	if r.gateway == nil {
-		return nil
-	}
-	out := gateway.OwnListeners(r.gateway)
-	for s := range p.view.SetsOf(r.gateway) {
-		out = append(out, p.setDoors(r.gateway, s)...)
-	}
-	return out
-}
-
-func (p *plan) setDoors(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {
-	return gateway.SetListeners(g, s, p.view.NamespaceLabels(s.Namespace))
-}
-
-// routesUnder yields the routes that name a root, or a listener set of it, each
-// once.
-func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		for route := range p.view.RoutesOf(r.ref()) {
-			if !yield(route) {
-				return
-			}
-		}
-		for route := range p.routesBySets(r) {
-			if !yield(route) {
-				return
-			}
-		}
-	}
-}
-
-// routesBySets yields the routes that name a listener set of a root, and not the
-// root itself, each once.
-func (p *plan) routesBySets(r root) iter.Seq[*gateway.Route] {
-	return func(yield func(*gateway.Route) bool) {
-		if r.gateway == nil {
+		if len(services.Roots) > 0 && !yield(services) {
 			return
 		}
-		for s := range p.view.SetsOf(r.gateway) {
-			for route := range p.view.RoutesOf(s.Ref()) {
-				if p.firstOf(route, r.gateway) == s && !yield(route) {
-					return
-				}
-			}
+		if virtual := virtualTargets(v); len(virtual) > 0 {
+			yield(Scope{Virtual: virtual})
 		}
 	}
 }
-
-// firstOf returns the first listener set by which a route is under a gateway,
-// nil if the route names the gateway itself.
-func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSet {
-	var first *gateway.ListenerSet
-	for _, parent := range r.Parents {
-		if parent.Is(gateway.KindGateway, g.Namespace, g.Name) {
-			return nil
-		}
-		if s := p.set(parent); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
-			first = s
-		}
-	}
-	return first
-}
-
-// under reports whether a route names a root, or a listener set of it.
-func (p *plan) under(r *gateway.Route, at root) bool {
-	switch {
-	case at.none():
-		return false
-	case at.service != nil:
-		return slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
-			return parent.Is(gateway.KindService, at.service.Namespace, at.service.Name)
-		})
-	default:
-		return p.firstOf(r, at.gateway) != nil || slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
-			return parent.Is(gateway.KindGateway, at.gateway.Namespace, at.gateway.Name)
-		})
-	}
-}
-
-// gatewayOf returns the gateway of a listener set as a root; none if the set is
-// nil, or its gateway not there.
-func (p *plan) gatewayOf(s *gateway.ListenerSet) root {
-	if s == nil {
-		return root{}
-	}
-	return root{gateway: p.view.Gateway(s.GatewayNamespace, s.GatewayName)}
-}
-
-func (p *plan) set(parent gateway.Parent) *gateway.ListenerSet {
-	s, _ := p.view.Get(parent.Ref()).(*gateway.ListenerSet)
-	return s
-}
-
-// rootsOf returns the gateways and services that a route is under, each once.
-func (p *plan) rootsOf(r *gateway.Route) []root {
-	if r == nil {
-		return nil
-	}
-	var out ordered[root]
-	for _, parent := range r.Parents {
-		switch parent.Kind {
-		case gateway.KindService:
-			if s, ok := p.view.Get((&gateway.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*gateway.Service); ok {
-				out.add(root{service: s})
-			}
-		case gateway.KindListenerSet, gateway.KindXListenerSet:
-			if s := p.set(parent); s != nil {
-				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
-			}
-			fallthrough
-		default:
-			if g := p.view.Gateway(parent.Namespace, parent.Name); g != nil {
-				out.add(root{gateway: g})
-			}
-		}
-	}
-	return out.list
-}
-
-func one[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
-
-func none(func(*gateway.Route) bool) {}

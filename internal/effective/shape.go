@@ -8,14 +8,14 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// shape is what the paths of a kind are like.
+// shape describes the paths of a kind.
 type shape struct {
-	// gateway and mesh tell whether paths start at gateways, at services.
+	// gateway and mesh are set if paths start at gateways, and at services.
 	gateway, mesh bool
-	// gatewayEnd and meshEnd are where they end.
+	// gatewayEnd and meshEnd are the levels at which they end.
 	gatewayEnd, meshEnd gateway.Level
-	// has tells at which levels policies may stand.
-	has [gateway.LevelObject + 1]bool
+	// levels at which policies of the kind are supported.
+	levels [gateway.LevelObject + 1]bool
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
@@ -38,7 +38,7 @@ var levelNames = map[api.LevelName][]gateway.Level{
 // shape returns the shape of a kind.
 func (e *Engine) shape(k *policykind.Kind) *shape {
 	if s, ok := e.shapes.Get(k); ok {
-		return s.(*shape) //nolint:forcetypeassert // nothing else is in there
+		return s.(*shape) //nolint:forcetypeassert // the cache holds nothing else
 	}
 	s := shapeOf(k)
 	e.shapes.Add(k, s)
@@ -49,11 +49,11 @@ func shapeOf(k *policykind.Kind) *shape {
 	s := &shape{}
 	for _, name := range k.Levels {
 		for _, l := range levelNames[name] {
-			s.has[l] = true
+			s.levels[l] = true
 		}
 	}
-	s.mesh = s.has[gateway.LevelServiceNamespace] || s.has[gateway.LevelService]
-	s.gateway = !s.mesh || slices.Contains(s.has[gateway.LevelGatewayClass:gateway.LevelServiceNamespace], true)
+	s.mesh = s.levels[gateway.LevelServiceNamespace] || s.levels[gateway.LevelService]
+	s.gateway = !s.mesh || slices.Contains(s.levels[gateway.LevelGatewayClass:gateway.LevelServiceNamespace], true)
 	s.gatewayEnd, s.meshEnd = s.ends()
 	for _, t := range k.Targets.Kinds {
 		if t.Kind == "*" {
@@ -67,31 +67,33 @@ func shapeOf(k *policykind.Kind) *shape {
 	return s
 }
 
-// ends returns where paths end: at the last of the route's levels that the
-// kind has, else at that of the gateway or the service.
+// ends returns the levels at which paths end: the last of the route's levels that the
+// kind has, else that of the gateway or the service.
 func (s *shape) ends() (gw, mesh gateway.Level) {
 	switch {
-	case s.has[gateway.LevelBackend]:
+	case s.levels[gateway.LevelBackend]:
 		return gateway.LevelBackend, gateway.LevelBackend
-	case s.has[gateway.LevelRule]:
+	case s.levels[gateway.LevelRule]:
 		return gateway.LevelRule, gateway.LevelRule
-	case s.has[gateway.LevelRoute] || s.has[gateway.LevelRouteNamespace]:
+	case s.levels[gateway.LevelRoute] || s.levels[gateway.LevelRouteNamespace]:
 		return gateway.LevelRoute, gateway.LevelRoute
-	case s.has[gateway.LevelListener] || s.has[gateway.LevelListenerSet]:
+	case s.levels[gateway.LevelListener] || s.levels[gateway.LevelListenerSet]:
 		return gateway.LevelListener, gateway.LevelService
 	default:
 		return gateway.LevelGateway, gateway.LevelService
 	}
 }
 
-// through reports whether paths go through a kind of routes: a kind that names
-// kinds of routes that it may target has nothing to say about others.
-func (s *shape) through(kind string) bool { return s.routes == nil || slices.Contains(s.routes, kind) }
+// includesRoute reports whether paths go through a kind of routes. A policy kind that
+// lists kinds of routes as targets does not apply to others.
+func (s *shape) includesRoute(kind string) bool {
+	return s.routes == nil || slices.Contains(s.routes, kind)
+}
 
-// namespaces marks the namespaces that are levels of the path.
-func (s *shape) namespaces(p gateway.Path) gateway.Path {
-	p.GatewayNamespace = s.has[gateway.LevelGatewayNamespace]
-	p.ServiceNamespace = s.has[gateway.LevelServiceNamespace]
-	p.RouteNamespace = s.has[gateway.LevelRouteNamespace]
+// markNamespaces marks the namespaces that are levels of the path.
+func (s *shape) markNamespaces(p gateway.Path) gateway.Path {
+	p.GatewayNamespace = s.levels[gateway.LevelGatewayNamespace]
+	p.ServiceNamespace = s.levels[gateway.LevelServiceNamespace]
+	p.RouteNamespace = s.levels[gateway.LevelRouteNamespace]
 	return p
 }

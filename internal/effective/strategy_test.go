@@ -19,7 +19,7 @@ func probeRef(namespace, name string) api.Ref {
 	return api.Ref{Group: worlds.Group, Kind: "Probe", Namespace: namespace, Name: name}
 }
 
-// specOf shows the effective spec of a world's only path as JSON.
+// specOf returns the effective spec of the only path as JSON.
 func specOf(t testing.TB, v *snapshot.View) string {
 	t.Helper()
 	all := walked(t, v, effective.Scope{All: true})
@@ -44,7 +44,7 @@ const (
 	onRule     = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: x}]\n"
 )
 
-// probeDoc is a Probe of namespace app; a day is when it was made.
+// probeDoc is a Probe in namespace app, created on a day.
 func probeDoc(name string, day int, spec string) string {
 	text := policyDoc("Probe", "app", name, spec)
 	return strings.Replace(text, "name: "+name+"}", fmt.Sprintf("name: %s, creationTimestamp: '2026-01-%02dT00:00:00Z'}", name, day), 1)
@@ -54,8 +54,8 @@ func freeProbe(spec string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: free}\n"+spec)
 }
 
-// The lower policy says whether it is merged onto its closest parent.
-func TestTheLowerPolicyDictates(t *testing.T) {
+// The lower policy decides whether it is merged onto its closest parent.
+func TestLowerPolicyDecidesStrategy(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Together: merge}, by: lower}")
 	const merged = "mergeType: merge\n"
 	tests := map[string]struct {
@@ -133,9 +133,9 @@ func TestTheLowerPolicyDictates(t *testing.T) {
 }
 
 // SEMANTICS section 3: in kinds in which the closest policy replaces those above
-// it, one without a rule does, too; not where merging, overrides, or standing side
-// by side are possible.
-func TestAPolicyWithoutARuleReplaces(t *testing.T) {
+// it, one without a rule does, too, but not in kinds with merging, overrides or
+// collecting.
+func TestPolicyWithoutRulesReplaces(t *testing.T) {
 	tests := map[string]struct{ profile, want string }{
 		"an inherited kind that does not merge": {freeProbe(""), `{}`},
 		"a direct kind at two levels":           {worlds.ClassProfileDoc("direct", "Probe", "targets: {fields: [targetRefs], namespaces: free}"), `{}`},
@@ -161,15 +161,15 @@ func TestAPolicyWithoutARuleReplaces(t *testing.T) {
 	}
 }
 
-// What is above names the policy without a rule as the one that beat it.
-func TestLostToAPolicyWithoutARule(t *testing.T) {
+// The outcome of the policy above names the policy without a rule as the winner.
+func TestLostToPolicyWithoutRules(t *testing.T) {
 	v := world(t, docs(freeProbe(""), chain, probeDoc("gateway", 1, onGateway+"a: 1"), probeDoc("route", 1, onRoute)))
 	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1, Whole: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
 }
 
 // On a target where the oldest wins, a newer policy without a rule does not
 // replace an older one; an older one without a rule replaces.
-func TestAPolicyWithoutARuleWhereTheOldestWins(t *testing.T) {
+func TestPolicyWithoutRulesWhereOldestWins(t *testing.T) {
 	profile := freeProbe("sameTarget: oldestWins")
 	for want, policies := range map[string][]string{
 		`{"a":1}`: {probeDoc("older", 1, onRoute+"a: 1"), probeDoc("newer", 2, onRoute)},
@@ -180,9 +180,9 @@ func TestAPolicyWithoutARuleWhereTheOldestWins(t *testing.T) {
 	}
 }
 
-// A route's annotation that says how policies above it are applied counts more
-// than one of them without a rule.
-func TestAnAnnotationOverAPolicyWithoutARule(t *testing.T) {
+// A route's annotation about the policies above it takes precedence over a policy
+// without a rule.
+func TestAnnotationOverPolicyWithoutRules(t *testing.T) {
 	profile := freeProbe("strategy: {annotation: {name: example.com/how, values: {deep: {strategy: merge}, flat: {strategy: atomic}}}}")
 	policies := docs(probeDoc("gateway", 1, onGateway+"a: gateway"), probeDoc("listener", 1, onListener), probeDoc("route", 1, onRoute))
 	plain := world(t, docs(profile, chain, policies))
@@ -193,8 +193,8 @@ func TestAnAnnotationOverAPolicyWithoutARule(t *testing.T) {
 	}
 }
 
-// An annotation of the route says how what is above it is applied.
-func TestARoutesAnnotationDictates(t *testing.T) {
+// An annotation of the route decides how the policies above it are applied.
+func TestRouteAnnotationDecidesStrategy(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [atomic, merge], annotation: {name: example.com/how, values: " +
 		"{deep: {strategy: merge}, deep-over: {strategy: merge, overrides: true}, over: {strategy: atomic, overrides: true}}}}")
 	policies := docs(
@@ -227,7 +227,7 @@ func TestBareRulesAsOverrides(t *testing.T) {
 	}
 }
 
-// Items of keyed lists are merged one by one, and shown as the list.
+// Items of keyed lists are merged one by one, and returned as a list.
 func TestKeyedLists(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nblocks: {overrides: [overrides]}\nlists: [{path: rules, key: name}]")
 	v := world(t, docs(profile, chain,
@@ -302,7 +302,7 @@ func TestSameTarget(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 6: Conflicted is told per target; the state is that of the
+// SEMANTICS section 6: Conflicted is reported per target; the state is that of the
 // targets that are accepted.
 func TestConflictedPerTarget(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: none")
@@ -318,8 +318,8 @@ func TestConflictedPerTarget(t *testing.T) {
 	}, out.Targets)
 }
 
-// SEMANTICS section 5, fieldConflict: who is out holds nothing.
-func TestWhoIsOutOfConflictHoldsNothing(t *testing.T) {
+// SEMANTICS section 5, fieldConflict: a conflicted policy conflicts with no other.
+func TestConflictedPolicyDoesNotConflictWithOthers(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: fieldConflict")
 	v := world(t, docs(profile, chain, probeDoc("one", 1, onGateway+"a: 1"), probeDoc("two", 2, onGateway+"a: 2\nb: 2"), probeDoc("three", 3, onGateway+"b: 3")))
 	assert.JSONEq(t, `{"a":1,"b":3}`, specOf(t, v))
@@ -327,8 +327,8 @@ func TestWhoIsOutOfConflictHoldsNothing(t *testing.T) {
 	assert.Equal(t, api.Enforced, outcomeOf(t, v, probeRef("app", "three")).State)
 }
 
-// Rules at one place conflict, too, where one lies below the other.
-func TestPlacesThatConflict(t *testing.T) {
+// Rules conflict, too, if one is below the other.
+func TestFieldConflicts(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nsameTarget: fieldConflict")
 	for content, want := range map[string]api.State{
 		"a: {b: 1}": api.Conflicted, "a: {c: 1}": api.Enforced, "a: {}": api.Enforced, "a: 1": api.Conflicted,
@@ -375,7 +375,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A kind's own order goes before age.
+// A kind's own order takes precedence over age.
 func TestOrderByRank(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [merge]}\nsameTarget: oldestWins\norder: {annotation: example.com/weight, highestFirst: true, default: '0'}")
 	weighing := func(doc string, weight int) string {

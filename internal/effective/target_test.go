@@ -11,14 +11,14 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// labelled is a route of namespace app on gateway g, with a team.
+// labelled is a route in namespace app on gateway g, with a label team.
 func labelled(name, team string) string {
 	return strings.Replace(routeDoc(name, "[{name: x}]", "g"), "name: "+name+"}", "name: "+name+", labels: {team: "+team+"}}", 1)
 }
 
 const routeChain = "GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/"
 
-// What a selector selects is a target each; the outcome says so.
+// Each object that a selector selects is a target in the outcome.
 func TestSelectedTargets(t *testing.T) {
 	base := docs(freeProbe("strategy: {allowed: [merge]}\nlevels: [Gateway, Route]"), gatewayDoc("g", "c", "http"),
 		labelled("r", "red"), labelled("s", "red"), labelled("b", "blue"))
@@ -32,8 +32,8 @@ func TestSelectedTargets(t *testing.T) {
 	})
 	t.Run("a label that changes moves the policy", func(t *testing.T) {
 		v := world(t, docs(base, reds))
-		assert.Equal(t, []string{"+ " + routeChain + "b | p"}, changedChains(t, v, put(t, v, labelled("b", "red"))))
-		assert.Equal(t, []string{"- " + routeChain + "r | p"}, changedChains(t, v, put(t, v, labelled("r", "blue"))))
+		assert.Equal(t, []string{"+ " + routeChain + "b | p"}, changedChains(t, v, putChange(t, v, labelled("b", "red"))))
+		assert.Equal(t, []string{"- " + routeChain + "r | p"}, changedChains(t, v, putChange(t, v, labelled("r", "blue"))))
 	})
 	t.Run("none: the target is not found", func(t *testing.T) {
 		v := world(t, docs(base, strings.Replace(reds, "team: red", "team: green", 1)))
@@ -57,11 +57,11 @@ func TestSelectedTargets(t *testing.T) {
 	})
 }
 
-// A target that may not be one has no effect, and the outcome says why.
+// A target that is not allowed has no effect, and the outcome has the reason.
 func TestRefusedTargets(t *testing.T) {
 	for leave, want := range map[string]api.Target{
 		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no Probe may target a namespace other than its own"},
-		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra lets policies of kind Probe in namespace app target Gateway infra/g"},
+		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra allows policies of kind Probe in namespace app to target Gateway infra/g"},
 		"free":           {Target: gatewayRef("g"), Accepted: true},
 	} {
 		profile := worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: "+leave+"}\nlevels: [Gateway]")
@@ -74,8 +74,7 @@ func TestRefusedTargets(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 5: a target of a kind that exists nowhere is a path of its
-// own, one element long.
+// SEMANTICS section 5: a virtual target is a path of its own with one element.
 func TestVirtualTargets(t *testing.T) {
 	virtual := worlds.ClassProfileDoc("inherited", "Probe",
 		"targets: {fields: [targetRefs], kinds: [{group: example.com, kind: Region, virtual: true}, {group: '*', kind: '*'}]}\nstrategy: {allowed: [merge]}\nlevels: [Gateway, Rule]")

@@ -17,14 +17,14 @@ import (
 // at the first error, which is the budget's or visit's.
 func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
 	w := newWalk(e, v, s.kinds(v, empty), b, visit)
-	for i := range w.by {
-		w.by[i].empty = empty || slices.Contains(s.Empty, w.by[i].kind.Ref())
+	for i := range w.kinds {
+		w.kinds[i].empty = empty || slices.Contains(s.Empty, w.kinds[i].kind.Ref())
 	}
-	return w.all(s.plan(v))
+	return w.walkPlan(s.plan(v))
 }
 
-// all visits all paths of a plan.
-func (w *walk) all(p *plan) error {
+// walkPlan visits all paths of a plan.
+func (w *walk) walkPlan(p *plan) error {
 	for br := range p.branches() {
 		if err := w.branch(p, br); err != nil {
 			return err
@@ -38,67 +38,67 @@ func (w *walk) all(p *plan) error {
 	return nil
 }
 
-// walk is a way along paths, one root after the other, and on it one route after
-// the other.
+// walk visits paths root by root, and under each root route by route.
 type walk struct {
 	engine *Engine
 	view   *snapshot.View
-	by     []kindWalk
+	kinds  []kindWalk
 	budget *Budget
 	visit  func(*Effective) error
 
 	namespaceLevel bool // of the route's namespace, in some kind
-	// root at hand and its doors, all of them: a route may be on any; open are
-	// those that the route at hand is on.
-	root  root
-	doors []gateway.ListenerMatch
-	open  []gateway.ListenerMatch
-	// labels of the namespace of the route before: routes come by namespace
+	// root is the current root, listeners are all listeners of it, accepting those
+	// that accept the current route.
+	root      root
+	listeners []gateway.ListenerMatch
+	accepting []gateway.ListenerMatch
+	// namespace of the previous route and its labels: routes come by namespace.
 	namespace string
 	labels    labels.Set
-	// shared caches what is attached to objects that many paths share.
+	// shared caches the policies on objects that many paths share.
 	shared map[api.Ref][][]attachment
-	// targeting is asked for routes, which come in the order of their names.
+	// targeting looks up the policies on routes, which come in the order of names.
 	targeting *snapshot.Targeting
-	// whatIf tells that the view may never come to be, put what was remembered
-	// for it.
-	whatIf bool
-	put    int
-	own    map[string]*folded // what was not put there
+	// whatIf is set if the view may never exist. memoized is then the weight of the
+	// results that were added to the memo, and localMemo has those beyond
+	// maxComparisonWeight.
+	whatIf    bool
+	memoized  int
+	localMemo map[string]*folded
 
-	// passing tells that nobody holds on to what is visited.
-	passing bool
+	// reuseResults is set if visit does not keep what it is called with.
+	reuseResults bool
 
-	key   []byte      // used again and again
-	fresh []Effective // made and not used yet
-	made  int
+	key       []byte      // buffer
+	pool      []Effective // allocated and unused
+	allocated int
 }
 
-// kindWalk is a kind on the root and route at hand.
+// kindWalk is the state of one kind on the current root and route.
 type kindWalk struct {
-	kind  *policykind.Kind
-	view  *snapshot.View
-	shape *shape
-	meet  merge.Meet
-	empty bool // paths without a policy are visited
-	bare  *int // counts the paths, which are not visited: no policy can be on any
-	on    above
-	stack stack   // of the path at hand
-	last  *folded // of the one before
+	kind      *policykind.Kind
+	view      *snapshot.View
+	shape     *shape
+	meet      merge.Meet
+	empty     bool // paths without a policy are visited
+	countOnly *int // if not nil, paths are counted and not visited: no policy can be on any
+	attached  attachments
+	stack     stack   // of the current path
+	last      *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
-	w.by = make([]kindWalk, len(kinds))
+	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.by[i] = kindWalk{kind: k, view: v, shape: e.shape(k), meet: k.Meet()}
-		w.namespaceLevel = w.namespaceLevel || w.by[i].shape.has[gateway.LevelRouteNamespace]
+		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), meet: k.Meet()}
+		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels[gateway.LevelRouteNamespace]
 	}
 	return w
 }
 
-// kinds returns the kinds of the view that have paths to visit: those with a
-// policy somewhere, and those whose empty paths are meant.
+// kinds returns the kinds of the view that have paths to visit: those with a policy,
+// and those whose empty paths are visited.
 func (s Scope) kinds(v *snapshot.View, empty bool) []*policykind.Kind {
 	populated := v.Populated()
 	if s.Kinds == nil && len(s.Empty) == 0 && !empty {
@@ -111,57 +111,57 @@ func (s Scope) kinds(v *snapshot.View, empty bool) []*policykind.Kind {
 	})
 }
 
-// on returns what is attached to an object that many paths share, by kind; nil
-// where nothing is.
-func (w *walk) on(object api.Ref) [][]attachment {
+// attachedTo returns the policies on an object that many paths share, by kind; nil if
+// there are none. It caches them.
+func (w *walk) attachedTo(object api.Ref) [][]attachment {
 	all, ok := w.shared[object]
 	if !ok {
 		if w.shared == nil {
 			w.shared = make(map[api.Ref][][]attachment)
 		}
-		all = w.attached(object)
+		all = w.findAttached(object)
 		w.shared[object] = all
 	}
 	return all
 }
 
-// of returns what is attached by a kind.
-func of(all [][]attachment, kind int) []attachment {
+// ofKind returns the policies of a kind.
+func ofKind(all [][]attachment, kind int) []attachment {
 	if all == nil {
 		return nil
 	}
 	return all[kind]
 }
 
-// enterRoot looks up what is attached to a root, and above it.
-func (w *walk) enterRoot(r root, doors []gateway.ListenerMatch) {
-	w.root, w.doors = r, doors
-	mesh := w.on(api.Ref{Kind: gateway.KindMesh})
-	for i := range w.by {
-		w.by[i].on = above{mesh: of(mesh, i), route: w.by[i].on.route[:0]}
+// enterRoot makes a root the current one, and looks up the policies on it and above it.
+func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
+	w.root, w.listeners = r, listeners
+	mesh := w.attachedTo(api.Ref{Kind: gateway.KindMesh})
+	for i := range w.kinds {
+		w.kinds[i].attached = attachments{mesh: ofKind(mesh, i), route: w.kinds[i].attached.route[:0]}
 	}
 	if s := r.service; s != nil {
-		namespace, service := w.on((&gateway.Namespace{Name: s.Namespace}).Ref()), w.on(s.Ref())
-		for i := range w.by {
-			w.by[i].on.serviceNamespace, w.by[i].on.service = of(namespace, i), of(service, i)
+		namespace, service := w.attachedTo((&gateway.Namespace{Name: s.Namespace}).Ref()), w.attachedTo(s.Ref())
+		for i := range w.kinds {
+			w.kinds[i].attached.serviceNamespace, w.kinds[i].attached.service = ofKind(namespace, i), ofKind(service, i)
 		}
 	}
 	if g := r.gateway; g != nil {
-		class, namespace, gw := w.on((&gateway.Class{Name: g.Class}).Ref()), w.on((&gateway.Namespace{Name: g.Namespace}).Ref()), w.on(g.Ref())
-		for i := range w.by {
-			on := &w.by[i].on
-			on.class, on.gatewayNamespace, on.gateway = of(class, i), of(namespace, i), of(gw, i)
+		class, namespace, gw := w.attachedTo((&gateway.Class{Name: g.Class}).Ref()), w.attachedTo((&gateway.Namespace{Name: g.Namespace}).Ref()), w.attachedTo(g.Ref())
+		for i := range w.kinds {
+			on := &w.kinds[i].attached
+			on.class, on.gatewayNamespace, on.gateway = ofKind(class, i), ofKind(namespace, i), ofKind(gw, i)
 		}
 	}
 }
 
 func (w *walk) branch(p *plan, b branch) error {
-	doors := b.doors
+	listeners := b.listeners
 	if !b.whole && b.gateway != nil {
-		doors = p.doors(b.root)
+		listeners = p.listeners(b.root)
 	}
-	w.enterRoot(b.root, doors)
-	if err := w.rootPaths(b.doors, b.whole); err != nil {
+	w.enterRoot(b.root, listeners)
+	if err := w.rootPaths(b.listeners, b.whole); err != nil {
 		return err
 	}
 	for r := range b.routes {
@@ -172,13 +172,13 @@ func (w *walk) branch(p *plan, b branch) error {
 	return nil
 }
 
-// rootPaths visits the paths that end at the root, if it is walked as a whole,
-// or at one of the doors.
-func (w *walk) rootPaths(doors []gateway.ListenerMatch, whole bool) error {
+// rootPaths visits the paths that end at the root, if it is walked as a whole, or at
+// one of the listeners.
+func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
 	if w.root.service != nil {
-		return w.ownPaths(whole)
+		return w.servicePath(whole)
 	}
-	return w.gatewayPaths(doors, whole)
+	return w.gatewayPaths(listeners, whole)
 }
 
 // throughRoute visits the paths from the root through a route.
@@ -189,13 +189,13 @@ func (w *walk) throughRoute(r *gateway.Route) error {
 	if w.root.service != nil {
 		return w.meshRoute(r)
 	}
-	return w.routeOn(r)
+	return w.gatewayRoute(r)
 }
 
 // gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w *walk) gatewayPaths(doors []gateway.ListenerMatch, whole bool) error {
-	for i := range w.by {
-		k := &w.by[i]
+func (w *walk) gatewayPaths(listeners []gateway.ListenerMatch, whole bool) error {
+	for i := range w.kinds {
+		k := &w.kinds[i]
 		if !k.shape.gateway {
 			continue
 		}
@@ -208,8 +208,8 @@ func (w *walk) gatewayPaths(doors []gateway.ListenerMatch, whole bool) error {
 				return err
 			}
 		case gateway.LevelListener:
-			for _, d := range doors {
-				if err := w.path(i, doorPath(d)); err != nil {
+			for _, d := range listeners {
+				if err := w.path(i, listenerPath(d)); err != nil {
 					return err
 				}
 			}
@@ -219,56 +219,56 @@ func (w *walk) gatewayPaths(doors []gateway.ListenerMatch, whole bool) error {
 	return nil
 }
 
-func doorPath(d gateway.ListenerMatch) gateway.Path {
+func listenerPath(d gateway.ListenerMatch) gateway.Path {
 	return gateway.Path{Gateway: d.Gateway, Set: d.Set, Listener: d.Listener, Rule: -1}
 }
 
-// enter looks up what is attached to a route.
-func (w *walk) enter(r *gateway.Route) {
-	for i := range w.by {
-		w.by[i].on.route = w.by[i].on.route[:0]
+// enterRoute makes a route the current one, and looks up the policies on it.
+func (w *walk) enterRoute(r *gateway.Route) {
+	for i := range w.kinds {
+		w.kinds[i].attached.route = w.kinds[i].attached.route[:0]
 	}
 	w.targeting.On(r.Ref(), func(p *policykind.Policy, t policykind.Target) bool {
 		if kind := w.kindOf(p, t); kind >= 0 {
-			on := &w.by[kind].on
+			on := &w.kinds[kind].attached
 			on.route = append(on.route, attachment{p, t})
 		}
 		return true
 	})
-	for i := range w.by {
-		w.by[i].on.route = settled(w.by[i].kind, w.by[i].on.route)
+	for i := range w.kinds {
+		w.kinds[i].attached.route = acceptedOn(w.kinds[i].kind, w.kinds[i].attached.route)
 	}
 	if w.namespaceLevel {
-		namespace := w.on((&gateway.Namespace{Name: r.Namespace}).Ref())
-		for i := range w.by {
-			w.by[i].on.routeNamespace = of(namespace, i)
+		namespace := w.attachedTo((&gateway.Namespace{Name: r.Namespace}).Ref())
+		for i := range w.kinds {
+			w.kinds[i].attached.routeNamespace = ofKind(namespace, i)
 		}
 	}
 }
 
-func (w *walk) routeOn(r *gateway.Route) error {
+func (w *walk) gatewayRoute(r *gateway.Route) error {
 	if w.labels == nil || w.namespace != r.Namespace {
 		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
 	}
-	w.open = w.open[:0]
-	for _, d := range w.doors {
+	w.accepting = w.accepting[:0]
+	for _, d := range w.listeners {
 		if d.Accepts(r, w.labels) {
-			w.open = append(w.open, d)
+			w.accepting = append(w.accepting, d)
 		}
 	}
-	if len(w.open) == 0 {
+	if len(w.accepting) == 0 {
 		return nil
 	}
-	w.enter(r)
-	for i := range w.by {
-		k := &w.by[i]
-		if !k.shape.gateway || k.shape.gatewayEnd < gateway.LevelRoute || !k.shape.through(r.Kind) {
+	w.enterRoute(r)
+	for i := range w.kinds {
+		k := &w.kinds[i]
+		if !k.shape.gateway || k.shape.gatewayEnd < gateway.LevelRoute || !k.shape.includesRoute(r.Kind) {
 			continue
 		}
-		for _, d := range w.open {
-			p := doorPath(d)
+		for _, d := range w.accepting {
+			p := listenerPath(d)
 			p.Route = r
-			if err := w.below(i, k.shape.gatewayEnd, p); err != nil {
+			if err := w.belowRoute(i, k.shape.gatewayEnd, p); err != nil {
 				return err
 			}
 		}
@@ -276,8 +276,8 @@ func (w *walk) routeOn(r *gateway.Route) error {
 	return nil
 }
 
-// below visits the paths of a kind that go on from a route.
-func (w *walk) below(kind int, end gateway.Level, p gateway.Path) error {
+// belowRoute visits the paths of a kind from a route on.
+func (w *walk) belowRoute(kind int, end gateway.Level, p gateway.Path) error {
 	if end == gateway.LevelRoute {
 		return w.path(kind, p)
 	}
@@ -289,16 +289,16 @@ func (w *walk) below(kind int, end gateway.Level, p gateway.Path) error {
 			}
 			continue
 		}
-		if err := w.toBackends(kind, p); err != nil {
+		if err := w.backendPaths(kind, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) toBackends(kind int, p gateway.Path) error {
+func (w *walk) backendPaths(kind int, p gateway.Path) error {
 	rule := &p.Route.Rules[p.Rule]
-	if len(rule.Backends) == 0 && w.by[kind].kind.ShortPaths {
+	if len(rule.Backends) == 0 && w.kinds[kind].kind.ShortPaths {
 		return w.path(kind, p)
 	}
 	for i := range rule.Backends {
@@ -313,63 +313,63 @@ func (w *walk) toBackends(kind int, p gateway.Path) error {
 	return nil
 }
 
-// reaches reports whether a route may send traffic to a backend: in another
+// reaches reports whether a route is allowed to send traffic to a backend: in another
 // namespace, only by a ReferenceGrant.
 func reaches(v *snapshot.View, r *gateway.Route, backend api.Ref) bool {
 	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
 }
 
-// virtualPath visits the path of a target that exists nowhere.
+// virtualPath visits the path of a virtual target.
 func (w *walk) virtualPath(ref api.Ref) error {
-	for i, all := range w.attached(ref) {
-		s := w.by[i].stack.reset("")
+	for i, all := range w.findAttached(ref) {
+		s := w.kinds[i].stack.reset("")
 		for _, a := range all {
 			if a.target.Virtual {
-				s.add(&w.by[i], a.policy, gateway.LevelBackend)
+				s.add(&w.kinds[i], a.policy, gateway.LevelBackend)
 			}
 		}
 		if len(s.layers) == 0 {
 			continue
 		}
-		if err := w.folded(i, gateway.Path{Virtual: &ref, Rule: -1}, nil); err != nil {
+		if err := w.foldPath(i, gateway.Path{Virtual: &ref, Rule: -1}, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// path visits one path of a kind, or one for each item of the list whose
-// fields the kind controls.
+// path visits one path of a kind, or one for each item of the list whose fields the
+// kind controls.
 func (w *walk) path(kind int, p gateway.Path) error {
-	k := &w.by[kind]
-	if k.bare != nil {
+	k := &w.kinds[kind]
+	if k.countOnly != nil {
 		if members, controlled := membersOf(k.kind, p); controlled {
-			*k.bare += len(members)
+			*k.countOnly += len(members)
 		} else {
-			*k.bare++
+			*k.countOnly++
 		}
 		return nil
 	}
-	p = k.shape.namespaces(p)
+	p = k.shape.markNamespaces(p)
 	var set, backend []attachment
 	if p.Set != nil {
-		set = of(w.on(p.Set.Ref()), kind)
+		set = ofKind(w.attachedTo(p.Set.Ref()), kind)
 	}
 	if p.Backend != nil && !sameService(p) {
-		backend = of(w.on(p.Backend.Object), kind)
+		backend = ofKind(w.attachedTo(p.Backend.Object), kind)
 	}
-	k.pile(&p, set, backend)
+	k.buildStack(&p, set, backend)
 	if len(k.stack.layers) == 0 && !k.empty {
 		return nil
 	}
 	members, controlled := membersOf(k.kind, p)
 	if !controlled {
-		return w.folded(kind, p, nil)
+		return w.foldPath(kind, p, nil)
 	}
 	policies := len(k.stack.layers)
 	for i := range members {
 		p.Member = members[i].name
-		if err := w.folded(kind, p, &members[i]); err != nil {
+		if err := w.foldPath(kind, p, &members[i]); err != nil {
 			return err
 		}
 		k.stack.layers, k.stack.versions = k.stack.layers[:policies], k.stack.versions[:policies]
@@ -377,11 +377,12 @@ func (w *walk) path(kind int, p gateway.Path) error {
 	return nil
 }
 
-// folded folds the stack of a path, on top of the fields of a member, and visits.
-func (w *walk) folded(kind int, p gateway.Path, m *member) error {
-	k := &w.by[kind]
+// foldPath folds the stack of a path, on top of the fields of a member, and visits the
+// path.
+func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
+	k := &w.kinds[kind]
 	if len(k.stack.layers) > 0 {
-		k.stack.dictate(k.kind, p.Route)
+		k.stack.setReadings(k.kind, p.Route)
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m}
@@ -391,7 +392,7 @@ func (w *walk) folded(kind int, p gateway.Path, m *member) error {
 		k.stack.versions = append(k.stack.versions, m.version)
 	}
 	e.Layers = k.stack.layers
-	w.budget.on(e)
+	w.budget.startPath(e)
 	f, err := w.fold(k)
 	if err != nil {
 		return err
@@ -403,13 +404,13 @@ func (w *walk) folded(kind int, p gateway.Path, m *member) error {
 	return w.visit(e)
 }
 
-// fold folds the stack of a kind, or remembers what came of it.
+// fold returns the fold of the stack of a kind, from the memo if it has it.
 func (w *walk) fold(k *kindWalk) (*folded, error) {
-	if k.last != nil && k.stack.is(k.last) {
+	if k.last != nil && k.stack.matches(k.last) {
 		return k.last, nil
 	}
 	w.key = appendMemoKey(w.key[:0], &k.stack)
-	if f := w.remembered(); f != nil {
+	if f := w.lookup(); f != nil {
 		k.last = f
 		return f, nil
 	}
@@ -423,55 +424,54 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 		return nil, err
 	}
 	k.last = f
-	w.remember(f)
+	w.memoize(f)
 	return f, nil
 }
 
-// remembered returns what came of the stack whose key is at hand, nil if nobody
-// remembers.
-func (w *walk) remembered() *folded {
-	if f := w.own[string(w.key)]; f != nil {
+// lookup returns the fold of the stack with the current key, nil if no memo has it.
+func (w *walk) lookup() *folded {
+	if f := w.localMemo[string(w.key)]; f != nil {
 		return f
 	}
 	return w.engine.memo.get(w.key)
 }
 
-// remember keeps what came of the stack whose key is at hand: for everybody, or
-// beyond what one comparison may put there for this walk alone.
-func (w *walk) remember(f *folded) {
+// memoize adds the fold of the stack with the current key to the engine's memo, or
+// once the weight of a comparison exceeds maxComparisonWeight, to that of the walk.
+func (w *walk) memoize(f *folded) {
 	if w.whatIf {
-		w.put += f.weigh()
+		w.memoized += f.weigh()
 	}
-	if w.put <= mostPut {
+	if w.memoized <= maxComparisonWeight {
 		w.engine.memo.put(w.key, f)
 		return
 	}
-	if w.own == nil || len(w.own) >= mostOwn {
-		w.own = make(map[string]*folded)
+	if w.localMemo == nil || len(w.localMemo) >= maxLocalMemo {
+		w.localMemo = make(map[string]*folded)
 	}
-	w.own[string(w.key)] = f
+	w.localMemo[string(w.key)] = f
 }
 
-// mostOwn is how many folds a walk keeps for itself: those of paths close by.
-const mostOwn = 256
+// maxLocalMemo bounds the memo of a walk. It serves paths that are close together.
+const maxLocalMemo = 256
 
-// effective returns a new effective policy, out of a number that were made at
-// once: most live and die together.
+// effective returns a new Effective. It allocates several at once, since most have the
+// same lifetime.
 func (w *walk) effective() *Effective {
-	if len(w.fresh) == 0 {
-		w.fresh = make([]Effective, min(max(w.made, 4), 64))
-		w.made += len(w.fresh)
+	if len(w.pool) == 0 {
+		w.pool = make([]Effective, min(max(w.allocated, 4), 64))
+		w.allocated += len(w.pool)
 	}
-	e := &w.fresh[0]
-	if !w.passing {
-		w.fresh = w.fresh[1:]
+	e := &w.pool[0]
+	if !w.reuseResults {
+		w.pool = w.pool[1:]
 	}
 	return e
 }
 
-// sameService reports whether the path ends at the service that it starts at,
-// as a mesh's route to its own parent does. What targets the service then
-// stands at its root alone, above the route.
+// sameService reports whether the path ends at the service that it starts at, as does
+// that of a mesh's route to its own parent. Policies on the service are then only at
+// the root of the path.
 func sameService(p gateway.Path) bool {
 	return p.Service != nil && p.Backend.Object == p.Service.Ref()
 }

@@ -36,18 +36,18 @@ func TestScopes(t *testing.T) {
 		scope effective.Scope
 		want  []string
 	}{
-		"nothing":                             {effective.Scope{}, nil},
-		"everything":                          {effective.Scope{All: true}, []string{r1g1, r2g1, r2g2, r3g3}},
-		"a class":                             {of(class), []string{r1g1, r2g1, r2g2}},
-		"a gateway":                           {of(gatewayRef("g2")), []string{r2g2}},
-		"a route":                             {of(routeRef("r2")), []string{r2g1, r2g2}},
-		"a route twice":                       {of(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
-		"a gateway twice":                     {of(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
-		"a gateway and a class that holds it": {of(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
-		"a gateway and a route that is on it too":   {of(gatewayRef("g1"), routeRef("r2")), []string{r1g1, r2g1, r2g2}},
-		"the same, the other way round":             {of(routeRef("r2"), gatewayRef("g1")), []string{r1g1, r2g1, r2g2}},
+		"nothing":                 {effective.Scope{}, nil},
+		"everything":              {effective.Scope{All: true}, []string{r1g1, r2g1, r2g2, r3g3}},
+		"a class":                 {objectScope(class), []string{r1g1, r2g1, r2g2}},
+		"a gateway":               {objectScope(gatewayRef("g2")), []string{r2g2}},
+		"a route":                 {objectScope(routeRef("r2")), []string{r2g1, r2g2}},
+		"a route twice":           {objectScope(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
+		"a gateway twice":         {objectScope(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
+		"a gateway and its class": {objectScope(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
+		"a gateway and a route that is on it too":   {objectScope(gatewayRef("g1"), routeRef("r2")), []string{r1g1, r2g1, r2g2}},
+		"the same, the other way round":             {objectScope(routeRef("r2"), gatewayRef("g1")), []string{r1g1, r2g1, r2g2}},
 		"all of it and more":                        {effective.Scope{All: true, Objects: []api.Ref{class}}, []string{r1g1, r2g1, r2g2, r3g3}},
-		"what does not exist, and kinds off a path": {of(routeRef("none"), gatewayRef("none"), paintRef("app", "p"), api.Ref{Kind: "Service", Name: "s"}), nil},
+		"what does not exist, and kinds off a path": {objectScope(routeRef("none"), gatewayRef("none"), paintRef("app", "p"), api.Ref{Kind: "Service", Name: "s"}), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,15 +56,15 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func TestARouteThatNamesItsGatewayTwiceIsOnItOnce(t *testing.T) {
+func TestRouteWithDuplicateParents(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g", "g"), policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
-	assert.Equal(t, []string{"Paint istio g/http r#rule-1"}, pathsOf(walked(t, v, of(routeRef("r")))))
+	assert.Equal(t, []string{"Paint istio g/http r#rule-1"}, pathsOf(walked(t, v, objectScope(routeRef("r")))))
 }
 
-func of(refs ...api.Ref) effective.Scope { return effective.Scope{Objects: refs} }
+func objectScope(refs ...api.Ref) effective.Scope { return effective.Scope{Objects: refs} }
 
-// A policy falls on the paths through its target, and its section if it names
-// one, at the level of the target.
+// A policy is on the paths through its target, and its section if it has one, at the
+// level of the target.
 func TestStacks(t *testing.T) {
 	base := docs(
 		"kind: GatewayClass\nmetadata: {name: istio}",
@@ -120,7 +120,7 @@ func TestStacks(t *testing.T) {
 				if target[6] == 'G' {
 					namespace = "infra"
 				}
-				v = v.With(put(t, v, policyDoc("Paint", namespace, policy, spec)))
+				v = v.With(putChange(t, v, policyDoc("Paint", namespace, policy, spec)))
 			}
 			assert.Equal(t, test.want, rulesOf(walked(t, v, effective.Scope{All: true})))
 		})
@@ -129,8 +129,8 @@ func TestStacks(t *testing.T) {
 
 func TestClassPolicies(t *testing.T) {
 	v := world(t, twoGateways())
-	v = v.With(put(t, v, "kind: Paint\nmetadata: {name: top}\nspec: {overrides: {strategy: patch, a: 5}, targetRefs: [{kind: GatewayClass, name: istio}]}"))
-	v = v.With(put(t, v, "kind: Paint\nmetadata: {name: section}\nspec: {overrides: {strategy: patch, a: 6}, targetRefs: [{kind: GatewayClass, name: istio, sectionName: none}]}"))
+	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {name: top}\nspec: {overrides: {strategy: patch, a: 5}, targetRefs: [{kind: GatewayClass, name: istio}]}"))
+	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {name: section}\nspec: {overrides: {strategy: patch, a: 6}, targetRefs: [{kind: GatewayClass, name: istio, sectionName: none}]}"))
 	assert.Equal(t, []string{
 		"Paint istio g1/http r1#rule-1: a=5 top/overrides",
 		"Paint istio g1/http r2#rule-1: a=5 top/overrides",
@@ -139,8 +139,8 @@ func TestClassPolicies(t *testing.T) {
 	}, rulesOf(walked(t, v, effective.Scope{All: true})))
 }
 
-// Invalid policies and refused targets take no part; kinds never meet.
-func TestWhatTakesNoPart(t *testing.T) {
+// Invalid policies and refused targets have no effect; kinds are independent.
+func TestPoliciesWithoutEffect(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"))
 	t.Run("an invalid policy", func(t *testing.T) {
 		v := world(t, docs(base, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 5\na: 1")))
@@ -165,8 +165,8 @@ func TestWhatTakesNoPart(t *testing.T) {
 	})
 }
 
-// SEMANTICS section 5, sameTarget none: the oldest holds the target.
-func TestDirectKindsHaveOneHolder(t *testing.T) {
+// SEMANTICS section 5, sameTarget none: the oldest policy is accepted.
+func TestDirectKindConflicts(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		"kind: Label\nmetadata: {namespace: app, name: old, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {a: old, targetRefs: [{kind: HTTPRoute, name: r}]}",
 		"kind: Label\nmetadata: {namespace: app, name: a-newer, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {a: newer, targetRefs: [{kind: HTTPRoute, name: r}]}",
@@ -180,7 +180,7 @@ func TestDirectKindsHaveOneHolder(t *testing.T) {
 
 	newer := outcomeOf(t, v, label("a-newer"))
 	assert.Equal(t, api.Conflicted, newer.State)
-	assert.Equal(t, "HTTPRoute app/r is held by Label app/old, which is older", newer.Message)
+	assert.Equal(t, "HTTPRoute app/r already has Label app/old, which is older", newer.Message)
 	by := label("old")
 	assert.Equal(t, []api.Target{{Target: routeRef("r"), Reason: api.Conflicted, By: &by}}, newer.Targets)
 	assert.Equal(t, api.Enforced, outcomeOf(t, v, label("rule")).State)
@@ -241,9 +241,9 @@ func TestWalkStops(t *testing.T) {
 	})
 }
 
-// The memo tells stacks of the same policies at other levels apart, and what
-// was edited from what it was.
-func TestTheMemoDoesNotMixStacks(t *testing.T) {
+// The memo distinguishes stacks of the same policies at other levels, and what
+// versions of a policy.
+func TestMemoKeepsStacksApart(t *testing.T) {
 	v := world(t, docs(
 		gatewayDoc("g1", "istio", "http", "alt"), gatewayDoc("g2", "istio", "http"), routeDoc("r1", "[{}]", "g1"), routeDoc("r2", "[{}]", "g2"),
 		"kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: a}, targetRefs: [{kind: Gateway, name: g1}, {kind: Gateway, name: g2, sectionName: http}]}",
@@ -265,7 +265,7 @@ func TestTheMemoDoesNotMixStacks(t *testing.T) {
 	}
 	assert.Equal(t, want, look(effective.Scope{All: true}))
 	assert.Equal(t, want, look(effective.Scope{All: true}), "remembered")
-	v = v.With(put(t, v, "kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: edited}, targetRefs: [{kind: Gateway, name: g1}]}"))
+	v = v.With(putChange(t, v, "kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: edited}, targetRefs: [{kind: Gateway, name: g1}]}"))
 	assert.Equal(t, []string{
 		"Paint istio g1/http r1#rule-1: x=b b/defaults",
 		"Paint istio g1/alt r1#rule-1: x=edited a/defaults",

@@ -8,44 +8,43 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Weakener is a rule that takes the force of overrides of one policy away
-// although it leaves them in their place. It may come from a policy below, beside
-// or above that one, and from that one itself.
+// Weakener is a rule that makes overrides of one policy ineffective without replacing
+// them. It may be of a lower, equal or higher policy, or of the same one.
 type Weakener struct {
 	By *merge.Effective
-	// Below tells that the policy of By is below the one whose overrides these are.
+	// Below is set if the policy of By is below the one with the overrides.
 	Below bool
-	// Gate tells that By decides whether they have an effect at all; else it is
-	// an alternative to them that is enough.
+	// Gate is set if By decides whether they have any effect; else By is an
+	// alternative to them that is sufficient.
 	Gate bool
-	// HeldRules are the overrides: all of the policy, or those of the group of
-	// alternatives that By is one of. Weakeners share it.
+	// HeldRules are the overrides: all of the policy, or those of By's group of
+	// alternatives. It is shared: do not edit.
 	HeldRules *HeldRules
-	// Except is the alternative that By belongs to itself, or By's own key: it does
-	// not weaken what is held of it. The zero Key for none.
+	// Except is the alternative that By belongs to, or By's own key: By does not weaken
+	// overrides at or below it. The zero Key for none.
 	Except merge.Key
 }
 
-// HeldRules are rules in force that overrides of one policy hold, by key.
+// HeldRules are the rules in force that come from overrides of one policy, by key.
 type HeldRules struct {
 	Policy *merge.Policy
 	Rules  []*merge.Effective
 }
 
-// Own reports whether the rule is of the policy whose overrides it weakens.
+// Own reports whether the rule belongs to the policy whose overrides it weakens.
 func (w *Weakener) Own() bool { return w.By.From.Policy == w.HeldRules.Policy }
 
-// InForce returns the rules in force that overrides hold, by policy, the highest
+// InForce returns the rules in force that come from overrides, by policy, the highest
 // first.
 func (e *Effective) InForce() []*HeldRules {
-	if h := e.overridden(); h != nil {
+	if h := e.overrideIndex(); h != nil {
 		return h.all
 	}
 	return nil
 }
 
-// Weakens returns which of some rules, sorted by key and among those held, are
-// weakened: all but those of one alternative, which lie side by side.
+// Weakens returns those of the rules that are weakened, in two parts: all except the
+// consecutive ones of one alternative. The rules are sorted by key and among HeldRules.
 func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effective) {
 	if w.Except == (merge.Key{}) {
 		return rules, nil
@@ -58,14 +57,14 @@ func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effec
 	return rules[:start], rules[end:]
 }
 
-// Weakeners returns what weakens the overrides of the path, by the weakening
-// rule, then by the policy that is weakened, from the highest on. There may be
-// very many rules on either side, so they are not told two by two.
+// Weakeners returns what weakens the overrides of the path, by the weakening rule, then
+// by the policy that is weakened, the highest first. There can be many rules on either
+// side, so it does not return pairs of rules.
 func (e *Effective) Weakeners() []Weakener {
 	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, e.mayWeaken) {
 		return nil
 	}
-	h := e.overridden()
+	h := e.overrideIndex()
 	if h == nil {
 		return nil
 	}
@@ -79,9 +78,9 @@ func (e *Effective) Weakeners() []Weakener {
 		group, member, alternative := e.Kind.Alternative(by.Key)
 		switch {
 		case gate:
-			out = h.weakened(out, Weakener{By: by, Gate: true, Except: by.Key}, h.all)
+			out = h.appendWeakeners(out, Weakener{By: by, Gate: true, Except: by.Key}, h.all)
 		case alternative:
-			out = h.weakened(out, Weakener{By: by, Except: member}, h.of(e, group))
+			out = h.appendWeakeners(out, Weakener{By: by, Except: member}, h.ofGroup(e, group))
 		}
 	}
 	return out
@@ -96,25 +95,25 @@ func (e *Effective) mayWeaken(r merge.Effective) bool {
 	return alternative || e.Kind.IsGate(r.Key)
 }
 
-// overridden is the rules in force that overrides hold.
-type overridden struct {
-	places map[*merge.Policy]int      // of the path's policies, the highest first
+// overrideIndex has the rules in force that come from overrides.
+type overrideIndex struct {
+	order  map[*merge.Policy]int      // of the path's policies, the highest first
 	all    []*HeldRules               // by policy, the highest first
-	groups map[merge.Key][]*HeldRules // likewise, by group of alternatives; made when asked for
+	groups map[merge.Key][]*HeldRules // the same by group of alternatives; nil until needed
 }
 
-// overridden returns nil where no override holds anything.
-func (e *Effective) overridden() *overridden {
+// overrideIndex returns nil if no rule in force comes from overrides.
+func (e *Effective) overrideIndex() *overrideIndex {
 	policies := e.Result.Outcomes
-	if !slices.ContainsFunc(e.Rules, holding) {
+	if !slices.ContainsFunc(e.Rules, isOverrideInForce) {
 		return nil
 	}
-	h := &overridden{places: make(map[*merge.Policy]int, len(policies))}
+	h := &overrideIndex{order: make(map[*merge.Policy]int, len(policies))}
 	for i := range policies {
-		h.places[policies[i].Policy] = i
+		h.order[policies[i].Policy] = i
 	}
 	for i := range e.Rules {
-		if r := &e.Rules[i]; holding(*r) {
+		if r := &e.Rules[i]; isOverrideInForce(*r) {
 			h.all = h.add(h.all, r)
 		}
 	}
@@ -122,10 +121,12 @@ func (e *Effective) overridden() *overridden {
 	return h
 }
 
-func holding(r merge.Effective) bool { return r.From.Block == merge.Overrides && r.Value != nil }
+func isOverrideInForce(r merge.Effective) bool {
+	return r.From.Block == merge.Overrides && r.Value != nil
+}
 
 // add adds a rule to those of its policy.
-func (h *overridden) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
+func (h *overrideIndex) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
 	i := slices.IndexFunc(all, func(one *HeldRules) bool { return one.Policy == r.From.Policy })
 	if i < 0 {
 		return append(all, &HeldRules{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
@@ -134,12 +135,12 @@ func (h *overridden) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
 	return all
 }
 
-func (h *overridden) sort(all []*HeldRules) {
-	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.places[a.Policy], h.places[b.Policy]) })
+func (h *overrideIndex) sort(all []*HeldRules) {
+	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.order[a.Policy], h.order[b.Policy]) })
 }
 
-// of returns what is held of a group of alternatives.
-func (h *overridden) of(e *Effective, group merge.Key) []*HeldRules {
+// ofGroup returns the overrides of a group of alternatives.
+func (h *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
 	if h.groups == nil {
 		h.groups = make(map[merge.Key][]*HeldRules)
 		for _, all := range h.all {
@@ -153,12 +154,11 @@ func (h *overridden) of(e *Effective, group merge.Key) []*HeldRules {
 	return h.groups[group]
 }
 
-// weakened adds a weakener for each policy that holds some of it. What is held of
-// the rule itself is no weakening.
-func (h *overridden) weakened(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
-	place := h.places[w.By.From.Policy]
+// appendWeakeners appends a weakener for each policy with overrides that it weakens.
+func (h *overrideIndex) appendWeakeners(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
+	place := h.order[w.By.From.Policy]
 	for _, w.HeldRules = range held {
-		w.Below = place > h.places[w.HeldRules.Policy]
+		w.Below = place > h.order[w.HeldRules.Policy]
 		if first, rest := w.Weakens(w.HeldRules.Rules); len(first)+len(rest) > 0 {
 			out = append(out, w)
 		}

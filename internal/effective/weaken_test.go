@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// Weakeners are what lower policies do to the rules that an override holds.
+// Weakeners of lower policies.
 func TestWeakeners(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, doors.*, deep.*.*, parts.*.*, gate, shut.*]\nstrategy: {allowed: [merge]}\n"+
 		"blocks: {overrides: [overrides], defaults: [defaults], when: when}\ngates: [gate, shut]\nalternatives: [ways, deep.*, parts]")
@@ -30,13 +30,13 @@ func TestWeakeners(t *testing.T) {
 		"an alternative of the group that is one": {[]string{lock, top(held), own("deep: {a: {z: 1}}")}, []string{"deep.a.x by deep.a.z, alternative"}},
 		"no alternative of another group":         {[]string{lock, top(held), own("deep: {b: {z: 1}}\ndoors: {open: 1}")}, nil},
 		"a null is in no one's way":               {[]string{lock, top("overrides: {ways: {key: 1}}"), own("gate: null")}, nil},
-		"an override that takes out is no rule":   {[]string{lock, top("overrides: {ways: {key: null}}"), own("gate: 1")}, nil},
+		"an override that unsets is not a rule":   {[]string{lock, top("overrides: {ways: {key: null}}"), own("gate: 1")}, nil},
 		"a default of the higher policy":          {[]string{lock, top("defaults: {ways: {key: 1}}"), own("gate: 1")}, nil},
 		"a rule of the very policy":               {[]string{lock, top(held + "\ngate: 1\nways: {open: 1}")}, nil},
 		"a rule of a higher policy":               {[]string{lock, own("overrides: {ways: {key: 1}}"), top("gate: 1\nways: {open: 1}")}, []string{"ways.key by gate, gate", "ways.key by ways.open, alternative"}},
 		"an override of the lower policy":         {[]string{lock, top("overrides: {ways: {key: 1}}"), own("overrides: {gate: 1}")}, []string{"ways.key by gate, gate"}},
-		"a gate that the override holds":          {[]string{lock, top("overrides: {gate: 1, ways: {key: 1}}"), own("gate: 2")}, nil},
-		"the alternative that the override holds": {[]string{lock, top("overrides: {ways: {key: 1}}"), own("ways: {key: 2}")}, nil},
+		"a gate that is an override":              {[]string{lock, top("overrides: {gate: 1, ways: {key: 1}}"), own("gate: 2")}, nil},
+		"the alternative that is an override":     {[]string{lock, top("overrides: {ways: {key: 1}}"), own("ways: {key: 2}")}, nil},
 		"a gate beside a gate that is held":       {[]string{lock, top("overrides: {gate: 1}"), own("shut: {x: 1}")}, []string{"gate by shut.x, gate"}},
 		"a part of an alternative is none to its other parts": {
 			[]string{lock, top("overrides: {parts: {a: {x: 1}, b: {x: 1, y: 1}, c: {x: 1}}}"), own("parts: {b: {z: 1}}")},
@@ -70,8 +70,8 @@ func TestWeakeners(t *testing.T) {
 	}
 }
 
-// What a policy itself has beside its overrides weakens them, too; a gate that it
-// holds is none to itself. explain does not show it.
+// Other rules of the policy itself weaken its overrides, too. A gate does not weaken
+// itself. Explain omits them.
 func TestOwnWeakeners(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
 	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {gate: 1, ways: {key: 1}}\nways: {open: 1}"))
@@ -88,12 +88,12 @@ func TestOwnWeakeners(t *testing.T) {
 	assert.Empty(t, x.Weakened)
 }
 
-// A kind whose profile names neither knows no weakening.
+// A kind without gates and alternatives has no weakeners.
 func TestWeakenersWithoutGates(t *testing.T) {
 	assert.Empty(t, onePath(t, higher("top", hard), lower("own", "gate: 1")).Weakeners())
 }
 
-// explain shows what is weakened.
+// Explain shows what is weakened.
 func TestExplainShowsWeakenings(t *testing.T) {
 	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
 	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {ways: {key: 1}}"), policyDoc("Lock", "app", "own", onR+"gate: 1\nways: {open: 1}"))

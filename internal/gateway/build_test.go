@@ -24,7 +24,7 @@ func readGateway(t testing.TB, text string) *gateway.Gateway {
 	return gateway.FromGateway(read[gatewayv1.Gateway](t, text))
 }
 
-// route reads a route of a kind.
+// route decodes a route of a kind.
 func route(t testing.TB, kind, text string) *gateway.Route {
 	t.Helper()
 	out, err := gateway.FromRoute(kind, read[gateway.RouteObject](t, text))
@@ -57,11 +57,11 @@ func namespace(t testing.TB, text string) *gateway.Namespace {
 	return gateway.FromNamespace(read[corev1.Namespace](t, text))
 }
 
-// attached returns the positions of the doors that take the route.
-func attached(doors []gateway.ListenerMatch, r *gateway.Route, namespaceLabels labels.Set) []int {
+// attached returns the indexes of the listeners that accept the route.
+func attached(listeners []gateway.ListenerMatch, r *gateway.Route, namespaceLabels labels.Set) []int {
 	var out []int
-	for i, d := range doors {
-		if d.Accepts(r, namespaceLabels) {
+	for i, l := range listeners {
+		if l.Accepts(r, namespaceLabels) {
 			out = append(out, i)
 		}
 	}

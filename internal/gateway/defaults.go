@@ -2,9 +2,9 @@ package gateway
 
 import gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-// httpMatches returns the matches of an HTTPRoute's rule as the API server
-// stores them, so that a rule from a file and the same rule from a cluster
-// have one fingerprint.
+// httpMatches returns the matches of an HTTPRoute's rule with the defaults of the API
+// server, so that a rule from a file and the same rule from a cluster have the same
+// fingerprint.
 func httpMatches(matches []gatewayv1.HTTPRouteMatch) []gatewayv1.HTTPRouteMatch {
 	if len(matches) == 0 {
 		matches = []gatewayv1.HTTPRouteMatch{{}}
@@ -15,13 +15,13 @@ func httpMatches(matches []gatewayv1.HTTPRouteMatch) []gatewayv1.HTTPRouteMatch 
 		if m.Path == nil {
 			m.Path = &gatewayv1.HTTPPathMatch{}
 		}
-		fill(&m.Path.Type, gatewayv1.PathMatchPathPrefix)
-		fill(&m.Path.Value, "/")
+		defaultTo(&m.Path.Type, gatewayv1.PathMatchPathPrefix)
+		defaultTo(&m.Path.Value, "/")
 		for j := range m.Headers {
-			fill(&m.Headers[j].Type, gatewayv1.HeaderMatchExact)
+			defaultTo(&m.Headers[j].Type, gatewayv1.HeaderMatchExact)
 		}
 		for j := range m.QueryParams {
-			fill(&m.QueryParams[j].Type, gatewayv1.QueryParamMatchExact)
+			defaultTo(&m.QueryParams[j].Type, gatewayv1.QueryParamMatchExact)
 		}
 		out[i] = m
 	}
@@ -34,24 +34,24 @@ func grpcMatches(matches []gatewayv1.GRPCRouteMatch) []gatewayv1.GRPCRouteMatch 
 	for i := range matches {
 		m := *matches[i].DeepCopy()
 		if m.Method != nil {
-			fill(&m.Method.Type, gatewayv1.GRPCMethodMatchExact)
+			defaultTo(&m.Method.Type, gatewayv1.GRPCMethodMatchExact)
 		}
 		for j := range m.Headers {
-			fill(&m.Headers[j].Type, gatewayv1.GRPCHeaderMatchExact)
+			defaultTo(&m.Headers[j].Type, gatewayv1.GRPCHeaderMatchExact)
 		}
 		out[i] = m
 	}
 	return out
 }
 
-func fill[T any](field **T, value T) {
+func defaultTo[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
-// defaultRules fills in what the API server stores in the rules of a route, for
-// the fields of it that policies control. The spec is the caller's own.
+// defaultRules sets the defaults of the API server in the rules of a route, for the
+// fields that policies control. It modifies the spec.
 func defaultRules(kind string, spec map[string]any) map[string]any {
 	if spec == nil {
 		spec = make(map[string]any)
@@ -67,9 +67,9 @@ func defaultRules(kind string, spec map[string]any) map[string]any {
 			defaultMatch(kind, m)
 		}
 		for _, b := range items(rule["backendRefs"]) {
-			unless(b, "group", "")
-			unless(b, "kind", KindService)
-			unless(b, "weight", int64(1))
+			setDefault(b, "group", "")
+			setDefault(b, "kind", KindService)
+			setDefault(b, "weight", int64(1))
 		}
 	}
 	return spec
@@ -78,18 +78,18 @@ func defaultRules(kind string, spec map[string]any) map[string]any {
 func defaultMatch(kind string, m map[string]any) {
 	const exact = string(gatewayv1.HeaderMatchExact)
 	for _, h := range append(items(m["headers"]), items(m["queryParams"])...) {
-		unless(h, "type", exact)
+		setDefault(h, "type", exact)
 	}
 	switch kind {
 	case KindHTTPRoute:
-		unless(m, "path", map[string]any{})
+		setDefault(m, "path", map[string]any{})
 		if path, ok := m["path"].(map[string]any); ok {
-			unless(path, "type", string(gatewayv1.PathMatchPathPrefix))
-			unless(path, "value", "/")
+			setDefault(path, "type", string(gatewayv1.PathMatchPathPrefix))
+			setDefault(path, "value", "/")
 		}
 	case KindGRPCRoute:
 		if method, ok := m["method"].(map[string]any); ok {
-			unless(method, "type", exact)
+			setDefault(method, "type", exact)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func items(list any) []map[string]any {
 	return out
 }
 
-func unless(object map[string]any, name string, value any) {
+func setDefault(object map[string]any, name string, value any) {
 	if object[name] == nil {
 		object[name] = value
 	}

@@ -1,8 +1,7 @@
-// Package gateway turns Gateway API objects into attachments and paths:
-// which routes are on which listeners, and the chains from a GatewayClass, or
-// from the Service that is a mesh's parent, down to a route's rule or backend.
-// Values in, values out: nothing is read from a status, since at admission
-// there is none yet.
+// Package gateway converts Gateway API objects into attachments and paths: which
+// routes attach to which listeners, and the chains from a GatewayClass, or in a mesh
+// from the Service that is a route's parent, down to a route's rule or backend. It is
+// pure, and never reads a status: at admission there is none yet.
 package gateway
 
 // Level is a level of the hierarchy, the root first. SEMANTICS section 1.

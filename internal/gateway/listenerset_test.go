@@ -10,7 +10,7 @@ import (
 )
 
 // admitting is a gateway infra/edge with an own listener http on port 80, and
-// what it says in allowedListeners, in YAML.
+// allowedListeners in YAML.
 func admitting(t testing.TB, allowed string) *gateway.Gateway {
 	return readGateway(t, "metadata: {namespace: infra, name: edge}\nspec:\n  gatewayClassName: istio\n  allowedListeners: "+allowed+
 		"\n  listeners: [{name: http, port: 80, protocol: HTTP, "+allowAll+"}]\n")
@@ -24,7 +24,7 @@ func adding(t testing.TB, namespace, name string) *gateway.ListenerSet {
 
 const anySet = "{namespaces: {from: All}}"
 
-// SEMANTICS section 7: a ListenerSet counts only if its gateway admits it.
+// SEMANTICS section 7: a ListenerSet has an effect only if its gateway allows it.
 func TestAllowedListeners(t *testing.T) {
 	red := labels.Set{"team": "red"}
 	tests := map[string]struct {
@@ -44,9 +44,9 @@ func TestAllowedListeners(t *testing.T) {
 		"a selector on labels that do not":         {"{namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", "team", red, false},
 		"a selector does not let its own in":       {"{namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", "infra", red, false},
 		"an absent selector selects nothing":       {"{namespaces: {from: Selector}}", "team", red, false},
-		"a selector does not ask where Same is":    {"{namespaces: {from: Same, selector: {matchLabels: {team: red}}}}", "team", red, false},
+		"a selector is ignored with Same":          {"{namespaces: {from: Same, selector: {matchLabels: {team: red}}}}", "team", red, false},
 		"a selector that cannot be read: nothing":  {"{namespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: Is}]}}}", "team", red, false},
-		"an empty selector takes every namespace":  {"{namespaces: {from: Selector, selector: {}}}", "team", nil, true},
+		"an empty selector allows every namespace": {"{namespaces: {from: Selector, selector: {}}}", "team", nil, true},
 		"a word that is none of those lets no one": {"{namespaces: {from: Some}}", "infra", red, false},
 	}
 	for name, test := range tests {
@@ -63,7 +63,7 @@ func TestAllowedListeners(t *testing.T) {
 	}
 }
 
-func TestParentOfAListenerSet(t *testing.T) {
+func TestListenerSetParent(t *testing.T) {
 	tests := map[string]struct {
 		namespace, parent string
 		want              bool
@@ -91,8 +91,8 @@ func TestParentOfAListenerSet(t *testing.T) {
 func TestParentRefsOfListenerSets(t *testing.T) {
 	g := admitting(t, anySet)
 	one, two := adding(t, "team", "one"), adding(t, "team", "two")
-	doors := append(gateway.OwnListeners(g), gateway.SetListeners(g, one, nil)...)
-	doors = append(doors, gateway.SetListeners(g, two, nil)...)
+	listeners := append(gateway.OwnListeners(g), gateway.SetListeners(g, one, nil)...)
+	listeners = append(listeners, gateway.SetListeners(g, two, nil)...)
 	const gateway, setOne = "namespace: infra, name: edge", "kind: ListenerSet, namespace: team, name: one"
 	tests := map[string]struct {
 		refs string
@@ -113,13 +113,13 @@ func TestParentRefsOfListenerSets(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, attached(doors, routing(t, "app", "{parentRefs: "+test.refs+"}"), nil))
+			assert.Equal(t, test.want, attached(listeners, routing(t, "app", "{parentRefs: "+test.refs+"}"), nil))
 		})
 	}
 }
 
 // Same in a set's allowedRoutes is the set's own namespace.
-func TestAllowedRoutesOfAListenerSet(t *testing.T) {
+func TestListenerSetAllowedRoutes(t *testing.T) {
 	g := admitting(t, anySet)
 	tests := map[string]struct {
 		allowed, namespace string

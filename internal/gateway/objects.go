@@ -8,7 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Kinds that paths are made of.
+// Kinds of the objects of paths.
 const (
 	KindGatewayClass = "GatewayClass"
 	KindGateway      = "Gateway"
@@ -24,18 +24,18 @@ const (
 	KindReferenceGrant = "ReferenceGrant"
 	KindNamespace      = "Namespace"
 	KindService        = "Service"
-	// KindMesh is the kind of the whole mesh, which is no object.
+	// KindMesh is the kind of the whole mesh, for which no object exists.
 	KindMesh = "Mesh"
 )
 
 // RouteKinds are the kinds of routes that paths go through.
 var RouteKinds = []string{KindGRPCRoute, KindHTTPRoute, KindTCPRoute, KindTLSRoute, KindUDPRoute}
 
-// GatewayKinds are all kinds of Gateway API that are read.
+// GatewayKinds are all kinds of Gateway API that are supported.
 var GatewayKinds = append([]string{KindGatewayClass, KindGateway, KindListenerSet, KindXListenerSet, KindReferenceGrant}, RouteKinds...)
 
-// GatewayKind returns a kind of Gateway API with its group.
-func GatewayKind(kind string) api.PolicyKind {
+// KindOf returns a kind of Gateway API with its group.
+func KindOf(kind string) api.PolicyKind {
 	if kind == KindXListenerSet {
 		return api.PolicyKind{Group: api.GatewayXGroup, Kind: kind}
 	}
@@ -47,10 +47,10 @@ func IsRoute(k api.PolicyKind) bool {
 	return k.Group == api.GatewayGroup && slices.Contains(RouteKinds, k.Kind)
 }
 
-// Known reports whether objects of a kind are read, so that one that is not
-// there is known not to exist.
+// Known reports whether objects of a kind are in the cache, so that one that is not
+// in the cache does not exist.
 func Known(k api.PolicyKind) bool {
-	return k == GatewayKind(k.Kind) && slices.Contains(GatewayKinds, k.Kind) ||
+	return k == KindOf(k.Kind) && slices.Contains(GatewayKinds, k.Kind) ||
 		k.Group == "" && (k.Kind == KindNamespace || k.Kind == KindService)
 }
 
@@ -64,7 +64,7 @@ func ClusterScoped(k api.PolicyKind) bool {
 type Class struct {
 	Name   string
 	Labels labels.Set
-	// Deleting tells that it is being deleted, or will be with its owner.
+	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }
 
@@ -73,26 +73,26 @@ func (c *Class) Ref() api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: KindGatewayClass, Name: c.Name}
 }
 
-// Namespace is what attachment asks of a namespace.
+// Namespace has the fields of a Namespace that attachment depends on.
 type Namespace struct {
 	Name   string
 	Labels labels.Set
-	// Terminating tells that it is being deleted with all that is in it.
+	// Terminating is set while it is being deleted with everything in it.
 	Terminating bool
-	// Deleting tells that it is being deleted, or will be with its owner.
+	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }
 
 // Ref names the namespace.
 func (n *Namespace) Ref() api.Ref { return api.Ref{Kind: KindNamespace, Name: n.Name} }
 
-// Gateway is what paths need of a Gateway.
+// Gateway has the fields of a Gateway that paths depend on.
 type Gateway struct {
 	Namespace, Name string
 	Labels          labels.Set
 	Class           string
 	Listeners       []Listener
-	// Sets admits ListenerSets by their namespace.
+	// Sets is allowedListeners.
 	Sets NamespaceRule
 }
 
@@ -101,32 +101,31 @@ func (g *Gateway) Ref() api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}
 }
 
-// ListenerSet is what paths need of a ListenerSet, or of an XListenerSet.
+// ListenerSet has the fields of a ListenerSet or an XListenerSet that paths depend on.
 type ListenerSet struct {
 	Namespace, Name string
-	// X tells that it is an XListenerSet: one of the other kind may have the same
-	// name.
+	// X is set for an XListenerSet. A ListenerSet can have the same name.
 	X      bool
 	Labels labels.Set
-	// Gateway that it adds its listeners to; GatewayName is empty if its
-	// parent is none.
+	// Gateway that it adds its listeners to; GatewayName is empty if its parent is
+	// of another kind.
 	GatewayNamespace, GatewayName string
-	// Unread is its parent if that is of a kind that is not read, else zero.
+	// Unread is its parent if that is of an unsupported kind, else zero.
 	Unread    api.Ref
 	Listeners []Listener
 }
 
 // Ref names the listener set.
 func (s *ListenerSet) Ref() api.Ref {
-	kind := GatewayKind(KindListenerSet)
+	kind := KindOf(KindListenerSet)
 	if s.X {
-		kind = GatewayKind(KindXListenerSet)
+		kind = KindOf(KindXListenerSet)
 	}
 	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: s.Namespace, Name: s.Name}
 }
 
-// HasListener reports whether there is a listener of that name, and port if
-// one is given; an empty name stands for any.
+// HasListener reports whether a listener has the name and the port. An empty name and
+// port 0 match any.
 func HasListener(all []Listener, name string, port int32) bool {
 	return slices.ContainsFunc(all, func(l Listener) bool {
 		return (name == "" || l.Name == name) && (port == 0 || l.Port == port)
@@ -140,27 +139,27 @@ type Listener struct {
 	Hostname string
 	Port     int32
 	Protocol string
-	// Namespaces admits routes by their namespace.
+	// Namespaces is allowedRoutes.namespaces.
 	Namespaces NamespaceRule
-	// Kinds are the kinds of routes that the listener takes; AnyKind tells
-	// that its protocol is none of Gateway API's and it names no kinds.
+	// Kinds are the kinds of routes that the listener allows; AnyKind is set if its
+	// protocol is not one of Gateway API's and it lists no kinds.
 	Kinds   []string
 	AnyKind bool
 }
 
 // NamespaceRule is allowedRoutes.namespaces, or allowedListeners.namespaces.
 type NamespaceRule struct {
-	// All or Same; else Selector decides, and nil selects nothing.
+	// All or Same; else Selector, where nil selects nothing.
 	All, Same bool
 	Selector  labels.Selector
 }
 
-// Service is what paths need of a Service.
+// Service has the fields of a Service that paths depend on.
 type Service struct {
 	Namespace, Name string
 	Labels          labels.Set
 	Ports           []Port
-	// Deleting tells that it is being deleted, or will be with its owner.
+	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }
 
@@ -175,7 +174,7 @@ func (s *Service) Ref() api.Ref {
 	return api.Ref{Kind: KindService, Namespace: s.Namespace, Name: s.Name}
 }
 
-// Port returns the number of the port of that name, or 0.
+// Port returns the number of the port with a name, or 0.
 func (s *Service) Port(name string) int32 {
 	for _, p := range s.Ports {
 		if p.Name == name {
@@ -185,7 +184,7 @@ func (s *Service) Port(name string) int32 {
 	return 0
 }
 
-// HasPort reports whether the service has a port of that number.
+// HasPort reports whether the service has a port with a number.
 func (s *Service) HasPort(number int32) bool {
 	return slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Number == number })
 }
@@ -195,14 +194,15 @@ type Grant struct {
 	Namespace, Name string
 	From            []GrantFrom
 	To              []GrantTo
-	// Deleting tells that it is being deleted, or will be with its owner.
+	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }
 
-// GrantFrom is who may refer.
+// GrantFrom selects the objects that are allowed to refer.
 type GrantFrom struct{ Group, Kind, Namespace string }
 
-// GrantTo is what may be referred to; an empty name stands for all.
+// GrantTo selects the objects that they are allowed to refer to; an empty name
+// selects all.
 type GrantTo struct{ Group, Kind, Name string }
 
 // Ref names the grant.
@@ -210,8 +210,8 @@ func (g *Grant) Ref() api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: KindReferenceGrant, Namespace: g.Namespace, Name: g.Name}
 }
 
-// Allows reports whether the grant lets objects of a kind in a namespace refer
-// to an object of the grant's namespace.
+// Allows reports whether the grant allows objects of a kind in a namespace to refer to
+// an object in the grant's namespace.
 func (g *Grant) Allows(from api.PolicyKind, namespace string, to api.Ref) bool {
 	return slices.Contains(g.From, GrantFrom{from.Group, from.Kind, namespace}) &&
 		slices.ContainsFunc(g.To, func(t GrantTo) bool {

@@ -14,8 +14,8 @@ type Path struct {
 	Gateway  *Gateway
 	Set      *ListenerSet
 	Listener *Listener
-	// Service that is the parent, and its Port where a policy tells the ports
-	// apart or the route names one.
+	// Service that is the parent, and its Port where a policy targets a single port
+	// or the route names one.
 	Service *Service
 	Port    int32
 	// Client is the namespace of the clients, on the paths of consumers.
@@ -25,18 +25,18 @@ type Path struct {
 	Rule int
 	// Backend is nil where the path ends above.
 	Backend *Backend
-	// Member is the item of a route's list, where fields of its items are
-	// controlled one by one.
+	// Member is the item of a route's list, where policies control fields of single
+	// items.
 	Member string
-	// Virtual is a target that exists nowhere as an object.
+	// Virtual is a target for which no object exists.
 	Virtual *api.Ref
-	// GatewayNamespace, ServiceNamespace and RouteNamespace tell whether these
-	// are levels of the path.
+	// GatewayNamespace, ServiceNamespace and RouteNamespace are set if these are
+	// levels of the path.
 	GatewayNamespace, ServiceNamespace, RouteNamespace bool
 }
 
-// ID identifies a path across versions of its objects: its gateway may have
-// another class.
+// ID identifies a path across versions of its objects. It does not have the class of
+// the gateway, which can change.
 type ID struct {
 	GatewayNamespace, Gateway         string
 	SetKind, SetNamespace, Set        string
@@ -77,20 +77,30 @@ func (p Path) ID() ID {
 	return id
 }
 
-// SameButRule reports whether two paths have the same ID but for the rule.
+// SameButRule reports whether the IDs of two paths are equal, except for the rule. It
+// is much faster than comparing the IDs: paths mostly share their objects.
 func (p *Path) SameButRule(o *Path) bool {
-	return (p.Listener == o.Listener || p.Listener != nil && o.Listener != nil && p.Listener.Name == o.Listener.Name) &&
-		(p.Set == o.Set || p.Set != nil && o.Set != nil && p.Set.Ref() == o.Set.Ref()) &&
-		(p.Route == o.Route || p.Route != nil && o.Route != nil && p.Route.Ref() == o.Route.Ref()) &&
-		(p.Gateway == o.Gateway || p.Gateway != nil && o.Gateway != nil && p.Gateway.Ref() == o.Gateway.Ref()) &&
-		(p.Backend == o.Backend || p.Backend != nil && o.Backend != nil && *p.Backend == *o.Backend) &&
-		(p.Service == o.Service || p.Service != nil && o.Service != nil && p.Service.Ref() == o.Service.Ref()) &&
-		(p.Virtual == o.Virtual || p.Virtual != nil && o.Virtual != nil && *p.Virtual == *o.Virtual) &&
+	return sameName(p.Listener, o.Listener) && sameRef(p.Set, o.Set) && sameRef(p.Route, o.Route) && sameRef(p.Gateway, o.Gateway) &&
+		sameValue(p.Backend, o.Backend) && sameRef(p.Service, o.Service) && sameValue(p.Virtual, o.Virtual) &&
 		p.Port == o.Port && p.Client == o.Client && p.Member == o.Member
 }
 
-// Namespace returns the namespace of the object that the path is about: its
-// route, or where it ends above one, its service, listener set or gateway.
+// sameName reports whether two listeners are both nil or have the same name.
+func sameName(a, b *Listener) bool { return a == b || a != nil && b != nil && a.Name == b.Name }
+
+// sameValue reports whether two pointers are both nil or point to equal values.
+func sameValue[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// sameRef reports whether two objects are both nil or have the same reference.
+func sameRef[T any, P interface {
+	*T
+	Ref() api.Ref
+}](a, b P) bool {
+	return a == b || a != nil && b != nil && a.Ref() == b.Ref()
+}
+
+// Namespace returns the namespace of the path's route, or if it has none, of its
+// service, listener set or gateway.
 func (p Path) Namespace() string {
 	switch {
 	case p.Route != nil:
@@ -108,19 +118,19 @@ func (p Path) Namespace() string {
 	}
 }
 
-// Elements returns the path as the JSON contract shows it.
+// Elements returns the path as in the JSON output.
 func (p Path) Elements() []api.PathElement {
 	out := make([]api.PathElement, 0, 8)
 	for l := LevelGatewayClass; l < LevelObject; l++ {
-		if e, ok := p.at(l); ok {
+		if e, ok := p.elementAt(l); ok {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// Element returns the element of the path at a level; that of a level that has
-// no element of its own is the one that holds it.
+// Element returns the element of the path at a level. A level without an element of
+// its own has that of the next level above with one.
 func (p Path) Element(l Level) api.PathElement {
 	if l == LevelMesh {
 		return api.PathElement{Kind: KindMesh}
@@ -135,7 +145,7 @@ func (p Path) Element(l Level) api.PathElement {
 	default:
 	}
 	for ; l > LevelMesh; l-- {
-		if e, ok := p.at(l); ok {
+		if e, ok := p.elementAt(l); ok {
 			return e
 		}
 	}
@@ -143,7 +153,7 @@ func (p Path) Element(l Level) api.PathElement {
 }
 
 // at returns the element of a level, if the path has one.
-func (p Path) at(l Level) (e api.PathElement, ok bool) {
+func (p Path) elementAt(l Level) (e api.PathElement, ok bool) {
 	switch l {
 	case LevelGatewayClass, LevelGatewayNamespace, LevelGateway, LevelListenerSet, LevelListener:
 		if p.Gateway != nil {
@@ -196,7 +206,7 @@ func (p Path) atService(l Level) (e api.PathElement, ok bool) {
 	case l == LevelServiceNamespace && p.ServiceNamespace:
 		return api.PathElement{Kind: KindNamespace, Name: s.Namespace}, true
 	case l == LevelService:
-		return api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: number(p.Port), Client: p.Client}, true
+		return api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: formatPort(p.Port), Client: p.Client}, true
 	}
 	return e, false
 }
@@ -220,10 +230,10 @@ func (p Path) atRoute(l Level) (e api.PathElement, ok bool) {
 
 func (p Path) backend() api.PathElement {
 	b := p.Backend.Object
-	return api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: number(p.Backend.Port)}
+	return api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: formatPort(p.Backend.Port)}
 }
 
-func number(port int32) string {
+func formatPort(port int32) string {
 	if port == 0 {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Every shape of a path: what the JSON contract shows of it, and who it is.
+// Every shape of a path: its elements in the JSON output, and its ID.
 func TestPaths(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}", "{name: alt, port: 81, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
@@ -122,7 +122,7 @@ func TestPaths(t *testing.T) {
 				id.ServiceNamespace, id.Service, id.RouteKind, id.RouteNamespace, id.Route = "shop", "cart", "HTTPRoute", "app", "r"
 			},
 		},
-		"a mesh's consumer, a port told apart": {
+		"a consumer route of a mesh with a port": {
 			gateway.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0},
 			[]api.PathElement{{Kind: "Service", Namespace: "shop", Name: "cart", Section: "80", Client: "app"}, route, x},
 			func(id *gateway.ID) {
@@ -153,8 +153,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// The element that a policy at a level stands on.
-func TestElementOfALevel(t *testing.T) {
+// The element of a policy at a level.
+func TestElement(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
 	s := service(t, "metadata: {namespace: shop, name: cart}")
@@ -187,8 +187,8 @@ func TestElementOfALevel(t *testing.T) {
 		"the service's namespace":                {mesh, gateway.LevelServiceNamespace, "Namespace shop"},
 		"the service":                            {mesh, gateway.LevelService, "Service shop/cart#80 (clients in app)"},
 		"a service's port is the service":        {mesh, gateway.LevelServicePort, "Service shop/cart#80 (clients in app)"},
-		"a level that is not there: that above":  {short, gateway.LevelRule, "Listener infra/edge#http"},
-		"a set that is not there: the gateway":   {short, gateway.LevelListenerSet, "Gateway infra/edge"},
+		"a missing level: the one above":         {short, gateway.LevelRule, "Listener infra/edge#http"},
+		"a missing set: the gateway":             {short, gateway.LevelListenerSet, "Gateway infra/edge"},
 		"a namespace that is no level: above it": {short, gateway.LevelGatewayNamespace, "GatewayClass istio"},
 		"nothing above: the mesh":                {mesh, gateway.LevelGateway, "Mesh"},
 		"a virtual target":                       {virtual, gateway.LevelBackend, "Database app/db"},
@@ -200,7 +200,7 @@ func TestElementOfALevel(t *testing.T) {
 	}
 }
 
-func TestNamespaceOfAPath(t *testing.T) {
+func TestPathNamespace(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
 	set := listenerSet(t, "metadata: {namespace: team, name: more}")
 	s := service(t, "metadata: {namespace: shop, name: cart}")
@@ -212,4 +212,37 @@ func TestNamespaceOfAPath(t *testing.T) {
 	assert.Equal(t, "infra", gateway.Path{Gateway: g}.Namespace())
 	assert.Equal(t, "lab", gateway.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "lab"}}.Namespace())
 	assert.Empty(t, gateway.Path{}.Namespace())
+}
+
+// SameButRule agrees with the comparison of IDs without the rule.
+func TestSameButRule(t *testing.T) {
+	listener := func(name string) *gateway.Listener { return &gateway.Listener{Name: name} }
+	all := []gateway.Path{
+		{},
+		{Gateway: &gateway.Gateway{Namespace: "a", Name: "g"}},
+		{Gateway: &gateway.Gateway{Namespace: "b", Name: "g"}},
+		{Gateway: &gateway.Gateway{Namespace: "a", Name: "g"}, Listener: listener("x")},
+		{Gateway: &gateway.Gateway{Namespace: "a", Name: "g", Class: "other"}, Listener: listener("x")},
+		{Gateway: &gateway.Gateway{Namespace: "a", Name: "g"}, Listener: listener("y")},
+		{Set: &gateway.ListenerSet{Namespace: "a", Name: "s"}, Listener: listener("x")},
+		{Set: &gateway.ListenerSet{Namespace: "b", Name: "s"}, Listener: listener("x")},
+		{Service: &gateway.Service{Namespace: "a", Name: "s"}},
+		{Service: &gateway.Service{Namespace: "a", Name: "s"}, Port: 80},
+		{Service: &gateway.Service{Namespace: "a", Name: "s"}, Client: "c"},
+		{Route: &gateway.Route{Kind: "HTTPRoute", Namespace: "a", Name: "r"}},
+		{Route: &gateway.Route{Kind: "HTTPRoute", Namespace: "a", Name: "r"}, Rule: 1},
+		{Route: &gateway.Route{Kind: "GRPCRoute", Namespace: "a", Name: "r"}},
+		{Route: &gateway.Route{Kind: "HTTPRoute", Namespace: "a", Name: "r"}, Backend: &gateway.Backend{Port: 1}},
+		{Route: &gateway.Route{Kind: "HTTPRoute", Namespace: "a", Name: "r"}, Backend: &gateway.Backend{Port: 2}},
+		{Route: &gateway.Route{Kind: "HTTPRoute", Namespace: "a", Name: "r"}, Member: "filters[1]"},
+		{Virtual: &api.Ref{Kind: "Bucket", Namespace: "a", Name: "b"}},
+		{Virtual: &api.Ref{Kind: "Bucket", Namespace: "a", Name: "c"}},
+	}
+	for i := range all {
+		for j := range all {
+			x, y := all[i].ID(), all[j].ID()
+			x.Rule, y.Rule = 0, 0
+			assert.Equal(t, x == y, all[i].SameButRule(&all[j]), "%d and %d", i, j)
+		}
+	}
 }

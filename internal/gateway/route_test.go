@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"sync"
 	"testing"
 
@@ -73,32 +74,32 @@ func TestParents(t *testing.T) {
 	assert.False(t, p.Is("Service", "app", "t"))
 }
 
-// The ports of a Service that a route is a parent's by.
+// The ports of a Service that is a parent of a route.
 func TestPortsOf(t *testing.T) {
 	const s = "group: '', kind: Service, name: s"
 	for name, test := range map[string]struct {
 		refs string
 		want []int32
 	}{
-		"none":                             {"[{name: s, port: 80}]", nil},
-		"one":                              {"[{" + s + ", port: 80}]", []int32{80}},
-		"each once, in the route's order":  {"[{" + s + ", port: 81}, {" + s + ", port: 80}, {" + s + ", port: 81}]", []int32{81, 80}},
-		"all":                              {"[{" + s + "}]", []int32{0}},
-		"all stands for the others before": {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
-		"all stands for the others behind": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
-		"by the name of a port":            {"[{" + s + ", sectionName: h}]", []int32{80}},
-		"a name and its number":            {"[{" + s + ", sectionName: h, port: 80}]", []int32{80}},
-		"a name and another number":        {"[{" + s + ", sectionName: h, port: 81}]", nil},
-		"a name that it lacks":             {"[{" + s + ", sectionName: x}]", nil},
-		"a number that it lacks":           {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
-		"another service's are not its":    {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
+		"none":                            {"[{name: s, port: 80}]", nil},
+		"one":                             {"[{" + s + ", port: 80}]", []int32{80}},
+		"each once, in the route's order": {"[{" + s + ", port: 81}, {" + s + ", port: 80}, {" + s + ", port: 81}]", []int32{81, 80}},
+		"all":                             {"[{" + s + "}]", []int32{0}},
+		"all includes the previous ones":  {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
+		"all includes the following ones": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
+		"by the name of a port":           {"[{" + s + ", sectionName: h}]", []int32{80}},
+		"a name and its number":           {"[{" + s + ", sectionName: h, port: 80}]", []int32{80}},
+		"a name and another number":       {"[{" + s + ", sectionName: h, port: 81}]", nil},
+		"a name that it lacks":            {"[{" + s + ", sectionName: x}]", nil},
+		"a number that it lacks":          {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
+		"another service's are not its":   {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
 	} {
 		service := &gateway.Service{Namespace: "app", Name: "s", Ports: []gateway.Port{{Name: "h", Number: 80}, {Number: 81}}}
 		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").PortsOf(service), name)
 	}
 }
 
-func TestRemember(t *testing.T) {
+func TestMemoize(t *testing.T) {
 	r, made := routing(t, "app", "{}"), 0
 	remember := func(key, value string) any {
 		return r.Memoize(key, func() any { made++; return value })
@@ -110,7 +111,7 @@ func TestRemember(t *testing.T) {
 	assert.Equal(t, "other", routing(t, "app", "{}").Memoize("a", func() any { return "other" }), "and each route")
 }
 
-// Annotations that only tools read can be long, and say nothing.
+// Annotations that only tools read are dropped: they can be long.
 func TestAnnotations(t *testing.T) {
 	tests := map[string]struct {
 		annotations string
@@ -128,9 +129,9 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Routes have fields that only some profile knows: the spec stays as it is, but
-// for what the API server fills in.
-func TestSpecOfARoute(t *testing.T) {
+// Profiles refer to fields that are not known in advance: the spec is kept, with the
+// defaults of the API server.
+func TestRouteSpec(t *testing.T) {
 	r := routing(t, "app", "{hostnames: [A.example.com], rules: [{timeouts: {request: 1s}, retry: {attempts: 9007199254740993, backoff: 1.5}, x-own: [{deep: null}]}]}")
 	want := map[string]any{
 		"hostnames": []any{"A.example.com"}, // as it stands
@@ -148,8 +149,8 @@ func TestSpecOfARoute(t *testing.T) {
 	wait.Wait()
 }
 
-// SEMANTICS section 7: a verdict does not depend on the door.
-func TestTheRulesOfASpecAreDefaulted(t *testing.T) {
+// SEMANTICS section 7: a verdict does not depend on the entry point.
+func TestRouteSpecIsDefaulted(t *testing.T) {
 	slash := map[string]any{"type": "PathPrefix", "value": "/"}
 	everything := []any{map[string]any{"path": slash}}
 	for name, test := range map[string]struct {
@@ -187,7 +188,7 @@ func TestTheRulesOfASpecAreDefaulted(t *testing.T) {
 	}
 }
 
-func TestRoutesThatCannotBeRead(t *testing.T) {
+func TestInvalidRoutes(t *testing.T) {
 	for name, text := range map[string]string{
 		"rules that are no list":     "{rules: 5}",
 		"a parentRef that is none":   "{parentRefs: [a]}",
@@ -197,11 +198,80 @@ func TestRoutesThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := gateway.FromRoute(gateway.KindHTTPRoute, read[gateway.RouteObject](t, "metadata: {name: r}\nspec: "+text))
-			require.ErrorContains(t, err, "read its spec: json: cannot unmarshal")
+			require.ErrorContains(t, err, "spec: json: cannot unmarshal")
 		})
 	}
 	t.Run("fields in another case are others", func(t *testing.T) {
 		assert.Empty(t, routing(t, "app", "{Rules: [{}, {}], Hostnames: [a]}").Hostnames)
 		assert.Len(t, routing(t, "app", "{Rules: [{}, {}]}").Rules, 1, "the one of a route without rules")
 	})
+}
+
+// SEMANTICS section 5: a rule without a name is shown as rule-N.
+func TestSections(t *testing.T) {
+	tests := map[string]struct {
+		rules   string
+		shown   []string
+		section string
+		means   []int
+	}{
+		"a name":                              {"[{name: x}, {name: z}]", []string{"x", "z"}, "z", []int{1}},
+		"rule-N is the unnamed N-th":          {"[{}, {}]", []string{"rule-1", "rule-2"}, "rule-2", []int{1}},
+		"it counts the named ones, too":       {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-2", []int{1}},
+		"it never means a named rule":         {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-1", nil},
+		"unless a rule is really named so":    {"[{name: rule-2}, {}]", []string{"rule-2", "rule-2"}, "rule-2", []int{0}},
+		"a real name means no other position": {"[{}, {}, {name: rule-1}]", []string{"rule-1", "rule-2", "rule-1"}, "rule-1", []int{2}},
+		"there is no rule-0":                  {"[{}]", []string{"rule-1"}, "rule-0", nil},
+		"nor one beyond the last":             {"[{}]", []string{"rule-1"}, "rule-2", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := ruled(t, test.rules)
+			var shown []string
+			var means []int
+			for i := range r.Rules {
+				shown = append(shown, r.RuleName(i))
+				if r.RuleAt(test.section, i) {
+					means = append(means, i)
+				}
+			}
+			assert.Equal(t, test.shown, shown)
+			assert.Equal(t, test.means, means)
+			assert.Equal(t, test.means != nil, r.HasSection(test.section))
+		})
+	}
+}
+
+func TestSameRoute(t *testing.T) {
+	read := func(kind, text string) *gateway.Route {
+		var o gateway.RouteObject
+		require.NoError(t, json.Unmarshal([]byte(text), &o))
+		r, err := gateway.FromRoute(kind, &o)
+		require.NoError(t, err)
+		return r
+	}
+	const text = `{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`
+	r := read("HTTPRoute", text)
+	assert.True(t, r.Same(read("HTTPRoute", text)))
+	assert.True(t, r.Same(read("HTTPRoute", `{"status": {}, `+text[1:])), "a status is not read")
+	assert.False(t, r.Same(read("GRPCRoute", text)))
+	again := func(kind, text string) *gateway.Route {
+		got, err := gateway.ReadRoute(kind, []byte(text), r)
+		require.NoError(t, err)
+		assert.True(t, got.Same(read(kind, text)), text)
+		return got
+	}
+	assert.Same(t, r, again("HTTPRoute", text), "it is not read again")
+	assert.Same(t, r, again("HTTPRoute", `{"status": {}, `+text[1:]), "nor for a status")
+	assert.NotSame(t, r, again("GRPCRoute", text))
+	for _, other := range []string{
+		`{"metadata": {"namespace": "app", "name": "s", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "zoo", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "c"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "z"}]}}`,
+	} {
+		assert.False(t, r.Same(read("HTTPRoute", other)), other)
+		assert.NotSame(t, r, again("HTTPRoute", other))
+	}
 }

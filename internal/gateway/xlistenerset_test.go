@@ -12,7 +12,7 @@ import (
 )
 
 // A ListenerSet and an XListenerSet of one name in one namespace are two objects.
-func TestAnXListenerSetIsNotTheListenerSetOfItsName(t *testing.T) {
+func TestXListenerSetIsNotListenerSet(t *testing.T) {
 	object := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "s"}}
 	object.Spec.ParentRef.Name = "g"
 	object.Spec.Listeners = []gatewayv1.ListenerEntry{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}

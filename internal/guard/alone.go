@@ -138,7 +138,7 @@ func (j *judge) setAlone(s *gateway.ListenerSet) {
 		j.parentsAlone(was, []api.Ref{s.Unread})
 	}
 	g := j.after.Gateway(s.GatewayNamespace, s.GatewayName)
-	if j.change.After == nil || g == nil || g.Sets.Admits(g.Namespace, s.Namespace, j.after.NamespaceLabels(s.Namespace)) {
+	if j.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, j.after.NamespaceLabels(s.Namespace)) {
 		return
 	}
 	j.report(api.ReasonTargetNotFound, api.Warn, Finding{

@@ -169,7 +169,7 @@ func TestASchemaThatCannotBeCheckedIsTold(t *testing.T) {
 		}
 	}
 	require.Len(t, told, 1)
-	assert.Contains(t, told[0], "effective policies of Paint.example.com are not checked against its definition: the schema is not structural: ")
+	assert.Contains(t, told[0], "effective policies of Paint.example.com are not validated against its CRD: the schema is not structural: ")
 }
 
 func TestManyThingsThatAreWrongAreSummedUp(t *testing.T) {

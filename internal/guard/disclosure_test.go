@@ -53,7 +53,7 @@ func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 		"ConditionSkipped, a conversion": {
 			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("duration(spec.b) > duration(\"1s\")"), "the reason is not shown"},
 		"ConditionSkipped, a key": {
-			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("spec[spec.b] > 1"), "names a key, which is not set"},
+			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("spec[spec.b] > 1"), "refers to a key, which is not set"},
 		"ConditionSkipped, a key in a loop": {
 			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("[1].exists(i, spec[spec.b] > i)"), "the reason is not shown"},
 		"ConstraintViolated, whose value is overridden itself": {

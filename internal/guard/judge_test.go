@@ -165,7 +165,7 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"ConditionSkipped: a key that was left out beside others": {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', c: {max: 50}}")), routePolicy("c: {unit: s}"),
-			[]string{"Warn ConditionSkipped: the condition of the overrides of Paint infra/top names c.max, which is not set beside what is: the block takes no part (when: spec.c.max > 50)"},
+			[]string{"Warn ConditionSkipped: the condition of the overrides of Paint infra/top refers to c.max, which is not set: the block does not apply (when: spec.c.max > 50)"},
 		},
 		"ConditionSkipped: defaults that cannot be judged": {
 			base(gatewayPolicy("defaults: {strategy: patch, when: 'spec.a > 50', b: 50}")), routePolicy("a: many"),
@@ -257,7 +257,7 @@ func TestConflicts(t *testing.T) {
 		return "kind: Label\nmetadata: {namespace: app, name: " + name + ", creationTimestamp: '" + created + "'}\nspec: {a: " + name + ", targetRefs: [{kind: HTTPRoute, name: r" + more + "}]}"
 	}
 	const old, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
-	const heldBy = "HTTPRoute app/r is held by Label app/one, which is older; policies of kind Label do not merge on one target: edit Label app/one or choose another target"
+	const heldBy = "HTTPRoute app/r already has Label app/one, which is older; policies of kind Label do not merge on one target: edit Label app/one or choose another target"
 	tests := map[string]struct {
 		before, write string
 		want          []string
@@ -285,7 +285,7 @@ func TestConflicts(t *testing.T) {
 		},
 		"a rival that had lost before is not told of": {
 			base(label("one", old, ""), label("two", newer, ""), label("zero", "2023-01-01T00:00:00Z", "")), label("one", old, ""),
-			[]string{"Warn Conflicted: HTTPRoute app/r is held by Label app/zero, which is older; policies of kind Label do not merge on one target: edit Label app/zero or choose another target"},
+			[]string{"Warn Conflicted: HTTPRoute app/r already has Label app/zero, which is older; policies of kind Label do not merge on one target: edit Label app/zero or choose another target"},
 		},
 		"one that is invalid holds nothing": {
 			base("kind: Label\nmetadata: {namespace: app, name: one, creationTimestamp: '" + old + "'}\nspec: {targetRefs: [{kind: HTTPRoute, name: r}, 5]}"),
@@ -301,7 +301,7 @@ func TestConflicts(t *testing.T) {
 
 // A condition that fails is told with what became of its block.
 func TestFailedConditionsSayWhatTheirBlocksDo(t *testing.T) {
-	for block, want := range map[string]string{"overrides": "so the block applies: ", "defaults": "so the block takes no part: "} {
+	for block, want := range map[string]string{"overrides": "so the block applies: ", "defaults": "so the block does not apply: "} {
 		v := world(t, base(gatewayPolicy(block+": {strategy: patch, when: 'spec.a > 50', b: 50}")))
 		got := told(judged(t, v, routePolicy("a: many")))
 		assert.Len(t, got, 1)

@@ -47,11 +47,11 @@ func TestAPolicyOnNoPath(t *testing.T) {
 		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`}},
 		"of a kind without such a level": {
 			docs(base, worlds.ProfileDoc("Probe", "levels: [Gateway]")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
-			[]string{"Warn NotRead: policies of kind Probe may not stand at HTTPRoute app/r: their levels are Gateway"},
+			[]string{"Warn NotRead: policies of kind Probe are not supported at HTTPRoute app/r: supported levels: Gateway"},
 		},
 		"whose target another one holds": {
 			docs(base, policyDoc("Label", "app", "older", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")), policyDoc("Label", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
-			[]string{"Deny Conflicted: HTTPRoute app/r is held by Label app/older, which is older; policies of kind Label do not merge on one target: edit Label app/older or choose another target"},
+			[]string{"Deny Conflicted: HTTPRoute app/r already has Label app/older, which is older; policies of kind Label do not merge on one target: edit Label app/older or choose another target"},
 		},
 		"of a kind whose profile audits it": {
 			docs(base, worlds.ProfileDoc("Probe", "actions: {NoPath: Audit}")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),

@@ -36,7 +36,7 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 		}
 		return nil
 	}
-	j.held = p.Before.AppendHeld(j.held[:0])
+	j.held = p.Before.AppendOverrides(j.held[:0])
 	var kept keptOn
 	for _, o := range j.held {
 		bound := b.was.holds(o)

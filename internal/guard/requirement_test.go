@@ -236,7 +236,7 @@ func TestConstraintsThatCostTooMuch(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
 	j := judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
-	assert.Contains(t, j.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
+	assert.Contains(t, j.Denials[0].Message(), "constraints and schemas cost more than the limit of 10000 units per write; it stopped at path ")
 	assert.True(t, strings.HasSuffix(j.Denials[0].Message(), "; the last one asked was ClusterPolicyConstraint c: ask its owner for a simpler one"), j.Denials[0].Message())
 }
 

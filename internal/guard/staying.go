@@ -142,7 +142,7 @@ func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.
 		return nil
 	}
 	var out []api.Ref
-	for o := range v.In(gateway.GatewayKind(gateway.KindReferenceGrant), on.Namespace) {
+	for o := range v.In(gateway.KindOf(gateway.KindReferenceGrant), on.Namespace) {
 		if g, ok := o.(*gateway.Grant); ok && g.Allows(e.Kind.Ref(), p.Namespace, on) {
 			out = append(out, g.Ref())
 		}

@@ -28,7 +28,7 @@ const (
 func TestReferenceGrants(t *testing.T) {
 	grant := worlds.GrantDoc("infra", "t", paints, gateways)
 	selecting := policyDoc("Paint", "app", "selecting", "targetRefs: [{kind: Gateway, selector: {}, namespaces: {from: All}}]\nb: 1")
-	const lost = " loses its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g"
+	const lost = " loses its target: no ReferenceGrant in namespace infra allows policies of kind Paint in namespace app to target Gateway infra/g"
 	t.Run("deleted", func(t *testing.T) {
 		v := world(t, granted(grant))
 		assert.Equal(t, []string{
@@ -58,7 +58,7 @@ func TestReferenceGrants(t *testing.T) {
 	})
 	t.Run("a policy without one is told so", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; choose another target, or put the policy where it may have this one",
+			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra allows policies of kind Paint in namespace app to target Gateway infra/g; choose another target, or put the policy where it may have this one",
 		}, told(judged(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
@@ -88,7 +88,7 @@ func TestSelectors(t *testing.T) {
 		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the labels that it selects by, and those of the objects",
 	}, told(judged(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
-		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
+		"Deny Conflicted: HTTPRoute app/r already has Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
 	}, told(judged(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
 		"Warn Conflicted: Probe app/two loses HTTPRoute app/r to this policy, which is older, and has no effect there any more",

@@ -20,11 +20,11 @@ func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	own := c.Object().Ref()
 	asking, _ := errors.AsType[*askingError](whole)
 	switch {
-	case e.Dearest == own && own.Name != "":
+	case e.Costliest == own && own.Name != "":
 		f.Advice = "simplify its conditions, or give it fewer targets"
-	case e.Dearest != (api.Ref{}):
-		f.Policy = &e.Dearest
-		f.Advice = fmt.Sprintf("ask the owner of %s for simpler conditions", e.Dearest.Key())
+	case e.Costliest != (api.Ref{}):
+		f.Policy = &e.Costliest
+		f.Advice = fmt.Sprintf("ask the owner of %s for simpler conditions", e.Costliest.Key())
 	case e.Limit > 0 && asking != nil:
 		f.Policy = &asking.constraint
 		f.Advice = fmt.Sprintf("the last one asked was %s: ask its owner for a simpler one", asking.constraint)

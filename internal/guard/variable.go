@@ -120,12 +120,12 @@ func specHiding(e *effective.Effective, hide hides) any {
 
 // sight returns what a constraint that stands at a level reads of a path.
 func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.PathInput {
-	out := constraint.PathInput{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
+	out := constraint.PathInput{Variables: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
 	namespace, written := c.Ref().Namespace, j.writtenRef()
 	if namespace == "" && m.isComparable() {
 		return out
 	}
-	out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
+	out.Variables = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
 		if !m.isComparable() && m.handedOver()[r.Key] {
 			return true
 		}

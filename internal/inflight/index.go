@@ -34,7 +34,7 @@ func newIndex() index {
 // add adds an entry, whose footprint is traced when it is first needed.
 func (x *index) add(e *entry) {
 	x.stale[e] = true
-	if e.growth == effective.GrowsTouch {
+	if e.growth == effective.GrowsTouched {
 		x.selecting[e] = true
 	}
 }
@@ -50,7 +50,7 @@ func (x *index) remove(e *entry) {
 	for ref := range e.footprint.Touched() {
 		discard(x.touch, ref, e)
 	}
-	for ref := range e.footprint.Around() {
+	for ref := range e.footprint.Related() {
 		discard(x.around, ref, e)
 	}
 }
@@ -69,7 +69,7 @@ func (x *index) retrace(v *snapshot.View, traced func(*entry)) {
 		for ref := range f.Touched() {
 			include(x.touch, ref, e)
 		}
-		for ref := range f.Around() {
+		for ref := range f.Related() {
 			include(x.around, ref, e)
 		}
 		if f.All() {
@@ -127,7 +127,7 @@ func (x *index) linked(f *effective.Footprint) iter.Seq[*entry] {
 				return
 			}
 		}
-		for ref := range f.Around() {
+		for ref := range f.Related() {
 			if !each(x.touch[ref], yield) {
 				return
 			}
@@ -188,7 +188,7 @@ func (x *index) extended(own *effective.Footprint, growth effective.Growth) *eff
 		return own
 	}
 	follows, next := (*entry).linking, x.touching
-	if growth == effective.GrowsTouch {
+	if growth == effective.GrowsTouched {
 		follows, next = (*entry).bounded, x.linked
 	}
 	out := own.Clone()
@@ -196,8 +196,8 @@ func (x *index) extended(own *effective.Footprint, growth effective.Growth) *eff
 		if !follows(e) {
 			continue
 		}
-		if out.Hold(e.footprint); growth == effective.GrowsTouch {
-			out.Touch(e.footprint)
+		if out.AddRelated(e.footprint); growth == effective.GrowsTouched {
+			out.AddTouched(e.footprint)
 		}
 	}
 	return out
@@ -231,7 +231,7 @@ func (x *index) touching(f *effective.Footprint) iter.Seq[*entry] {
 				return
 			}
 		}
-		for ref := range f.Around() {
+		for ref := range f.Related() {
 			if !each(x.touch[ref], yield) {
 				return
 			}

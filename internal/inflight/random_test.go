@@ -80,7 +80,7 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 		}
 		own := w.footprint(with, with.With(w.changes()...))
 		for _, e := range entries {
-			if e.pending.ref != w.Change.Object().Ref() && own.Meets(e.pending.write.footprint(with, with.With(e.pending.write.changes()...))) {
+			if e.pending.ref != w.Change.Object().Ref() && own.Overlaps(e.pending.write.footprint(with, with.With(e.pending.write.changes()...))) {
 				out[e] = true
 			}
 		}

@@ -99,7 +99,7 @@ func (l *Limits) Bind(r *Route, hosts []string) *Binding {
 func (r *Route) choose(t *Trigger, facts [][]string, hosts []string) Chosen {
 	out := Chosen{Found: make([]bool, len(facts)), chosen: newSet(len(r.matches))}
 	for _, name := range t.Hostnames {
-		if !slices.ContainsFunc(hosts, func(h string) bool { return gateway.HostnamesMeet(name, h) }) {
+		if !slices.ContainsFunc(hosts, func(h string) bool { return gateway.HostnamesIntersect(name, h) }) {
 			out.Outside = append(out.Outside, name)
 		}
 	}

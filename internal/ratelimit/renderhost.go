@@ -32,7 +32,7 @@ func narrowed(hostnames, hosts []string) []string {
 	var out []string
 	for _, a := range hostnames {
 		for _, b := range hosts {
-			if gateway.HostnamesMeet(a, b) {
+			if gateway.HostnamesIntersect(a, b) {
 				out = append(out, narrower(a, b))
 			}
 		}
@@ -64,7 +64,7 @@ func widest(hosts map[string]bool) []string {
 	for h := range hosts {
 		within := false
 		for other := range hosts {
-			within = within || other != h && gateway.HostnamesMeet(h, other) && narrower(h, other) == h
+			within = within || other != h && gateway.HostnamesIntersect(h, other) && narrower(h, other) == h
 		}
 		if !within && h != "" {
 			out = append(out, h)

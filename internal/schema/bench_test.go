@@ -25,7 +25,7 @@ func BenchmarkCheck(b *testing.B) {
 		{"what is wrong", specWith(fields, atMostOne), "a: x\nb: w"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			e := only(b, scene(b, named, c.schema, "defaults: {strategy: merge, "+limits+"}", c.route+"\nlimits: {three: {rate: 3}}"))
+			e := only(b, newView(b, named, c.schema, "defaults: {strategy: merge, "+limits+"}", c.route+"\nlimits: {three: {rate: 3}}"))
 			checker := schema.NewChecker(true)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -1,8 +1,8 @@
-// Package schema checks effective specs against the schema of their kind: two
-// valid policies can merge into one that is not.
+// Package schema validates effective specs against the schema of their kind: two
+// valid policies can merge into an invalid one.
 //
-// What a policy says by itself was checked when it was written. So only those
-// parts of a schema count here that see several rules at once: a one-of, a
-// maximum of entries, a rule in CEL about two fields. Most kinds have few of
-// them, and many have none, so that there is nothing to check.
+// The API server validates each policy by itself when it is written. So only the
+// cross-rule validations of a schema count here, those that involve more than one
+// rule: a oneOf, a maximum of entries, a CEL rule about two fields. Most kinds have
+// few of them, and many have none, so that there is nothing to check.
 package schema

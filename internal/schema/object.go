@@ -21,8 +21,8 @@ type target struct {
 	schema *structuralschema.Structural // of one reference
 }
 
-// targetOf chooses the field: one that is required, else the first that the
-// schema has. Only one is filled, since two often exclude each other.
+// targetOf returns the target field: one that is required, else the first that the
+// schema has. Only one is set, since they often exclude each other.
 func targetOf(k *policykind.Kind, root *structuralschema.Structural) target {
 	var best target
 	for i := range k.Targets.Fields {
@@ -46,11 +46,10 @@ func targetOf(k *policykind.Kind, root *structuralschema.Structural) target {
 	return best
 }
 
-// reference returns a reference to where a policy stands, with the fields that
-// the schema has.
-func (t target) reference(of map[string]any) any {
-	ref := make(map[string]any, len(of))
-	for name, value := range of {
+// reference returns a reference to a target, with the fields that the schema has.
+func (t target) reference(fields map[string]any) any {
+	ref := make(map[string]any, len(fields))
+	for name, value := range fields {
 		if _, ok := t.schema.Properties[name]; ok || t.schema.XPreserveUnknownFields {
 			ref[name] = value
 		}
@@ -61,8 +60,9 @@ func (t target) reference(of map[string]any) any {
 	return ref
 }
 
-// standsOn describes what the lowest policy of a path targets.
-func standsOn(e *effective.Effective) map[string]any {
+// lowestTarget returns the fields of a reference to the target of the lowest policy
+// of a path.
+func lowestTarget(e *effective.Effective) map[string]any {
 	level := lowest(e)
 	on := e.Path.Element(level)
 	group := api.GatewayGroup
@@ -99,9 +99,9 @@ func lowest(e *effective.Effective) gateway.Level {
 	return level
 }
 
-// object makes an object that has a spec at a place, with the defaults of its
-// schema. It may share values with the spec, and is not to be edited.
-func (p *plan) object(e *effective.Effective, at *place, spec map[string]any) map[string]any {
+// object returns an object with a spec at a location and the defaults of the schema.
+// It may share values with the spec: do not edit.
+func (p *plan) object(e *effective.Effective, at *location, spec map[string]any) map[string]any {
 	metadata := map[string]any{"name": "effective"}
 	if n := len(e.Outcomes); n > 0 {
 		metadata["name"], metadata["namespace"] = e.Outcomes[n-1].Policy.Name, e.Outcomes[n-1].Policy.Namespace
@@ -109,22 +109,22 @@ func (p *plan) object(e *effective.Effective, at *place, spec map[string]any) ma
 	out := map[string]any{
 		"apiVersion": p.kind.Group + "/v1", "kind": p.kind.Kind, "metadata": metadata,
 	}
-	mend := p.defaults || hasNull(spec)
-	if mend {
+	normalize := p.defaults || hasNull(spec)
+	if normalize {
 		spec = runtime.DeepCopyJSON(spec) // the values of rules are shared
 	}
-	put(out, at.at, spec)
+	setAt(out, at.at, spec)
 	if p.target.at != nil {
-		put(out, p.target.at, p.target.reference(standsOn(e)))
+		setAt(out, p.target.at, p.target.reference(lowestTarget(e)))
 	}
-	if mend {
+	if normalize {
 		defaulting.PruneNonNullableNullsWithoutDefaults(out, p.schema)
 		defaulting.Default(out, p.schema)
 	}
 	return out
 }
 
-// hasNull reports whether there is a null in a value.
+// hasNull reports whether a value is or contains null.
 func hasNull(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -141,7 +141,7 @@ func hasNull(v any) bool {
 	return false
 }
 
-// hasDefault reports whether a schema has a default somewhere.
+// hasDefault reports whether a schema has a default at any node.
 func hasDefault(s *structuralschema.Structural) bool {
 	if s == nil {
 		return false
@@ -155,8 +155,8 @@ func hasDefault(s *structuralschema.Structural) bool {
 	return s.Default.Object != nil || hasDefault(s.Items) || others != nil && hasDefault(others.Structural)
 }
 
-// put sets a value; what is there already stays beside it.
-func put(object map[string]any, at []string, value any) {
+// setAt sets a value of an object, and creates the maps above it.
+func setAt(object map[string]any, at []string, value any) {
 	for _, name := range at[:len(at)-1] {
 		next, ok := object[name].(map[string]any)
 		if !ok {
@@ -168,7 +168,7 @@ func put(object map[string]any, at []string, value any) {
 	object[at[len(at)-1]] = value
 }
 
-// specOf returns the spec that rules make.
+// specOf returns the spec that consists of the rules.
 func (p *plan) specOf(rules []merge.Effective) map[string]any {
 	return p.kind.Shape((&merge.Result{Rules: rules}).Spec())
 }

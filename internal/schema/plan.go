@@ -16,50 +16,51 @@ import (
 )
 
 const (
-	// callLimit is what one rule in CEL may cost: about 15 ms.
+	// callLimit is the cost limit of one CEL rule, about 15 ms.
 	callLimit = 20_000
-	// checkLimit is what all rules of a check may cost together.
+	// checkLimit is the cost limit of all CEL rules of a check.
 	checkLimit = 100_000
 )
 
-// plan is how effective specs of a kind are checked.
+// plan is a schema, compiled to validate the effective specs of its kind.
 type plan struct {
 	kind   *policykind.Kind
 	schema *structuralschema.Structural
 	target target
-	// showValues: messages quote values.
+	// showValues has messages quote values.
 	showValues bool
-	// defaults tells that the schema has some.
+	// defaults reports whether the schema has defaults.
 	defaults bool
-	// places where an effective spec can stand, the best first.
-	places []*place
-	// unchecked tells why nothing can be checked.
+	// locations of an effective spec in an object, the preferred one first.
+	locations []*location
+	// unchecked is why nothing can be checked, empty if it can.
 	unchecked string
-	// full is the whole schema, made when a policy is first checked by itself.
-	whole sync.Once
-	full  validation.SchemaCreateValidator
+	// full is the whole schema, compiled when a policy is first checked by itself.
+	fullOnce sync.Once
+	full     validation.SchemaCreateValidator
 }
 
-// place is where an effective spec can stand in an object: as the bare rules,
-// or in a kind that has none, as a block.
-type place struct {
+// location is where an effective spec can be put in an object: where the bare rules
+// are, or in a kind without them, where a block is.
+type location struct {
 	at     []string // from the top
 	schema *structuralschema.Structural
-	// beside are the addresses, from the top, of what is no content.
-	beside [][]string
-	// What of the schema sees several rules at once: its structure, nil without
-	// any and checked in two ways, and its rules in CEL, likewise.
-	joints *structuralschema.Structural
-	values validation.SchemaCreateValidator
-	rules  *structuralcel.Validator
-	asked  []ask
+	// excluded are the paths, from the top, of fields that are no content.
+	excluded [][]string
+	// structural has the structural cross-rule validations, nil for none; validator
+	// is compiled from it. celRules are those in CEL, nil for none. requirements are
+	// the scopes of both.
+	structural   *structuralschema.Structural
+	validator    validation.SchemaCreateValidator
+	celRules     *structuralcel.Validator
+	requirements []requirement
 }
 
-// structure checks against an OpenAPI schema.
-type structure struct{ *validate.SchemaValidator }
+// openAPIValidator validates against an OpenAPI schema.
+type openAPIValidator struct{ *validate.SchemaValidator }
 
 // Validate implements validation.SchemaCreateValidator.
-func (s structure) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
+func (s openAPIValidator) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
 	return s.SchemaValidator.Validate(value)
 }
 
@@ -67,19 +68,20 @@ func newPlan(k *policykind.Kind, showValues bool) *plan {
 	p := &plan{kind: k, showValues: showValues}
 	var err error
 	if p.schema, err = k.Schema().Structural(); err != nil {
-		p.unchecked = fmt.Sprintf("effective policies of %s are not checked against its definition: %v", k.Ref(), err)
+		p.unchecked = fmt.Sprintf("effective policies of %s are not validated against its CRD: %v", k.Ref(), err)
 		return p
 	}
 	p.target, p.defaults = targetOf(k, p.schema), hasDefault(p.schema)
-	p.place()
+	p.addLocation()
 	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
-		p.place(block)
+		p.addLocation(block)
 	}
 	return p
 }
 
-// place adds the place of the bare rules or of a block, if the schema has it.
-func (p *plan) place(block ...string) {
+// addLocation adds the location of the bare rules or of a block, if the schema has
+// it.
+func (p *plan) addLocation(block ...string) {
 	l := p.kind.Layout()
 	content := slices.Concat([]string{"spec"}, l.Content)
 	at := slices.Concat(content, block)
@@ -87,31 +89,32 @@ func (p *plan) place(block ...string) {
 	if schema == nil {
 		return
 	}
-	out := &place{at: at, schema: schema, beside: below([]string{"spec"}, l.NotContent)}
-	out.beside = append(out.beside, below(content, l.NotRules)...)
+	out := &location{at: at, schema: schema, excluded: prefixed([]string{"spec"}, l.NotContent)}
+	out.excluded = append(out.excluded, prefixed(content, l.NotRules)...)
 	if len(block) > 0 {
-		out.beside = append(out.beside, below(at, l.NotRules)...)
+		out.excluded = append(out.excluded, prefixed(at, l.NotRules)...)
 	}
-	out.beside = slices.DeleteFunc(out.beside, func(a []string) bool { return slices.Equal(a, at) })
-	j := joiner{layout: l, place: at, beside: out.beside, showValues: p.showValues}
-	if joints, joins := j.structure(p.schema); joins {
-		out.joints = joints
-		out.values = structure{validate.NewSchemaValidator(joints.ToKubeOpenAPI(), nil, "", strfmt.Default)}
+	out.excluded = slices.DeleteFunc(out.excluded, func(a []string) bool { return slices.Equal(a, at) })
+	j := reducer{layout: l, location: at, excluded: out.excluded, showValues: p.showValues}
+	if structural, ok := j.structural(p.schema); ok {
+		out.structural = structural
+		out.validator = openAPIValidator{validate.NewSchemaValidator(structural.ToKubeOpenAPI(), nil, "", strfmt.Default)}
 	}
-	out.rules = structuralcel.NewValidator(j.rules(p.schema), true, callLimit)
-	out.asked = j.asked
-	p.places = append(p.places, out)
+	out.celRules = structuralcel.NewValidator(j.celRules(p.schema), true, callLimit)
+	out.requirements = j.requirements
+	p.locations = append(p.locations, out)
 }
 
-func below(at []string, all [][]string) [][]string {
+// prefixed returns paths below another path.
+func prefixed(at []string, paths [][]string) [][]string {
 	var out [][]string
-	for _, a := range all {
+	for _, a := range paths {
 		out = append(out, slices.Concat(at, a))
 	}
 	return out
 }
 
-// nodeAt returns the schema of an address without any *, nil if there is none.
+// nodeAt returns the schema at a path without any *, nil if there is none.
 func nodeAt(s *structuralschema.Structural, at []string) *structuralschema.Structural {
 	for _, name := range at {
 		next, ok := s.Properties[name]
@@ -123,42 +126,42 @@ func nodeAt(s *structuralschema.Structural, at []string) *structuralschema.Struc
 	return s
 }
 
-// nothing reports whether there is nothing to check, whatever the rules.
-func (p *plan) nothing() bool {
-	return !slices.ContainsFunc(p.places, func(pl *place) bool { return !pl.separable() })
+// isEmpty reports whether there is nothing to check, whatever the rules.
+func (p *plan) isEmpty() bool {
+	return !slices.ContainsFunc(p.locations, func(pl *location) bool { return !pl.separable() })
 }
 
-// placeOf returns the place that has all the fields of an effective spec, nil
+// locationOf returns the location that accepts all fields of an effective spec, nil
 // if none does.
-func (p *plan) placeOf(spec map[string]any) *place {
-	i := slices.IndexFunc(p.places, func(pl *place) bool { return pl.takesAll(spec) })
+func (p *plan) locationOf(spec map[string]any) *location {
+	i := slices.IndexFunc(p.locations, func(pl *location) bool { return pl.accepts(spec) })
 	if i < 0 {
 		return nil
 	}
-	return p.places[i]
+	return p.locations[i]
 }
 
-// separable reports whether nothing sees several rules at once.
-func (p *place) separable() bool { return p.joints == nil && p.rules == nil }
+// separable reports whether there are no cross-rule validations.
+func (p *location) separable() bool { return p.structural == nil && p.celRules == nil }
 
-// isBeside reports whether a field, as errors spell it, is in what is no content.
-func (p *place) isBeside(field string) bool {
-	return slices.ContainsFunc(p.beside, func(a []string) bool {
+// isExcluded reports whether the field of an error is excluded.
+func (p *location) isExcluded(field string) bool {
+	return slices.ContainsFunc(p.excluded, func(a []string) bool {
 		rest, ok := strings.CutPrefix(field, strings.Join(a, "."))
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }
 
-func (p *place) takesAll(spec map[string]any) bool {
+func (p *location) accepts(spec map[string]any) bool {
 	for name := range spec {
-		if !p.takes(name) {
+		if !p.acceptsField(name) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *place) takes(name string) bool {
+func (p *location) acceptsField(name string) bool {
 	_, ok := p.schema.Properties[name]
 	others := p.schema.AdditionalProperties
 	return ok || p.schema.XPreserveUnknownFields || others != nil && (others.Bool || others.Structural != nil)

@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// problems says what is wrong, each thing once, and of two that differ by a
-// count the worse.
-func problems(errs field.ErrorList, values bool) []Problem {
+// problems converts errors, each message once, with the greatest excess.
+func problems(errs field.ErrorList, showValues bool) []Problem {
 	var out []Problem
 	for _, err := range errs {
-		if !values {
+		if !showValues {
 			err = withoutValues(err)
 		}
 		out = append(out, problem(err))
@@ -24,7 +23,7 @@ func problems(errs field.ErrorList, values bool) []Problem {
 	return slices.CompactFunc(out, func(a, b Problem) bool { return a.Message == b.Message })
 }
 
-// compareProblems orders by message, the worse first.
+// compareProblems orders by message, then from the greatest excess down.
 func compareProblems(a, b Problem) int {
 	return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(b.Excess, a.Excess))
 }
@@ -41,13 +40,13 @@ func problem(err *field.Error) Problem {
 			p.Excess = int64(count)
 		}
 	case int64:
-		p.Excess = -count // there are too few
+		p.Excess = -count // too few
 	}
 	return p
 }
 
-// withoutValues returns an error whose text depends on no value: not on one that is
-// there twice, that has the wrong type or format, or that CEL cannot evaluate.
+// withoutValues returns an error whose text depends on no value: not on a duplicate,
+// one of the wrong type or format, or one that CEL cannot evaluate.
 func withoutValues(err *field.Error) *field.Error {
 	const mustBe = " must be of type "
 	out := *err
@@ -67,14 +66,14 @@ func withoutValues(err *field.Error) *field.Error {
 	return &out
 }
 
-// alternatives is how the library counts those of a one-of.
+// alternatives matches the number of alternatives in the message for a oneOf.
 var alternatives = regexp.MustCompile(`Found (\d+) valid alternatives`)
 
-// detail returns what is wrong without the value, and a count that is in it.
+// detail returns the message of an error without the value, and the count in it.
 func detail(err *field.Error) (text string, count int64) {
 	switch {
 	case err.Type == field.ErrorTypeDuplicate:
-		return err.ErrorBody(), 0 // which one says it all
+		return err.ErrorBody(), 0 // with the value, if it may be shown
 	case err.Detail == "":
 		return strings.ToLower(err.Type.String()), 0
 	case err.Type != field.ErrorTypeInvalid && err.Type != field.ErrorTypeTooMany:

@@ -14,7 +14,7 @@ import (
 )
 
 // A budget is asked only where there is something to check.
-func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
+func TestSeparableSchemasAreNotChecked(t *testing.T) {
 	limits := func(of, at string) string {
 		return specWith("  a: {type: string}\n  b: {type: string}\n  defaults: {type: object}\n  overrides: {type: object}\n"+
 			"  limits: {type: object, "+at+"additionalProperties: {type: object, properties: {x: {type: integer}, z: {type: integer}}"+of+"}}\n", "%s")
@@ -24,7 +24,7 @@ func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
 	rule := func(text string) string {
 		return fmt.Sprintf("x-kubernetes-validations: [{rule: %q}]", text)
 	}
-	for sentence, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		profile, schema string
 		checked         bool
 	}{
@@ -63,9 +63,9 @@ func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
 		},
 		"a required rule": {named, "type: object\nrequired: [a]\nproperties: {a: {type: string}, limits: {type: object, additionalProperties: {type: object}}}", true},
 	} {
-		t.Run(sentence, func(t *testing.T) {
-			e := only(t, scene(t, c.profile, c.schema, "defaults: {strategy: "+map[bool]string{true: "patch", false: "merge"}[c.profile == ""]+", limits: {one: {x: 1, z: 0}}}", "limits: {two: {x: 1, z: 0}}"))
-			_, err := schema.NewChecker(true).Check(e, ended(t))
+		t.Run(name, func(t *testing.T) {
+			e := only(t, newView(t, c.profile, c.schema, "defaults: {strategy: "+map[bool]string{true: "patch", false: "merge"}[c.profile == ""]+", limits: {one: {x: 1, z: 0}}}", "limits: {two: {x: 1, z: 0}}"))
+			_, err := schema.NewChecker(true).Check(e, expired(t))
 			assert.Equal(t, c.checked, errors.Is(err, effective.ErrTooMuch))
 			v, err := schema.NewChecker(true).Check(e, unlimited())
 			require.NoError(t, err)

@@ -29,12 +29,12 @@ type pathCounter struct {
 	mu          sync.Mutex                  // concurrent scrapes wait for one count
 	countedView weak.Pointer[snapshot.View] // weak: an old view may be collected
 	countedAt   time.Time
-	counts      effective.Census
+	counts      effective.StateCounts
 }
 
 // count returns the counts of v, or of an earlier view that is not older than
 // pathCountTTL; nil if counting failed. Callers must not modify the result.
-func (c *pathCounter) count(v *snapshot.View) effective.Census {
+func (c *pathCounter) count(v *snapshot.View) effective.StateCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.countedView == weak.Make(v) || !c.countedAt.IsZero() && time.Since(c.countedAt) < pathCountTTL {
@@ -50,7 +50,7 @@ func (c *pathCounter) count(v *snapshot.View) effective.Census {
 
 // countPaths counts the paths of v. A panic becomes an error: a metric must not
 // end the process.
-func (c *pathCounter) countPaths(v *snapshot.View) (_ effective.Census, err error) {
+func (c *pathCounter) countPaths(v *snapshot.View) (_ effective.StateCounts, err error) {
 	defer background.Recovered(&err, "count")
-	return c.engine.Census(v, effective.NewBudget(context.Background(), math.MaxUint64))
+	return c.engine.CountStates(v, effective.NewBudget(context.Background(), math.MaxUint64))
 }

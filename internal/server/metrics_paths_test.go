@@ -29,19 +29,19 @@ func newTestCounter(t testing.TB, size fixture.Size) (*fixture.Cluster, *pathCou
 	return c, &pathCounter{engine: effective.NewEngine(), log: logr.Discard()}
 }
 
-func (c *pathCounter) countStore(s *snapshot.Store) effective.Census {
+func (c *pathCounter) countStore(s *snapshot.Store) effective.StateCounts {
 	v, _ := s.View()
 	return c.count(v)
 }
 
 // sameCount reports whether two counts are one: nothing was counted for the second.
-func sameCount(a, b effective.Census) bool {
+func sameCount(a, b effective.StateCounts) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 func TestConcurrentScrapesCountOnce(t *testing.T) {
 	c, paths := newTestCounter(t, fixture.Size{Gateways: 10, Routes: 300})
-	got := make([]effective.Census, 8)
+	got := make([]effective.StateCounts, 8)
 	var scrapes sync.WaitGroup
 	for i := range got {
 		scrapes.Go(func() { got[i] = paths.countStore(c.Store) })

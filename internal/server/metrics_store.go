@@ -51,7 +51,7 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(policiesDesc, float64(v.Count(k.Ref())), k.Ref().String())
 	}
 	for _, kind := range append([]string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet}, gateway.RouteKinds...) {
-		gauge(objectsDesc, float64(v.Count(gateway.GatewayKind(kind))), kind)
+		gauge(objectsDesc, float64(v.Count(gateway.KindOf(kind))), kind)
 	}
 	for kind, n := range c.paths.count(v) {
 		for state, n := range map[string]int{ // 0 is reported, too, for alerts

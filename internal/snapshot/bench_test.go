@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// filled is a view of that many routes on 100 gateways, each with a policy.
+// filled returns a store with a number of routes on 100 gateways, each with a policy.
 func filled(b *testing.B, routes int) (*snapshot.Store, *policykind.Kind) {
 	b.Helper()
 	k := paint(b, "Paint")
@@ -32,7 +32,7 @@ func filled(b *testing.B, routes int) (*snapshot.Store, *policykind.Kind) {
 	return s, k
 }
 
-// One informer event. Its cost does not grow with the number of objects.
+// One informer event. Its cost must not grow with the number of objects.
 func BenchmarkApplyEvent(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkApplyEvent(b *testing.B) {
 	}
 }
 
-// A private what-if of a policy.
+// A hypothetical change of a policy.
 func BenchmarkWhatIf(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {

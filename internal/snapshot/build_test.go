@@ -30,7 +30,7 @@ func paint(t testing.TB, name string) *policykind.Kind {
 	return k
 }
 
-// decode reads an object of the hierarchy.
+// decode decodes an object of a kind that is not a policy.
 func decode(t testing.TB, kind api.PolicyKind, text string) snapshot.Object {
 	t.Helper()
 	return decodeAs(t, kind, nil, text)
@@ -52,7 +52,7 @@ func newGateway(t testing.TB, name, class string) *gateway.Gateway {
 	)).(*gateway.Gateway)
 }
 
-// route is a route of namespace app on gateways of namespace infra.
+// route is a route in namespace app on gateways in namespace infra.
 func route(t testing.TB, name string, gateways ...string) *gateway.Route {
 	t.Helper()
 	text := "metadata: {namespace: app, name: " + name + "}\nspec: {parentRefs: ["
@@ -62,7 +62,7 @@ func route(t testing.TB, name string, gateways ...string) *gateway.Route {
 	return decode(t, routeKind, text+"]}").(*gateway.Route)
 }
 
-// policy is a policy of namespace app on routes of the same.
+// policy is a policy in namespace app on routes in the same namespace.
 func policy(t testing.TB, k *policykind.Kind, name string, routes ...string) *policykind.Policy {
 	t.Helper()
 	text := "metadata: {namespace: app, name: " + name + "}\nspec: {a: 1, targetRefs: ["
@@ -80,7 +80,7 @@ func puts(objects ...snapshot.Object) []snapshot.Change {
 	return out
 }
 
-// names shows objects in the order in which they come.
+// names returns the names of objects in their order.
 func names[T snapshot.Object](seq func(func(T) bool)) []string {
 	var out []string
 	for o := range seq {
@@ -89,7 +89,7 @@ func names[T snapshot.Object](seq func(func(T) bool)) []string {
 	return out
 }
 
-// on shows the policies of a kind on an object, as they come.
+// on returns the policies of a kind on an object in their order.
 func on(v *snapshot.View, object api.Ref, kind api.PolicyKind) []string {
 	var out []string
 	for p := range v.On(object) {

@@ -7,85 +7,86 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Changes gathers what changes in a store, for whoever looks at it a moment later.
+// Changes collects the changes of a store until they are taken.
 type Changes struct {
-	most int
-	idle func(Event) bool
-	wake chan struct{}
+	limit  int
+	ignore func(Event) bool
+	wake   chan struct{}
 
-	mu  sync.Mutex
-	now Changed
+	mu      sync.Mutex
+	pending Changed
 }
 
-// Changed is what changed since the last look.
+// Changed is what changed since the last call of Take.
 type Changed struct {
-	// All tells that everything may have changed. Nothing else is known then.
+	// All is set if everything may have changed. The other fields are empty then.
 	All    bool
 	Events []Event
-	// Marked are objects that have other marks than before.
+	// Marked are objects whose marks changed.
 	Marked []api.Ref
 }
 
-// NewChanges gathers so many changes at most: beyond that, everything may have
-// changed, as it may have at first. Events that are idle to whoever looks take none
-// of that room; nil is for none. It is called for by the store's writers: it must be quick.
-func NewChanges(most int, idle func(Event) bool) *Changes {
-	return &Changes{most: most, idle: idle, wake: make(chan struct{}, 1), now: Changed{All: true}}
+// NewChanges returns a Changes that collects up to limit changes. Beyond the limit, and
+// at first, Take returns All. Events for which ignore returns true are not collected;
+// ignore may be nil. It is called by the writers of the store and must be fast.
+func NewChanges(limit int, ignore func(Event) bool) *Changes {
+	return &Changes{limit: limit, ignore: ignore, wake: make(chan struct{}, 1), pending: Changed{All: true}}
 }
 
-// Record books events of the store. Policies that are read in another way may be any.
+// Record adds events of the store. After a change of the policy kinds, any policy may
+// have changed.
 func (c *Changes) Record(events []Event) {
-	if c.idle != nil {
-		events = slices.DeleteFunc(slices.Clone(events), c.idle) // others are given the same
+	if c.ignore != nil {
+		events = slices.DeleteFunc(slices.Clone(events), c.ignore) // the slice is shared
 	}
 	if len(events) == 0 {
 		return
 	}
-	c.book(func() {
+	c.update(func() {
 		for _, e := range events {
-			c.now.All = c.now.All || e.Kinds
+			c.pending.All = c.pending.All || e.Kinds
 		}
-		c.now.Events = append(c.now.Events, events...)
+		c.pending.Events = append(c.pending.Events, events...)
 	})
-	c.tell()
+	c.signal()
 }
 
-// RecordMarks books objects that have other marks now.
+// RecordMarks adds objects whose marks changed.
 func (c *Changes) RecordMarks(objects []api.Ref) {
 	if len(objects) > 0 {
-		c.book(func() { c.now.Marked = append(c.now.Marked, objects...) })
-		c.tell()
+		c.update(func() { c.pending.Marked = append(c.pending.Marked, objects...) })
+		c.signal()
 	}
 }
 
-// RecordAll has everything looked at, the next time that someone looks.
-func (c *Changes) RecordAll() { c.book(func() { c.now.All = true }) }
+// RecordAll has the next Take return All.
+func (c *Changes) RecordAll() { c.update(func() { c.pending.All = true }) }
 
-func (c *Changes) book(act func()) {
+func (c *Changes) update(act func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	act()
-	if c.now.All || len(c.now.Events)+len(c.now.Marked) > c.most {
-		c.now = Changed{All: true}
+	if c.pending.All || len(c.pending.Events)+len(c.pending.Marked) > c.limit {
+		c.pending = Changed{All: true}
 	}
 }
 
-func (c *Changes) tell() {
+func (c *Changes) signal() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // whoever looks will wake up anyway
+	default: // a signal is pending already
 	}
 }
 
-// Wake returns a channel that has something once there is something new to look at.
+// Wake returns a channel that receives once there are new changes.
 func (c *Changes) Wake() <-chan struct{} { return c.wake }
 
-// Take returns what changed, and begins anew. A view that is taken after it shows
-// all of that.
+// Take returns what changed since the last call, and clears it. A view that is read
+// afterwards includes all of these changes.
 func (c *Changes) Take() Changed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.now
-	c.now = Changed{}
+	out := c.pending
+	c.pending = Changed{}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
+func TestChangesTake(t *testing.T) {
 	c := NewChanges(3, nil)
 	assert.Equal(t, Changed{All: true}, c.Take(), "at first nothing was looked at")
 	assert.Empty(t, c.Take())
@@ -23,7 +23,7 @@ func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
 	assert.Empty(t, c.Take())
 }
 
-func TestEverythingMayHaveChanged(t *testing.T) {
+func TestChangesTakeAll(t *testing.T) {
 	put := Event{After: &gateway.Class{Name: "a"}}
 	for name, act := range map[string]func(*Changes){
 		"where policies are read in another way": func(c *Changes) { c.Record([]Event{put, {Kinds: true}}) },
@@ -32,7 +32,7 @@ func TestEverythingMayHaveChanged(t *testing.T) {
 			c.Record([]Event{put})
 			c.RecordMarks([]api.Ref{{Name: "a"}, {Name: "b"}})
 		},
-		"where someone says so": func(c *Changes) { c.RecordAll() },
+		"after RecordAll": func(c *Changes) { c.RecordAll() },
 		"whatever comes later": func(c *Changes) {
 			c.RecordAll()
 			c.Record([]Event{put})
@@ -47,32 +47,32 @@ func TestEverythingMayHaveChanged(t *testing.T) {
 	}
 }
 
-func TestWhatIsIdleTakesNoRoomAndWakesNobody(t *testing.T) {
-	idle, put := Event{After: &gateway.Class{Name: "idle"}}, Event{After: &gateway.Class{Name: "a"}}
+func TestChangesIgnore(t *testing.T) {
+	ignore, put := Event{After: &gateway.Class{Name: "idle"}}, Event{After: &gateway.Class{Name: "a"}}
 	c := NewChanges(2, func(e Event) bool { return !e.Kinds && e.After.Ref().Name == "idle" })
 	c.Take()
-	c.Record([]Event{idle, idle, idle})
+	c.Record([]Event{ignore, ignore, ignore})
 	assert.Empty(t, c.Wake())
 	assert.Empty(t, c.Take())
 
-	told := []Event{idle, put, idle}
-	c.Record(told)
+	events := []Event{ignore, put, ignore}
+	c.Record(events)
 	assert.Len(t, c.Wake(), 1)
 	assert.Equal(t, Changed{Events: []Event{put}}, c.Take())
-	assert.Equal(t, []Event{idle, put, idle}, told, "others are told the same")
+	assert.Equal(t, []Event{ignore, put, ignore}, events, "the slice is not modified")
 }
 
-func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {
+func TestChangesWake(t *testing.T) {
 	c := NewChanges(10, nil)
 	c.RecordMarks(nil)
 	c.RecordAll()
-	assert.Empty(t, c.Wake(), "whoever asks for another look looks anyway")
+	assert.Empty(t, c.Wake(), "RecordAll does not signal")
 	c.Record([]Event{{After: &gateway.Class{Name: "a"}}})
 	c.RecordMarks([]api.Ref{{Name: "a"}})
 	assert.Len(t, c.Wake(), 1)
 }
 
-func TestTheObjectsOfEventsAreThoseBeforeAndAfter(t *testing.T) {
+func TestEventObjects(t *testing.T) {
 	a, b := &gateway.Class{Name: "a"}, &gateway.Class{Name: "b"}
 	assert.Equal(t, []Object{a, b, a}, Objects([]Event{{Before: a, After: b}, {Kinds: true}, {After: a}}))
 }

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-var _ constraint.World = (*View)(nil)
+var _ constraint.Lookup = (*View)(nil)
 
 // Constraints returns the valid constraints on a kind, sorted by their
 // references. The list is shared: do not edit.
@@ -23,9 +23,8 @@ func (v *View) Constrained() []api.PolicyKind {
 	return slices.SortedFunc(maps.Keys(v.constraints), api.ComparePolicyKinds)
 }
 
-// constrain adds a constraint to those in force; one that is not valid is kept
-// among the objects alone.
-func (v *View) constrain(c *constraint.Constraint) {
+// addConstraint adds a constraint to those in force, unless it is invalid.
+func (v *View) addConstraint(c *constraint.Constraint) {
 	if c.Invalid != nil {
 		return
 	}
@@ -34,8 +33,8 @@ func (v *View) constrain(c *constraint.Constraint) {
 	v.setConstraints(c.PolicyKind(), slices.Insert(list, i, c))
 }
 
-// release takes a constraint out of those in force.
-func (v *View) release(c *constraint.Constraint) {
+// removeConstraint removes a constraint from those in force.
+func (v *View) removeConstraint(c *constraint.Constraint) {
 	list := v.constraints[c.PolicyKind()]
 	i := slices.Index(list, c)
 	if i < 0 {
@@ -45,7 +44,7 @@ func (v *View) release(c *constraint.Constraint) {
 }
 
 func (v *View) setConstraints(kind api.PolicyKind, list []*constraint.Constraint) {
-	next := maps.Clone(v.constraints) // other views have the old one
+	next := maps.Clone(v.constraints) // the old map is shared with other views
 	if next == nil {
 		next = make(map[api.PolicyKind][]*constraint.Constraint)
 	}
@@ -57,8 +56,7 @@ func (v *View) setConstraints(kind api.PolicyKind, list []*constraint.Constraint
 
 func compareConstraints(a, b *constraint.Constraint) int { return api.CompareRefs(a.Ref(), b.Ref()) }
 
-// LabelsOf returns the labels of an object of the hierarchy, nil if it is not
-// there.
+// LabelsOf returns the labels of an object, nil if it does not exist.
 func (v *View) LabelsOf(ref api.Ref) labels.Set { return gateway.LabelsOf(v.Get(ref)) }
 
 // PortOf returns the number of a Service's port by its name, 0 if there is
@@ -70,16 +68,16 @@ func (v *View) PortOf(service api.Ref, name string) int32 {
 	return 0
 }
 
-// Absent returns the targets that a constraint names and that do not exist, and
-// whether it has no other: then it is about no path.
-func (v *View) Absent(c *constraint.Constraint) (absent []constraint.Named, whole bool) {
-	names, all := c.Named()
+// Absent returns the targets of a constraint, selected by name, that do not exist. all is
+// set if it has no other targets: it then applies to no path.
+func (v *View) Absent(c *constraint.Constraint) (absent []constraint.Named, all bool) {
+	names, onlyNames := c.Named()
 	for _, n := range names {
 		if !v.exists(n) {
 			absent = append(absent, n)
 		}
 	}
-	return absent, all && len(absent) > 0 && len(absent) == len(names)
+	return absent, onlyNames && len(absent) > 0 && len(absent) == len(names)
 }
 
 func (v *View) exists(n constraint.Named) bool {

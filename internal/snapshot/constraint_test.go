@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// constraintOn reads a ClusterPolicyConstraint, or in a namespace a
+// constraintOn decodes a ClusterPolicyConstraint, or with a namespace a
 // PolicyConstraint.
 func constraintOn(t *testing.T, kind, namespace, name, expression string) snapshot.Object {
 	t.Helper()
@@ -37,7 +37,7 @@ func named(all []*constraint.Constraint) []string {
 	return out
 }
 
-func TestConstraintsAreFoundByTheirKind(t *testing.T) {
+func TestConstraintsByKind(t *testing.T) {
 	paint, label := api.PolicyKind{Group: "example.com", Kind: "Paint"}, api.PolicyKind{Group: "example.com", Kind: "Label"}
 	empty := &snapshot.View{}
 	assert.Empty(t, empty.Constraints(paint))
@@ -60,17 +60,17 @@ func TestConstraintsAreFoundByTheirKind(t *testing.T) {
 	broken := v.With(snapshot.Put(constraintOn(t, "Label", "", "y", "1")))
 	assert.Empty(t, broken.Constraints(label), "an edit may make it invalid")
 	assert.Equal(t, []api.PolicyKind{paint}, broken.Constrained())
-	mended := broken.With(snapshot.Put(constraintOn(t, "Label", "", "y", "true")))
-	assert.Equal(t, []string{"ClusterPolicyConstraint y"}, named(mended.Constraints(label)))
+	fixed := broken.With(snapshot.Put(constraintOn(t, "Label", "", "y", "true")))
+	assert.Equal(t, []string{"ClusterPolicyConstraint y"}, named(fixed.Constraints(label)))
 
-	gone := v.With(snapshot.Delete(v.Constraints(label)[0].Ref()))
-	assert.Equal(t, []api.PolicyKind{paint}, gone.Constrained())
+	deleted := v.With(snapshot.Delete(v.Constraints(label)[0].Ref()))
+	assert.Equal(t, []api.PolicyKind{paint}, deleted.Constrained())
 	assert.Len(t, v.Constraints(label), 1, "the view before stays as it is")
 	assert.Len(t, v.Constraints(paint), 4, "the view before stays as it is")
 }
 
-// Two views that grow out of one share nothing that either of them writes.
-func TestViewsDoNotShareTheirConstraints(t *testing.T) {
+// Two views that derive from one do not modify what they share.
+func TestViewsHaveTheirOwnConstraints(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	v := &snapshot.View{}
 	for _, name := range []string{"b", "c", "d", "e", "f"} {
@@ -87,14 +87,14 @@ func TestViewsDoNotShareTheirConstraints(t *testing.T) {
 	}
 }
 
-func TestConstraintsThatAreNoConstraints(t *testing.T) {
+func TestInvalidConstraintsAreNotInForce(t *testing.T) {
 	for _, ref := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		_, err := snapshot.Decode(ref, nil, []byte(`{"spec":5}`), 0)
-		assert.ErrorContains(t, err, "read "+ref.String()+": ")
+		assert.ErrorContains(t, err, "decode "+ref.String()+": ")
 	}
 }
 
-func TestWhatConstraintsAskOfAView(t *testing.T) {
+func TestViewLookup(t *testing.T) {
 	class := &gateway.Class{Name: "istio", Labels: labels.Set{"tier": "edge"}}
 	service := &gateway.Service{Namespace: "app", Name: "cart", Ports: []gateway.Port{{Name: "http", Number: 80}}}
 	v := (&snapshot.View{}).With(snapshot.Put(class), snapshot.Put(service))

@@ -15,21 +15,21 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// ErrKind tells that an object is of a kind that the store does not hold.
+// ErrKind is the error for an object of a kind that the store does not hold.
 var ErrKind = errors.New("not a kind that effective policies depend on")
 
-// Decode reads an object from JSON: one of the hierarchy's kinds, or a policy
-// if kind is its policy kind. created stands in for the creation time of a
-// policy that has none (policykind.Read).
+// Decode decodes an object from JSON: one of a supported kind, or a policy if kind is
+// its policy kind. created is used for a policy without a creation time
+// (policykind.Read).
 //
-// The error is ErrKind for any other kind; else it tells where the JSON does
-// not fit the kind. A policy that is JSON at all gives no error: what is wrong
-// with it is in its Invalid. So is what is wrong with a constraint.
+// The error is ErrKind for any other kind; else it is that of decoding. A policy that is
+// valid JSON, and a constraint that can be decoded, return no error: their field Invalid
+// has what is wrong with them.
 func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (Object, error) {
 	if kind != nil {
 		object, err := decode.Object(data)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", ref, err)
+			return nil, fmt.Errorf("decode %s: %w", ref, err)
 		}
 		p := kind.Read(object, created)
 		p.Size = len(data)
@@ -50,7 +50,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, constraint.FromPolicyConstraint)
 	case ref == constraint.ClusterKind:
 		return typed(ref, data, constraint.FromClusterPolicyConstraint)
-	case ref == gateway.GatewayKind(gateway.KindXListenerSet):
+	case ref == gateway.KindOf(gateway.KindXListenerSet):
 		return typed(ref, data, gateway.FromXListenerSet)
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == gateway.KindGatewayClass:
@@ -67,7 +67,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 	return nil, fmt.Errorf("%s: %w", ref, ErrKind)
 }
 
-// Typed objects that Decode reads.
+// typedObject are the types that Decode decodes.
 type typedObject interface {
 	corev1.Namespace | corev1.Service | api.PolicyProfile | api.PolicyConstraint | api.ClusterPolicyConstraint |
 		apiextensionsv1.CustomResourceDefinition |
@@ -77,14 +77,14 @@ type typedObject interface {
 func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*T) O) (Object, error) {
 	t, err := decode.As[T](data)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", ref, err)
+		return nil, fmt.Errorf("decode %s: %w", ref, err)
 	}
 	return from(t), nil
 }
 
-// DecodeStored is Decode of an object that is stored: one that the view has just
-// so is taken from there, and not read again. A route is compared letter by
-// letter, a policy by its state.
+// DecodeStored is Decode for a stored object. It returns the object of the view if that
+// is the same: a route with the same JSON, a policy with the same uid and
+// resourceVersion.
 func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, created int64) (Object, error) {
 	switch known := v.Get(ref).(type) {
 	case *gateway.Route:
@@ -97,7 +97,8 @@ func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, cre
 	return Decode(ref.PolicyKind(), kind, data, created)
 }
 
-// stateOf reads which state an object is in, zero if it cannot be read.
+// stateOf returns the uid and resourceVersion of an object, zero if they cannot be
+// decoded.
 func stateOf(data []byte) policykind.State {
 	type object struct {
 		Metadata struct {
@@ -115,7 +116,7 @@ func stateOf(data []byte) policykind.State {
 func route(ref api.PolicyKind, data []byte, known *gateway.Route) (Object, error) {
 	r, err := gateway.ReadRoute(ref.Kind, data, known)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", ref, err)
+		return nil, fmt.Errorf("decode %s: %w", ref, err)
 	}
 	return r, nil
 }

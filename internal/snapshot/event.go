@@ -8,15 +8,15 @@ import (
 
 // Event is a change of the current view.
 type Event struct {
-	// Before is the object as the view had it, nil if it had none; After as it
-	// has it now, nil if it is gone.
+	// Before is the object before the change, nil if it was created; After the object
+	// after it, nil if it was deleted.
 	Before, After Object
-	// Kinds tells that the policy kinds are others now, and with them any
-	// number of policies. There is no object then.
+	// Kinds is set if the policy kinds changed, and with them any number of policies.
+	// Before and After are nil then.
 	Kinds bool
 }
 
-// Objects returns those of events, before and after each.
+// Objects returns the objects of events, before and after each.
 func Objects(events []Event) []Object {
 	var out []Object
 	for _, e := range events {
@@ -29,58 +29,58 @@ func Objects(events []Event) []Object {
 	return out
 }
 
-// Observation is what the API server told of an object, whether or not the view holds
-// objects of its kind, or can read it.
+// Observation is a state of an object that was received from the API server, whether or
+// not the view holds objects of its kind or can decode it.
 type Observation struct {
 	Ref api.Ref
-	// UID and Version (its resourceVersion) of the object, "" where it is only
-	// known that a list does not have it any more.
+	// UID and Version (its resourceVersion) of the object, empty if the object was
+	// deleted and this is only known from a list.
 	UID     types.UID
 	Version string
-	// Deleted tells that it is gone; Version is that of its end.
+	// Deleted is set if the object was deleted; Version is that of the deletion.
 	Deleted bool
-	// Marks that the object has on it, unless it is gone.
+	// Marks on the object, unless it was deleted.
 	Marks Marks
 }
 
-// Subscribe has a function called with what changes in the view, after each
-// new moment is there to be had by View, in the order of the moments. It is
-// called under the lock of the writers: it must be quick, and must not write to
-// the store. Subscribe before anything is fed.
-func (s *Store) Subscribe(tell func([]Event)) {
+// Subscribe registers a function that is called with the changes of the view, after each
+// new view is published, in order. It is called under the lock of the writers: it must
+// be fast, and must not write to the store. Subscribe before the first write.
+func (s *Store) Subscribe(fn func([]Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events = append(s.events, tell)
+	s.subscribers = append(s.subscribers, fn)
 }
 
-// BeforeChange has a function called with the next view and what changes in it, before
-// View returns that view. It is called under the lock of the writers: it must be
-// quick, and must not write to the store. Precede before anything is fed.
-func (s *Store) BeforeChange(tell func(*View, []Event)) {
+// BeforeChange registers a function that is called with the next view and its changes,
+// before that view is published. It is called under the lock of the writers: it must be
+// fast, and must not write to the store. Register it before the first write.
+func (s *Store) BeforeChange(fn func(*View, []Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.before = append(s.before, tell)
+	s.beforeChange = append(s.beforeChange, fn)
 }
 
-// Watch has a function called with what was seen, after the view shows it. It
-// may be called by several goroutines at once, and must be quick. Watch before
-// anything is fed.
-func (s *Store) Watch(tell func([]Observation)) {
+// Watch registers a function that is called with what was observed, after the view
+// includes it. It may be called concurrently, and must be fast. Watch before the first
+// write.
+func (s *Store) Watch(fn func([]Observation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, tell)
+	s.observers = append(s.observers, fn)
 }
 
-// Observe tells what was seen. Feeders call it once the view shows it.
-func (s *Store) Observe(seen ...Observation) {
-	for _, tell := range s.seen {
-		tell(seen)
+// Observe reports observations to the watchers. Sources call it once the view includes
+// them.
+func (s *Store) Observe(observed ...Observation) {
+	for _, fn := range s.observers {
+		fn(observed)
 	}
 }
 
-// eventsOf returns what changes do to a view; nobody asks if nobody listens.
+// eventsOf returns the events of changes of a view, nil if there are no subscribers.
 func (s *Store) eventsOf(v *View, changes []Change) []Event {
-	if len(s.events) == 0 && len(s.before) == 0 {
+	if len(s.subscribers) == 0 && len(s.beforeChange) == 0 {
 		return nil
 	}
 	out := make([]Event, 0, len(changes))
@@ -92,20 +92,20 @@ func (s *Store) eventsOf(v *View, changes []Change) []Event {
 	return out
 }
 
-func (s *Store) precede(v *View, events []Event) {
+func (s *Store) notifyBefore(v *View, events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	for _, tell := range s.before {
-		tell(v, events)
+	for _, fn := range s.beforeChange {
+		fn(v, events)
 	}
 }
 
-func (s *Store) tell(events []Event) {
+func (s *Store) notify(events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	for _, tell := range s.events {
-		tell(events)
+	for _, fn := range s.subscribers {
+		fn(events)
 	}
 }

@@ -15,7 +15,7 @@ func listen(s *snapshot.Store) *[][]snapshot.Event {
 	return &out
 }
 
-func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
+func TestEventsBeforeAndAfter(t *testing.T) {
 	first, second, other := route(t, "r", "edge"), route(t, "r", "other"), route(t, "s", "edge")
 	for name, c := range map[string]struct {
 		act  func(*snapshot.Store)
@@ -30,10 +30,10 @@ func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
 		"an object that is taken out has none after": {
 			func(s *snapshot.Store) { s.Apply(snapshot.Delete(first.Ref())) }, []snapshot.Event{{Before: first}},
 		},
-		"taking out what is not there is no event": {
+		"deleting a missing object is no event": {
 			func(s *snapshot.Store) { s.Apply(snapshot.Delete(other.Ref())) }, nil,
 		},
-		"a list brings all that it has and takes what it lacks": {
+		"a list creates and deletes objects": {
 			func(s *snapshot.Store) { s.Replace(routeKind, []snapshot.Object{other}) }, []snapshot.Event{{After: other}, {Before: first}},
 		},
 		"a kind that is listed is one event for all its policies": {
@@ -43,7 +43,7 @@ func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
 				s.KindListed(k.Ref())
 			}, []snapshot.Event{{Kinds: true}},
 		},
-		"a kind that goes is one event": {
+		"removing a kind is one event": {
 			func(s *snapshot.Store) { s.RemoveKind(paintKind) }, []snapshot.Event{{Kinds: true}},
 		},
 	} {
@@ -61,7 +61,7 @@ func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
 	}
 }
 
-func TestAnEventComesWhenTheViewShowsIt(t *testing.T) {
+func TestSubscribeAfterPublish(t *testing.T) {
 	s := snapshot.New()
 	r := route(t, "r", "edge")
 	var shown snapshot.Object
@@ -73,20 +73,20 @@ func TestAnEventComesWhenTheViewShowsIt(t *testing.T) {
 	assert.Same(t, r, shown)
 }
 
-func TestWhatIsSeenIsToldToAllWhoWatch(t *testing.T) {
+func TestObserveNotifiesAllWatchers(t *testing.T) {
 	s := snapshot.New()
-	r, gone := route(t, "r", "edge"), route(t, "gone", "edge")
-	s.Apply(puts(r, gone)...)
+	r, deleted := route(t, "r", "edge"), route(t, "gone", "edge")
+	s.Apply(puts(r, deleted)...)
 	var one, two []snapshot.Observation
 	s.Watch(func(seen []snapshot.Observation) { one = append(one, seen...) })
 	s.Watch(func(seen []snapshot.Observation) {
 		v, _ := s.View()
-		assert.Nil(t, v.Get(gone.Ref()), "the view shows it")
+		assert.Nil(t, v.Get(deleted.Ref()), "the view shows it")
 		two = append(two, seen...)
 	})
 	s.Replace(routeKind, []snapshot.Object{r})
 	s.Observe(snapshot.Observation{Ref: r.Ref(), UID: "u1", Version: "12"})
-	want := []snapshot.Observation{{Ref: gone.Ref(), Deleted: true}, {Ref: r.Ref(), UID: "u1", Version: "12"}}
-	assert.Equal(t, want, one, "a list tells what it lacks; what it has is told by who reads it")
+	want := []snapshot.Observation{{Ref: deleted.Ref(), Deleted: true}, {Ref: r.Ref(), UID: "u1", Version: "12"}}
+	assert.Equal(t, want, one, "a list only reports deletions; the source reports the objects")
 	assert.Equal(t, want, two)
 }

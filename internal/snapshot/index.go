@@ -13,35 +13,35 @@ import (
 
 // index is a sorted map that is copied on the first write after a freeze.
 type index[V any] struct {
-	tree *btree.Map[string, V]
-	mine bool // the tree is not shared yet
+	tree  *btree.Map[string, V]
+	owned bool // the tree is not shared yet
 }
 
-// copying guards btree's Copy, which writes to the tree that it copies: two
-// views may share a tree and be copied at the same moment.
-var copying sync.Mutex
+// copyLock guards btree's Copy, which writes to the tree that it copies: two views can
+// share a tree and be copied at the same time.
+var copyLock sync.Mutex
 
-func (x *index[V]) own() {
-	if x.mine {
+func (x *index[V]) ensureOwned() {
+	if x.owned {
 		return
 	}
-	x.mine = true
+	x.owned = true
 	if x.tree == nil {
 		x.tree = &btree.Map[string, V]{}
 		return
 	}
-	copying.Lock()
-	defer copying.Unlock()
+	copyLock.Lock()
+	defer copyLock.Unlock()
 	x.tree = x.tree.Copy()
 }
 
 func (x *index[V]) set(key string, v V) {
-	x.own()
+	x.ensureOwned()
 	x.tree.Set(key, v)
 }
 
 func (x *index[V]) remove(key string) {
-	x.own()
+	x.ensureOwned()
 	x.tree.Delete(key)
 }
 
@@ -54,8 +54,8 @@ func (x *index[V]) get(key string) (v V, ok bool) {
 	return x.tree.Get(key)
 }
 
-// under yields the values whose keys start with the prefix, in key order.
-func (x *index[V]) under(prefix string) iter.Seq[V] {
+// withPrefix yields the values whose keys start with the prefix, in key order.
+func (x *index[V]) withPrefix(prefix string) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		if x.tree == nil {
 			return
@@ -81,19 +81,19 @@ func (x *index[V]) keys(prefix string) iter.Seq[string] {
 // counts are the numbers of objects by kind, copied on the first write after a
 // freeze.
 type counts struct {
-	of   map[api.PolicyKind]int
-	mine bool
+	of    map[api.PolicyKind]int
+	owned bool
 }
 
-// add counts one object less or more, and returns how many there are now.
-func (c *counts) add(kind api.PolicyKind, gone bool) int {
-	if !c.mine {
-		c.mine = true
+// add counts one object less or more, and returns the new count.
+func (c *counts) add(kind api.PolicyKind, deleted bool) int {
+	if !c.owned {
+		c.owned = true
 		if c.of = maps.Clone(c.of); c.of == nil {
 			c.of = make(map[api.PolicyKind]int)
 		}
 	}
-	if gone {
+	if deleted {
 		c.of[kind]--
 	} else {
 		c.of[kind]++

@@ -16,8 +16,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Any series of events gives the same view as its outcome put in at once.
-func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
+// Any sequence of events results in the same view as its final objects applied at once.
+func TestViewDependsOnlyOnObjects(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(30) {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
@@ -40,15 +40,15 @@ func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
 		for _, o := range last {
 			scratch = scratch.With(snapshot.Put(o))
 		}
-		require.Equal(t, picture(scratch), picture(v), "seed %d", seed)
+		require.Equal(t, dump(scratch), dump(v), "seed %d", seed)
 		for _, c := range last {
 			v = v.With(snapshot.Delete(c.Ref()))
 		}
-		assert.Equal(t, picture((&snapshot.View{}).WithKinds(kinds)), picture(v), "seed %d: nothing is left of nothing", seed)
+		assert.Equal(t, dump((&snapshot.View{}).WithKinds(kinds)), dump(v), "seed %d: nothing is left of nothing", seed)
 	}
 }
 
-// choosy is a kind that targets by selectors, and by a ReferenceGrant.
+// choosy is a kind that targets by selectors and with a ReferenceGrant.
 func choosy(t testing.TB) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(api.PolicyProfileSpec{
@@ -61,7 +61,7 @@ func choosy(t testing.TB) *policykind.Kind {
 
 type dice struct{ *rand.Rand }
 
-// name is one of few, so that objects meet.
+// name returns one of few names, so that objects refer to each other.
 func (d dice) name() string { return string(rune('a' + d.IntN(3))) }
 
 func (d dice) namespace() string { return []string{"app", "infra"}[d.IntN(2)] }
@@ -123,8 +123,8 @@ func (d dice) policy(t testing.TB, k *policykind.Kind) snapshot.Object {
 	return decodeAs(t, k.Ref(), k, d.meta()+"spec: {a: 1, targetRefs: ["+target()+", "+target()+"]}")
 }
 
-// picture is all that a view says about the objects that dice make.
-func picture(v *snapshot.View) []string {
+// dump formats everything in a view about the objects that dice generates.
+func dump(v *snapshot.View) []string {
 	var out []string
 	add := func(what string, list []string) {
 		out = append(out, what+":")
@@ -167,7 +167,7 @@ func picture(v *snapshot.View) []string {
 	return out
 }
 
-// everyRoute yields the routes of the indexes.
+// everyRoute yields the routes of all indexes.
 func everyRoute(v *snapshot.View, refs []api.Ref) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
 		for _, ref := range refs {
@@ -201,7 +201,7 @@ func allKinds(v *snapshot.View) []api.PolicyKind {
 	return out
 }
 
-// On and Targets are two ways to ask the same.
+// On and Targets agree.
 func TestOnAndTargetsAgree(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(20) {

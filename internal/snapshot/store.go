@@ -10,26 +10,26 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Store is the current view, kept up to date by its feeders.
+// Store holds the current view, which its sources keep up to date.
 type Store struct {
 	view  atomic.Pointer[View]
 	ready atomic.Bool
 
-	// reached is the highest resourceVersion that a source came to.
+	// reached is the highest resourceVersion that a source has reached.
 	reached atomic.Uint64
 
 	mu      sync.Mutex // of writers
 	waiting map[string]bool
-	// pending is copied on each write: every review asks whether its kind is.
-	pending atomic.Pointer[map[api.PolicyKind]*policykind.Kind]
-	events  []func([]Event)
-	before  []func(*View, []Event)
+	// pending is copied on each write: every review reads it.
+	pending      atomic.Pointer[map[api.PolicyKind]*policykind.Kind]
+	subscribers  []func([]Event)
+	beforeChange []func(*View, []Event)
 
-	seen []func([]Observation) // set before anything is fed
+	observers []func([]Observation) // set before the first write
 }
 
-// New returns an empty store that is not ready before each of the sources was
-// listed once. Without sources it is ready at once.
+// New returns an empty store that is not ready until each source was listed once. Without
+// sources it is ready at once.
 func New(sources ...string) *Store {
 	s := &Store{waiting: make(map[string]bool)}
 	s.pending.Store(&map[api.PolicyKind]*policykind.Kind{})
@@ -41,21 +41,21 @@ func New(sources ...string) *Store {
 	return s
 }
 
-// View returns the current moment; ready is false until every source has been
-// listed: a judgement on half a picture is none.
+// View returns the current view. ready is false until every source was listed: a partial
+// view must not be used for evaluation.
 func (s *Store) View() (v *View, ready bool) {
 	ready = s.ready.Load() // before the view: once ready, the view is whole
 	return s.view.Load(), ready
 }
 
-// Waiting returns the sources that have not been listed yet, sorted.
+// Waiting returns the sources that were not listed yet, sorted.
 func (s *Store) Waiting() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.waiting))
 }
 
-// Listed tells that all objects of a source have been put.
+// Listed marks a source as listed: all its objects have been applied.
 func (s *Store) Listed(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Store) Listed(source string) {
 	s.ready.Store(len(s.waiting) == 0)
 }
 
-// Apply puts events into the store, as one new moment.
+// Apply applies changes to the store, as one new view.
 func (s *Store) Apply(changes ...Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,20 +71,20 @@ func (s *Store) Apply(changes ...Change) {
 	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
 }
 
-// Replace makes the objects the only ones of a kind. Those that are gone have
-// been Seen to be.
+// Replace makes the objects the only ones of a kind. It reports an Observation for each
+// one that was deleted.
 func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
 	s.mu.Lock()
 	v := s.view.Load()
-	changes, gone := replacing(v, kind, objects)
+	changes, deleted := replacing(v, kind, objects)
 	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
 	s.mu.Unlock()
-	s.sawGone(gone)
+	s.observeDeleted(deleted)
 }
 
-// replacing returns the changes that make the objects the only ones of a kind in
-// a view, and what was seen to be gone then.
-func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, gone []Observation) {
+// replacing returns the changes that make the objects the only ones of a kind in a view,
+// and observations of those that this deletes.
+func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, deleted []Observation) {
 	keep := make(map[api.Ref]bool, len(objects))
 	changes = make([]Change, 0, len(objects))
 	for _, o := range objects {
@@ -94,23 +94,23 @@ func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change
 	for o := range v.Objects(kind) {
 		if !keep[o.Ref()] {
 			changes = append(changes, Delete(o.Ref()))
-			gone = append(gone, Observation{Ref: o.Ref(), Deleted: true})
+			deleted = append(deleted, Observation{Ref: o.Ref(), Deleted: true})
 		}
 	}
-	return changes, gone
+	return changes, deleted
 }
 
-func (s *Store) sawGone(gone []Observation) {
-	if len(gone) > 0 {
-		s.Observe(gone...)
+func (s *Store) observeDeleted(deleted []Observation) {
+	if len(deleted) > 0 {
+		s.Observe(deleted...)
 	}
 }
 
-// AddKind makes a policy kind known. Until KindListed it is pending: writes of
-// it cannot be evaluated, all others can. A kind that is read again stays in the
-// view meanwhile with the policies that it had, as they were read before: without
-// them, a write of another kind could take their overrides out of force. One that
-// was never listed is among the view's Unlisted, for the same reason.
+// AddKind adds a policy kind. It is pending until KindListed: writes of it cannot be
+// evaluated, all others can. If the kind is relisted, its policies stay in the view as
+// they were decoded before: without them, a write of another kind could make their
+// overrides ineffective. For the same reason, a kind that was never listed is among the
+// view's Unlisted.
 func (s *Store) AddKind(k *policykind.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (s *Store) AddKind(k *policykind.Kind) {
 	}
 }
 
-// SetUnlisted has no write of another kind depend on a pending kind that was never
-// listed: its policies take no part.
+// SetUnlisted removes a pending kind from the view's Unlisted: its policies do not count
+// for writes of other kinds.
 func (s *Store) SetUnlisted(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Store) SetUnlisted(ref api.PolicyKind) {
 	s.publish(v.WithUnlisted(without(v.unlisted, ref)))
 }
 
-// setPending makes a kind pending, or no longer if k is nil.
+// setPending makes a kind pending, or not pending if k is nil.
 func (s *Store) setPending(ref api.PolicyKind, k *policykind.Kind) {
 	next := maps.Clone(*s.pending.Load())
 	if delete(next, ref); k != nil {
@@ -139,9 +139,9 @@ func (s *Store) setPending(ref api.PolicyKind, k *policykind.Kind) {
 	s.pending.Store(&next)
 }
 
-// KindListed makes the policies the only ones of a kind, as Replace does. Those of
-// a pending kind replace in one step, with their kind, what the view has of it:
-// no view has policies that two readings made.
+// KindListed makes the policies the only ones of a kind, as Replace does. For a pending
+// kind, it replaces the kind and its policies in one step: no view has policies of two
+// versions of a kind.
 func (s *Store) KindListed(ref api.PolicyKind, policies ...Object) {
 	k := (*s.pending.Load())[ref]
 	if k == nil {
@@ -150,15 +150,15 @@ func (s *Store) KindListed(ref api.PolicyKind, policies ...Object) {
 	}
 	s.mu.Lock()
 	v := s.view.Load()
-	changes, gone := replacing(v, ref, policies)
+	changes, deleted := replacing(v, ref, policies)
 	next := v.WithKinds(append(without(v.kinds, ref), k)).With(changes...)
 	s.publish(next, Event{Kinds: true})
 	s.setPending(ref, nil) // now that the view has it
 	s.mu.Unlock()
-	s.sawGone(gone)
+	s.observeDeleted(deleted)
 }
 
-// RemoveKind forgets a policy kind and its policies.
+// RemoveKind removes a policy kind and its policies.
 func (s *Store) RemoveKind(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,17 +167,17 @@ func (s *Store) RemoveKind(ref api.PolicyKind) {
 	s.setPending(ref, nil)
 }
 
-// without returns the kinds but one, in a list of its own.
+// without returns a copy of the kinds without one.
 func without(kinds []*policykind.Kind, ref api.PolicyKind) []*policykind.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k *policykind.Kind) bool { return k.Ref() == ref })
 }
 
-// Pending reports whether a policy kind is known and not listed yet.
+// Pending reports whether a policy kind was added and not listed yet.
 func (s *Store) Pending(ref api.PolicyKind) bool { return (*s.pending.Load())[ref] != nil }
 
 func (s *Store) publish(v *View, events ...Event) {
-	v.version = s.reached.Load() // v is ours yet
-	s.precede(v, events)
+	v.version = s.reached.Load() // v is not shared yet
+	s.notifyBefore(v, events)
 	s.view.Store(v)
-	s.tell(events)
+	s.notify(events)
 }

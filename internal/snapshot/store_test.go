@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
+func TestStoreReadyOnceSourcesListed(t *testing.T) {
 	_, ready := snapshot.New().View()
 	assert.True(t, ready, "without sources at once")
 
@@ -34,7 +32,7 @@ func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
 	assert.Equal(t, 1, v.Count(routeKind))
 }
 
-func TestApplyMakesANewMoment(t *testing.T) {
+func TestApplyPublishesNewView(t *testing.T) {
 	s := snapshot.New()
 	before, _ := s.View()
 	s.Apply(snapshot.Put(route(t, "r", "edge")), snapshot.Put(newGateway(t, "edge", "istio")))
@@ -43,7 +41,7 @@ func TestApplyMakesANewMoment(t *testing.T) {
 	assert.Equal(t, 1, after.Count(routeKind))
 }
 
-func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
+func TestReplace(t *testing.T) {
 	s := snapshot.New()
 	s.Apply(puts(route(t, "a", "edge"), route(t, "b", "edge"), newGateway(t, "edge", "istio"))...)
 	s.Replace(routeKind, []snapshot.Object{route(t, "b", "other"), route(t, "c", "edge")})
@@ -56,7 +54,7 @@ func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
 	assert.Zero(t, v.Count(routeKind))
 }
 
-func TestAKindIsPendingUntilItIsListed(t *testing.T) {
+func TestKindPendingUntilListed(t *testing.T) {
 	k := paint(t, "Paint")
 	s := snapshot.New()
 	s.AddKind(k)
@@ -77,7 +75,7 @@ func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
 }
 
-func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
+func TestUnlistedKinds(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
 	s := snapshot.New()
 	unlisted := func() []*policykind.Kind {
@@ -106,7 +104,7 @@ func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
 	assert.Empty(t, unlisted())
 }
 
-func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
+func TestRelistedKindIsReplacedAtomically(t *testing.T) {
 	first, second, third := paint(t, "Paint"), paint(t, "Paint"), paint(t, "Paint")
 	s := snapshot.New()
 	s.AddKind(first)
@@ -139,7 +137,7 @@ func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	assert.Equal(t, [][]snapshot.Event{{{Kinds: true}}}, *events, "one moment")
 }
 
-func TestRemoveKindForgetsItsPolicies(t *testing.T) {
+func TestRemoveKind(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
 	s := snapshot.New()
 	for _, kind := range []*policykind.Kind{k, other} {
@@ -157,7 +155,7 @@ func TestRemoveKindForgetsItsPolicies(t *testing.T) {
 	assert.Equal(t, 1, v.Count(other.Ref()))
 }
 
-func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
+func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 	s := snapshot.New("routes")
 	k := paint(t, "Paint")
 	var wg sync.WaitGroup
@@ -185,72 +183,4 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 	v, _ := s.View()
 	assert.Equal(t, 4, v.Count(routeKind))
-}
-
-func TestDecode(t *testing.T) {
-	gw := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
-	for kind, want := range map[api.PolicyKind]string{
-		{Kind: "Namespace"}:       "Namespace x",
-		gw("GatewayClass"):        "GatewayClass x",
-		gw("Gateway"):             "Gateway ns/x",
-		gw("ListenerSet"):         "ListenerSet ns/x",
-		gw("ReferenceGrant"):      "ReferenceGrant ns/x",
-		gw("HTTPRoute"):           "HTTPRoute ns/x",
-		gw("GRPCRoute"):           "GRPCRoute ns/x",
-		gw("TLSRoute"):            "TLSRoute ns/x",
-		gw("TCPRoute"):            "TCPRoute ns/x",
-		gw("UDPRoute"):            "UDPRoute ns/x",
-		{Kind: "Service"}:         "Service ns/x",
-		policykind.KindProfile:    "PolicyProfile x",
-		policykind.KindDefinition: "CustomResourceDefinition x",
-	} {
-		assert.Equal(t, want, decode(t, kind, "metadata: {namespace: ns, name: x}").Ref().String())
-	}
-	for _, kind := range []api.PolicyKind{
-		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gw("BackendTLSPolicy"), {Group: "apps", Kind: "Service"}, paintKind,
-	} {
-		_, err := snapshot.Decode(kind, nil, []byte(`{}`), 0)
-		require.ErrorIs(t, err, snapshot.ErrKind)
-		require.EqualError(t, err, kind.String()+": not a kind that effective policies depend on")
-	}
-}
-
-func TestDecodeOfWhatDoesNotFit(t *testing.T) {
-	tests := map[string]struct {
-		kind api.PolicyKind
-		data string
-	}{
-		"no JSON":       {routeKind, "{"},
-		"a wrong type":  {gatewayKind, `{"spec": {"listeners": "x"}}`},
-		"a list":        {routeKind, "[]"},
-		"a policy that": {paintKind, "5"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var k *policykind.Kind
-			if test.kind == paintKind {
-				k = paint(t, "Paint")
-			}
-			_, err := snapshot.Decode(test.kind, k, []byte(test.data), 0)
-			require.ErrorContains(t, err, "read "+test.kind.String()+": ")
-			assert.NotErrorIs(t, err, snapshot.ErrKind)
-		})
-	}
-	t.Run("a policy that cannot be read is Invalid, and no error", func(t *testing.T) {
-		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`{"metadata": {"name": "p"}}`), 0)
-		require.NoError(t, err)
-		require.Error(t, o.(*policykind.Policy).Invalid)
-	})
-	t.Run("names are read in their very case, whole numbers as such", func(t *testing.T) {
-		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`{"Metadata": {"name": "p"}, "spec": {"a": 9007199254740993, "b": 1.0}}`), 0)
-		require.NoError(t, err)
-		p := o.(*policykind.Policy)
-		assert.Empty(t, p.Name)
-		assert.Equal(t, int64(9007199254740993), p.Blocks[0].Rules[0].Value)
-	})
-	t.Run("null is an empty policy", func(t *testing.T) {
-		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`null`), 0)
-		require.NoError(t, err)
-		require.Error(t, o.(*policykind.Policy).Invalid)
-	})
 }

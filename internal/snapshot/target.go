@@ -11,10 +11,10 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// On yields the policies that target an object, by name or by its labels, each
-// with the target as that object; twice for two sections of it. Policies that
-// are invalid or may not target it are among them, the latter with the target
-// refused. By kind, namespace and name; those that select follow.
+// On yields the policies that target an object, by name or by label selector, each with
+// the target resolved to that object; twice for two sections of it. It includes invalid
+// policies, and policies that are not allowed to target the object, with a target that
+// is refused. They are sorted by kind, namespace and name; those with selectors follow.
 func (v *View) On(object api.Ref) iter.Seq2[*policykind.Policy, policykind.Target] {
 	return func(yield func(*policykind.Policy, policykind.Target) bool) { v.Targeting().On(object, yield) }
 }
@@ -29,12 +29,12 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 		namespaces = namespaces[1:]
 	}
 	for _, namespace := range namespaces {
-		for p := range v.selecting.under(key(object.Group, object.Kind, namespace)) {
+		for p := range v.selecting.withPrefix(key(object.Group, object.Kind, namespace)) {
 			for i, t := range p.Targets {
-				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || v.again(p, i, object) {
+				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || v.isDuplicate(p, i, object) {
 					continue
 				}
-				if !yield(p, v.granted(p, chosen(p, t, object))) {
+				if !yield(p, v.granted(p, resolved(p, t, object))) {
 					return
 				}
 			}
@@ -42,10 +42,9 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 	}
 }
 
-// again reports whether an object that the i-th target of a policy selects is a
-// target of it anyway: by its name, or by a selector that comes before. It then
-// is one target.
-func (v *View) again(p *policykind.Policy, i int, object api.Ref) bool {
+// isDuplicate reports whether an object that the i-th target of a policy selects is also
+// another target of it: by name, or by a previous selector.
+func (v *View) isDuplicate(p *policykind.Policy, i int, object api.Ref) bool {
 	t := p.Targets[i]
 	for j, o := range p.Targets {
 		if o.Section != t.Section || o.Port != t.Port || o.Refused != "" && t.Refused == "" {
@@ -58,9 +57,9 @@ func (v *View) again(p *policykind.Policy, i int, object api.Ref) bool {
 	return false
 }
 
-// chosen returns the target of a policy's selector as the object that it
-// selects. One of the policy's own namespace is no consumer's.
-func chosen(p *policykind.Policy, t policykind.Target, object api.Ref) policykind.Target {
+// resolved returns the target of a policy's selector as the object that it selects. An
+// object in the policy's own namespace is not a consumer target.
+func resolved(p *policykind.Policy, t policykind.Target, object api.Ref) policykind.Target {
 	t.Ref, t.Selector = object, nil
 	t.Consumer = t.Consumer && object.Namespace != p.Namespace
 	return t
@@ -83,17 +82,17 @@ func (v *View) selects(p *policykind.Policy, t policykind.Target, object api.Ref
 	}
 }
 
-// granted refuses a target that needs a ReferenceGrant and has none.
+// granted marks a target as refused if it needs a ReferenceGrant and has none.
 func (v *View) granted(p *policykind.Policy, t policykind.Target) policykind.Target {
 	if t.Grant && t.Refused == "" && t.Ref.Namespace != p.Namespace && !v.Granted(p.Kind.Ref(), p.Namespace, t.Ref) {
-		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s lets policies of kind %s in namespace %s target %s",
+		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s allows policies of kind %s in namespace %s to target %s",
 			t.Ref.Namespace, p.Kind.Kind, p.Namespace, t.Ref)
 	}
 	return t
 }
 
-// Granted reports whether a ReferenceGrant lets objects of a kind in a
-// namespace refer to an object of another namespace.
+// Granted reports whether a ReferenceGrant allows objects of a kind in a namespace to
+// refer to an object in another namespace.
 func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 	grants := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
 	for o := range v.In(grants, to.Namespace) {
@@ -104,8 +103,8 @@ func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 	return false
 }
 
-// Targets returns the targets of a policy: a selector's are the objects that
-// it selects, by namespace and name, or itself if it selects none.
+// Targets returns the targets of a policy. A selector is resolved to the objects that it
+// selects, by namespace and name; it is returned itself if it selects none.
 func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 	out := make([]policykind.Target, 0, len(p.Targets))
 	for i, t := range p.Targets {
@@ -119,8 +118,8 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 				continue
 			}
 			selected = true
-			if !v.again(p, i, o.Ref()) {
-				out = append(out, v.granted(p, chosen(p, t, o.Ref())))
+			if !v.isDuplicate(p, i, o.Ref()) {
+				out = append(out, v.granted(p, resolved(p, t, o.Ref())))
 			}
 		}
 		if !selected {
@@ -130,7 +129,7 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 	return out
 }
 
-// candidates yields the objects among which a target selects.
+// candidates yields the objects from which a target selects.
 func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Object] {
 	kind := t.Ref.PolicyKind()
 	if t.Selector.Own() && !gateway.ClusterScoped(kind) {
@@ -139,14 +138,14 @@ func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Ob
 	return v.Objects(kind)
 }
 
-// TargetsIn yields the policies with a target of a kind in a namespace, by
-// name; a policy comes once for each of these targets.
+// TargetsIn yields the policies with a target of a kind in a namespace, by name; a
+// policy is repeated for each of these targets.
 func (v *View) TargetsIn(kind api.PolicyKind, namespace string) iter.Seq[*policykind.Policy] {
-	return v.byTarget.under(key(kind.Group, kind.Kind, namespace))
+	return v.byTarget.withPrefix(key(kind.Group, kind.Kind, namespace))
 }
 
-// Selecting yields the policies that select objects of a kind in other
-// namespaces than their own alone.
+// Selecting yields the policies that select objects of a kind not only in their own
+// namespace.
 func (v *View) Selecting(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
-	return v.selecting.under(key(kind.Group, kind.Kind, ""))
+	return v.selecting.withPrefix(key(kind.Group, kind.Kind, ""))
 }

@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// painting is a view of routes r (red), s (red) and b (blue) in namespace app
+// painting returns a view of routes r (red), s (red) and b (blue) in namespace app
 // and z (red) in namespace zoo, with objects more, and a policy app/p of a kind.
 func painting(t testing.TB, k *policykind.Kind, targets string, more ...snapshot.Object) (*snapshot.View, *policykind.Policy) {
 	t.Helper()
@@ -26,7 +26,7 @@ func painting(t testing.TB, k *policykind.Kind, targets string, more ...snapshot
 }
 
 func TestTargets(t *testing.T) {
-	const none = "no ReferenceGrant in namespace zoo lets policies of kind Paint in namespace app target HTTPRoute zoo/z"
+	const none = "no ReferenceGrant in namespace zoo allows policies of kind Paint in namespace app to target HTTPRoute zoo/z"
 	grant := func(from, to string) snapshot.Object {
 		return decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "ReferenceGrant"},
 			"metadata: {namespace: zoo, name: t}\nspec: {from: ["+from+"], to: [{group: gateway.networking.k8s.io, kind: HTTPRoute"+to+"}]}")
@@ -39,7 +39,7 @@ func TestTargets(t *testing.T) {
 		want    []string // each with why it is refused
 	}{
 		"by name":                              {"{kind: HTTPRoute, name: r}", nil, []string{"HTTPRoute app/r"}},
-		"by name, though it is not there":      {"{kind: HTTPRoute, name: none}", nil, []string{"HTTPRoute app/none"}},
+		"by name, although it is missing":      {"{kind: HTTPRoute, name: none}", nil, []string{"HTTPRoute app/none"}},
 		"by label, in the own namespace":       {"{kind: HTTPRoute, selector: {matchLabels: {team: red}}}", nil, []string{"HTTPRoute app/r", "HTTPRoute app/s"}},
 		"all, by an empty selector":            {"{kind: HTTPRoute, selector: {}}", nil, []string{"HTTPRoute app/b", "HTTPRoute app/r", "HTTPRoute app/s"}},
 		"by an expression":                     {"{kind: HTTPRoute, selector: {matchExpressions: [{key: team, operator: NotIn, values: [red]}]}}", nil, []string{"HTTPRoute app/b"}},
@@ -92,9 +92,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// A kind whose policies may not look beyond their namespace is refused whatever
-// it selects there, but not what it selects at home.
-func TestATargetThatIsRefusedStandsForNoOther(t *testing.T) {
+// For a kind whose policies can only target their own namespace, objects that a
+// selector selects in other namespaces are refused.
+func TestRefusedTargetIsNoDuplicate(t *testing.T) {
 	v, p := painting(t, paint(t, "Paint"),
 		"{kind: HTTPRoute, selector: {matchLabels: {tier: web}}, namespaces: {from: All}}, {kind: HTTPRoute, selector: {matchLabels: {tier: web}}}")
 	var refused []bool
@@ -105,8 +105,8 @@ func TestATargetThatIsRefusedStandsForNoOther(t *testing.T) {
 	assert.Equal(t, []bool{true, false}, refused)
 }
 
-// Consumers are those of other namespaces.
-func TestAConsumerIsInAnotherNamespace(t *testing.T) {
+// Consumer targets are in other namespaces.
+func TestConsumerTargets(t *testing.T) {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
 		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.LeaveConsumer},
@@ -120,7 +120,7 @@ func TestAConsumerIsInAnotherNamespace(t *testing.T) {
 	assert.Equal(t, map[string]bool{"HTTPRoute app/r": false, "HTTPRoute app/s": false, "HTTPRoute zoo/z": true}, got)
 }
 
-// A label that changes moves a policy; so does one of the namespace.
+// A change of a label of an object or its namespace changes the targets of a policy.
 func TestOnFollowsLabels(t *testing.T) {
 	v, _ := painting(t, choosy(t), "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}")
 	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("r"), paintKind))

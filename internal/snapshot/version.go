@@ -2,14 +2,14 @@ package snapshot
 
 import "strconv"
 
-// Version returns the highest resourceVersion that any source of a store had
-// come to when the view was taken: no object in it has a higher one. Sources
-// come along one by one, so that of another source something lower may be
-// missing. It is 0 for a view that no API server fed.
+// Version returns the highest resourceVersion that any source of a store had reached when
+// the view was published: no object in it has a higher one. Sources are independent, so
+// objects of other sources with a lower one can be missing. It is 0 for a view that does
+// not come from an API server.
 func (v *View) Version() uint64 { return v.version }
 
-// Reached tells that a source has come to a resourceVersion. Feeders call it
-// before they put what has that version. A text that is no number is left out.
+// Reached records that a source has reached a resourceVersion. Sources call it before
+// they apply objects with that version. A version that is not a number is ignored.
 func (s *Store) Reached(version string) {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -23,8 +23,8 @@ func (s *Store) Reached(version string) {
 	}
 }
 
-// Passed tells that a source has come to a resourceVersion without anything to
-// put, so that the view shows it at once.
+// Passed records that a source has reached a resourceVersion without changes, and
+// publishes a view with it.
 func (s *Store) Passed(version string) {
 	s.Reached(version)
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestAViewNamesTheHighestVersionThatWasReachedWhenItWasTaken(t *testing.T) {
+func TestViewVersion(t *testing.T) {
 	s := snapshot.New()
 	version := func() uint64 {
 		v, _ := s.View()
@@ -36,7 +36,7 @@ func TestAViewNamesTheHighestVersionThatWasReachedWhenItWasTaken(t *testing.T) {
 	assert.Zero(t, after.Count(routeKind))
 }
 
-func TestAVersionThatIsNoNumberIsLeftOut(t *testing.T) {
+func TestInvalidVersionIsIgnored(t *testing.T) {
 	s := snapshot.New()
 	s.Passed("3")
 	for _, odd := range []string{"", "abc", "-4", "99999999999999999999999"} {

@@ -14,54 +14,54 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Object is what the store holds: a *hierarchy.Class, Namespace, Gateway,
-// ListenerSet, Service, Grant or Route, a *policykind.Policy, or a
-// *constraint.Constraint. Objects are immutable.
+// Object is an object of a view: a *gateway.Class, Namespace, Gateway, ListenerSet,
+// Service, Grant or Route, a *policykind.Policy, or a *constraint.Constraint. Objects
+// are immutable.
 type Object interface{ Ref() api.Ref }
 
-// Change puts an object into a view, or takes it out.
+// Change sets an object of a view, or deletes it.
 type Change struct {
 	Ref api.Ref
-	// Object is nil where the object is deleted.
+	// Object is nil for a deletion.
 	Object Object
 }
 
-// Put is the change that stores an object.
+// Put returns the change that sets an object.
 func Put(o Object) Change { return Change{Ref: o.Ref(), Object: o} }
 
-// Delete is the change that removes an object.
+// Delete returns the change that deletes an object.
 func Delete(ref api.Ref) Change { return Change{Ref: ref} }
 
-// View is the objects of one moment. It never changes; it may be read by any
-// number of goroutines.
+// View has all objects at one point in time. It is immutable, and safe for concurrent
+// use.
 type View struct {
-	kinds     []*policykind.Kind // sorted, those whose policies are all here
-	populated []*policykind.Kind // those of them that have a policy
-	unlisted  []*policykind.Kind // sorted, those that were never listed
+	kinds     []*policykind.Kind // listed kinds, sorted
+	populated []*policykind.Kind // those of them with a policy
+	unlisted  []*policykind.Kind // kinds that were never listed, sorted
 	counts    counts
 	objects   index[Object]
 	byParent  index[*gateway.Route]       // by gateway, listener set or service
-	byBackend index[struct{}]             // routes by backend, named in the key alone
+	byBackend index[struct{}]             // routes by backend; only the keys matter
 	byClass   index[*gateway.Gateway]     // by class
 	bySet     index[*gateway.ListenerSet] // by gateway
 	byTarget  index[*policykind.Policy]   // by target, then kind
 	selecting index[*policykind.Policy]   // by the kind that they select, then namespace
-	// constraints are the valid ones by the kind that they judge, sorted. It is
-	// copied on each write: they are few, and seldom written.
+	// constraints are the valid ones by policy kind, sorted. The map is copied on each
+	// write: they are few, and rarely written.
 	constraints map[api.PolicyKind][]*constraint.Constraint
-	// version is the highest resourceVersion that any source had come to.
+	// version is the highest resourceVersion that any source had reached.
 	version uint64
-	// reading are the writes of what says how policies are read that the view has, and
-	// the source of the view has not.
+	// reading are writes of PolicyProfiles and CRDs that the view includes and its
+	// store does not.
 	reading []Reading
 }
 
-// Reading is a write of a *policykind.Profile or a *policykind.Definition: Before is nil
-// on a create, After on a delete.
+// Reading is a write of a *policykind.Profile or a *policykind.Definition, which decide
+// how policies are read. Before is nil on a create, After on a delete.
 type Reading struct{ Before, After Object }
 
-// WithReading returns the view with one more such write. Its policies are as the write
-// leads to already.
+// WithReading returns the view with one more such write. Its policies must have been
+// updated for the write already.
 func (v *View) WithReading(w Reading) *View {
 	next := *v
 	next.reading = append(slices.Clip(v.reading), w)
@@ -82,8 +82,8 @@ func (v *View) With(changes ...Change) *View {
 }
 
 func (v *View) freeze() {
-	v.objects.mine, v.byTarget.mine, v.selecting.mine, v.counts.mine = false, false, false, false
-	v.byParent.mine, v.byBackend.mine, v.byClass.mine, v.bySet.mine = false, false, false, false
+	v.objects.owned, v.byTarget.owned, v.selecting.owned, v.counts.owned = false, false, false, false
+	v.byParent.owned, v.byBackend.owned, v.byClass.owned, v.bySet.owned = false, false, false, false
 }
 
 func (v *View) apply(c Change) {
@@ -91,7 +91,7 @@ func (v *View) apply(c Change) {
 	old, had := v.objects.get(at)
 	same := had && sameLinks(old, c.Object)
 	if had && !same {
-		v.unlink(old)
+		v.removeFromIndexes(old)
 	}
 	if had != (c.Object != nil) {
 		v.count(c.Ref.PolicyKind(), had)
@@ -101,7 +101,7 @@ func (v *View) apply(c Change) {
 		return
 	}
 	v.objects.set(at, c.Object)
-	v.link(c.Object)
+	v.addToIndexes(c.Object)
 	if r, ok := c.Object.(*gateway.Route); ok && !same {
 		for at := range backendKeys(r) {
 			v.byBackend.set(at, struct{}{})
@@ -109,30 +109,30 @@ func (v *View) apply(c Change) {
 	}
 }
 
-// count counts an object of a kind that is gone, or new.
-func (v *View) count(kind api.PolicyKind, gone bool) {
-	if n := v.counts.add(kind, gone); n == 0 || n == 1 && !gone {
+// count counts an object of a kind that was deleted or created.
+func (v *View) count(kind api.PolicyKind, deleted bool) {
+	if n := v.counts.add(kind, deleted); n == 0 || n == 1 && !deleted {
 		v.populate()
 	}
 }
 
-// populate finds out which of the kinds have a policy.
+// populate updates the list of kinds with a policy.
 func (v *View) populate() {
 	v.populated = slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return v.Count(k.Ref()) == 0 })
 }
 
-// sameLinks reports whether an edit of a route or a policy leaves its places in
-// every index as they are, as the ordinary one does.
+// sameLinks reports whether an update of a route or a policy does not change its keys in
+// any index, as is the case for most updates.
 func sameLinks(old, edited Object) bool {
-	switch was := old.(type) {
+	switch before := old.(type) {
 	case *gateway.Route:
-		is, ok := edited.(*gateway.Route)
-		return ok && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b gateway.Rule) bool {
+		after, ok := edited.(*gateway.Route)
+		return ok && slices.Equal(before.Parents, after.Parents) && slices.EqualFunc(before.Rules, after.Rules, func(a, b gateway.Rule) bool {
 			return slices.Equal(a.Backends, b.Backends)
 		})
 	case *policykind.Policy:
-		is, ok := edited.(*policykind.Policy)
-		return ok && slices.EqualFunc(was.Targets, is.Targets, func(a, b policykind.Target) bool {
+		after, ok := edited.(*policykind.Policy)
+		return ok && slices.EqualFunc(before.Targets, after.Targets, func(a, b policykind.Target) bool {
 			return a.Selector == nil && b.Selector == nil && a.Ref == b.Ref
 		})
 	default:
@@ -140,7 +140,7 @@ func sameLinks(old, edited Object) bool {
 	}
 }
 
-func (v *View) link(o Object) {
+func (v *View) addToIndexes(o Object) {
 	switch o := o.(type) {
 	case *gateway.Gateway:
 		v.byClass.set(key(o.Class, o.Namespace, o.Name), o)
@@ -159,11 +159,11 @@ func (v *View) link(o Object) {
 			v.byTarget.set(targetKey(t, o), o)
 		}
 	case *constraint.Constraint:
-		v.constrain(o)
+		v.addConstraint(o)
 	}
 }
 
-func (v *View) unlink(o Object) {
+func (v *View) removeFromIndexes(o Object) {
 	switch o := o.(type) {
 	case *gateway.Gateway:
 		v.byClass.remove(key(o.Class, o.Namespace, o.Name))
@@ -185,7 +185,7 @@ func (v *View) unlink(o Object) {
 			v.byTarget.remove(targetKey(t, o))
 		}
 	case *constraint.Constraint:
-		v.release(o)
+		v.removeConstraint(o)
 	}
 }
 
@@ -217,7 +217,7 @@ func targetKey(t policykind.Target, p *policykind.Policy) string {
 	return key(on.Group, on.Kind, on.Namespace, on.Name, by.Group, by.Kind, by.Namespace, by.Name)
 }
 
-// selectKey has the namespace in which a policy selects, or none if in several.
+// selectKey has the namespace in which a policy selects, empty if in all.
 func selectKey(t policykind.Target, p *policykind.Policy) string {
 	by := p.Ref()
 	return key(t.Ref.Group, t.Ref.Kind, t.Ref.Namespace, by.Group, by.Kind, by.Namespace, by.Name)
@@ -229,7 +229,7 @@ func (v *View) Kinds() []*policykind.Kind { return v.kinds }
 // Populated returns those of the kinds that have a policy in the view.
 func (v *View) Populated() []*policykind.Kind { return v.populated }
 
-// Kind returns the policy kind of that name, or nil.
+// Kind returns a policy kind, or nil.
 func (v *View) Kind(ref api.PolicyKind) *policykind.Kind {
 	i := slices.IndexFunc(v.kinds, func(k *policykind.Kind) bool { return k.Ref() == ref })
 	if i < 0 {
@@ -238,8 +238,8 @@ func (v *View) Kind(ref api.PolicyKind) *policykind.Kind {
 	return v.kinds[i]
 }
 
-// WithKinds returns the view with other policy kinds. Policies of kinds that
-// are no longer among them, or are read by another profile now, are taken out.
+// WithKinds returns the view with other policy kinds. Policies of kinds that are removed
+// or have another profile are removed.
 func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	next := *v
 	next.kinds = slices.Clone(kinds)
@@ -248,7 +248,7 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	})
 	for _, k := range v.kinds {
 		if next.Kind(k.Ref()) != k {
-			next.drop(k.Ref())
+			next.removePolicies(k.Ref())
 		}
 	}
 	next.populate()
@@ -256,8 +256,8 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	return next.WithUnlisted(v.unlisted)
 }
 
-// Unlisted returns the policy kinds of the cluster whose policies were never
-// listed, sorted: the view has none of them, and any may exist.
+// Unlisted returns the policy kinds of the cluster whose policies were never listed,
+// sorted: the view has none of their policies, and any can exist.
 func (v *View) Unlisted() []*policykind.Kind { return v.unlisted }
 
 // WithUnlisted returns the view with other kinds that were never listed. A kind of
@@ -269,7 +269,7 @@ func (v *View) WithUnlisted(kinds []*policykind.Kind) *View {
 	return &next
 }
 
-func (v *View) drop(kind api.PolicyKind) {
+func (v *View) removePolicies(kind api.PolicyKind) {
 	for _, o := range slices.Collect(v.Objects(kind)) {
 		v.apply(Delete(o.Ref()))
 	}
@@ -283,7 +283,7 @@ func (v *View) Get(ref api.Ref) Object {
 
 // Objects yields the objects of a kind, by namespace and name.
 func (v *View) Objects(kind api.PolicyKind) iter.Seq[Object] {
-	return v.objects.under(key(kind.Group, kind.Kind))
+	return v.objects.withPrefix(key(kind.Group, kind.Kind))
 }
 
 // Count returns the number of objects of a kind.
@@ -297,24 +297,24 @@ func (v *View) Gateway(namespace, name string) *gateway.Gateway {
 
 // Gateways yields all gateways, by namespace and name.
 func (v *View) Gateways() iter.Seq[*gateway.Gateway] {
-	return of[*gateway.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway})
+	return objectsOf[*gateway.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway})
 }
 
 // GatewaysOf yields the gateways of a class, by namespace and name.
 func (v *View) GatewaysOf(class string) iter.Seq[*gateway.Gateway] {
-	return v.byClass.under(key(class))
+	return v.byClass.withPrefix(key(class))
 }
 
-// SetsOf yields the listener sets that name a gateway as their parent, whether
-// it admits them or not, by kind, namespace and name.
+// SetsOf yields the listener sets that have a gateway as their parent, whether it allows
+// them or not, by kind, namespace and name.
 func (v *View) SetsOf(g *gateway.Gateway) iter.Seq[*gateway.ListenerSet] {
-	return v.bySet.under(key(g.Namespace, g.Name))
+	return v.bySet.withPrefix(key(g.Namespace, g.Name))
 }
 
-// RoutesOf yields the routes that name a Gateway, ListenerSet or Service as a
-// parent, by kind, namespace and name.
+// RoutesOf yields the routes that have a Gateway, ListenerSet or Service as a parent, by
+// kind, namespace and name.
 func (v *View) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
-	return v.byParent.under(key(parent.Kind, parent.Namespace, parent.Name))
+	return v.byParent.withPrefix(key(parent.Kind, parent.Namespace, parent.Name))
 }
 
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by
@@ -323,8 +323,8 @@ func (v *View) RoutesTo(backend api.Ref) iter.Seq[*gateway.Route] {
 	return v.backends(objectKey(backend))
 }
 
-// BackendsIn yields the routes with a backend of a kind in a namespace: a
-// route comes once for each of these backends.
+// BackendsIn yields the routes with a backend of a kind in a namespace; a route is
+// repeated for each of these backends.
 func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*gateway.Route] {
 	return v.backends(key(kind.Group, kind.Kind, namespace))
 }
@@ -344,13 +344,13 @@ func (v *View) backends(prefix string) iter.Seq[*gateway.Route] {
 
 // In yields the objects of a kind in a namespace, by name.
 func (v *View) In(kind api.PolicyKind, namespace string) iter.Seq[Object] {
-	return v.objects.under(key(kind.Group, kind.Kind, namespace))
+	return v.objects.withPrefix(key(kind.Group, kind.Kind, namespace))
 }
 
-// AllIn returns the changes that take out all objects of a namespace.
+// AllIn returns the changes that delete all objects in a namespace.
 func (v *View) AllIn(namespace string) []Change {
 	var out []Change
-	for o := range v.objects.under("") {
+	for o := range v.objects.withPrefix("") {
 		if o.Ref().Namespace == namespace {
 			out = append(out, Delete(o.Ref()))
 		}
@@ -360,11 +360,11 @@ func (v *View) AllIn(namespace string) []Change {
 
 // Policies yields the policies of a kind, by namespace and name.
 func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
-	return of[*policykind.Policy](v, kind)
+	return objectsOf[*policykind.Policy](v, kind)
 }
 
-// NamespaceLabels returns the labels of a namespace. One that is not known has
-// the label of its name, as every namespace.
+// NamespaceLabels returns the labels of a namespace. One that is not in the view has the
+// label with its name, as every namespace.
 func (v *View) NamespaceLabels(name string) labels.Set {
 	if n, ok := v.Get((&gateway.Namespace{Name: name}).Ref()).(*gateway.Namespace); ok {
 		return n.Labels
@@ -372,7 +372,7 @@ func (v *View) NamespaceLabels(name string) labels.Set {
 	return labels.Set{corev1.LabelMetadataName: name}
 }
 
-func of[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
+func objectsOf[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for o := range v.Objects(kind) {
 			if t, ok := o.(T); ok && !yield(t) {
@@ -382,8 +382,8 @@ func of[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
 	}
 }
 
-// Rewritten is the view as it would be after all policies of a kind were written by
-// a version of it.
+// Rewritten is a view in which all policies of a kind were written in a version of the
+// kind.
 type Rewritten struct {
 	Version string
 	View    *View

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,7 +18,7 @@ func routeRef(name string) api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: name}
 }
 
-func TestTheZeroViewIsEmpty(t *testing.T) {
+func TestZeroViewIsEmpty(t *testing.T) {
 	v := &snapshot.View{}
 	assert.Nil(t, v.Get(routeRef("r")))
 	assert.Nil(t, v.Gateway("infra", "edge"))
@@ -29,7 +30,7 @@ func TestTheZeroViewIsEmpty(t *testing.T) {
 	assert.Zero(t, same.Count(routeKind), "what is not there can be deleted")
 }
 
-func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
+func TestWithDoesNotModifyView(t *testing.T) {
 	k := paint(t, "Paint")
 	one := (&snapshot.View{}).With(puts(newGateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
 	two := one.With(
@@ -46,7 +47,7 @@ func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 	assert.Equal(t, "envoy", two.Gateway("infra", "edge").Class)
 }
 
-func TestIndexesFollowObjectsThatMove(t *testing.T) {
+func TestIndexesFollowUpdates(t *testing.T) {
 	k := paint(t, "Paint")
 	v := (&snapshot.View{}).With(puts(
 		newGateway(t, "a", "istio"), newGateway(t, "b", "istio"),
@@ -69,14 +70,14 @@ func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("b"))))
 }
 
-func TestRoutesOfOneNameInTwoNamespacesAreTwo(t *testing.T) {
+func TestRoutesWithSameName(t *testing.T) {
 	other := decode(t, routeKind, "metadata: {namespace: zoo, name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}")
 	v := (&snapshot.View{}).With(puts(route(t, "r", "edge"), other)...)
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf(gatewayRef("edge"))))
 }
 
-// A name that begins like another is another.
-func TestIndexesTellNamesApart(t *testing.T) {
+// A name that is a prefix of another one is distinct from it.
+func TestIndexKeysAreUnambiguous(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "PaintJob")
 	v := (&snapshot.View{}).With(puts(
 		newGateway(t, "edge", "c"), newGateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
@@ -96,7 +97,7 @@ func TestNamespaceLabels(t *testing.T) {
 	assert.Equal(t, labels.Set{"kubernetes.io/metadata.name": "other"}, v.NamespaceLabels("other"), "one that is not known")
 }
 
-func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
+func TestWithKindsRemovesPolicies(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
 	v := (&snapshot.View{}).With(puts(policy(t, k, "p", "r"), policy(t, other, "o", "r"))...).WithKinds([]*policykind.Kind{k, other})
 	assert.Equal(t, []*policykind.Kind{other, k}, v.Kinds(), "sorted")
@@ -109,8 +110,7 @@ func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
 	assert.Equal(t, 1, v.Count(other.Ref()), "the original stays")
 }
 
-// Readers of a view and what-ifs on it never disturb each other. Run with
-// -race.
+// Readers of a view and hypothetical changes do not interfere. Run with -race.
 func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 	k := paint(t, "Paint")
 	var objects []snapshot.Object
@@ -139,7 +139,7 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestKindsWithPolicies(t *testing.T) {
+func TestPopulated(t *testing.T) {
 	k, other, last := paint(t, "Paint"), paint(t, "PaintJob"), paint(t, "Zebra")
 	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{last, other, k})
 	assert.Empty(t, v.Populated())
@@ -148,4 +148,38 @@ func TestKindsWithPolicies(t *testing.T) {
 	v = v.With(snapshot.Delete(policy(t, last, "p").Ref()))
 	assert.Equal(t, []*policykind.Kind{other}, v.Populated())
 	assert.Empty(t, (&snapshot.View{}).Populated())
+}
+
+// AllIn deletes everything in a namespace, and nothing else.
+func TestAllIn(t *testing.T) {
+	k := paint(t, "Paint")
+	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{k}).With(puts(
+		newGateway(t, "edge", "istio"), newGateway(t, "inner", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"),
+		decode(t, gatewayKind, "metadata: {namespace: app2, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: http, port: 80, protocol: HTTP}]}"),
+	)...)
+	in := func(namespace string) []string {
+		var out []string
+		for _, c := range v.AllIn(namespace) {
+			assert.Nil(t, c.Object, "they are taken out")
+			out = append(out, c.Ref.String())
+		}
+		slices.Sort(out)
+		return out
+	}
+	assert.Equal(t, []string{"Gateway infra/edge", "Gateway infra/inner"}, in("infra"))
+	assert.Equal(t, []string{"HTTPRoute app/r", "Paint app/p"}, in("app"))
+	assert.Equal(t, []string{"Gateway app2/edge"}, in("app2"))
+	assert.Empty(t, in("none"))
+	without := v.With(v.AllIn("app")...)
+	assert.Empty(t, names(without.RoutesOf(gatewayRef("edge"))))
+	assert.Nil(t, without.Get(routeRef("r")))
+	assert.NotNil(t, without.Gateway("infra", "edge"))
+}
+
+// Cluster-scoped objects are in no namespace, not even in one with an empty name.
+func TestAllInSkipsClusterScoped(t *testing.T) {
+	class := decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "GatewayClass"}, "metadata: {name: istio}")
+	v := (&snapshot.View{}).With(puts(class, newGateway(t, "edge", "istio"))...)
+	assert.Empty(t, v.AllIn("istio"))
+	assert.Len(t, v.AllIn("infra"), 1)
 }

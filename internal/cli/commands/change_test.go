@@ -209,7 +209,7 @@ func TestDiffOfAChangeThatCostsTooMuch(t *testing.T) {
 	world := append(against("cluster"), "--against", stored)
 	got := run(t, list, append(world, "diff", "-f", "-")...)
 	assert.Equal(t, exitUnusable, got.code, got.stdout)
-	assert.Contains(t, got.stderr, "too much to judge")
+	assert.Contains(t, got.stderr, "evaluation is too expensive")
 	verdicts := check(t, strings.Replace(list, "[1, ", "[2, ", 1), world...) // other values: they were not evaluated yet
 	last := verdicts[len(verdicts)-1]
 	assert.False(t, last.Allowed)

@@ -56,7 +56,7 @@ func (d doubles) sorted() []string {
 func meet(a, b map[string]bool) bool {
 	for h := range a {
 		for o := range b {
-			if gateway.HostnamesMeet(h, o) {
+			if gateway.HostnamesIntersect(h, o) {
 				return true
 			}
 		}

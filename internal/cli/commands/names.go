@@ -62,7 +62,7 @@ var shortNames = map[api.PolicyKind][]string{
 	{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:   {"gc"},
 	{Group: api.GatewayGroup, Kind: gateway.KindGateway}:        {"gtw", "gw"},
 	{Group: api.GatewayGroup, Kind: gateway.KindListenerSet}:    {"lset"},
-	gateway.GatewayKind(gateway.KindXListenerSet):               {"lset"},
+	gateway.KindOf(gateway.KindXListenerSet):                    {"lset"},
 	{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}: {"refgrant"},
 }
 
@@ -145,9 +145,9 @@ func (s *scene) policyKind(word string) (*policykind.Kind, error) {
 // the hierarchy are everywhere, but that ListenerSets and XListenerSets, which
 // share a short name, each give way to the other.
 func (s *scene) occurs(ref api.PolicyKind) bool {
-	k, x := s.kinds.Of(ref), gateway.GatewayKind(gateway.KindXListenerSet)
+	k, x := s.kinds.Of(ref), gateway.KindOf(gateway.KindXListenerSet)
 	switch {
-	case ref == gateway.GatewayKind(gateway.KindListenerSet):
+	case ref == gateway.KindOf(gateway.KindListenerSet):
 		return s.view.Count(ref) > 0 || s.view.Count(x) == 0
 	case ref == x:
 		return s.view.Count(ref) > 0
@@ -172,7 +172,7 @@ func kindList(kinds []api.PolicyKind) string {
 func hierarchyKinds() []api.PolicyKind {
 	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}}
 	for _, kind := range gateway.GatewayKinds {
-		out = append(out, gateway.GatewayKind(kind))
+		out = append(out, gateway.KindOf(kind))
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func TestObjectsThatAreNotUpdated(t *testing.T) {
 		writes int
 	}{
 		"not opted out":           {writes: 1},
-		"it is being deleted":     {marks: snapshot.Marks{Going: true}},
+		"it is being deleted":     {marks: snapshot.Marks{Deleting: true}},
 		"it opted out":            {marks: snapshot.Marks{OptedOut: true}},
 		"its namespace opted out": {docs: []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"false\"}}\n"}},
 		"its namespace opted in": {

@@ -93,5 +93,5 @@ func hierarchyKind(kind string) api.PolicyKind {
 	if kind == gateway.KindService {
 		return api.PolicyKind{Kind: kind}
 	}
-	return gateway.GatewayKind(kind)
+	return gateway.KindOf(kind)
 }

@@ -45,7 +45,7 @@ func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Dur
 	}
 	entry, known := c.inventory.get(ref)
 	o := v.Get(ref)
-	if !known || o == nil || entry.marks.Going || entry.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
+	if !known || o == nil || entry.marks.Deleting || entry.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
 		return 0, nil
 	}
 	kind := ref.PolicyKind()

@@ -85,7 +85,7 @@ func pathText(path []api.PathElement) string {
 func subject(path []api.PathElement) api.Ref {
 	var out api.Ref
 	for _, e := range path {
-		ref := api.Ref{Group: gateway.GatewayKind(e.Kind).Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		ref := api.Ref{Group: gateway.KindOf(e.Kind).Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 		switch {
 		case gateway.IsRoute(ref.PolicyKind()):
 			return ref

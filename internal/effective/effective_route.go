@@ -1,0 +1,227 @@
+package effective
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/merge"
+)
+
+// route returns the path's route with the effective values of the fields that the
+// kind controls, nil for a kind that controls none. It is output only and never
+// written to the route.
+func (e *Effective) route() *api.EffectiveRoute {
+	if e.member == nil {
+		return nil
+	}
+	spec, _ := e.Path.Route.Spec().(map[string]any)
+	var object any = map[string]any{"spec": spec}
+	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
+	for _, f := range e.member.places {
+		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
+		if value, origin, ok := e.valueOf(f.rule); ok {
+			from := e.Ref(origin.Policy)
+			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
+			object = setAt(object, f.at, value)
+		} else if e.member.sets(f.rule) {
+			object = removeAt(object, f.at) // an override unsets it
+		}
+		out.Fields = append(out.Fields, shown)
+	}
+	slices.SortFunc(out.Fields, func(a, b api.EffectiveField) int { return strings.Compare(a.Field, b.Field) })
+	out.Spec = onlyRule(object, e.Path.Rule)
+	return out
+}
+
+// valueOf returns the effective value at a rule key, and the origin of the first rule
+// at or below the key.
+func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool) {
+	for _, r := range e.Rules {
+		if !k.Holds(r.Key) || r.Value == nil {
+			continue
+		}
+		if !ok {
+			from, ok = r.From, true
+		}
+	}
+	if !ok {
+		return nil, merge.Origin{}, false
+	}
+	value = e.Spec()
+	for _, s := range k.Segments() {
+		content, _ := value.(map[string]any)
+		value = content[s]
+	}
+	return value, from, true
+}
+
+// setAt returns a copy of an object with a value at a field.
+func setAt(object any, at []string, value any) any {
+	if len(at) == 0 {
+		return value
+	}
+	if i, ok := parseIndex(at[0]); ok {
+		list, _ := object.([]any)
+		list = slices.Clone(list)
+		for len(list) <= i {
+			list = append(list, map[string]any{}) // an HTTPRoute without rules has one
+		}
+		list[i] = setAt(list[i], at[1:], value)
+		return list
+	}
+	content, _ := object.(map[string]any)
+	content = maps.Clone(content)
+	if content == nil {
+		content = make(map[string]any)
+	}
+	content[at[0]] = setAt(content[at[0]], at[1:], value)
+	return content
+}
+
+// removeAt returns a copy of an object without a field that it has, and that is not
+// an item of a list.
+func removeAt(object any, at []string) any {
+	if i, ok := parseIndex(at[0]); ok {
+		list, _ := object.([]any)
+		list = slices.Clone(list)
+		list[i] = removeAt(list[i], at[1:])
+		return list
+	}
+	content, _ := object.(map[string]any)
+	content = maps.Clone(content)
+	if len(at) == 1 {
+		delete(content, at[0])
+		return content
+	}
+	content[at[0]] = removeAt(content[at[0]], at[1:])
+	return content
+}
+
+// parseIndex parses a path segment such as [1].
+func parseIndex(step string) (int, bool) {
+	text, ok := strings.CutPrefix(step, "[")
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(strings.TrimSuffix(text, "]"))
+	return i, err == nil
+}
+
+// fieldAddress formats a field path, as in spec.rules[0].filters.
+func fieldAddress(at []string) string { return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") }
+
+// onlyRule returns the spec of a route with only one of its rules.
+func onlyRule(object any, rule int) map[string]any {
+	content, _ := object.(map[string]any)
+	spec, _ := content["spec"].(map[string]any)
+	spec = maps.Clone(spec)
+	if rules, _ := spec["rules"].([]any); rule < len(rules) {
+		spec["rules"] = []any{rules[rule]}
+	}
+	return spec
+}
+
+// ResolveConflicts resolves conflicts between kinds that control the same field of a
+// route on one path: the value of a direct kind wins over that of an inherited one
+// (SEMANTICS section 5), else that of the first item. It sets ConflictsWith to the
+// kinds with another value. The items have the order of CompareItems.
+func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
+	for _, fields := range fieldsByPath(items) {
+		markConflicts(fields)
+		applyWinner(fields, direct)
+	}
+	for i := range items {
+		if items[i].Route != nil {
+			updateSpec(items[i].Route)
+		}
+	}
+}
+
+// kindField is a field of a route that a kind controls.
+type kindField struct {
+	*api.EffectiveField
+
+	kind api.PolicyKind
+}
+
+// fieldKey identifies a field of a route on a path.
+type fieldKey struct{ path, field string }
+
+// fieldsByPath groups the fields that policies set by path and field, in the order of
+// the items.
+func fieldsByPath(items []api.EffectivePolicy) map[fieldKey][]kindField {
+	out := make(map[fieldKey][]kindField)
+	for i := range items {
+		if items[i].Route == nil {
+			continue
+		}
+		path := pathKey(items[i].Path)
+		for j := range items[i].Route.Fields {
+			f := &items[i].Route.Fields[j]
+			if f.Block == "" || f.Block == merge.Object.String() {
+				continue // no policy sets it
+			}
+			key := fieldKey{path, f.Field}
+			out[key] = append(out[key], kindField{f, items[i].PolicyKind})
+		}
+	}
+	return out
+}
+
+// markConflicts sets ConflictsWith of each field to the kinds with another value.
+func markConflicts(fields []kindField) {
+	for i, f := range fields {
+		for j, other := range fields {
+			if i != j && !merge.Equal(f.Value, other.Value) {
+				f.ConflictsWith = append(f.ConflictsWith, other.kind)
+			}
+		}
+		slices.SortFunc(f.ConflictsWith, api.ComparePolicyKinds)
+	}
+}
+
+// applyWinner sets all fields to the value of the first direct kind, or of the first
+// kind if none is direct.
+func applyWinner(fields []kindField, direct func(api.PolicyKind) bool) {
+	i := max(slices.IndexFunc(fields, func(f kindField) bool { return direct(f.kind) }), 0)
+	winner := *fields[i].EffectiveField
+	for _, f := range fields {
+		f.Value, f.From, f.Block = winner.Value, winner.From, winner.Block
+	}
+}
+
+// updateSpec sets the fields that had conflicts in the spec of a route.
+func updateSpec(r *api.EffectiveRoute) {
+	for _, f := range r.Fields {
+		if len(f.ConflictsWith) > 0 {
+			r.Spec, _ = setAt(r.Spec, fieldSteps(f.Field), f.Value).(map[string]any)
+		}
+	}
+}
+
+// fieldSteps splits the address of a field into steps for setAt, in a spec that has
+// one rule.
+func fieldSteps(address string) []string {
+	steps := strings.Split(strings.ReplaceAll(strings.TrimPrefix(address, "spec."), "[", ".["), ".")
+	if len(steps) > 1 && steps[0] == "rules" {
+		steps[1] = "[0]"
+	}
+	return steps
+}
+
+// pathKey identifies a path across kinds. It has no namespaces, which are levels of
+// some kinds alone.
+func pathKey(path []api.PathElement) string {
+	var b strings.Builder
+	for _, e := range path {
+		if e.Kind != gateway.KindNamespace {
+			b.WriteString(e.String())
+			b.WriteByte(0)
+		}
+	}
+	return b.String()
+}

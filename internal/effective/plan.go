@@ -1,0 +1,369 @@
+package effective
+
+import (
+	"iter"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// root is where paths start: a gateway or a service.
+type root struct {
+	gateway *gateway.Gateway
+	service *gateway.Service
+}
+
+// branch is a root with the routes on it that are in a scope.
+type branch struct {
+	root
+	// listeners that are walked themselves, for the kinds whose paths end there.
+	listeners []gateway.ListenerMatch
+	// whole is set if the root itself is walked, for the kinds whose paths end there.
+	whole  bool
+	routes iter.Seq[*gateway.Route]
+}
+
+// plan is a scope resolved in a view: each root and route once.
+type plan struct {
+	view    *snapshot.View
+	roots   orderedSet[root]
+	sets    orderedSet[*gateway.ListenerSet]
+	routes  orderedSet[*gateway.Route]
+	virtual orderedSet[api.Ref]
+}
+
+// orderedSet is a set in insertion order.
+type orderedSet[T comparable] struct {
+	list []T
+	has  map[T]bool
+}
+
+func (o *orderedSet[T]) add(v T) {
+	if o.has[v] {
+		return
+	}
+	if o.has == nil {
+		o.has = make(map[T]bool)
+	}
+	o.has[v] = true
+	o.list = append(o.list, v)
+}
+
+// plan resolves a scope. Its cost depends only on what is under the objects of the
+// scope.
+func (s Scope) plan(v *snapshot.View) *plan {
+	p := &plan{view: v}
+	if s.All {
+		p.addAll()
+		return p
+	}
+	for _, ref := range s.Objects {
+		p.addObject(ref)
+	}
+	for _, ref := range s.Roots {
+		p.addExisting(ref)
+	}
+	for _, ref := range s.Virtual {
+		p.virtual.add(ref)
+	}
+	for _, policy := range s.Policies {
+		for _, t := range v.Targets(policy) {
+			if t.Virtual {
+				p.virtual.add(t.Ref)
+			}
+			if t.Selector == nil {
+				p.addObject(t.Ref)
+			}
+		}
+	}
+	for _, g := range s.Grants {
+		p.addGrant(g)
+	}
+	return p
+}
+
+func (p *plan) addAll() {
+	for g := range p.view.Gateways() {
+		p.roots.add(root{gateway: g})
+	}
+	for o := range p.view.Objects(api.PolicyKind{Kind: gateway.KindService}) {
+		if s, ok := o.(*gateway.Service); ok {
+			p.roots.add(root{service: s})
+		}
+	}
+	for _, ref := range virtualTargets(p.view) {
+		p.virtual.add(ref)
+	}
+}
+
+// addObject adds the paths through an object. If it does not exist, those of the routes
+// that refer to it are added: a change is resolved in the views before and after it,
+// and routes may refer to objects of unsupported kinds.
+func (p *plan) addObject(ref api.Ref) {
+	switch ref.PolicyKind() {
+	case api.PolicyKind{Kind: gateway.KindMesh}:
+		p.addAll()
+	case api.PolicyKind{Kind: gateway.KindNamespace}:
+		p.addNamespace(ref.Name)
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
+		for g := range p.view.GatewaysOf(ref.Name) {
+			p.roots.add(root{gateway: g})
+		}
+	case gateway.KindOf(gateway.KindListenerSet), gateway.KindOf(gateway.KindXListenerSet):
+		for r := range p.view.RoutesOf(ref) {
+			p.routes.add(r)
+		}
+	default:
+		p.addRoutesTo(ref)
+	}
+	p.addExisting(ref)
+}
+
+// addExisting adds an object if it exists.
+func (p *plan) addExisting(ref api.Ref) {
+	switch o := p.view.Get(ref).(type) {
+	case *gateway.Gateway:
+		p.roots.add(root{gateway: o})
+	case *gateway.ListenerSet:
+		p.sets.add(o)
+	case *gateway.Route:
+		p.routes.add(o)
+	case *gateway.Service:
+		p.roots.add(root{service: o})
+	}
+}
+
+func (p *plan) addRoutesTo(ref api.Ref) {
+	for r := range p.view.RoutesTo(ref) {
+		p.routes.add(r)
+	}
+}
+
+// addNamespace adds the paths through the gateways, listener sets, services and routes
+// of a namespace.
+func (p *plan) addNamespace(name string) {
+	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
+		for o := range p.view.In(gateway.KindOf(kind), name) {
+			p.addObject(o.Ref())
+		}
+	}
+	for o := range p.view.In(api.PolicyKind{Kind: gateway.KindService}, name) {
+		p.addObject(o.Ref())
+	}
+	for _, kind := range gateway.RouteKinds {
+		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
+			p.addObject(o.Ref())
+		}
+	}
+}
+
+// addGrant adds the paths that depend on a ReferenceGrant: those of the policies with a
+// target in its namespace, and of the routes with a backend there.
+func (p *plan) addGrant(g *gateway.Grant) {
+	for _, to := range g.To {
+		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
+		for policy := range p.view.TargetsIn(kind, g.Namespace) {
+			for _, t := range policy.Targets {
+				if t.Grant && t.Ref.Namespace == g.Namespace {
+					p.addObject(t.Ref)
+				}
+			}
+		}
+		for policy := range p.view.Selecting(kind) {
+			for _, t := range p.view.Targets(policy) {
+				if t.Grant && t.Ref.Namespace == g.Namespace && t.Selector == nil {
+					p.addObject(t.Ref)
+				}
+			}
+		}
+		for r := range p.view.BackendsIn(kind, g.Namespace) {
+			if r.Namespace != g.Namespace {
+				p.routes.add(r)
+			}
+		}
+	}
+}
+
+// branches yields the branches of the plan, each path in one of them.
+func (p *plan) branches() iter.Seq[branch] {
+	return func(yield func(branch) bool) {
+		for _, r := range p.roots.list {
+			if !yield(branch{root: r, listeners: p.listeners(r), whole: true, routes: p.routesUnder(r)}) {
+				return
+			}
+		}
+		for _, s := range p.sets.list {
+			g := p.view.Gateway(s.GatewayNamespace, s.GatewayName)
+			if g == nil || p.roots.has[root{gateway: g}] {
+				continue
+			}
+			if !yield(branch{root: root{gateway: g}, listeners: p.setListeners(g, s), routes: noRoutes}) {
+				return
+			}
+		}
+		for _, r := range p.routes.list {
+			for _, above := range p.rootsOf(r) {
+				if !p.roots.has[above] && !yield(branch{root: above, routes: single(r)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listeners returns all listeners of a gateway: its own and those of its sets.
+func (p *plan) listeners(r root) []gateway.ListenerMatch {
+	if r.gateway == nil {
+		return nil
+	}
+	out := gateway.OwnListeners(r.gateway)
+	for s := range p.view.SetsOf(r.gateway) {
+		out = append(out, p.setListeners(r.gateway, s)...)
+	}
+	return out
+}
+
+func (p *plan) setListeners(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {
+	return gateway.SetListeners(g, s, p.view.NamespaceLabels(s.Namespace))
+}
+
+// routesUnder yields the routes that have a root or a listener set of it as a parent,
+// each once.
+func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for route := range p.view.RoutesOf(r.ref()) {
+			if !yield(route) {
+				return
+			}
+		}
+		for route := range p.routesBySets(r) {
+			if !yield(route) {
+				return
+			}
+		}
+	}
+}
+
+// routesBySets yields the routes that have a listener set of a root as a parent, and
+// not the root itself, each once.
+func (p *plan) routesBySets(r root) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		if r.gateway == nil {
+			return
+		}
+		for s := range p.view.SetsOf(r.gateway) {
+			for route := range p.view.RoutesOf(s.Ref()) {
+				if p.firstOf(route, r.gateway) == s && !yield(route) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// firstOf returns the first listener set of a gateway that is a parent of a route, nil
+// if the gateway itself is one.
+func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSet {
+	var first *gateway.ListenerSet
+	for _, parent := range r.Parents {
+		if parent.Is(gateway.KindGateway, g.Namespace, g.Name) {
+			return nil
+		}
+		if s := p.set(parent); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
+			first = s
+		}
+	}
+	return first
+}
+
+// isUnder reports whether a route has a root or a listener set of it as a parent.
+func (p *plan) isUnder(r *gateway.Route, at root) bool {
+	switch {
+	case at.isZero():
+		return false
+	case at.service != nil:
+		return slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
+			return parent.Is(gateway.KindService, at.service.Namespace, at.service.Name)
+		})
+	default:
+		return p.firstOf(r, at.gateway) != nil || slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
+			return parent.Is(gateway.KindGateway, at.gateway.Namespace, at.gateway.Name)
+		})
+	}
+}
+
+// gatewayOf returns the gateway of a listener set as a root, zero if the set is nil or
+// its gateway does not exist.
+func (p *plan) gatewayOf(s *gateway.ListenerSet) root {
+	if s == nil {
+		return root{}
+	}
+	return root{gateway: p.view.Gateway(s.GatewayNamespace, s.GatewayName)}
+}
+
+func (p *plan) set(parent gateway.Parent) *gateway.ListenerSet {
+	s, _ := p.view.Get(parent.Ref()).(*gateway.ListenerSet)
+	return s
+}
+
+// rootsOf returns the gateways and services that a route is under, each once.
+func (p *plan) rootsOf(r *gateway.Route) []root {
+	if r == nil {
+		return nil
+	}
+	var out orderedSet[root]
+	for _, parent := range r.Parents {
+		switch parent.Kind {
+		case gateway.KindService:
+			if s, ok := p.view.Get((&gateway.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*gateway.Service); ok {
+				out.add(root{service: s})
+			}
+		case gateway.KindListenerSet, gateway.KindXListenerSet:
+			if s := p.set(parent); s != nil {
+				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
+			}
+			fallthrough
+		default:
+			if g := p.view.Gateway(parent.Namespace, parent.Name); g != nil {
+				out.add(root{gateway: g})
+			}
+		}
+	}
+	return out.list
+}
+
+func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
+
+func noRoutes(func(*gateway.Route) bool) {}
+
+func (r root) ref() api.Ref {
+	if r.service != nil {
+		return r.service.Ref()
+	}
+	return r.gateway.Ref()
+}
+
+func (r root) isZero() bool { return r == root{} }
+
+func (p *plan) rootAt(ref api.Ref) root {
+	switch o := p.view.Get(ref).(type) {
+	case *gateway.Gateway:
+		return root{gateway: o}
+	case *gateway.Service:
+		return root{service: o}
+	default:
+		return root{}
+	}
+}
+
+func (p *plan) listenerSetAt(ref api.Ref) *gateway.ListenerSet {
+	s, _ := p.view.Get(ref).(*gateway.ListenerSet)
+	return s
+}
+
+func (p *plan) routeAt(ref api.Ref) *gateway.Route {
+	r, _ := p.view.Get(ref).(*gateway.Route)
+	return r
+}

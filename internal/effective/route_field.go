@@ -1,0 +1,168 @@
+package effective
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// member is the part of a route's rule that policies of a kind control together: the
+// rule, or one item of a list in it.
+type member struct {
+	// name of the item, as in filters[1]; empty for the rule itself.
+	name string
+	// fields has the route's own values as the lowest policy.
+	fields  merge.Policy
+	version uint64
+	// places has all fields that are controlled, set or not.
+	places []field
+}
+
+// field is where a member has a field that the kind controls.
+type field struct {
+	rule merge.Key
+	at   []string // in the route; a list's item is written [1]
+}
+
+// sets reports whether the route itself has a value at or below a rule key.
+func (m *member) sets(k merge.Key) bool {
+	return slices.ContainsFunc(m.fields.Blocks, func(b merge.Rules) bool {
+		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return k.Holds(r.Key) })
+	})
+}
+
+type memberKey struct {
+	kind *policykind.Kind
+	rule int
+}
+
+// membersOf returns the members of a path's rule that a kind controls, none if the rule
+// does not have the list. controlled is false if the kind controls no fields of this
+// kind of routes.
+func membersOf(k *policykind.Kind, p gateway.Path) (members []member, controlled bool) {
+	if p.Rule < 0 || !slices.ContainsFunc(k.Controls(), func(f policykind.Field) bool { return slices.Contains(f.Kinds, p.Route.Kind) }) {
+		return nil, false
+	}
+	out := p.Route.Memoize(memberKey{k, p.Rule}, func() any { return readMembers(k, p.Route, p.Rule) })
+	members, _ = out.([]member)
+	return members, true
+}
+
+func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
+	values, places := make(map[string][]merge.Rule), make(map[string][]field)
+	var names []string
+	for _, f := range k.Controls() {
+		if !slices.Contains(f.Kinds, r.Kind) {
+			continue
+		}
+		at := fieldCursor{rule: rule}
+		for _, found := range at.find(map[string]any{"spec": r.Spec()}, f.Route) {
+			if !slices.Contains(names, found.member) {
+				names = append(names, found.member)
+			}
+			values[found.member] = append(values[found.member], k.FieldRules(f, found.value)...)
+			places[found.member] = append(places[found.member], field{f.Rule, found.at})
+		}
+	}
+	out := make([]member, 0, len(names))
+	for _, name := range names {
+		m := member{name: name, version: policykind.NextVersion(), places: places[name]}
+		m.fields.Namespace, m.fields.Name, m.fields.Created = r.Namespace, r.Name, merge.Newest
+		if rules := values[name]; len(rules) > 0 {
+			slices.SortFunc(rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
+			m.fields.Blocks = []merge.Rules{{Block: merge.Object, Strategy: merge.Merge, Rules: rules}}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// fieldCursor is a position in a route.
+type fieldCursor struct {
+	rule   int // index in spec.rules
+	at     []string
+	member string
+}
+
+// fieldValue is a field of a route and its value, nil if it is not set.
+type fieldValue struct {
+	fieldCursor
+	value any
+}
+
+// find returns the values of a field: one, or one for each item of a list that has the
+// object which contains the field.
+func (p fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
+	if len(route) == 0 {
+		if isEmpty(object) {
+			object = nil
+		}
+		return []fieldValue{{p, object}}
+	}
+	s, rest := route[0], route[1:]
+	content, ok := object.(map[string]any)
+	if !ok && p.member != "" {
+		return nil // this item has no such object
+	}
+	value := content[s.Name]
+	next := p
+	next.at = append(slices.Clip(p.at), s.Name)
+	if !s.List {
+		return next.find(value, rest)
+	}
+	if list, _ := value.([]any); slices.Equal(next.at, []string{"spec", "rules"}) {
+		return next.findRule(list, rest)
+	}
+	return next.findItems(value, rest)
+}
+
+func (p fieldCursor) findRule(list []any, rest []policykind.Segment) []fieldValue {
+	var rule any = map[string]any{} // an HTTPRoute without rules has one
+	if p.rule < len(list) {
+		rule = list[p.rule]
+	}
+	p.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", p.rule))
+	return p.find(rule, rest)
+}
+
+func (p fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValue {
+	var out []fieldValue
+	list, _ := value.([]any)
+	for i, item := range list {
+		next := p
+		next.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", i))
+		next.member = next.memberName()
+		out = append(out, next.find(item, rest)...)
+	}
+	return out
+}
+
+// memberName returns the name of an item: its field path below the rule.
+func (p fieldCursor) memberName() string {
+	at := p.at[1:] // spec
+	if len(at) > 2 && at[0] == "rules" {
+		at = at[2:]
+	}
+	return strings.ReplaceAll(strings.Join(at, "."), ".[", "[")
+}
+
+// isEmpty reports whether a value counts as unset: null, or an empty string, list or
+// object. The 2023 text counts an empty list as unset.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	default:
+		return false
+	}
+}

@@ -1,0 +1,174 @@
+package effective
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// stack is the policies of one kind on one path.
+type stack struct {
+	layers   []merge.Layer
+	policies []*policykind.Policy // of the layers, without the route's own fields
+	versions []uint64             // of the layers
+	client   string               // namespace that the traffic comes from
+}
+
+// reset clears the stack for a path whose traffic comes from a namespace.
+func (s *stack) reset(client string) *stack {
+	s.layers, s.policies, s.versions, s.client = s.layers[:0], s.policies[:0], s.versions[:0], client
+	return s
+}
+
+func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Meet: k.meet})
+	s.policies = append(s.policies, p)
+	s.versions = append(s.versions, p.Version)
+}
+
+// matches reports whether the stack is the one of a fold.
+func (s *stack) matches(f *folded) bool {
+	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
+		return a.Policy == b.Policy && a.Level == b.Level && (a.As == b.As || reading(a.As) == reading(b.As))
+	})
+}
+
+// buildStack collects the layers of a path. set and backend are the policies on its
+// listener set and backend.
+func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
+	on, s := &k.attached, k.stack.reset(clientOf(p))
+	k.addWhole(s, on.mesh, gateway.LevelMesh)
+	if p.Gateway != nil {
+		k.addWhole(s, on.class, gateway.LevelGatewayClass)
+		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
+		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
+			return p.Set == nil && onListener(t, p.Listener)
+		})
+		k.addSections(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
+			return onListener(t, p.Listener)
+		})
+	}
+	if p.Service != nil {
+		k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		k.addSections(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
+			return k.onPort(t, p.Service.Ref(), p.Port)
+		})
+	}
+	if p.Route != nil {
+		k.addWhole(s, on.routeNamespace, gateway.LevelRouteNamespace)
+		k.addSections(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
+			return p.Rule >= 0 && p.Route.RuleAt(t.Section, p.Rule)
+		})
+	}
+	if p.Backend != nil {
+		k.addSections(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+			return k.onPort(t, p.Backend.Object, p.Backend.Port)
+		})
+	}
+}
+
+// addWhole adds the policies on a whole object.
+func (k *kindWalk) addWhole(s *stack, all []attachment, l gateway.Level) {
+	k.addSections(s, all, l, l, func(*policykind.Target) bool { return false })
+}
+
+// addSections adds the policies on an object, and those on sections of it that the
+// path goes through. A policy that affects only clients of its own namespace is only
+// on their paths.
+func (k *kindWalk) addSections(s *stack, all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
+	for i := range all {
+		a := &all[i]
+		switch {
+		case a.target.Consumer && a.policy.Namespace != s.client:
+		case a.target.Whole():
+			if k.shape.levels[object] {
+				s.add(k, a.policy, object)
+			}
+		case k.shape.levels[section] && through(&a.target):
+			s.add(k, a.policy, section)
+		}
+	}
+}
+
+// clientOf returns the namespace that the traffic of a path comes from: in a mesh that
+// of the clients, else that of the gateway.
+func clientOf(p *gateway.Path) string {
+	if p.Gateway != nil {
+		return p.Gateway.Namespace
+	}
+	return p.Client
+}
+
+func onListener(t *policykind.Target, l *gateway.Listener) bool {
+	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
+}
+
+// onPort reports whether a target selects the port of a backend or service.
+func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool {
+	if t.Port != 0 && t.Port != port || port == 0 {
+		return false
+	}
+	s, ok := k.view.Get(object).(*gateway.Service)
+	if !ok {
+		return t.Section == ""
+	}
+	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
+}
+
+// setReadings sets how the bare rules of higher policies are applied, where the kind
+// lets the route's annotation or the next lower policy decide.
+func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
+	if k.LowerDecidesStrategy() {
+		s.setReadingsByLower()
+	}
+	if route == nil {
+		return
+	}
+	if reading := k.Reading(route.Annotations); reading != nil {
+		for i := range s.layers {
+			if s.layers[i].Level < int(gateway.LevelRoute) {
+				s.layers[i].As = reading
+			}
+		}
+	}
+}
+
+// setReadingsByLower has each policy decide how those above it are applied, in the
+// order in which they are applied.
+func (s *stack) setReadingsByLower() {
+	if len(s.layers) < 2 {
+		return
+	}
+	s.sort()
+	var as *merge.Reading
+	for i := len(s.layers) - 1; i >= 0; i-- {
+		s.layers[i].As = as
+		as = s.policies[i].Above(as)
+	}
+}
+
+// sort sorts the layers into the order in which the fold applies them, the last one
+// first. On a target where the oldest wins, the newest is the last.
+func (s *stack) sort() {
+	order := make([]int, len(s.layers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := s.layers[a], s.layers[b]
+		if x.Level == y.Level && x.Meet == merge.MeetOldestWins {
+			x, y = y, x
+		}
+		return merge.Compare(x, y)
+	})
+	sorted := stack{}
+	for _, i := range order {
+		sorted.layers = append(sorted.layers, s.layers[i])
+		sorted.policies = append(sorted.policies, s.policies[i])
+		sorted.versions = append(sorted.versions, s.versions[i])
+	}
+	*s = sorted
+}

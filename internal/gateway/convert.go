@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// FromNamespace converts a Namespace. It has the label with its name even if the
+// object comes from a file (SEMANTICS section 7).
+func FromNamespace(n *corev1.Namespace) *Namespace {
+	set := labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
+	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Deleting: isDeleting(&n.ObjectMeta)}
+}
+
+// isDeleting reports whether an object is being deleted, or will be by garbage
+// collection with an owner: no write is evaluated when that happens.
+func isDeleting(m *metav1.ObjectMeta) bool {
+	return m.DeletionTimestamp != nil || len(m.OwnerReferences) > 0
+}
+
+// FromGatewayClass converts a GatewayClass.
+func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
+	return &Class{Name: c.Name, Labels: c.Labels, Deleting: isDeleting(&c.ObjectMeta)}
+}
+
+// FromGateway converts a Gateway, defaulted as by the API server.
+func FromGateway(g *gatewayv1.Gateway) *Gateway {
+	out := &Gateway{
+		Namespace: intern(namespace(g.Namespace)), Name: intern(g.Name), Labels: g.Labels,
+		Class:     string(g.Spec.GatewayClassName),
+		Listeners: make([]Listener, len(g.Spec.Listeners)),
+	}
+	for i := range g.Spec.Listeners {
+		l := &g.Spec.Listeners[i]
+		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, l.AllowedRoutes)
+	}
+	if a := g.Spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil {
+		out.Sets = namespaceRule(*a.Namespaces.From, a.Namespaces.Selector)
+	}
+	return out
+}
+
+// FromListenerSet converts a ListenerSet, defaulted as by the API server.
+func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
+	out := &ListenerSet{
+		Namespace: intern(namespace(s.Namespace)), Name: intern(s.Name), Labels: s.Labels,
+		Listeners: make([]Listener, len(s.Spec.Listeners)),
+	}
+	p := &s.Spec.ParentRef
+	of := api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: out.Namespace, Name: string(p.Name)}
+	if p.Group != nil {
+		of.Group = string(*p.Group)
+	}
+	if p.Kind != nil {
+		of.Kind = string(*p.Kind)
+	}
+	if p.Namespace != nil {
+		of.Namespace = string(*p.Namespace)
+	}
+	if of.PolicyKind() == (api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}) {
+		out.GatewayNamespace, out.GatewayName = of.Namespace, of.Name
+	} else {
+		out.Unread = of
+	}
+	for i := range s.Spec.Listeners {
+		l := &s.Spec.Listeners[i]
+		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, l.AllowedRoutes)
+	}
+	return out
+}
+
+// FromXListenerSet is FromListenerSet for an XListenerSet, which has the same shape.
+func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
+	out := FromListenerSet(s)
+	out.X = true
+	return out
+}
+
+// FromService converts a Service.
+func FromService(s *corev1.Service) *Service {
+	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Deleting: isDeleting(&s.ObjectMeta)}
+	for _, p := range s.Spec.Ports {
+		out.Ports = append(out.Ports, Port{p.Name, p.Port})
+	}
+	return out
+}
+
+// FromReferenceGrant converts a ReferenceGrant.
+func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
+	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Deleting: isDeleting(&g.ObjectMeta)}
+	for _, f := range g.Spec.From {
+		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
+	}
+	for _, t := range g.Spec.To {
+		to := GrantTo{Group: string(t.Group), Kind: string(t.Kind)}
+		if t.Name != nil {
+			to.Name = string(*t.Name)
+		}
+		out.To = append(out.To, to)
+	}
+	return out
+}
+
+func listener(
+	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
+	protocol gatewayv1.ProtocolType, allowed *gatewayv1.AllowedRoutes,
+) Listener {
+	out := Listener{Name: intern(string(name)), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
+	if hostname != nil {
+		out.Hostname = strings.ToLower(string(*hostname))
+	}
+	var kinds []gatewayv1.RouteGroupKind
+	if allowed != nil {
+		kinds = allowed.Kinds
+		if n := allowed.Namespaces; n != nil && n.From != nil {
+			out.Namespaces = namespaceRule(*n.From, n.Selector)
+		}
+	}
+	out.Kinds, out.AnyKind = routeKinds(protocol, kinds)
+	return out
+}
+
+func namespaceRule(from gatewayv1.FromNamespaces, s *metav1.LabelSelector) NamespaceRule {
+	switch from {
+	case gatewayv1.NamespacesFromAll:
+		return NamespaceRule{All: true}
+	case gatewayv1.NamespacesFromSame:
+		return NamespaceRule{Same: true}
+	case gatewayv1.NamespacesFromSelector:
+		return NamespaceRule{Selector: selector(s)}
+	default: // None
+		return NamespaceRule{}
+	}
+}
+
+// selector converts a label selector. It returns nil, which selects nothing, for nil
+// and for an invalid one.
+func selector(s *metav1.LabelSelector) labels.Selector {
+	if s == nil {
+		return nil
+	}
+	out, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// routeKinds returns the kinds of routes that a listener allows: those of its
+// protocol that are among allowedRoutes.kinds, if it has them.
+func routeKinds(protocol gatewayv1.ProtocolType, named []gatewayv1.RouteGroupKind) (kinds []string, anyKind bool) {
+	all, known := protocolKinds[protocol]
+	if !known && len(named) == 0 {
+		return nil, true
+	}
+	if len(named) == 0 {
+		return all, false
+	}
+	for _, k := range named {
+		gw := k.Group == nil || *k.Group == api.GatewayGroup
+		if gw && (!known || slices.Contains(all, string(k.Kind))) {
+			kinds = append(kinds, string(k.Kind))
+		}
+	}
+	return kinds, false
+}
+
+var protocolKinds = map[gatewayv1.ProtocolType][]string{
+	gatewayv1.HTTPProtocolType:  {KindHTTPRoute, KindGRPCRoute},
+	gatewayv1.HTTPSProtocolType: {KindHTTPRoute, KindGRPCRoute},
+	gatewayv1.TLSProtocolType:   {KindTLSRoute, KindTCPRoute},
+	gatewayv1.TCPProtocolType:   {KindTCPRoute},
+	gatewayv1.UDPProtocolType:   {KindUDPRoute},
+}
+
+// namespace defaults the namespace of an object from a file.
+func namespace(name string) string {
+	if name == "" {
+		return metav1.NamespaceDefault
+	}
+	return name
+}

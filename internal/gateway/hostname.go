@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+)
+
+func anyHostnameIntersects(listener string, route []string) bool {
+	return listener == "" || len(route) == 0 ||
+		slices.ContainsFunc(route, func(h string) bool { return hostnameMatch(listener, h) })
+}
+
+// hostnameMatch reports whether some name matches both hostnames. A wildcard matches
+// one or more labels.
+func hostnameMatch(a, b string) bool {
+	suffixA, wildA := strings.CutPrefix(a, "*")
+	suffixB, wildB := strings.CutPrefix(b, "*")
+	switch {
+	case wildA && wildB:
+		return strings.HasSuffix(suffixA, suffixB) || strings.HasSuffix(suffixB, suffixA)
+	case wildA:
+		return isSubdomain(b, suffixA)
+	case wildB:
+		return isSubdomain(a, suffixB)
+	default:
+		return a == b
+	}
+}
+
+// isSubdomain reports whether a name ends with a suffix that starts with a dot, and is
+// longer.
+func isSubdomain(name, suffix string) bool {
+	return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
+}
+
+// ShareHosts reports whether requests for some hostname can reach both paths: the
+// hostnames of their listeners and routes intersect. A path without a listener
+// accepts any hostname.
+func ShareHosts(p, q Path) bool {
+	for _, a := range p.Hosts() {
+		for _, b := range q.Hosts() {
+			if HostnamesIntersect(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// CoveredBy reports whether each hostname that can reach the path can reach one of
+// the others.
+func (p Path) CoveredBy(others []Path) bool {
+	for _, h := range p.Hosts() {
+		if !slices.ContainsFunc(others, func(o Path) bool { return o.servesHost(h) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// servesHost reports whether all names that a hostname matches reach the path.
+func (p Path) servesHost(name string) bool {
+	return slices.ContainsFunc(p.Hosts(), func(h string) bool {
+		suffix, wild := strings.CutPrefix(h, "*")
+		return h == "" || h == name || name != "" && wild && isSubdomain(name, suffix)
+	})
+}
+
+// HostnamesIntersect reports whether some name matches both hostnames, of which ""
+// matches any.
+func HostnamesIntersect(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
+
+// Hosts returns the hostnames by which requests reach a path: the intersection of
+// those of its route and its listener, "" for any.
+func (p Path) Hosts() []string {
+	listener := ""
+	if p.Listener != nil {
+		listener = p.Listener.Hostname
+	}
+	if p.Route == nil || len(p.Route.Hostnames) == 0 {
+		return []string{listener}
+	}
+	var out []string
+	for _, h := range p.Route.Hostnames {
+		switch {
+		case listener == "" || isSubdomain(h, strings.TrimPrefix(listener, "*")):
+			out = append(out, h)
+		case hostnameMatch(listener, h):
+			out = append(out, listener)
+		}
+	}
+	return out
+}

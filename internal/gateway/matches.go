@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/decode"
+)
+
+// MatchRules pairs the rules of a route before and after an update: by name, then by
+// their matches in order, then, for the remaining ones without a name, by position.
+// It returns for each rule after the update its position before, or -1.
+func MatchRules(before, after *Route) []int {
+	out := make([]int, len(after.Rules))
+	if sameRules(before, after) {
+		for i := range out {
+			out[i] = i
+		}
+		return out
+	}
+	taken := make([]bool, len(before.Rules))
+	for i := range out {
+		out[i] = -1
+	}
+	pair := func(same func(b, a int) bool) {
+		for a := range after.Rules {
+			for b := range before.Rules {
+				if out[a] < 0 && !taken[b] && same(b, a) {
+					out[a], taken[b] = b, true
+				}
+			}
+		}
+	}
+	pair(func(b, a int) bool {
+		return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name
+	})
+	hashesBefore, hashesAfter := before.fingerprints(), after.fingerprints()
+	pair(func(b, a int) bool { return hashesBefore[b] == hashesAfter[a] })
+	pair(func(b, a int) bool {
+		return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == ""
+	})
+	return out
+}
+
+// TakesFrom reports whether the i-th rule of a route after an update receives requests
+// that the k-th received before: it has a match that the k-th had, and that it did not
+// have itself.
+func TakesFrom(before *Route, k int, after *Route, i int) bool {
+	theirs, own := before.matchesOf(k), []uint64(nil)
+	if old := MatchRules(before, after)[i]; old >= 0 && old != k {
+		own = before.matchesOf(old)
+	}
+	return slices.ContainsFunc(after.matchesOf(i), func(m uint64) bool {
+		return slices.Contains(theirs, m) && !slices.Contains(own, m)
+	})
+}
+
+// GivesMatches reports whether the i-th rule of a route after an update lacks a match
+// that the k-th had before.
+func GivesMatches(before *Route, k int, after *Route, i int) bool {
+	kept := after.matchesOf(i)
+	return slices.ContainsFunc(before.matchesOf(k), func(m uint64) bool { return !slices.Contains(kept, m) })
+}
+
+// TakesOver reports whether backend b of the i-th rule of a route after an update
+// receives the requests that the k-th rule sent to backend left before, given that
+// the i-th rule receives them. If the rule still has left, only left receives them;
+// else the backends that the k-th rule did not have, or all if there is none.
+func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backend) bool {
+	ruleBefore, ruleAfter := &before.Rules[k], &after.Rules[i]
+	isNew := func(b Backend) bool { return ruleAfter.Serves(b) && !ruleBefore.Serves(b) }
+	switch {
+	case !ruleBefore.Serves(left) || !ruleAfter.Serves(b):
+		return false
+	case ruleAfter.Serves(left):
+		return b == left
+	default:
+		return isNew(b) || !slices.ContainsFunc(ruleAfter.Backends, isNew)
+	}
+}
+
+// sameRules reports whether the rules have the same names and the same JSON of their
+// matches, as after most updates of a route.
+func sameRules(before, after *Route) bool {
+	if len(before.Rules) != len(after.Rules) {
+		return false
+	}
+	for i := range before.Rules {
+		if before.Rules[i].Name != after.Rules[i].Name || !bytes.Equal(before.Rules[i].matches, after.Rules[i].matches) {
+			return false
+		}
+	}
+	return true
+}
+
+// fingerprints identify rules without a name across an update.
+func (r *Route) fingerprints() []uint64 {
+	out := make([]uint64, len(r.Rules))
+	for i := range r.Rules {
+		out[i] = fingerprint(r.Kind, r.Rules[i].matches)
+	}
+	return out
+}
+
+// fingerprint hashes the matches of a rule, defaulted as by the API server; invalid
+// ones as raw JSON.
+func fingerprint(kind string, matches json.RawMessage) uint64 {
+	return hashOf(canonicalMatches(kind, matches))
+}
+
+// matchesOf hashes the matches of a rule one by one.
+func (r *Route) matchesOf(rule int) []uint64 {
+	var out []uint64
+	switch all := canonicalMatches(r.Kind, r.Rules[rule].matches).(type) {
+	case []gatewayv1.HTTPRouteMatch:
+		for i := range all {
+			out = append(out, hashOf(all[i]))
+		}
+	case []gatewayv1.GRPCRouteMatch:
+		for i := range all {
+			out = append(out, hashOf(all[i]))
+		}
+		if len(all) == 0 { // every request
+			out = append(out, hashOf(gatewayv1.GRPCRouteMatch{}))
+		}
+	default:
+		out = append(out, hashOf(all))
+	}
+	return out
+}
+
+// HTTPMatches returns the matches of the i-th rule of an HTTPRoute, defaulted as by the
+// API server, at least one. It returns nil for other routes and for invalid matches.
+func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
+	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.HTTPRouteMatch)
+	return all
+}
+
+// GRPCMatches is HTTPMatches for a GRPCRoute. A rule without matches, which matches
+// every request, has none.
+func (r *Route) GRPCMatches(i int) []gatewayv1.GRPCRouteMatch {
+	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
+	return all
+}
+
+// canonicalMatches returns the matches of a rule, defaulted as by the API server;
+// invalid ones and those of other kinds as raw JSON.
+func canonicalMatches(kind string, matches json.RawMessage) any {
+	switch kind {
+	case KindHTTPRoute:
+		if m, err := readMatches[gatewayv1.HTTPRouteMatch](matches); err == nil {
+			return httpMatches(m)
+		}
+	case KindGRPCRoute:
+		if m, err := readMatches[gatewayv1.GRPCRouteMatch](matches); err == nil {
+			return grpcMatches(m)
+		}
+	}
+	return matches
+}
+
+// readMatches decodes the matches of a rule, which are optional.
+func readMatches[T any](data json.RawMessage) ([]T, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	m, err := decode.As[[]T](data)
+	return *m, err
+}
+
+func hashOf(plain any) uint64 {
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode(plain) // a hash takes every write, and matches are plain data
+	return h.Sum64()
+}

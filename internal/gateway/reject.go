@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// RejectReason returns why no listener of the object that a parentRef of a route refers
+// to accepts the route, empty if one does. namespaceLabels are those of the route's
+// namespace.
+//
+// It names listeners as the parentRef does, and shows nothing else of them: the
+// reader may not be allowed to read the object.
+func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labels.Set) string {
+	none := fmt.Sprintf("no listener%s of %s", p.section(), p.Ref())
+	remaining := listeners
+	for _, condition := range []struct {
+		met    func(*Listener) bool
+		reason string
+	}{
+		{p.selects, fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())},
+		{
+			func(l *Listener) bool { return l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels) },
+			fmt.Sprintf("%s allows routes from namespace %s", none, r.Namespace),
+		},
+		{
+			func(l *Listener) bool { return l.allowsKind(r.Kind) },
+			fmt.Sprintf("%s allows routes of kind %s from namespace %s", none, r.Kind, r.Namespace),
+		},
+		{
+			func(l *Listener) bool { return anyHostnameIntersects(l.Hostname, r.Hostnames) },
+			none + " that allows the route has a hostname that intersects with its hostnames",
+		},
+	} {
+		if remaining = filter(remaining, condition.met); len(remaining) == 0 {
+			return condition.reason
+		}
+	}
+	return ""
+}
+
+// filter returns the listeners that meet a condition.
+func filter(listeners []Listener, met func(*Listener) bool) []Listener {
+	var out []Listener
+	for i := range listeners {
+		if met(&listeners[i]) {
+			out = append(out, listeners[i])
+		}
+	}
+	return out
+}
+
+// section formats the section and port of a parentRef, to follow "listener".
+func (p Parent) section() string {
+	var b strings.Builder
+	if p.Section != "" {
+		fmt.Fprintf(&b, " named %s", p.Section)
+	}
+	if p.Port != 0 {
+		fmt.Fprintf(&b, " with port %d", p.Port)
+	}
+	return b.String()
+}

@@ -1,0 +1,204 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
+)
+
+// routeSpec has the fields of a route's spec that are decoded.
+type routeSpec struct {
+	gatewayv1.CommonRouteSpec `json:",inline"`
+
+	Hostnames []gatewayv1.Hostname `json:"hostnames"`
+	Rules     []routeRule          `json:"rules"`
+}
+
+type routeRule struct {
+	Name        *gatewayv1.SectionName `json:"name"`
+	Matches     json.RawMessage        `json:"matches"`
+	BackendRefs []backendRef           `json:"backendRefs"`
+}
+
+type backendRef struct {
+	gatewayv1.BackendObjectReference `json:",inline"`
+
+	Weight *int32 `json:"weight"`
+}
+
+// routeJSON has the fields of a route that are decoded.
+type routeJSON struct {
+	Metadata routeMeta       `json:"metadata"`
+	Spec     json.RawMessage `json:"spec"`
+}
+
+type routeMeta struct {
+	Namespace   string            `json:"namespace"`
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// ReadRoute decodes a route of a kind from JSON, as FromRoute does.
+//
+// It returns known, which may be nil, if known was decoded from the same JSON: this
+// saves most of the work.
+func ReadRoute(kind string, data []byte, known *Route) (*Route, error) {
+	t, err := decode.As[routeJSON](data)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && known.hasSource(kind, t) {
+		return known, nil
+	}
+	return newRoute(kind, t.Metadata, t.Spec)
+}
+
+// hasSource reports whether the route was decoded from the same JSON.
+func (r *Route) hasSource(kind string, t *routeJSON) bool {
+	return r.Kind == kind && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
+		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
+}
+
+// FromRoute converts a route of a kind, defaulted as by the API server: an HTTPRoute
+// without rules has one that matches everything.
+func FromRoute(kind string, o *RouteObject) (*Route, error) {
+	return newRoute(kind, routeMeta{o.Namespace, o.Name, o.Labels, o.Annotations}, o.Spec)
+}
+
+func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error) {
+	spec := &routeSpec{}
+	if len(text) > 0 {
+		var err error
+		if spec, err = decode.As[routeSpec](text); err != nil {
+			return nil, fmt.Errorf("spec: %w", err)
+		}
+	}
+	out := &Route{
+		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name,
+		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
+		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
+		spec:                 text,
+	}
+	for _, h := range spec.Hostnames {
+		out.Hostnames = append(out.Hostnames, strings.ToLower(string(h)))
+	}
+	for i := range spec.ParentRefs {
+		p, ref := parent(&spec.ParentRefs[i], out.Namespace)
+		switch {
+		case p != Parent{}:
+			out.Parents = append(out.Parents, p)
+		case !slices.Contains(out.Unread, ref):
+			out.Unread = append(out.Unread, ref)
+		}
+	}
+	if spec.Rules == nil && kind == KindHTTPRoute {
+		spec.Rules = []routeRule{{}}
+	}
+	out.Rules = make([]Rule, len(spec.Rules))
+	for i := range spec.Rules {
+		out.Rules[i] = rule(&spec.Rules[i], out.Namespace)
+	}
+	return out, nil
+}
+
+// intern returns a string that shares its memory with all equal interned strings. The
+// names of gateways, listeners and namespaces are in every route, and strings with the
+// same memory compare fast.
+func intern(text string) string { return unique.Make(text).Value() }
+
+// annotations returns the annotations without those that only tools read, which can be
+// long.
+func annotations(all map[string]string) map[string]string {
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(name, _ string) bool {
+		return name == corev1.LastAppliedConfigAnnotation || strings.HasPrefix(name, api.AnnotationPrefix)
+	})
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func rule(r *routeRule, routeNamespace string) Rule {
+	out := Rule{matches: r.Matches}
+	if r.Name != nil {
+		out.Name = string(*r.Name)
+	}
+	var weighted []Backend
+	for i := range r.BackendRefs {
+		b := backend(&r.BackendRefs[i], routeNamespace)
+		if !slices.Contains(out.Backends, b) {
+			out.Backends = append(out.Backends, b)
+		}
+		if w := r.BackendRefs[i].Weight; w == nil || *w != 0 {
+			weighted = append(weighted, b)
+		}
+	}
+	for _, b := range out.Backends {
+		if !slices.Contains(weighted, b) {
+			out.zeroWeight = append(out.zeroWeight, b)
+		}
+	}
+	return out
+}
+
+func backend(ref *backendRef, routeNamespace string) Backend {
+	out := Backend{Object: api.Ref{Kind: KindService, Namespace: routeNamespace, Name: string(ref.Name)}}
+	if ref.Group != nil {
+		out.Object.Group = intern(string(*ref.Group))
+	}
+	if ref.Kind != nil {
+		out.Object.Kind = intern(string(*ref.Kind))
+	}
+	if ref.Namespace != nil {
+		out.Object.Namespace = intern(string(*ref.Namespace))
+	}
+	if ref.Port != nil {
+		out.Port = int32(*ref.Port)
+	}
+	return out
+}
+
+// parent converts a parentRef. For one of an unsupported kind, it returns a zero Parent
+// and a reference to the object.
+func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, object api.Ref) {
+	kind := api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}
+	if ref.Group != nil {
+		kind.Group = string(*ref.Group)
+	}
+	if ref.Kind != nil {
+		kind.Kind = string(*ref.Kind)
+	}
+	object = api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: routeNamespace, Name: intern(string(ref.Name))}
+	if ref.Namespace != nil {
+		object.Namespace = intern(string(*ref.Namespace))
+	}
+	if !isParent(kind) {
+		return Parent{}, object
+	}
+	p = Parent{Kind: intern(kind.Kind), Namespace: object.Namespace, Name: object.Name}
+	if ref.SectionName != nil {
+		p.Section = intern(string(*ref.SectionName))
+	}
+	if ref.Port != nil {
+		p.Port = int32(*ref.Port)
+	}
+	return p, object
+}
+
+// isParent reports whether a kind is supported as a parent of routes.
+func isParent(k api.PolicyKind) bool {
+	return k == api.PolicyKind{Kind: KindService} ||
+		k == KindOf(k.Kind) && slices.Contains([]string{KindGateway, KindListenerSet, KindXListenerSet}, k.Kind)
+}
