@@ -20,7 +20,8 @@ RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
 FROM scratch
 ARG VERSION=dev REVISION=
 LABEL org.opencontainers.image.title="overrule" \
-      org.opencontainers.image.description="Admission server that judges writes by the effective policies they change" \
+      org.opencontainers.image.description="Admission server that evaluates writes by the effective policies they change" \
+      org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /overrule /overrule

@@ -20,90 +20,89 @@ import (
 // write its caBundles; its value is the namespace/name of a Certificate.
 const InjectAnnotation = certmanager.WantInjectAnnotation
 
-// DefaultCertificatePoll is CertManagerOptions.CertificatePoll if it does not
-// say otherwise.
+// DefaultCertificatePoll is the default of CertManagerOptions.CertificatePoll.
 const DefaultCertificatePoll = 5 * time.Second
 
-// CertManagerOptions is what a CertManager needs to know. All but the poll is
-// required; FilesOptions.NeedCA is implied.
+// CertManagerOptions configures a CertManager. All but the poll is required;
+// FilesOptions.RequireCA is implied.
 type CertManagerOptions struct {
 	FilesOptions
 	// Reader reads Certificates: see NewCertificateReader.
 	Reader client.Reader
-	// Namespace and Certificate name the one whose Secret is mounted.
+	// Namespace and Certificate name the Certificate whose Secret is mounted.
 	Namespace, Certificate string
-	// CertificatePoll is how often it is read while it is not Ready.
+	// CertificatePoll is how often the Certificate is read while it is not Ready.
 	CertificatePoll time.Duration
 }
 
-// CertManager is a Source whose certificate cert-manager issues: its files are
-// those of a mounted Secret. The Certificate says what they wait for; once there
-// are good files, nothing waits for cert-manager any more.
+// CertManager is a Source whose certificate cert-manager issues: its files are those
+// of a mounted Secret. The Certificate is read only to explain why files are
+// missing; valid files are served in any case.
 type CertManager struct {
 	*Files
-	order *order
+	monitor *certificateMonitor
 }
 
 var _ Source = (*CertManager)(nil)
 
-// NewCertificateReader returns a client for Certificates. It asks the API server
-// for nothing yet.
+// NewCertificateReader returns a client for Certificates. It sends no request yet.
 func NewCertificateReader(cfg *rest.Config) (client.Reader, error) {
 	scheme := runtime.NewScheme()
 	if err := certmanager.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("know the kinds of cert-manager: %w", err)
+		return nil, fmt.Errorf("register the kinds of cert-manager: %w", err)
 	}
 	reader, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make a client of certificates: %w", err)
+		return nil, fmt.Errorf("create client for certificates: %w", err)
 	}
 	return reader, nil
 }
 
-// NewCertManager returns a CertManager that does nothing until Start, or every
-// reason why opts cannot be used.
+// NewCertManager returns a CertManager that does nothing until Start, or all errors of
+// opts.
 func NewCertManager(opts CertManagerOptions) (*CertManager, error) {
-	opts.NeedCA = true
+	opts.RequireCA = true
 	files, err := NewFiles(opts.FilesOptions)
 	errs := []error{err}
 	if opts.Reader == nil {
 		errs = append(errs, errors.New("certificates: no client for certificates given"))
 	}
 	if opts.Namespace == "" || opts.Certificate == "" {
-		errs = append(errs, fmt.Errorf("certificates: certificate %q/%q: namespace and name are both needed", opts.Namespace, opts.Certificate))
+		errs = append(errs, fmt.Errorf("certificates: certificate %q/%q: namespace and name are required", opts.Namespace, opts.Certificate))
 	}
-	return &CertManager{Files: files, order: &order{
+	return &CertManager{Files: files, monitor: &certificateMonitor{
 		reader: opts.Reader, key: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Certificate},
 		poll: cmp.Or(opts.CertificatePoll, DefaultCertificatePoll), log: opts.Log,
 	}}, errors.Join(errs...)
 }
 
-// Start follows the files and the Certificate until ctx ends, and then returns
-// nil. Call it once.
+// Start watches the files and the Certificate until ctx ends, and then returns nil.
+// Call it once.
 func (m *CertManager) Start(ctx context.Context) error {
-	var looking sync.WaitGroup
-	looking.Go(func() { m.order.follow(ctx) })
-	defer looking.Wait()
+	var monitoring sync.WaitGroup
+	monitoring.Go(func() { m.monitor.run(ctx) })
+	defer monitoring.Wait()
 	return m.Files.Start(ctx)
 }
 
-// CABundle implements Source: it is nil, for cainjector tells clients.
+// CABundle implements Source: it is nil, as cainjector writes the caBundle.
 func (m *CertManager) CABundle() []byte { return nil }
 
-// Healthy implements Source. Without a certificate it says what it waits for.
+// Healthy implements Source. Without a certificate the error has the state of the
+// Certificate.
 func (m *CertManager) Healthy(r *http.Request) error {
 	err := m.Files.Healthy(r)
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; %w", err, cmp.Or(m.order.problem(), m.order.delivery(m.opts.Dir)))
+	return fmt.Errorf("%w; %w", err, cmp.Or(m.monitor.problem(), m.monitor.mountHint(m.opts.Dir)))
 }
 
-// Problem returns what is wrong with the files or with the Certificate though a
-// certificate is served; nil if nothing is.
+// Problem returns the errors of the files and of the Certificate while a certificate
+// is served; else nil.
 func (m *CertManager) Problem() error {
 	if m.Files.Healthy(nil) != nil {
-		return nil // readiness says it
+		return nil // Healthy reports it
 	}
-	return errors.Join(m.Files.Problem(), m.order.problem())
+	return errors.Join(m.Files.Problem(), m.monitor.problem())
 }

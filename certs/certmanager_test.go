@@ -23,17 +23,17 @@ import (
 
 var certificates = schema.GroupResource{Group: "cert-manager.io", Resource: "certificates"}
 
-// ordered is a mount whose files cert-manager issues.
-type ordered struct {
-	*mount
+// testCertManager is a CertManager with test files.
+type testCertManager struct {
+	*testFiles
 	*CertManager
 	cluster client.WithWatch
 	fail    error // of the next reads
 }
 
-func newOrder(t *testing.T, there ...client.Object) *ordered {
+func newTestCertManager(t *testing.T, there ...client.Object) *testCertManager {
 	t.Helper()
-	o := &ordered{mount: newMount(t, nil)}
+	o := &testCertManager{testFiles: newTestFiles(t, nil)}
 	scheme := runtime.NewScheme()
 	require.NoError(t, certmanager.AddToScheme(scheme))
 	o.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
@@ -46,10 +46,10 @@ func newOrder(t *testing.T, there ...client.Object) *ordered {
 		},
 	})
 	source, err := NewCertManager(CertManagerOptions{
-		FilesOptions: o.mount.opts, Reader: reader, Namespace: "own", Certificate: "serving", CertificatePoll: time.Millisecond,
+		FilesOptions: o.testFiles.opts, Reader: reader, Namespace: "own", Certificate: "serving", CertificatePoll: time.Millisecond,
 	})
 	require.NoError(t, err)
-	o.CertManager, o.mount.Files = source, source.Files
+	o.CertManager, o.testFiles.Files = source, source.Files
 	return o
 }
 
@@ -65,7 +65,7 @@ func ready(status cmmeta.ConditionStatus, reason, message string) certmanager.Ce
 	return certmanager.CertificateCondition{Type: certmanager.CertificateConditionReady, Status: status, Reason: reason, Message: message}
 }
 
-func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
+func TestCertificateErrorsAreReported(t *testing.T) {
 	issuing := certmanager.CertificateCondition{
 		Type: certmanager.CertificateConditionIssuing, Status: cmmeta.ConditionTrue, Reason: "DoesNotExist", Message: "Issuing certificate as Secret does not exist",
 	}
@@ -78,85 +78,85 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 	}{
 		"no cert-manager": {
 			fail: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"}}, is: ErrNoCertManager,
-			want: "the cluster has no cert-manager.io/v1: install cert-manager, or choose another way with --certificates",
+			want: "API cert-manager.io/v1 is not served: install cert-manager, or set --certificates to another source",
 		},
-		"no Certificate": {is: ErrNoCertificate, want: "there is none: apply it, or name another one with --certificate-name"},
+		"no Certificate": {is: ErrNoCertificate, want: "not found: apply it, or set --certificate-name"},
 		"no right to it": {
 			fail: apierrors.NewForbidden(certificates, "serving", errors.New("no role")),
-			want: `certificates.cert-manager.io "serving" is forbidden: no role: let the server get it`,
+			want: `certificates.cert-manager.io "serving" is forbidden: no role: allow the server to get it`,
 		},
-		"no API server": {fail: refused, is: refused, want: "connection refused: it is tried again"},
-		"no controller": {there: []client.Object{certificate()}, is: ErrNotIssued, want: "not Ready: cert-manager has not looked at it yet: is its controller running?"},
+		"no API server": {fail: refused, is: refused, want: "connection refused: retrying"},
+		"no controller": {there: []client.Object{certificate()}, is: ErrNotIssued, want: "not Ready: it has no conditions yet; check that cert-manager runs"},
 		"no certificate yet": {
 			there: []client.Object{certificate(ready(cmmeta.ConditionFalse, "DoesNotExist", "Issuing"), issuing)}, is: ErrNotIssued,
-			want: "not Ready: Ready is False (DoesNotExist): Issuing; Issuing is True (DoesNotExist): Issuing certificate as Secret does not exist: look at its issuer and its CertificateRequests",
+			want: "not Ready: Ready is False (DoesNotExist): Issuing; Issuing is True (DoesNotExist): Issuing certificate as Secret does not exist: check its issuer and its CertificateRequests",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOrder(t, c.there...)
+			o := newTestCertManager(t, c.there...)
 			o.fail = c.fail
-			o.look()
-			require.ErrorIs(t, o.order.look(t.Context()), o.order.problem())
+			o.reloadNow()
+			require.ErrorIs(t, o.monitor.check(t.Context()), o.monitor.problem())
 			want := "certificate own/serving: " + c.want
 			err := o.Healthy(nil)
 			require.ErrorIs(t, err, ErrNotReady)
-			require.ErrorIs(t, err, ErrMissing, "the files say theirs")
+			require.ErrorIs(t, err, ErrMissing, "the error of the files is included")
 			require.ErrorContains(t, err, "; "+want)
-			require.NoError(t, o.Problem(), "readiness says it")
+			require.NoError(t, o.Problem(), "Healthy reports it")
 			if c.is != nil {
 				require.ErrorIs(t, err, c.is)
 			}
 
-			o.swap(issued(t, minted(t, epoch), 0))
-			o.look()
-			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
+			o.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+			o.reloadNow()
+			require.NoError(t, o.Healthy(nil), "valid files are served in any case")
 			assert.EqualError(t, o.Problem(), want)
 
-			before := o.log.String()
-			require.Error(t, o.order.look(t.Context()))
-			assert.Equal(t, before, o.log.String(), "it is told once")
+			previous := o.log.String()
+			require.Error(t, o.monitor.check(t.Context()))
+			assert.Equal(t, previous, o.log.String(), "it is logged once")
 		})
 	}
 }
 
-func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
-	o := newOrder(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
-	o.look()
-	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not looked at yet")
-	require.NoError(t, o.order.look(t.Context()))
-	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+", and give the kubelet two minutes")
+func TestIssuedCertificateThatIsNotMounted(t *testing.T) {
+	o := newTestCertManager(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
+	o.reloadNow()
+	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not read yet")
+	require.NoError(t, o.monitor.check(t.Context()))
+	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+"; the kubelet takes up to two minutes")
 
-	files := issued(t, minted(t, epoch), 0)
+	files := issueFiles(t, newTestSigner(t, epoch), 0)
 	delete(files, CAFile)
 	o.swap(files)
-	o.look()
-	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not there: put the authority there", "cainjector takes it from there, too")
+	o.reloadNow()
+	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not found: provide the CA that signed tls.crt", "cainjector reads it, too")
 
-	changed := o.mount.Changed()
-	o.swap(issued(t, minted(t, epoch), 0))
-	o.look()
+	changed := o.testFiles.Changed()
+	o.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+	o.reloadNow()
 	require.NoError(t, o.Healthy(nil))
 	require.NoError(t, o.Problem())
 	assert.Nil(t, o.CABundle(), "cainjector writes it")
 	<-changed
 }
 
-func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
-	o := newOrder(t)
+func TestCertificateIsPolledUntilReady(t *testing.T) {
+	o := newTestCertManager(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- o.Start(ctx) }()
-	require.Eventually(t, func() bool { return errors.Is(o.order.problem(), ErrNoCertificate) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(o.monitor.problem(), ErrNoCertificate) }, time.Minute, time.Millisecond)
 	require.NoError(t, o.cluster.Create(t.Context(), certificate(ready(cmmeta.ConditionTrue, "Ready", ""))))
-	require.Eventually(t, func() bool { return o.order.problem() == nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return o.monitor.problem() == nil }, time.Minute, time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
 }
 
-func TestCertManagerOptionsThatCannotBeUsed(t *testing.T) {
+func TestInvalidCertManagerOptions(t *testing.T) {
 	_, err := NewCertManager(CertManagerOptions{})
 	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\n"+
-		"certificates: no client for certificates given\ncertificates: certificate \"\"/\"\": namespace and name are both needed")
+		"certificates: no client for certificates given\ncertificates: certificate \"\"/\"\": namespace and name are required")
 	_, err = NewCertificateReader(&rest.Config{Host: "://"})
-	assert.ErrorContains(t, err, "make a client of certificates: ")
+	assert.ErrorContains(t, err, "create client for certificates: ")
 }

@@ -2,15 +2,15 @@ package certs
 
 import "time"
 
-// Names of certificates, for those who look on.
+// Names of certificates, as the metrics have them.
 const (
 	NameServing   = "serving"
 	NameAuthority = "authority"
 	NameCallers   = "callers"
 )
 
-// Expiries returns when the certificate that is served ends, and the authority
-// that signed it, by name; none before one is served.
+// Expiries returns the expiry of the serving certificate and of the authority that
+// signed it, by name; nil before there is one.
 func (a *Authority) Expiries() map[string]time.Time {
 	serving := a.serving.Load()
 	if serving == nil {
@@ -19,9 +19,8 @@ func (a *Authority) Expiries() map[string]time.Time {
 	return map[string]time.Time{NameServing: serving.notAfter(), NameAuthority: serving.issuer.NotAfter}
 }
 
-// Expiries returns when the certificate that is served ends, and the authority
-// that verifies it, by name; none before one is served, and no authority if
-// there is no CAFile.
+// Expiries returns the expiry of the serving certificate and, with a CAFile, of the
+// authority that verifies it, by name; nil before there is one.
 func (f *Files) Expiries() map[string]time.Time {
 	p := f.serving.Load()
 	if p == nil {
@@ -34,12 +33,26 @@ func (f *Files) Expiries() map[string]time.Time {
 	return out
 }
 
-// Expiries returns when the first of the authorities of callers ends; nothing
-// before there are any. Nobody knows here which of them is needed.
-func (c *Callers) Expiries() map[string]time.Time {
-	trusted := c.good.Load()
+// Expiries returns the first expiry of the client CAs; nil before there are any.
+// Which of them clients need is not known.
+func (c *ClientAuth) Expiries() map[string]time.Time {
+	trusted := c.current.Load()
 	if trusted == nil {
 		return nil
 	}
-	return map[string]time.Time{NameCallers: trusted.firstEnd}
+	return map[string]time.Time{NameCallers: trusted.firstExpiry}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

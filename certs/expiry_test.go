@@ -9,29 +9,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryWayTellsWhenItsCertificatesEnd(t *testing.T) {
-	d := newDesk(t)
+func TestExpiriesOfEachSource(t *testing.T) {
+	d := newTestAuthority(t)
 	assert.Empty(t, d.Expiries(), "nothing is served yet")
 	require.NoError(t, d.sync(t.Context()))
 	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, d.Expiries())
 
-	m, ca := newMount(t, nil), minted(t, epoch)
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
 	assert.Empty(t, m.Expiries())
-	files := issued(t, ca, 0)
-	files[CAFile] = bytes.Join([][]byte{minted(t, at(5)).certPEM, ca.certPEM}, nil)
+	files := issueFiles(t, ca, 0)
+	files[CAFile] = bytes.Join([][]byte{newTestSigner(t, at(5)).certPEM, ca.certPEM}, nil)
 	m.swap(files)
-	m.look()
-	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, m.Expiries(), "of the authority that signed it, not of one beside it")
+	m.reloadNow()
+	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, m.Expiries(), "of the authority that signed it, not of another one")
 
-	m = newMount(t, nil)
+	m = newTestFiles(t, nil)
 	delete(files, CAFile)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.Equal(t, map[string]time.Time{NameServing: at(10)}, m.Expiries())
 
-	g := newGuarded(t, nil)
+	g := newAuthServer(t, nil)
 	assert.Empty(t, g.Expiries())
-	g.write(bytes.Join([][]byte{minted(t, at(5)).certPEM, ca.certPEM}, nil))
-	g.look()
-	assert.Equal(t, map[string]time.Time{NameCallers: at(90)}, g.Expiries(), "the first that ends")
+	g.write(bytes.Join([][]byte{newTestSigner(t, at(5)).certPEM, ca.certPEM}, nil))
+	g.reload()
+	assert.Equal(t, map[string]time.Time{NameCallers: at(90)}, g.Expiries(), "the first expiry")
 }

@@ -15,48 +15,46 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// DefaultFilePoll is FilesOptions.PollInterval if it does not say otherwise.
+// DefaultFilePoll is the default of FilesOptions.PollInterval.
 const DefaultFilePoll = 10 * time.Second
 
-// FilesOptions is what Files needs to know. Dir and Name are required.
+// FilesOptions configures Files. Dir and Name are required.
 type FilesOptions struct {
-	// Dir holds CertFile, KeyFile and, if clients are to be told, CAFile.
+	// Dir has CertFile, KeyFile and, to publish a CA bundle, CAFile.
 	Dir string
-	// Name is the one that clients verify: the first of ServiceNames.
+	// Name is the server name that clients verify: the first of ServiceNames.
 	Name string
-	// NeedCA makes it a fault if there is no CAFile.
-	NeedCA bool
-	// PollInterval is how often the files are read even if no event of the file
-	// system came (default DefaultFilePoll).
+	// RequireCA makes a missing CAFile an error.
+	RequireCA bool
+	// PollInterval is how often the files are read without a file system event
+	// (default DefaultFilePoll).
 	PollInterval time.Duration
-	// Standing, if set, reads the bundles that clients verify the server by, where
-	// somebody writes CABundle to them. A certificate of a wholly new authority is
-	// then held until it stands there, and CABundle has the authorities that the
-	// files had before for an hour more. It must honour ctx.
+	// TrustedBundle, if set, reads the published bundles that clients verify the
+	// server with. A certificate of a new authority is then pending until they
+	// contain the authority, and CABundle keeps the previous authorities of the
+	// files for one hour. It must honour ctx.
 	TrustedBundle func(ctx context.Context) ([]TrustedBundle, error)
-	// Clock is the real one if nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
-	// Log takes one line for each certificate, and for each new fault.
+	// Log gets one line for each certificate and for each new error.
 	Log logr.Logger
 }
 
-// Files is a Source whose certificate others write into files. It serves the
-// last pair that was good and that clients trust, for as long as the files hold
-// anything else.
+// Files is a Source that reads files. It serves the last certificate that was valid
+// and trusted by clients, also while the files are invalid.
 type Files struct {
-	*overlap
-	opts    FilesOptions
-	folder  folder
-	serving atomic.Pointer[pair]  // nil until the first that is good
-	held    atomic.Pointer[hold]  // nil for nothing
-	fault   fault                 // of the files as they are now
-	forgot  atomic.Pointer[error] // why Recall has failed
+	*bundleOverlap
+	opts           FilesOptions
+	dir            directory
+	serving        atomic.Pointer[certPair]    // nil until the first valid one
+	pending        atomic.Pointer[pendingCert] // nil if none is pending
+	lastErr        lastError                   // of the last read of the files
+	loadTrustedErr atomic.Pointer[error]       // of LoadTrusted
 }
 
 var _ Source = (*Files)(nil)
 
-// NewFiles returns a Files that reads nothing until Start, or every reason why
-// opts cannot be used.
+// NewFiles returns a Files that reads nothing until Start, or all errors of opts.
 func NewFiles(opts FilesOptions) (*Files, error) {
 	opts.PollInterval = cmp.Or(opts.PollInterval, DefaultFilePoll)
 	if opts.Clock == nil {
@@ -72,119 +70,121 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 	if opts.PollInterval < 0 {
 		errs = append(errs, errors.New("certificates: poll interval must not be negative"))
 	}
-	f := &Files{opts: opts, overlap: newOverlap(0)}
+	f := &Files{opts: opts, bundleOverlap: newBundleOverlap(0)}
 	if opts.TrustedBundle != nil {
-		f.overlap = newOverlap(overlapping)
+		f.bundleOverlap = newBundleOverlap(overlapDuration)
 	}
-	f.folder = folder{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, hurry: func() bool { return f.held.Load() != nil }}
+	f.dir = directory{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, fastPoll: func() bool { return f.pending.Load() != nil }}
 	return f, errors.Join(errs...)
 }
 
-// Start follows the files until ctx ends, and then returns nil. Call it once.
-// The last certificate is still served after it has returned.
+// Start watches the files until ctx ends, and then returns nil. Call it once. After
+// it returned the last certificate is still served.
 func (f *Files) Start(ctx context.Context) error {
-	f.folder.follow(ctx, func() { f.look(ctx) })
+	f.dir.watch(ctx, func() { f.reload(ctx) })
 	return nil
 }
 
-// NeedLeaderElection tells controller-runtime to run Files on every replica.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves
+// a certificate.
 func (f *Files) NeedLeaderElection() bool { return false }
 
-// look reads the files, and serves what they hold if that is good and trusted.
-func (f *Files) look(ctx context.Context) {
+// reload reads the files, and serves their certificate if it is valid and trusted.
+func (f *Files) reload(ctx context.Context) {
 	now := f.opts.Clock.Now()
-	p := f.good(now)
+	p := f.usablePair(now)
 	if p == nil {
-		f.lapse(now)
+		f.dropExpired(now)
 		return
 	}
-	held := f.holding(ctx, p, now)
-	f.trust(p.ca, now) // before anybody sees what it verifies
-	f.held.Store(held)
-	if held != nil || p.same(f.serving.Load()) {
+	pending := f.pendingFor(ctx, p, now)
+	f.setAuthorities(p.ca, now) // before clients can get a certificate that it verifies
+	f.pending.Store(pending)
+	if pending != nil || p.equal(f.serving.Load()) {
 		return
 	}
 	f.serving.Store(p)
-	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", stamp(p.tls.Leaf.NotAfter))
+	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", formatTime(p.tls.Leaf.NotAfter))
 }
 
-// good returns the pair to go by: that of the files or, while they are bad, the
-// good one that is held; nil for none.
-func (f *Files) good(now time.Time) *pair {
+// usablePair returns the pair of the files or, while they are invalid, the valid one
+// that is pending; nil for none.
+func (f *Files) usablePair(now time.Time) *certPair {
 	p, err := f.read()
-	f.book(err)
+	f.recordError(err)
 	if err == nil {
 		return p
 	}
-	if h := f.held.Load(); h != nil && h.pair.check(f.opts.Name, now) == nil {
-		return h.pair
+	if pending := f.pending.Load(); pending != nil && pending.pair.validate(f.opts.Name, now) == nil {
+		return pending.pair
 	}
-	f.held.Store(nil)
+	f.pending.Store(nil)
 	return nil
 }
 
-func (f *Files) read() (*pair, error) {
-	files, err := f.folder.read(CertFile, KeyFile, CAFile)
+func (f *Files) read() (*certPair, error) {
+	files, err := f.dir.read(CertFile, KeyFile, CAFile)
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPair(files)
+	p, err := readCertPair(files)
 	switch {
 	case err != nil:
-	case len(p.ca) == 0 && (f.opts.NeedCA || f.CABundle() != nil):
-		err = &FileError{CAFile, ErrMissing, "put the authority there that signed " + CertFile}
+	case len(p.ca) == 0 && (f.opts.RequireCA || f.CABundle() != nil):
+		err = &FileError{CAFile, ErrMissing, "provide the CA that signed " + CertFile}
 	default:
-		err = p.check(f.opts.Name, f.opts.Clock.Now())
+		err = p.validate(f.opts.Name, f.opts.Clock.Now())
 	}
-	if fault, ok := errors.AsType[*FileError](err); ok {
-		fault.Path = f.path(fault.Path)
+	if fileErr, ok := errors.AsType[*FileError](err); ok {
+		fileErr.Path = f.path(fileErr.Path)
 	}
 	return p, err
 }
 
 func (f *Files) path(name string) string { return filepath.Join(f.opts.Dir, name) }
 
-// book keeps what is wrong with the files, and logs it where that is new.
-func (f *Files) book(err error) {
-	before := f.fault.now()
-	fresh := f.fault.book(err)
+// recordError stores the result of a read of the files, and logs changes.
+func (f *Files) recordError(err error) {
+	previous := f.lastErr.get()
+	changed := f.lastErr.set(err)
 	switch {
-	case err == nil && before != nil:
-		f.opts.Log.Info("the certificate files are good again", "directory", f.opts.Dir)
-	case err != nil && fresh:
-		f.opts.Log.Error(err, "the certificate files cannot be served", "serving", f.served())
+	case err == nil && previous != nil:
+		f.opts.Log.Info("certificate files are valid again", "directory", f.opts.Dir)
+	case err != nil && changed:
+		f.opts.Log.Error(err, "invalid certificate files", "serving", f.describeServed())
 	}
 }
 
-// served says for people what is served.
-func (f *Files) served() string {
+// describeServed describes the serving certificate for messages.
+func (f *Files) describeServed() string {
 	if p := f.serving.Load(); p != nil {
-		return "the certificate before them, until " + stamp(p.tls.Leaf.NotAfter)
+		return "the previous certificate, which expires at " + formatTime(p.tls.Leaf.NotAfter)
 	}
 	return "nothing"
 }
 
-// Problem returns what is wrong with the files though a certificate is served,
-// or what they wait for; nil if nothing is.
+// Problem returns the error of the files, or what a pending certificate waits for,
+// while a certificate is served; else nil.
 func (f *Files) Problem() error {
-	fault, p, held, forgot := f.fault.now(), f.serving.Load(), f.held.Load(), f.forgot.Load()
+	fileErr, p, pending, loadErr := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
 	switch {
 	case p == nil:
 		return nil
-	case forgot != nil && *forgot != nil:
-		return fmt.Errorf("the webhook configurations are not written: %w", *forgot)
-	case fault != nil:
-		return fmt.Errorf("%w; serving %s", fault, f.served())
-	case held != nil:
-		return fmt.Errorf("%w; serving %s", held.note(f.path(CertFile)), f.served())
-	case late(p.tls, f.opts.Clock.Now()):
-		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", stamp(p.tls.Leaf.NotAfter)), "renew it"}
+	case loadErr != nil && *loadErr != nil:
+		return fmt.Errorf("the webhook configurations are not written: %w", *loadErr)
+	case fileErr != nil:
+		return fmt.Errorf("%w; serving %s", fileErr, f.describeServed())
+	case pending != nil:
+		return fmt.Errorf("%w; serving %s", pending.reason(f.path(CertFile)), f.describeServed())
+	case nearExpiry(p.tls, f.opts.Clock.Now()):
+		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", formatTime(p.tls.Leaf.NotAfter)), "renew it"}
 	}
 	return nil
 }
 
-// late reports whether less than a tenth is left of the life of a certificate.
-func late(c *tls.Certificate, now time.Time) bool {
+// nearExpiry reports whether less than a tenth of the lifetime of a certificate is
+// left.
+func nearExpiry(c *tls.Certificate, now time.Time) bool {
 	return c.Leaf.NotAfter.Sub(now) < c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)/10
 }
 
@@ -192,28 +192,29 @@ func late(c *tls.Certificate, now time.Time) bool {
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p := f.serving.Load()
 	if p == nil {
-		return nil, f.because(ErrNotReady)
+		return nil, f.withCause(ErrNotReady)
 	}
 	return p.tls, nil
 }
 
-// Healthy implements Source. Files that went bad are no fault while what they
-// held before can be served: see Problem.
+// Healthy implements Source. It ignores invalid files while the previous certificate
+// is valid: see Problem.
 func (f *Files) Healthy(*http.Request) error {
 	p := f.serving.Load()
 	if p == nil {
-		return f.because(ErrNotReady)
+		return f.withCause(ErrNotReady)
 	}
 	if end := p.tls.Leaf.NotAfter; f.opts.Clock.Now().After(end) {
-		return f.because(fmt.Errorf("serving certificate expired at %s", stamp(end)))
+		return f.withCause(fmt.Errorf("serving certificate expired at %s", formatTime(end)))
 	}
 	return nil
 }
 
-// because adds to err what is wrong with the files, or what they wait for.
-func (f *Files) because(err error) error {
-	if h := f.held.Load(); h != nil && f.fault.now() == nil && f.serving.Load() == nil {
-		return fmt.Errorf("%w: %w", err, h.note(f.path(CertFile)))
+// withCause adds to err the error of the files, or what a pending certificate waits
+// for.
+func (f *Files) withCause(err error) error {
+	if pending := f.pending.Load(); pending != nil && f.lastErr.get() == nil && f.serving.Load() == nil {
+		return fmt.Errorf("%w: %w", err, pending.reason(f.path(CertFile)))
 	}
-	return f.fault.because(err)
+	return f.lastErr.wrap(err)
 }

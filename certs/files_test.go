@@ -19,44 +19,44 @@ import (
 
 const servedName = "overrule.own.svc"
 
-// mount is a folder of files as a kubelet makes it, and a Files that a test has
-// look at it.
-type mount struct {
+// testFiles is a Files with a directory like the mount of a kubelet. It reads the
+// files only when a test calls reloadNow.
+type testFiles struct {
 	*Files
 	t     *testing.T
 	dir   string
 	clock *clocktesting.FakeClock
-	log   lines
+	log   logBuffer
 	swaps int
 }
 
-// lines are what was logged. Several goroutines may write them.
-type lines struct {
+// logBuffer collects log lines. It is safe for concurrent use.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *lines) WriteString(s string) {
+func (l *logBuffer) WriteString(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.WriteString(s)
 }
 
-func (l *lines) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func (l *lines) Reset() {
+func (l *logBuffer) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Reset()
 }
 
-func newMount(t *testing.T, change func(*FilesOptions)) *mount {
+func newTestFiles(t *testing.T, change func(*FilesOptions)) *testFiles {
 	t.Helper()
-	m := &mount{t: t, dir: filepath.Join(t.TempDir(), "certs"), clock: clocktesting.NewFakeClock(epoch)}
+	m := &testFiles{t: t, dir: filepath.Join(t.TempDir(), "certs"), clock: clocktesting.NewFakeClock(epoch)}
 	opts := FilesOptions{Dir: m.dir, Name: servedName, Clock: m.clock, Log: funcr.New(func(_, args string) {
 		m.log.WriteString(args + "\n")
 	}, funcr.Options{})}
@@ -69,8 +69,8 @@ func newMount(t *testing.T, change func(*FilesOptions)) *mount {
 	return m
 }
 
-// swap mounts other files, all at once.
-func (m *mount) swap(files map[string][]byte) {
+// swap replaces all files at once.
+func (m *testFiles) swap(files map[string][]byte) {
 	m.t.Helper()
 	m.swaps++
 	data := "..data_" + strings.Repeat("i", m.swaps)
@@ -81,22 +81,22 @@ func (m *mount) swap(files map[string][]byte) {
 	}
 	link := filepath.Join(m.dir, "..data_tmp")
 	require.NoError(m.t, os.Symlink(data, link))
-	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, mountedData)))
+	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, dataLink)))
 }
 
-func (m *mount) look() { m.Files.look(m.t.Context()) }
+func (m *testFiles) reloadNow() { m.reload(m.t.Context()) }
 
-func (m *mount) served() *x509.Certificate {
+func (m *testFiles) served() *x509.Certificate {
 	m.t.Helper()
 	cert, err := m.GetCertificate(nil)
 	require.NoError(m.t, err)
 	return cert.Leaf
 }
 
-// issued are the files of a certificate for servedName, good for ten hours.
-func issued(t *testing.T, ca *signer, hours float64) map[string][]byte {
+// issueFiles returns the files of a certificate for servedName, valid for ten hours.
+func issueFiles(t *testing.T, ca *signer, hours float64) map[string][]byte {
 	t.Helper()
-	l, err := issue(ca, []string{servedName}, 10*hour, at(hours))
+	l, err := issueLeaf(ca, []string{servedName}, 10*hour, at(hours))
 	require.NoError(t, err)
 	key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
 	require.NoError(t, err)
@@ -104,11 +104,11 @@ func issued(t *testing.T, ca *signer, hours float64) map[string][]byte {
 }
 
 func TestFilesAreServedWithTheirAuthority(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	files := issued(t, ca, 0)
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	files := issueFiles(t, ca, 0)
 	m.swap(files)
 	changed := m.Changed()
-	m.look()
+	m.reloadNow()
 	assert.Equal(t, files[CertFile], encodeCertificates(m.served().Raw))
 	assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
 	<-changed
@@ -117,157 +117,157 @@ func TestFilesAreServedWithTheirAuthority(t *testing.T) {
 	assert.False(t, m.NeedLeaderElection())
 
 	m.log.Reset()
-	m.look()
-	assert.Empty(t, m.log.String(), "nothing new is nothing to tell")
+	m.reloadNow()
+	assert.Empty(t, m.log.String(), "unchanged files are not logged")
 }
 
-func TestFilesWithoutAnAuthorityLeaveTheBundleAlone(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	files := issued(t, ca, 0)
+func TestFilesWithoutAnAuthorityHaveNoBundle(t *testing.T) {
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	files := issueFiles(t, ca, 0)
 	delete(files, CAFile)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	require.NoError(t, m.Healthy(nil))
 	assert.Nil(t, m.CABundle())
 
-	m = newMount(t, func(o *FilesOptions) { o.NeedCA = true })
+	m = newTestFiles(t, func(o *FilesOptions) { o.RequireCA = true })
 	m.swap(files)
-	m.look()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not there: put the authority there that signed tls.crt")
+	m.reloadNow()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not found: provide the CA that signed tls.crt")
 }
 
 func TestNewFilesAreServed(t *testing.T) {
-	m, ca, next := newMount(t, nil), minted(t, epoch), minted(t, epoch)
-	m.swap(issued(t, ca, 0))
-	m.look()
-	renewed := issued(t, ca, 1)
+	m, ca, next := newTestFiles(t, nil), newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m.swap(issueFiles(t, ca, 0))
+	m.reloadNow()
+	renewed := issueFiles(t, ca, 1)
 	m.swap(renewed)
-	m.look()
+	m.reloadNow()
 	assert.Equal(t, renewed[CertFile], encodeCertificates(m.served().Raw))
 
 	both := bytes.Join([][]byte{ca.certPEM, next.certPEM}, nil)
 	renewed[CAFile] = both
 	m.swap(renewed)
-	m.look()
-	assert.Equal(t, string(both), string(m.CABundle()), "an authority that joins is told with no new certificate")
+	m.reloadNow()
+	assert.Equal(t, string(both), string(m.CABundle()), "an additional authority is published without a new certificate")
 }
 
-func TestAFolderOfPlainFilesIsServed(t *testing.T) {
-	m := newMount(t, nil)
-	m.look()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not there: put certificates in PEM there")
+func TestPlainFilesAreServed(t *testing.T) {
+	m := newTestFiles(t, nil)
+	m.reloadNow()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not found: provide certificates in PEM format")
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	require.ErrorIs(t, err, ErrMissing)
 
 	require.NoError(t, os.MkdirAll(m.dir, 0o700))
-	files := issued(t, minted(t, epoch), 0)
+	files := issueFiles(t, newTestSigner(t, epoch), 0)
 	for _, name := range []string{CertFile, KeyFile, CAFile} {
 		require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), files[name], 0o600))
-		m.look()
+		m.reloadNow()
 	}
 	require.NoError(t, m.Healthy(nil))
 	require.NoError(t, m.Problem())
-	assert.Contains(t, m.log.String(), "the certificate files are good again")
+	assert.Contains(t, m.log.String(), "certificate files are valid again")
 }
 
-// without takes the last bytes of a file.
-func without(data []byte, last int) []byte { return data[:len(data)-last] }
+// truncate removes the last bytes of a file.
+func truncate(data []byte, last int) []byte { return data[:len(data)-last] }
 
-func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
-	ca, other := minted(t, epoch), minted(t, epoch)
-	long := issued(t, other, 0)[CertFile]
+func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
+	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	long := issueFiles(t, other, 0)[CertFile]
 	tests := map[string]struct {
 		change func(files map[string][]byte)
 		hours  float64
 		is     error
 		want   string
 	}{
-		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not there: put certificates in PEM there"},
-		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not there: put the key of tls.crt there"},
-		"an authority that was there and is gone": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
-			"ca.crt: not there: put the authority there that signed tls.crt"},
-		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no certificate in PEM: put all of it there"},
-		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: nothing in PEM: put the key of tls.crt there, in PEM"},
-		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no certificate in PEM: put all of it there"},
-		"a certificate that is cut": {func(f map[string][]byte) { f[CertFile] = without(f[CertFile], 30) }, 0, ErrTruncated,
-			"tls.crt: breaks off in the middle of a block: put all of it there"},
-		"a chain that is cut": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], without(long, 99)...) }, 0, ErrTruncated,
-			"tls.crt: breaks off in the middle of a block: put all of it there"},
-		"a key that is cut": {func(f map[string][]byte) { f[KeyFile] = without(f[KeyFile], 30) }, 0, ErrTruncated,
-			"tls.key: breaks off in the middle of a block: put all of it there"},
+		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not found: provide certificates in PEM format"},
+		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not found: provide the key of tls.crt"},
+		"a removed authority": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
+			"ca.crt: not found: provide the CA that signed tls.crt"},
+		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no PEM certificate found: provide the complete file"},
+		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: no PEM block found: provide the key of tls.crt in PEM format"},
+		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no PEM certificate found: provide the complete file"},
+		"a truncated certificate": {func(f map[string][]byte) { f[CertFile] = truncate(f[CertFile], 30) }, 0, ErrTruncated,
+			"tls.crt: truncated PEM block: provide the complete file"},
+		"a truncated chain": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], truncate(long, 99)...) }, 0, ErrTruncated,
+			"tls.crt: truncated PEM block: provide the complete file"},
+		"a truncated key": {func(f map[string][]byte) { f[KeyFile] = truncate(f[KeyFile], 30) }, 0, ErrTruncated,
+			"tls.key: truncated PEM block: provide the complete file"},
 		"the key of another": {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch,
-			"tls.key: does not belong to the certificate: tls: private key does not match public key: put the key of tls.crt there"},
+			"tls.key: does not match the certificate: tls: private key does not match public key: provide the key of tls.crt"},
 		"certificate and key swapped": {func(f map[string][]byte) { f[CertFile], f[KeyFile] = f[KeyFile], f[CertFile] }, 0, ErrSwapped,
-			"tls.crt: holds what belongs into the other file: put the certificate there, and the key into tls.key"},
+			"tls.crt: certificate and key are swapped: store the certificate in tls.crt and the key in tls.key"},
 		"a certificate in place of the key": {func(f map[string][]byte) { f[KeyFile] = f[CertFile] }, 0, ErrSwapped,
-			"tls.key: holds what belongs into the other file: put the key there, and the certificate into tls.crt"},
+			"tls.key: certificate and key are swapped: store the certificate in tls.crt and the key in tls.key"},
 		"another block": {func(f map[string][]byte) { f[CertFile] = []byte("-----BEGIN X-----\nAAAA\n-----END X-----\n") }, 0, ErrNotPEM,
-			`tls.crt: block of type "X": no certificate in PEM: put certificates in PEM there`},
+			`tls.crt: block of type "X": no PEM certificate found: provide certificates in PEM format`},
 		"a block that is no certificate": {func(f map[string][]byte) { f[CertFile] = encodeCertificates([]byte("no")) }, 0, nil,
-			"tls.crt: read certificate 1: x509: malformed certificate: put certificates in PEM there"},
+			"tls.crt: read certificate 1: x509: malformed certificate: provide certificates in PEM format"},
 		"the authority of another": {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil,
-			"ca.crt: it does not verify tls.crt: x509: certificate signed by unknown authority"},
-		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, 20)) }, 0, ErrNotYetValid,
-			"tls.crt: not valid yet: it begins at 2026-01-01T17:00:00Z: wait, or set the clock of this node right"},
-		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, -9)) }, 2, ErrExpired,
+			"ca.crt: does not verify tls.crt: x509: certificate signed by unknown authority"},
+		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, 20)) }, 0, ErrNotYetValid,
+			"tls.crt: not valid yet: valid from 2026-01-01T17:00:00Z: wait, or correct the clock of this node"},
+		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, -9)) }, 2, ErrExpired,
 			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
 		"one for another name": {func(f map[string][]byte) {
-			l, err := issue(ca, []string{"elsewhere"}, 10*hour, epoch)
+			l, err := issueLeaf(ca, []string{"elsewhere"}, 10*hour, epoch)
 			require.NoError(t, err)
 			key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
 			require.NoError(t, err)
 			f[CertFile], f[KeyFile] = encodeCertificates(l.tls.Leaf.Raw), pemOfKey(key)
-		}, 0, nil, "tls.crt: x509: certificate is valid for elsewhere, not overrule.own.svc: have it issued for overrule.own.svc"},
+		}, 0, nil, "tls.crt: x509: certificate is valid for elsewhere, not overrule.own.svc: issue it for overrule.own.svc"},
 		"a file without an end": {func(f map[string][]byte) { f[CAFile] = bytes.Repeat([]byte("a"), fileLimit+1) }, 0, ErrNotPEM,
-			"ca.crt: more than 1048576 bytes: no certificate in PEM: let the server read it"},
+			"ca.crt: more than 1048576 bytes: no PEM certificate found: make it readable for the server"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m, good := newMount(t, nil), issued(t, ca, 0)
+			m, valid := newTestFiles(t, nil), issueFiles(t, ca, 0)
 			m.clock.SetTime(at(test.hours))
-			m.swap(good)
-			m.look()
-			bad := issued(t, ca, 0)
-			test.change(bad)
-			m.swap(bad)
-			m.look()
-			require.NoError(t, m.Healthy(nil), "what was good is served")
-			assert.Equal(t, good[CertFile], encodeCertificates(m.served().Raw))
+			m.swap(valid)
+			m.reloadNow()
+			invalid := issueFiles(t, ca, 0)
+			test.change(invalid)
+			m.swap(invalid)
+			m.reloadNow()
+			require.NoError(t, m.Healthy(nil), "the previous certificate is served")
+			assert.Equal(t, valid[CertFile], encodeCertificates(m.served().Raw))
 			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
-			problem := m.Problem()
-			require.ErrorContains(t, problem, m.dir+string(filepath.Separator)+test.want)
-			assert.ErrorContains(t, problem, "; serving the certificate before them, until 2026-01-01T10:00:00Z")
+			decodeErr := m.Problem()
+			require.ErrorContains(t, decodeErr, m.dir+string(filepath.Separator)+test.want)
+			assert.ErrorContains(t, decodeErr, "; serving the previous certificate, which expires at 2026-01-01T10:00:00Z")
 			if test.is != nil {
-				require.ErrorIs(t, problem, test.is)
+				require.ErrorIs(t, decodeErr, test.is)
 			}
-			assert.Equal(t, 1, strings.Count(m.log.String(), "cannot be served"))
-			m.look()
-			assert.Equal(t, 1, strings.Count(m.log.String(), "cannot be served"), "it is told once")
+			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"))
+			m.reloadNow()
+			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"), "it is logged once")
 
 			m.clock.SetTime(at(11))
-			m.look()
+			m.reloadNow()
 			require.ErrorContains(t, m.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z: "+m.dir)
 
-			m.swap(issued(t, ca, 11))
-			m.look()
+			m.swap(issueFiles(t, ca, 11))
+			m.reloadNow()
 			require.NoError(t, m.Healthy(nil))
 			require.NoError(t, m.Problem())
 
-			alone := newMount(t, func(o *FilesOptions) { o.NeedCA = true })
+			alone := newTestFiles(t, func(o *FilesOptions) { o.RequireCA = true })
 			alone.clock.SetTime(at(test.hours))
-			alone.swap(bad)
-			alone.look()
+			alone.swap(invalid)
+			alone.reloadNow()
 			require.ErrorIs(t, alone.Healthy(nil), ErrNotReady)
 			require.ErrorContains(t, alone.Healthy(nil), test.want)
-			assert.NoError(t, alone.Problem(), "readiness says it")
+			assert.NoError(t, alone.Problem(), "Healthy reports it")
 		})
 	}
 }
 
-func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	files := issued(t, ca, 0)
+func TestExpiredAuthorityIsReported(t *testing.T) {
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	files := issueFiles(t, ca, 0)
 	short := authorityTemplate("ca", hour, epoch)
 	short.Subject, short.SubjectKeyId = ca.cert.Subject, ca.cert.SubjectKeyId
 	der, err := x509.CreateCertificate(rand.Reader, short, short, ca.key.Public(), ca.key)
@@ -275,15 +275,15 @@ func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
 	files[CAFile] = encodeCertificates(der)
 	m.clock.SetTime(at(2))
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+
-		`: it does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: put the authority there that signed tls.crt`)
+		`: does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: provide the CA that signed tls.crt`)
 }
 
-func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
-	m := newMount(t, nil)
-	m.swap(issued(t, minted(t, epoch), 0))
-	m.look()
+func TestCertificateNearExpiryIsReported(t *testing.T) {
+	m := newTestFiles(t, nil)
+	m.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+	m.reloadNow()
 	m.clock.SetTime(at(8))
 	require.NoError(t, m.Problem())
 	m.clock.SetTime(at(9.5))
@@ -291,14 +291,14 @@ func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
 	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": expires at 2026-01-01T10:00:00Z: renew it")
 }
 
-func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
-	m := newMount(t, nil)
+func TestUnreadableFileIsReported(t *testing.T) {
+	m := newTestFiles(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(m.dir, KeyFile), 0o700))
-	m.look()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: let the server read it")
+	m.reloadNow()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: make it readable for the server")
 }
 
-func TestFilesOptionsThatCannotBeUsed(t *testing.T) {
+func TestInvalidFilesOptions(t *testing.T) {
 	_, err := NewFiles(FilesOptions{PollInterval: -1})
 	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\ncertificates: poll interval must not be negative")
 }

@@ -17,71 +17,72 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Durations that PathTokensOptions has if it does not say otherwise.
+// Defaults of PathTokensOptions.
 const (
 	DefaultTokenPoll   = 5 * time.Second
 	DefaultTokenSpread = 20 * time.Second
 	DefaultTokenKeep   = 5 * time.Minute
 )
 
-// ErrNoTokenYet is in the error of PathTokens, or of a file of them, that know
-// none yet.
+// ErrNoTokenYet is in the error of PathTokens and PathTokenFile before a token is
+// known.
 var ErrNoTokenYet = errors.New("no token of the webhook path yet")
 
-// PathTokensOptions is what PathTokens needs to know. Secrets, Namespace and
-// SecretName are required.
+// PathTokensOptions configures PathTokens. Secrets, Namespace and SecretName are
+// required.
 type PathTokensOptions struct {
-	// Secrets reaches the API server; a kubernetes.Interface's CoreV1() is one.
+	// Secrets is the client, such as a kubernetes.Interface's CoreV1().
 	Secrets corev1client.SecretsGetter
 	// Namespace and SecretName are the Secret that the replicas share.
 	Namespace, SecretName string
-	// PollInterval is how often it is read even if no watch event came (default
+	// PollInterval is how often the Secret is read without a watch event (default
 	// DefaultTokenPoll).
 	PollInterval time.Duration
-	// Spread is how long a new token is staged: every replica that works has read
-	// it by then (default DefaultTokenSpread).
+	// Spread is how long a new token is staged, so that all replicas have read it
+	// before it is used (default DefaultTokenSpread).
 	Spread time.Duration
-	// Keep is how long an old token is accepted after the configurations have the
-	// new one, or after it was taken out of the Secret (default DefaultTokenKeep).
+	// Keep is how long an old token is accepted after the webhook configurations
+	// have the new one, or after it was removed from the Secret (default
+	// DefaultTokenKeep).
 	Keep time.Duration
-	// Clock is the real one if nil.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
-	// Log takes one line for each step. It is never given a token.
+	// Log gets one line for each step. Tokens are never logged.
 	Log logr.Logger
 }
 
-// PathTokens are the tokens that the path of a webhook has to end with, which
-// nobody knows who cannot read the webhook configurations. All replicas share
-// them in a Secret. One that is deleted is written again from memory, and the
-// token followed by another: staged, promoted, and the old one retired.
+// PathTokens are the tokens with which the path of a webhook call must end. Only
+// clients that can read the webhook configurations or the Secret know them. All
+// replicas share them in a Secret. If the Secret is deleted, it is restored from
+// memory, and the token is rotated: a new one is staged and promoted, and the old one
+// retired.
 type PathTokens struct {
-	opts    PathTokensOptions
-	rules   pathRules
-	vault   vault
-	wake    hints
-	failure atomic.Pointer[error]
-	current *board
-	known   atomic.Pointer[[]knownToken] // nil until the Secret was read
+	opts      PathTokensOptions
+	rules     tokenRules
+	store     secretStore
+	wake      wakeup
+	failure   atomic.Pointer[error]
+	publisher *bundlePublisher
+	accepted  atomic.Pointer[[]acceptedToken] // nil until the Secret was read
 
 	mu          sync.Mutex
 	published   string
 	publishedAt time.Time
 
-	// The loop's alone: the Secret as last acted on and when, when its next token
-	// was first seen, and when each token was last seen in it.
-	last             paths
+	// Only used by the loop: the Secret as last applied and when, when its next
+	// token was first observed, and when each token was last observed.
+	lastState        tokenState
 	lastAt, stagedAt time.Time
-	seen             map[string]time.Time
+	lastSeen         map[string]time.Time
 }
 
-// knownToken is one that is accepted.
-type knownToken struct {
+// acceptedToken is a token that is accepted.
+type acceptedToken struct {
 	token string
-	until time.Time // zero: as long as it is in the Secret
+	until time.Time // zero: while it is in the Secret
 }
 
-// NewPathTokens returns PathTokens that do nothing until Start, or why opts
-// cannot be used.
+// NewPathTokens returns PathTokens that do nothing until Start, or the error of opts.
 func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
 	opts.PollInterval = cmp.Or(opts.PollInterval, DefaultTokenPoll)
 	opts.Spread = cmp.Or(opts.Spread, DefaultTokenSpread)
@@ -93,46 +94,46 @@ func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
 	case opts.Secrets == nil:
 		return nil, errors.New("path tokens: no client for secrets given")
 	case opts.Namespace == "" || opts.SecretName == "":
-		return nil, fmt.Errorf("path tokens: secret %q/%q: namespace and name are both needed", opts.Namespace, opts.SecretName)
+		return nil, fmt.Errorf("path tokens: secret %q/%q: namespace and name are required", opts.Namespace, opts.SecretName)
 	case min(opts.PollInterval, opts.Spread, opts.Keep) < 0:
 		return nil, errors.New("path tokens: durations must not be negative")
 	}
 	return &PathTokens{
-		opts: opts, rules: pathRules{spread: opts.Spread, keep: opts.Keep},
-		vault: vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:  newHints(), current: newBoard(), seen: map[string]time.Time{},
+		opts: opts, rules: tokenRules{propagation: opts.Spread, retention: opts.Keep},
+		store: secretStore{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
+		wake:  newWakeup(), publisher: newBundlePublisher(), lastSeen: map[string]time.Time{},
 	}, nil
 }
 
-// Start keeps the tokens until ctx ends, and then returns nil: a failure is
-// logged and tried again. Call it once.
+// Start manages the tokens until ctx ends, and then returns nil. A failure is logged
+// and retried. Call it once.
 func (t *PathTokens) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
-	watching.Go(func() { t.vault.watch(ctx, t.opts.Log, t.wake.hint) })
+	watching.Go(func() { t.store.watch(ctx, t.opts.Log, t.wake.signal) })
 	defer watching.Wait()
-	retry := backoff()
+	retry := newBackoff()
 	for ctx.Err() == nil {
-		pause := t.opts.PollInterval
+		delay := t.opts.PollInterval
 		err := t.sync(ctx)
 		switch {
 		case err == nil:
 			t.failure.Store(nil)
-			retry = backoff()
+			retry = newBackoff()
 		case ctx.Err() == nil:
 			t.failure.Store(&err)
-			pause = retry.Step()
-			t.opts.Log.Error(err, "the tokens of the webhook path are not in step with their secret", "retryIn", pause.String())
+			delay = retry.Step()
+			t.opts.Log.Error(err, "cannot sync path tokens with their secret", "retryIn", delay.String())
 		}
-		t.wake.sleep(ctx, t.opts.Clock, pause)
+		t.wake.wait(ctx, t.opts.Clock, delay)
 	}
 	return nil
 }
 
-// NeedLeaderElection tells controller-runtime to run PathTokens on every
-// replica.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
+// accepts tokens.
 func (t *PathTokens) NeedLeaderElection() bool { return false }
 
-// sync reads the Secret, moves it on if it is time, and accepts what it says.
+// sync reads the Secret, advances the rotation if it is due, and applies the result.
 func (t *PathTokens) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
@@ -145,93 +146,92 @@ func (t *PathTokens) sync(ctx context.Context) error {
 
 func (t *PathTokens) attempt(ctx context.Context) error {
 	now := t.opts.Clock.Now()
-	secret, err := t.vault.read(ctx)
+	secret, err := t.store.read(ctx)
 	if err != nil {
 		return err
 	}
-	found, problem := decodePaths(secret)
-	if problem != nil {
-		t.opts.Log.Error(problem, "the secret of the webhook path is damaged")
+	stored, decodeErr := decodeTokens(secret)
+	if decodeErr != nil {
+		t.opts.Log.Error(decodeErr, "the secret of the path tokens is invalid")
 	}
-	planned, steps := t.rules.plan(found, t.knowledge(found, now))
-	if err := t.vault.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodePaths(planned, s) }); err != nil {
-		if !errors.Is(err, ErrContended) && planned.current == found.current {
-			t.adopt(found, now) // what others wrote holds for one who may not write, too
+	planned, steps := t.rules.plan(stored, t.localState(stored, now))
+	if err := t.store.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodeTokens(planned, s) }); err != nil {
+		if !errors.Is(err, ErrContended) && planned.current == stored.current {
+			t.apply(stored, now) // also replicas that are not allowed to write follow the Secret
 		}
 		return err
 	}
 	for _, step := range steps {
 		t.opts.Log.Info(string(step), "namespace", t.opts.Namespace, "secret", t.opts.SecretName)
 	}
-	t.adopt(planned, now)
+	t.apply(planned, now)
 	return nil
 }
 
-// knowledge is what this replica knows beside the Secret.
-func (t *PathTokens) knowledge(found paths, now time.Time) pathKnowledge {
-	k := pathKnowledge{last: t.last, lastAge: now.Sub(t.lastAt)}
-	if found.next != "" && found.next == t.last.next {
+// localState returns what this replica knows in addition to the Secret.
+func (t *PathTokens) localState(stored tokenState, now time.Time) localTokenState {
+	k := localTokenState{lastState: t.lastState, lastAge: now.Sub(t.lastAt)}
+	if stored.next != "" && stored.next == t.lastState.next {
 		k.stagedFor = now.Sub(t.stagedAt)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.published != "" && t.published == found.current {
+	if t.published != "" && t.published == stored.current {
 		k.publishedFor = now.Sub(t.publishedAt)
 	}
 	return k
 }
 
-// adopt accepts what p has, and for a while what it had. It accepts before
-// anybody is told.
-func (t *PathTokens) adopt(p paths, now time.Time) {
-	if p.next != t.last.next {
+// apply accepts the tokens of p and, for a while, those before. It does so before the
+// current token is published.
+func (t *PathTokens) apply(p tokenState, now time.Time) {
+	if p.next != t.lastState.next {
 		t.stagedAt = now
 	}
-	t.last, t.lastAt = p, now
-	var known []knownToken
+	t.lastState, t.lastAt = p, now
+	var known []acceptedToken
 	for _, token := range p.all() {
-		t.seen[token] = now
-		known = append(known, knownToken{token: token})
+		t.lastSeen[token] = now
+		known = append(known, acceptedToken{token: token})
 	}
-	for token, at := range t.seen {
+	for token, at := range t.lastSeen {
 		until := at.Add(t.opts.Keep)
 		switch {
 		case at.Equal(now):
 		case now.Before(until):
-			known = append(known, knownToken{token, until})
+			known = append(known, acceptedToken{token, until})
 		default:
-			delete(t.seen, token)
+			delete(t.lastSeen, token)
 		}
 	}
-	t.known.Store(&known)
-	t.current.show([]byte(p.current))
+	t.accepted.Store(&known)
+	t.publisher.publish([]byte(p.current))
 }
 
-// Accepts reports whether a path that ends with a token may be called. known is
-// false as long as no token is known.
+// Accepts reports whether a path with this token is accepted. known is false before
+// any token is known.
 func (t *PathTokens) Accepts(token string) (ok, known bool) {
-	tokens := t.known.Load()
+	tokens := t.accepted.Load()
 	if tokens == nil {
 		return false, false
 	}
 	now := t.opts.Clock.Now()
 	for _, k := range *tokens {
-		// All are compared, each in constant time: how long it takes tells nothing.
+		// All are compared, each in constant time, against timing attacks.
 		same := subtle.ConstantTimeCompare([]byte(k.token), []byte(token)) == 1
 		ok = ok || same && (k.until.IsZero() || now.Before(k.until))
 	}
 	return ok, true
 }
 
-// Token returns the one that the webhook configurations are to have; "" until
-// known.
-func (t *PathTokens) Token() string { return string(t.current.CABundle()) }
+// Token returns the token for the webhook configurations; "" until known.
+func (t *PathTokens) Token() string { return string(t.publisher.CABundle()) }
 
-// Changed returns a channel that is closed when Token next changes. To miss
-// nothing, take the channel before reading the token.
-func (t *PathTokens) Changed() <-chan struct{} { return t.current.Changed() }
+// Changed returns a channel that is closed when Token next changes. Get the
+// channel before reading the token, so that no change is missed.
+func (t *PathTokens) Changed() <-chan struct{} { return t.publisher.Changed() }
 
-// Published tells that the webhook configurations have a token.
+// Published reports that the webhook configurations have a token.
 func (t *PathTokens) Published(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,9 +240,9 @@ func (t *PathTokens) Published(token string) {
 	}
 }
 
-// Healthy is a readiness check: nil once there is a token to accept.
+// Healthy is a readiness check: nil once a token is known.
 func (t *PathTokens) Healthy(*http.Request) error {
-	if t.known.Load() != nil {
+	if t.accepted.Load() != nil {
 		return nil
 	}
 	if failure := t.failure.Load(); failure != nil {

@@ -22,20 +22,20 @@ import (
 
 const pathSecretName = "overrule-path"
 
-// doorkeepers are replicas that share tokens, on a real API server and by the
-// real clock, with times that are cut short.
-type doorkeepers struct {
-	*fleet
-	log  lines
+// tokenReplicas are replicas that share tokens, with a real API server, the real clock
+// and short durations.
+type tokenReplicas struct {
+	*testReplicas
+	log  logBuffer
 	keep time.Duration
 }
 
-func newDoorkeepers(t *testing.T, keep time.Duration) *doorkeepers {
+func newTokenReplicas(t *testing.T, keep time.Duration) *tokenReplicas {
 	t.Helper()
-	return &doorkeepers{fleet: newFleet(t), keep: keep}
+	return &tokenReplicas{testReplicas: newTestReplicas(t), keep: keep}
 }
 
-func (d *doorkeepers) startWith(client kubernetes.Interface) *PathTokens {
+func (d *tokenReplicas) startWith(client kubernetes.Interface) *PathTokens {
 	d.t.Helper()
 	tokens, err := NewPathTokens(PathTokensOptions{
 		Secrets: client.CoreV1(), Namespace: d.namespace, SecretName: pathSecretName,
@@ -50,7 +50,7 @@ func (d *doorkeepers) startWith(client kubernetes.Interface) *PathTokens {
 	return tokens
 }
 
-func (d *doorkeepers) start(n int) []*PathTokens {
+func (d *tokenReplicas) start(n int) []*PathTokens {
 	d.t.Helper()
 	var out []*PathTokens
 	for range n {
@@ -62,7 +62,7 @@ func (d *doorkeepers) start(n int) []*PathTokens {
 	return out
 }
 
-func (d *doorkeepers) edit(change func(*corev1.Secret)) {
+func (d *tokenReplicas) edit(change func(*corev1.Secret)) {
 	d.t.Helper()
 	secrets := d.client.CoreV1().Secrets(d.namespace)
 	d.eventually(func() error {
@@ -76,20 +76,20 @@ func (d *doorkeepers) edit(change func(*corev1.Secret)) {
 	})
 }
 
-func (d *doorkeepers) delete() {
+func (d *tokenReplicas) delete() {
 	d.t.Helper()
 	require.NoError(d.t, d.client.CoreV1().Secrets(d.namespace).Delete(d.t.Context(), pathSecretName, metav1.DeleteOptions{}))
 }
 
-// call has every replica called by the token that the leader tells, without a
-// pause, as an API server does that has it a moment later. The function that is
-// returned ends that, and gives the calls and those that were refused.
-func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, refused int)) {
+// callContinuously calls every replica with the token of the leader, as an API server
+// does that gets the token with a delay. The returned function ends that, and
+// returns the number of calls and of those that were rejected.
+func callContinuously(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, refused int)) {
 	done := make(chan struct{})
 	var calling sync.WaitGroup
 	var calls, refused int
 	calling.Go(func() {
-		configured, before := leader.Token(), leader.Token()
+		configured, previous := leader.Token(), leader.Token()
 		for i := 0; ; i++ {
 			select {
 			case <-done:
@@ -97,11 +97,11 @@ func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, ref
 			default:
 			}
 			if i%50 == 0 { // the configurations are written, and API servers have what was in them before
-				before, configured = configured, leader.Token()
+				previous, configured = configured, leader.Token()
 				leader.Published(configured)
 			}
 			for _, replica := range replicas {
-				for _, token := range []string{configured, before} {
+				for _, token := range []string{configured, previous} {
 					calls++
 					if ok, _ := replica.Accepts(token); !ok {
 						refused++
@@ -114,15 +114,15 @@ func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, ref
 	return func() (int, int) { close(done); calling.Wait(); return calls, refused }
 }
 
-// rotated waits until all replicas tell another token than before, and returns it.
-func (d *doorkeepers) rotated(replicas []*PathTokens, before string) string {
+// awaitRotation waits until all replicas have another token than before, and returns it.
+func (d *tokenReplicas) awaitRotation(replicas []*PathTokens, previous string) string {
 	d.t.Helper()
 	var now string
 	d.eventually(func() error {
 		now = replicas[0].Token()
 		for i, r := range replicas {
-			if token := r.Token(); token == before || token != now {
-				return fmt.Errorf("replica %d still tells another token", i)
+			if token := r.Token(); token == previous || token != now {
+				return fmt.Errorf("replica %d still has another token", i)
 			}
 		}
 		return nil
@@ -130,8 +130,8 @@ func (d *doorkeepers) rotated(replicas []*PathTokens, before string) string {
 	return now
 }
 
-func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
-	d := newDoorkeepers(t, time.Hour)
+func TestReplicasShareTokens(t *testing.T) {
+	d := newTokenReplicas(t, time.Hour)
 	replicas := d.start(3)
 	token := replicas[0].Token()
 	for _, r := range replicas {
@@ -152,39 +152,39 @@ func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
 	assert.NotContains(t, d.log.String(), token)
 }
 
-func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
-	put := func(key, value string) func(*doorkeepers, *corev1.Secret) {
-		return func(_ *doorkeepers, s *corev1.Secret) { s.Data[key] = []byte(value) }
+func TestEditsOfTheTokenSecretRejectNoCall(t *testing.T) {
+	put := func(key, value string) func(*tokenReplicas, *corev1.Secret) {
+		return func(_ *tokenReplicas, s *corev1.Secret) { s.Data[key] = []byte(value) }
 	}
 	for name, c := range map[string]struct {
-		damage  func(*doorkeepers, *corev1.Secret) // nil: it is deleted
+		damage  func(*tokenReplicas, *corev1.Secret) // nil: it is deleted
 		rotates bool
-		says    string
+		wantLog string
 	}{
-		"deleted":                      {rotates: true, says: string(stepTokenRestored)},
-		"emptied":                      {func(_ *doorkeepers, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
-		"no token in place of it":      {put(keyToken, "x"), true, "token: no token: at least 32 lower-case letters and digits; it will be written anew"},
+		"deleted":                      {rotates: true, wantLog: string(stepTokenRestored)},
+		"emptied":                      {func(_ *tokenReplicas, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
+		"no token in place of it":      {put(keyToken, "x"), true, "token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten"},
 		"another token in place of it": {put(keyToken, tokB), true, string(stepTokenStaged)},
 		"one staged by hand":           {put(keyNextToken, tokB), true, string(stepTokenPromoted)},
 		"a previous one added":         {put(keyPreviousToken, tokC), false, string(stepTokenRetired)},
-		"keys of somebody else":        {put("theirs", "x"), false, ""},
+		"keys of other clients":        {put("theirs", "x"), false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoorkeepers(t, 200*time.Millisecond)
+			d := newTokenReplicas(t, 200*time.Millisecond)
 			replicas := d.start(3)
-			before := replicas[0].Token()
-			finish := call(replicas[0], replicas)
+			previous := replicas[0].Token()
+			finish := callContinuously(replicas[0], replicas)
 			if c.damage == nil {
 				d.delete()
 			} else {
 				d.edit(func(s *corev1.Secret) { c.damage(d, s) })
 			}
-			now := before
+			now := previous
 			if c.rotates {
-				now = d.rotated(replicas, before)
+				now = d.awaitRotation(replicas, previous)
 				d.eventually(func() error {
 					for _, r := range replicas {
-						if ok, _ := r.Accepts(before); ok {
+						if ok, _ := r.Accepts(previous); ok {
 							return fmt.Errorf("the old token is still accepted")
 						}
 					}
@@ -194,40 +194,40 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 			d.eventually(func() error {
 				secret, err := d.client.CoreV1().Secrets(d.namespace).Get(t.Context(), pathSecretName, metav1.GetOptions{})
 				if err == nil && (string(secret.Data[keyToken]) != now || len(secret.Data[keyNextToken])+len(secret.Data[keyPreviousToken]) > 0) {
-					err = fmt.Errorf("the secret is not at rest")
+					err = fmt.Errorf("the secret is still changing")
 				}
 				return err
 			})
 			calls, refused := finish()
 			assert.Zero(t, refused, "of %d calls", calls)
 			assert.Positive(t, calls)
-			assert.Contains(t, d.log.String(), c.says)
+			assert.Contains(t, d.log.String(), c.wantLog)
 			assert.NotContains(t, d.log.String(), now)
-			assert.NotContains(t, d.log.String(), before)
+			assert.NotContains(t, d.log.String(), previous)
 		})
 	}
 }
 
-func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
-	d := newDoorkeepers(t, 50*time.Millisecond)
+func TestTokenIsAcceptedUntilNextIsPublished(t *testing.T) {
+	d := newTokenReplicas(t, 50*time.Millisecond)
 	replicas := d.start(2)
-	before := replicas[0].Token()
+	previous := replicas[0].Token()
 	d.delete()
-	now := d.rotated(replicas, before)
-	time.Sleep(300 * time.Millisecond) // six times as long as it is kept
-	ok, _ := replicas[1].Accepts(before)
-	assert.True(t, ok, "nobody said that the configurations have the new one")
+	now := d.awaitRotation(replicas, previous)
+	time.Sleep(300 * time.Millisecond) // six times its retention
+	ok, _ := replicas[1].Accepts(previous)
+	assert.True(t, ok, "the new one is not reported as published")
 	replicas[0].Published(now)
 	d.eventually(func() error {
-		if ok, _ := replicas[1].Accepts(before); ok {
+		if ok, _ := replicas[1].Accepts(previous); ok {
 			return fmt.Errorf("the old token is still accepted")
 		}
 		return nil
 	})
 }
 
-func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
-	d := newDoorkeepers(t, time.Hour)
+func TestReadOnlyReplicaFollowsTokens(t *testing.T) {
+	d := newTokenReplicas(t, time.Hour)
 	config := rest.AnonymousClientConfig(d.config)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
@@ -244,21 +244,21 @@ func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
 	assert.Empty(t, poor.Token())
 }
 
-func TestAnImmutableSecretOfThePathIsServedAsItIs(t *testing.T) {
-	d := newDoorkeepers(t, time.Hour)
+func TestImmutableTokenSecretIsUsed(t *testing.T) {
+	d := newTokenReplicas(t, time.Hour)
 	replicas := d.start(2)
 	token := replicas[0].Token()
 	d.edit(func(s *corev1.Secret) { s.Immutable = new(true); s.Data[keyNextToken] = []byte(tokB) })
 	d.eventually(func() error {
 		if ok, _ := replicas[1].Accepts(tokB); !ok {
-			return fmt.Errorf("what is staged is not accepted")
+			return fmt.Errorf("the staged token is not accepted")
 		}
 		return nil
 	})
-	finish := call(replicas[0], replicas)
+	finish := callContinuously(replicas[0], replicas)
 	d.eventually(func() error {
 		if log := d.log.String(); !strings.Contains(log, "update secret") || !strings.Contains(log, "immutable") {
-			return fmt.Errorf("it does not say that it cannot write")
+			return fmt.Errorf("the failed write is not logged")
 		}
 		return nil
 	})

@@ -23,7 +23,7 @@ func encodeCertificates(ders ...[]byte) []byte {
 	return out.Bytes()
 }
 
-// parseSigner reads an authority and its key, which must belong together.
+// parseSigner parses an authority and its key, which must match.
 func parseSigner(certPEM, keyPEM []byte) (*signer, error) {
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -47,8 +47,8 @@ func canSign(cert *x509.Certificate) bool {
 	return cert.IsCA && cert.BasicConstraintsValid && cert.KeyUsage&x509.KeyUsageCertSign != 0
 }
 
-// parseBundle reads the authorities of a bundle. What is wrong with it comes
-// beside those that could be read.
+// parseBundle parses the authorities of a bundle. It returns the valid ones, and an
+// error that joins those of the others.
 func parseBundle(data []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	var errs []error

@@ -87,6 +87,30 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+var (
+	step   = regexp.MustCompile(`(?m)^\d+\. (?:.|\n {3})+`)
+	method = regexp.MustCompile("`([a-zA-Z]+)\\.([a-zA-Z]+)`")
+)
+
+// A method that a step of the tour names is in one of the files that the step
+// links to.
+func TestTourNamesMethodsOfItsFiles(t *testing.T) {
+	_, tour, _ := strings.Cut(content(t, "docs/architecture.md"), "\n## A tour")
+	tour, _, _ = strings.Cut(tour, "\n## ")
+	steps := step.FindAllString(tour, -1)
+	require.NotEmpty(t, steps)
+	for _, s := range steps {
+		var code strings.Builder
+		for _, m := range link.FindAllStringSubmatch(s, -1) {
+			code.WriteString(content(t, filepath.Join("docs", m[1])))
+		}
+		for _, m := range method.FindAllStringSubmatch(s, -1) {
+			declaration := regexp.MustCompile(`(?m)^func \(\w+ \*?` + m[1] + `(?:\[\w+\])?\) ` + m[2] + `\(`)
+			assert.True(t, declaration.MatchString(code.String()), "%s.%s, of the step %s", m[1], m[2], s)
+		}
+	}
+}
+
 var typed = regexp.MustCompile(`(?m)^\$ (.+)$`)
 
 func TestTheReadmeShowsCommandsOfTheStory(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noteNames finds the notes of /readyz, each of which may become an Event.
-var noteNames = regexp.MustCompile(`notes\["(\w+)"\] = |\.note\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
+// warningNames finds the warnings of /readyz, each of which may become an Event.
+var warningNames = regexp.MustCompile(`warnings\["(\w+)"\] = |\.addWarning\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
 
 func TestEveryEventHasARow(t *testing.T) {
 	page := content(t, "docs/operations.md")
@@ -33,13 +33,13 @@ func TestEveryEventHasARow(t *testing.T) {
 		if !strings.HasPrefix(file, "internal/server/") {
 			continue
 		}
-		for _, m := range noteNames.FindAllStringSubmatch(content(t, file), -1) {
+		for _, m := range warningNames.FindAllStringSubmatch(content(t, file), -1) {
 			name := m[1] + m[2] + m[3]
-			reasons = append(reasons, strings.ToUpper(name[:1])+name[1:]+"Trouble")
+			reasons = append(reasons, strings.ToUpper(name[:1])+name[1:]+"Warning")
 		}
 	}
 	require.Contains(t, reasons, "WebhooksRepaired", "the Events are found")
-	require.Contains(t, reasons, "CertificateTrouble", "the notes are found")
+	require.Contains(t, reasons, "CertificateWarning", "the warnings are found")
 	for _, r := range reasons {
 		assert.Contains(t, page, "\n| `"+r+"` | ")
 	}

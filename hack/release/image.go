@@ -21,7 +21,8 @@ import (
 func labels(version, revision string) map[string]string {
 	out := map[string]string{
 		"org.opencontainers.image.title":       "overrule",
-		"org.opencontainers.image.description": "Admission server that judges writes by the effective policies they change",
+		"org.opencontainers.image.description": "Admission server that evaluates writes by the effective policies they change",
+		"org.opencontainers.image.licenses":    "Apache-2.0",
 		"org.opencontainers.image.version":     version,
 	}
 	if revision != "" {

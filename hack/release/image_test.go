@@ -95,7 +95,8 @@ func TestMakeImageWritesAnImageForEachPlatform(t *testing.T) {
 
 	labels := map[string]string{
 		"org.opencontainers.image.title":       "overrule",
-		"org.opencontainers.image.description": "Admission server that judges writes by the effective policies they change",
+		"org.opencontainers.image.description": "Admission server that evaluates writes by the effective policies they change",
+		"org.opencontainers.image.licenses":    "Apache-2.0",
 		"org.opencontainers.image.version":     "v1.2.3",
 		"org.opencontainers.image.revision":    "abc",
 	}

@@ -1,4 +1,5 @@
-// Package background has what all work beside the judging needs.
+// Package background has what controllers and caches share: a wait that a context
+// interrupts, and the recovery from panics.
 package background
 
 import (
@@ -9,23 +10,23 @@ import (
 	"time"
 )
 
-// Sleep waits, and reports whether ctx goes on.
+// Sleep waits for d or until ctx ends. It reports whether ctx is still active.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return ctx.Err() == nil // both may have come
+		return ctx.Err() == nil // both may be ready
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// ErrPanic is in the error of what panicked.
+// ErrPanic is in the error that Recovered sets.
 var ErrPanic = errors.New("panic")
 
-// Recovered is to be deferred. It makes a panic the error of what its function was doing:
-// what judges must outlive what only reads, or tells.
+// Recovered sets err if the calling function panics, with doing as its prefix and the
+// stack. Defer it in background work, whose panic must not end the process.
 func Recovered(err *error, doing string) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("%s: %w: %v\n%s", doing, ErrPanic, cause, debug.Stack())

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
+func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		assert.True(t, Sleep(t.Context(), time.Minute))
@@ -24,7 +24,7 @@ func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 	})
 }
 
-func TestAPanicIsAnErrorThatSaysWhatWasDoneAndWhere(t *testing.T) {
+func TestRecovered(t *testing.T) {
 	do := func(act func() error) (err error) {
 		defer Recovered(&err, "count the beans")
 		return act()

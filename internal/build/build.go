@@ -1,5 +1,5 @@
-// Package build says which build of Overrule runs: its version, its revision
-// and the libraries whose behaviour it has.
+// Package build has the version of the program, its revision, and the versions of
+// the libraries that determine its behaviour.
 package build
 
 import (
@@ -11,17 +11,17 @@ import (
 	"slices"
 )
 
-// version and revision are stamped by the linker (-X). A build without the
-// stamps goes by what Go has written into the binary.
+// version and revision are set by the linker (-X). Without them the build
+// information of Go is used.
 var version, revision string
 
-// libraries are the modules that decide what is understood of a cluster.
+// libraries are the modules that determine which API versions are supported.
 var libraries = []string{"k8s.io/api", "k8s.io/client-go", "sigs.k8s.io/gateway-api"}
 
-// Unknown is the Version of a build that nobody gave one, such as a test's.
+// Unknown is the Version of a build without one, such as that of a test.
 const Unknown = "dev"
 
-// Info is what is known of a build. Empty is what is not known.
+// Info describes a build. Unknown values are empty.
 type Info struct {
 	// Version is a tag (v1.2.3), or one with the commits since.
 	Version string `json:"version"`
@@ -43,8 +43,8 @@ func Read() Info {
 	return read(built, version, revision)
 }
 
-// read goes by the stamps first, and then by what Go knows: of "go install" at a
-// version that version, of a build in a repository its commit.
+// read prefers the values that the linker set to the build information of Go, which
+// has the version of "go install", or the commit of a build in a repository.
 func read(built *debug.BuildInfo, version, revision string) Info {
 	settings := map[string]string{}
 	for _, s := range built.Settings {
@@ -69,15 +69,15 @@ func read(built *debug.BuildInfo, version, revision string) Info {
 			continue
 		}
 		info.Libraries[dep.Path] = dep.Version
-		if dep.Replace != nil { // by a folder, which has no version
+		if dep.Replace != nil { // a replacement by a directory has no version
 			info.Libraries[dep.Path] = cmp.Or(dep.Replace.Version, dep.Replace.Path)
 		}
 	}
 	return info
 }
 
-// writeText writes one line for each thing that is known, the name of the
-// program and its version first.
+// writeText writes one line for each known value, the name of the program and its
+// version first.
 func (i Info) writeText(out io.Writer, name string) error {
 	lines := [][2]string{{name, i.Version}, {"revision", cmp.Or(i.Revision, "unknown")}, {"go", i.Go}, {"platform", i.Platform}}
 	for _, path := range libraries {
@@ -87,7 +87,7 @@ func (i Info) writeText(out io.Writer, name string) error {
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintf(out, "%s %s\n", line[0], line[1]); err != nil {
-			return fmt.Errorf("write the version: %w", err)
+			return fmt.Errorf("write version: %w", err)
 		}
 	}
 	return nil

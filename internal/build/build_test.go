@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhereTheVersionAndTheRevisionComeFrom(t *testing.T) {
+func TestVersionSources(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	in := func(modified string) []debug.BuildSetting {
 		return []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: commit}, {Key: "vcs.modified", Value: modified}}
@@ -23,12 +23,12 @@ func TestWhereTheVersionAndTheRevisionComeFrom(t *testing.T) {
 		version, revision string
 		want              [2]string
 	}{
-		"stamps come before all else":                {debug.BuildInfo{Main: debug.Module{Version: "v9.9.9"}, Settings: in("true")}, "v1.2.3", "abc", [2]string{"v1.2.3", "abc"}},
-		"a stamped version, the repository's commit": {debug.BuildInfo{Settings: in("false")}, "v1.2.3", "", [2]string{"v1.2.3", commit}},
-		"go install at a version":                    {debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "", "", [2]string{"v1.2.3", ""}},
-		"files that were changed":                    {debug.BuildInfo{Main: debug.Module{Version: "v1.2.4-0.20261121000000-0123456789ab+dirty"}, Settings: in("true")}, "", "", [2]string{"v1.2.4-0.20261121000000-0123456789ab+dirty", commit + "-dirty"}},
-		"a build without a repository":               {debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "", "", [2]string{"dev", ""}},
-		"nothing at all":                             {debug.BuildInfo{}, "", "", [2]string{"dev", ""}},
+		"linker flags take precedence":             {debug.BuildInfo{Main: debug.Module{Version: "v9.9.9"}, Settings: in("true")}, "v1.2.3", "abc", [2]string{"v1.2.3", "abc"}},
+		"linked version, commit of the repository": {debug.BuildInfo{Settings: in("false")}, "v1.2.3", "", [2]string{"v1.2.3", commit}},
+		"go install at a version":                  {debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "", "", [2]string{"v1.2.3", ""}},
+		"modified files":                           {debug.BuildInfo{Main: debug.Module{Version: "v1.2.4-0.20261121000000-0123456789ab+dirty"}, Settings: in("true")}, "", "", [2]string{"v1.2.4-0.20261121000000-0123456789ab+dirty", commit + "-dirty"}},
+		"a build without a repository":             {debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "", "", [2]string{"dev", ""}},
+		"no build information":                     {debug.BuildInfo{}, "", "", [2]string{"dev", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			info := read(&c.built, c.version, c.revision)
@@ -39,7 +39,7 @@ func TestWhereTheVersionAndTheRevisionComeFrom(t *testing.T) {
 	}
 }
 
-func TestLibrariesAreThoseThatWereLinked(t *testing.T) {
+func TestLibraries(t *testing.T) {
 	info := read(&debug.BuildInfo{Deps: []*debug.Module{
 		{Path: "github.com/spf13/cobra", Version: "v1.0.0"},
 		{Path: "k8s.io/api", Version: "v0.37.2"},
@@ -49,7 +49,7 @@ func TestLibrariesAreThoseThatWereLinked(t *testing.T) {
 	assert.Equal(t, map[string]string{"k8s.io/api": "v0.37.2", "k8s.io/client-go": "v0.0.1", "sigs.k8s.io/gateway-api": "../gateway-api"}, info.Libraries)
 }
 
-func TestTextHasALineForEachThing(t *testing.T) {
+func TestTextOutput(t *testing.T) {
 	info := Info{
 		Version: "v1.2.3", Go: "go1.26.8", Platform: "linux/arm64",
 		Libraries: map[string]string{"sigs.k8s.io/gateway-api": "v1.6.3", "k8s.io/api": "v0.37.2"},
@@ -59,7 +59,7 @@ func TestTextHasALineForEachThing(t *testing.T) {
 	assert.Equal(t, "overrule v1.2.3\nrevision unknown\ngo go1.26.8\nplatform linux/arm64\nk8s.io/api v0.37.2\nsigs.k8s.io/gateway-api v1.6.3\n", out.String())
 }
 
-func TestTheCommandWritesWhatItIsAskedFor(t *testing.T) {
+func TestCommandOutput(t *testing.T) {
 	var out bytes.Buffer
 	run := func(args ...string) error {
 		out.Reset()
@@ -85,10 +85,10 @@ var errFull = errors.New("no space left")
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestAVersionThatCannotBeWrittenIsAnError(t *testing.T) {
+func TestWriteErrors(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		err := Info{}.write(full{}, "overrule", format)
 		require.ErrorIs(t, err, errFull, format)
-		assert.ErrorContains(t, err, "write the version", format)
+		assert.ErrorContains(t, err, "write version", format)
 	}
 }

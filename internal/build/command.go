@@ -10,14 +10,14 @@ import (
 	"overrule.dev/overrule/internal/cliflag"
 )
 
-// Command is "version" of the program with that name.
+// Command returns the command "version" of the program with that name.
 func Command(name string, args cobra.PositionalArgs) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version of this command, and what it was built from.", Args: args,
+		Use: "version", Short: "Print the version of this command and of its libraries", Args: args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Read().write(cmd.OutOrStdout(), name, format) },
 	}
-	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", "text", []string{"text", "json"}, "how to show it: text or json")
+	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", "text", []string{"text", "json"}, "output format: text or json")
 	return cmd
 }
 
@@ -29,7 +29,7 @@ func (i Info) write(out io.Writer, name, format string) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(i); err != nil {
-		return fmt.Errorf("write the version: %w", err)
+		return fmt.Errorf("write version: %w", err)
 	}
 	return nil
 }

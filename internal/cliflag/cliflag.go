@@ -1,5 +1,5 @@
-// Package cliflag adds to pflag what the commands share: flags whose value is
-// one of a list, and errors in kubectl's form.
+// Package cliflag extends pflag with flags whose value is one of a list, and with
+// errors in kubectl's form.
 package cliflag
 
 import (

@@ -21,7 +21,7 @@ func flagSet(m *mode) *pflag.FlagSet {
 	return f
 }
 
-func TestEnumTakesOnlyAllowedValues(t *testing.T) {
+func TestEnumAcceptsOnlyAllowedValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want mode

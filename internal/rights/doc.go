@@ -1,3 +1,4 @@
-// Package rights asks the API server who may remove or change overrides: those
-// who are allowed the verb override on the policy's resource in its namespace.
+// Package rights checks with SubjectAccessReviews whether a user is allowed to
+// remove or change overrides. It takes the verb override on the policy's resource
+// in its namespace.
 package rights

@@ -16,84 +16,82 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Verb is what a role has to allow on policies for their overrides to be
-// removed or changed.
+// Verb is the RBAC verb on policies that allows a user to remove or change their
+// overrides.
 const Verb = "override"
 
-// Resource returns the group and the plural name under which a policy kind is
-// served; the plural is empty where nobody defines the kind.
+// Resource returns the group and the plural name of a policy kind; the plural is
+// empty if the kind is unknown.
 type Resource func(api.PolicyKind) (group, plural string)
 
-// Reviewer tells who may remove or change overrides. It is safe for concurrent
-// use.
+// Reviewer checks whether users are allowed to remove or change overrides. It is
+// safe for concurrent use.
 type Reviewer struct {
 	resource Resource
-	// anyone tells that the answer is the same for each user.
-	anyone  bool
-	answers *answers
+	anyUser  bool // the result does not depend on the user
+	cache    *reviewCache
 }
 
-// New returns a Reviewer that asks a SubjectAccessReview for the user that it
-// is asked about. The client should have a connection limit of its own, or
-// none: what it asks is on the way to a verdict. A nil resource means that the
-// plural names are guessed.
+// New returns a Reviewer that sends SubjectAccessReviews. The client should have a
+// rate limit of its own, or none: admission requests wait for the responses. With a
+// nil resource, plural names are guessed.
 func New(client authorizationv1client.SubjectAccessReviewsGetter, resource Resource) *Reviewer {
-	ask := func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
-		review := &authorizationv1.SubjectAccessReview{Spec: spec}
-		answer, err := client.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	review := func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+		request := &authorizationv1.SubjectAccessReview{Spec: spec}
+		response, err := client.SubjectAccessReviews().Create(ctx, request, metav1.CreateOptions{})
 		if err != nil {
 			return authorizationv1.SubjectAccessReviewStatus{}, err
 		}
-		return answer.Status, nil
+		return response.Status, nil
 	}
-	return &Reviewer{resource: resource, answers: newAnswers(ask)}
+	return &Reviewer{resource: resource, cache: newReviewCache(review)}
 }
 
-// Self returns a Reviewer that asks a SelfSubjectAccessReview: its answers are
-// about the user of the client, whoever it is asked about.
+// Self returns a Reviewer that sends SelfSubjectAccessReviews: its results are for
+// the user of the client, and the user argument is ignored.
 func Self(client authorizationv1client.SelfSubjectAccessReviewsGetter, resource Resource) *Reviewer {
-	ask := func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
-		review := &authorizationv1.SelfSubjectAccessReview{
+	review := func(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+		request := &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: spec.ResourceAttributes},
 		}
-		answer, err := client.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		response, err := client.SelfSubjectAccessReviews().Create(ctx, request, metav1.CreateOptions{})
 		if err != nil {
 			return authorizationv1.SubjectAccessReviewStatus{}, err
 		}
-		return answer.Status, nil
+		return response.Status, nil
 	}
-	return &Reviewer{resource: resource, anyone: true, answers: newAnswers(ask)}
+	return &Reviewer{resource: resource, anyUser: true, cache: newReviewCache(review)}
 }
 
-// Fixed returns a Reviewer that says the same of everyone and asks nobody.
-func Fixed(may bool, resource Resource) *Reviewer {
-	ask := func(context.Context, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: may}, nil
+// Fixed returns a Reviewer with the same result for all users, without requests.
+func Fixed(allowed bool, resource Resource) *Reviewer {
+	review := func(context.Context, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed}, nil
 	}
-	return &Reviewer{resource: resource, anyone: true, answers: newAnswers(ask)}
+	return &Reviewer{resource: resource, anyUser: true, cache: newReviewCache(review)}
 }
 
-// MayOverride reports whether a user may remove or change the overrides of a
-// policy. Where nobody is known, nobody may. An error tells that it could not
-// be found out now, which is neither a yes nor a no.
+// MayOverride reports whether a user is allowed to remove or change the overrides of
+// a policy. Without a user the result is false. An error means that the review
+// failed, so the result is unknown.
 func (r *Reviewer) MayOverride(ctx context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: r.attributes(policy)}
-	if !r.anyone {
+	if !r.anyUser {
 		if user == nil || user.Username == "" && len(user.Groups) == 0 {
-			return false, nil // the API server refuses to be asked about nobody
+			return false, nil // the API server rejects a review without a user
 		}
-		identify(&spec, user)
+		setUser(&spec, user)
 	}
-	may, err := r.answers.get(ctx, spec)
+	allowed, err := r.cache.get(ctx, spec)
 	if err != nil {
-		return false, fmt.Errorf("ask whether %s may override %s: %w", name(user, r.anyone), policy, err)
+		return false, fmt.Errorf("check whether %s is allowed to override %s: %w", describeUser(user, r.anyUser), policy, err)
 	}
-	return may, nil
+	return allowed, nil
 }
 
-// identify says who the question is about. The groups are sorted, so that equal
-// questions are equal.
-func identify(spec *authorizationv1.SubjectAccessReviewSpec, user *authenticationv1.UserInfo) {
+// setUser sets the user of a review. The groups are sorted, so that equal reviews
+// have the same cache key.
+func setUser(spec *authorizationv1.SubjectAccessReviewSpec, user *authenticationv1.UserInfo) {
 	spec.User, spec.UID = user.Username, user.UID
 	spec.Groups = slices.Compact(slices.Sorted(slices.Values(user.Groups)))
 	if len(user.Extra) > 0 {
@@ -104,8 +102,8 @@ func identify(spec *authorizationv1.SubjectAccessReviewSpec, user *authenticatio
 	}
 }
 
-// attributes has no version, as `kubectl auth can-i` sends none: both then get
-// the same answer.
+// attributes returns the attributes of a review, without a version, like those of
+// `kubectl auth can-i`, so that both have the same result.
 func (r *Reviewer) attributes(policy api.Ref) *authorizationv1.ResourceAttributes {
 	group, plural := r.served(policy.PolicyKind())
 	return &authorizationv1.ResourceAttributes{
@@ -123,8 +121,8 @@ func (r *Reviewer) served(kind api.PolicyKind) (group, plural string) {
 	return kind.Group, guess.Resource
 }
 
-// Check returns the command with which users see whether they may remove or
-// change the overrides of a policy.
+// Check returns the command with which users check whether they are allowed to
+// remove or change the overrides of a policy.
 func (r *Reviewer) Check(policy api.Ref) string {
 	group, plural := r.served(policy.PolicyKind())
 	what := schema.GroupResource{Group: group, Resource: plural}.String()
@@ -133,12 +131,12 @@ func (r *Reviewer) Check(policy api.Ref) string {
 	}
 	where := "-n " + policy.Namespace
 	if policy.Namespace == "" {
-		where = "-A" // else kubectl asks about the namespace of the kubeconfig
+		where = "-A" // else kubectl uses the namespace of the kubeconfig
 	}
 	return strings.Join([]string{"kubectl auth can-i", Verb, what, where}, " ")
 }
 
-func name(user *authenticationv1.UserInfo, self bool) string {
+func describeUser(user *authenticationv1.UserInfo, self bool) string {
 	if self || user == nil {
 		return "the user"
 	}

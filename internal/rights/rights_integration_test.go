@@ -89,15 +89,15 @@ func authPolicy(namespace, name string) api.Ref {
 	return api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: namespace, Name: name}
 }
 
-type asked struct {
+type reviewCase struct {
 	user   authenticationv1.UserInfo
 	policy api.Ref
 	want   bool
 }
 
-// questions are about the roles above.
-var questions = map[string]asked{
-	"a user without any role may not":      {named("nobody"), authPolicy("infra", "gw-policy"), false},
+// reviewCases are about the roles above.
+var reviewCases = map[string]reviewCase{
+	"a user without any role may not":      {named("norole"), authPolicy("infra", "gw-policy"), false},
 	"who may edit policies may not":        {named("editor"), authPolicy("infra", "gw-policy"), false},
 	"a user with the verb may":             {named("overrider"), authPolicy("infra", "gw-policy"), true},
 	"but not in another namespace":         {named("overrider"), authPolicy("app", "gw-policy"), false},
@@ -129,22 +129,22 @@ func TestRightsOnAnAPIServer(t *testing.T) {
 		APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"},
 	})
 	reviewer := rights.New(client(t, asker.Config).AuthorizationV1(), nil)
-	for name, test := range questions {
+	for name, test := range reviewCases {
 		t.Run(name, func(t *testing.T) {
-			may, err := reviewer.MayOverride(t.Context(), &test.user, test.policy)
+			allowed, err := reviewer.MayOverride(t.Context(), &test.user, test.policy)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, may)
-			assertKubectlSays(t, e, reviewer.Check(test.policy), test)
+			assert.Equal(t, test.want, allowed)
+			assertKubectl(t, e, reviewer.Check(test.policy), test)
 
 			config := rest.CopyConfig(e.Config)
 			config.Impersonate = rest.ImpersonationConfig{UserName: test.user.Username, Groups: test.user.Groups}
-			may, err = rights.Self(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), nil, test.policy)
+			allowed, err = rights.Self(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), nil, test.policy)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, may, "asked by the user")
+			assert.Equal(t, test.want, allowed, "reviewed by the user")
 		})
 	}
 	t.Run("extra is passed on", func(t *testing.T) { testExtra(t, e, reviewer) })
-	t.Run("who may not ask gets an error", func(t *testing.T) {
+	t.Run("a client that may not create reviews gets an error", func(t *testing.T) {
 		config := e.MustAddUser(t, "stranger", nil).Config
 		user := named("overrider")
 		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
@@ -154,13 +154,13 @@ func TestRightsOnAnAPIServer(t *testing.T) {
 		user, config := named("overrider"), rest.CopyConfig(asker.Config)
 		config.Host = "https://127.0.0.1:1"
 		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
-		assert.ErrorContains(t, err, "ask whether user overrider may override AuthPolicy infra/gw-policy: ")
+		assert.ErrorContains(t, err, "check whether user overrider is allowed to override AuthPolicy infra/gw-policy: ")
 		assert.ErrorContains(t, err, "connection refused")
 	})
 }
 
-// testExtra asks about a user whom the API server itself would know by a
-// certificate: it gives the same answer with what such a user brings along.
+// testExtra reviews a user with the attributes that the API server gets from a client
+// certificate; the result is the same.
 func testExtra(t *testing.T, e *env.Env, reviewer *rights.Reviewer) {
 	config := rest.CopyConfig(e.Config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -170,16 +170,16 @@ func testExtra(t *testing.T, e *env.Env, reviewer *rights.Reviewer) {
 	require.NoError(t, err)
 	user := who.Status.UserInfo
 	require.Equal(t, authenticationv1.ExtraValue{"view", "edit"}, user.Extra["example.com/scope"])
-	may, err := reviewer.MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
+	allowed, err := reviewer.MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
 	require.NoError(t, err)
-	assert.True(t, may)
-	may, err = reviewer.MayOverride(t.Context(), &user, authPolicy("app", "gw-policy"))
+	assert.True(t, allowed)
+	allowed, err = reviewer.MayOverride(t.Context(), &user, authPolicy("app", "gw-policy"))
 	require.NoError(t, err)
-	assert.False(t, may)
+	assert.False(t, allowed)
 }
 
-// assertKubectlSays runs the command that users are told, as the user.
-func assertKubectlSays(t *testing.T, e *env.Env, command string, q asked) {
+// assertKubectl runs, as the user, the command that Check returns.
+func assertKubectl(t *testing.T, e *env.Env, command string, q reviewCase) {
 	t.Helper()
 	args := append(strings.Fields(command)[1:], "--as", q.user.Username)
 	for _, g := range q.user.Groups {

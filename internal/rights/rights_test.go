@@ -18,20 +18,20 @@ import (
 	"overrule.dev/overrule/internal/rights"
 )
 
-// question is what arrives at the API server.
-type question struct {
+// sentReview is a review that the API server received.
+type sentReview struct {
 	path string
 	spec authorizationv1.SubjectAccessReviewSpec
 }
 
-// listen answers every review with yes and notes what was asked.
-func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]question) {
+// listen allows every review, and records them.
+func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]sentReview) {
 	t.Helper()
-	var asked []question
+	var requests []sentReview
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		if assert.NoError(t, json.NewDecoder(r.Body).Decode(&review)) {
-			asked = append(asked, question{r.URL.Path, review.Spec})
+			requests = append(requests, sentReview{r.URL.Path, review.Spec})
 		}
 		review.Status.Allowed = true
 		w.Header().Set("Content-Type", "application/json")
@@ -42,7 +42,7 @@ func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]ques
 		Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
 	})
 	require.NoError(t, err)
-	return client, &asked
+	return client, &requests
 }
 
 // sheep is a kind whose plural cannot be guessed.
@@ -58,7 +58,7 @@ var user = &authenticationv1.UserInfo{
 	Extra: map[string]authenticationv1.ExtraValue{"example.com/scope": {"b", "a"}},
 }
 
-func TestAQuestionHasAllThatIsKnownOfTheUser(t *testing.T) {
+func TestReviewHasAllUserAttributes(t *testing.T) {
 	tests := map[string]struct {
 		policy api.Ref
 		want   authorizationv1.ResourceAttributes
@@ -71,7 +71,7 @@ func TestAQuestionHasAllThatIsKnownOfTheUser(t *testing.T) {
 			api.Ref{Group: "example.com", Kind: "AuthPolicy", Name: "all"},
 			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "authpolicies", Name: "all"},
 		},
-		"a kind whose plural is told": {
+		"a kind with a known plural": {
 			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
 			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly"},
 		},
@@ -82,71 +82,71 @@ func TestAQuestionHasAllThatIsKnownOfTheUser(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			client, asked := listen(t)
-			may, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
+			client, requests := listen(t)
+			allowed, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
 			require.NoError(t, err)
-			assert.True(t, may)
-			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
+			assert.True(t, allowed)
+			assert.Equal(t, []sentReview{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
 				ResourceAttributes: &test.want, User: "alice", UID: "u1", Groups: []string{"admins", "devs"},
 				Extra: map[string]authorizationv1.ExtraValue{"example.com/scope": {"b", "a"}},
-			}}}, *asked)
+			}}}, *requests)
 			assert.Equal(t, []string{"devs", "admins"}, user.Groups, "the caller keeps its order")
 		})
 	}
 }
 
-func TestNobodyMayWithoutBeingAskedAbout(t *testing.T) {
-	for name, nobody := range map[string]*authenticationv1.UserInfo{
+func TestWithoutUserTheResultIsFalse(t *testing.T) {
+	for name, user := range map[string]*authenticationv1.UserInfo{
 		"no user": nil, "a user without name and groups": {UID: "u1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, asked := listen(t)
-			may, err := rights.New(client, nil).MayOverride(t.Context(), nobody, api.Ref{Kind: "Paint", Name: "red"})
+			client, requests := listen(t)
+			allowed, err := rights.New(client, nil).MayOverride(t.Context(), user, api.Ref{Kind: "Paint", Name: "red"})
 			require.NoError(t, err)
-			assert.False(t, may)
-			assert.Empty(t, *asked)
+			assert.False(t, allowed)
+			assert.Empty(t, *requests)
 		})
 	}
 }
 
-func TestSelfAsksAboutTheUserOfTheClient(t *testing.T) {
-	for name, given := range map[string]*authenticationv1.UserInfo{"where nobody is named": nil, "whoever is named": user} {
+func TestSelfReviewsTheUserOfTheClient(t *testing.T) {
+	for name, given := range map[string]*authenticationv1.UserInfo{"without a user": nil, "with a user": user} {
 		t.Run(name, func(t *testing.T) {
-			client, asked := listen(t)
-			may, err := rights.Self(client, sheep).MayOverride(t.Context(), given,
+			client, requests := listen(t)
+			allowed, err := rights.Self(client, sheep).MayOverride(t.Context(), given,
 				api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"})
 			require.NoError(t, err)
-			assert.True(t, may)
-			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
+			assert.True(t, allowed)
+			assert.Equal(t, []sentReview{{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly",
 				},
-			}}}, *asked)
+			}}}, *requests)
 		})
 	}
 }
 
-func TestFixedSaysTheSameOfEveryone(t *testing.T) {
-	for name, may := range map[string]bool{"everyone may": true, "nobody may": false} {
+func TestFixed(t *testing.T) {
+	for name, allowed := range map[string]bool{"allowed": true, "denied": false} {
 		t.Run(name, func(t *testing.T) {
 			for _, who := range []*authenticationv1.UserInfo{nil, user} {
-				got, err := rights.Fixed(may, nil).MayOverride(t.Context(), who, api.Ref{Kind: "Paint", Name: "red"})
+				got, err := rights.Fixed(allowed, nil).MayOverride(t.Context(), who, api.Ref{Kind: "Paint", Name: "red"})
 				require.NoError(t, err)
-				assert.Equal(t, may, got)
+				assert.Equal(t, allowed, got)
 			}
 		})
 	}
 }
 
-// TestErrorsSayWhatWasAsked lets a client be refused, as one without the right
-// to ask is.
-func TestErrorsSayWhatWasAsked(t *testing.T) {
+// TestErrorsNameUserAndPolicy rejects the reviews, as for a client that is not allowed
+// to create them.
+func TestErrorsNameUserAndPolicy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		assert.NoError(t, json.NewEncoder(w).Encode(metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-			Status:   metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "you may not ask",
+			Status:   metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "not allowed to review",
 		}))
 	}))
 	t.Cleanup(server.Close)
@@ -154,15 +154,15 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 	require.NoError(t, err)
 	paint := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"}
 
-	may, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
-	require.EqualError(t, err, "ask whether user alice may override Paint infra/red: you may not ask")
-	assert.False(t, may)
-	may, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
-	require.EqualError(t, err, "ask whether the user may override Paint infra/red: you may not ask")
-	assert.False(t, may)
+	allowed, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
+	require.EqualError(t, err, "check whether user alice is allowed to override Paint infra/red: not allowed to review")
+	assert.False(t, allowed)
+	allowed, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
+	require.EqualError(t, err, "check whether the user is allowed to override Paint infra/red: not allowed to review")
+	assert.False(t, allowed)
 }
 
-func TestCheckIsACommand(t *testing.T) {
+func TestCheckReturnsACommand(t *testing.T) {
 	tests := map[string]struct {
 		policy api.Ref
 		want   string
@@ -179,7 +179,7 @@ func TestCheckIsACommand(t *testing.T) {
 			api.Ref{Group: "example.com", Kind: "Paint", Name: "red"},
 			"kubectl auth can-i override paints.example.com/red -A",
 		},
-		"for a kind whose plural is told": {
+		"for a kind with a known plural": {
 			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
 			"kubectl auth can-i override flock.example.com/dolly -n infra",
 		},

@@ -1,132 +1,125 @@
 package server
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"overrule.dev/overrule/internal/build"
-	"overrule.dev/overrule/internal/cliflag"
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/webhook"
 )
 
-// The exit codes of the canary command.
-const (
-	exitFailed  = 1
-	exitUntried = 2
-)
-
-// exitError is an error that has an exit code.
-type exitError struct {
-	error
-
-	code int
+// enforcementActions is what the server does with a denial, by enforcement.
+var enforcementActions = map[guard.Enforcement]api.Action{
+	guard.EnforceDeny: api.Deny, guard.EnforceWarn: api.Warn, guard.EnforceAudit: api.Audit,
 }
 
-// Unwrap implements errors.Is and errors.As.
-func (e *exitError) Unwrap() error { return e.error }
+// canaryRunner runs the canary on the leader, and publishes its results. A nil
+// canaryRunner is disabled.
+type canaryRunner struct {
+	loop   *canary.Loop
+	pod    *canary.Pod
+	record *canary.Record
+	arming *canary.Arming // nil without --arm
 
-func ExitCode(err error) int {
-	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code
-	}
-	return exitFailed
+	configured chan struct{} // closed once the webhook configurations are written
+	once       sync.Once
 }
 
-// untriable is an error for which nothing could be tried.
-func untriable(err error) error {
-	if err == nil {
+// addCanary adds the canary to the manager, unless the flags disable it.
+func (a *app) addCanary() (err error) {
+	if a.options.canaryInterval == 0 {
 		return nil
 	}
-	return &exitError{err, exitUntried}
-}
-
-type canaryOptions struct {
-	kubeconfig, namespace, output string
-	enforcement                   guard.Enforcement
-	timeout                       time.Duration
-}
-
-// canaryCommand is the command that tries an installation once.
-func canaryCommand() *cobra.Command {
-	var o canaryOptions
-	cmd := &cobra.Command{
-		Use:   "canary",
-		Short: "Try once, by dry runs, whether writes are judged",
-		Long: `canary sends dry runs through the API server: a PolicyProfile that must be
-rejected, one that must pass and, with --canary-namespace, an HTTPRoute without
-parents. Nothing is stored. It takes the right to create them.
-
-Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
-		Args: func(cmd *cobra.Command, args []string) error { return untriable(cobra.NoArgs(cmd, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return untriable(err)
-			}
-			return o.run(cmd)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny, warn or audit: how the servers run")
-	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
-	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
-	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "text or json")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return untriable(cliflag.Error(err)) })
-	return cmd
-}
-
-func (o canaryOptions) validate() error {
-	return failed([]flagCheck{
-		{"canary-namespace", o.namespace == "" || isLabel(o.namespace), mustBeLabel},
-		{"timeout", o.timeout > 0, "must be above 0"},
-	})
-}
-
-func (o canaryOptions) run(cmd *cobra.Command) error {
-	c, err := o.canary()
-	if err != nil {
-		return untriable(err)
-	}
-	r := c.Run(cmd.Context())
-	if err := write(cmd.OutOrStdout(), r, o.output); err != nil {
-		return untriable(fmt.Errorf("write the result: %w", err))
-	}
-	switch r.Outcome {
-	case canary.Passed:
-		return nil
-	case canary.Failed:
-		return &exitError{errors.New("the canary failed"), exitFailed}
-	default:
-		return &exitError{errors.New("the canary could not be tried"), exitUntried}
-	}
-}
-
-func (o canaryOptions) canary() (*canary.Canary, error) {
-	cfg, err := clusterOf(o.kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	cfg = rest.CopyConfig(cfg)
-	cfg.UserAgent = "overrule-canary/" + build.Read().Version
-	return canary.New(cfg, canary.Options{
-		Enforcement: does[o.enforcement], Namespace: o.namespace, Configuration: configurations, Timeout: o.timeout,
-	})
-}
-
-func write(out io.Writer, r canary.Result, format string) error {
-	if format == "text" {
-		_, err := io.WriteString(out, r.Text())
+	if a.canary, err = a.newCanaryRunner(); err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
+	a.probes.addWarning("canary", a.canary.record.Problem)
+	return errors.Join(crmetrics.Registry.Register(a.canary.record), a.manager.Add(a.canary.loop), a.manager.Add(followerReporter{a.canary.pod}))
+}
+
+func (a *app) newCanaryRunner() (*canaryRunner, error) {
+	o, log := a.options, a.log.WithName("canary")
+	c, err := canary.New(a.config, canary.Options{Enforcement: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
+	if err != nil {
+		return nil, fmt.Errorf("create canary: %w", err)
+	}
+	r := &canaryRunner{
+		record:     canary.NewRecord(o.arm),
+		pod:        &canary.Pod{Client: a.client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
+		configured: make(chan struct{}),
+	}
+	if o.arm {
+		r.arming = canary.NewArming()
+	}
+	reporter := &canary.Reporter{
+		Record: r.record, Pod: r.pod, Arm: r.arming, Events: a.manager.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
+	}
+	r.loop = &canary.Loop{
+		Run: c.Run, Interval: o.canaryInterval, Ready: r.waitForWebhooks,
+		Started: reporter.Started, Report: reporter.Report, Stopped: reporter.Stopped, Log: log,
+	}
+	if !o.manageWebhooks {
+		r.loop.Ready = func(ctx context.Context) { waitForCaches(ctx, a.store) }
+	}
+	return r, nil
+}
+
+// waitForWebhooks waits until this replica has written the webhook
+// configurations.
+func (r *canaryRunner) waitForWebhooks(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-r.configured:
+	}
+}
+
+// waitForCaches waits until the caches are synced. It replaces waitForWebhooks
+// if the server does not write the webhook configurations: those may exist
+// before this replica can evaluate writes.
+func waitForCaches(ctx context.Context, store *snapshot.Store) {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+		_, ready := store.View()
+		return ready, nil
+	})
+}
+
+// webhooksWritten is called after the webhook configurations were written.
+func (r *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePolicyType) {
+	if r == nil {
+		return
+	}
+	r.record.SetArmed(policy == admissionregistrationv1.Fail)
+	r.once.Do(func() { close(r.configured) })
+}
+
+// registrarArming returns what decides on failurePolicy; nil without --arm.
+func (r *canaryRunner) registrarArming() webhook.Arming {
+	if r == nil || r.arming == nil {
+		return nil
+	}
+	return r.arming
+}
+
+// followerReporter sets the canary condition of each replica's pod to "not the
+// leader". The leader's reporter replaces it.
+type followerReporter struct{ pod *canary.Pod }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: it runs on every
+// replica.
+func (followerReporter) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (b followerReporter) Start(ctx context.Context) error {
+	b.pod.Idle(ctx)
+	return nil
 }

@@ -19,19 +19,19 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// caller is a client that keeps its connection.
-type caller struct {
+// clientConn is a client that keeps its connection.
+type clientConn struct {
 	*tls.Conn
 	in *bufio.Reader
 }
 
 const someReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`
 
-// someRequest is one that is answered, and whose connection is kept.
+// someRequest is a valid request, after which the connection is kept.
 var someRequest = fmt.Sprintf("POST %s HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 	webhook.PathValidate, len(someReview), someReview)
 
-// response is what a client reads, without the body.
+// response is a response without its body.
 type response struct {
 	status     int
 	retryAfter string
@@ -39,18 +39,18 @@ type response struct {
 }
 
 var (
-	ok             = response{status: http.StatusOK}
-	unavailableNow = response{http.StatusServiceUnavailable, "1", true}
+	responseOK          = response{status: http.StatusOK}
+	responseUnavailable = response{http.StatusServiceUnavailable, "1", true}
 )
 
-func (c *caller) ask(t *testing.T) response {
+func (c *clientConn) roundTrip(t *testing.T) response {
 	t.Helper()
 	_, err := io.WriteString(c, someRequest)
 	require.NoError(t, err)
-	return c.read(t)
+	return c.readResponse(t)
 }
 
-func (c *caller) read(t *testing.T) response {
+func (c *clientConn) readResponse(t *testing.T) response {
 	t.Helper()
 	r, err := http.ReadResponse(c.in, nil)
 	require.NoError(t, err)
@@ -60,24 +60,24 @@ func (c *caller) read(t *testing.T) response {
 	return response{r.StatusCode, r.Header.Get("Retry-After"), r.Close}
 }
 
-func (c *caller) ended(t *testing.T) {
+func (c *clientConn) requireEOF(t *testing.T) {
 	t.Helper()
 	_, err := c.in.ReadByte()
 	assert.ErrorIs(t, err, io.EOF, "the connection ends, and is not reset")
 	require.NoError(t, c.Close())
 }
 
-func (g *given) call(t *testing.T, url string) *caller {
+func (g *testSource) dial(t *testing.T, url string) *clientConn {
 	t.Helper()
 	config := g.client().Transport.(*http.Transport).TLSClientConfig
 	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return &caller{conn.(*tls.Conn), bufio.NewReader(conn)}
+	return &clientConn{conn.(*tls.Conn), bufio.NewReader(conn)}
 }
 
-// tracked runs a server whose connections are tracked.
-func tracked(t *testing.T, conns *connTracker, certificates *given, handler http.HandlerFunc) (url string) {
+// serveTracked runs a server whose connections are tracked.
+func serveTracked(t *testing.T, conns *connTracker, certificates *testSource, handler http.HandlerFunc) (url string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ConnState = conns.track
@@ -93,85 +93,87 @@ func awaitIdle(t *testing.T, conns *connTracker, want int) {
 }
 
 func TestShutdownRespondsOnIdleConnections(t *testing.T) {
-	certificates := newGiven(t)
-	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: 10, hooks: hooks(), certificates: certificates})
-	c := certificates.call(t, url)
-	leave()
-	assert.Equal(t, unavailableNow, c.read(t))
-	c.ended(t)
+	certificates := newTestSource(t)
+	url, shutdown, ended := startServer(t, &httpsServer{address: "127.0.0.1:0", connections: 10, webhooks: newTestWebhooks(), certificates: certificates})
+	c := certificates.dial(t, url)
+	shutdown()
+	assert.Equal(t, responseUnavailable, c.readResponse(t))
+	c.requireEOF(t)
 	require.NoError(t, <-ended)
 }
 
 func TestRequestThatArrivesWhenItsConnectionIsClosedGetsTheResponse(t *testing.T) {
-	certificates, conns := newGiven(t), newConnTracker(10)
-	url := tracked(t, conns, certificates, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	used, unused := certificates.call(t, url), certificates.call(t, url)
-	require.Equal(t, ok, used.ask(t))
+	certificates, conns := newTestSource(t), newConnTracker(10)
+	url := serveTracked(t, conns, certificates, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	used, unused := certificates.dial(t, url), certificates.dial(t, url)
+	require.Equal(t, responseOK, used.roundTrip(t))
 	awaitIdle(t, conns, 2)
 	conns.closeIdle(time.Now().Add(time.Minute))
-	for name, c := range map[string]*caller{"used": used, "unused": unused} {
-		assert.Equal(t, unavailableNow, c.ask(t), name)
-		c.ended(t)
+	for name, c := range map[string]*clientConn{"used": used, "unused": unused} {
+		assert.Equal(t, responseUnavailable, c.roundTrip(t), name)
+		c.requireEOF(t)
 	}
 	awaitIdle(t, conns, 0)
 }
 
 func TestConnectionWithRequestInFlightIsNotClosed(t *testing.T) {
-	certificates, conns := newGiven(t), newConnTracker(10)
+	certificates, conns := newTestSource(t), newConnTracker(10)
 	arrived, answer := make(chan struct{}), make(chan struct{})
-	url := tracked(t, conns, certificates, func(http.ResponseWriter, *http.Request) {
+	url := serveTracked(t, conns, certificates, func(http.ResponseWriter, *http.Request) {
 		close(arrived)
 		<-answer
 	})
-	c := certificates.call(t, url)
+	c := certificates.dial(t, url)
 	_, err := io.WriteString(c, someRequest)
 	require.NoError(t, err)
 	<-arrived
 	conns.closeIdle(time.Now().Add(time.Minute))
 	close(answer)
-	assert.Equal(t, ok, c.read(t))
+	assert.Equal(t, responseOK, c.readResponse(t))
 }
 
 func TestClosingDoesNotWaitForHandshake(t *testing.T) {
-	here, there := net.Pipe()
-	conn := tls.Server(here, certs.TLSConfig(newGiven(t)))
+	here, peer := net.Pipe()
+	conn := tls.Server(here, certs.TLSConfig(newTestSource(t)))
 	conns := newConnTracker(10)
 	conns.track(conn, http.StateNew)
 	handshake := make(chan error, 1)
 	go func() { handshake <- conn.HandshakeContext(t.Context()) }() // the other side sends nothing
 	conns.closeIdle(time.Now().Add(10 * time.Millisecond))          // hangs if it waits
 	require.Error(t, <-handshake)
-	require.NoError(t, there.Close())
+	require.NoError(t, peer.Close())
 }
 
-// postponed is a connection whose deadlines are moved as soon as they are set, as
-// net/http does where it begins to serve a connection at the same moment.
-type postponed struct{ net.Conn }
+// lateDeadlineConn is a connection whose deadlines are moved when they are set, as by
+// net/http if it starts to serve a connection at the same moment.
+type lateDeadlineConn struct{ net.Conn }
 
 // SetDeadline implements net.Conn.
-func (p postponed) SetDeadline(time.Time) error { return p.Conn.SetDeadline(time.Now().Add(time.Hour)) }
+func (p lateDeadlineConn) SetDeadline(time.Time) error {
+	return p.Conn.SetDeadline(time.Now().Add(time.Hour))
+}
 
 func TestClosingDoesNotWaitForHandshakeWhoseDeadlineIsMoved(t *testing.T) {
-	here, there := net.Pipe()
-	conn := tls.Server(postponed{here}, certs.TLSConfig(newGiven(t)))
+	here, peer := net.Pipe()
+	conn := tls.Server(lateDeadlineConn{here}, certs.TLSConfig(newTestSource(t)))
 	conns := newConnTracker(10)
 	conns.track(conn, http.StateNew)
 	conns.closeIdle(time.Now().Add(10 * time.Millisecond)) // hangs if it waits
-	require.NoError(t, there.Close())
+	require.NoError(t, peer.Close())
 }
 
 // states reports states of a connection to a tracker, and returns the other end.
 func states(t *testing.T, conns *connTracker, states ...http.ConnState) (conn *tls.Conn, closed func() bool) {
 	t.Helper()
-	here, there := net.Pipe()
-	t.Cleanup(func() { _, _ = here.Close(), there.Close() })
+	here, peer := net.Pipe()
+	t.Cleanup(func() { _, _ = here.Close(), peer.Close() })
 	conn = tls.Server(here, &tls.Config{MinVersion: tls.VersionTLS13})
 	for _, state := range states {
 		conns.track(conn, state)
 	}
 	return conn, func() bool {
-		_ = there.SetReadDeadline(time.Now()) // fails if it is closed
-		_, err := there.Read(make([]byte, 1))
+		_ = peer.SetReadDeadline(time.Now()) // fails if it is closed
+		_, err := peer.Read(make([]byte, 1))
 		return err == io.EOF //nolint:errorlint // net.Pipe does not wrap it
 	}
 }

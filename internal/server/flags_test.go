@@ -11,8 +11,8 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// parsed are the options that some arguments give.
-func parsed(t *testing.T, args ...string) options {
+// parseOptions returns the options of arguments.
+func parseOptions(t *testing.T, args ...string) options {
 	t.Helper()
 	var o options
 	f := pflag.NewFlagSet("overrule", pflag.ContinueOnError)
@@ -21,10 +21,10 @@ func parsed(t *testing.T, args ...string) options {
 	return o
 }
 
-func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
+func TestFlagDefaults(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	t.Setenv("POD_NAME", "")
-	o := parsed(t)
+	o := parseOptions(t)
 	want := options{
 		namespace: "overrule-system", service: "overrule", servicePort: 443,
 		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081", pprofAddress: "0",
@@ -32,36 +32,36 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
-		refresh:        refreshing{affected: true, qps: 10},
+		refresh:        refreshOptions{affected: true, qps: 10},
 		canaryInterval: time.Minute,
 	}
 	_, _ = want.maxBytes.String(), want.maxObjectBytes.String() // a quantity keeps its text
 	assert.Equal(t, want, o)
 }
 
-func TestTheNamespaceIsThatOfThePod(t *testing.T) {
+func TestNamespaceDefaultsToTheEnvironment(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "elsewhere")
-	assert.Equal(t, "elsewhere", parsed(t).namespace)
-	assert.Equal(t, "there", parsed(t, "--namespace=there").namespace)
+	assert.Equal(t, "elsewhere", parseOptions(t).namespace)
+	assert.Equal(t, "other", parseOptions(t, "--namespace=other").namespace)
 }
 
-func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
+func TestBytesAreQuantities(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "8Mi": 8 << 20, "8388608": 8 << 20, "64Mi": 64 << 20, "1G": 1e9} {
-		o := parsed(t, "--max-bytes="+text)
+		o := parseOptions(t, "--max-bytes="+text)
 		assert.Equal(t, want, o.maxBytes.Value(), text)
 	}
-	assert.ErrorContains(t, started(t, "--max-bytes=much"), `invalid value "much" for --max-bytes: `)
+	assert.ErrorContains(t, runCommand(t, "--max-bytes=much"), `invalid value "much" for --max-bytes: `)
 }
 
-func TestAuditIsAnEnforcementForShort(t *testing.T) {
+func TestAuditFlag(t *testing.T) {
 	for arg, want := range map[string]guard.Enforcement{"--audit=false": "deny", "--audit": "audit", "--enforcement=audit": "audit"} {
-		o := parsed(t, arg)
+		o := parseOptions(t, arg)
 		o.complete()
 		assert.Equal(t, want, o.enforcement, arg)
 	}
 }
 
-func TestArgumentsThatCannotBeParsedAreReported(t *testing.T) {
+func TestInvalidArgumentsAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -77,12 +77,12 @@ func TestArgumentsThatCannotBeParsedAreReported(t *testing.T) {
 		"version":        {[]string{"version", "--output=xml"}, `invalid value "xml" for --output: must be one of text, json`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.EqualError(t, started(t, c.args...), c.want)
+			assert.EqualError(t, runCommand(t, c.args...), c.want)
 		})
 	}
 }
 
-func TestEveryFlagHasAnExplanation(t *testing.T) {
+func TestEveryFlagHasHelp(t *testing.T) {
 	NewCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		assert.NotEmpty(t, f.Usage, f.Name)
 	})

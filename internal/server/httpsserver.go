@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
@@ -22,21 +21,23 @@ import (
 )
 
 // httpsServer serves the webhooks. At shutdown it continues to respond for the
-// drain period, and its feeders end last: a rolling restart loses no call.
+// drain period, and its runnables (watches, certificates) end last: a rolling
+// restart loses no call.
 type httpsServer struct {
 	address      string
 	connections  int // limit of open connections; more wait to be accepted
-	drain        time.Duration
-	hooks        *webhook.Server
+	drainPeriod  time.Duration
+	webhooks     *webhook.Server
 	certificates certs.Source
-	callers      *certs.Callers // nil: clients need no certificate
-	feeders      []manager.Runnable
+	clientAuth   *certs.ClientAuth  // nil: clients need no certificate
+	runnables    []manager.Runnable // run for as long as the server responds
 	log          logr.Logger
 	draining     atomic.Bool
 	serving      *sync.WaitGroup // if set, held until the last call is answered
 }
 
-// NeedLeaderElection lets every replica serve.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
+// serves.
 func (s *httpsServer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -50,11 +51,11 @@ func (s *httpsServer) Start(ctx context.Context) error {
 		return fmt.Errorf("listen for admission reviews: %w", err)
 	}
 	listener = netutil.LimitListener(listener, s.connections)
-	feeding, stop := context.WithCancel(context.WithoutCancel(ctx))
+	runnablesCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	group, failed := errgroup.WithContext(feeding)
-	for _, f := range s.feeders {
-		group.Go(func() error { return f.Start(failed) })
+	group, groupCtx := errgroup.WithContext(runnablesCtx)
+	for _, r := range s.runnables {
+		group.Go(func() error { return r.Start(groupCtx) })
 	}
 	conns := newConnTracker(s.connections)
 	server := s.server(conns)
@@ -68,38 +69,11 @@ func (s *httpsServer) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		s.shutdown(context.WithoutCancel(ctx), server, conns)
-	case <-failed.Done():
+	case <-groupCtx.Done():
 		_ = server.Close() // the group returns the reason
 	}
 	stop()
 	return group.Wait()
-}
-
-// Limits of shutdown: for clients to close idle connections, and for requests
-// that are still in flight after the drain period.
-const (
-	closeTimeout    = time.Second
-	shutdownTimeout = 10 * time.Second
-)
-
-// shutdown drains the server and then ends it.
-func (s *httpsServer) shutdown(ctx context.Context, server *http.Server, conns *connTracker) {
-	s.draining.Store(true)
-	s.hooks.Drain()
-	s.log.Info("draining", "period", s.drain.String())
-	time.Sleep(s.drain)
-	conns.closeIdle(time.Now().Add(closeTimeout))
-	// A connection that is closed before its client has read the response is
-	// reset if a request arrives, and the client may lose the response.
-	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, closeTimeout, true,
-		func(context.Context) (bool, error) { return conns.idleCount() == 0, nil })
-	ending, cancel := context.WithTimeout(ctx, shutdownTimeout)
-	defer cancel()
-	if err := server.Shutdown(ending); err != nil {
-		s.log.Error(err, "shutdown interrupted requests in flight")
-		return
-	}
-	s.log.Info("drained")
 }
 
 // Timeouts and limits of connections.
@@ -134,8 +108,8 @@ func (s *httpsServer) server(conns *connTracker) *http.Server {
 		DisableGeneralOptionsHandler: true,
 	}
 	server.Protocols.SetHTTP1(true) // what an API server uses for Services
-	if s.callers != nil {
-		server.ConnContext = s.callers.ConnContext
+	if s.clientAuth != nil {
+		server.ConnContext = s.clientAuth.ConnContext
 	}
 	return server
 }
@@ -143,14 +117,14 @@ func (s *httpsServer) server(conns *connTracker) *http.Server {
 // handler verifies the client certificate of each request again: a connection
 // may outlive the authorities that it was accepted with.
 func (s *httpsServer) handler() http.Handler {
-	hooks := s.hooks.Handler()
-	if s.callers == nil {
+	hooks := s.webhooks.Handler()
+	if s.clientAuth == nil {
 		return hooks
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.callers.CheckConnection(r); err != nil {
+		if err := s.clientAuth.CheckConnection(r); err != nil {
 			s.log.Info("client certificate is no longer valid", "from", r.RemoteAddr, "reason", err.Error())
-			s.hooks.RejectConnection(w)
+			s.webhooks.RejectConnection(w)
 			return
 		}
 		hooks.ServeHTTP(w, r)
@@ -159,16 +133,8 @@ func (s *httpsServer) handler() http.Handler {
 
 func (s *httpsServer) tls() *tls.Config {
 	c := certs.TLSConfig(s.certificates)
-	if s.callers == nil {
+	if s.clientAuth == nil {
 		return c
 	}
-	return s.callers.Require(c)
-}
-
-// open is a readiness check: it fails during shutdown.
-func (s *httpsServer) open(*http.Request) error {
-	if s.draining.Load() {
-		return errors.New("draining")
-	}
-	return nil
+	return s.clientAuth.Require(c)
 }

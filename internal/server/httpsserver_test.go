@@ -27,40 +27,42 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// given is a Source with one certificate.
-type given struct {
+// testSource is a Source with a fixed certificate.
+type testSource struct {
 	pair tls.Certificate
 	ca   []byte
 }
 
-func newGiven(t *testing.T) *given {
+func newTestSource(t *testing.T) *testSource {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	require.NoError(t, err)
 	pair, err := tls.X509KeyPair(certificate, key)
 	require.NoError(t, err)
-	return &given{pair, certificate}
+	return &testSource{pair, certificate}
 }
 
-func (g *given) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &g.pair, nil }
-func (g *given) CABundle() []byte                                              { return g.ca }
-func (g *given) Changed() <-chan struct{}                                      { return nil }
-func (g *given) Healthy(*http.Request) error                                   { return nil }
+func (g *testSource) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return &g.pair, nil
+}
+func (g *testSource) CABundle() []byte            { return g.ca }
+func (g *testSource) Changed() <-chan struct{}    { return nil }
+func (g *testSource) Healthy(*http.Request) error { return nil }
 
-// client trusts the source, and keeps its connections.
-func (g *given) client() *http.Client {
+// client returns a client that trusts the source, and keeps its connections.
+func (g *testSource) client() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(g.ca)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
 }
 
-// feeder is a Runnable that tells when it ends.
-type feeder struct {
+// testRunnable is a Runnable that reports its end.
+type testRunnable struct {
 	fail  error
 	ended atomic.Bool
 }
 
-func (f *feeder) Start(ctx context.Context) error {
+func (f *testRunnable) Start(ctx context.Context) error {
 	if f.fail != nil {
 		return f.fail
 	}
@@ -69,8 +71,8 @@ func (f *feeder) Start(ctx context.Context) error {
 	return nil
 }
 
-// opened starts a server on a free port, and returns how to end it.
-func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc, ended <-chan error) {
+// startServer starts a server on a free port. It ends when shutdown is called.
+func startServer(t *testing.T, d *httpsServer) (url string, shutdown context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	address := make(chan string, 1)
 	d.log = funcr.New(func(_, args string) {
@@ -91,25 +93,25 @@ func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc,
 	}
 }
 
-func hooks() *webhook.Server {
+func newTestWebhooks() *webhook.Server {
 	return webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
 }
 
 func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
-	certificates, f := newGiven(t), &feeder{}
+	certificates, f := newTestSource(t), &testRunnable{}
 	var serving sync.WaitGroup
 	d := &httpsServer{
-		address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates,
-		feeders: []manager.Runnable{f}, serving: &serving,
+		address: "127.0.0.1:0", connections: 10, drainPeriod: 300 * time.Millisecond, webhooks: newTestWebhooks(), certificates: certificates,
+		runnables: []manager.Runnable{f}, serving: &serving,
 	}
-	url, leave, ended := opened(t, d)
+	url, shutdown, ended := startServer(t, d)
 	served := make(chan struct{})
 	go func() {
 		serving.Wait()
 		close(served)
 	}()
 	client := certificates.client()
-	ask := func() (*http.Response, error) {
+	get := func() (*http.Response, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+webhook.PathValidate, strings.NewReader(
 			`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`))
 		require.NoError(t, err)
@@ -120,45 +122,45 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 		}
 		return response, err
 	}
-	require.NoError(t, d.open(nil))
-	response, err := ask() //nolint:bodyclose // ask closes it
+	require.NoError(t, d.checkShutdown(nil))
+	response, err := get() //nolint:bodyclose // ask closes it
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.False(t, response.Close)
 
-	leave()
-	require.Eventually(t, func() bool { return d.open(nil) != nil }, time.Minute, time.Millisecond)
-	assert.EqualError(t, d.open(nil), "draining")
-	response, err = ask() //nolint:bodyclose // ask closes it
-	require.NoError(t, err, "a draining server answers")
+	shutdown()
+	require.Eventually(t, func() bool { return d.checkShutdown(nil) != nil }, time.Minute, time.Millisecond)
+	assert.EqualError(t, d.checkShutdown(nil), "draining")
+	response, err = get() //nolint:bodyclose // ask closes it
+	require.NoError(t, err, "a draining server responds")
 	assert.Equal(t, http.StatusOK, response.StatusCode)
-	assert.True(t, response.Close, "and asks its client to go elsewhere")
-	assert.False(t, f.ended.Load(), "what feeds it is still there")
+	assert.True(t, response.Close, "and the client has to reconnect")
+	assert.False(t, f.ended.Load(), "its runnables are still running")
 	select {
 	case <-served:
-		t.Error("whoever waits for the last answer goes on")
+		t.Error("serving was released before the last response")
 	default:
 	}
 
 	<-served
 	require.NoError(t, <-ended)
 	assert.True(t, f.ended.Load())
-	_, err = ask() //nolint:bodyclose // ask closes it
+	_, err = get() //nolint:bodyclose // ask closes it
 	assert.Error(t, err)
 	assert.False(t, d.NeedLeaderElection(), "every replica serves")
 }
 
-func TestServerEndsIfAFeederFails(t *testing.T) {
-	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
-		&feeder{fail: errors.New("the cluster is away")},
+func TestServerEndsIfARunnableFails(t *testing.T) {
+	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drainPeriod: time.Hour, webhooks: newTestWebhooks(), certificates: newTestSource(t), runnables: []manager.Runnable{
+		&testRunnable{fail: errors.New("the cluster is unreachable")},
 	}}
-	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
+	assert.EqualError(t, d.Start(t.Context()), "the cluster is unreachable")
 }
 
 func TestConnectionsOverTheLimitWait(t *testing.T) {
-	certificates := newGiven(t)
-	d := &httpsServer{address: "127.0.0.1:0", connections: 2, hooks: hooks(), certificates: certificates}
-	url, leave, ended := opened(t, d)
+	certificates := newTestSource(t)
+	d := &httpsServer{address: "127.0.0.1:0", connections: 2, webhooks: newTestWebhooks(), certificates: certificates}
+	url, shutdown, ended := startServer(t, d)
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	dial := func() (net.Conn, error) {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
@@ -168,7 +170,7 @@ func TestConnectionsOverTheLimitWait(t *testing.T) {
 		if _, err := io.WriteString(c, "GET /validate HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
 			return nil, err
 		}
-		_, err = c.Read(make([]byte, 1)) // the answer begins: it is a client by now
+		_, err = c.Read(make([]byte, 1)) // the response starts: the connection is accepted
 		return c, err
 	}
 	first, err := dial()
@@ -187,28 +189,28 @@ func TestConnectionsOverTheLimitWait(t *testing.T) {
 	}()
 	select {
 	case err := <-third:
-		t.Fatal("a third one was let in:", err)
-	case <-time.After(100 * time.Millisecond): // as long as it takes to see that it is not
+		t.Fatal("a third one was accepted:", err)
+	case <-time.After(100 * time.Millisecond): // time in which it would be accepted
 	}
 	require.NoError(t, first.Close())
-	require.NoError(t, <-third, "it waited for the place of another")
+	require.NoError(t, <-third, "it waited for another one to close")
 	require.NoError(t, second.Close())
-	leave()
+	shutdown()
 	require.NoError(t, <-ended)
 }
 
 func TestServerReportsThatItsPortIsInUse(t *testing.T) {
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer func() { _ = taken.Close() }()
-	d := &httpsServer{address: taken.Addr().String(), connections: 10, hooks: hooks(), certificates: newGiven(t)}
-	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
+	defer func() { _ = listener.Close() }()
+	d := &httpsServer{address: listener.Addr().String(), connections: 10, webhooks: newTestWebhooks(), certificates: newTestSource(t)}
+	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+listener.Addr().String())
 }
 
-func TestBrokenConnectionsAreTheDebugLogs(t *testing.T) {
+func TestConnectionErrorsAreLoggedAtDebugLevel(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
 	errorLog(log).Print("TLS handshake error")
 	require.Len(t, lines, 1)
-	assert.Contains(t, lines[0], `"level"=1 "msg"="connection" "error"="TLS handshake error`)
+	assert.Contains(t, lines[0], `"level"=1 "msg"="connection error" "err"="TLS handshake error`)
 }

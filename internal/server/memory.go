@@ -11,29 +11,30 @@ import (
 )
 
 const (
-	// heapShare is how much of the container's memory is the Go runtime's. The
-	// kernel counts more than that: sockets, and files that are mapped.
-	heapShare = 0.9
-	// resized is how often is asked for the limit: a pod can be resized in place.
-	resized = time.Minute
+	// heapRatio is the part of the container's memory limit that the Go runtime may
+	// use. The kernel counts more: sockets and mapped files.
+	heapRatio = 0.9
+	// memoryRefreshInterval is how often the limit is read: pods can be resized in
+	// place.
+	memoryRefreshInterval = time.Minute
 )
 
-// limitMemory makes the collector work harder before the kernel kills, until ctx
-// ends. A GOMEMLIMIT that is set stays; without a limit there is none to keep.
-// Where it cannot be read the server goes without, and says so: it can judge.
-func limitMemory(ctx context.Context, log logr.Logger, of memlimit.Provider) {
+// setMemoryLimit sets GOMEMLIMIT from the container's limit, until ctx ends, so that
+// garbage is collected before the kernel kills the process. A GOMEMLIMIT that is
+// already set stays. If the limit cannot be read, that is logged, and there is none.
+func setMemoryLimit(ctx context.Context, log logr.Logger, provider memlimit.Provider) {
 	limit := func() (uint64, error) {
-		n, err := of()
+		n, err := provider()
 		if errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) {
 			return 0, memlimit.ErrNoLimit
 		}
 		return n, err
 	}
 	_, err := memlimit.Set(
-		memlimit.WithProvider(limit), memlimit.WithRatio(heapShare), memlimit.WithRefreshInterval(ctx, resized),
+		memlimit.WithProvider(limit), memlimit.WithRatio(heapRatio), memlimit.WithRefreshInterval(ctx, memoryRefreshInterval),
 		memlimit.WithLogger(slog.New(logr.ToSlogHandler(log))),
 	)
 	if err != nil {
-		log.Info("the collector knows no memory limit; set GOMEMLIMIT to a little less than the container's", "cause", err.Error())
+		log.Info("cannot read the memory limit; set GOMEMLIMIT to 90% of the container's limit", "err", err.Error())
 	}
 }

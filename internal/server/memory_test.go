@@ -15,26 +15,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheCollectorKeepsToAShareOfTheContainersMemory(t *testing.T) {
+func TestMemoryLimit(t *testing.T) {
 	const before = 3 << 40
 	fails := func(err error) memlimit.Provider { return func() (uint64, error) { return 0, err } }
 	for name, c := range map[string]struct {
 		container memlimit.Provider
 		set       string // GOMEMLIMIT
 		want      int64
-		said      string
+		wantLog   string
 	}{
-		"nine tenths of 512 MiB": {container: memlimit.Limit(512 << 20), want: 512 << 20 * 9 / 10, said: `"GOMEMLIMIT is updated"`},
-		"what GOMEMLIMIT says, if it is set": {
-			container: memlimit.Limit(512 << 20), set: "1GiB", want: before, said: `"GOMEMLIMIT is already set, skipping"`,
+		"nine tenths of 512 MiB": {container: memlimit.Limit(512 << 20), want: 512 << 20 * 9 / 10, wantLog: `"GOMEMLIMIT is updated"`},
+		"the value of GOMEMLIMIT, if set": {
+			container: memlimit.Limit(512 << 20), set: "1GiB", want: before, wantLog: `"GOMEMLIMIT is already set, skipping"`,
 		},
-		"nothing where there is no limit":          {container: fails(memlimit.ErrNoLimit), want: math.MaxInt64},
-		"nothing outside of a container":           {container: fails(fmt.Errorf("look: %w", memlimit.ErrNoCgroup)), want: math.MaxInt64},
-		"nothing where there are no containers":    {container: fails(memlimit.ErrCgroupsNotSupported), want: math.MaxInt64},
-		"what it was where the limit is not known": {container: fails(errors.New("no such file")), want: before, said: `"the collector knows no memory limit; set GOMEMLIMIT to a little less than the container's" "cause"="failed to set GOMEMLIMIT: no such file"`},
+		"none without a limit":              {container: fails(memlimit.ErrNoLimit), want: math.MaxInt64},
+		"none outside of a container":       {container: fails(fmt.Errorf("read: %w", memlimit.ErrNoCgroup)), want: math.MaxInt64},
+		"none without cgroups":              {container: fails(memlimit.ErrCgroupsNotSupported), want: math.MaxInt64},
+		"unchanged if the limit is unknown": {container: fails(errors.New("no such file")), want: before, wantLog: `"cannot read the memory limit; set GOMEMLIMIT to 90% of the container's limit" "err"="failed to set GOMEMLIMIT: no such file"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOMEMLIMIT", c.set) // to be put back
+			t.Setenv("GOMEMLIMIT", c.set) // restored after the test
 			t.Setenv("AUTOMEMLIMIT", "1")
 			require.NoError(t, os.Unsetenv("AUTOMEMLIMIT"))
 			if c.set == "" {
@@ -44,9 +44,9 @@ func TestTheCollectorKeepsToAShareOfTheContainersMemory(t *testing.T) {
 			t.Cleanup(func() { debug.SetMemoryLimit(was) })
 			var lines []string
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-			limitMemory(t.Context(), log, c.container)
+			setMemoryLimit(t.Context(), log, c.container)
 			assert.Equal(t, c.want, debug.SetMemoryLimit(-1))
-			assert.Contains(t, strings.Join(lines, "\n"), c.said)
+			assert.Contains(t, strings.Join(lines, "\n"), c.wantLog)
 		})
 	}
 }

@@ -28,28 +28,28 @@ import (
 	"overrule.dev/overrule/internal/build"
 )
 
-// tracing is where traces go. What it does is told by the environment variables
-// that OpenTelemetry defines; those that are not read here are read by the SDK.
+// tracing exports traces. It is configured by the environment variables that
+// OpenTelemetry defines; the SDK reads those that are not read here.
 type tracing struct {
-	provider *sdktrace.TracerProvider // nil: there are no traces
+	provider *sdktrace.TracerProvider // nil: tracing is disabled
 	log      logr.Logger
 }
 
 const (
-	// attributeLength is the most bytes of an attribute: a caller may send a
-	// name of any length.
-	attributeLength = 512
-	// flushing is how long the last spans may take on their way out.
-	flushing = 3 * time.Second
-	// complaint is how often errors of sending spans are told.
-	complaint = time.Minute
+	// maxAttributeLength limits the bytes of an attribute: clients can send names of
+	// any length.
+	maxAttributeLength = 512
+	// flushTimeout limits how long shutdown waits for the last spans.
+	flushTimeout = 3 * time.Second
+	// errorLogInterval is how often errors of the exporter are logged.
+	errorLogInterval = time.Minute
 )
 
 // newTracing returns the tracing that the environment configures. An invalid
 // configuration is logged, and disables tracing alone.
 func newTracing(ctx context.Context, namespace string, log logr.Logger) *tracing {
 	t := &tracing{log: log}
-	otel.SetErrorHandler(&complaints{log: log, often: rate.Sometimes{Interval: complaint}})
+	otel.SetErrorHandler(&traceErrorHandler{log: log, limiter: rate.Sometimes{Interval: errorLogInterval}})
 	otel.SetLogger(log)
 	exporter, err := newExporter(ctx, log)
 	switch {
@@ -64,30 +64,30 @@ func newTracing(ctx context.Context, namespace string, log logr.Logger) *tracing
 
 // The protocols of OTLP.
 const (
-	overHTTP = "http/protobuf"
-	overGRPC = "grpc"
+	protocolHTTP = "http/protobuf"
+	protocolGRPC = "grpc"
 )
 
-// newExporter returns the exporter that the environment configures, nil for
-// none. Without an endpoint there is none: by the specification the default
-// would be a collector on localhost, where a pod has none.
+// newExporter returns the exporter that the environment configures; nil if there
+// is none. Without an endpoint there is none: the specification's default is
+// localhost, where a pod has no collector.
 func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, error) {
 	name := os.Getenv("OTEL_TRACES_EXPORTER")
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), overHTTP)
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), protocolHTTP)
 	u, err := url.Parse(endpoint)
 	switch {
 	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), name == "none", name == "" && endpoint == "":
-		return nil, nil //nolint:nilnil // that there is none is no error
+		return nil, nil //nolint:nilnil // nil means disabled
 	case name != "" && name != "otlp":
 		return nil, fmt.Errorf("invalid value %q for OTEL_TRACES_EXPORTER: must be one of otlp, none", name)
 	case endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""): // the SDK would take localhost
 		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318", endpoint)
-	case protocol != overHTTP && protocol != overGRPC:
-		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, overHTTP, overGRPC)
+	case protocol != protocolHTTP && protocol != protocolGRPC:
+		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, protocolHTTP, protocolGRPC)
 	}
 	var exporter *otlptrace.Exporter
-	if protocol == overGRPC {
+	if protocol == protocolGRPC {
 		exporter, err = otlptracegrpc.New(ctx)
 	} else {
 		exporter, err = otlptracehttp.New(ctx)
@@ -98,17 +98,17 @@ func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, err
 	return exporter, err
 }
 
-// traceResource names the server to whoever reads the traces. The environment
-// has the last word.
+// traceResource returns the attributes of this replica. Those of
+// OTEL_RESOURCE_ATTRIBUTES take precedence.
 func traceResource(ctx context.Context, namespace string, log logr.Logger) *resource.Resource {
-	pod, _ := os.Hostname() // a pod without a name has none in its traces
+	pod, _ := os.Hostname() // best effort: an empty name is accepted
 	r, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(semconv.ServiceName("overrule"), semconv.ServiceVersion(build.Read().Version),
 			semconv.ServiceInstanceID(pod), semconv.K8SNamespaceName(namespace), semconv.K8SPodName(pod)),
 		resource.WithFromEnv())
 	if err != nil {
-		log.Error(err, "read OTEL_RESOURCE_ATTRIBUTES: traces lack what it says")
+		log.Error(err, "invalid OTEL_RESOURCE_ATTRIBUTES; traces lack these attributes")
 	}
 	return r
 }
@@ -116,12 +116,12 @@ func traceResource(ctx context.Context, namespace string, log logr.Logger) *reso
 func spanLimits() sdktrace.SpanLimits {
 	l := sdktrace.NewSpanLimits()
 	if l.AttributeValueLengthLimit < 0 {
-		l.AttributeValueLengthLimit = attributeLength
+		l.AttributeValueLengthLimit = maxAttributeLength
 	}
 	return l
 }
 
-// tracer makes the spans of reviews; nil if there are no traces.
+// tracer returns the tracer of reviews; nil if tracing is disabled.
 func (t *tracing) tracer() trace.Tracer {
 	if t.provider == nil {
 		return nil
@@ -129,9 +129,9 @@ func (t *tracing) tracer() trace.Tracer {
 	return t.provider.Tracer("overrule.dev/overrule/webhook")
 }
 
-// follow has clients of cfg make spans of what they ask the API server on
-// behalf of a review, and of nothing else: lists and watches belong to none.
-func (t *tracing) follow(cfg *rest.Config) {
+// instrument adds spans to the requests of clients of cfg that belong to a review.
+// Others, such as lists and watches, have none.
+func (t *tracing) instrument(cfg *rest.Config) {
 	if t.provider == nil {
 		return
 	}
@@ -139,40 +139,40 @@ func (t *tracing) follow(cfg *rest.Config) {
 		return otelhttp.NewTransport(next,
 			otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(propagation.TraceContext{}),
 			otelhttp.WithFilter(func(r *http.Request) bool { return trace.SpanContextFromContext(r.Context()).IsValid() }),
-			otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return asked(r) }))
+			otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return spanName(r) }))
 	})
 }
 
-// asked names the span of a request to the API server.
-func asked(r *http.Request) string {
+// spanName returns the name of the span of a request to the API server.
+func spanName(r *http.Request) string {
 	if strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
 		return "SubjectAccessReview"
 	}
 	return "live read"
 }
 
-// end sends the spans that are left, and gives up after a while.
-func (t *tracing) end(ctx context.Context) {
+// shutdown sends the remaining spans, for at most flushTimeout.
+func (t *tracing) shutdown(ctx context.Context) {
 	if t.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		t.log.Error(err, "the last traces were not sent")
+		t.log.Error(err, "cannot send the last traces")
 	}
 }
 
-// complaints tell errors of the SDK now and then: an endpoint that is down has
-// one for each batch.
-type complaints struct {
-	log    logr.Logger
-	often  rate.Sometimes
-	errors atomic.Int64
+// traceErrorHandler logs the errors of the SDK, at most one per errorLogInterval: an
+// endpoint that is down causes one for each batch.
+type traceErrorHandler struct {
+	log     logr.Logger
+	limiter rate.Sometimes
+	errors  atomic.Int64
 }
 
 // Handle implements otel.ErrorHandler.
-func (c *complaints) Handle(err error) {
+func (c *traceErrorHandler) Handle(err error) {
 	c.errors.Add(1)
-	c.often.Do(func() { c.log.Error(err, "traces are lost", "errors", c.errors.Swap(0)) })
+	c.limiter.Do(func() { c.log.Error(err, "cannot send traces", "errors", c.errors.Swap(0)) })
 }

@@ -24,13 +24,13 @@ import (
 	"overrule.dev/overrule/test/traces"
 )
 
-// notes takes down log lines.
-type notes struct {
+// logBuffer collects log lines.
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (n *notes) logger() logr.Logger {
+func (n *logBuffer) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -38,14 +38,14 @@ func (n *notes) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (n *notes) text() string {
+func (n *logBuffer) text() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(n.lines, "\n")
 }
 
-// environment gives a test these variables of OpenTelemetry and no others.
-func environment(t *testing.T, variables map[string]string) {
+// setEnvironment sets these variables of OpenTelemetry, and unsets all others.
+func setEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, name := range []string{
 		"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -58,12 +58,12 @@ func environment(t *testing.T, variables map[string]string) {
 	}
 }
 
-func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
+func TestTraceExporterConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables map[string]string
 		protocol  string
 	}{
-		"nothing is said":             {},
+		"no variables":                {},
 		"an endpoint":                 {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, "http/protobuf"},
 		"an endpoint of traces alone": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector/v1/traces"}, "http/protobuf"},
 		"an exporter, at its default": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, "http/protobuf"},
@@ -77,10 +77,10 @@ func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
 		"a protocol, but no": {map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, c.variables)
-			n := &notes{}
+			setEnvironment(t, c.variables)
+			n := &logBuffer{}
 			traces := newTracing(t.Context(), "x", n.logger())
-			defer traces.end(t.Context())
+			defer traces.shutdown(t.Context())
 			if c.protocol == "" {
 				assert.Nil(t, traces.tracer())
 				assert.Empty(t, n.text())
@@ -92,15 +92,15 @@ func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
 	}
 }
 
-func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
+func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables map[string]string
 		want      string
 	}{
-		"an exporter that is not there": {
+		"an unknown exporter": {
 			map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `invalid value \"zipkin\" for OTEL_TRACES_EXPORTER: must be one of otlp, none`,
 		},
-		"a protocol that is not there": {
+		"an unknown protocol": {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
 			`invalid value \"http/json\" for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf, grpc`,
 		},
@@ -108,116 +108,116 @@ func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"},
 			`invalid value \"collector:4318\" for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318`,
 		},
-		"an endpoint that is no URL": {
+		"an invalid URL": {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, `invalid value \"http://[::1\" for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, c.variables)
-			n := &notes{}
+			setEnvironment(t, c.variables)
+			n := &logBuffer{}
 			traces := newTracing(t.Context(), "x", n.logger())
 			assert.Nil(t, traces.tracer())
 			assert.Contains(t, n.text(), c.want)
 			assert.Contains(t, n.text(), "tracing disabled: invalid OTEL_* configuration; fix it and restart")
-			traces.end(t.Context())
+			traces.shutdown(t.Context())
 		})
 	}
 }
 
-func TestWithoutTracesClientsAreLeftAsTheyAre(t *testing.T) {
-	environment(t, nil)
-	n := &notes{}
+func TestWithoutTracingClientsAreNotInstrumented(t *testing.T) {
+	setEnvironment(t, nil)
+	n := &logBuffer{}
 	cfg := &rest.Config{}
 	traces := newTracing(t.Context(), "x", n.logger())
-	traces.follow(cfg)
+	traces.instrument(cfg)
 	assert.Nil(t, cfg.WrapTransport)
 	assert.Nil(t, traces.tracer())
 	assert.Empty(t, n.text())
 }
 
-func TestSpansArriveWithWhoSentThem(t *testing.T) {
-	for protocol, receiver := range map[string]*traces.Receiver{overHTTP: traces.OverHTTP(t), overGRPC: traces.OverGRPC(t)} {
+func TestSpansHaveResourceAttributes(t *testing.T) {
+	for protocol, receiver := range map[string]*traces.Receiver{protocolHTTP: traces.OverHTTP(t), protocolGRPC: traces.OverGRPC(t)} {
 		t.Run(protocol, func(t *testing.T) {
-			environment(t, map[string]string{
+			setEnvironment(t, map[string]string{
 				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
 				"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x",
 				"OTEL_RESOURCE_ATTRIBUTES":   "deployment.environment.name=test,service.version=mine",
 			})
-			sent := newTracing(t.Context(), "infra", (&notes{}).logger())
+			sent := newTracing(t.Context(), "infra", (&logBuffer{}).logger())
 			_, span := sent.tracer().Start(t.Context(), "validate")
-			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*attributeLength)))
+			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*maxAttributeLength)))
 			span.End()
-			sent.end(t.Context()) // the last spans go out, too
+			sent.shutdown(t.Context()) // sends the last spans, too
 
 			got := receiver.Spans()
 			require.Len(t, got, 1)
 			assert.Equal(t, "validate", got[0].GetName())
-			assert.Equal(t, strings.Repeat("x", attributeLength), got[0].Attributes()["overrule.name"], "a caller fills no memory by a long name")
+			assert.Equal(t, strings.Repeat("x", maxAttributeLength), got[0].Attributes()["overrule.name"], "long names are cut")
 			assert.Equal(t, "overrule", got[0].Resource["service.name"])
 			assert.Equal(t, "infra", got[0].Resource["k8s.namespace.name"])
 			assert.Equal(t, "test", got[0].Resource["deployment.environment.name"])
-			assert.Equal(t, "mine", got[0].Resource["service.version"], "the environment has the last word")
-			if protocol == overHTTP {
+			assert.Equal(t, "mine", got[0].Resource["service.version"], "the environment takes precedence")
+			if protocol == protocolHTTP {
 				assert.Equal(t, "Bearer x", receiver.Headers()[0].Get("Authorization"))
 			}
 		})
 	}
 }
 
-func TestASamplerThatIsOffSendsNothing(t *testing.T) {
+func TestSamplerAlwaysOffSendsNothing(t *testing.T) {
 	receiver := traces.OverHTTP(t)
-	environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_TRACES_SAMPLER": "always_off"})
-	sent := newTracing(t.Context(), "x", (&notes{}).logger())
+	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_TRACES_SAMPLER": "always_off"})
+	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
 	_, span := sent.tracer().Start(t.Context(), "validate")
 	assert.False(t, span.IsRecording())
 	span.End()
-	sent.end(t.Context())
+	sent.shutdown(t.Context())
 	assert.Empty(t, receiver.Spans())
 }
 
-func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
+func TestUnreachableCollectorDoesNotBlockShutdown(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer func() { _ = listener.Close() }() // it takes connections and never answers
-	environment(t, map[string]string{
+	defer func() { _ = listener.Close() }() // it accepts connections and never responds
+	setEnvironment(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + listener.Addr().String(), "OTEL_BSP_MAX_QUEUE_SIZE": "8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4",
 	})
-	n := &notes{}
+	n := &logBuffer{}
 	sent := newTracing(t.Context(), "x", n.logger())
-	for range 10_000 { // far more than the queue holds: the rest is dropped
+	for range 10_000 { // far more than the queue size: the rest is dropped
 		_, span := sent.tracer().Start(t.Context(), "validate")
 		span.End()
 	}
-	sent.end(t.Context())
-	assert.Contains(t, n.text(), "the last traces were not sent", "it gives up")
-	assert.LessOrEqual(t, strings.Count(n.text(), "traces are lost"), 1)
+	sent.shutdown(t.Context())
+	assert.Contains(t, n.text(), "cannot send the last traces", "it times out")
+	assert.LessOrEqual(t, strings.Count(n.text(), "cannot send traces"), 1)
 }
 
-func TestLostTracesAreToldOnceAMinute(t *testing.T) {
+func TestTraceErrorsAreLoggedOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &notes{}
-		c := &complaints{log: n.logger(), often: rate.Sometimes{Interval: complaint}}
+		n := &logBuffer{}
+		c := &traceErrorHandler{log: n.logger(), limiter: rate.Sometimes{Interval: errorLogInterval}}
 		for range 119 { // of two minutes, a second each
 			c.Handle(errors.New("connection refused"))
 			time.Sleep(time.Second)
 		}
 		require.Len(t, n.lines, 2)
-		assert.Contains(t, n.lines[0], `"msg"="traces are lost" "error"="connection refused" "errors"=1`)
+		assert.Contains(t, n.lines[0], `"msg"="cannot send traces" "error"="connection refused" "errors"=1`)
 		assert.Contains(t, n.lines[1], `"errors"=60`)
 	})
 }
 
-func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
+func TestRequestsOfAReviewAreInItsTrace(t *testing.T) {
 	receiver := traces.OverHTTP(t)
-	environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address})
-	sent := newTracing(t.Context(), "x", (&notes{}).logger())
+	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address})
+	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
 	var parents []string
 	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		parents = append(parents, r.Header.Get("Traceparent"))
 	}))
 	defer api.Close()
 	cfg := &rest.Config{Host: api.URL}
-	sent.follow(cfg)
+	sent.instrument(cfg)
 	client, err := rest.HTTPClientFor(cfg)
 	require.NoError(t, err)
 	get := func(ctx context.Context, path string) {
@@ -232,7 +232,7 @@ func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
 	get(review, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
 	get(trace.ContextWithSpan(review, trace.SpanFromContext(t.Context())), "/apis/gateway.networking.k8s.io/v1/gateways") // a list of the informers
 	span.End()
-	sent.end(t.Context())
+	sent.shutdown(t.Context())
 
 	names := map[string]string{}
 	for _, s := range receiver.Spans() {
@@ -241,6 +241,6 @@ func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
 	id := span.SpanContext().SpanID().String()
 	assert.Equal(t, map[string]string{"validate": "", "live read": id, "SubjectAccessReview": id}, names)
 	require.Len(t, parents, 3)
-	assert.Contains(t, parents[0], span.SpanContext().TraceID().String(), "the API server goes on with the trace")
+	assert.Contains(t, parents[0], span.SpanContext().TraceID().String(), "the API server gets the trace context")
 	assert.Empty(t, parents[2])
 }

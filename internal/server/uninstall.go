@@ -16,83 +16,85 @@ import (
 )
 
 const (
-	// configurations is the name of both webhook configurations.
-	configurations = "overrule"
-	// webhooksBinding gives the server the right to write them (deploy/base).
-	webhooksBinding = "overrule-webhooks"
-	// looks is how often in a row, a second apart, they have to be away.
-	looks = 5
+	// webhookConfigName is the name of both webhook configurations.
+	webhookConfigName = "overrule"
+	// webhooksRoleBinding is the ClusterRoleBinding that allows the server to write
+	// them (deploy/base).
+	webhooksRoleBinding = "overrule-webhooks"
+	// requiredChecks is how many checks in a row, a second apart, must not find them.
+	requiredChecks = 5
 )
 
-// uninstallWebhooks is the command that the Helm chart runs before it deletes
-// anything: the configurations belong to no release, and while they are there
-// without a server every write that they are called for is refused.
+// uninstallWebhooks returns the command that the Helm chart runs before it deletes
+// anything: the webhook configurations do not belong to the release, and without a
+// server they reject every write that they select.
 func uninstallWebhooks() *cobra.Command {
 	var kubeconfig string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "uninstall-webhooks",
-		Short: "Take the webhook configurations away for good, before the server goes",
-		Long: `uninstall-webhooks takes away the server's right to write its webhook
-configurations (ClusterRoleBinding overrule-webhooks), deletes both of them, and
-looks on until they stay away. What is written from then on is not judged.`,
+		Short: "Remove the webhook configurations before the server is uninstalled",
+		Long: `uninstall-webhooks deletes the ClusterRoleBinding overrule-webhooks, which allows
+the server to write its webhook configurations. Then it deletes both of them, and
+checks that they are not recreated. Writes are not evaluated any more after that.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if least := looks * time.Second; timeout < least {
-				return fmt.Errorf("invalid --timeout: must be at least %s", least)
+			if minimum := requiredChecks * time.Second; timeout < minimum {
+				return fmt.Errorf("invalid --timeout: must be at least %s", minimum)
 			}
-			cfg, err := clusterOf(kubeconfig)
+			cfg, err := loadRESTConfig(kubeconfig)
 			if err != nil {
 				return err
 			}
 			cfg.UserAgent = "overrule/" + build.Read().Version
 			client, err := kubernetes.NewForConfig(cfg)
 			if err != nil {
-				return fmt.Errorf("make a client: %w", err)
+				return fmt.Errorf("create client: %w", err)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return (&remover{client: client, looks: looks, pause: time.Second, out: cmd.OutOrStdout()}).remove(ctx)
+			return (&remover{client: client, requiredChecks: requiredChecks, interval: time.Second, out: cmd.OutOrStdout()}).remove(ctx)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to try before giving up")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to wait until the webhook configurations are removed")
 	return cmd
 }
 
-// remover deletes the webhook configurations until they stay away.
+// remover deletes the webhook configurations until they are not recreated.
 type remover struct {
-	client kubernetes.Interface
-	looks  int // in a row that have to find nothing
-	pause  time.Duration
-	out    io.Writer
-	gone   map[string]int // how often each was deleted; nil before the first
+	client         kubernetes.Interface
+	requiredChecks int // in a row that must find nothing
+	interval       time.Duration
+	out            io.Writer
+	deletions      map[string]int // of each object; nil before the first
 }
 
-// remove takes the right first: a leader that has it puts back what is deleted.
-// It may do so once more, by a write that is under way or was allowed by an API
-// server that has not heard of the binding's end; so one look is not enough.
+// remove deletes the ClusterRoleBinding first: a leader with that permission
+// recreates the configurations. It may do so once more, with a request that is in
+// flight or that an API server authorized before it observed the deletion of the
+// binding; so one check is not enough.
 func (r *remover) remove(ctx context.Context) error {
-	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksBinding); err != nil {
+	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksRoleBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksRoleBinding); err != nil {
 		return err
 	}
-	for clean := 0; ; {
+	for absent := 0; ; {
 		found, err := r.deleteBoth(ctx)
 		if err != nil {
 			return err
 		}
-		if clean++; found {
-			clean = 0
+		if absent++; found {
+			absent = 0
 		}
-		if clean == r.looks {
-			_, err := fmt.Fprintln(r.out, "the webhook configurations are gone: writes are not judged any more")
+		if absent == r.requiredChecks {
+			_, err := fmt.Fprintln(r.out, "webhook configurations removed: writes are no longer evaluated")
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the webhook configurations %s were deleted, and did not stay away in time: "+
-				"something other than this installation may put them back; end that, and try again: %w", configurations, context.Cause(ctx))
-		case <-time.After(r.pause):
+			return fmt.Errorf("webhook configurations %s did not stay deleted: "+
+				"another client may recreate them, such as a GitOps controller; stop it and try again: %w", webhookConfigName, context.Cause(ctx))
+		case <-time.After(r.interval):
 		}
 	}
 }
@@ -100,12 +102,12 @@ func (r *remover) remove(ctx context.Context) error {
 // deleteBoth reports whether there was something to delete.
 func (r *remover) deleteBoth(ctx context.Context) (bool, error) {
 	hooks := r.client.AdmissionregistrationV1()
-	validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration "+configurations, hooks.ValidatingWebhookConfigurations().Delete, configurations)
-	mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration "+configurations, hooks.MutatingWebhookConfigurations().Delete, configurations)
+	validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration "+webhookConfigName, hooks.ValidatingWebhookConfigurations().Delete, webhookConfigName)
+	mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration "+webhookConfigName, hooks.MutatingWebhookConfigurations().Delete, webhookConfigName)
 	return validating || mutating, errors.Join(errValidating, errMutating)
 }
 
-// delete reports whether it was there.
+// delete reports whether the object existed.
 func (r *remover) delete(ctx context.Context, what string, del func(context.Context, string, metav1.DeleteOptions) error, name string) (bool, error) {
 	err := del(ctx, name, metav1.DeleteOptions{})
 	switch {
@@ -114,22 +116,22 @@ func (r *remover) delete(ctx context.Context, what string, del func(context.Cont
 	case err != nil:
 		return false, fmt.Errorf("delete %s: %w", what, err)
 	}
-	return true, r.tell(what)
+	return true, r.report(what)
 }
 
-// tell says what was deleted, and that it was put back: each once, however
-// often that goes on.
-func (r *remover) tell(what string) error {
-	if r.gone == nil {
-		r.gone = map[string]int{}
+// report prints what was deleted, and what was recreated: each once, however often
+// that repeats.
+func (r *remover) report(what string) error {
+	if r.deletions == nil {
+		r.deletions = map[string]int{}
 	}
-	r.gone[what]++
+	r.deletions[what]++
 	var err error
-	switch r.gone[what] {
+	switch r.deletions[what] {
 	case 1:
 		_, err = fmt.Fprintln(r.out, "deleted", what)
 	case 2:
-		_, err = fmt.Fprintf(r.out, "%s was put back: deleting it until it stays away\n", what)
+		_, err = fmt.Fprintf(r.out, "%s was recreated; deleting it again\n", what)
 	}
 	return err
 }

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	deletedBinding    = "deleted ClusterRoleBinding overrule-webhooks\n"
-	deletedValidating = "deleted ValidatingWebhookConfiguration overrule\n"
-	validatingIsBack  = "ValidatingWebhookConfiguration overrule was put back: deleting it until it stays away\n"
-	deletedMutating   = "deleted MutatingWebhookConfiguration overrule\n"
-	allGone           = "the webhook configurations are gone: writes are not judged any more\n"
+	deletedBinding      = "deleted ClusterRoleBinding overrule-webhooks\n"
+	deletedValidating   = "deleted ValidatingWebhookConfiguration overrule\n"
+	validatingRecreated = "ValidatingWebhookConfiguration overrule was recreated; deleting it again\n"
+	deletedMutating     = "deleted MutatingWebhookConfiguration overrule\n"
+	allRemoved          = "webhook configurations removed: writes are no longer evaluated\n"
 )
 
 var validatingResource = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
@@ -44,34 +44,34 @@ func validatingConfiguration(name string) *admissionregistrationv1.ValidatingWeb
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestTheWebhooksGoAfterTheRightToWriteThem(t *testing.T) {
+func TestUninstallRemovesTheRoleBindingFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects []runtime.Object
-		back    int // how often the leader still puts one back
+		back    int // how often the leader still recreates one
 		want    string
 	}{
-		"an installation":         {objects: installed(), want: deletedBinding + deletedValidating + deletedMutating + allGone},
-		"with a leader behind":    {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingIsBack + allGone},
-		"with one far behind":     {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingIsBack + allGone},
-		"one that is half gone":   {objects: installed()[2:4], want: deletedValidating + allGone},
-		"one that was never here": {want: allGone},
+		"an installation":         {objects: installed(), want: deletedBinding + deletedValidating + deletedMutating + allRemoved},
+		"with a leader that lags": {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
+		"with one that lags far":  {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
+		"a partly removed one":    {objects: installed()[2:4], want: deletedValidating + allRemoved},
+		"none":                    {want: allRemoved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(c.objects...)
-			putBack(client, c.back)
-			var said strings.Builder
-			require.NoError(t, (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(t.Context()))
-			assert.Equal(t, c.want, said.String())
+			recreateConfiguration(client, c.back)
+			var output strings.Builder
+			require.NoError(t, (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(t.Context()))
+			assert.Equal(t, c.want, output.String())
 			for _, left := range client.Actions() {
-				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "what is not its own stays")
+				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "other configurations stay")
 			}
 		})
 	}
 }
 
-// putBack lets someone write the validating configuration again so many times,
-// each just after it was deleted; a negative number never ends.
-func putBack(client *fake.Clientset, times int) {
+// recreateConfiguration recreates the validating configuration after each of so many
+// deletions; a negative number never ends.
+func recreateConfiguration(client *fake.Clientset, times int) {
 	client.PrependReactor("delete", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if times != 0 {
 			times--
@@ -81,20 +81,20 @@ func putBack(client *fake.Clientset, times int) {
 	})
 }
 
-func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
+func TestUninstallReportsRecreatedWebhooks(t *testing.T) {
 	client := fake.NewClientset(installed()...)
-	putBack(client, -1)
+	recreateConfiguration(client, -1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	var said strings.Builder
-	err := (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(ctx)
+	var output strings.Builder
+	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "the webhook configurations overrule were deleted, and did not stay away in time")
-	assert.NotContains(t, said.String(), allGone)
-	assert.LessOrEqual(t, strings.Count(said.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
+	require.ErrorContains(t, err, "webhook configurations overrule did not stay deleted")
+	assert.NotContains(t, output.String(), allRemoved)
+	assert.LessOrEqual(t, strings.Count(output.String(), "ValidatingWebhookConfiguration"), 2, "it is reported only once")
 }
 
-func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
+func TestUninstallReportsDeleteErrors(t *testing.T) {
 	for resource, want := range map[string]string{
 		"clusterrolebindings":             "delete ClusterRoleBinding overrule-webhooks: ",
 		"validatingwebhookconfigurations": "delete ValidatingWebhookConfiguration overrule: ",
@@ -106,25 +106,25 @@ func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
 				name := a.(clienttesting.DeleteAction).GetName()
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New("no right"))
 			})
-			var said strings.Builder
-			err := (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(t.Context())
+			var output strings.Builder
+			err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(t.Context())
 			require.True(t, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(t, err, want)
-			assert.NotContains(t, said.String(), allGone)
+			assert.NotContains(t, output.String(), allRemoved)
 		})
 	}
 }
 
-func TestUninstallWebhooksSaysWhatItCannotRead(t *testing.T) {
+func TestUninstallReportsUsageErrors(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(broken, []byte("{"), 0o600))
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"a kubeconfig that is none": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, `read kubeconfig "` + broken + `": `},
-		"an argument":               {[]string{"uninstall-webhooks", "now"}, `unknown command "now" for "overrule uninstall-webhooks"`},
-		"another command":           {[]string{"uninstall"}, `unknown command "uninstall" for "overrule"`},
+		"an invalid kubeconfig": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, `read kubeconfig "` + broken + `": `},
+		"an argument":           {[]string{"uninstall-webhooks", "now"}, `unknown command "now" for "overrule uninstall-webhooks"`},
+		"another command":       {[]string{"uninstall"}, `unknown command "uninstall" for "overrule"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := NewCommand()

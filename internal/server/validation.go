@@ -18,11 +18,11 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// flagCheck is what has to hold for a flag.
+// flagCheck is a requirement on the value of a flag.
 type flagCheck struct {
-	flag string
-	ok   bool
-	want string // that is not met unless ok
+	flag        string
+	ok          bool
+	requirement string // reported unless ok
 }
 
 const (
@@ -31,25 +31,25 @@ const (
 	mustBeAddress     = "must be HOST:PORT or :PORT"
 )
 
-// failed returns an error for each check that does not hold.
-func failed(checks []flagCheck) error {
+// flagErrors returns an error for each check that is not ok.
+func flagErrors(checks []flagCheck) error {
 	var errs []error
 	for _, c := range checks {
 		if !c.ok {
-			errs = append(errs, fmt.Errorf("invalid --%s: %s", c.flag, c.want))
+			errs = append(errs, fmt.Errorf("invalid --%s: %s", c.flag, c.requirement))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// validate returns everything that is wrong with the options, which f set.
+// validate returns all errors of the options, which were parsed from f.
 func (o *options) validate(f *pflag.FlagSet) error {
-	return failed(slices.Concat(o.values(), o.combinations(f), o.arming()))
+	return flagErrors(slices.Concat(o.valueChecks(), o.combinationChecks(f), o.armChecks()))
 }
 
-// values are the checks of flags by themselves. Those that a listener or the
-// API server makes anyway are left to them.
-func (o *options) values() []flagCheck {
+// valueChecks are the checks of single flags. What a listener or the API server
+// validates is not checked here.
+func (o *options) valueChecks() []flagCheck {
 	least := resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI)
 	return []flagCheck{
 		{"namespace", isLabel(o.namespace), mustBeLabel},
@@ -58,12 +58,12 @@ func (o *options) values() []flagCheck {
 		{"webhook-bind-address", isHostPort(o.webhookAddress), mustBeAddress},
 		{"metrics-bind-address", o.metricsAddress == "0" || isHostPort(o.metricsAddress), mustBeAddress + `, or "0" for none`},
 		{"health-bind-address", isHostPort(o.healthAddress), mustBeAddress},
-		// Profiles show what is in memory.
-		{"pprof-bind-address", none(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
+		// Profiles contain data from memory.
+		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
 		{"max-concurrent", o.maxConcurrent >= 0, mustNotBeNegative},
 		{"max-queue", o.maxQueue >= 0, mustNotBeNegative},
-		// A review that is larger than the limit would wait for ever, or exceed it.
+		// A review larger than the limit would wait forever, or exceed it.
 		{"max-bytes", o.maxBytes.IsZero() || o.maxBytes.Cmp(*least) >= 0, fmt.Sprintf("must be 0 or at least %s", least)},
 		{"max-object-bytes", o.maxObjectBytes.Sign() >= 0, mustNotBeNegative},
 		{"cert-validity", o.certValidity >= certs.MinLeafValidity, fmt.Sprintf("must be at least %s", certs.MinLeafValidity)},
@@ -77,18 +77,18 @@ func (o *options) values() []flagCheck {
 	}
 }
 
-// combinations are the checks of flags that would be ignored beside others,
-// where the server would then be less strict than its flags say, serve another
-// certificate, or leave marks in place.
-func (o *options) combinations(f *pflag.FlagSet) []flagCheck {
+// combinationChecks reject flags that other flags would make ineffective: the
+// server would be less strict than its flags, serve another certificate, or leave
+// annotations in place.
+func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 	checks := []flagCheck{
 		{"client-subject", len(o.clientSubjects) == 0 || o.clientCA != "", "requires --client-ca-file"},
 		{"path-token-file", o.pathTokens == "" || !o.manageWebhooks, "requires --manage-webhooks=false"},
-		{"cert-dir", !f.Changed("cert-dir") || o.certificates != bySelf, "requires --certificates=files or --certificates=cert-manager"},
-		{"certificate-name", !f.Changed("certificate-name") || o.certificates == byCertManager, "requires --certificates=cert-manager"},
-		{"ca-validity", !f.Changed("ca-validity") || o.certificates == bySelf, "requires --certificates=self"},
-		{"cert-validity", !f.Changed("cert-validity") || o.certificates == bySelf, "requires --certificates=self"},
-		{"refresh-affected", !f.Changed("refresh-affected") || o.refresh.on, "requires --refresh"},
+		{"cert-dir", !f.Changed("cert-dir") || o.certificates != certificatesSelf, "requires --certificates=files or --certificates=cert-manager"},
+		{"certificate-name", !f.Changed("certificate-name") || o.certificates == certificatesCertManager, "requires --certificates=cert-manager"},
+		{"ca-validity", !f.Changed("ca-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
+		{"cert-validity", !f.Changed("cert-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
+		{"refresh-affected", !f.Changed("refresh-affected") || o.refresh.enabled, "requires --refresh"},
 	}
 	// An empty value, such as that of an unset variable, must not admit every
 	// caller.
@@ -98,8 +98,8 @@ func (o *options) combinations(f *pflag.FlagSet) []flagCheck {
 	return checks
 }
 
-// arming are the checks of --arm.
-func (o *options) arming() []flagCheck {
+// armChecks are the checks of --arm.
+func (o *options) armChecks() []flagCheck {
 	if !o.arm {
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// started returns why the command ends. Flags that it can run with let it come
-// as far as the kubeconfig, which does not exist.
-func started(t *testing.T, args ...string) error {
+// runCommand returns the error of the command. With valid flags it is that of the
+// kubeconfig, which does not exist.
+func runCommand(t *testing.T, args ...string) error {
 	t.Helper()
 	cmd := NewCommand()
 	cmd.SetArgs(append(args, "--kubeconfig=/nowhere"))
@@ -61,7 +61,7 @@ func TestInvalidFlagsAreReported(t *testing.T) {
 	} {
 		for _, value := range c.values {
 			arg := flag + "=" + value
-			assert.EqualError(t, started(t, arg), "invalid "+flag+": "+c.want, arg)
+			assert.EqualError(t, runCommand(t, arg), "invalid "+flag+": "+c.want, arg)
 		}
 	}
 }
@@ -95,12 +95,12 @@ func TestInvalidCombinationsAreReported(t *testing.T) {
 		"uninstall in too short a time": {[]string{"uninstall-webhooks", "--timeout=4s"}, "invalid --timeout: must be at least 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.EqualError(t, started(t, c.args...), c.want)
+			assert.EqualError(t, runCommand(t, c.args...), c.want)
 		})
 	}
 }
 
-func TestValidFlagsAreTaken(t *testing.T) {
+func TestValidFlagsAreAccepted(t *testing.T) {
 	t.Setenv("POD_NAME", "overrule-abc") // as each manifest sets it
 	for name, args := range map[string][]string{
 		"no flags":                   nil,
@@ -129,7 +129,7 @@ func TestValidFlagsAreTaken(t *testing.T) {
 		"time to see that they stay": {"uninstall-webhooks", "--timeout=5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorContains(t, started(t, args...), `read kubeconfig "/nowhere": `)
+			require.ErrorContains(t, runCommand(t, args...), `read kubeconfig "/nowhere": `)
 		})
 	}
 }

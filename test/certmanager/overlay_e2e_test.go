@@ -69,10 +69,10 @@ func TestAServerWaitsForCertManagerAndSaysForWhat(t *testing.T) {
 	volume := Volume(t.TempDir())
 	s, health := unready(t, "--certificates=cert-manager", "--cert-dir="+string(volume))
 
-	s.says(t, "certificate overrule-system/overrule-serving: there is none: apply it")
+	s.says(t, "certificate overrule-system/overrule-serving: not found: apply it")
 	applyOverlay(t)
 	secret := issued(t, server.Namespace, servingName, 1)
-	s.says(t, "the certificate is issued")
+	s.says(t, "certificate is issued")
 	for _, kind := range []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration"} {
 		got := plane.Kubectl("get", kind+"/overrule")
 		assert.Contains(t, got.Stderr, "not found", "nobody is to be sent to a server without a certificate")

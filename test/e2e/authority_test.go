@@ -38,7 +38,7 @@ func (c *cluster) bootMountedWith(t *testing.T, r *relay, dir string, started fu
 // says counts the lines of a replica's log with a text.
 func (m *mounted) says(text string) int { return strings.Count(m.Log(), text) }
 
-const holds = `"msg":"holding a new certificate"`
+const holds = `"msg":"new certificate is pending"`
 
 // probing waits for something and shakes hands all the while, trusting what
 // the API server was told just before.
@@ -140,7 +140,7 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 		assert.Contains(t, c.bundle(t), ca, "authority %d is trusted for an hour more", i+1)
 	}
 	for _, m := range []*mounted{leads, follows, again, starts, alone} {
-		assert.Zero(t, m.says("calls may fail now"), m.Log())
+		assert.Zero(t, m.says("webhook calls may fail"), m.Log())
 	}
 	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
 }

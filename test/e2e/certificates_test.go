@@ -129,7 +129,7 @@ func TestACertificateOfFiles(t *testing.T) {
 	ready := func() float64 { return metric(t, scraped, "overrule_ready") }
 	s := c.unready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
-		return strings.Contains(s.Log(), dir+"/tls.crt: not there: put certificates in PEM there")
+		return strings.Contains(s.Log(), dir+"/tls.crt: not found: provide certificates in PEM format")
 	}, "it does not say what is missing")
 	assert.Zero(t, serial(t, (*r.backends.Load())[0]))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
@@ -150,7 +150,7 @@ func TestACertificateOfFiles(t *testing.T) {
 		cut["tls.key"] = cut["tls.key"][:90]
 		mount(t, dir, cut)
 		soon(t, func() bool {
-			return strings.Count(s.Log(), dir+"/tls.key: breaks off in the middle of a block: put all of it there") == round+1
+			return strings.Count(s.Log(), dir+"/tls.key: truncated PEM block: provide the complete file") == round+1
 		}, "it does not say what is wrong")
 		assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "what was good is served")
 	}
@@ -186,25 +186,25 @@ func TestACertificateOfCertManager(t *testing.T) {
 		t.Helper()
 		soon(t, func() bool { return strings.Contains(s.Log(), text) }, "it does not say: "+text)
 	}
-	says("certificate overrule-system/overrule-serving: the cluster has no cert-manager.io/v1: install cert-manager")
+	says("certificate overrule-system/overrule-serving: API cert-manager.io/v1 is not served: install cert-manager")
 
 	module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
 	require.NoError(t, err)
 	require.NoError(t, c.InstallCRDs(filepath.Join(module, "deploy", "crds")))
-	says("certificate overrule-system/overrule-serving: there is none: apply it")
+	says("certificate overrule-system/overrule-serving: not found: apply it")
 	succeed(t, c.Apply(certificate))
-	says("not Ready: cert-manager has not looked at it yet: is its controller running?")
+	says("not Ready: it has no conditions yet; check that cert-manager runs")
 	status := func(is, message string) {
 		t.Helper()
 		succeed(t, c.Kubectl("-n", server.Namespace, "patch", "certificate/overrule-serving", "--subresource=status", "--type=merge", "-p",
 			`{"status":{"conditions":[{"type":"Ready","status":"`+is+`","reason":"Pending","message":"`+message+`"}]}}`))
 	}
 	status("False", "issuer none is not there")
-	says("not Ready: Ready is False (Pending): issuer none is not there: look at its issuer and its CertificateRequests")
+	says("not Ready: Ready is False (Pending): issuer none is not there: check its issuer and its CertificateRequests")
 	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is nothing to inject yet")
 	mount(t, dir, by.serving(t))
 	status("True", "it is")
-	says(`"msg":"the certificate is issued"`)
+	says(`"msg":"certificate is issued"`)
 
 	from := func() string {
 		return c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",

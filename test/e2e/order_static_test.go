@@ -109,7 +109,7 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 		require.NoError(t, err, said)
 		assert.Equal(t, "deleted ValidatingWebhookConfiguration overrule\n"+
 			"deleted MutatingWebhookConfiguration overrule\n"+
-			"the webhook configurations are gone: writes are not judged any more\n", strings.Replace(said, "deleted ClusterRoleBinding overrule-webhooks\n", "", 1))
+			"webhook configurations removed: writes are no longer evaluated\n", strings.Replace(said, "deleted ClusterRoleBinding overrule-webhooks\n", "", 1))
 		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still refused")
 	})
 }

@@ -40,12 +40,12 @@ func TestUninstallingInTheWrongOrderIsMendedByTheCommand(t *testing.T) {
 	assert.Equal(t, `deleted ClusterRoleBinding overrule-webhooks
 deleted ValidatingWebhookConfiguration overrule
 deleted MutatingWebhookConfiguration overrule
-the webhook configurations are gone: writes are not judged any more
+webhook configurations removed: writes are no longer evaluated
 `, said)
 	soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still refused")
 	said, err = uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
-	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may be run again")
+	assert.Equal(t, "webhook configurations removed: writes are no longer evaluated\n", said, "it may be run again")
 
 	succeed(t, c.Kubectl("-n", server.Namespace, "patch", "configmap/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
 	c.gone(t, "namespace", server.Namespace)

@@ -36,7 +36,7 @@ func TestUninstallWebhooksWinsAgainstTheLeader(t *testing.T) {
 
 	said, err := uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
-	assert.Contains(t, said, "the webhook configurations are gone: writes are not judged any more")
+	assert.Contains(t, said, "webhook configurations removed: writes are no longer evaluated")
 	assert.Empty(t, c.registered(t))
 	soon(t, func() bool { return strings.Contains(s.Log(), `cannot patch resource`) }, "the leader did not try")
 	assert.Empty(t, c.registered(t))

@@ -65,38 +65,38 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 	}{
 		"an issuer without cert-manager": {
 			values{"certificates.mode": "files", "certificates.issuerRef": map[string]any{"name": "ours"}},
-			"certificates.issuerRef is for certificates.mode=cert-manager, and the mode is files: change one of the two",
+			"certificates.issuerRef requires certificates.mode=cert-manager, but the mode is files: change one of the two",
 		},
 		"authorities in two places": {
 			values{"clientCA.configMap": "a", "clientCA.secret": "b"},
-			"clientCA.configMap and clientCA.secret are both set: say in which of the two the authorities are",
+			"clientCA.configMap and clientCA.secret are mutually exclusive: set only the one that contains the authorities",
 		},
 		"callers by name of nobody's": {
 			values{"clientCA.subjects": []any{"a"}},
-			"clientCA.subjects needs clientCA.configMap or clientCA.secret: say where the authorities are that sign the certificates of callers",
+			"clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities",
 		},
 		"webhooks armed by two": {
 			values{"canary.arm": true, "staticWebhooks.enabled": true},
-			"canary.arm has the server change the failurePolicy of its webhooks, and with staticWebhooks.enabled they are yours: leave one of the two",
+			"canary.arm and staticWebhooks.enabled are mutually exclusive, because the server cannot change the failurePolicy of static webhooks: unset one of the two",
 		},
 		"nothing to arm": {
-			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm is for failurePolicy=Fail, and it is Ignore: change one of the two",
+			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm requires failurePolicy=Fail, but failurePolicy is Ignore: change one of the two",
 		},
-		"armed by nobody": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm needs the canary: give canary.interval a time"},
+		"armed by nobody": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
 		"a namespace for no canary": {
 			values{"canary.namespace": "app", "canary.interval": 0},
-			"canary.namespace is app, and there is no canary: give canary.interval a time, or leave the namespace out",
+			"canary.namespace is app, but the canary is disabled: set canary.interval to a duration, or unset the namespace",
 		},
 		"armed blindly": {
 			values{"canary.arm": true, "enforcement": "audit"},
-			"canary.arm excludes enforcement=audit: the canary cannot see there whether writes are judged",
+			"canary.arm and enforcement=audit are mutually exclusive, because the canary cannot detect whether writes are evaluated: change one of the two",
 		},
 		"a canary at home": {
-			values{"canary.namespace": namespace}, "canary.namespace is overrule-system, the release's own, which is exempt from judging: name another one",
+			values{"canary.namespace": namespace}, "canary.namespace is overrule-system, the namespace of the release, in which no write is evaluated: set another one",
 		},
 		"two classes": {
 			values{"priorityClass.create": true, "priorityClassName": "high"},
-			"priorityClass.create makes the class overrule for the pods, and priorityClassName names another: leave one of the two",
+			"priorityClass.create and priorityClassName are mutually exclusive: unset one of the two",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

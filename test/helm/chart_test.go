@@ -120,17 +120,17 @@ func TestTheNotesSayWhatIsToBeDone(t *testing.T) {
 		values       values
 		says, saysNo []string
 	}{
-		"as it comes":           {nil, []string{"begin with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
-		"warning":               {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"begin with", "are refused"}},
+		"as it comes":           {nil, []string{"start with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
+		"warning":               {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"start with", "are rejected"}},
 		"without the hook":      {values{"uninstallHook.enabled": false}, []string{left}, nil},
-		"static, no bundle yet": {values{"staticWebhooks.enabled": true}, []string{fill, "Nothing is judged yet"}, []string{left}},
+		"static, no bundle yet": {values{"staticWebhooks.enabled": true}, []string{fill, "No write is evaluated yet"}, []string{left}},
 		"static, of cert-manager": {
 			values{"staticWebhooks.enabled": true, "certificates.mode": "cert-manager", "certificates.secretName": "mine"},
-			[]string{fill, "wait --for=create --timeout=2m secret/mine", `get secret mine -o jsonpath='{.data.ca\.crt}'`, "No replica is ready before the Secret mine has a certificate"},
+			[]string{fill, "wait --for=create --timeout=2m secret/mine", `get secret mine -o jsonpath='{.data.ca\.crt}'`, "No replica is ready until the Secret mine contains a certificate"},
 			[]string{"overrule-ca"},
 		},
 		"callers with a certificate": {callers, []string{"Callers need a certificate"}, []string{"No replica is ready"}},
-		"static, with its trust":     {static.with(values{"uninstallHook.enabled": false}), nil, []string{fill, left, "Nothing is judged yet"}},
+		"static, with its trust":     {static.with(values{"uninstallHook.enabled": false}), nil, []string{fill, left, "No write is evaluated yet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := template(t, namespace, c.values)

@@ -69,7 +69,7 @@ func TestHelm3RendersWhatHelm4Does(t *testing.T) {
 		assert.Contains(t, said, "replicaCount")
 		said, err = h.run(t, values{"certificates.issuerRef.name": "ours"}, "template", "overrule", chartDir, "--kube-version", "v1.36.3")
 		require.Error(t, err)
-		assert.Contains(t, said, "certificates.issuerRef is for certificates.mode=cert-manager, and the mode is self: change one of the two")
+		assert.Contains(t, said, "certificates.issuerRef requires certificates.mode=cert-manager, but the mode is self: change one of the two")
 	})
 }
 

@@ -116,7 +116,7 @@ func TestRightsThatCannotBeFoundOut(t *testing.T) {
 	assert.Equal(t, exitUnusable, got.code)
 	assert.Empty(t, got.stdout)
 	assert.Contains(t, got.stderr, "error: judge AuthPolicy infra/gw-auth: whether the user may remove overrides cannot be found out: "+
-		"ask whether the user may override AuthPolicy infra/gw-auth: ")
+		"check whether the user is allowed to override AuthPolicy infra/gw-auth: ")
 	assert.Contains(t, got.stderr, "warning: who you are cannot be found out, and constraints that ask for it are judged as for nobody: ")
 }
 

@@ -1,4 +1,4 @@
-{{/* Labels of every object. Selectors have none of them: they are those of deploy/base. */}}
+{{/* Labels of every object. Selectors do not use them: they are the ones of deploy/base. */}}
 {{- define "overrule.labels" -}}
 app.kubernetes.io/part-of: overrule
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -7,9 +7,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* The objects of one file of files/, in the release's namespace and with its labels: a dict of root, yaml
-and, if there are any, annotations, fields of the spec that are others, and withoutAuthority, which takes the
-right to its Secret away. The names stay: the server knows its objects by them. */}}
+{{/* The objects of one file of files/, in the namespace of the release and with its labels. The argument is a dict of
+root and yaml; optional are annotations, spec (fields to replace), and withoutAuthority, which removes the right to
+the Secret overrule-ca. Names do not change: the server finds its objects by name. */}}
 {{- define "overrule.objects" -}}
 {{- range regexSplit "(?m)^---\\s*$" (.yaml | replace "overrule-system" .root.Release.Namespace) -1 }}
 {{- $object := fromYaml . }}
@@ -43,7 +43,7 @@ right to its Secret away. The names stay: the server knows its objects by them. 
 {{- end }}
 {{- end }}
 
-{{/* The server's flags. */}}
+{{/* The flags of the server. */}}
 {{- define "overrule.args" -}}
 - --enforcement={{ .Values.enforcement }}
 - --failure-policy={{ .Values.failurePolicy }}
@@ -91,7 +91,7 @@ right to its Secret away. The names stay: the server knows its objects by them. 
 {{- end }}
 {{- end }}
 
-{{/* Where the authorities of callers are, if these are asked for a certificate. */}}
+{{/* The source of the authorities of callers, if callers need a certificate. */}}
 {{- define "overrule.clientCA" -}}
 {{- with .Values.clientCA }}
 {{- if .configMap -}}
@@ -106,7 +106,7 @@ secret:
 {{- end }}
 {{- end }}
 
-{{/* What the server reads from files. It starts without them, and says what it waits for. */}}
+{{/* The volumes of files that the server reads. It starts without them, and reports what it waits for. */}}
 {{- define "overrule.volumes" -}}
 {{- with include "overrule.clientCA" . }}
 - name: client-ca
@@ -133,47 +133,47 @@ secret:
 {{- end }}
 {{- end }}
 
-{{/* What no schema can say well: values that exclude or need one another. */}}
+{{/* Checks that a schema cannot express well: values that exclude or require each other. */}}
 {{- define "overrule.check" -}}
 {{- with .Values.certificates }}
 {{- if and .issuerRef (ne .mode "cert-manager") }}
-{{- fail (printf "certificates.issuerRef is for certificates.mode=cert-manager, and the mode is %s: change one of the two" .mode) }}
+{{- fail (printf "certificates.issuerRef requires certificates.mode=cert-manager, but the mode is %s: change one of the two" .mode) }}
 {{- end }}
 {{- end }}
 {{- with .Values.clientCA }}
 {{- if and .configMap .secret }}
-{{- fail "clientCA.configMap and clientCA.secret are both set: say in which of the two the authorities are" }}
+{{- fail "clientCA.configMap and clientCA.secret are mutually exclusive: set only the one that contains the authorities" }}
 {{- end }}
 {{- if and .subjects (not (or .configMap .secret)) }}
-{{- fail "clientCA.subjects needs clientCA.configMap or clientCA.secret: say where the authorities are that sign the certificates of callers" }}
+{{- fail "clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities" }}
 {{- end }}
 {{- end }}
 {{- with .Values.canary }}
 {{- if and .arm $.Values.staticWebhooks.enabled }}
-{{- fail "canary.arm has the server change the failurePolicy of its webhooks, and with staticWebhooks.enabled they are yours: leave one of the two" }}
+{{- fail "canary.arm and staticWebhooks.enabled are mutually exclusive, because the server cannot change the failurePolicy of static webhooks: unset one of the two" }}
 {{- end }}
 {{- if and .arm (ne $.Values.failurePolicy "Fail") }}
-{{- fail (printf "canary.arm is for failurePolicy=Fail, and it is %s: change one of the two" $.Values.failurePolicy) }}
+{{- fail (printf "canary.arm requires failurePolicy=Fail, but failurePolicy is %s: change one of the two" $.Values.failurePolicy) }}
 {{- end }}
 {{- if and .arm (eq (toString .interval) "0") }}
-{{- fail "canary.arm needs the canary: give canary.interval a time" }}
+{{- fail "canary.arm requires the canary: set canary.interval to a duration" }}
 {{- end }}
 {{- if and .namespace (eq (toString .interval) "0") }}
-{{- fail (printf "canary.namespace is %s, and there is no canary: give canary.interval a time, or leave the namespace out" .namespace) }}
+{{- fail (printf "canary.namespace is %s, but the canary is disabled: set canary.interval to a duration, or unset the namespace" .namespace) }}
 {{- end }}
 {{- if and .arm (eq $.Values.enforcement "audit") }}
-{{- fail "canary.arm excludes enforcement=audit: the canary cannot see there whether writes are judged" }}
+{{- fail "canary.arm and enforcement=audit are mutually exclusive, because the canary cannot detect whether writes are evaluated: change one of the two" }}
 {{- end }}
 {{- if eq .namespace $.Release.Namespace }}
-{{- fail (printf "canary.namespace is %s, the release's own, which is exempt from judging: name another one" .namespace) }}
+{{- fail (printf "canary.namespace is %s, the namespace of the release, in which no write is evaluated: set another one" .namespace) }}
 {{- end }}
 {{- end }}
 {{- if and .Values.priorityClass.create .Values.priorityClassName }}
-{{- fail "priorityClass.create makes the class overrule for the pods, and priorityClassName names another: leave one of the two" }}
+{{- fail "priorityClass.create and priorityClassName are mutually exclusive: unset one of the two" }}
 {{- end }}
 {{- end }}
 
-{{/* Where pods of the release may run, and as whom. */}}
+{{/* Fields of all Pods of the release: scheduling and security context. */}}
 {{- define "overrule.pod" -}}
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}

@@ -1,0 +1,87 @@
+package certs
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// leaf is a serving certificate in use. It is immutable.
+type leaf struct {
+	tls     *tls.Certificate
+	issuer  *x509.Certificate
+	renewAt time.Time
+}
+
+func (l *leaf) notAfter() time.Time { return l.tls.Leaf.NotAfter }
+
+// renewDeadline is half way from the planned renewal to the expiry. After it the
+// leaf is renewed even if the Secret cannot be read.
+func (l *leaf) renewDeadline() time.Time {
+	return l.renewAt.Add(l.notAfter().Sub(l.renewAt) / 2)
+}
+
+// issueLeaf signs a certificate with a new key. It expires no later than its
+// authority.
+func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate serving key for %s: %w", names[0], err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leafTemplate(ca, names, validity, now), ca.cert, key.Public(), ca.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign serving certificate for %s: %w", names[0], err)
+	}
+	return newLeaf(der, key, ca.cert, now)
+}
+
+func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, issued time.Time) (*leaf, error) {
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("parse serving certificate: %w", err)
+	}
+	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
+	return &leaf{tls: pair, issuer: issuer, renewAt: jitteredRenewal(issued, cert.NotAfter)}, nil
+}
+
+func leafTemplate(ca *signer, names []string, validity time.Duration, now time.Time) *x509.Certificate {
+	template := &x509.Certificate{
+		NotBefore:             later(now.Add(-clockSkew), ca.cert.NotBefore),
+		NotAfter:              earlier(now.Add(validity), ca.cert.NotAfter),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	// The common name has a length limit, and clients ignore it: it is for people.
+	if len(names[0]) <= maxNameLength {
+		template.Subject = pkix.Name{CommonName: names[0]}
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+			continue
+		}
+		template.DNSNames = append(template.DNSNames, name)
+	}
+	return template
+}
+
+// jitteredRenewal is after two thirds of the lifetime, or up to a thirtieth of it
+// earlier, so that replicas that started together do not renew together.
+func jitteredRenewal(issued, end time.Time) time.Time {
+	lifetime := end.Sub(issued)
+	spread := lifetime / 30
+	if spread <= 0 {
+		return issued
+	}
+	return issued.Add(lifetime*2/3 + spread - wait.Jitter(spread, 1))
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/controllers/status"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
+	"overrule.dev/overrule/internal/rights"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/webhook"
+)
+
+// app is the server process: the manager, and the components that it runs.
+type app struct {
+	options options
+	log     logr.Logger
+	config  *rest.Config
+	client  kubernetes.Interface
+	manager manager.Manager
+	tracing *tracing
+	serving *sync.WaitGroup // held until the last call is answered
+
+	// Components, set by setUp in this order.
+	store        *snapshot.Store
+	watcher      *cache.Watcher
+	certificates *certProvider
+	pathTokens   *pathTokens
+	engine       *effective.Engine
+	guard        *guard.Guard
+	webhooks     *webhook.Server
+	https        *httpsServer
+	probes       *probeServer
+	canary       *canaryRunner // nil if disabled
+}
+
+// setUp creates the components and adds them to the manager.
+func (a *app) setUp() error {
+	for _, step := range []func() error{
+		a.createCache,
+		a.createCertificates,
+		a.createGuard,
+		a.createWebhooks,
+		a.registerMetrics,
+		a.addRefresher,
+		a.addHTTPSServer,
+		a.addAudit,
+		a.addCanary,
+		a.addWebhookConfig,
+		a.addWarningEvents,
+		a.addStatusWriter,
+		a.addPprof,
+		a.addProbes, // last: all readiness checks and warnings are known
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) createCache() (err error) {
+	a.store = snapshot.New(cache.Sources...)
+	a.watcher, err = cache.New(a.config, a.store, cache.Options{Log: a.log.WithName("watch"), Exempt: a.options.namespace})
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	return nil
+}
+
+func (a *app) createCertificates() (err error) {
+	a.certificates, err = newCertProvider(a.config, a.client, a.options, a.log.WithName("certs"))
+	if err != nil {
+		return fmt.Errorf("set up certificates: %w", err)
+	}
+	a.pathTokens, err = newPathTokens(a.client, a.options, a.log.WithName("path"))
+	if err != nil {
+		return fmt.Errorf("set up tokens of the webhook path: %w", err)
+	}
+	return nil
+}
+
+func (a *app) createGuard() error {
+	reviewer, err := newReviewer(a.config, a.watcher)
+	if err != nil {
+		return err
+	}
+	a.engine = effective.NewEngine()
+	a.guard = &guard.Guard{
+		Engine: a.engine, Live: a.watcher.Live, Kinds: a.watcher, Rights: reviewer, BlastRadius: a.options.blastRadius,
+	}
+	return nil
+}
+
+func (a *app) createWebhooks() error {
+	o := a.options
+	a.webhooks = webhook.New(webhook.Options{
+		Store: a.store, Enforcement: o.enforcement,
+		Guard: a.guard, InFlight: inflight.New(a.store, inflight.Options{}),
+		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
+		Current: a.watcher.Current, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
+		Metrics: webhook.NewMetrics(crmetrics.Registry),
+		Tokens:  a.pathTokens.tokens,
+		Events:  a.manager.GetEventRecorder("overrule"),
+		Tracer:  a.tracing.tracer(),
+		Log:     a.log.WithName("webhook"),
+	})
+	return nil
+}
+
+func (a *app) registerMetrics() error {
+	crmetrics.Registry.MustRegister(
+		newStoreCollector(a.store, a.engine, a.log.WithName("metrics")),
+		newCacheCollector(a.watcher),
+		buildInfo(build.Read()),
+	)
+	return nil
+}
+
+// addHTTPSServer adds the server of the webhooks, and creates the probes that
+// report on it.
+func (a *app) addHTTPSServer() error {
+	o := a.options
+	a.https = &httpsServer{
+		address: o.webhookAddress, connections: maxConnections, drainPeriod: o.drainPeriod,
+		webhooks: a.webhooks, certificates: a.certificates.source,
+		runnables: []manager.Runnable{a.watcher, a.certificates.runnable}, log: a.log.WithName("https"), serving: a.serving,
+	}
+	a.probes = &probeServer{
+		address: o.healthAddress, checks: readinessChecks(a.store, a.certificates.source, a.watcher, a.https),
+		warnings: a.certificates.warnings, serving: a.serving, log: a.log.WithName("health"), last: "starting",
+	}
+	a.pathTokens.protect(a.https, a.probes)
+	a.probes.addWarning("kinds", a.watcher.Unread)
+	if err := addClientAuth(a.https, a.probes, o, a.log.WithName("callers")); err != nil {
+		return err
+	}
+	crmetrics.Registry.MustRegister(newExpiryCollector(expirySources(a.certificates, a.https.clientAuth)...), a.probes.gauge())
+	return a.manager.Add(a.https)
+}
+
+func (a *app) addAudit() error {
+	sweeper := newSweeper(a.manager, a.store, a.guard, a.log.WithName("sweep"))
+	return errors.Join(crmetrics.Registry.Register(sweeper), a.manager.Add(sweeper))
+}
+
+func (a *app) addWarningEvents() error {
+	return a.manager.Add(newWarningEvents(a.probes.warnings, a.options.namespace, a.manager.GetEventRecorder("overrule")))
+}
+
+func (a *app) addStatusWriter() error {
+	client, err := dynamic.NewForConfig(a.config)
+	if err != nil {
+		return fmt.Errorf("create client: %w", err)
+	}
+	return a.manager.Add(&status.Writer{
+		Client: client, Profiles: a.watcher.ProfileStatuses, Constraints: a.watcher.ConstraintStatuses,
+		Changed: a.watcher.StatusesChanged(), Log: a.log.WithName("status"),
+	})
+}
+
+func (a *app) addPprof() error {
+	if isDisabled(a.options.pprofAddress) {
+		return nil
+	}
+	return a.manager.Add(&pprofServer{address: a.options.pprofAddress, log: a.log.WithName("pprof")})
+}
+
+func (a *app) addProbes() error { return a.manager.Add(a.probes) }
+
+// newReviewer returns a Reviewer whose client has no rate limit: admission
+// requests wait for its answers.
+func newReviewer(cfg *rest.Config, w *cache.Watcher) (*rights.Reviewer, error) {
+	unlimited := rest.CopyConfig(cfg)
+	unlimited.QPS, unlimited.RateLimiter = -1, nil
+	client, err := authorizationv1client.NewForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("create client: %w", err)
+	}
+	return rights.New(client, w.Resource), nil
+}

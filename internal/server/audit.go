@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/controllers/audit"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// newSweeper returns the background audit. Call it before s is filled.
+func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
+	return audit.New(audit.Options{
+		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
+		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,
+	})
+}
+
+// locate returns a function that reads the uid of an object from the API server.
+func locate(reader client.Reader) audit.Locate {
+	return func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, error) {
+		o := &metav1.PartialObjectMetadata{}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
+		if err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o); err != nil {
+			return nil, fmt.Errorf("get %s: %w", ref, err)
+		}
+		return &corev1.ObjectReference{
+			APIVersion: o.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: o.UID,
+		}, nil
+	}
+}

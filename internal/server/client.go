@@ -1,0 +1,67 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// kubeconfigUsage is the help of --kubeconfig, which all commands have.
+const kubeconfigUsage = "path of a kubeconfig (default: $KUBECONFIG, else the in-cluster configuration, else ~/.kube/config)"
+
+// loadRESTConfig returns the client configuration of a kubeconfig. Without one it
+// uses the first of $KUBECONFIG, the in-cluster configuration and ~/.kube/config
+// that exists: in a pod, the pod's own comes before a file in its home.
+func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
+	var inClusterErr error
+	if kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+		var cfg *rest.Config
+		if cfg, inClusterErr = rest.InClusterConfig(); inClusterErr == nil {
+			return cfg, nil
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	rules.WarnIfAllMissing = false // the error reports it
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	switch {
+	case err == nil:
+		return cfg, nil
+	case kubeconfig != "":
+		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
+	case !clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("read kubeconfig %q: %w", rules.Precedence, err)
+	case inClusterErr != nil:
+		return nil, fmt.Errorf("no cluster configured: %q defines none, and there is no in-cluster configuration (%w); set --kubeconfig or $KUBECONFIG", rules.Precedence, inClusterErr)
+	default:
+		return nil, fmt.Errorf("no cluster configured: $KUBECONFIG is %q, which defines none; set --kubeconfig, or $KUBECONFIG to a file that defines one", rules.Precedence)
+	}
+}
+
+// http2Pings are the environment variables by which client-go configures HTTP/2
+// health checks: after how many idle seconds it pings a connection, and after how
+// many it closes one that does not respond. With client-go's defaults a dead
+// watch is noticed after 45 seconds.
+var http2Pings = map[string]string{
+	"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5",
+	"HTTP2_PING_TIMEOUT_SECONDS":      "3",
+}
+
+// configureHTTP2Pings makes client-go notice dead connections to the API server
+// within seconds, unless the environment sets other values. Call it before the
+// first client is created.
+func configureHTTP2Pings() error {
+	var errs []error
+	for name, seconds := range http2Pings {
+		if _, set := os.LookupEnv(name); !set {
+			errs = append(errs, os.Setenv(name, seconds))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("configure HTTP/2 health checks of API server connections: %w", err)
+	}
+	return nil
+}
