@@ -91,7 +91,7 @@ func rewritten(kind *policykind.Kind, obj runtime.Object, before, version *polic
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
-	defer background.Recovered(&err, "read it by another version")
+	defer background.Recovered(&err, "decode it in another version")
 	u = u.DeepCopy()
 	version.Coerce(u.Object, before)
 	kind.Schema().Coerce(u.Object, nil)

@@ -32,7 +32,7 @@ type registry struct {
 
 	mu              sync.Mutex
 	definitions     map[string]*definition         // by name
-	active          map[api.PolicyKind]*definition // the active ones
+	active          map[api.PolicyKind]*definition // by kind
 	profiles        *policykind.Profiles
 	clusterProfiles map[string]*profile           // profiles of the cluster by name
 	constraints     map[api.Ref]*constraintRecord // constraints of the cluster

@@ -141,7 +141,7 @@ func TestDecodersRejectOtherTypes(t *testing.T) {
 	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
 	_, err = policyDecoder(nil)(policy("AuthPolicy", "app", "a"))
-	assert.ErrorContains(t, err, "read it: panic: ", "a panic of the reader is an error")
+	assert.ErrorContains(t, err, "decode it: panic: ", "a panic of the reader is an error")
 }
 
 func TestExemptNamespaceIsIgnored(t *testing.T) {

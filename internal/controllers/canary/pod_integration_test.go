@@ -85,8 +85,8 @@ func (s *podFixture) events() []string {
 	return out
 }
 
-func result(o Outcome, came string) Result {
-	return newResult(api.Deny, []Attempt{{Sent: "a write", Response: came, Outcome: o}})
+func result(o Outcome, response string) Result {
+	return newResult(api.Deny, []Attempt{{Sent: "a write", Response: response, Outcome: o}})
 }
 
 var canPatchStatus = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
