@@ -16,6 +16,17 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
+// KindProfile is the kind of PolicyProfiles.
+var KindProfile = api.PolicyKind{Group: api.Group, Kind: api.KindPolicyProfile}
+
+// Profile is a PolicyProfile that is being written. It takes no part in a view.
+type Profile struct{ api.PolicyProfile }
+
+// Ref names the profile.
+func (p *Profile) Ref() api.Ref {
+	return api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name}
+}
+
 //go:embed profiles/*.yaml
 var builtin embed.FS
 

@@ -8,21 +8,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Kinds of what says how policies are read.
-var (
-	// KindProfile is the kind of PolicyProfiles.
-	KindProfile = api.PolicyKind{Group: api.Group, Kind: api.KindPolicyProfile}
-	// KindDefinition is the kind of CustomResourceDefinitions.
-	KindDefinition = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
-)
-
-// Profile is a PolicyProfile that is being written. It takes no part in a view.
-type Profile struct{ api.PolicyProfile }
-
-// Ref names the profile.
-func (p *Profile) Ref() api.Ref {
-	return api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name}
-}
+// KindDefinition is the kind of CustomResourceDefinitions.
+var KindDefinition = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 
 // Definition is a CustomResourceDefinition that is being written. It takes no
 // part in a view.
