@@ -3,7 +3,7 @@ package merge
 import "slices"
 
 // put applies a block to E.
-func (f *fold) put(from Origin, s Strategy, rules []Rule) {
+func (f *fold) applyRules(from Origin, s Strategy, rules []Rule) {
 	if from.Block == Overrides {
 		f.override(from, s, rules)
 	} else {
@@ -16,60 +16,60 @@ func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
 	switch {
 	case len(f.block) == 0:
 	case len(f.rules) == 0:
-		f.block = f.become(f.block)
+		f.block = f.setRules(f.block)
 	case s == Atomic:
-		f.refuse(f.block)
+		f.rejectAtomic(f.block)
 	default:
-		f.spare = f.become(f.overlay(f.spare[:0], f.rules, f.block))
+		f.spare = f.setRules(f.overlay(f.spare[:0], f.rules, f.block))
 	}
 }
 
 func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
 	if s != Atomic {
-		f.spare = f.become(f.set(f.spare[:0], f.rules, f.block))
+		f.spare = f.setRules(f.set(f.spare[:0], f.rules, f.block))
 		return
 	}
-	f.loseWhole(f.rules, from)
-	f.block = f.become(f.block)
+	f.recordBlockLoss(f.rules, from)
+	f.block = f.setRules(f.block)
 }
 
 // set appends a list with the rules of overrides put into it, the empty maps
 // among them last: they replace nothing, but find their places as the others
 // leave them.
 func (f *fold) set(out, list, rules []Effective) []Effective {
-	isHollow := func(e Effective) bool { return e.Hollow }
-	if !slices.ContainsFunc(rules, isHollow) {
+	isEmptyMap := func(e Effective) bool { return e.EmptyMap }
+	if !slices.ContainsFunc(rules, isEmptyMap) {
 		return f.overlay(out, rules, list)
 	}
-	hollow := slices.DeleteFunc(slices.Clone(rules), func(e Effective) bool { return !e.Hollow })
-	list = f.overlay(nil, slices.DeleteFunc(rules, isHollow), list)
-	return f.overlay(out, f.placed(list, hollow), list)
+	emptyMaps := slices.DeleteFunc(slices.Clone(rules), func(e Effective) bool { return !e.EmptyMap })
+	list = f.overlay(nil, slices.DeleteFunc(rules, isEmptyMap), list)
+	return f.overlay(out, f.placeEmptyMaps(list, emptyMaps), list)
 }
 
 // placed takes out the empty maps whose place in a list holds a rule. Both are
 // sorted, so that the last rule before a key is the only one that can hold it.
-func (f *fold) placed(list, hollow []Effective) []Effective {
+func (f *fold) placeEmptyMaps(list, emptyMaps []Effective) []Effective {
 	var above *Effective
 	i := 0
-	return slices.DeleteFunc(hollow, func(e Effective) bool {
+	return slices.DeleteFunc(emptyMaps, func(e Effective) bool {
 		for ; i < len(list) && list[i].Key.Compare(e.Key) <= 0; i++ {
-			if !list[i].Hollow {
+			if !list[i].EmptyMap {
 				above = &list[i]
 			}
 		}
 		if above == nil || !above.Key.Holds(e.Key) {
 			return false
 		}
-		f.lose(e, above.From)
+		f.recordLoss(e, above.From)
 		return true
 	})
 }
 
 // refuse books the loss of an atomic defaults block.
-func (f *fold) refuse(block []Effective) {
+func (f *fold) rejectAtomic(block []Effective) {
 	if len(block) > 0 {
-		f.loseWhole(block, f.lowest(block[0].From))
+		f.recordBlockLoss(block, f.lowest(block[0].From))
 	}
 }
 

@@ -62,7 +62,7 @@ func rule(key string, value any) merge.Rule {
 
 func hollow(key string) merge.Rule {
 	r := rule(key, map[string]any{})
-	r.Hollow = true
+	r.EmptyMap = true
 	return r
 }
 
@@ -81,7 +81,7 @@ func over(key string, limit int64) merge.Condition {
 	return condition{text: fmt.Sprintf("spec.%s > %d", key, limit), answer: func(spec map[string]any) merge.Answer {
 		value, missing, beside := lookup(spec, key)
 		if missing != "" {
-			return merge.Answer{Missing: missing, Neighbours: beside, Cost: 1}
+			return merge.Answer{Missing: missing, HasSiblings: beside, Cost: 1}
 		}
 		n, ok := value.(int64)
 		if !ok {
@@ -157,7 +157,7 @@ func countsOf(r *merge.Result) []string {
 	var out []string
 	for _, o := range r.Outcomes {
 		text := fmt.Sprintf("%s %d of %d", o.Policy.Name, o.Rules-len(o.Lost), o.Rules)
-		if o.Silent {
+		if o.Skipped {
 			text += " silent"
 		}
 		out = append(out, text)

@@ -11,10 +11,10 @@ type Meter interface {
 // order (SEMANTICS section 3). A nil meter does not limit. The only error is
 // the meter's.
 func Fold(layers []Layer, meter Meter) (*Result, error) {
-	f := folds.Get().(*fold) //nolint:forcetypeassert // it holds nothing else
+	f := foldPool.Get().(*fold) //nolint:forcetypeassert // it holds nothing else
 	defer f.release()
 	f.meter = meter
-	f.enter(layers)
+	f.addLayers(layers)
 	for next := 0; next < len(f.layers); {
 		start := next
 		next = groupEnd(f.layers, start)
@@ -22,20 +22,20 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 			return nil, err
 		}
 	}
-	f.settle()
-	return &Result{Rules: f.kept(), Outcomes: f.outcomes, Notes: f.notes}, nil
+	f.finishOutcomes()
+	return &Result{Rules: f.copyRules(), Outcomes: f.outcomes, Notes: f.notes}, nil
 }
 
 // fold is the state of one Fold: E of SEMANTICS section 3 and its history.
 type fold struct {
-	room
-	meter    Meter
-	outcomes []Outcome
-	places   map[*Policy]place // nil for few layers
-	unset    unsetters         // of those in room, once they are many
-	notes    []Note
-	seen     int // rules of the layers applied so far
-	tidy     tidiness
+	buffers
+	meter         Meter
+	outcomes      []Outcome
+	policyIndexes map[*Policy]policyIndex // nil for few layers
+	unset         unsetIndex              // of those in room, once they are many
+	notes         []Note
+	rulesSeen     int // rules of the layers applied so far
+	nesting       nesting
 
 	// What was worked out of E, until E changes.
 	spec map[string]any
@@ -43,7 +43,7 @@ type fold struct {
 }
 
 // become makes a list E, and returns the one that was E: it is room again.
-func (f *fold) become(list []Effective) []Effective {
+func (f *fold) setRules(list []Effective) []Effective {
 	was := f.rules
 	f.rules, f.spec, f.low = list, nil, [2]Origin{}
 	return was
@@ -51,41 +51,43 @@ func (f *fold) become(list []Effective) []Effective {
 
 // unasked is how many rules are folded without asking the meter: so few cost
 // less than anyone could notice.
-const unasked = 256
+const meterThreshold = 256
 
 // goOn asks the meter whether a layer may be applied, once many rules were met:
 // what one costs grows with them, and most have no condition that would ask.
-func (f *fold) goOn(l *Layer) error {
+func (f *fold) checkMeter(l *Layer) error {
 	for i := range l.Blocks {
-		f.seen += len(l.Blocks[i].Rules)
+		f.rulesSeen += len(l.Blocks[i].Rules)
 	}
-	if f.meter == nil || f.seen <= unasked {
+	if f.meter == nil || f.rulesSeen <= meterThreshold {
 		return nil
 	}
 	return f.meter.Spend(nil, 0)
 }
 
 // side chooses blocks by what they act as.
-type side uint8
+type blockFilter uint8
 
 const (
-	both   side = iota
-	weak        // all but overrides
-	strong      // overrides
+	allBlocks       blockFilter = iota
+	exceptOverrides             // all but overrides
+	onlyOverrides               // overrides
 )
 
 // has reports whether a block that acts as b is on this side.
-func (s side) has(b Block) bool { return s == both || (s == strong) == (b == Overrides) }
+func (s blockFilter) includes(b Block) bool {
+	return s == allBlocks || (s == onlyOverrides) == (b == Overrides)
+}
 
 // taker does with a block that takes part what is to be done with it.
-type taker func(from Origin, s Strategy, rules []Rule)
+type blockFunc func(from Origin, s Strategy, rules []Rule)
 
 // apply gives the blocks of a layer that are on a side and take part to take,
 // in their order. That order is the one in which they are written whatever a
 // bare block is read as: it comes behind the defaults and before the overrides.
-func (f *fold) apply(layer int, s side, take taker) error {
+func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 	l := &f.layers[layer]
-	if err := f.goOn(l); err != nil {
+	if err := f.checkMeter(l); err != nil {
 		return err
 	}
 	for _, kind := range [...]Block{Object, Defaults, Bare, Overrides} {
@@ -95,10 +97,10 @@ func (f *fold) apply(layer int, s side, take taker) error {
 				continue
 			}
 			as := l.Reading(b)
-			if !s.has(as.Block) {
+			if !s.includes(as.Block) {
 				continue
 			}
-			if err := f.applyBlock(l.Policy, b, as, take); err != nil {
+			if err := f.applyBlock(l.Policy, b, as, apply); err != nil {
 				return err
 			}
 		}
@@ -106,7 +108,7 @@ func (f *fold) apply(layer int, s side, take taker) error {
 	return nil
 }
 
-func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
+func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) error {
 	from := Origin{Policy: p, Block: as.Block, Conditional: b.When != nil}
 	met, err := f.met(from, b.When)
 	if err != nil {
@@ -114,15 +116,15 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
 	}
 	o := &f.outcomes[f.outcomeOf(p)]
 	if !met {
-		o.Silent = true
+		o.Skipped = true
 		return nil
 	}
-	o.join(b.Block, as.Block)
+	o.recordBlock(b.Block, as.Block)
 	if as.By != nil {
 		f.replaced(from, as.By, b.Rules)
 		return nil
 	}
-	take(from, as.Strategy, b.Rules)
+	apply(from, as.Strategy, b.Rules)
 	return nil
 }
 
@@ -130,7 +132,7 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
 // those above it.
 func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
-	f.loseWhole(f.block, Origin{Policy: by, Block: Bare})
+	f.recordBlockLoss(f.block, Origin{Policy: by, Block: Bare})
 }
 
 // met evaluates the condition of a block. What cannot be evaluated does not
@@ -148,7 +150,7 @@ func (f *fold) met(from Origin, when Condition) (bool, error) {
 			return false, err
 		}
 	}
-	if a.Err != nil || a.Missing != "" && a.Neighbours {
+	if a.Err != nil || a.Missing != "" && a.HasSiblings {
 		f.notes = append(f.notes, Note{Policy: from.Policy, Block: from.Block, When: when, Answer: a})
 	}
 	if a.Err != nil {

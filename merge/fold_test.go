@@ -316,9 +316,9 @@ func TestFoldCounts(t *testing.T) {
 	assert.Equal(t, []string{"gw 1 of 2", "empty 0 of 0", "route 1 of 1"}, countsOf(result))
 	gw := result.Outcomes[0]
 	assert.True(t, gw.TookPart)
-	assert.True(t, gw.Took(merge.Defaults))
-	assert.False(t, gw.Took(merge.Bare))
-	assert.True(t, gw.Took(merge.Overrides))
+	assert.True(t, gw.BlockApplied(merge.Defaults))
+	assert.False(t, gw.BlockApplied(merge.Bare))
+	assert.True(t, gw.BlockApplied(merge.Overrides))
 	assert.False(t, result.Outcomes[1].TookPart)
 }
 

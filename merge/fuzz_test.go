@@ -40,7 +40,7 @@ func (d *dice) rule() merge.Rule {
 			r.Value = false
 		}
 	case 1:
-		r.Value, r.Hollow = map[string]any{}, true
+		r.Value, r.EmptyMap = map[string]any{}, true
 	case 2:
 		r.Value = map[string]any{"x": int64(d.roll(2))}
 	case 3:
@@ -70,7 +70,7 @@ func (d *dice) block(b merge.Block) merge.Rules {
 
 // collide tells that two rules want the same place.
 func collide(a, b merge.Rule) bool {
-	return a.Key == b.Key || !a.Hollow && a.Key.Holds(b.Key) || !b.Hollow && b.Key.Holds(a.Key)
+	return a.Key == b.Key || !a.EmptyMap && a.Key.Holds(b.Key) || !b.EmptyMap && b.Key.Holds(a.Key)
 }
 
 // layers makes a path, the half of them with groups and readings.
@@ -189,7 +189,7 @@ func FuzzFoldNoPanic(f *testing.F) {
 func keysThatTookPart(o merge.Outcome) int {
 	keys := make(map[merge.Key]bool)
 	for _, b := range o.Policy.Blocks {
-		if o.Took(b.Block) {
+		if o.BlockApplied(b.Block) {
 			for _, r := range b.Rules {
 				keys[r.Key] = true
 			}
@@ -203,7 +203,7 @@ func contents(t testing.TB, layers []merge.Layer) string {
 	for _, l := range layers {
 		for _, b := range l.Blocks {
 			for _, r := range b.Rules {
-				all = append(all, l.Name, b.Block, r.Key.String(), r.Value, r.Hollow)
+				all = append(all, l.Name, b.Block, r.Key.String(), r.Value, r.EmptyMap)
 			}
 		}
 	}

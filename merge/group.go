@@ -23,25 +23,25 @@ func (f *fold) applyGroup(start, end int) error {
 	case MeetCollect:
 		err = f.collect(start, end)
 	default:
-		err = f.apply(start, both, f.put)
+		err = f.apply(start, allBlocks, f.applyRules)
 	}
 	for i := start; i < end; i++ {
-		f.joinUnset(i)
+		f.addUnset(i)
 	}
 	return err
 }
 
 func (f *fold) oldestWins(start, end int) error {
-	if err := f.highestFirst(start, end, f.put); err != nil {
+	if err := f.highestFirst(start, end, f.applyRules); err != nil {
 		return err
 	}
-	return f.lowestFirst(start, end, f.put)
+	return f.lowestFirst(start, end, f.applyRules)
 }
 
 // highestFirst gives the defaults and bare blocks of a group to take.
-func (f *fold) highestFirst(start, end int, take taker) error {
+func (f *fold) highestFirst(start, end int, apply blockFunc) error {
 	for i := end - 1; i >= start; i-- {
-		if err := f.apply(i, weak, take); err != nil {
+		if err := f.apply(i, exceptOverrides, apply); err != nil {
 			return err
 		}
 	}
@@ -49,9 +49,9 @@ func (f *fold) highestFirst(start, end int, take taker) error {
 }
 
 // lowestFirst gives the overrides of a group to take.
-func (f *fold) lowestFirst(start, end int, take taker) error {
+func (f *fold) lowestFirst(start, end int, apply blockFunc) error {
 	for i := start; i < end; i++ {
-		if err := f.apply(i, strong, take); err != nil {
+		if err := f.apply(i, onlyOverrides, apply); err != nil {
 			return err
 		}
 	}
@@ -75,12 +75,12 @@ func (f *fold) collectDefaults(start, end int) error {
 	err := f.highestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
 		f.block = f.withoutUnset(f.block[:0], from, rules)
 		if s == Atomic && len(f.rules) > 0 {
-			f.refuse(f.block)
+			f.rejectAtomic(f.block)
 			return
 		}
 		gathered, spare = f.overlay(spare[:0], gathered, f.block), gathered
 	})
-	f.become(f.overlay(nil, f.rules, gathered)) // the list before is still asked for
+	f.setRules(f.overlay(nil, f.rules, gathered)) // the list before is still asked for
 	return err
 }
 
@@ -88,23 +88,23 @@ func (f *fold) collectDefaults(start, end int) error {
 // the rules that were there before the group go.
 func (f *fold) collectOverrides(start, end int, before []Effective) error {
 	var gathered, spare []Effective
-	var taken Origin // by the lowest atomic block
+	var atomicFrom Origin // by the lowest atomic block
 	err := f.lowestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
 		f.block = effective(f.block[:0], from, rules)
 		gathered, spare = f.set(spare[:0], gathered, f.block), gathered
-		if s == Atomic && taken.Policy == nil {
-			taken = from
+		if s == Atomic && atomicFrom.Policy == nil {
+			atomicFrom = from
 		}
 	})
-	if taken.Policy != nil {
+	if atomicFrom.Policy != nil {
 		old, group := split(f.rules, before)
 		f.rules = group
 		n := len(f.losses)
 		gathered, old = split(f.overlay(nil, gathered, old), gathered)
-		f.loseWhole(old, taken)
-		f.whole(n)
+		f.recordBlockLoss(old, atomicFrom)
+		f.markWhole(n)
 	}
-	f.become(f.set(nil, f.rules, gathered))
+	f.setRules(f.set(nil, f.rules, gathered))
 	return err
 }
 

@@ -10,7 +10,7 @@ type Outcome struct {
 	// TookPart tells that some block with a rule took part.
 	TookPart bool
 	// Silent tells that some block with a rule did not, its condition not met.
-	Silent bool
+	Skipped bool
 	participation
 	// Lost rules, sorted by key, each key once.
 	Lost []Lost
@@ -18,30 +18,30 @@ type Outcome struct {
 
 // Took reports whether a block that the policy writes as b took part, whatever
 // it was read as.
-func (o *Outcome) Took(b Block) bool { return o.took&(1<<b) != 0 }
+func (o *Outcome) BlockApplied(b Block) bool { return o.applied&(1<<b) != 0 }
 
 // Acted reports whether a block that the policy writes as b took part as as:
 // as itself, or as the path reads bare blocks (Layer.As). A policy at two
 // levels may have done both.
-func (o *Outcome) Acted(b, as Block) bool {
+func (o *Outcome) AppliedAs(b, as Block) bool {
 	if b == Bare {
 		return o.bareAs&(1<<as) != 0
 	}
-	return b == as && o.Took(b)
+	return b == as && o.BlockApplied(b)
 }
 
 // participation is which blocks of a policy took part, one bit per Block.
 type participation struct {
-	took   uint8 // as the policy writes them
-	bareAs uint8 // what the bare blocks that took part were read as
-	again  bool  // more than one did, or one at two levels
+	applied  uint8 // as the policy writes them
+	bareAs   uint8 // what the bare blocks that took part were read as
+	repeated bool  // more than one did, or one at two levels
 }
 
 // join books that a block which the policy writes as b took part as as.
-func (o *Outcome) join(b, as Block) {
-	o.again = o.TookPart
+func (o *Outcome) recordBlock(b, as Block) {
+	o.repeated = o.TookPart
 	o.TookPart = true
-	o.took |= 1 << b
+	o.applied |= 1 << b
 	if b == Bare {
 		o.bareAs |= 1 << as
 	}
@@ -71,18 +71,18 @@ func (o *Outcome) LostAt(k Key) *Lost {
 }
 
 // place is where a policy stands in a fold.
-type place struct {
+type policyIndex struct {
 	outcome int
 	lowest  int // layer
 }
 
 // few is how many layers most paths have at most: they are looked through one
 // by one.
-const few = 8
+const smallCount = 8
 
 // enter puts the layers in order, the lowest first, and makes the outcomes of
 // their policies, from the highest to the lowest.
-func (f *fold) enter(layers []Layer) {
+func (f *fold) addLayers(layers []Layer) {
 	f.layers = append(f.layers[:0], layers...) // the caller keeps its order
 	slices.Reverse(f.layers)                   // mostly they come from the highest to the lowest
 	lower := func(a, b Layer) int { return Compare(b, a) }
@@ -90,8 +90,8 @@ func (f *fold) enter(layers []Layer) {
 		slices.SortFunc(f.layers, lower)
 	}
 	f.outcomes = make([]Outcome, 0, len(layers))
-	if len(layers) > few {
-		f.places = make(map[*Policy]place, len(layers))
+	if len(layers) > smallCount {
+		f.policyIndexes = make(map[*Policy]policyIndex, len(layers))
 	}
 	for i, l := range slices.Backward(f.layers) {
 		n := f.outcomeOf(l.Policy) // at two levels, counted once
@@ -99,16 +99,16 @@ func (f *fold) enter(layers []Layer) {
 			n = len(f.outcomes)
 			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy})
 		}
-		if f.places != nil {
-			f.places[l.Policy] = place{outcome: n, lowest: i}
+		if f.policyIndexes != nil {
+			f.policyIndexes[l.Policy] = policyIndex{outcome: n, lowest: i}
 		}
 	}
 }
 
 // outcomeOf returns the place of a policy's outcome, -1 for none.
 func (f *fold) outcomeOf(p *Policy) int {
-	if f.places != nil {
-		if at, ok := f.places[p]; ok {
+	if f.policyIndexes != nil {
+		if at, ok := f.policyIndexes[p]; ok {
 			return at.outcome
 		}
 		return -1
@@ -123,15 +123,15 @@ func (f *fold) outcomeOf(p *Policy) int {
 
 // lowestOf returns the lowest layer of a policy.
 func (f *fold) lowestOf(p *Policy) int {
-	if f.places != nil {
-		return f.places[p].lowest
+	if f.policyIndexes != nil {
+		return f.policyIndexes[p].lowest
 	}
 	return slices.IndexFunc(f.layers, func(l Layer) bool { return l.Policy == p })
 }
 
 // kept returns the rules of E for the result, which shares no room with the
 // fold.
-func (f *fold) kept() []Effective {
+func (f *fold) copyRules() []Effective {
 	if len(f.rules) == 0 {
 		return nil
 	}
@@ -141,46 +141,46 @@ func (f *fold) kept() []Effective {
 }
 
 // books is what settle counts for one outcome.
-type books struct {
-	losses   int     // how many, and then where the next of them goes
-	survives bool    // some rule does
-	heir     *Policy // what is in force in place of a policy that lost every rule
+type tally struct {
+	losses    int     // how many, and then where the next of them goes
+	survives  bool    // some rule does
+	successor *Policy // what is in force in place of a policy that lost every rule
 }
 
 // settle tells in the outcomes which rules survive and which were lost.
-func (f *fold) settle() {
-	var room [few]books
+func (f *fold) finishOutcomes() {
+	var room [smallCount]tally
 	all := room[:]
-	if len(f.outcomes) > few {
-		all = make([]books, len(f.outcomes))
+	if len(f.outcomes) > smallCount {
+		all = make([]tally, len(f.outcomes))
 	}
 	for i := range f.losses {
 		all[f.outcomeOf(f.losses[i].of)].losses++
 	}
 	for i := range f.rules {
-		f.survive(all, i, f.rules[i].From.Policy)
+		f.countSurvivor(all, i, f.rules[i].From.Policy)
 	}
 	if len(f.losses) > 0 {
-		f.handOut(all)
+		f.distributeLosses(all)
 	}
 }
 
 // survive counts a rule of E for its policy. What another block of the
 // policy, or the same on another level, lost at that place is not lost then.
-func (f *fold) survive(all []books, rule int, p *Policy) {
+func (f *fold) countSurvivor(all []tally, rule int, p *Policy) {
 	n := f.outcomeOf(p)
 	o, b := &f.outcomes[n], &all[n]
 	b.survives = true
 	o.Rules++
-	if o.again && b.losses > 0 {
+	if o.repeated && b.losses > 0 {
 		b.losses++
 		f.losses = append(f.losses, loss{Lost{Rule: f.rules[rule].Rule}, p})
 	}
 }
 
 // handOut gives each outcome its losses.
-func (f *fold) handOut(all []books) {
-	f.heirs(all)
+func (f *fold) distributeLosses(all []tally) {
+	f.findSuccessors(all)
 	lost := make([]Lost, len(f.losses))
 	next := 0
 	for i := range f.outcomes {
@@ -194,14 +194,14 @@ func (f *fold) handOut(all []books) {
 	start := 0
 	for i := range f.outcomes {
 		end := all[i].losses
-		f.take(&f.outcomes[i], lost[start:end:end], all)
+		f.setLosses(&f.outcomes[i], lost[start:end:end], all)
 		start = end
 	}
 }
 
 // take books losses, in the order in which they happened, as those of an
 // outcome: the last of each key, unless the rule survives.
-func (f *fold) take(o *Outcome, lost []Lost, all []books) {
+func (f *fold) setLosses(o *Outcome, lost []Lost, all []tally) {
 	byKey := func(a, b Lost) int { return a.Key.Compare(b.Key) }
 	if !slices.IsSortedFunc(lost, byKey) {
 		slices.SortStableFunc(lost, byKey)
@@ -211,7 +211,7 @@ func (f *fold) take(o *Outcome, lost []Lost, all []books) {
 		if i+1 < len(lost) && lost[i+1].Key.path == l.Key.path || l.To.Policy == nil {
 			continue
 		}
-		f.inForce(&l, all)
+		f.completeLoss(&l, all)
 		last = append(last, l)
 	}
 	o.Rules += len(last)

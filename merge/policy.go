@@ -55,7 +55,7 @@ type Rule struct {
 	Value any
 	// Hollow marks an empty map in a kind whose rules are leaves: it holds its
 	// place and replaces nothing.
-	Hollow bool
+	EmptyMap bool
 }
 
 // Condition decides whether a block takes part (`when`).
@@ -74,7 +74,7 @@ type Answer struct {
 	// that the expression names and the spec lacks. The condition is not met.
 	Missing string
 	// Neighbours tells that the map that lacks Missing holds other keys.
-	Neighbours bool
+	HasSiblings bool
 	// Err is any other failure to evaluate.
 	Err error
 	// Cost in the units of the condition's own limit.
@@ -162,7 +162,7 @@ func NewNames(list []Name) Names {
 
 // Match reports whether some name of the list means the rule of that key.
 func (n Names) Match(k Key) bool {
-	for path := range k.named {
+	for path := range k.prefixesAndName {
 		if _, ok := n.paths[path]; ok {
 			return true
 		}
@@ -172,7 +172,7 @@ func (n Names) Match(k Key) bool {
 
 // named yields the paths of the names that mean the rule of a key: those of
 // the keys that hold it, and that of its bare name.
-func (k Key) named(yield func(path string) bool) {
+func (k Key) prefixesAndName(yield func(path string) bool) {
 	for i := range len(k.path) {
 		if k.path[i] == 0 && !yield(k.path[:i+1]) {
 			return

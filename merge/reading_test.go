@@ -118,23 +118,23 @@ func TestOutcomeOfBlocksReadAnotherWay(t *testing.T) {
 	assert.Equal(t, []string{"gw 2 of 2 silent", "route 0 of 1"}, countsOf(result))
 	o := result.Outcomes[0]
 	assert.True(t, o.TookPart)
-	assert.True(t, o.Took(merge.Bare))
-	assert.False(t, o.Took(merge.Overrides), "its condition is not met")
-	assert.True(t, o.Acted(merge.Bare, merge.Overrides))
-	assert.False(t, o.Acted(merge.Bare, merge.Bare))
-	assert.False(t, o.Acted(merge.Overrides, merge.Overrides))
+	assert.True(t, o.BlockApplied(merge.Bare))
+	assert.False(t, o.BlockApplied(merge.Overrides), "its condition is not met")
+	assert.True(t, o.AppliedAs(merge.Bare, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
+	assert.False(t, o.AppliedAs(merge.Overrides, merge.Overrides))
 
 	route := result.Outcomes[1]
-	assert.True(t, route.Acted(merge.Bare, merge.Bare))
-	assert.False(t, route.Acted(merge.Bare, merge.Overrides))
+	assert.True(t, route.AppliedAs(merge.Bare, merge.Bare))
+	assert.False(t, route.AppliedAs(merge.Bare, merge.Overrides))
 }
 
 func TestOutcomeOfOtherBlocks(t *testing.T) {
 	o := fold(t, stack(policy("p", defaults(mixed, rule("a", 1)), overrides(mixed, rule("b", 1))))...).Outcomes[0]
-	assert.True(t, o.Acted(merge.Defaults, merge.Defaults))
-	assert.True(t, o.Acted(merge.Overrides, merge.Overrides))
-	assert.False(t, o.Acted(merge.Defaults, merge.Overrides))
-	assert.False(t, o.Acted(merge.Bare, merge.Bare))
+	assert.True(t, o.AppliedAs(merge.Defaults, merge.Defaults))
+	assert.True(t, o.AppliedAs(merge.Overrides, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Defaults, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
 }
 
 // A policy at two levels may be read in another way at either.
@@ -168,7 +168,7 @@ func TestFoldAsAtTwoLevels(t *testing.T) {
 			o := fold(t, test.layers...).Outcomes[0]
 			assert.Equal(t, 2, o.Rules, "each key once")
 			for _, b := range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-				assert.Equal(t, slices.Contains(test.acted, b), o.Acted(merge.Bare, b), b.String())
+				assert.Equal(t, slices.Contains(test.acted, b), o.AppliedAs(merge.Bare, b), b.String())
 			}
 		})
 	}
@@ -225,6 +225,6 @@ func TestFoldObject(t *testing.T) {
 		},
 	})
 	o := fold(t, object...).Outcomes[0]
-	assert.True(t, o.Took(merge.Object))
-	assert.False(t, o.Took(merge.Bare))
+	assert.True(t, o.BlockApplied(merge.Object))
+	assert.False(t, o.BlockApplied(merge.Bare))
 }

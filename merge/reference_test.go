@@ -177,7 +177,7 @@ func takesPart(b merge.Rules, e []held) bool {
 		}
 		if h.Value != nil {
 			at[segments[len(segments)-1]] = h.Value
-			if h.Hollow {
+			if h.EmptyMap {
 				at[segments[len(segments)-1]] = map[string]any{}
 			}
 		}
@@ -192,9 +192,9 @@ func takesPart(b merge.Rules, e []held) bool {
 // set puts each rule of an override into E; what wants its place goes.
 func set(e, block []held) []held {
 	block = slices.Clone(block) // the empty maps last
-	slices.SortStableFunc(block, func(a, b held) int { return cmp.Compare(btoi(a.Hollow), btoi(b.Hollow)) })
+	slices.SortStableFunc(block, func(a, b held) int { return cmp.Compare(btoi(a.EmptyMap), btoi(b.EmptyMap)) })
 	for _, h := range block {
-		if h.Hollow && slices.ContainsFunc(e, func(o held) bool { return !o.Hollow && o.Key.Holds(h.Key) }) {
+		if h.EmptyMap && slices.ContainsFunc(e, func(o held) bool { return !o.EmptyMap && o.Key.Holds(h.Key) }) {
 			continue // replaces nothing
 		}
 		e = slices.DeleteFunc(slices.Clone(e), func(o held) bool { return collide(o.Rule, h.Rule) })

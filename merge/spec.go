@@ -8,15 +8,15 @@ import "strings"
 // that is not tidy can have it, is not shown.
 func specOf(rules []Effective, plain bool) map[string]any {
 	spec := make(map[string]any)
-	var above *Effective
+	var covering *Effective
 	at, parent := spec, "" // neighbours mostly share their parent
 	for i := range rules {
 		e := &rules[i]
-		if e.Value == nil || e.Key.path == "" || above != nil && above.Key.Holds(e.Key) {
+		if e.Value == nil || e.Key.path == "" || covering != nil && covering.Key.Holds(e.Key) {
 			continue
 		}
-		if !e.Hollow {
-			above = e
+		if !e.EmptyMap {
+			covering = e
 		}
 		up, name := e.Key.split()
 		if up != parent {
@@ -30,26 +30,26 @@ func specOf(rules []Effective, plain bool) map[string]any {
 // below counts the rules at the front of a list whose keys lie below a path, if
 // they are many: a map that is made for them does not grow then.
 func below(rules []Effective, path string) int {
-	if path == "" || len(rules) <= few || !strings.HasPrefix(rules[few].Key.path, path) {
+	if path == "" || len(rules) <= smallCount || !strings.HasPrefix(rules[smallCount].Key.path, path) {
 		return 0
 	}
-	return until(rules, Key{path: path[:len(path)-1] + "\x01"}, 0) // which follows the NUL
+	return countUpTo(rules, Key{path: path[:len(path)-1] + "\x01"}, 0) // which follows the NUL
 }
 
 // descend returns the map below a spec at the path of a key, made with room for
 // so many if need be.
-func descend(spec map[string]any, path string, room int) map[string]any {
+func descend(spec map[string]any, path string, size int) map[string]any {
 	for path != "" {
 		var segment string
 		segment, path, _ = strings.Cut(path, "\x00")
 		segment = unescape(segment)
 		next, ok := spec[segment].(map[string]any)
 		if !ok {
-			size := 0
+			capacity := 0
 			if path == "" {
-				size = room
+				capacity = size
 			}
-			next = make(map[string]any, size)
+			next = make(map[string]any, capacity)
 			spec[segment] = next
 		}
 		spec = next
@@ -61,7 +61,7 @@ func descend(spec map[string]any, path string, room int) map[string]any {
 // because rules below it are written into it.
 func valueOf(e *Effective, plain bool) any {
 	switch {
-	case e.Hollow:
+	case e.EmptyMap:
 		return make(map[string]any)
 	case plain:
 		return Plain(e.Value)

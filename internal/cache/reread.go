@@ -42,7 +42,7 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 	if err := was.second(before, after); err != nil {
 		return nil, err
 	}
-	was.profiles.RemoveGoing(nameOf(before, after))
+	was.profiles.RemoveDeleting(nameOf(before, after))
 	is := was.clone()
 	if err := is.write(before, after); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func TestWhatCannotBeEvaluatedIsCachedAlike(t *testing.T) {
 			first, again := c.Evaluate(rates(200)), c.Evaluate(rates(200))
 			assert.Less(t, again.Cost, first.Cost/10)
 			assert.Equal(t, first.Missing, again.Missing)
-			assert.Equal(t, first.Neighbours, again.Neighbours)
+			assert.Equal(t, first.HasSiblings, again.HasSiblings)
 			require.Equal(t, first.Err != nil, again.Err != nil)
 			if first.Err != nil {
 				require.EqualError(t, again.Err, first.Err.Error())
@@ -80,7 +80,7 @@ func TestASpecThatIsNoJSONIsNotCached(t *testing.T) {
 	first := c.Evaluate(odd)
 	assert.Equal(t, first, c.Evaluate(odd))
 	for _, v := range []any{[]any{int32(1)}, m{"a": int32(1)}} {
-		assert.False(t, new(encoding).value(v))
+		assert.False(t, new(keyEncoder).value(v))
 	}
 }
 
@@ -99,7 +99,7 @@ func (l lazy) Unpack() (v any) {
 
 func TestSpecsHaveOneKeyIfTheyAreEqual(t *testing.T) {
 	encoded := func(v any) string {
-		e := encoding{}
+		e := keyEncoder{}
 		require.True(t, e.value(v))
 		return string(e.out)
 	}

@@ -17,7 +17,7 @@ const DefaultCacheSize = 512
 
 // Compiler compiles conditions and keeps the latest, those that do not compile
 // too. It is safe for concurrent use.
-type Compiler struct{ keeper[*Condition] }
+type Compiler struct{ cachingCompiler[*Condition] }
 
 // NewCompiler returns a compiler that keeps at most size expressions.
 func NewCompiler(size int) (*Compiler, error) {
@@ -25,13 +25,13 @@ func NewCompiler(size int) (*Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Compiler{newKeeper(env.dialect, size, env.compile)}, nil
+	return &Compiler{newCachingCompiler(env.dialect, size, env.compile)}, nil
 }
 
 // Compile compiles an expression with the compiler that the process shares.
 // Its error is a *CompileError, unless CEL itself cannot be set up.
 func Compile(expression string) (*Condition, error) {
-	c, err := standard()
+	c, err := defaultCompiler()
 	if err != nil {
 		return nil, err
 	}
@@ -39,47 +39,47 @@ func Compile(expression string) (*Condition, error) {
 }
 
 // keeper compiles expressions of one use and keeps the latest.
-type keeper[T any] struct {
+type cachingCompiler[T any] struct {
 	dialect dialect
 	compile func(expression string) (T, error)
 	cache   *lru.Cache
-	flight  *singleflight.Group
+	group   *singleflight.Group
 }
 
-func newKeeper[T any](d dialect, size int, compile func(string) (T, error)) keeper[T] {
-	return keeper[T]{dialect: d, compile: compile, cache: lru.New(max(size, 1)), flight: new(singleflight.Group)} // lru reads 0 as no limit
+func newCachingCompiler[T any](d dialect, size int, compile func(string) (T, error)) cachingCompiler[T] {
+	return cachingCompiler[T]{dialect: d, compile: compile, cache: lru.New(max(size, 1)), group: new(singleflight.Group)} // lru reads 0 as no limit
 }
 
 // Compile compiles an expression, or returns what it made of it before. Its
 // error is a *CompileError.
-func (k keeper[T]) Compile(expression string) (T, error) {
+func (k cachingCompiler[T]) Compile(expression string) (T, error) {
 	if err := k.dialect.checkLength(expression); err != nil {
 		var none T
 		return none, err // never cached: it may be huge
 	}
 	if kept, ok := k.cache.Get(expression); ok {
-		return kept.(compiled[T]).both()
+		return kept.(compiled[T]).result()
 	}
-	made, _, _ := k.flight.Do(expression, func() (any, error) {
+	made, _, _ := k.group.Do(expression, func() (any, error) {
 		if kept, ok := k.cache.Get(expression); ok {
 			return kept, nil // made between the look above and this flight
 		}
 		var one compiled[T]
-		one.made, one.err = k.compile(expression)
+		one.value, one.err = k.compile(expression)
 		k.cache.Add(expression, one)
 		return one, nil
 	})
-	return made.(compiled[T]).both()
+	return made.(compiled[T]).result()
 }
 
 // compiled is an entry of the cache: what was made of an expression, or why
 // nothing was.
 type compiled[T any] struct {
-	made T
-	err  error
+	value T
+	err   error
 }
 
-func (c compiled[T]) both() (T, error) { return c.made, c.err }
+func (c compiled[T]) result() (T, error) { return c.value, c.err }
 
 func (d dialect) checkLength(expression string) error {
 	switch {
@@ -100,8 +100,8 @@ func (e *environment) compile(expression string) (*Condition, error) {
 		return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
 	}
 	return &Condition{
-		expression: expression, program: program, loops: loops(checked.NativeRep()),
-		traced: sync.OnceValues(traced),
+		expression: expression, program: program, loopNodes: loopNodes(checked.NativeRep()),
+		tracked: sync.OnceValues(traced),
 	}, nil
 }
 
@@ -112,7 +112,7 @@ func (e *environment) program(expression string, yields *cel.Type) (*cel.Ast, ce
 		return nil, nil, e.fromIssues(expression, issues)
 	}
 	if t := checked.OutputType(); !t.IsExactType(yields) && !t.IsExactType(cel.DynType) {
-		return nil, nil, e.problem(expression, e.wrong(t.String(), yields).Error())
+		return nil, nil, e.problem(expression, e.wrongType(t.String(), yields).Error())
 	}
 	program, err := e.Program(checked, e.options...)
 	if err != nil {
@@ -127,14 +127,14 @@ func (d dialect) problem(expression, message string) error {
 }
 
 func (d dialect) fromIssues(expression string, issues *cel.Issues) error {
-	if out := d.list(expression, issues.Errors()); len(out.Problems) > 0 {
+	if out := d.compileError(expression, issues.Errors()); len(out.Problems) > 0 {
 		return out
 	}
 	return d.problem(expression, issues.String())
 }
 
 // list returns what is wrong, sorted by position, each problem once.
-func (d dialect) list(expression string, issues []*cel.Error) *CompileError {
+func (d dialect) compileError(expression string, issues []*cel.Error) *CompileError {
 	out := &CompileError{noun: d.noun, Expression: expression}
 	for _, i := range issues {
 		out.Problems = append(out.Problems, Problem{

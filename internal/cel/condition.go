@@ -16,11 +16,11 @@ import (
 type Condition struct {
 	expression string
 	program    cel.Program
-	loops      map[int64]bool // the nodes that stand in the body of a comprehension
+	loopNodes  map[int64]bool // the nodes that stand in the body of a comprehension
 	// traced is the program once more, remembering what each node yields.
-	traced func() (cel.Program, error)
+	tracked func() (cel.Program, error)
 	// costly tells that an evaluation cost enough to look for its answer first.
-	costly atomic.Bool
+	cached atomic.Bool
 }
 
 var _ merge.Condition = (*Condition)(nil)
@@ -35,12 +35,12 @@ func (c *Condition) String() string { return c.expression }
 // What cost much is not evaluated twice on equal specs; the answer's cost is then
 // that of finding it.
 func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
-	if !c.costly.Load() {
+	if !c.cached.Load() {
 		answer := c.evaluate(spec)
-		if answer.Cost >= costly {
-			c.costly.Store(true)
+		if answer.Cost >= minCachedCost {
+			c.cached.Store(true)
 			if key, _, ok := c.key(spec); ok {
-				answers.Add(key, keepable(answer))
+				answerCache.Add(key, detached(answer))
 			}
 		}
 		return answer
@@ -49,29 +49,29 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 	if !ok {
 		return c.evaluate(spec)
 	}
-	if known, found := answers.Get(key); found {
+	if known, found := answerCache.Get(key); found {
 		answer := known.(merge.Answer) //nolint:forcetypeassert // it holds nothing else
 		answer.Cost = cost
 		return answer
 	}
 	answer := c.evaluate(spec)
-	answers.Add(key, keepable(answer))
+	answerCache.Add(key, detached(answer))
 	return answer
 }
 
 func (c *Condition) evaluate(spec map[string]any) merge.Answer {
-	out, details, err := c.program.Eval(&scope{spec: object{fields: spec}})
+	out, details, err := c.program.Eval(&activation{spec: object{fields: spec}})
 	answer := merge.Answer{}
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost = *cost
 	}
 	if err != nil {
-		c.fail(&answer, spec, err)
+		c.setFailure(&answer, spec, err)
 		return answer
 	}
 	met, ok := out.(types.Bool)
 	if !ok {
-		answer.Err = &EvalError{Cause: conditions.wrong(out.Type().TypeName(), types.BoolType)}
+		answer.Err = &EvalError{Cause: conditions.wrongType(out.Type().TypeName(), types.BoolType)}
 		return answer
 	}
 	answer.Met = bool(met)
@@ -79,10 +79,10 @@ func (c *Condition) evaluate(spec map[string]any) merge.Answer {
 }
 
 // fail tells a key that is not there from every other failure.
-func (c *Condition) fail(answer *merge.Answer, spec map[string]any, err error) {
+func (c *Condition) setFailure(answer *merge.Answer, spec map[string]any, err error) {
 	missing := c.missing(err)
 	if missing != nil {
-		err = c.unreadable(answer, spec)
+		err = c.hiddenError(answer, spec)
 	}
 	var cancelled interpreter.EvalCancelledError
 	switch {
@@ -92,7 +92,7 @@ func (c *Condition) fail(answer *merge.Answer, spec map[string]any, err error) {
 		answer.Err = &EvalError{Cause: err}
 	default:
 		answer.Missing = missing.address()
-		answer.Neighbours = len(missing.from.fields) > 0
+		answer.HasSiblings = len(missing.from.fields) > 0
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *Condition) fail(answer *merge.Answer, spec map[string]any, err error) {
 // that is missing in the body of a loop is one, too.
 func (c *Condition) missing(err error) *missingKeyError {
 	at, ok := errors.AsType[*types.Err](err)
-	if !ok || c.loops[at.NodeID()] {
+	if !ok || c.loopNodes[at.NodeID()] {
 		return nil
 	}
 	missing, _ := errors.AsType[*missingKeyError](err)
@@ -110,12 +110,12 @@ func (c *Condition) missing(err error) *missingKeyError {
 // unreadable looks for a second error behind a missing key. Of two failed
 // operands || and && tell the first alone; a condition must not be dodged by
 // leaving out what one names and writing nonsense for the other.
-func (c *Condition) unreadable(answer *merge.Answer, spec map[string]any) error {
-	program, err := c.traced()
+func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error {
+	program, err := c.tracked()
 	if err != nil {
 		return err
 	}
-	_, details, err := program.Eval(&scope{spec: object{fields: spec}})
+	_, details, err := program.Eval(&activation{spec: object{fields: spec}})
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost += *cost
 	}
@@ -125,7 +125,7 @@ func (c *Condition) unreadable(answer *merge.Answer, spec map[string]any) error 
 	state := details.State()
 	for _, id := range slices.Sorted(slices.Values(state.IDs())) {
 		value, _ := state.Value(id)
-		if failed, ok := value.(*types.Err); ok && !c.loops[id] && c.missing(failed) == nil {
+		if failed, ok := value.(*types.Err); ok && !c.loopNodes[id] && c.missing(failed) == nil {
 			return failed
 		}
 	}
@@ -133,10 +133,10 @@ func (c *Condition) unreadable(answer *merge.Answer, spec map[string]any) error 
 }
 
 // scope is the variables of one evaluation.
-type scope struct{ spec object }
+type activation struct{ spec object }
 
 // ResolveName implements cel.Activation.
-func (s *scope) ResolveName(name string) (any, bool) {
+func (s *activation) ResolveName(name string) (any, bool) {
 	switch name {
 	case "spec":
 		return &s.spec, true
@@ -147,4 +147,4 @@ func (s *scope) ResolveName(name string) (any, bool) {
 }
 
 // Parent implements cel.Activation.
-func (*scope) Parent() cel.Activation { return nil }
+func (*activation) Parent() cel.Activation { return nil }

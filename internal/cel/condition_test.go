@@ -33,7 +33,7 @@ func spec() m {
 
 func TestWhatAConditionSaysOfASpec(t *testing.T) {
 	met, not := merge.Answer{Met: true}, merge.Answer{}
-	lacks := func(key string) merge.Answer { return merge.Answer{Missing: key, Neighbours: true} }
+	lacks := func(key string) merge.Answer { return merge.Answer{Missing: key, HasSiblings: true} }
 	cases := map[string]struct {
 		when string
 		spec m
@@ -250,7 +250,7 @@ func TestEvaluationOnlyReadsTheSpec(t *testing.T) {
 func TestAConditionIsSharedByGoroutines(t *testing.T) {
 	wants := map[string]merge.Answer{
 		`spec.limits.a.rates.exists(r, r.limit > 50)`: {Met: true},
-		`spec.limits.a.burst > 5`:                     {Missing: "limits.a.burst", Neighbours: true},
+		`spec.limits.a.burst > 5`:                     {Missing: "limits.a.burst", HasSiblings: true},
 	}
 	s := spec()
 	var group sync.WaitGroup

@@ -18,48 +18,48 @@ import (
 // takes some for cheap that walk through all of a long one. So these are
 // weighed before, and refused if they alone would go over the limit; then the
 // cost tracker books the same weight, and ends the evaluation.
-type scales struct {
-	run map[string]functions.FunctionOp
+type costEstimator struct {
+	functions map[string]functions.FunctionOp
 }
 
 // weighers estimate what a call will cost in cel-go's units, by function.
-var weighers = map[string]func(args []ref.Val) uint64{
-	operators.Equals:        weighEqual,
-	operators.NotEquals:     weighEqual,
-	operators.In:            func(args []ref.Val) uint64 { return weight(args[1]) },
-	operators.Less:          weighTexts,
-	operators.LessEquals:    weighTexts,
-	operators.Greater:       weighTexts,
-	operators.GreaterEquals: weighTexts,
-	"size":                  weighTexts,
-	"bool":                  weighTexts,
-	"int":                   weighTexts,
-	"uint":                  weighTexts,
-	"double":                weighTexts,
-	"string":                weighTexts,
-	"bytes":                 weighTexts,
-	"duration":              weighTexts,
-	"timestamp":             weighTexts,
-	"math.@max":             weighAll,
-	"math.@min":             weighAll,
-	"matches":               weighMatches,
-	"replace":               weighReplace,
-	"join":                  weighJoin,
-	"indexOf":               weighSearch,
-	"lastIndexOf":           weighSearch,
-	"sets.contains":         weighPairs,
-	"sets.intersects":       weighPairs,
-	"sets.equivalent":       weighPairs,
+var costFunctions = map[string]func(args []ref.Val) uint64{
+	operators.Equals:        costOfEqual,
+	operators.NotEquals:     costOfEqual,
+	operators.In:            func(args []ref.Val) uint64 { return valueSize(args[1]) },
+	operators.Less:          costOfTexts,
+	operators.LessEquals:    costOfTexts,
+	operators.Greater:       costOfTexts,
+	operators.GreaterEquals: costOfTexts,
+	"size":                  costOfTexts,
+	"bool":                  costOfTexts,
+	"int":                   costOfTexts,
+	"uint":                  costOfTexts,
+	"double":                costOfTexts,
+	"string":                costOfTexts,
+	"bytes":                 costOfTexts,
+	"duration":              costOfTexts,
+	"timestamp":             costOfTexts,
+	"math.@max":             costOfAll,
+	"math.@min":             costOfAll,
+	"matches":               costOfMatches,
+	"replace":               costOfReplace,
+	"join":                  costOfJoin,
+	"indexOf":               costOfSearch,
+	"lastIndexOf":           costOfSearch,
+	"sets.contains":         costOfPairs,
+	"sets.intersects":       costOfPairs,
+	"sets.equivalent":       costOfPairs,
 }
 
-func newScales(env *cel.Env) (*scales, error) {
-	s := &scales{run: map[string]functions.FunctionOp{
+func newCostEstimator(env *cel.Env) (*costEstimator, error) {
+	s := &costEstimator{functions: map[string]functions.FunctionOp{
 		operators.Equals:    func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) },
 		operators.NotEquals: func(args ...ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) },
 		"matches":           matches,
 	}}
-	for name := range weighers {
-		if s.run[name] != nil {
+	for name := range costFunctions {
+		if s.functions[name] != nil {
 			continue
 		}
 		bindings, err := env.Functions()[name].Bindings()
@@ -68,14 +68,14 @@ func newScales(env *cel.Env) (*scales, error) {
 		}
 		for _, b := range bindings {
 			if b.Operator == name { // the one that finds the overload by the arguments
-				s.run[name] = dispatch(b)
+				s.functions[name] = dispatch(b)
 			}
 		}
 	}
-	for _, name := range comparing {
-		s.run[name] = knowing(s.run[name])
+	for _, name := range comparisonFunctions {
+		s.functions[name] = unknownIfOpaque(s.functions[name])
 	}
-	s.run[operators.In] = knowingIn(s.run[operators.In])
+	s.functions[operators.In] = unknownIfOpaqueIn(s.functions[operators.In])
 	return s, nil
 }
 
@@ -96,13 +96,13 @@ func dispatch(b *functions.Overload) functions.FunctionOp {
 }
 
 // decorate puts the scales before a call that needs them.
-func (s *scales) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func (s *costEstimator) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := step.(interpreter.InterpretableCall)
 	if !ok {
 		return step, nil
 	}
-	weigh, run := weighers[call.Function()], s.run[call.Function()]
-	if weigh == nil || run == nil || simple(call) {
+	weigh, run := costFunctions[call.Function()], s.functions[call.Function()]
+	if weigh == nil || run == nil || isConstantComparison(call) {
 		return step, nil
 	}
 	// without its overload's name no other tracker claims the call's cost
@@ -115,7 +115,7 @@ func (s *scales) decorate(step interpreter.InterpretableV2) (interpreter.Interpr
 }
 
 // simple is a comparison with a constant number, bool or null.
-func simple(call interpreter.InterpretableCall) bool {
+func isConstantComparison(call interpreter.InterpretableCall) bool {
 	switch call.Function() {
 	case operators.Equals, operators.NotEquals,
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
@@ -131,70 +131,70 @@ func simple(call interpreter.InterpretableCall) bool {
 }
 
 // CallCost implements interpreter.ActualCostEstimator.
-func (s *scales) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
-	weigh := weighers[function]
-	if weigh == nil || overload != "" || s.run[function] == nil {
+func (s *costEstimator) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	weigh := costFunctions[function]
+	if weigh == nil || overload != "" || s.functions[function] == nil {
 		return nil // cel-go's own estimate
 	}
 	w := min(weigh(args), Limit+1) // more is refused, and costs no time
 	return &w
 }
 
-func weighEqual(args []ref.Val) uint64 { return min(weight(args[0]), weight(args[1])) }
+func costOfEqual(args []ref.Val) uint64 { return min(valueSize(args[0]), valueSize(args[1])) }
 
-func weighTexts(args []ref.Val) uint64 {
+func costOfTexts(args []ref.Val) uint64 {
 	var w uint64
 	for _, a := range args {
-		w += weighText(a)
+		w += costOfText(a)
 	}
 	return w
 }
 
-func weighAll(args []ref.Val) uint64 {
+func costOfAll(args []ref.Val) uint64 {
 	var w uint64
 	for _, a := range args {
-		w += weight(a)
+		w += valueSize(a)
 	}
 	return w
 }
 
-func weighPairs(args []ref.Val) uint64 { return weight(args[0]) * weight(args[1]) }
+func costOfPairs(args []ref.Val) uint64 { return valueSize(args[0]) * valueSize(args[1]) }
 
-func weighSearch(args []ref.Val) uint64 { return weighText(args[0]) * weighText(args[1]) }
+func costOfSearch(args []ref.Val) uint64 { return costOfText(args[0]) * costOfText(args[1]) }
 
 // weighReplace weighs the text that comes out.
-func weighReplace(args []ref.Val) uint64 {
+func costOfReplace(args []ref.Val) uint64 {
 	in, ok1 := args[0].(types.String)
 	old, ok2 := args[1].(types.String)
 	with, ok3 := args[2].(types.String)
 	if !ok1 || !ok2 || !ok3 {
 		return 1
 	}
-	return weighLength(uint64(len(in)) + uint64(strings.Count(string(in), string(old)))*uint64(len(with))) //nolint:gosec // a count is not negative
+	return costOfLength(uint64(len(in)) + uint64(strings.Count(string(in), string(old)))*uint64(len(with))) //nolint:gosec // a count is not negative
 }
 
 // weighJoin weighs the text that comes out.
-func weighJoin(args []ref.Val) uint64 {
+func costOfJoin(args []ref.Val) uint64 {
 	l, ok := args[0].(traits.Lister)
 	if !ok {
 		return 1
 	}
-	w := weight(l)
+	w := valueSize(l)
 	if len(args) > 1 {
 		size, _ := l.Size().(types.Int)
-		w += uint64(max(size, 0)) * weighText(args[1])
+		w += uint64(max(size, 0)) * costOfText(args[1])
 	}
 	return w
 }
 
-func weighText(v ref.Val) uint64 {
+func costOfText(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.String:
-		return weighLength(uint64(len(v)))
+		return costOfLength(uint64(len(v)))
 	case types.Bytes:
-		return weighLength(uint64(len(v)))
+		return costOfLength(uint64(len(v)))
 	}
 	return 1
 }
 
-func weighLength(bytes uint64) uint64 { return 1 + bytes/10 }
+func costOfLength(bytes uint64) uint64 { return 1 + bytes/10 }

@@ -26,7 +26,7 @@ const (
 )
 
 // presence is the function that has() stands for.
-const presence = "@has"
+const hasFunction = "@has"
 
 // dialect is what the expressions of one use have in common.
 type dialect struct {
@@ -70,9 +70,9 @@ func newEnvironment(d dialect) (*environment, error) {
 	}
 	options := []cel.EnvOption{
 		cel.Macros(cel.GlobalMacro("has", 1, d.expandHas)),
-		cel.Function(presence, cel.Overload("has_dyn_string",
+		cel.Function(hasFunction, cel.Overload("has_dyn_string",
 			[]*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(has))),
-		cel.ASTValidators(houseRules{d}),
+		cel.ASTValidators(staticValidator{d}),
 	}
 	for _, name := range d.variables {
 		options = append(options, cel.Variable(name, cel.DynType))
@@ -81,7 +81,7 @@ func newEnvironment(d dialect) (*environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL environment: %w", err)
 	}
-	scales, err := newScales(env)
+	scales, err := newCostEstimator(env)
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL cost limit: %w", err)
 	}
@@ -98,7 +98,7 @@ func (d dialect) expandHas(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) 
 		return nil, f.NewError(args[0].ID(), "has() takes a field, as in has("+d.variables[0]+".limits.a)")
 	}
 	field := args[0].AsSelect()
-	return f.NewCall(presence, field.Operand(), f.NewLiteral(types.String(field.FieldName()))), nil
+	return f.NewCall(hasFunction, field.Operand(), f.NewLiteral(types.String(field.FieldName()))), nil
 }
 
 func has(value, name ref.Val) ref.Val {
@@ -111,13 +111,13 @@ func has(value, name ref.Val) ref.Val {
 
 // houseRules reports at compile time what would fail on every spec, or could
 // not be bounded by cost.
-type houseRules struct{ dialect }
+type staticValidator struct{ dialect }
 
 // Name implements cel.ASTValidator.
-func (houseRules) Name() string { return "overrule" }
+func (staticValidator) Name() string { return "overrule" }
 
 // Validate implements cel.ASTValidator.
-func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+func (h staticValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
 	var patterns []string
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
@@ -140,7 +140,7 @@ func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issu
 
 // literalPattern compiles a pattern that is spelled out. cel-go's own check would
 // compile any, however long that takes.
-func (houseRules) literalPattern(before []string, call ast.CallExpr, issues *cel.Issues) []string {
+func (staticValidator) literalPattern(before []string, call ast.CallExpr, issues *cel.Issues) []string {
 	last := call.Args()[len(call.Args())-1]
 	if last.Kind() != ast.LiteralKind {
 		return before
@@ -160,7 +160,7 @@ func (houseRules) literalPattern(before []string, call ast.CallExpr, issues *cel
 
 // loops returns the ids of the nodes that are evaluated once per element: the
 // bodies of comprehensions, not what they range over.
-func loops(a *ast.AST) map[int64]bool {
+func loopNodes(a *ast.AST) map[int64]bool {
 	in := map[int64]bool{}
 	body := ast.NewExprVisitor(func(e ast.Expr) { in[e.ID()] = true })
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -173,4 +173,4 @@ func loops(a *ast.AST) map[int64]bool {
 }
 
 // standard is the compiler of the package-level Compile.
-var standard = sync.OnceValues(func() (*Compiler, error) { return NewCompiler(DefaultCacheSize) })
+var defaultCompiler = sync.OnceValues(func() (*Compiler, error) { return NewCompiler(DefaultCacheSize) })

@@ -46,7 +46,7 @@ func (e *CompileError) Error() string {
 	if more := len(e.Problems) - most; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s %q does not compile: %s", e.noun, shorten(e.Expression), strings.Join(texts, "; "))
+	return fmt.Sprintf("%s %q does not compile: %s", e.noun, truncate(e.Expression), strings.Join(texts, "; "))
 }
 
 // EvalError is the Err of an Answer: the condition compiles, and this spec
@@ -66,7 +66,7 @@ var constantErrors = []string{
 }
 
 // errUnsaid stands for an error that may quote a value.
-var errUnsaid = errors.New("the reason is not shown, since it depends on values that it reads")
+var errRedacted = errors.New("the reason is not shown, since it depends on values that it reads")
 
 // WithoutValues returns the error of an Answer of a condition if its text depends on
 // no value, else one that says so.
@@ -76,7 +76,7 @@ func WithoutValues(condition string, err error) error {
 	if isType || missesKey || errors.Is(err, ErrBudget) || slices.Contains(constantErrors, err.Error()) {
 		return err
 	}
-	return errUnsaid
+	return errRedacted
 }
 
 // constantIndex is an index that the expression spells out.
@@ -89,22 +89,22 @@ func NamesKeys(expression string) bool {
 }
 
 // typeError is an expression that yields something else than it must.
-type typeError struct{ got, must string }
+type typeError struct{ got, want string }
 
 // Error names the type that it yields.
-func (e *typeError) Error() string { return "it yields " + e.got + "; a " + e.must }
+func (e *typeError) Error() string { return "it yields " + e.got + "; a " + e.want }
 
 // wrong returns the error about an expression that must yield a type.
-func (d dialect) wrong(got string, yields *types.Type) *typeError {
+func (d dialect) wrongType(got string, yields *types.Type) *typeError {
 	must := "true or false"
 	if yields == types.StringType {
 		must = "a text"
 	}
-	return &typeError{got: got, must: d.noun + " must yield " + must}
+	return &typeError{got: got, want: d.noun + " must yield " + must}
 }
 
 // shorten keeps a huge expression out of a message about it.
-func shorten(expression string) string {
+func truncate(expression string) string {
 	const most = 200
 	if r := []rune(expression); len(r) > most {
 		return string(r[:most]) + "…"

@@ -61,7 +61,7 @@ func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
 			want, got := evaluate(plain()), evaluate(held())
 			assert.Equal(t, want.Met, got.Met)
 			assert.Equal(t, want.Missing, got.Missing)
-			assert.Equal(t, want.Neighbours, got.Neighbours)
+			assert.Equal(t, want.HasSiblings, got.HasSiblings)
 			assert.Equal(t, want.Cost, got.Cost)
 			if want.Err != nil {
 				assert.EqualError(t, got.Err, want.Err.Error())

@@ -89,11 +89,11 @@ func matches(args ...ref.Val) ref.Val {
 }
 
 // weighMatches is cel-go's estimate with the pattern's real size in it.
-func weighMatches(args []ref.Val) uint64 {
+func costOfMatches(args []ref.Val) uint64 {
 	text, ok := args[1].(types.String)
 	if !ok {
 		return 1
 	}
 	r := compilePattern(string(text))
-	return weighText(args[0])*(1+r.instructions/4) + r.extra
+	return costOfText(args[0])*(1+r.instructions/4) + r.extra
 }

@@ -52,7 +52,7 @@ func (d dialect) checkTypes(expression string, effective *apiextensionsv1.JSONSc
 		return d.fromIssues(expression, issues)
 	}
 	_, issues = env.Check(parsed)
-	out := d.list(expression, p.definite(parsed, issues.Errors()))
+	out := d.compileError(expression, p.definite(parsed, issues.Errors()))
 	if len(out.Problems) == 0 {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p *provider) definite(parsed *cel.Ast, found []*common.Error) []*common.Er
 		switch node := at[e.ExprID]; {
 		case node == nil:
 			out = append(out, e)
-		case !lenient(node, e.Message):
+		case !allowedInJSON(node, e.Message):
 			out = append(out, withOperand(parsed, node, e))
 		default:
 			if unknown := p.unknownKey(node, e.Message); unknown != "" {
@@ -158,7 +158,7 @@ var (
 
 // lenient reports whether what cel-go's checker refuses works on JSON. It has
 // no error types; TestWhatTheSchemaLeavesOpen pins the texts.
-func lenient(node ast.Expr, message string) bool {
+func allowedInJSON(node ast.Expr, message string) bool {
 	object := objectName.MatchString(message)
 	if strings.HasSuffix(message, "cannot be range of a comprehension (must be list, map, or dynamic)") {
 		return object

@@ -128,7 +128,7 @@ func TestWhatTheSchemaLeavesOpen(t *testing.T) {
 }
 
 func TestAListOfSpecsIsChecked(t *testing.T) {
-	list := listOf(*limits(t))
+	list := listSchema(*limits(t))
 	v, err := CompileValidation(`effective.all(s, s.limitz == 1)`)
 	require.NoError(t, err)
 	require.ErrorContains(t, v.CheckTypes(&list), "undefined field 'limitz' of s")

@@ -32,7 +32,7 @@ type Variables struct {
 }
 
 // top is the place of the variables: an address starts with a variable's name.
-var top place
+var top location
 
 // ResolveName implements cel.Activation.
 func (v *Variables) ResolveName(name string) (any, bool) {
@@ -54,7 +54,7 @@ func (v *Variables) ResolveName(name string) (any, bool) {
 	if of == nil {
 		return types.NullValue, true
 	}
-	return value(of(), place{up: &top, key: name, index: -1}), true
+	return value(of(), location{parent: &top, key: name, index: -1}), true
 }
 
 // Parent implements cel.Activation.
@@ -135,7 +135,7 @@ func (v *Validation) Evaluate(on *Variables) (met bool, cost uint64, err error) 
 	}
 	is, ok := out.(types.Bool)
 	if !ok {
-		return false, cost, &EvalError{Cause: validations.wrong(out.Type().TypeName(), types.BoolType)}
+		return false, cost, &EvalError{Cause: validations.wrongType(out.Type().TypeName(), types.BoolType)}
 	}
 	return bool(is), cost, nil
 }
@@ -166,29 +166,29 @@ func (m *Message) Evaluate(on *Variables) (text string, cost uint64, err error) 
 	}
 	is, ok := out.(types.String)
 	if !ok {
-		return "", cost, &EvalError{Cause: messages.wrong(out.Type().TypeName(), types.StringType)}
+		return "", cost, &EvalError{Cause: messages.wrongType(out.Type().TypeName(), types.StringType)}
 	}
 	return string(is), cost, nil
 }
 
 // The compilers that the process shares.
 var (
-	validationCompiler = sync.OnceValues(func() (*keeper[*Validation], error) {
+	validationCompiler = sync.OnceValues(func() (*cachingCompiler[*Validation], error) {
 		return constraintCompiler(validations, cel.BoolType, func(e expression) *Validation { return &Validation{e} })
 	})
-	messageCompiler = sync.OnceValues(func() (*keeper[*Message], error) {
+	messageCompiler = sync.OnceValues(func() (*cachingCompiler[*Message], error) {
 		return constraintCompiler(messages, cel.StringType, func(e expression) *Message { return &Message{e} })
 	})
 )
 
 // constraintCompiler makes a compiler that also checks how the variables whose
 // fields are always the same are used.
-func constraintCompiler[T any](d dialect, yields *cel.Type, of func(expression) T) (*keeper[T], error) {
+func constraintCompiler[T any](d dialect, yields *cel.Type, of func(expression) T) (*cachingCompiler[T], error) {
 	env, err := newEnvironment(d)
 	if err != nil {
 		return nil, err
 	}
-	k := newKeeper(d, DefaultCacheSize, func(text string) (none T, _ error) {
+	k := newCachingCompiler(d, DefaultCacheSize, func(text string) (none T, _ error) {
 		checked, program, err := env.program(text, yields)
 		if err != nil {
 			return none, err

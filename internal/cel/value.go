@@ -14,23 +14,23 @@ import (
 )
 
 // place is where in the spec a value stands. The zero place is the spec.
-type place struct {
-	up    *place
-	key   string
-	index int // in the list above, -1 in a map
+type location struct {
+	parent *location
+	key    string
+	index  int // in the list above, -1 in a map
 }
 
 // object is a map of the spec. Unlike cel-go's own maps it knows its place, and
 // a selection of a key that it lacks is a *missingKeyError. Its values are made CEL
 // values when they are asked for.
 type object struct {
-	place
+	location
 	fields map[string]any
 }
 
 // list is a list of the spec that knows its place.
 type list struct {
-	place
+	location
 	items []any
 }
 
@@ -40,12 +40,12 @@ var (
 )
 
 // value makes a CEL value of one that stands at a place.
-func value(native any, at place) ref.Val {
+func value(native any, at location) ref.Val {
 	switch v := native.(type) {
 	case map[string]any:
-		return &object{place: at, fields: v}
+		return &object{location: at, fields: v}
 	case []any:
-		return &list{place: at, items: v}
+		return &list{location: at, items: v}
 	default:
 		return adapter.NativeToValue(v)
 	}
@@ -96,7 +96,7 @@ func HasOpaque(native any) bool {
 
 // equal compares two containers. With an opaque value in one of them, the answer
 // is not known: cel-go would leave the value out of it.
-func equal(one traits.Container, native any, other ref.Val) ref.Val {
+func equalContainers(one traits.Container, native any, other ref.Val) ref.Val {
 	if HasOpaque(native) || HasOpaque(other.Value()) {
 		return types.NewUnknown(1, nil)
 	}
@@ -105,7 +105,7 @@ func equal(one traits.Container, native any, other ref.Val) ref.Val {
 
 // unpacked returns a field of a map. One that is packed is unpacked in its place:
 // conditions mostly look at one of many, and then more than once.
-func unpacked(fields map[string]any, name string) (native any, ok bool) {
+func unpackField(fields map[string]any, name string) (native any, ok bool) {
 	native, ok = fields[name]
 	if p, packed := native.(merge.Packed); packed {
 		native = p.Unpack()
@@ -120,11 +120,11 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(key), false
 	}
-	native, ok := unpacked(o.fields, string(name))
+	native, ok := unpackField(o.fields, string(name))
 	if !ok {
 		return types.WrapErr(&missingKeyError{from: o, key: string(name)}), false
 	}
-	return value(native, place{up: &o.place, key: string(name), index: -1}), true
+	return value(native, location{parent: &o.location, key: string(name), index: -1}), true
 }
 
 // Get implements traits.Indexer.
@@ -147,16 +147,20 @@ func (o *object) Contains(key ref.Val) ref.Val {
 func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 
 // Iterator implements traits.Iterable, over the keys.
-func (o *object) Iterator() traits.Iterator { return o.plain().Iterator() }
+func (o *object) Iterator() traits.Iterator { return o.withoutLocation().Iterator() }
 
 // Equal implements ref.Val.
-func (o *object) Equal(other ref.Val) ref.Val { return equal(o.plain(), o.fields, other) }
+func (o *object) Equal(other ref.Val) ref.Val {
+	return equalContainers(o.withoutLocation(), o.fields, other)
+}
 
 // ConvertToNative implements ref.Val.
-func (o *object) ConvertToNative(t reflect.Type) (any, error) { return o.plain().ConvertToNative(t) }
+func (o *object) ConvertToNative(t reflect.Type) (any, error) {
+	return o.withoutLocation().ConvertToNative(t)
+}
 
 // ConvertToType implements ref.Val.
-func (o *object) ConvertToType(t ref.Type) ref.Val { return o.plain().ConvertToType(t) }
+func (o *object) ConvertToType(t ref.Type) ref.Val { return o.withoutLocation().ConvertToType(t) }
 
 // Type implements ref.Val.
 func (*object) Type() ref.Type { return types.MapType }
@@ -165,7 +169,7 @@ func (*object) Type() ref.Type { return types.MapType }
 func (o *object) Value() any { return merge.UnpackMaps(o.fields) }
 
 // plain is the same map without a place.
-func (o *object) plain() traits.Mapper {
+func (o *object) withoutLocation() traits.Mapper {
 	return types.NewStringInterfaceMap(adapter, merge.UnpackMaps(o.fields))
 }
 
@@ -178,30 +182,34 @@ func (l *list) Get(index ref.Val) ref.Val {
 	if i < 0 || i >= len(l.items) {
 		return types.NewErr("index out of bounds: %d", i)
 	}
-	return value(l.items[i], place{up: &l.place, index: i})
+	return value(l.items[i], location{parent: &l.location, index: i})
 }
 
 // Size implements traits.Sizer.
 func (l *list) Size() ref.Val { return types.Int(len(l.items)) }
 
 // Add implements traits.Adder.
-func (l *list) Add(other ref.Val) ref.Val { return l.plain().Add(other) }
+func (l *list) Add(other ref.Val) ref.Val { return l.withoutLocation().Add(other) }
 
 // Contains implements traits.Container.
-func (l *list) Contains(v ref.Val) ref.Val { return l.plain().Contains(v) }
+func (l *list) Contains(v ref.Val) ref.Val { return l.withoutLocation().Contains(v) }
 
 // Iterator implements traits.Iterable. Its elements have no place: a key that
 // is missing in one is missing inside a comprehension.
-func (l *list) Iterator() traits.Iterator { return l.plain().Iterator() }
+func (l *list) Iterator() traits.Iterator { return l.withoutLocation().Iterator() }
 
 // Equal implements ref.Val.
-func (l *list) Equal(other ref.Val) ref.Val { return equal(l.plain(), l.items, other) }
+func (l *list) Equal(other ref.Val) ref.Val {
+	return equalContainers(l.withoutLocation(), l.items, other)
+}
 
 // ConvertToNative implements ref.Val.
-func (l *list) ConvertToNative(t reflect.Type) (any, error) { return l.plain().ConvertToNative(t) }
+func (l *list) ConvertToNative(t reflect.Type) (any, error) {
+	return l.withoutLocation().ConvertToNative(t)
+}
 
 // ConvertToType implements ref.Val.
-func (l *list) ConvertToType(t ref.Type) ref.Val { return l.plain().ConvertToType(t) }
+func (l *list) ConvertToType(t ref.Type) ref.Val { return l.withoutLocation().ConvertToType(t) }
 
 // Type implements ref.Val.
 func (*list) Type() ref.Type { return types.ListType }
@@ -210,7 +218,7 @@ func (*list) Type() ref.Type { return types.ListType }
 func (l *list) Value() any { return l.items }
 
 // plain is the same list without a place.
-func (l *list) plain() traits.Lister { return types.NewDynamicList(adapter, l.items) }
+func (l *list) withoutLocation() traits.Lister { return types.NewDynamicList(adapter, l.items) }
 
 // missingKeyError is the selection of a key that a map of the spec lacks.
 type missingKeyError struct {
@@ -231,8 +239,8 @@ func (m *missingKeyError) Error() string { return "no such key: " + m.address() 
 // address of the key from the spec's top, written as merge.Key writes it, and
 // with [0] for an element of a list.
 func (m *missingKeyError) address() string {
-	steps := []place{{key: m.key, index: -1}}
-	for at := &m.from.place; at.up != nil; at = at.up {
+	steps := []location{{key: m.key, index: -1}}
+	for at := &m.from.location; at.parent != nil; at = at.parent {
 		steps = append(steps, *at)
 	}
 	text, names := "", merge.Key{}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAListHasNothingOutsideItsBounds(t *testing.T) {
-	l := value([]any{"a"}, place{index: -1}).(*list)
+	l := value([]any{"a"}, location{index: -1}).(*list)
 	assert.Equal(t, types.String("a"), l.Get(types.Int(0)))
 	for _, index := range []ref.Val{types.Int(1), types.Int(-1), types.String("a"), types.Double(0.5)} {
 		assert.True(t, types.IsError(l.Get(index)), index)
@@ -19,10 +19,10 @@ func TestAListHasNothingOutsideItsBounds(t *testing.T) {
 
 func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
 	top := &object{}
-	limits := &object{place: place{up: &top.place, key: "limits", index: -1}}
-	rates := &list{place: place{up: &limits.place, key: "x.y", index: -1}}
-	inner := &list{place: place{up: &rates.place, index: 2}}
-	last := &object{place: place{up: &inner.place, index: 0}}
+	limits := &object{location: location{parent: &top.location, key: "limits", index: -1}}
+	rates := &list{location: location{parent: &limits.location, key: "x.y", index: -1}}
+	inner := &list{location: location{parent: &rates.location, index: 2}}
+	last := &object{location: location{parent: &inner.location, index: 0}}
 	assert.Equal(t, "limits", (&missingKeyError{from: top, key: "limits"}).address())
 	assert.Equal(t, `limits["a b"]`, (&missingKeyError{from: limits, key: "a b"}).address())
 	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKeyError{from: last, key: "limit"}).address())
@@ -31,10 +31,10 @@ func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
 func TestEveryScaleStandsBeforeAFunction(t *testing.T) {
 	env, err := newEnvironment(conditions)
 	require.NoError(t, err)
-	s, err := newScales(env.Env)
+	s, err := newCostEstimator(env.Env)
 	require.NoError(t, err)
-	for name := range weighers {
-		assert.Contains(t, s.run, name)
+	for name := range costFunctions {
+		assert.Contains(t, s.functions, name)
 	}
 }
 
@@ -43,9 +43,9 @@ func TestWeightStopsSoonAfterTheLimit(t *testing.T) {
 	for range 64 {
 		shared = []any{shared, shared}
 	}
-	got := weight(value(shared, place{index: -1}))
+	got := valueSize(value(shared, location{index: -1}))
 	assert.Greater(t, got, uint64(Limit))
 	assert.Less(t, got, uint64(2*Limit))
-	assert.Equal(t, uint64(1+1+1+1), weight(value(map[string]any{"a": []any{int64(1)}}, place{})), "a map, its key, a list, its element")
-	assert.Equal(t, weight(value(map[string]any{"a": "b"}, place{})), weight(types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{"a": "b"})))
+	assert.Equal(t, uint64(1+1+1+1), valueSize(value(map[string]any{"a": []any{int64(1)}}, location{})), "a map, its key, a list, its element")
+	assert.Equal(t, valueSize(value(map[string]any{"a": "b"}, location{})), valueSize(types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{"a": "b"})))
 }

@@ -11,37 +11,37 @@ import (
 // weight counts what a value holds, all the way down: one a value, and more
 // for a long text. It stops soon after the limit, since a value in which
 // others are shared can hold exponentially many.
-func weight(v ref.Val) uint64 {
-	var w weighing
-	w.value(v)
+func valueSize(v ref.Val) uint64 {
+	var w sizeCounter
+	w.addValue(v)
 	return w.sum
 }
 
-type weighing struct{ sum uint64 }
+type sizeCounter struct{ sum uint64 }
 
-func (w *weighing) full() bool { return w.sum > Limit }
+func (w *sizeCounter) exceeded() bool { return w.sum > Limit }
 
-func (w *weighing) value(v ref.Val) {
+func (w *sizeCounter) addValue(v ref.Val) {
 	switch v := v.(type) {
 	case *object:
-		w.native(merge.UnpackMaps(v.fields))
+		w.addNative(merge.UnpackMaps(v.fields))
 	case *list:
-		w.native(v.items)
+		w.addNative(v.items)
 	case types.String, types.Bytes:
-		w.sum += weighText(v)
+		w.sum += costOfText(v)
 	case traits.Mapper:
 		w.sum++
-		for it := v.Iterator(); !w.full() && it.HasNext() == types.True; {
+		for it := v.Iterator(); !w.exceeded() && it.HasNext() == types.True; {
 			key := it.Next()
-			w.value(key)
+			w.addValue(key)
 			if held, ok := v.Find(key); ok {
-				w.value(held)
+				w.addValue(held)
 			}
 		}
 	case traits.Lister:
 		w.sum++
-		for it := v.Iterator(); !w.full() && it.HasNext() == types.True; {
-			w.value(it.Next())
+		for it := v.Iterator(); !w.exceeded() && it.HasNext() == types.True; {
+			w.addValue(it.Next())
 		}
 	default:
 		w.sum++
@@ -49,22 +49,22 @@ func (w *weighing) value(v ref.Val) {
 }
 
 // native weighs decoded JSON without making CEL values of it.
-func (w *weighing) native(v any) {
+func (w *sizeCounter) addNative(v any) {
 	w.sum++
 	switch v := v.(type) {
 	case string:
 		w.sum += uint64(len(v)) / 10
 	case []any:
-		for i := 0; i < len(v) && !w.full(); i++ {
-			w.native(v[i])
+		for i := 0; i < len(v) && !w.exceeded(); i++ {
+			w.addNative(v[i])
 		}
 	case map[string]any:
 		for key, held := range v { // a sum: the order does not matter
-			if w.full() {
+			if w.exceeded() {
 				return
 			}
-			w.native(key)
-			w.native(held)
+			w.addNative(key)
+			w.addNative(held)
 		}
 	}
 }

@@ -48,38 +48,38 @@ func Object(data []byte) (map[string]any, error) {
 // Value reads any JSON value, numbers as Object does. The error is that of
 // sigs.k8s.io/json.
 func Value(data []byte) (any, error) {
-	if fast, err := one(data); err == nil {
+	if fast, err := onlyValue(data); err == nil {
 		return fast, nil
 	}
 	var out any
 	return out, json.UnmarshalCaseSensitivePreserveInts(data, &out)
 }
 
-var errNoObject = errors.New("not an object")
+var errNotObject = errors.New("not an object")
 
-var errMore = errors.New("something behind the value")
+var errTrailingData = errors.New("something behind the value")
 
 // one reads the only value.
-func one(data []byte) (any, error) {
+func onlyValue(data []byte) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), lenient)
 	v, err := value(d)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errMore
+		return nil, errTrailingData
 	}
 	return v, nil
 }
 
 func object(data []byte) (map[string]any, error) {
-	v, err := one(data)
+	v, err := onlyValue(data)
 	if err != nil {
 		return nil, err
 	}
 	out, ok := v.(map[string]any)
 	if !ok {
-		return nil, errNoObject
+		return nil, errNotObject
 	}
 	return out, nil
 }

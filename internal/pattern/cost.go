@@ -30,7 +30,7 @@ const (
 // plain one. What it cannot know it takes for the worst: flags hold for the whole
 // expression, and a range for one that starts at the first rune.
 func Cost(expression string) int {
-	cost, folds := len(expression), folding(expression)
+	cost, folds := len(expression), ignoresCase(expression)
 	for i := 0; i < len(expression)-1; i++ {
 		switch next := expression[i+1]; expression[i] {
 		case '\\':
@@ -40,7 +40,7 @@ func Cost(expression string) int {
 			i++ // whatever is escaped starts nothing
 		case '-':
 			if folds {
-				cost += min(end(expression[i+1:]), maxFold) / runesPerByte
+				cost += min(rangeEnd(expression[i+1:]), maxFold) / runesPerByte
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func Cost(expression string) int {
 }
 
 // folding reports whether some group of the expression ignores case.
-func folding(expression string) bool {
+func ignoresCase(expression string) bool {
 	for _, group := range strings.Split(expression, "(?")[1:] {
 		if flags := group[:len(group)-len(strings.TrimLeft(group, "imsU-"))]; strings.Contains(flags, "i") {
 			return true
@@ -58,7 +58,7 @@ func folding(expression string) bool {
 }
 
 // end returns the rune that a text starts with, as the end of a range.
-func end(text string) int {
+func rangeEnd(text string) int {
 	hex, isHex := strings.CutPrefix(text, `\x`)
 	switch braced, isBraced := strings.CutPrefix(hex, "{"); {
 	case isHex && isBraced:

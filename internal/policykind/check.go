@@ -15,58 +15,58 @@ func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 	if schema == nil {
 		return nil
 	}
-	c := checker{kind: k, schema: schema}
-	spec, content := address{"spec"}, append(address{"spec"}, k.content...)
+	c := schemaChecker{kind: k, schema: schema}
+	spec, content := fieldPath{"spec"}, append(fieldPath{"spec"}, k.content...)
 	blocks := c.blocks(content)
-	anywhere := append([]address{content}, blocks...)
+	anywhere := append([]fieldPath{content}, blocks...)
 
 	t := k.Targets
-	c.texts("targets.fields", t.Fields, spec)
-	c.texts("targets.selectors", t.Selectors, spec)
-	c.texts("targets.workloads", t.Workloads, spec)
-	c.text("content", k.Content, spec)
-	c.texts("ignore", k.Ignore, content)
-	c.texts("blocks.defaults", k.Blocks.Defaults, content)
-	c.texts("blocks.overrides", k.Blocks.Overrides, content)
-	c.text("blocks.when", k.Blocks.When, anywhere...)
+	c.checkAll("targets.fields", t.Fields, spec)
+	c.checkAll("targets.selectors", t.Selectors, spec)
+	c.checkAll("targets.workloads", t.Workloads, spec)
+	c.checkText("content", k.Content, spec)
+	c.checkAll("ignore", k.Ignore, content)
+	c.checkAll("blocks.defaults", k.Blocks.Defaults, content)
+	c.checkAll("blocks.overrides", k.Blocks.Overrides, content)
+	c.checkText("blocks.when", k.Blocks.When, anywhere...)
 	if b := k.Blocks.Bare; b != nil {
-		c.text("blocks.bare.field", b.Field, spec)
+		c.checkText("blocks.bare.field", b.Field, spec)
 	}
 	if len(blocks) > 0 {
-		c.text("strategy.field", k.Strategy.Field, blocks...)
+		c.checkText("strategy.field", k.Strategy.Field, blocks...)
 	}
-	c.text("strategy.bareField", k.Strategy.BareField, content)
-	c.texts("unset", k.Unset, spec)
-	c.texts("rules", k.Rules, anywhere...)
-	c.texts("whole", k.Whole, anywhere...)
+	c.checkText("strategy.bareField", k.Strategy.BareField, content)
+	c.checkAll("unset", k.Unset, spec)
+	c.checkAll("rules", k.Rules, anywhere...)
+	c.checkAll("whole", k.Whole, anywhere...)
 	for i, l := range k.lists {
-		c.address(fmt.Sprintf("lists[%d].path", i), l.at, anywhere...)
-		c.address(fmt.Sprintf("lists[%d].key", i), append(slices.Clip(l.at), "*", l.key), anywhere...)
+		c.checkPath(fmt.Sprintf("lists[%d].path", i), l.path, anywhere...)
+		c.checkPath(fmt.Sprintf("lists[%d].key", i), append(slices.Clip(l.path), "*", l.key), anywhere...)
 	}
 	if k.Order != nil {
-		c.text("order.field", k.Order.Field, spec)
+		c.checkText("order.field", k.Order.Field, spec)
 		if k.Order.Then != nil {
-			c.text("order.then.field", k.Order.Then.Field, spec)
+			c.checkText("order.then.field", k.Order.Then.Field, spec)
 		}
 	}
 	for i, f := range k.fields {
-		c.address(fmt.Sprintf("fields[%d].rule", i), f.Rule.Segments(), anywhere...)
+		c.checkPath(fmt.Sprintf("fields[%d].rule", i), f.Rule.Segments(), anywhere...)
 	}
-	c.texts("gates", k.Gates, anywhere...)
-	c.texts("alternatives", k.Alternatives, anywhere...)
+	c.checkAll("gates", k.Gates, anywhere...)
+	c.checkAll("alternatives", k.Alternatives, anywhere...)
 	return c.missing
 }
 
 // checker looks a profile's addresses up in a schema.
-type checker struct {
+type schemaChecker struct {
 	kind    *Kind
 	schema  *apiextensionsv1.JSONSchemaProps
 	missing []string
 }
 
 // blocks returns where the blocks are that the schema has.
-func (c *checker) blocks(content address) []address {
-	var out []address
+func (c *schemaChecker) blocks(content fieldPath) []fieldPath {
+	var out []fieldPath
 	for _, name := range slices.Concat(c.kind.Blocks.Defaults, c.kind.Blocks.Overrides) {
 		if at := append(slices.Clip(content), name); c.has(at, nil) {
 			out = append(out, at)
@@ -75,43 +75,43 @@ func (c *checker) blocks(content address) []address {
 	return out
 }
 
-func (c *checker) texts(field string, texts []string, below ...address) {
+func (c *schemaChecker) checkAll(field string, texts []string, below ...fieldPath) {
 	for i, text := range texts {
-		c.text(fmt.Sprintf("%s[%d]", field, i), text, below...)
+		c.checkText(fmt.Sprintf("%s[%d]", field, i), text, below...)
 	}
 }
 
-func (c *checker) text(field, text string, below ...address) {
+func (c *schemaChecker) checkText(field, text string, below ...fieldPath) {
 	if text == "" {
 		return
 	}
-	a, _ := parseAddress(text) // the profile was compiled
-	c.address(field, a, below...)
+	a, _ := parseFieldPath(text) // the profile was compiled
+	c.checkPath(field, a, below...)
 }
 
 // address books an address that is below none of the places.
-func (c *checker) address(field string, a address, below ...address) {
-	if !slices.ContainsFunc(below, func(at address) bool { return c.has(at, a) }) {
+func (c *schemaChecker) checkPath(field string, a fieldPath, below ...fieldPath) {
+	if !slices.ContainsFunc(below, func(at fieldPath) bool { return c.has(at, a) }) {
 		c.missing = append(c.missing, fmt.Sprintf("%s: %s is not in the schema of %s",
 			field, strings.Join(slices.Concat(below[0], a), "."), c.kind.Ref()))
 	}
 }
 
 // has reports whether the schema has an address below a place.
-func (c *checker) has(place, a address) bool {
+func (c *schemaChecker) has(place, a fieldPath) bool {
 	return c.walk(c.schema, slices.Concat(place, a), len(place), 0)
 }
 
 // walk goes down from a node that stands for the first segments of an address;
 // those from start on are the profile's own.
-func (c *checker) walk(node *apiextensionsv1.JSONSchemaProps, a address, start, depth int) bool {
+func (c *schemaChecker) walk(node *apiextensionsv1.JSONSchemaProps, a fieldPath, start, depth int) bool {
 	switch {
 	case depth == len(a):
 		return true
 	case node.XPreserveUnknownFields != nil && *node.XPreserveUnknownFields || node.XEmbeddedResource:
 		return true // anything may be below
 	case node.Items != nil:
-		return node.Items.Schema != nil && depth >= start && c.keyed(a[start:depth]) &&
+		return node.Items.Schema != nil && depth >= start && c.isKeyedList(a[start:depth]) &&
 			c.walk(node.Items.Schema, a, start, depth+1)
 	}
 	for name, child := range node.Properties {
@@ -131,8 +131,8 @@ func (c *checker) walk(node *apiextensionsv1.JSONSchemaProps, a address, start, 
 
 // keyed reports whether the profile takes the list at an address apart: into
 // any other no address goes.
-func (c *checker) keyed(a address) bool {
+func (c *schemaChecker) isKeyedList(a fieldPath) bool {
 	return slices.ContainsFunc(c.kind.lists, func(l keyedList) bool {
-		return slices.EqualFunc(l.at, a, func(a, b string) bool { return a == b || a == "*" || b == "*" })
+		return slices.EqualFunc(l.path, a, func(a, b string) bool { return a == b || a == "*" || b == "*" })
 	})
 }

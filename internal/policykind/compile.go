@@ -54,8 +54,8 @@ func (c *compiler) errorf(format string, args ...any) {
 }
 
 // address reads the address in a field of the profile.
-func (c *compiler) address(field, text string) address {
-	a, err := parseAddress(text)
+func (c *compiler) fieldPath(field, text string) fieldPath {
+	a, err := parseFieldPath(text)
 	if err != nil {
 		c.errorf("%s: %w", field, err)
 	}
@@ -63,33 +63,33 @@ func (c *compiler) address(field, text string) address {
 }
 
 // place reads the address of one place.
-func (c *compiler) place(field, text string) address {
-	a := c.address(field, text)
+func (c *compiler) singlePath(field, text string) fieldPath {
+	a := c.fieldPath(field, text)
 	if slices.Contains(a, "*") {
 		c.errorf("%s: address %q stands for many places: name one, without *", field, text)
 	}
 	return a
 }
 
-func (c *compiler) places(field string, texts []string) []address {
-	out := make([]address, 0, len(texts))
+func (c *compiler) singlePaths(field string, texts []string) []fieldPath {
+	out := make([]fieldPath, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, c.place(fmt.Sprintf("%s[%d]", field, i), text))
+		out = append(out, c.singlePath(fmt.Sprintf("%s[%d]", field, i), text))
 	}
 	return out
 }
 
 // name checks the name of a field of a block, empty where there is none.
-func (c *compiler) name(field, text string) {
-	if a, err := parseAddress(text); text != "" && (err != nil || len(a) != 1 || a[0] != text || text == "*") {
+func (c *compiler) fieldName(field, text string) {
+	if a, err := parseFieldPath(text); text != "" && (err != nil || len(a) != 1 || a[0] != text || text == "*") {
 		c.errorf("%s: %q is no name of a field: what is deeper is named in content", field, text)
 	}
 }
 
-func (c *compiler) addresses(field string, texts []string) []address {
-	out := make([]address, 0, len(texts))
+func (c *compiler) fieldPaths(field string, texts []string) []fieldPath {
+	out := make([]fieldPath, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, c.address(fmt.Sprintf("%s[%d]", field, i), text))
+		out = append(out, c.fieldPath(fmt.Sprintf("%s[%d]", field, i), text))
 	}
 	return out
 }
@@ -189,7 +189,7 @@ func (c *compiler) strategies() {
 	if len(k.strategies) == 0 {
 		k.strategies = []merge.Strategy{merge.Atomic}
 	}
-	k.leaves = slices.Contains(k.strategies, merge.Patch)
+	k.rulesAreLeaves = slices.Contains(k.strategies, merge.Patch)
 	k.spellings = make(map[string]merge.Strategy)
 	for _, word := range sortedKeys(k.Strategy.Spellings) {
 		s, ok := c.strategy("strategy.spellings."+word, k.Strategy.Spellings[word])
@@ -220,7 +220,7 @@ func (c *compiler) annotation() {
 			reading.Block = merge.Overrides
 		}
 		k.readings[value] = reading
-		k.leaves = k.leaves || reading.Strategy == merge.Patch
+		k.rulesAreLeaves = k.rulesAreLeaves || reading.Strategy == merge.Patch
 	}
 }
 
@@ -236,18 +236,18 @@ func (c *compiler) strategy(field string, name api.StrategyName) (s merge.Strate
 func (c *compiler) content() {
 	k := c.kind
 	if k.Content != "" {
-		k.content = c.place("content", k.Content)
+		k.content = c.singlePath("content", k.Content)
 	}
-	k.taken = slices.Concat(
-		c.places("targets.fields", k.Targets.Fields),
-		c.places("targets.selectors", k.Targets.Selectors),
-		c.places("targets.workloads", k.Targets.Workloads),
-		c.places("unset", k.Unset),
+	k.nonContent = slices.Concat(
+		c.singlePaths("targets.fields", k.Targets.Fields),
+		c.singlePaths("targets.selectors", k.Targets.Selectors),
+		c.singlePaths("targets.workloads", k.Targets.Workloads),
+		c.singlePaths("unset", k.Unset),
 	)
 	if k.Blocks.Bare != nil {
-		k.taken = append(k.taken, c.place("blocks.bare.field", k.Blocks.Bare.Field))
+		k.nonContent = append(k.nonContent, c.singlePath("blocks.bare.field", k.Blocks.Bare.Field))
 	}
-	k.ignored = c.places("ignore", k.Ignore)
+	k.ignored = c.singlePaths("ignore", k.Ignore)
 	c.blocks()
 }
 
@@ -256,32 +256,32 @@ func (c *compiler) blocks() {
 	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides)
 	others := slices.Concat(k.Targets.Fields, k.Targets.Selectors, k.Targets.Workloads, k.Unset)
 	for i, name := range names {
-		c.name("blocks", name)
+		c.fieldName("blocks", name)
 		if slices.Contains(others, name) || slices.Contains(names[:i], name) {
 			c.errorf("blocks: %q is named as a block and as something else: name each field once", name)
 		}
 	}
-	c.name("blocks.when", k.Blocks.When)
-	c.name("strategy.field", k.Strategy.Field)
-	c.name("strategy.bareField", k.Strategy.BareField)
+	c.fieldName("blocks.when", k.Blocks.When)
+	c.fieldName("strategy.field", k.Strategy.Field)
+	c.fieldName("strategy.bareField", k.Strategy.BareField)
 }
 
 func (c *compiler) rules() {
 	k := c.kind
-	k.rules, k.whole = c.addresses("rules", k.Rules), c.addresses("whole", k.Whole)
-	k.gates, k.alternatives = regions(c.addresses("gates", k.Gates)), regions(c.addresses("alternatives", k.Alternatives))
+	k.rules, k.wholeMaps = c.fieldPaths("rules", k.Rules), c.fieldPaths("whole", k.Whole)
+	k.gates, k.alternatives = subtrees(c.fieldPaths("gates", k.Gates)), subtrees(c.fieldPaths("alternatives", k.Alternatives))
 	for i, l := range k.Lists {
 		field := fmt.Sprintf("lists[%d]", i)
 		if l.Key == "" {
 			c.errorf("%s: key is missing", field)
 		}
-		k.lists = append(k.lists, keyedList{c.address(field+".path", l.Path), l.Key})
+		k.lists = append(k.lists, keyedList{c.fieldPath(field+".path", l.Path), l.Key})
 	}
-	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.at) - len(a.at) }) // Shape goes from the inside out
-	if len(k.Lists)+len(k.Whole) > 0 && !k.leaves {
+	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.path) - len(a.path) }) // Shape goes from the inside out
+	if len(k.Lists)+len(k.Whole) > 0 && !k.rulesAreLeaves {
 		c.errorf("lists and whole are for kinds whose strategy.allowed has patch")
 	}
-	if k.leaves && len(k.Rules) > 0 {
+	if k.rulesAreLeaves && len(k.Rules) > 0 {
 		c.errorf("rules are the leaves in a kind that allows patch: leave rules out, or patch")
 	}
 }
@@ -291,7 +291,7 @@ func (c *compiler) binding() {
 	if b == nil {
 		return
 	}
-	c.kind.binding = c.address("binding.rules", b.Rules)
+	c.kind.binding = c.fieldPath("binding.rules", b.Rules)
 	if !slices.Contains(c.kind.Rules, b.Rules) {
 		c.errorf("binding.rules: %q is none of rules: name one of them, as it stands there", b.Rules)
 	}
@@ -322,9 +322,9 @@ func (c *compiler) orderKey(at string, o *api.OrderKey) {
 		c.errorf("%s: set one of field and annotation", at)
 	}
 	if o.Field != "" {
-		c.place(at+".field", o.Field)
+		c.singlePath(at+".field", o.Field)
 	}
-	if _, err := rank(o, o.Default); o.Default != "" && err != nil {
+	if _, err := parseOrderValue(o, o.Default); o.Default != "" && err != nil {
 		c.errorf("%s.default: %w", at, err)
 	}
 }
@@ -339,7 +339,7 @@ func (c *compiler) fields() {
 			c.errorf("%s.rule: %w", at, err)
 			continue
 		}
-		route, err := parseRoute(f.Route)
+		route, err := parseRouteField(f.Route)
 		if err != nil {
 			c.errorf("%s.route: %w", at, err)
 			continue

@@ -11,24 +11,24 @@ import (
 )
 
 // address is the segments of a dotted address, * for any.
-type address []string
+type fieldPath []string
 
 // parsed are the addresses of profiles that policies are read by: each is asked
 // for at every policy.
-var parsed sync.Map // of address, by text
+var parsedFieldPaths sync.Map // of address, by text
 
 // addressOf returns an address of a profile that was compiled.
-func addressOf(text string) address {
-	if a, ok := parsed.Load(text); ok {
-		return a.(address) //nolint:forcetypeassert // nothing else is in there
+func cachedFieldPath(text string) fieldPath {
+	if a, ok := parsedFieldPaths.Load(text); ok {
+		return a.(fieldPath) //nolint:forcetypeassert // nothing else is in there
 	}
-	a, _ := parseAddress(text)
-	parsed.Store(text, a)
+	a, _ := parseFieldPath(text)
+	parsedFieldPaths.Store(text, a)
 	return a
 }
 
 // parseAddress reads an address as profiles spell it.
-func parseAddress(text string) (address, error) {
+func parseFieldPath(text string) (fieldPath, error) {
 	quoted := strings.ReplaceAll(text, ".*", `["*"]`) // as a rule key spells it
 	if rest, ok := strings.CutPrefix(quoted, "*"); ok {
 		quoted = `["*"]` + rest
@@ -41,25 +41,25 @@ func parseAddress(text string) (address, error) {
 }
 
 // is reports whether the address is that of a key.
-func (a address) is(k merge.Key) bool {
+func (a fieldPath) matches(k merge.Key) bool {
 	return slices.EqualFunc(a, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
 }
 
 // holds reports whether what has those segments is at the address or below it.
-func (a address) holds(segments []string) bool {
+func (a fieldPath) isPrefixOf(segments []string) bool {
 	return len(segments) >= len(a) && slices.EqualFunc(a, segments[:len(a)], func(a, b string) bool { return a == "*" || a == b })
 }
 
 // region is an address as it is asked for many keys.
-type region struct {
-	address
+type subtree struct {
+	fieldPath
 	exact *merge.Key // the address as a key, nil if it has a *
 }
 
-func regions(all []address) []region {
-	out := make([]region, len(all))
+func subtrees(all []fieldPath) []subtree {
+	out := make([]subtree, len(all))
 	for i, a := range all {
-		out[i].address = a
+		out[i].fieldPath = a
 		if !slices.Contains(a, "*") {
 			k := merge.KeyOf(a...)
 			out[i].exact = &k
@@ -69,15 +69,15 @@ func regions(all []address) []region {
 }
 
 // has reports whether a key is at the address or below it.
-func (r *region) has(k merge.Key) bool {
+func (r *subtree) contains(k merge.Key) bool {
 	if r.exact != nil {
 		return r.exact.Holds(k)
 	}
-	return r.holds(k.Segments())
+	return r.isPrefixOf(k.Segments())
 }
 
 // in returns the value at the address, without any *.
-func (a address) in(content any) (any, bool) {
+func (a fieldPath) lookup(content any) (any, bool) {
 	for _, segment := range a {
 		object, ok := content.(map[string]any)
 		if !ok {
@@ -92,8 +92,8 @@ func (a address) in(content any) (any, bool) {
 
 // without returns content without what is at the address, and without the
 // objects that this empties. It edits nothing.
-func (a address) without(content map[string]any) map[string]any {
-	if _, ok := a.in(content); !ok {
+func (a fieldPath) without(content map[string]any) map[string]any {
+	if _, ok := a.lookup(content); !ok {
 		return content
 	}
 	out := maps.Clone(content)
@@ -113,7 +113,7 @@ func (a address) without(content map[string]any) map[string]any {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // parseRoute reads the address of a field of a route.
-func parseRoute(text string) ([]Segment, error) {
+func parseRouteField(text string) ([]Segment, error) {
 	var out []Segment
 	for part := range strings.SplitSeq(text, ".") {
 		name, list := strings.CutSuffix(part, "[*]")

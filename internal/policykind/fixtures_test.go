@@ -94,7 +94,7 @@ func blocksOf(p *policykind.Policy) []string {
 }
 
 func show(r merge.Rule) string {
-	if r.Hollow {
+	if r.EmptyMap {
 		return r.Key.String() + " hollow"
 	}
 	return fmt.Sprintf("%s=%v", r.Key, r.Value)

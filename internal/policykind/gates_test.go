@@ -95,7 +95,7 @@ func TestGatesBesideBlocks(t *testing.T) {
 					blocks = append(blocks, b.Block)
 				}
 				assert.Equal(t, test.blocks, blocks)
-				assert.Equal(t, test.idle, p.Idle)
+				assert.Equal(t, test.idle, p.IgnoredGates)
 			})
 		}
 	}

@@ -30,25 +30,25 @@ type Kind struct {
 	// Name of the PolicyProfile, where there is one.
 	Name string
 
-	rules, whole []address
-	gates        []region
-	alternatives []region
-	lists        []keyedList
-	binding      address // of the rules that bind, nil for none
-	strategies   []merge.Strategy
-	spellings    map[string]merge.Strategy
-	readings     map[string]*merge.Reading
-	leaves       bool // the rules are the leaves
-	fields       []Field
-	content      address
-	taken        []address // of spec, what is no content
-	ignored      []address // of the content, likewise
-	schema       *Schema   // nil where none is known
+	rules, wholeMaps []fieldPath
+	gates            []subtree
+	alternatives     []subtree
+	lists            []keyedList
+	binding          fieldPath // of the rules that bind, nil for none
+	strategies       []merge.Strategy
+	spellings        map[string]merge.Strategy
+	readings         map[string]*merge.Reading
+	rulesAreLeaves   bool // the rules are the leaves
+	fields           []Field
+	content          fieldPath
+	nonContent       []fieldPath // of spec, what is no content
+	ignored          []fieldPath // of the content, likewise
+	schema           *Schema     // nil where none is known
 }
 
 type keyedList struct {
-	at  address
-	key string
+	path fieldPath
+	key  string
 }
 
 // Field is a field of a route that a rule of the kind controls.
@@ -135,7 +135,7 @@ func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
 // effect.
 func (k *Kind) IsGate(rule merge.Key) bool {
 	for i := range k.gates {
-		if k.gates[i].has(rule) {
+		if k.gates[i].contains(rule) {
 			return true
 		}
 	}
@@ -148,11 +148,11 @@ func (k *Kind) IsGate(rule merge.Key) bool {
 func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
 	for i := range k.alternatives {
 		a := &k.alternatives[i]
-		if !a.has(rule) {
+		if !a.contains(rule) {
 			continue
 		}
-		if member, ok = rule.Ancestor(len(a.address) + 1); ok {
-			group, _ = rule.Ancestor(len(a.address))
+		if member, ok = rule.Ancestor(len(a.fieldPath) + 1); ok {
+			group, _ = rule.Ancestor(len(a.fieldPath))
 			return group, member, true
 		}
 	}
@@ -162,7 +162,7 @@ func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
 // Binds reports whether a rule is at the address of those that bind to rules of
 // routes, and under which name.
 func (k *Kind) Binds(rule merge.Key) (name string, ok bool) {
-	if k.binding == nil || !k.binding.is(rule) {
+	if k.binding == nil || !k.binding.matches(rule) {
 		return "", false
 	}
 	segments := rule.Segments()
@@ -250,19 +250,19 @@ func (k *Kind) HasLevelAt(t api.Target) bool {
 // took apart. The spec is the caller's own; it is edited and returned.
 func (k *Kind) Shape(spec map[string]any) map[string]any {
 	for _, l := range k.lists {
-		shape(spec, l.at)
+		restoreLists(spec, l.path)
 	}
 	return spec
 }
 
-func shape(at map[string]any, rest address) {
+func restoreLists(at map[string]any, rest fieldPath) {
 	for name, value := range at {
 		items, ok := value.(map[string]any)
 		if !ok || rest[0] != "*" && rest[0] != name {
 			continue
 		}
 		if len(rest) > 1 {
-			shape(items, rest[1:])
+			restoreLists(items, rest[1:])
 			continue
 		}
 		list := make([]any, 0, len(items))

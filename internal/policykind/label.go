@@ -33,7 +33,7 @@ func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p api.PolicyProfi
 		p.Class = api.Direct
 	case "true":
 		p.Class = api.Direct
-		if specHas(crd, defaultsNames) || specHas(crd, overridesNames) {
+		if specHasField(crd, defaultsNames) || specHasField(crd, overridesNames) {
 			p.Class = api.Inherited
 		}
 	default:
@@ -48,7 +48,7 @@ func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p api.PolicyProfi
 
 // specHas reports whether the spec of some served version has one of the
 // fields.
-func specHas(crd *apiextensionsv1.CustomResourceDefinition, names []string) bool {
+func specHasField(crd *apiextensionsv1.CustomResourceDefinition, names []string) bool {
 	for _, v := range crd.Spec.Versions {
 		if !v.Served || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue

@@ -33,8 +33,8 @@ func (p *Policy) Pack() *Policy {
 	for i, b := range p.Blocks {
 		rules := make([]merge.Rule, len(b.Rules))
 		for j, r := range b.Rules {
-			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, Hollow: r.Hollow}
-			if !r.Hollow {
+			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap}
+			if !r.EmptyMap {
 				rules[j].Value = packValue(r.Value)
 			}
 		}
@@ -59,7 +59,7 @@ func packValue(value any) any {
 	default:
 		return value
 	}
-	if fractions(value) {
+	if hasFloat(value) {
 		return value
 	}
 	var b bytes.Buffer
@@ -72,16 +72,16 @@ func packValue(value any) any {
 }
 
 // fractions reports whether there is a float64 in a value.
-func fractions(value any) bool {
+func hasFloat(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, child := range v {
-			if fractions(child) {
+			if hasFloat(child) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, fractions)
+		return slices.ContainsFunc(v, hasFloat)
 	case float64:
 		return true
 	}

@@ -24,7 +24,7 @@ type Policy struct {
 	Targets []Target
 	// Onto is how the policy meets the next higher one, in kinds in which the
 	// lower dictates or always replaces; nil in others.
-	Onto *merge.Strategy
+	StrategyOnHigher *merge.Strategy
 	// Deleting tells that the policy is being deleted, or will be with its owner.
 	Deleting bool
 	// Binds tells that some rule of it binds to rules of routes.
@@ -37,7 +37,7 @@ type Policy struct {
 	Size int
 	// Idle are gates beside the blocks of the policy that take no part, since there
 	// is no other rule beside the blocks; none for most.
-	Idle []string
+	IgnoredGates []string
 	// Invalid tells why the policy cannot be read or compiled; nil if it can.
 	// An invalid policy takes no part.
 	Invalid error
@@ -59,10 +59,10 @@ func NextVersion() uint64 { return versions.Add(1) }
 // it, and one that is merged without a rule changes nothing (SEMANTICS section 3).
 func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 	replaced := as != nil && as.Strategy == merge.Atomic
-	if p.Onto == nil || replaced || p.Empty() && *p.Onto != merge.Atomic {
+	if p.StrategyOnHigher == nil || replaced || p.Empty() && *p.StrategyOnHigher != merge.Atomic {
 		return as
 	}
-	out := &merge.Reading{Block: merge.Bare, Strategy: *p.Onto}
+	out := &merge.Reading{Block: merge.Bare, Strategy: *p.StrategyOnHigher}
 	if p.Empty() {
 		out.By = &p.Policy
 	}
@@ -77,7 +77,7 @@ func (p *Policy) Ref() api.Ref {
 // Same reports whether two policies read the same, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.Onto, o.Onto) &&
+		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
@@ -89,7 +89,7 @@ func sameBlock(a, b merge.Rules) bool {
 	return a.Block == b.Block && a.Strategy == b.Strategy &&
 		(a.When == nil) == (b.When == nil) && (a.When == nil || a.When.String() == b.When.String()) &&
 		slices.EqualFunc(a.Rules, b.Rules, func(a, b merge.Rule) bool {
-			return a.Key == b.Key && a.Hollow == b.Hollow && merge.Equal(a.Value, b.Value)
+			return a.Key == b.Key && a.EmptyMap == b.EmptyMap && merge.Equal(a.Value, b.Value)
 		})
 }
 

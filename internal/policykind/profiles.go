@@ -77,13 +77,13 @@ type Profiles struct {
 
 // clusterProfile is a PolicyProfile, compiled.
 type clusterProfile struct {
-	name    string
-	created int64
-	of      api.PolicyKind
-	kind    *Kind // nil if it is invalid
-	err     error
+	name       string
+	created    int64
+	policyKind api.PolicyKind
+	kind       *Kind // nil if it is invalid
+	err        error
 	// going tells that it is being deleted, or will be with its owner.
-	going bool
+	deleting bool
 }
 
 // NewProfiles returns the built-in profiles.
@@ -112,8 +112,8 @@ func (p *Profiles) Put(o *api.PolicyProfile, created int64) error {
 		created = o.CreationTimestamp.Unix()
 	}
 	c := clusterProfile{
-		name: o.Name, created: created, of: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind},
-		going: o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0,
+		name: o.Name, created: created, policyKind: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind},
+		deleting: o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0,
 	}
 	c.kind, c.err = Compile(o.Spec, Cluster)
 	if c.kind != nil {
@@ -128,15 +128,15 @@ func (p *Profiles) Remove(name string) { delete(p.cluster, name) }
 
 // RemoveGoing removes the cluster's profiles that are being deleted, or will be with
 // an owner, except the one of a name.
-func (p *Profiles) RemoveGoing(except string) {
-	maps.DeleteFunc(p.cluster, func(name string, c clusterProfile) bool { return c.going && name != except })
+func (p *Profiles) RemoveDeleting(except string) {
+	maps.DeleteFunc(p.cluster, func(name string, c clusterProfile) bool { return c.deleting && name != except })
 }
 
 // candidates returns the cluster's profiles of a kind, the oldest first.
 func (p *Profiles) candidates(ref api.PolicyKind) []clusterProfile {
 	var out []clusterProfile
 	for _, c := range p.cluster {
-		if c.of == ref {
+		if c.policyKind == ref {
 			out = append(out, c)
 		}
 	}
@@ -181,7 +181,7 @@ func (p *Profiles) Known() []*Kind {
 		refs[ref] = true
 	}
 	for _, c := range p.cluster {
-		refs[c.of] = true
+		refs[c.policyKind] = true
 	}
 	var out []*Kind
 	for _, ref := range slices.SortedFunc(maps.Keys(refs), api.ComparePolicyKinds) {
@@ -196,18 +196,18 @@ func (p *Profiles) Known() []*Kind {
 // oldest first.
 func (p *Profiles) Refused(ref api.PolicyKind) []api.RefusedProfile {
 	var out []api.RefusedProfile
-	holder := ""
+	inForce := ""
 	for _, c := range p.candidates(ref) {
 		switch {
 		case c.err != nil:
 			out = append(out, api.RefusedProfile{Name: c.name, Reason: api.Invalid, Message: c.err.Error()})
-		case holder != "":
+		case inForce != "":
 			out = append(out, api.RefusedProfile{
 				Name: c.name, Reason: api.Conflicted,
-				Message: fmt.Sprintf("PolicyProfile %s is older and has %s: delete one of the two", holder, ref),
+				Message: fmt.Sprintf("PolicyProfile %s is older and has %s: delete one of the two", inForce, ref),
 			})
 		default:
-			holder = c.name
+			inForce = c.name
 		}
 	}
 	return out
@@ -220,7 +220,7 @@ func (p *Profiles) Status(name string) (refused *api.RefusedProfile, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	for _, r := range p.Refused(c.of) {
+	for _, r := range p.Refused(c.policyKind) {
 		if r.Name == name {
 			return &r, true
 		}

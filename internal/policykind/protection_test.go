@@ -56,7 +56,7 @@ func TestWhatLoosensTheProtectionOfOverrides(t *testing.T) {
 		"paths that end above the others": {nil, func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{api.LevelGateway} }, []string{"policies would be read in another way (levels)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, compiled(t, c.was).Loosens(compiled(t, c.now)))
+			assert.Equal(t, c.want, compiled(t, c.was).WeakenedBy(compiled(t, c.now)))
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestEachFieldOfAProfileCounts(t *testing.T) {
 			if f.Name == "Alternatives" { // one more is stricter
 				was, now = now, was
 			}
-			assert.Equal(t, harmless[f.Name], was.Loosens(now) == nil)
+			assert.Equal(t, harmless[f.Name], was.WeakenedBy(now) == nil)
 		})
 	}
 }

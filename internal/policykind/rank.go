@@ -17,16 +17,16 @@ func (r *reader) rank(root *field.Path, spec map[string]any, annotations map[str
 	if o == nil {
 		return
 	}
-	r.policy.Rank = r.place(&o.OrderKey, root, spec, annotations)
+	r.policy.Rank = r.orderValue(&o.OrderKey, root, spec, annotations)
 	if o.Then != nil {
-		r.policy.Rank = r.policy.Rank<<rankBits + r.place(o.Then, root, spec, annotations)
+		r.policy.Rank = r.policy.Rank<<orderBits + r.orderValue(o.Then, root, spec, annotations)
 	}
 }
 
 // rankBits are what a place takes: the second one is added below the first.
-const rankBits = 32
+const orderBits = 32
 
-func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, annotations map[string]string) int {
+func (r *reader) orderValue(o *api.OrderKey, root *field.Path, spec map[string]any, annotations map[string]string) int {
 	at := field.NewPath("metadata", "annotations").Key(o.Annotation)
 	text := annotations[o.Annotation]
 	if o.Field != "" {
@@ -41,7 +41,7 @@ func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, a
 	if text == "" {
 		return len(o.Values) // behind all, where there are some
 	}
-	n, err := rank(o, text)
+	n, err := parseOrderValue(o, text)
 	if err != nil {
 		r.invalid(at, text, "%v", err)
 	}
@@ -49,7 +49,7 @@ func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, a
 }
 
 // rank returns the place of a word in an order: the lower comes first.
-func rank(o *api.OrderKey, text string) (int, error) {
+func parseOrderValue(o *api.OrderKey, text string) (int, error) {
 	if len(o.Values) > 0 {
 		i := slices.Index(o.Values, text)
 		if i < 0 {
@@ -57,7 +57,7 @@ func rank(o *api.OrderKey, text string) (int, error) {
 		}
 		return i, nil
 	}
-	n, err := strconv.ParseInt(text, 10, rankBits)
+	n, err := strconv.ParseInt(text, 10, orderBits)
 	if err != nil {
 		return 0, fmt.Errorf("%q is no whole number of 32 bits", text)
 	}

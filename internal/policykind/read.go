@@ -38,7 +38,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)
 	if !ok {
-		r.wrong(root, object["spec"], "an object")
+		r.wrongType(root, object["spec"], "an object")
 	} else {
 		r.targets(root, spec)
 		r.rank(root, spec, u.GetAnnotations())
@@ -69,7 +69,7 @@ func (r *reader) invalid(at *field.Path, value any, format string, args ...any) 
 }
 
 // wrong books a value of the wrong type.
-func (r *reader) wrong(at *field.Path, value any, want string) {
+func (r *reader) wrongType(at *field.Path, value any, want string) {
 	if value == nil {
 		r.errs = append(r.errs, field.Required(at, "must be "+want))
 		return
@@ -101,7 +101,7 @@ func (r *reader) unset(root *field.Path, spec map[string]any) {
 		}
 		list, ok := value.([]any)
 		if !ok {
-			r.wrong(at, value, "a list of rule names")
+			r.wrongType(at, value, "a list of rule names")
 			continue
 		}
 		for i, entry := range list {
@@ -113,7 +113,7 @@ func (r *reader) unset(root *field.Path, spec map[string]any) {
 func (r *reader) unsetOne(at *field.Path, entry any) {
 	text, ok := entry.(string)
 	if !ok {
-		r.wrong(at, entry, "a rule name")
+		r.wrongType(at, entry, "a rule name")
 		return
 	}
 	name, err := merge.ParseName(text)
@@ -127,8 +127,8 @@ func (r *reader) unsetOne(at *field.Path, entry any) {
 // lookup returns the value at an address of the profile, nil if there is none,
 // and the place for messages.
 func lookup(root *field.Path, spec map[string]any, text string) (any, *field.Path) {
-	a := addressOf(text)
-	value, _ := a.in(spec)
+	a := cachedFieldPath(text)
+	value, _ := a.lookup(spec)
 	at := root
 	for _, segment := range a {
 		at = at.Child(segment)
@@ -141,47 +141,47 @@ func lookup(root *field.Path, spec map[string]any, text string) (any, *field.Pat
 func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	k := r.kind
 	bareAs := r.bareBlock(root, spec)
-	for _, a := range k.taken {
+	for _, a := range k.nonContent {
 		spec = a.without(spec)
 	}
 	bare, root := r.content(root, spec)
 	if bare == nil {
-		r.onto(k.strategies[0])
+		r.setStrategyOnHigher(k.strategies[0])
 		return
 	}
 	if k.SameTarget == api.Collect {
 		r.collect(bare, bareAs)
 		return
 	}
-	defaults := r.stanzas(root, bare, k.Blocks.Defaults)
-	overrides := r.stanzas(root, bare, k.Blocks.Overrides)
+	defaults := r.takeBlock(root, bare, k.Blocks.Defaults)
+	overrides := r.takeBlock(root, bare, k.Blocks.Overrides)
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
-	r.onto(strategy)
-	r.stanza(root, defaults, merge.Defaults)
+	r.setStrategyOnHigher(strategy)
+	r.addNamedBlock(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
 	r.block(root, bare, bareAs, strategy)
 	if defaults.name != "" || overrides.name != "" {
-		r.idle(above)
+		r.dropLoneGates(above)
 	}
-	r.stanza(root, overrides, merge.Overrides)
+	r.addNamedBlock(root, overrides, merge.Overrides)
 }
 
 // onto sets how the policy meets the next higher one, where that is for it to say.
-func (r *reader) onto(s merge.Strategy) {
+func (r *reader) setStrategyOnHigher(s merge.Strategy) {
 	if r.kind.LowerDecidesStrategy() {
-		r.policy.Onto = &s
+		r.policy.StrategyOnHigher = &s
 	}
 }
 
 // idle takes the bare block, which may be at a place, out of the policy if it has
 // nothing but gates: beside a block they take no part (SEMANTICS section 3).
-func (r *reader) idle(at int) {
+func (r *reader) dropLoneGates(at int) {
 	p := r.policy
 	if at == len(p.Blocks) || slices.ContainsFunc(p.Blocks[at].Rules, func(one merge.Rule) bool { return !r.kind.IsGate(one.Key) }) {
 		return
 	}
 	for _, gate := range p.Blocks[at].Rules {
-		p.Idle = append(p.Idle, gate.Key.String())
+		p.IgnoredGates = append(p.IgnoredGates, gate.Key.String())
 	}
 	p.Blocks = p.Blocks[:at]
 }
@@ -191,13 +191,13 @@ func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any,
 	for _, segment := range r.kind.content {
 		root = root.Child(segment)
 	}
-	value, ok := r.kind.content.in(spec)
+	value, ok := r.kind.content.lookup(spec)
 	content, isObject := value.(map[string]any)
 	switch {
 	case !ok || value == nil:
 		return nil, root
 	case !isObject:
-		r.wrong(root, value, "an object")
+		r.wrongType(root, value, "an object")
 		return nil, root
 	}
 	content = maps.Clone(content)
@@ -216,7 +216,7 @@ func (r *reader) bareBlock(root *field.Path, spec map[string]any) merge.Block {
 	value, at := lookup(root, spec, b.Field)
 	text, ok := value.(string)
 	if value != nil && !ok {
-		r.wrong(at, value, "a string")
+		r.wrongType(at, value, "a string")
 	}
 	if slices.Contains(b.Overrides, text) {
 		return merge.Overrides
@@ -238,14 +238,14 @@ func (r *reader) collect(content map[string]any, block merge.Block) {
 }
 
 // stanza is a block under the name that the policy gives it.
-type stanza struct {
+type namedBlock struct {
 	name    string
 	content map[string]any
 }
 
 // stanzas takes out of spec a block that may be spelled in several ways, and
 // says so if more than one is there.
-func (r *reader) stanzas(root *field.Path, spec map[string]any, names []string) (s stanza) {
+func (r *reader) takeBlock(root *field.Path, spec map[string]any, names []string) (s namedBlock) {
 	for _, name := range names {
 		value, ok := spec[name]
 		if !ok {
@@ -259,17 +259,17 @@ func (r *reader) stanzas(root *field.Path, spec map[string]any, names []string) 
 		switch {
 		case value == nil:
 		case !ok:
-			r.wrong(root.Child(name), value, "an object")
+			r.wrongType(root.Child(name), value, "an object")
 		case s.name != "":
 			r.errs = append(r.errs, field.Forbidden(root.Child(name), "stands beside "+s.name+": use one of the two"))
 		default:
-			s = stanza{name, maps.Clone(content)}
+			s = namedBlock{name, maps.Clone(content)}
 		}
 	}
 	return s
 }
 
-func (r *reader) stanza(root *field.Path, s stanza, block merge.Block) {
+func (r *reader) addNamedBlock(root *field.Path, s namedBlock, block merge.Block) {
 	if s.name == "" {
 		return
 	}
@@ -311,7 +311,7 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	split := splitter{kind: r.kind}
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
-	b.When = r.kind.shaped(b.When)
+	b.When = r.kind.withLists(b.When)
 	slices.SortFunc(split.rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
 	b.Rules = slices.Clip(split.rules)
 	r.bindings(at, b.Rules)
@@ -359,7 +359,7 @@ func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 	case value == nil:
 		return nil
 	case !ok:
-		r.wrong(at.Child(name), value, "a condition in CEL, as a string")
+		r.wrongType(at.Child(name), value, "a condition in CEL, as a string")
 		return nil
 	}
 	condition, err := cel.Compile(text)
@@ -371,20 +371,20 @@ func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 }
 
 // shaped lets a condition see the lists that the rules took apart.
-func (k *Kind) shaped(c merge.Condition) merge.Condition {
+func (k *Kind) withLists(c merge.Condition) merge.Condition {
 	if c == nil || len(k.lists) == 0 {
 		return c
 	}
-	return shapedCondition{c, k}
+	return listCondition{c, k}
 }
 
-type shapedCondition struct {
+type listCondition struct {
 	merge.Condition
 	kind *Kind
 }
 
 // Evaluate implements merge.Condition.
-func (c shapedCondition) Evaluate(spec map[string]any) merge.Answer {
+func (c listCondition) Evaluate(spec map[string]any) merge.Answer {
 	return c.Condition.Evaluate(c.kind.Shape(merge.UnpackMaps(spec))) // a list has nothing packed in it
 }
 

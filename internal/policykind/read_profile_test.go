@@ -104,7 +104,7 @@ func TestReadByProfile(t *testing.T) {
 			p := spec(t, k, text)
 			require.NoError(t, p.Invalid)
 			assert.Equal(t, test.want, blocksOf(p))
-			assert.Equal(t, k.LowerDecidesStrategy(), p.Onto != nil)
+			assert.Equal(t, k.LowerDecidesStrategy(), p.StrategyOnHigher != nil)
 		})
 	}
 	t.Run("a policy without a namespace is collected under its name", func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestOnto(t *testing.T) {
 	} {
 		p := spec(t, k, onRoute+text)
 		require.NoError(t, p.Invalid, text)
-		require.NotNil(t, p.Onto, text)
-		assert.Equal(t, want, *p.Onto, text)
+		require.NotNil(t, p.StrategyOnHigher, text)
+		assert.Equal(t, want, *p.StrategyOnHigher, text)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestLowerDictates(t *testing.T) {
 	} {
 		k := made(t, profile)
 		assert.Equal(t, want, k.LowerDecidesStrategy(), profile)
-		assert.Equal(t, want, spec(t, k, onRoute).Onto != nil, profile)
+		assert.Equal(t, want, spec(t, k, onRoute).StrategyOnHigher != nil, profile)
 	}
 }
 
@@ -401,8 +401,8 @@ func TestSamePolicies(t *testing.T) {
 		"rank":      func(p *policykind.Policy) { p.Rank++ },
 		"targets":   func(p *policykind.Policy) { p.Targets[0].Port = 80 },
 		"one more":  func(p *policykind.Policy) { p.Targets = append(p.Targets, p.Targets[0]) },
-		"onto":      func(p *policykind.Policy) { p.Onto = &other },
-		"no onto":   func(p *policykind.Policy) { p.Onto = nil },
+		"onto":      func(p *policykind.Policy) { p.StrategyOnHigher = &other },
+		"no onto":   func(p *policykind.Policy) { p.StrategyOnHigher = nil },
 		"unread":    func(p *policykind.Policy) { p.Unread = "x" },
 		"invalid":   func(p *policykind.Policy) { p.Invalid = assert.AnError },
 		"unset":     func(p *policykind.Policy) { p.Unset = nil },
@@ -410,7 +410,7 @@ func TestSamePolicies(t *testing.T) {
 		"strategy":  func(p *policykind.Policy) { p.Blocks[0].Strategy = merge.Merge },
 		"condition": func(p *policykind.Policy) { p.Blocks[1].When = nil },
 		"rule":      func(p *policykind.Policy) { p.Blocks[0].Rules[0].Key = merge.KeyOf("x") },
-		"hollow":    func(p *policykind.Policy) { p.Blocks[0].Rules[0].Hollow = false },
+		"hollow":    func(p *policykind.Policy) { p.Blocks[0].Rules[0].EmptyMap = false },
 		"value":     func(p *policykind.Policy) { p.Blocks[1].Rules[0].Value = int64(2) },
 	} {
 		p := read()

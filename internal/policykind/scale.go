@@ -36,6 +36,6 @@ func (k *Kind) Scales(paths map[string]string) []string {
 // says is no content.
 func (k *Kind) ignores(path string) bool {
 	at := strings.Split(strings.TrimPrefix(path, "."), ".")
-	content := append(address{"spec"}, k.content...)
-	return content.holds(at) && slices.ContainsFunc(k.ignored, func(a address) bool { return a.holds(at[len(content):]) })
+	content := append(fieldPath{"spec"}, k.content...)
+	return content.isPrefixOf(at) && slices.ContainsFunc(k.ignored, func(a fieldPath) bool { return a.isPrefixOf(at[len(content):]) })
 }

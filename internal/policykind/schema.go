@@ -36,7 +36,7 @@ func PackSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 }
 
 func pack(props *apiextensionsv1.JSONSchemaProps) ([]byte, error) {
-	data, err := json.Marshal(terse(props))
+	data, err := json.Marshal(stripDocs(props))
 	if err != nil {
 		return nil, fmt.Errorf("write the schema as JSON: %w", err)
 	}
@@ -89,43 +89,43 @@ func structural(packed []byte) (*structuralschema.Structural, error) {
 // terse returns a schema without descriptions and examples: they are most of
 // it, and a definition whose words alone change reads the same. It edits
 // nothing.
-func terse(p *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+func stripDocs(p *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if p == nil {
 		return nil
 	}
 	out := *p
 	out.Description, out.Title, out.ExternalDocs, out.Example = "", "", nil, nil
-	out.Properties, out.PatternProperties = terseMap(p.Properties), terseMap(p.PatternProperties)
-	out.Definitions = terseMap(p.Definitions)
-	out.AllOf, out.OneOf, out.AnyOf = terseAll(p.AllOf), terseAll(p.OneOf), terseAll(p.AnyOf)
-	out.Not = terse(p.Not)
+	out.Properties, out.PatternProperties = stripDocsMap(p.Properties), stripDocsMap(p.PatternProperties)
+	out.Definitions = stripDocsMap(p.Definitions)
+	out.AllOf, out.OneOf, out.AnyOf = stripDocsList(p.AllOf), stripDocsList(p.OneOf), stripDocsList(p.AnyOf)
+	out.Not = stripDocs(p.Not)
 	if i := p.Items; i != nil {
-		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: terse(i.Schema), JSONSchemas: terseAll(i.JSONSchemas)}
+		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: stripDocs(i.Schema), JSONSchemas: stripDocsList(i.JSONSchemas)}
 	}
 	if a := p.AdditionalProperties; a != nil {
-		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: a.Allows, Schema: terse(a.Schema)}
+		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: a.Allows, Schema: stripDocs(a.Schema)}
 	}
 	return &out
 }
 
-func terseMap(all map[string]apiextensionsv1.JSONSchemaProps) map[string]apiextensionsv1.JSONSchemaProps {
+func stripDocsMap(all map[string]apiextensionsv1.JSONSchemaProps) map[string]apiextensionsv1.JSONSchemaProps {
 	if all == nil {
 		return nil
 	}
 	out := make(map[string]apiextensionsv1.JSONSchemaProps, len(all))
 	for name, p := range all {
-		out[name] = *terse(&p)
+		out[name] = *stripDocs(&p)
 	}
 	return out
 }
 
-func terseAll(all []apiextensionsv1.JSONSchemaProps) []apiextensionsv1.JSONSchemaProps {
+func stripDocsList(all []apiextensionsv1.JSONSchemaProps) []apiextensionsv1.JSONSchemaProps {
 	if all == nil {
 		return nil
 	}
 	out := make([]apiextensionsv1.JSONSchemaProps, len(all))
 	for i := range all {
-		out[i] = *terse(&all[i])
+		out[i] = *stripDocs(&all[i])
 	}
 	return out
 }
@@ -176,8 +176,8 @@ type Layout struct {
 // edited.
 func (k *Kind) Layout() Layout {
 	out := Layout{
-		Content: k.content, NotContent: segments(k.taken), NotRules: segments(k.ignored),
-		Leaves: k.leaves, Whole: segments(k.whole), Rules: segments(k.rules),
+		Content: k.content, NotContent: segments(k.nonContent), NotRules: segments(k.ignored),
+		Leaves: k.rulesAreLeaves, Whole: segments(k.wholeMaps), Rules: segments(k.rules),
 	}
 	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.Field, k.Strategy.BareField})
 	for _, name := range names {
@@ -186,12 +186,12 @@ func (k *Kind) Layout() Layout {
 		}
 	}
 	for _, l := range k.lists {
-		out.Lists = append(out.Lists, l.at)
+		out.Lists = append(out.Lists, l.path)
 	}
 	return out
 }
 
-func segments(all []address) [][]string {
+func segments(all []fieldPath) [][]string {
 	var out [][]string
 	for _, a := range all {
 		out = append(out, a)

@@ -46,13 +46,13 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		}
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
-		r.noTarget(root)
+		r.addImplicitTarget(root)
 	}
 }
 
 // noTarget attaches a policy without a target to its namespace or the mesh, if
 // its kind does so.
-func (r *reader) noTarget(root *field.Path) {
+func (r *reader) addImplicitTarget(root *field.Path) {
 	t := r.kind.Targets
 	switch {
 	case t.Implicit == nil && r.kind.Source == Label: // a guess: it may target in ways of its own
@@ -60,20 +60,20 @@ func (r *reader) noTarget(root *field.Path) {
 	case t.Implicit == nil:
 		r.errs = append(r.errs, field.Required(root.Child(slices.Concat(t.Fields, t.Selectors)[0]), "a policy needs a target"))
 	case r.policy.Namespace == "" || r.policy.Namespace == t.Implicit.MeshNamespace:
-		r.add(Target{Ref: api.Ref{Kind: kindMesh}})
+		r.addTarget(Target{Ref: api.Ref{Kind: kindMesh}})
 	default:
-		r.add(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}})
+		r.addTarget(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}})
 	}
 }
 
-func (r *reader) add(t Target) {
+func (r *reader) addTarget(t Target) {
 	if !slices.ContainsFunc(r.policy.Targets, t.Same) { // named twice, it is one target
 		r.policy.Targets = append(r.policy.Targets, t)
 	}
 }
 
 // reference reads the fields of one target reference.
-type reference struct {
+type targetReader struct {
 	*reader
 	at     *field.Path
 	fields map[string]any
@@ -82,13 +82,13 @@ type reference struct {
 func (r *reader) target(at *field.Path, value any) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		r.wrong(at, value, "a target reference")
+		r.wrongType(at, value, "a target reference")
 		return
 	}
-	ref := reference{r, at, fields}
+	ref := targetReader{r, at, fields}
 	t := Target{
-		Ref:     api.Ref{Kind: ref.text("kind"), Namespace: r.policy.Namespace, Name: ref.text("name")},
-		Section: ref.text("sectionName"), Port: ref.port(),
+		Ref:     api.Ref{Kind: ref.stringField("kind"), Namespace: r.policy.Namespace, Name: ref.stringField("name")},
+		Section: ref.stringField("sectionName"), Port: ref.port(),
 	}
 	t.Ref.Group = ref.group(t.Ref.Kind)
 	if t.Ref.Group == "" && strings.EqualFold(t.Ref.Kind, kindNamespace) {
@@ -103,15 +103,15 @@ func (r *reader) target(at *field.Path, value any) {
 		}
 		return
 	}
-	ref.allow(&t)
-	r.add(t)
+	ref.checkAllowed(&t)
+	r.addTarget(t)
 }
 
-func (r *reference) text(name string) string {
+func (r *targetReader) stringField(name string) string {
 	value := r.fields[name]
 	text, ok := value.(string)
 	if value != nil && !ok {
-		r.wrong(r.at.Child(name), value, "a string")
+		r.wrongType(r.at.Child(name), value, "a string")
 	}
 	return text
 }
@@ -119,21 +119,21 @@ func (r *reference) text(name string) string {
 // group returns the group of the target. One that is left out is Gateway
 // API's, but for the kinds of Kubernetes' core; a version behind it, as the
 // examples of GEP-713 have it, is none of its business.
-func (r *reference) group(kind string) string {
+func (r *targetReader) group(kind string) string {
 	if r.fields["group"] == nil {
 		if kind == kindService || strings.EqualFold(kind, kindNamespace) {
 			return ""
 		}
 		return api.GatewayGroup
 	}
-	group, _, _ := strings.Cut(r.text("group"), "/")
+	group, _, _ := strings.Cut(r.stringField("group"), "/")
 	if group == "core" { // some schemas allow it for Service
 		return ""
 	}
 	return group
 }
 
-func (r *reference) port() int32 {
+func (r *targetReader) port() int32 {
 	switch n := r.fields["port"].(type) {
 	case nil:
 		return 0
@@ -148,17 +148,17 @@ func (r *reference) port() int32 {
 
 // selector reads a label selector, beside the kind or under "selector"; nil if
 // there is none.
-func (r *reference) selector() *Selector {
+func (r *targetReader) selector() *Selector {
 	at, fields := r.at, r.fields
 	nested, ok := fields["selector"].(map[string]any)
 	if ok {
 		at, fields = at.Child("selector"), nested
 	}
-	all := ok && len(nested) == 0 || slices.Contains(r.kind.Targets.Selectors, r.field())
+	all := ok && len(nested) == 0 || slices.Contains(r.kind.Targets.Selectors, r.specField())
 	if fields["matchLabels"] == nil && fields["matchExpressions"] == nil && !all {
 		return nil
 	}
-	out := &Selector{Labels: r.labels(at, fields)}
+	out := &Selector{Labels: r.labelSelector(at, fields)}
 	rule, _ := r.fields["namespaces"].(map[string]any)
 	switch rule["from"] {
 	case nil, "Same":
@@ -168,9 +168,9 @@ func (r *reference) selector() *Selector {
 		at := r.at.Child("namespaces", "selector")
 		below, ok := rule["selector"].(map[string]any)
 		if !ok {
-			r.wrong(at, rule["selector"], "a label selector")
+			r.wrongType(at, rule["selector"], "a label selector")
 		}
-		out.Namespaces = r.labels(at, below)
+		out.Namespaces = r.labelSelector(at, below)
 	default:
 		r.errs = append(r.errs, field.NotSupported(r.at.Child("namespaces", "from"), rule["from"], []string{"All", "Same", "Selector"}))
 	}
@@ -178,12 +178,12 @@ func (r *reference) selector() *Selector {
 }
 
 // field returns the field of spec that the reference stands in.
-func (r *reference) field() string {
+func (r *targetReader) specField() string {
 	text, _, _ := strings.Cut(strings.TrimPrefix(r.at.String(), "spec."), "[")
 	return text
 }
 
-func (r *reference) labels(at *field.Path, fields map[string]any) labels.Selector {
+func (r *targetReader) labelSelector(at *field.Path, fields map[string]any) labels.Selector {
 	var s metav1.LabelSelector
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{
 		"matchLabels": fields["matchLabels"], "matchExpressions": fields["matchExpressions"],
@@ -199,7 +199,7 @@ func (r *reference) labels(at *field.Path, fields map[string]any) labels.Selecto
 }
 
 // allow books what may not be targeted, or on whose leave it may.
-func (r *reference) allow(t *Target) {
+func (r *targetReader) checkAllowed(t *Target) {
 	kind := r.kind.target(t.Ref.PolicyKind())
 	if kind == nil {
 		value := t.Ref.PolicyKind().String()
@@ -207,28 +207,28 @@ func (r *reference) allow(t *Target) {
 		return
 	}
 	t.Virtual = kind.Virtual
-	r.section(t, kind.Section)
-	namespace := r.text("namespace")
+	r.readSection(t, kind.Section)
+	namespace := r.stringField("namespace")
 	switch {
 	case t.Ref.Group == api.GatewayGroup && t.Ref.Kind == kindGatewayClass:
 		t.Ref.Namespace = ""
-		r.class(t)
+		r.checkGatewayClass(t)
 	case t.Ref.PolicyKind() == api.PolicyKind{Kind: kindNamespace}:
 		t.Ref.Namespace = ""
 		if t.Selector != nil || t.Ref.Name != r.policy.Namespace {
-			r.elsewhere(t)
+			r.crossNamespace(t)
 		}
 	case t.Selector != nil && !t.Selector.Own():
 		t.Ref.Namespace = ""
-		r.elsewhere(t)
+		r.crossNamespace(t)
 	case namespace != "" && namespace != r.policy.Namespace:
 		t.Ref.Namespace = namespace
-		r.elsewhere(t)
+		r.crossNamespace(t)
 	}
 }
 
 // section reads what the section means.
-func (r *reference) section(t *Target, meaning api.SectionMeaning) {
+func (r *targetReader) readSection(t *Target, meaning api.SectionMeaning) {
 	if t.Section == "" {
 		return
 	}
@@ -248,7 +248,7 @@ func (r *reference) section(t *Target, meaning api.SectionMeaning) {
 }
 
 // class lets policies of some namespaces target a GatewayClass.
-func (r *reference) class(t *Target) {
+func (r *targetReader) checkGatewayClass(t *Target) {
 	from := r.kind.Targets.ClassFrom
 	if r.policy.Namespace == "" || slices.Contains(from, "*") || slices.Contains(from, r.policy.Namespace) {
 		return
@@ -261,7 +261,7 @@ func (r *reference) class(t *Target) {
 
 // elsewhere asks for leave for a target in another namespace. A policy without
 // a namespace needs none.
-func (r *reference) elsewhere(t *Target) {
+func (r *targetReader) crossNamespace(t *Target) {
 	if r.policy.Namespace == "" {
 		return
 	}

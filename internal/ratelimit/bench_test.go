@@ -160,7 +160,7 @@ func (s bulk) read(tb testing.TB, matches int) *Limits {
 
 // withExpressions is a limit with 64 conditions that are expressions.
 func withExpressions(pattern string) any {
-	when := make([]any, most)
+	when := make([]any, maxItems)
 	for i := range when {
 		when[i] = map[string]any{"selector": "auth.identity.group", "operator": "matches", "value": fmt.Sprintf("%s%d", pattern, i)}
 	}

@@ -213,7 +213,7 @@ func TestLimitsBindAsTheirFieldsCompare(t *testing.T) {
 				l := &b.Limits[i]
 				got := naive{matches: l.Matches(rule), by: l.By(rule), besides: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
 				for _, c := range l.Triggers {
-					got.outside, got.found = append(got.outside, c.Outside...), append(got.found, c.Found)
+					got.outside, got.found = append(got.outside, c.UnreachableHostnames...), append(got.found, c.Found)
 				}
 				require.Equal(t, want, got, "seed %d, rule %d, limit %d: %s on %s for %v", seed, rule, i, asJSON(t, triggers), asJSON(t, rules), hosts)
 				if want.matches {

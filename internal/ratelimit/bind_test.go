@@ -126,7 +126,7 @@ func TestHostnamesNarrowWhatTriggersChoose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := limitsOf(t, "l", c.triggers).Bind(routeOf(t, toystore), c.hosts)
 			assert.Equal(t, c.want, matched(b))
-			assert.Equal(t, c.outside, b.Limits[0].Triggers[0].Outside)
+			assert.Equal(t, c.outside, b.Limits[0].Triggers[0].UnreachableHostnames)
 			var names []string
 			for rule, all := range c.want {
 				if len(all) > 0 {
@@ -174,7 +174,7 @@ func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
 				triggers = "[" + triggers + "]"
 			}
 			b := limitsOf(t, "l", triggers).Bind(routeOf(t, toystore), []string{"*.acme.com"})
-			assert.Equal(t, c.kept, b.Limits[0].KeptBy(0))
+			assert.Equal(t, c.kept, b.Limits[0].ExcludingHostnames(0))
 			assert.Equal(t, c.apart, b.Limits[0].ExcludedByHostnames())
 		})
 	}

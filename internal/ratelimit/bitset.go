@@ -3,20 +3,20 @@ package ratelimit
 import "math/bits"
 
 // set is a set of the matches of a route, a bit for each.
-type set []uint64
+type bitset []uint64
 
-const word = 64
+const wordSize = 64
 
-func newSet(n int) set { return make(set, (n+word-1)/word) }
+func newBitset(n int) bitset { return make(bitset, (n+wordSize-1)/wordSize) }
 
-func (s set) add(i int) { s[i/word] |= 1 << (i % word) }
+func (s bitset) add(i int) { s[i/wordSize] |= 1 << (i % wordSize) }
 
-func (s set) has(i int) bool { return s[i/word]&(1<<(i%word)) != 0 }
+func (s bitset) has(i int) bool { return s[i/wordSize]&(1<<(i%wordSize)) != 0 }
 
-func (s set) clone() set { return append(set(nil), s...) }
+func (s bitset) clone() bitset { return append(bitset(nil), s...) }
 
 // keep leaves what is in another one, too.
-func (s set) keep(o set) {
+func (s bitset) intersect(o bitset) {
 	for i := range s {
 		s[i] &= o[i]
 	}
@@ -24,7 +24,7 @@ func (s set) keep(o set) {
 
 // join adds what is in another one, which may be nil. It reports whether that is
 // anything.
-func (s set) join(o set) bool {
+func (s bitset) union(o bitset) bool {
 	some := uint64(0)
 	for i := range o {
 		s[i] |= o[i]
@@ -34,14 +34,14 @@ func (s set) join(o set) bool {
 }
 
 // next returns the first member from i on, -1 if there is none.
-func (s set) next(i int) int {
-	for w := i / word; w < len(s); w++ {
+func (s bitset) next(i int) int {
+	for w := i / wordSize; w < len(s); w++ {
 		rest := s[w]
-		if w == i/word {
-			rest &= ^uint64(0) << (i % word)
+		if w == i/wordSize {
+			rest &= ^uint64(0) << (i % wordSize)
 		}
 		if rest != 0 {
-			return w*word + bits.TrailingZeros64(rest)
+			return w*wordSize + bits.TrailingZeros64(rest)
 		}
 	}
 	return -1

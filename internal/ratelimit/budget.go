@@ -8,7 +8,7 @@ import (
 
 // mostExpressions is how long all expressions of a policy are, in bytes: 64 of the
 // longest. One that takes longer to compile than its length says counts for more.
-const mostExpressions = 64 * longestPattern
+const maxExpressionBytes = 64 * maxPatternLength
 
 // Budget is how many bytes the regular expressions of one policy may have, all of its
 // limits together: a policy may have thousands. A limit that is read from a part of
@@ -16,7 +16,7 @@ const mostExpressions = 64 * longestPattern
 type Budget struct{ bytes int }
 
 // NewBudget returns that of a policy.
-func NewBudget() *Budget { return &Budget{bytes: mostExpressions} }
+func NewBudget() *Budget { return &Budget{bytes: maxExpressionBytes} }
 
 // Read reads a limit as the function Read does, and takes from the budget.
 func (b *Budget) Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {

@@ -14,19 +14,19 @@ func Defaulted(value any) any {
 		return value
 	}
 	for _, rate := range objects(limit["rates"]) {
-		fill(rate, "duration", int64(1))
+		setDefault(rate, "duration", int64(1))
 	}
 	for _, trigger := range objects(limit["triggers"]) {
 		for _, match := range objects(trigger["matches"]) {
 			if path, ok := match["path"].(map[string]any); ok {
-				fill(path, "type", string(gatewayv1.PathMatchPathPrefix))
-				fill(path, "value", "/")
+				setDefault(path, "type", string(gatewayv1.PathMatchPathPrefix))
+				setDefault(path, "value", "/")
 			}
 			for _, header := range objects(match["headers"]) {
-				fill(header, "type", string(gatewayv1.HeaderMatchExact))
+				setDefault(header, "type", string(gatewayv1.HeaderMatchExact))
 			}
 			for _, parameter := range objects(match["queryParams"]) {
-				fill(parameter, "type", string(gatewayv1.QueryParamMatchExact))
+				setDefault(parameter, "type", string(gatewayv1.QueryParamMatchExact))
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func objects(list any) []map[string]any {
 	return out
 }
 
-func fill(object map[string]any, name string, value any) {
+func setDefault(object map[string]any, name string, value any) {
 	if object[name] == nil {
 		object[name] = value
 	}

@@ -11,12 +11,12 @@ import "slices"
 // so, and Read says what is wrong with that.
 func IsRateLimit(value any) bool {
 	if list, ok := value.([]any); ok {
-		return anyOf(list, speaks)
+		return anyItem(list, isLimit)
 	}
-	return speaks(value)
+	return isLimit(value)
 }
 
-func speaks(value any) bool {
+func isLimit(value any) bool {
 	limit, ok := value.(map[string]any)
 	if !ok {
 		return false
@@ -24,17 +24,17 @@ func speaks(value any) bool {
 	if _, ok := limit["triggers"]; ok {
 		return true
 	}
-	return anyOf(limit["rates"], has("unit", "duration")) ||
-		anyOf(limit["when"], has("selector")) ||
-		anyOf(limit["counters"], isString)
+	return anyItem(limit["rates"], hasAnyField("unit", "duration")) ||
+		anyItem(limit["when"], hasAnyField("selector")) ||
+		anyItem(limit["counters"], isString)
 }
 
-func anyOf(value any, is func(any) bool) bool {
+func anyItem(value any, is func(any) bool) bool {
 	list, _ := value.([]any)
 	return slices.ContainsFunc(list, is)
 }
 
-func has(fields ...string) func(any) bool {
+func hasAnyField(fields ...string) func(any) bool {
 	return func(value any) bool {
 		object, _ := value.(map[string]any)
 		for _, name := range fields {

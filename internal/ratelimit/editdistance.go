@@ -4,10 +4,10 @@ import "strings"
 
 // nearest returns the word that this one is a slip of; "" if it is of none.
 // The first of several that are as near wins.
-func nearest(word string, of []string) string {
+func closestWord(word string, of []string) string {
 	meant, least := "", 0
 	for _, candidate := range of {
-		if d, ok := slip(word, candidate); ok && (meant == "" || d < least) {
+		if d, ok := typoDistance(word, candidate); ok && (meant == "" || d < least) {
 			meant, least = candidate, d
 		}
 	}
@@ -17,18 +17,18 @@ func nearest(word string, of []string) string {
 // slip counts the letters by which a word is not another, and tells whether they
 // are so few that the other may be meant: one in three, and two in all. Case
 // alone counts nothing.
-func slip(word, of string) (int, bool) {
+func typoDistance(word, of string) (int, bool) {
 	longer := max(len(word), len(of))
 	if longer-min(len(word), len(of)) > 2 {
 		return 0, false
 	}
-	d := distance(strings.ToLower(word), strings.ToLower(of))
+	d := editDistance(strings.ToLower(word), strings.ToLower(of))
 	return d, d <= min(2, longer/3)
 }
 
 // distance is how many letters have to be added, dropped, changed or swapped with
 // their neighbour to make one word of the other.
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -6,18 +6,18 @@ import (
 )
 
 // shape is what an object of a limit may hold.
-type shape struct {
+type objectFields struct {
 	// name is what such an object is called: "a limit".
 	name   string
 	fields []string
 	// instead says what to write for fields that people know from elsewhere:
 	// from the version before, which the RFC compares itself with, from those
 	// after it, and from a part of the limit where they do belong.
-	instead map[string]string
+	hints map[string]string
 }
 
 var (
-	ofLimit = shape{"a limit", []string{"rates", "counters", "when", "triggers"}, map[string]string{
+	limitFields = objectFields{"a limit", []string{"rates", "counters", "when", "triggers"}, map[string]string{
 		"matches":        "it stands under triggers: write triggers: [{matches: …}]",
 		"hostnames":      "it stands under triggers: write triggers: [{hostnames: …}]",
 		"routeSelectors": "write triggers",
@@ -31,37 +31,37 @@ var (
 		"maxValue":       "write rates: [{limit: …, unit: …}]",
 		"seconds":        "write rates: [{limit: …, duration: …, unit: second}]",
 	}}
-	ofRate = shape{"a rate", []string{"limit", "duration", "unit"}, map[string]string{
+	rateFields = objectFields{"a rate", []string{"limit", "duration", "unit"}, map[string]string{
 		"maxValue": "write limit",
 		"seconds":  "write duration, and unit: second",
 		"window":   "write duration and unit",
 	}}
-	ofCondition = shape{"a condition", []string{"selector", "operator", "value"}, map[string]string{
+	conditionFields = objectFields{"a condition", []string{"selector", "operator", "value"}, map[string]string{
 		"predicate": "write selector, operator and value",
 	}}
-	ofTrigger = shape{"a trigger", []string{"matches", "hostnames"}, map[string]string{
+	triggerObjectFields = objectFields{"a trigger", []string{"matches", "hostnames"}, map[string]string{
 		"path":        "it stands under matches: write matches: [{path: …}]",
 		"method":      "it stands under matches: write matches: [{method: …}]",
 		"headers":     "it stands under matches: write matches: [{headers: …}]",
 		"queryParams": "it stands under matches: write matches: [{queryParams: …}]",
 		"hosts":       "write hostnames",
 	}}
-	ofMatch = shape{"a match", []string{"path", "method", "headers", "queryParams"}, map[string]string{
+	matchFields = objectFields{"a match", []string{"path", "method", "headers", "queryParams"}, map[string]string{
 		"hostnames": "it stands beside matches, in the trigger",
 	}}
-	ofPath  = shape{"a path", []string{"type", "value"}, nil}
-	ofValue = shape{"a header or query parameter", []string{"type", "name", "value"}, nil}
+	pathFields  = objectFields{"a path", []string{"type", "value"}, nil}
+	valueFields = objectFields{"a header or query parameter", []string{"type", "name", "value"}, nil}
 )
 
 // unknown says what to write for a field that is not one of these.
-func (s shape) unknown(name string) string {
-	if instead, ok := s.instead[name]; ok {
+func (s objectFields) unknownFieldDetail(name string) string {
+	if instead, ok := s.hints[name]; ok {
 		return "unknown field: " + instead
 	}
-	if meant := nearest(name, s.fields); meant != "" {
+	if meant := closestWord(name, s.fields); meant != "" {
 		return "unknown field: did you mean " + meant + "?"
 	}
-	return "unknown field: " + s.name + " has " + listed(s.fields)
+	return "unknown field: " + s.name + " has " + joinAnd(s.fields)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

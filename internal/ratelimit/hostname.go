@@ -8,27 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-const longestHostname = 253
+const maxHostnameLength = 253
 
 // hostname is Gateway API's pattern of one, wildcards included.
-var hostname = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func (r *reader) hostnames(at *field.Path, value any) []string {
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	var hostnames []string
 	seen := make(map[string]bool, len(items))
 	for i, item := range items {
-		text, ok := r.text(at.Index(i), item, longestHostname)
+		text, ok := r.text(at.Index(i), item, maxHostnameLength)
 		if !ok {
 			continue
 		}
 		host := strings.ToLower(text)
 		if wrong := hostnameError(host); wrong != "" {
-			r.fail(field.Invalid(at.Index(i), shown(text), wrong))
+			r.addError(field.Invalid(at.Index(i), truncate(text), wrong))
 			continue
 		}
 		if seen[host] {
-			r.fail(field.Duplicate(at.Index(i), host))
+			r.addError(field.Duplicate(at.Index(i), host))
 		}
 		seen[host] = true
 		hostnames = append(hostnames, host)
@@ -47,7 +47,7 @@ func hostnameError(host string) string {
 		return "is no hostname but a URL or a path" + example
 	case strings.Contains(host, ":"):
 		return "is a hostname with a port: take the port away"
-	case !hostname.MatchString(host):
+	case !hostnamePattern.MatchString(host):
 		return "is no hostname" + example
 	}
 	return ""

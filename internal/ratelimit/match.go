@@ -10,11 +10,11 @@ import (
 
 // Gateway API's own bounds.
 const (
-	mostValues       = 16
-	longestName      = 256
-	longestHeader    = 4096
-	longestParameter = 1024
-	longestPath      = 1024
+	maxMatchValues     = 16
+	maxNameLength      = 256
+	maxHeaderLength    = 4096
+	maxParameterLength = 1024
+	maxPathLength      = 1024
 )
 
 var (
@@ -36,7 +36,7 @@ var (
 // match reads what is stated of a match, with Gateway API's defaults for what is
 // stated in part. One that states nothing chooses every rule.
 func (r *reader) match(at *field.Path, value any) Match {
-	fields, ok := r.object(at, value, ofMatch)
+	fields, ok := r.object(at, value, matchFields)
 	if !ok {
 		return Match{}
 	}
@@ -55,14 +55,14 @@ func (r *reader) match(at *field.Path, value any) Match {
 }
 
 func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
-	fields, ok := r.object(at, value, ofPath)
+	fields, ok := r.object(at, value, pathFields)
 	if !ok {
 		return nil
 	}
 	kind, known := oneOf(r, at.Child("type"), fields["type"], pathTypes, gatewayv1.PathMatchPathPrefix)
 	text := "/"
 	if fields["value"] != nil {
-		text, ok = r.text(at.Child("value"), fields["value"], longestPath)
+		text, ok = r.text(at.Child("value"), fields["value"], maxPathLength)
 	}
 	switch {
 	case !known || !ok:
@@ -70,7 +70,7 @@ func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
 		r.pattern(at.Child("value"), text)
 	default:
 		if wrong := pathError(text); wrong != "" {
-			r.fail(field.Invalid(at.Child("value"), shown(text), wrong))
+			r.addError(field.Invalid(at.Child("value"), truncate(text), wrong))
 		}
 	}
 	return &gatewayv1.HTTPPathMatch{Type: &kind, Value: &text}
@@ -103,8 +103,8 @@ func pathError(path string) string {
 func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch {
 	var headers []gatewayv1.HTTPHeaderMatch
 	seen := map[string]bool{}
-	for i, item := range r.list(at, value, mostValues) {
-		h, ok := readStated(r, at.Index(i), item, headerTypes, gatewayv1.HeaderMatchExact, longestHeader)
+	for i, item := range r.list(at, value, maxMatchValues) {
+		h, ok := readValueMatch(r, at.Index(i), item, headerTypes, gatewayv1.HeaderMatchExact, maxHeaderLength)
 		if key := strings.ToLower(h.name); ok && !seen[key] {
 			seen[key] = true
 			headers = append(headers, gatewayv1.HTTPHeaderMatch{Type: &h.kind, Name: gatewayv1.HTTPHeaderName(h.name), Value: h.value})
@@ -117,8 +117,8 @@ func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch 
 func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryParamMatch {
 	var params []gatewayv1.HTTPQueryParamMatch
 	seen := map[string]bool{}
-	for i, item := range r.list(at, value, mostValues) {
-		p, ok := readStated(r, at.Index(i), item, queryTypes, gatewayv1.QueryParamMatchExact, longestParameter)
+	for i, item := range r.list(at, value, maxMatchValues) {
+		p, ok := readValueMatch(r, at.Index(i), item, queryTypes, gatewayv1.QueryParamMatchExact, maxParameterLength)
 		if ok && !seen[p.name] {
 			seen[p.name] = true
 			params = append(params, gatewayv1.HTTPQueryParamMatch{Type: &p.kind, Name: gatewayv1.HTTPHeaderName(p.name), Value: p.value})
@@ -128,25 +128,25 @@ func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryPar
 }
 
 // stated is what is stated of a header or of a query parameter.
-type stated[T ~string] struct {
+type valueMatch[T ~string] struct {
 	kind        T
 	name, value string
 }
 
-func readStated[T ~string](r *reader, at *field.Path, value any, types []T, fallback T, most int) (stated[T], bool) {
-	var s stated[T]
-	fields, ok := r.object(at, value, ofValue)
+func readValueMatch[T ~string](r *reader, at *field.Path, value any, types []T, fallback T, maxLen int) (valueMatch[T], bool) {
+	var s valueMatch[T]
+	fields, ok := r.object(at, value, valueFields)
 	if !ok {
 		return s, false
 	}
 	var kindOK, nameOK, valueOK bool
 	s.kind, kindOK = oneOf(r, at.Child("type"), fields["type"], types, fallback)
-	if s.name, nameOK = r.text(at.Child("name"), fields["name"], longestName); nameOK && !token.MatchString(s.name) {
-		r.fail(field.Invalid(at.Child("name"), s.name, "must be a name of letters, digits and !#$%&'*+-.^_`|~"))
+	if s.name, nameOK = r.text(at.Child("name"), fields["name"], maxNameLength); nameOK && !token.MatchString(s.name) {
+		r.addError(field.Invalid(at.Child("name"), s.name, "must be a name of letters, digits and !#$%&'*+-.^_`|~"))
 		nameOK = false
 	}
-	if s.value, valueOK = r.text(at.Child("value"), fields["value"], most); valueOK && s.value == "" {
-		r.fail(field.Required(at.Child("value"), "must not be empty"))
+	if s.value, valueOK = r.text(at.Child("value"), fields["value"], maxLen); valueOK && s.value == "" {
+		r.addError(field.Required(at.Child("value"), "must not be empty"))
 		valueOK = false
 	}
 	if s.kind == T(gatewayv1.HeaderMatchRegularExpression) {

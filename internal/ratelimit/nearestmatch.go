@@ -33,7 +33,7 @@ func NearestOf(routes []*Route, m *Match, most int) []NearRouteMatch {
 	for i, r := range routes {
 		for _, s := range r.nearest(m, most) {
 			if !slices.ContainsFunc(all, func(f found) bool { return f.Text == s.text }) {
-				all = append(all, found{NearRouteMatch{i, NearMatch{r.ruleOf(s.place), s.text}}, s.far})
+				all = append(all, found{NearRouteMatch{i, NearMatch{r.ruleOf(s.index), s.text}}, s.distance})
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func NearestOf(routes []*Route, m *Match, most int) []NearRouteMatch {
 func (r *Route) Nearest(m *Match, most int) []NearMatch {
 	var out []NearMatch
 	for _, s := range r.nearest(m, most) {
-		out = append(out, NearMatch{r.ruleOf(s.place), s.text})
+		out = append(out, NearMatch{r.ruleOf(s.index), s.text})
 	}
 	return out
 }
@@ -67,16 +67,18 @@ func (r *Route) nearest(m *Match, most int) []scored {
 			all = append(all, newCandidate(i, &m.HTTPRouteMatch, had))
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.place, b.place)) })
-	best, letters := nearestOf{most: most}, mostLetters
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.maxDistance, b.maxDistance), cmp.Compare(a.index, b.index))
+	})
+	best, letters := closestMatches{max: most}, maxComparedPairs
 	for _, c := range all {
-		if best.full() && !best.beats(c.least, c.place) {
+		if best.full() && !best.isCloser(c.minDistance, c.index) {
 			continue
 		}
-		if letters -= len(c.path) * len(c.of); letters < 0 {
+		if letters -= len(c.path) * len(c.otherPath); letters < 0 {
 			break
 		}
-		best.add(r, c.place, c.exactly())
+		best.add(r, c.index, c.exactDistance())
 	}
 	return best.all
 }
@@ -84,33 +86,35 @@ func (r *Route) nearest(m *Match, most int) []scored {
 // candidate is a match of a route, and how far it is from a stated one: at least,
 // and at most until its path is compared letter by letter.
 type candidate struct {
-	place      int
-	least, far int
-	beside     int    // all but the values of the paths
-	path, of   string // in what they differ
-	begins     bool   // the one path with the other
+	index                    int
+	minDistance, maxDistance int
+	otherDistance            int    // all but the values of the paths
+	path, otherPath          string // in what they differ
+	isPrefix                 bool   // the one path with the other
 }
 
 func newCandidate(place int, m, had *gatewayv1.HTTPRouteMatch) candidate {
-	c := candidate{place: place, beside: beside(m, had)}
-	c.least, c.far = c.beside, c.beside
+	c := candidate{index: place, otherDistance: distanceExceptPath(m, had)}
+	c.minDistance, c.maxDistance = c.otherDistance, c.otherDistance
 	if m.Path == nil {
 		return c
 	}
-	a, b := cut(pathValue(m.Path)), cut(pathValue(had.Path))
-	c.begins = a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
-	c.path, c.of = unlike(a, b)
-	c.least += c.weight(max(len(c.path)-len(c.of), len(c.of)-len(c.path)))
-	c.far += c.weight(max(len(c.path), len(c.of)))
+	a, b := truncatePath(pathValue(m.Path)), truncatePath(pathValue(had.Path))
+	c.isPrefix = a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+	c.path, c.otherPath = differingParts(a, b)
+	c.minDistance += c.pathDistance(max(len(c.path)-len(c.otherPath), len(c.otherPath)-len(c.path)))
+	c.maxDistance += c.pathDistance(max(len(c.path), len(c.otherPath)))
 	return c
 }
 
-func (c *candidate) exactly() int { return c.beside + c.weight(distance(c.path, c.of)) }
+func (c *candidate) exactDistance() int {
+	return c.otherDistance + c.pathDistance(editDistance(c.path, c.otherPath))
+}
 
 // weight is what so many letters of a path count: a path that the other begins
 // with is closer than its length says.
-func (c *candidate) weight(letters int) int {
-	if c.begins {
+func (c *candidate) pathDistance(letters int) int {
+	if c.isPrefix {
 		letters = (letters + 1) / 2
 	}
 	return 2 * letters
@@ -119,15 +123,15 @@ func (c *candidate) weight(letters int) int {
 // longPath is beyond what paths are compared letter by letter, mostLetters how many
 // pairs of letters of all paths are.
 const (
-	longPath    = 128
-	mostLetters = 1 << 19
+	maxComparedPath  = 128
+	maxComparedPairs = 1 << 19
 )
 
-func cut(path string) string { return path[:min(len(path), longPath)] }
+func truncatePath(path string) string { return path[:min(len(path), maxComparedPath)] }
 
 // unlike returns what is left of two paths without what they begin and end with
 // alike.
-func unlike(a, b string) (left, right string) {
+func differingParts(a, b string) (left, right string) {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
@@ -139,84 +143,86 @@ func unlike(a, b string) (left, right string) {
 
 // What a difference counts: a path that is another one weighs most.
 const (
-	otherType  = 2
-	otherValue = 3
-	missing    = 4
+	typeDiffers  = 2
+	valueDiffers = 3
+	valueMissing = 4
 )
 
 // beside counts what of a match another one lacks, but for the value of its path.
-func beside(m, had *gatewayv1.HTTPRouteMatch) int {
+func distanceExceptPath(m, had *gatewayv1.HTTPRouteMatch) int {
 	n := 0
 	if m.Path != nil && pathType(m.Path) != pathType(had.Path) {
-		n += otherType
+		n += typeDiffers
 	}
 	if m.Method != nil {
-		n += lacks(had.Method != nil, had.Method != nil && *m.Method == *had.Method)
+		n += valueDistance(had.Method != nil, had.Method != nil && *m.Method == *had.Method)
 	}
 	for _, h := range m.Headers {
 		i := slices.IndexFunc(had.Headers, func(o gatewayv1.HTTPHeaderMatch) bool { return strings.EqualFold(string(h.Name), string(o.Name)) })
-		n += lacks(i >= 0, i >= 0 && had.Headers[i].Value == h.Value &&
-			or(had.Headers[i].Type, gatewayv1.HeaderMatchExact) == or(h.Type, gatewayv1.HeaderMatchExact))
+		n += valueDistance(i >= 0, i >= 0 && had.Headers[i].Value == h.Value &&
+			valueOr(had.Headers[i].Type, gatewayv1.HeaderMatchExact) == valueOr(h.Type, gatewayv1.HeaderMatchExact))
 	}
 	for _, q := range m.QueryParams {
 		i := slices.IndexFunc(had.QueryParams, func(o gatewayv1.HTTPQueryParamMatch) bool { return q.Name == o.Name })
-		n += lacks(i >= 0, i >= 0 && had.QueryParams[i].Value == q.Value &&
-			or(had.QueryParams[i].Type, gatewayv1.QueryParamMatchExact) == or(q.Type, gatewayv1.QueryParamMatchExact))
+		n += valueDistance(i >= 0, i >= 0 && had.QueryParams[i].Value == q.Value &&
+			valueOr(had.QueryParams[i].Type, gatewayv1.QueryParamMatchExact) == valueOr(q.Type, gatewayv1.QueryParamMatchExact))
 	}
 	return n
 }
 
-func lacks(there, equal bool) int {
+func valueDistance(there, equal bool) int {
 	switch {
 	case equal:
 		return 0
 	case there:
-		return otherValue
+		return valueDiffers
 	default:
-		return missing
+		return valueMissing
 	}
 }
 
 // nearestOf keeps the nearest of what it is given, each text once.
-type nearestOf struct {
-	most int
-	all  []scored
+type closestMatches struct {
+	max int
+	all []scored
 }
 
 type scored struct {
-	place, far int
-	text       string
+	index, distance int
+	text            string
 }
 
-func (n *nearestOf) full() bool { return len(n.all) == n.most }
+func (n *closestMatches) full() bool { return len(n.all) == n.max }
 
 // beats reports whether a match would be among the nearest.
-func (n *nearestOf) beats(far, place int) bool {
+func (n *closestMatches) isCloser(far, place int) bool {
 	last := n.all[len(n.all)-1]
-	return cmp.Or(cmp.Compare(far, last.far), cmp.Compare(place, last.place)) < 0
+	return cmp.Or(cmp.Compare(far, last.distance), cmp.Compare(place, last.index)) < 0
 }
 
-func (n *nearestOf) add(r *Route, place, far int) {
-	if n.full() && !n.beats(far, place) {
+func (n *closestMatches) add(r *Route, place, far int) {
+	if n.full() && !n.isCloser(far, place) {
 		return
 	}
-	s := scored{place, far, textOf(&r.matches[place])}
+	s := scored{place, far, matchText(&r.matches[place])}
 	if i := slices.IndexFunc(n.all, func(o scored) bool { return o.text == s.text }); i >= 0 {
-		n.all[i].place = min(n.all[i].place, place)
+		n.all[i].index = min(n.all[i].index, place)
 	} else {
 		n.all = append(n.all, s)
 	}
-	slices.SortFunc(n.all, func(a, b scored) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.place, b.place)) })
-	n.all = n.all[:min(len(n.all), n.most)]
+	slices.SortFunc(n.all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.index, b.index))
+	})
+	n.all = n.all[:min(len(n.all), n.max)]
 }
 
 // ruleOf returns the rule that has a match.
 func (r *Route) ruleOf(match int) int {
-	rule, has := slices.BinarySearch(r.starts, match)
+	rule, has := slices.BinarySearch(r.ruleStarts, match)
 	if !has {
 		return rule - 1
 	}
-	for r.starts[rule+1] == match {
+	for r.ruleStarts[rule+1] == match {
 		rule++ // one without matches
 	}
 	return rule

@@ -16,10 +16,10 @@ import (
 
 // routeWith has a rule for each list of matches.
 func routeWith(rules ...[]gatewayv1.HTTPRouteMatch) *Route {
-	out := &Route{starts: []int{0}}
+	out := &Route{ruleStarts: []int{0}}
 	for _, matches := range rules {
 		out.matches = append(out.matches, matches...)
-		out.starts = append(out.starts, len(out.matches))
+		out.ruleStarts = append(out.ruleStarts, len(out.matches))
 	}
 	return out
 }
@@ -102,7 +102,7 @@ func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
 		}
 		r, stated := routeWith(rules...), one()
 		want := nearestOfAll(r, &stated, 3)
-		if !assert.Equal(t, want, r.Nearest(&Match{stated}, 3), "%s of %v", textOf(&stated), r.Texts(0)) {
+		if !assert.Equal(t, want, r.Nearest(&Match{stated}, 3), "%s of %v", matchText(&stated), r.Texts(0)) {
 			return
 		}
 	}
@@ -117,12 +117,12 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 	for rule := range r.Rules() {
 		for i, text := range r.Texts(rule) {
 			had := r.RuleMatches(rule)[i]
-			letters := distance(*m.Path.Value, *had.Path.Value)
+			letters := editDistance(*m.Path.Value, *had.Path.Value)
 			if a, b := *m.Path.Value, *had.Path.Value; a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 				letters = (letters + 1) / 2
 			}
 			if !slices.ContainsFunc(all, func(o one) bool { return o.Text == text }) {
-				all = append(all, one{NearMatch{rule, text}, beside(m, &had) + 2*letters})
+				all = append(all, one{NearMatch{rule, text}, distanceExceptPath(m, &had) + 2*letters})
 			}
 		}
 	}

@@ -38,16 +38,16 @@ type rendered struct {
 	id     string // tells the limit apart, on the wire
 	source Source
 	limit  *Limit
-	at     map[spot]*bound
+	bound  map[ruleRef]*boundRule
 }
 
 // spot is a rule of a route.
-type spot struct {
+type ruleRef struct {
 	namespace, name, kind string
 	rule                  int
 }
 
-func compareSpots(a, b spot) int {
+func compareRuleRefs(a, b ruleRef) int {
 	return cmp.Or(
 		strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name),
 		strings.Compare(a.kind, b.kind), cmp.Compare(a.rule, b.rule),
@@ -55,7 +55,7 @@ func compareSpots(a, b spot) int {
 }
 
 // bound is a rule that a limit is bound to, and for which hostnames.
-type bound struct {
+type boundRule struct {
 	route *gateway.Route
 	hosts map[string]bool
 }
@@ -64,25 +64,25 @@ type bound struct {
 // for some hostnames come, "" for any (hierarchy.Path.Hosts). A rule that is added
 // more than once, as for each listener, is for the hostnames of all.
 func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, hosts []string) {
-	if b.sameHostnames() == nil {
-		hosts = narrowed(b.Hostnames(i), hosts)
+	if b.commonHostnames() == nil {
+		hosts = intersectHostnames(b.Hostnames(i), hosts)
 	}
 	if len(hosts) == 0 {
 		return // no request comes
 	}
-	at := spot{namespace: route.Namespace, name: route.Name, kind: route.Kind, rule: i}
-	l := r.of(from, b.Limit)
-	if l.at[at] == nil {
-		l.at[at] = &bound{route: route, hosts: make(map[string]bool)}
+	at := ruleRef{namespace: route.Namespace, name: route.Name, kind: route.Kind, rule: i}
+	l := r.entryFor(from, b.Limit)
+	if l.bound[at] == nil {
+		l.bound[at] = &boundRule{route: route, hosts: make(map[string]bool)}
 	}
 	for _, h := range hosts {
-		l.at[at].hosts[h] = true
+		l.bound[at].hosts[h] = true
 	}
 }
 
 // of returns what is booked of a limit. A policy may have a limit of one name in
 // two blocks, each in force on paths of its own.
-func (r *Rendering) of(from Source, limit *Limit) *rendered {
+func (r *Rendering) entryFor(from Source, limit *Limit) *rendered {
 	id := from.Policy + "/" + limit.Name
 	for _, l := range r.limits[id] {
 		if l.limit == limit || reflect.DeepEqual(l.limit, limit) {
@@ -92,7 +92,7 @@ func (r *Rendering) of(from Source, limit *Limit) *rendered {
 			return l
 		}
 	}
-	l := &rendered{source: from, limit: limit, at: make(map[spot]*bound)}
+	l := &rendered{source: from, limit: limit, bound: make(map[ruleRef]*boundRule)}
 	r.limits[id] = append(r.limits[id], l)
 	return l
 }
@@ -122,21 +122,23 @@ func (r *Rendering) sorted() []*rendered {
 		}
 	}
 	slices.SortFunc(out, func(a, b *rendered) int {
-		return cmp.Or(compareSpots(a.spots()[0], b.spots()[0]), strings.Compare(a.limit.Name, b.limit.Name), strings.Compare(a.id, b.id))
+		return cmp.Or(compareRuleRefs(a.ruleRefs()[0], b.ruleRefs()[0]), strings.Compare(a.limit.Name, b.limit.Name), strings.Compare(a.id, b.id))
 	})
 	return out
 }
 
 // spots returns the rules that the limit is bound to, in order; there is one.
-func (l *rendered) spots() []spot { return slices.SortedFunc(maps.Keys(l.at), compareSpots) }
+func (l *rendered) ruleRefs() []ruleRef {
+	return slices.SortedFunc(maps.Keys(l.bound), compareRuleRefs)
+}
 
 // rules returns an item for each match of each rule.
 func (l *rendered) rules() []api.GatewayRule {
 	var out []api.GatewayRule
-	for _, at := range l.spots() {
-		b := l.at[at]
-		hosts := widest(b.hosts)
-		for _, item := range itemsOf(b.route, at.rule) {
+	for _, at := range l.ruleRefs() {
+		b := l.bound[at]
+		hosts := mostGeneral(b.hosts)
+		for _, item := range gatewayRules(b.route, at.rule) {
 			item.Hosts = hosts
 			out = append(out, item)
 		}

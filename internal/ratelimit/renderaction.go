@@ -18,7 +18,7 @@ const (
 // ties it to its rules, and one for each value that its conditions and counters
 // look at.
 func (r *Rendering) configurations(l *rendered) []api.DescriptorAction {
-	out := []api.DescriptorAction{genericKey(binding, l.id)}
+	out := []api.DescriptorAction{genericKey(bindingDescriptor, l.id)}
 	for _, selector := range l.limit.selectors() {
 		switch action, ok := descriptor(selector); {
 		case selector == domain:
@@ -42,7 +42,7 @@ func (l *Limit) selectors() []string {
 			out = append(out, selector)
 		}
 	}
-	if l.sameHostnames() != nil {
+	if l.commonHostnames() != nil {
 		add(hostSelector)
 	}
 	for _, c := range l.When {

@@ -11,7 +11,7 @@ import (
 // sameHostnames returns the hostnames of the triggers where all have the same,
 // sorted; nil where they have none, or differ. Then the service can be told of
 // them in a condition; else the gateway has to tell rules and hosts apart.
-func (l *Limit) sameHostnames() []string {
+func (l *Limit) commonHostnames() []string {
 	var same []string
 	for i := range l.Triggers {
 		names := slices.Sorted(slices.Values(l.Triggers[i].Hostnames))
@@ -25,7 +25,7 @@ func (l *Limit) sameHostnames() []string {
 
 // narrowed returns what hostnames of triggers and hosts of a path, "" for any,
 // have in common; without hostnames the hosts.
-func narrowed(hostnames, hosts []string) []string {
+func intersectHostnames(hostnames, hosts []string) []string {
 	if len(hostnames) == 0 {
 		return hosts
 	}
@@ -33,7 +33,7 @@ func narrowed(hostnames, hosts []string) []string {
 	for _, a := range hostnames {
 		for _, b := range hosts {
 			if gateway.HostnamesMeet(a, b) {
-				out = append(out, narrower(a, b))
+				out = append(out, moreSpecific(a, b))
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func narrowed(hostnames, hosts []string) []string {
 }
 
 // narrower returns the one of two hostnames that meet that lies within the other.
-func narrower(a, b string) string {
+func moreSpecific(a, b string) string {
 	_, wild := strings.CutPrefix(b, "*")
 	switch {
 	case b == "" || a == b:
@@ -59,12 +59,12 @@ func narrower(a, b string) string {
 
 // widest returns the hostnames that lie within none of the others, sorted; nil for
 // any.
-func widest(hosts map[string]bool) []string {
+func mostGeneral(hosts map[string]bool) []string {
 	var out []string
 	for h := range hosts {
 		within := false
 		for other := range hosts {
-			within = within || other != h && gateway.HostnamesMeet(h, other) && narrower(h, other) == h
+			within = within || other != h && gateway.HostnamesMeet(h, other) && moreSpecific(h, other) == h
 		}
 		if !within && h != "" {
 			out = append(out, h)

@@ -9,7 +9,7 @@ import (
 // slips of the pen mended, and parts put in that were left out. "" if none is near.
 func suggest(segments []string) string {
 	var s search
-	s.from(wellKnown, nil, segments, 0, false)
+	s.walk(wellKnown, nil, segments, 0, false)
 	return strings.Join(s.best, ".")
 }
 
@@ -19,7 +19,7 @@ type search struct {
 	cost int
 }
 
-func (s *search) found(cost int, path ...[]string) {
+func (s *search) consider(cost int, path ...[]string) {
 	if s.best != nil && cost >= s.cost {
 		return
 	}
@@ -31,28 +31,28 @@ func (s *search) found(cost int, path ...[]string) {
 
 // from looks at what the rest may mean below a place. Behind a part that was put in
 // only what is known is meant: anything at all would fit where all is open.
-func (s *search) from(p *place, path, rest []string, cost int, putIn bool) {
+func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool) {
 	switch {
 	case len(rest) == 0:
-		if p.value {
-			s.found(cost, path)
+		if p.selectable {
+			s.consider(cost, path)
 		}
 		return
-	case p.name != nil:
-		s.found(cost, path, rest) // parts that were spelled well make a name
+	case p.namePattern != nil:
+		s.consider(cost, path, rest) // parts that were spelled well make a name
 		return
 	}
-	names := sortedKeys(p.below)
+	names := sortedKeys(p.children)
 	for _, name := range names {
 		next := append(slices.Clip(path), name)
-		if d, near := slip(rest[0], name); near {
-			s.from(p.below[name], next, rest[1:], cost+d, false)
+		if d, near := typoDistance(rest[0], name); near {
+			s.walk(p.children[name], next, rest[1:], cost+d, false)
 		}
-		if len(p.below[name].below) > 0 {
-			s.from(p.below[name], next, rest, cost+1, true)
+		if len(p.children[name].children) > 0 {
+			s.walk(p.children[name], next, rest, cost+1, true)
 		}
 	}
-	if p.open && !putIn && nearest(rest[0], names) == "" {
-		s.found(cost, path, rest)
+	if p.openEnded && !inserted && closestWord(rest[0], names) == "" {
+		s.consider(cost, path, rest)
 	}
 }
