@@ -17,27 +17,26 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// costly is from which cost on the answers of a condition are cached: the key of
-// an answer costs less than evaluating again then.
+// minCachedCost is the cost of an evaluation from which on the answers of a condition
+// are cached: computing the key of an answer is cheaper than evaluating again.
 const minCachedCost = 100
 
-// bytesPerUnit is how many bytes of a spec are hashed in the time of one unit of
-// cost.
+// bytesPerUnit is the number of bytes of a spec that are hashed in the time of one
+// unit of cost.
 const bytesPerUnit = 100
 
-// mostAnswers bounds the cache: each takes some 250 bytes.
+// maxCachedAnswers bounds the cache. An entry takes some 250 bytes.
 const maxCachedAnswers = 1 << 15
 
-// answers caches what costly conditions answered, by expression and spec. Who
-// writes a policy pays for its conditions once; a later write that leaves what
-// they read as it is does not pay for them again.
+// answerCache caches the answers of expensive conditions by expression and spec, so
+// that a later write that does not change what they read does not evaluate them again.
 var answerCache = lru.New(maxCachedAnswers)
 
 // answerKey identifies an expression and the spec that it is evaluated on.
 type answerKey [sha256.Size]byte
 
-// key returns the key of the condition's answer for a spec, and what making it
-// costs; ok is false for a spec that is not decoded JSON.
+// key returns the cache key of the condition's answer for a spec, and the cost of
+// computing the key. ok is false for a spec that is not decoded JSON.
 func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64, ok bool) {
 	e := keyEncoder{}
 	e.text(c.expression)
@@ -47,7 +46,7 @@ func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64, ok boo
 	return sha256.Sum256(e.out), 1 + uint64(len(e.out))/bytesPerUnit, true
 }
 
-// keepable returns an answer without references to the spec.
+// detached returns an answer without references to the spec.
 func detached(a merge.Answer) merge.Answer {
 	if a.Err != nil && !errors.Is(a.Err, ErrBudget) {
 		a.Err = &EvalError{Cause: errors.New(a.Err.Error())}
@@ -55,9 +54,8 @@ func detached(a merge.Answer) merge.Answer {
 	return a
 }
 
-// encoding writes values as JSON with the names of maps sorted, as packed values
-// are. A float is written by its bits, since 1 and 1.0 are not the same to an
-// expression.
+// keyEncoder encodes values as JSON with sorted names, as packed values are. A float is
+// encoded by its bits, since an expression distinguishes 1 and 1.0.
 type keyEncoder struct{ out []byte }
 
 // value appends a value, and reports whether it is decoded JSON.
@@ -115,7 +113,7 @@ func (e *keyEncoder) object(fields map[string]any) bool {
 	return true
 }
 
-// packed appends the JSON that a packed value is, or what it unpacks to.
+// packed appends the JSON of a packed value, or of what it unpacks to.
 func (e *keyEncoder) packed(p merge.Packed) bool {
 	if m, ok := p.(json.Marshaler); ok {
 		data, err := m.MarshalJSON()
@@ -125,7 +123,7 @@ func (e *keyEncoder) packed(p merge.Packed) bool {
 	return e.value(p.Unpack())
 }
 
-// text appends a text as encoding/json writes it.
+// text appends a string as encoding/json encodes it.
 func (e *keyEncoder) text(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -136,8 +134,8 @@ func (e *keyEncoder) text(s string) {
 	e.out = append(append(append(e.out, '"'), s...), '"')
 }
 
-// escaped appends a text that needs escapes. One that is not UTF-8 is distinguished
-// from what it would be replaced by: it is written with its length.
+// escaped appends a string that needs escapes. One that is not UTF-8 is appended with
+// its length, so that it differs from the string that replaces its invalid bytes.
 func (e *keyEncoder) escaped(s string) {
 	var b bytes.Buffer
 	j := json.NewEncoder(&b)

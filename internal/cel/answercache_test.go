@@ -32,7 +32,7 @@ func compiledAlone(t *testing.T, expression string) *Condition {
 	return c
 }
 
-func TestACostlyConditionIsEvaluatedOnceOnEqualSpecs(t *testing.T) {
+func TestExpensiveAnswersAreCached(t *testing.T) {
 	const text = `spec.rates.exists(r, r > 5000) // once`
 	first := compiledAlone(t, text).Evaluate(rates(400))
 	require.Greater(t, first.Cost, uint64(1000))
@@ -50,7 +50,7 @@ func TestACostlyConditionIsEvaluatedOnceOnEqualSpecs(t *testing.T) {
 	assert.Greater(t, other.Cost, uint64(5000), "of other values, it is evaluated")
 }
 
-func TestWhatCannotBeEvaluatedIsCachedAlike(t *testing.T) {
+func TestErrorsAreCached(t *testing.T) {
 	for name, text := range map[string]string{
 		"the limit":     `spec.rates.all(a, spec.rates.all(b, a + b >= 0)) // limit`,
 		"a wrong type":  `spec.rates.all(a, a >= 0) && spec.rates.exists(a, a > "x") // type`,
@@ -73,7 +73,7 @@ func TestWhatCannotBeEvaluatedIsCachedAlike(t *testing.T) {
 }
 
 // Values of no other origin than JSON are in a spec; what is not is evaluated.
-func TestASpecThatIsNoJSONIsNotCached(t *testing.T) {
+func TestSpecThatIsNotJSONIsNotCached(t *testing.T) {
 	c := compiledAlone(t, `spec.rates.exists(r, r > 5000) || spec.odd == 1 // no JSON`)
 	odd := rates(400)
 	odd["odd"] = int32(1)
@@ -97,7 +97,7 @@ func (l lazy) Unpack() (v any) {
 	return v
 }
 
-func TestSpecsHaveOneKeyIfTheyAreEqual(t *testing.T) {
+func TestCacheKeys(t *testing.T) {
 	encoded := func(v any) string {
 		e := keyEncoder{}
 		require.True(t, e.value(v))

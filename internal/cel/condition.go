@@ -16,10 +16,10 @@ import (
 type Condition struct {
 	expression string
 	program    cel.Program
-	loopNodes  map[int64]bool // the nodes that stand in the body of a comprehension
-	// traced is the program once more, remembering what each node yields.
+	loopNodes  map[int64]bool // the nodes in the body of a comprehension
+	// tracked returns the same program with the value of each node tracked.
 	tracked func() (cel.Program, error)
-	// costly tells that an evaluation cost enough to look for its answer first.
+	// cached is set once an evaluation was expensive enough to cache answers.
 	cached atomic.Bool
 }
 
@@ -28,12 +28,13 @@ var _ merge.Condition = (*Condition)(nil)
 // String returns the expression.
 func (c *Condition) String() string { return c.expression }
 
-// Evaluate answers for a spec, which it only reads. The Err of the answer is an
-// *EvalError, and wraps ErrBudget if the cost went over Limit. An element of a
-// list is written [0] in the answer's Missing, as in limits.a.rates[0].limit.
+// Evaluate evaluates the condition on a spec, which it does not change except that it
+// may unpack values. The Err of the answer is an *EvalError, and wraps ErrBudget if the
+// cost exceeds Limit. An element of a list is written as [0] in the answer's Missing,
+// such as limits.a.rates[0].limit.
 //
-// What cost much is not evaluated twice on equal specs; the answer's cost is then
-// that of finding it.
+// Answers of expensive conditions are cached by spec. The cost of a cached answer is
+// that of the lookup.
 func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 	if !c.cached.Load() {
 		answer := c.evaluate(spec)
@@ -50,7 +51,7 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 		return c.evaluate(spec)
 	}
 	if known, found := answerCache.Get(key); found {
-		answer := known.(merge.Answer) //nolint:forcetypeassert // it holds nothing else
+		answer := known.(merge.Answer) //nolint:forcetypeassert // it has no other values
 		answer.Cost = cost
 		return answer
 	}
@@ -78,7 +79,7 @@ func (c *Condition) evaluate(spec map[string]any) merge.Answer {
 	return answer
 }
 
-// fail tells a key that is not there from every other failure.
+// setFailure sets the missing key, or the error, of an answer.
 func (c *Condition) setFailure(answer *merge.Answer, spec map[string]any, err error) {
 	missing := c.missing(err)
 	if missing != nil {
@@ -91,13 +92,13 @@ func (c *Condition) setFailure(answer *merge.Answer, spec map[string]any, err er
 	case err != nil:
 		answer.Err = &EvalError{Cause: err}
 	default:
-		answer.Missing = missing.address()
+		answer.Missing = missing.path()
 		answer.HasSiblings = len(missing.from.fields) > 0
 	}
 }
 
-// missing returns the key that is not there, or nil for any other error: a key
-// that is missing in the body of a loop is one, too.
+// missing returns the missing key of an error, nil for any other error. A key that is
+// missing in the body of a comprehension is another error.
 func (c *Condition) missing(err error) *missingKeyError {
 	at, ok := errors.AsType[*types.Err](err)
 	if !ok || c.loopNodes[at.NodeID()] {
@@ -107,9 +108,10 @@ func (c *Condition) missing(err error) *missingKeyError {
 	return missing
 }
 
-// unreadable looks for a second error behind a missing key. Of two failed
-// operands || and && tell the first alone; a condition must not be dodged by
-// leaving out what one names and writing nonsense for the other.
+// hiddenError returns an error other than a missing key that the evaluation did not
+// return. If both operands of || or && fail, cel-go returns only the first error: a
+// condition must not be bypassed by omitting the key of one and setting an invalid
+// value for the other.
 func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error {
 	program, err := c.tracked()
 	if err != nil {
@@ -132,7 +134,7 @@ func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error
 	return nil
 }
 
-// scope is the variables of one evaluation.
+// activation has the variables of an evaluation.
 type activation struct{ spec object }
 
 // ResolveName implements cel.Activation.

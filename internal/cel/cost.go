@@ -12,17 +12,17 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// scales weigh the operations whose time or memory can outgrow what cel-go
-// books for them. It books the cost of an operation after it has run, which is
-// too late for x.replace("", y) or a regular expression on a long text, and
-// takes some for cheap that walk through all of a long one. So these are
-// weighed before, and refused if they alone would go over the limit; then the
-// cost tracker books the same weight, and ends the evaluation.
+// costEstimator estimates the cost of operations whose time or memory can exceed what
+// cel-go charges for them. cel-go charges an operation after it ran, which is too late
+// for x.replace("", y) or a regular expression on a long string, and charges too little
+// for some that read all of a long string. So their cost is estimated before they run,
+// and they fail if it alone exceeds the limit; otherwise the cost tracker charges the
+// same cost, and may end the evaluation.
 type costEstimator struct {
 	functions map[string]functions.FunctionOp
 }
 
-// weighers estimate what a call will cost in cel-go's units, by function.
+// costFunctions estimate the cost of a call in cel-go's units, by function.
 var costFunctions = map[string]func(args []ref.Val) uint64{
 	operators.Equals:        costOfEqual,
 	operators.NotEquals:     costOfEqual,
@@ -67,7 +67,7 @@ func newCostEstimator(env *cel.Env) (*costEstimator, error) {
 			return nil, err
 		}
 		for _, b := range bindings {
-			if b.Operator == name { // the one that finds the overload by the arguments
+			if b.Operator == name { // the one that selects the overload by the arguments
 				s.functions[name] = dispatch(b)
 			}
 		}
@@ -79,7 +79,7 @@ func newCostEstimator(env *cel.Env) (*costEstimator, error) {
 	return s, nil
 }
 
-// dispatch calls a binding whatever its form is.
+// dispatch returns a function that calls a binding of any form.
 func dispatch(b *functions.Overload) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		switch {
@@ -95,7 +95,7 @@ func dispatch(b *functions.Overload) functions.FunctionOp {
 	}
 }
 
-// decorate puts the scales before a call that needs them.
+// decorate adds the cost check to calls of costFunctions.
 func (s *costEstimator) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := step.(interpreter.InterpretableCall)
 	if !ok {
@@ -105,7 +105,7 @@ func (s *costEstimator) decorate(step interpreter.InterpretableV2) (interpreter.
 	if weigh == nil || run == nil || isConstantComparison(call) {
 		return step, nil
 	}
-	// without its overload's name no other tracker claims the call's cost
+	// without the name of its overload no other tracker charges the call
 	return interpreter.NewCall(call.ID(), call.Function(), "", call.Args(), func(args ...ref.Val) ref.Val {
 		if weigh(args) > Limit {
 			return types.WrapErr(ErrBudget)
@@ -114,7 +114,8 @@ func (s *costEstimator) decorate(step interpreter.InterpretableV2) (interpreter.
 	}), nil
 }
 
-// simple is a comparison with a constant number, bool or null.
+// isConstantComparison reports whether a call is a comparison with a constant number,
+// bool or null.
 func isConstantComparison(call interpreter.InterpretableCall) bool {
 	switch call.Function() {
 	case operators.Equals, operators.NotEquals,
@@ -136,7 +137,7 @@ func (s *costEstimator) CallCost(function, overload string, args []ref.Val, _ re
 	if weigh == nil || overload != "" || s.functions[function] == nil {
 		return nil // cel-go's own estimate
 	}
-	w := min(weigh(args), Limit+1) // more is refused, and costs no time
+	w := min(weigh(args), Limit+1) // more than that is rejected without running
 	return &w
 }
 
@@ -162,7 +163,7 @@ func costOfPairs(args []ref.Val) uint64 { return valueSize(args[0]) * valueSize(
 
 func costOfSearch(args []ref.Val) uint64 { return costOfText(args[0]) * costOfText(args[1]) }
 
-// weighReplace weighs the text that comes out.
+// costOfReplace is the cost of the resulting string.
 func costOfReplace(args []ref.Val) uint64 {
 	in, ok1 := args[0].(types.String)
 	old, ok2 := args[1].(types.String)
@@ -173,7 +174,7 @@ func costOfReplace(args []ref.Val) uint64 {
 	return costOfLength(uint64(len(in)) + uint64(strings.Count(string(in), string(old)))*uint64(len(with))) //nolint:gosec // a count is not negative
 }
 
-// weighJoin weighs the text that comes out.
+// costOfJoin is the cost of the resulting string.
 func costOfJoin(args []ref.Val) uint64 {
 	l, ok := args[0].(traits.Lister)
 	if !ok {

@@ -10,12 +10,12 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// comparing are the functions that look into containers: cel-go takes an opaque value
-// in one for equal to all others.
+// comparisonFunctions are the functions that compare the values of containers. cel-go
+// treats an opaque value in one as equal to all others.
 var comparisonFunctions = []string{operators.Equals, operators.NotEquals, "sets.contains", "sets.intersects", "sets.equivalent"}
 
-// knowing runs a function only on arguments without an opaque value in them: else its
-// result is not known.
+// unknownIfOpaque returns a function whose result is unknown if an argument contains an
+// opaque value.
 func unknownIfOpaque(run functions.FunctionOp) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		if slices.ContainsFunc(args, containsOpaque) {
@@ -25,8 +25,8 @@ func unknownIfOpaque(run functions.FunctionOp) functions.FunctionOp {
 	}
 }
 
-// knowingIn is knowing for the operator in: keys of a map are never opaque, and an item
-// that is found is found.
+// unknownIfOpaqueIn is unknownIfOpaque for the operator in: keys of a map are never
+// opaque, and an item that is found is known.
 func unknownIfOpaqueIn(run functions.FunctionOp) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		items, ok := args[1].(traits.Lister)
@@ -42,7 +42,7 @@ func unknownIfOpaqueIn(run functions.FunctionOp) functions.FunctionOp {
 	}
 }
 
-// holdsOpaque reports whether a value is opaque, or has one that is in it.
+// containsOpaque reports whether a value is opaque, or contains an opaque one.
 func containsOpaque(v ref.Val) bool {
 	switch v := v.(type) {
 	case *types.Unknown:

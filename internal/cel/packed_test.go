@@ -23,7 +23,7 @@ func (p packed) Unpack() any {
 }
 
 // A condition says the same of a spec whose values are packed, and costs the same.
-func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
+func TestConditionsUnpackFields(t *testing.T) {
 	plain := func() map[string]any {
 		return map[string]any{
 			"limits": map[string]any{"a": map[string]any{"rates": []any{map[string]any{"n": 5.0}}}, "b": map[string]any{"rates": []any{}}},
@@ -73,7 +73,7 @@ func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
 }
 
 // What it does not look at stays as it is.
-func TestConditionsLeaveTheRestPacked(t *testing.T) {
+func TestConditionsLeaveOtherFieldsPacked(t *testing.T) {
 	spec := map[string]any{"a": packed(`{"n": 1}`), "b": packed(`{"n": 2}`)}
 	c, err := cel.Compile("spec.a.n == 1.0")
 	require.NoError(t, err)

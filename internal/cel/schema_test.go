@@ -42,7 +42,7 @@ properties:
 	return &s
 }
 
-func TestTypeErrors(t *testing.T) {
+func TestCheckTypesErrors(t *testing.T) {
 	cases := map[string]struct {
 		expression string
 		want       []Problem
@@ -82,7 +82,7 @@ func TestTypeErrors(t *testing.T) {
 }
 
 // What cel-go's checker refuses and JSON allows must not be refused.
-func TestWhatTheSchemaLeavesOpen(t *testing.T) {
+func TestCheckTypesAllowsJSON(t *testing.T) {
 	cases := map[string]string{
 		"a field":                             `effective.limits.a.max > 5`,
 		"has of a field":                      `has(effective.limits.a) && has(effective.limits.a.max)`,
@@ -127,7 +127,7 @@ func TestWhatTheSchemaLeavesOpen(t *testing.T) {
 	}
 }
 
-func TestAListOfSpecsIsChecked(t *testing.T) {
+func TestCheckTypesOfListOfSpecs(t *testing.T) {
 	list := listSchema(*limits(t))
 	v, err := CompileValidation(`effective.all(s, s.limitz == 1)`)
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestAListOfSpecsIsChecked(t *testing.T) {
 	require.NoError(t, v.CheckTypes(&list))
 }
 
-func TestMessagesAreChecked(t *testing.T) {
+func TestCheckTypesOfMessages(t *testing.T) {
 	m, err := CompileMessage(`"limit " + effective.limits.a.maks`)
 	require.NoError(t, err)
 	assert.EqualError(t, m.CheckTypes(limits(t)),

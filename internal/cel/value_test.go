@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAListHasNothingOutsideItsBounds(t *testing.T) {
+func TestListBounds(t *testing.T) {
 	l := value([]any{"a"}, location{index: -1}).(*list)
 	assert.Equal(t, types.String("a"), l.Get(types.Int(0)))
 	for _, index := range []ref.Val{types.Int(1), types.Int(-1), types.String("a"), types.Double(0.5)} {
@@ -17,18 +17,18 @@ func TestAListHasNothingOutsideItsBounds(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
+func TestMissingKeyPath(t *testing.T) {
 	top := &object{}
 	limits := &object{location: location{parent: &top.location, key: "limits", index: -1}}
 	rates := &list{location: location{parent: &limits.location, key: "x.y", index: -1}}
 	inner := &list{location: location{parent: &rates.location, index: 2}}
 	last := &object{location: location{parent: &inner.location, index: 0}}
-	assert.Equal(t, "limits", (&missingKeyError{from: top, key: "limits"}).address())
-	assert.Equal(t, `limits["a b"]`, (&missingKeyError{from: limits, key: "a b"}).address())
-	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKeyError{from: last, key: "limit"}).address())
+	assert.Equal(t, "limits", (&missingKeyError{from: top, key: "limits"}).path())
+	assert.Equal(t, `limits["a b"]`, (&missingKeyError{from: limits, key: "a b"}).path())
+	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKeyError{from: last, key: "limit"}).path())
 }
 
-func TestEveryScaleStandsBeforeAFunction(t *testing.T) {
+func TestCostFunctionsExist(t *testing.T) {
 	env, err := newEnvironment(conditions)
 	require.NoError(t, err)
 	s, err := newCostEstimator(env.Env)
@@ -38,7 +38,7 @@ func TestEveryScaleStandsBeforeAFunction(t *testing.T) {
 	}
 }
 
-func TestWeightStopsSoonAfterTheLimit(t *testing.T) {
+func TestValueSizeStopsAtLimit(t *testing.T) {
 	shared := []any{int64(1)}
 	for range 64 {
 		shared = []any{shared, shared}

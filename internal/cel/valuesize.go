@@ -8,9 +8,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// weight counts what a value holds, all the way down: one a value, and more
-// for a long text. It stops soon after the limit, since a value in which
-// others are shared can hold exponentially many.
+// valueSize returns the number of values in a value, recursively; a long string counts
+// for more. It stops soon after Limit, since a value with shared parts can contain
+// exponentially many.
 func valueSize(v ref.Val) uint64 {
 	var w sizeCounter
 	w.addValue(v)
@@ -48,7 +48,7 @@ func (w *sizeCounter) addValue(v ref.Val) {
 	}
 }
 
-// native weighs decoded JSON without making CEL values of it.
+// addNative adds decoded JSON without converting it to CEL values.
 func (w *sizeCounter) addNative(v any) {
 	w.sum++
 	switch v := v.(type) {

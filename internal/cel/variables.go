@@ -7,7 +7,7 @@ import (
 // The schemas of the variables whose fields are always the same. All fields may
 // be absent.
 var (
-	// pathSchema is that of path: an element that the path does not have is
+	// pathSchema is the schema of path: an element that the path does not have is
 	// absent.
 	pathSchema = objectSchema(fields{
 		"gatewayClass": objectSchema(fields{"name": stringSchema}),
@@ -23,10 +23,10 @@ var (
 		"rule":    objectSchema(fields{"name": stringSchema, "index": integerSchema, "member": stringSchema}),
 		"backend": objectSchema(fields{"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema, "port": integerSchema}),
 	})
-	// originsSchema is that of origins: rule key to policy and block.
+	// originsSchema is the schema of origins: rule key to policy and block.
 	originsSchema = mapSchema(objectSchema(fields{"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema, "block": stringSchema}))
-	// requestSchema is that of request; where a sweep judges, operation is
-	// empty and nobody is the user.
+	// requestSchema is the schema of request. In the background audit operation and
+	// userInfo are empty.
 	requestSchema = objectSchema(fields{
 		"operation": stringSchema,
 		"object":    objectSchema(fields{"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema}),

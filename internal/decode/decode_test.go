@@ -45,13 +45,13 @@ var texts = map[string]string{
 	"a bad escape":                     `{"a": "\x"}`,
 }
 
-func TestObjectsAreReadAsTheAPIServerDoes(t *testing.T) {
+func TestObjectMatchesAPIServer(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) { sameObject(t, []byte(text)) })
 	}
 }
 
-func TestValuesAreReadAsTheAPIServerDoes(t *testing.T) {
+func TestValueMatchesAPIServer(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			var want any
@@ -111,7 +111,7 @@ var typedTexts = map[string]string{
 	"a mistake in what is not known": `{"other": {"deep": [1,]}}`,
 }
 
-func TestTypesAreReadAsTheAPIServerDoes(t *testing.T) {
+func TestAsMatchesAPIServer(t *testing.T) {
 	for name, text := range typedTexts {
 		t.Run(name, func(t *testing.T) { sameTyped(t, []byte(text)) })
 	}
@@ -146,7 +146,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // sigs.k8s.io/json merges the items of the two by accident.
-func TestTheLastOfTwoListsIsRead(t *testing.T) {
+func TestDuplicateList(t *testing.T) {
 	got, err := As[typed]([]byte(`{"items": [{"name": "a", "count": 1}], "items": [{"name": "c"}]}`))
 	require.NoError(t, err)
 	assert.Equal(t, []typed{{Name: "c"}}, got.Items)
@@ -154,7 +154,7 @@ func TestTheLastOfTwoListsIsRead(t *testing.T) {
 
 // A type that the fast reader cannot handle would be read by the slow one each
 // time, and nobody would see it.
-func TestEveryTypeIsReadFast(t *testing.T) {
+func TestTypesUseFastPath(t *testing.T) {
 	for name, into := range map[string]any{
 		"AdmissionReview":          &admissionv1.AdmissionReview{},
 		"Namespace":                &corev1.Namespace{},

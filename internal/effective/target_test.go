@@ -60,7 +60,7 @@ func TestSelectedTargets(t *testing.T) {
 // A target that may not be one has no effect, and the outcome says why.
 func TestRefusedTargets(t *testing.T) {
 	for leave, want := range map[string]api.Target{
-		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no Probe may target a namespace other than its own"},
+		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "a Probe can only target its own namespace"},
 		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra lets policies of kind Probe in namespace app target Gateway infra/g"},
 		"free":           {Target: gatewayRef("g"), Accepted: true},
 	} {

@@ -38,7 +38,7 @@ var quick = map[string]string{
 	"a name that has an i": "(?P<i>[b-\U0010fffe])" + strings.Repeat("[b-\U0010fffe]", 110),
 }
 
-func TestExpressionsThatTakeLongCostTooMuch(t *testing.T) {
+func TestSlowExpressionsExceedMaxCost(t *testing.T) {
 	for name, p := range slow {
 		assert.LessOrEqual(t, len(p), 1024, name)
 		assert.Greater(t, Cost(p), MaxCost, name)
@@ -48,7 +48,7 @@ func TestExpressionsThatTakeLongCostTooMuch(t *testing.T) {
 	}
 }
 
-func TestWhatAnExpressionCosts(t *testing.T) {
+func TestCost(t *testing.T) {
 	for p, want := range map[string]int{
 		"":                    0,
 		"a-z":                 3,

@@ -8,9 +8,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Check returns what of the profile is not in the schema of its kind: one
-// message for each address, in the order of the profile's fields. The schema is
-// that of the whole object.
+// Check returns one message for each field path of the profile that the schema of
+// its kind does not have, in the order of the profile's fields. The schema is that
+// of the whole object.
 func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 	if schema == nil {
 		return nil
@@ -57,14 +57,14 @@ func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 	return c.missing
 }
 
-// checker looks a profile's addresses up in a schema.
+// schemaChecker looks up the field paths of a profile in a schema.
 type schemaChecker struct {
 	kind    *Kind
 	schema  *apiextensionsv1.JSONSchemaProps
 	missing []string
 }
 
-// blocks returns where the blocks are that the schema has.
+// blocks returns the paths of the blocks that the schema has.
 func (c *schemaChecker) blocks(content fieldPath) []fieldPath {
 	var out []fieldPath
 	for _, name := range slices.Concat(c.kind.Blocks.Defaults, c.kind.Blocks.Overrides) {
@@ -89,21 +89,21 @@ func (c *schemaChecker) checkText(field, text string, below ...fieldPath) {
 	c.checkPath(field, a, below...)
 }
 
-// address books an address that is below none of the places.
+// checkPath reports a path that is below none of the parents.
 func (c *schemaChecker) checkPath(field string, a fieldPath, below ...fieldPath) {
 	if !slices.ContainsFunc(below, func(at fieldPath) bool { return c.has(at, a) }) {
-		c.missing = append(c.missing, fmt.Sprintf("%s: %s is not in the schema of %s",
+		c.missing = append(c.missing, fmt.Sprintf("spec.%s: %s is not in the schema of %s",
 			field, strings.Join(slices.Concat(below[0], a), "."), c.kind.Ref()))
 	}
 }
 
-// has reports whether the schema has an address below a place.
+// has reports whether the schema has a path below a parent.
 func (c *schemaChecker) has(place, a fieldPath) bool {
 	return c.walk(c.schema, slices.Concat(place, a), len(place), 0)
 }
 
-// walk goes down from a node that stands for the first segments of an address;
-// those from start on are the profile's own.
+// walk looks up the segments of a path from depth on below a node. The segments
+// from start on are those of the profile.
 func (c *schemaChecker) walk(node *apiextensionsv1.JSONSchemaProps, a fieldPath, start, depth int) bool {
 	switch {
 	case depth == len(a):
@@ -129,8 +129,8 @@ func (c *schemaChecker) walk(node *apiextensionsv1.JSONSchemaProps, a fieldPath,
 	}
 }
 
-// keyed reports whether the profile takes the list at an address apart: into
-// any other no address goes.
+// isKeyedList reports whether the profile splits the list at a path by key. No field
+// path leads into any other list.
 func (c *schemaChecker) isKeyedList(a fieldPath) bool {
 	return slices.ContainsFunc(c.kind.lists, func(l keyedList) bool {
 		return slices.EqualFunc(l.path, a, func(a, b string) bool { return a == b || a == "*" || b == "*" })

@@ -9,10 +9,10 @@ import (
 )
 
 // Coerce edits an object as the API server does when it reads one from its storage:
-// it removes what the schema of the kind does not have and nulls that it does not
-// allow, and fills in the defaults. was is the schema by which the object was read
-// before, nil if that is not known: a value that is a default of it, and of this
-// schema is none, may not be stored at all, and counts as absent.
+// it prunes fields that the schema of the kind does not have and nulls that it does
+// not allow, and sets defaults. old is the schema with which the object was read
+// before, nil if unknown: a value that is a default of old and not of this schema
+// may not be stored at all, and is removed.
 //
 // A schema that is nil or not structural changes nothing.
 func (s *Schema) Coerce(object map[string]any, old *Schema) {
@@ -40,8 +40,8 @@ func (s *Schema) structure() *structuralschema.Structural {
 	return out
 }
 
-// undefault removes values that are defaults of one schema and not of the other,
-// which is nil below what it does not have.
+// removeOldDefaults removes values that are defaults of the old schema and not of the
+// new one. newSchema is nil for fields that it does not have.
 func removeOldDefaults(value any, oldSchema, newSchema *structuralschema.Structural) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,13 +11,13 @@ import (
 // KindDefinition is the kind of CustomResourceDefinitions.
 var KindDefinition = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 
-// Definition is a CustomResourceDefinition that is being written. It takes no
-// part in a view.
+// Definition is a CustomResourceDefinition in an admission request. It is not part
+// of a snapshot.
 type Definition struct {
 	apiextensionsv1.CustomResourceDefinition
 }
 
-// Ref names the definition.
+// Ref returns the reference of the definition.
 func (d *Definition) Ref() api.Ref {
 	return api.Ref{Group: KindDefinition.Group, Kind: KindDefinition.Kind, Name: d.Name}
 }
@@ -27,11 +27,11 @@ func (d *Definition) Defines() api.PolicyKind {
 	return api.PolicyKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// DefinedError is why a CustomResourceDefinition does not count: its kind is read by
-// another one.
+// DefinedError is the error of a CustomResourceDefinition whose kind another
+// definition already defines.
 type DefinedError struct {
 	Kind api.PolicyKind
-	// By is the name of the definition that counts.
+	// By is the name of the definition in use.
 	By string
 }
 

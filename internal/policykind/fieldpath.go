@@ -1,7 +1,7 @@
 package policykind
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,14 +10,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// address is the segments of a dotted address, * for any.
+// fieldPath is the segments of a dotted field path; * matches any segment.
 type fieldPath []string
 
-// parsed are the addresses of profiles that policies are read by: each is asked
-// for at every policy.
-var parsedFieldPaths sync.Map // of address, by text
+// parsedFieldPaths caches the field paths of profiles, by text: each is looked up
+// for every policy that is read.
+var parsedFieldPaths sync.Map // of fieldPath
 
-// addressOf returns an address of a profile that was compiled.
+// cachedFieldPath parses a field path of a compiled profile.
 func cachedFieldPath(text string) fieldPath {
 	if a, ok := parsedFieldPaths.Load(text); ok {
 		return a.(fieldPath) //nolint:forcetypeassert // nothing else is in there
@@ -27,7 +27,7 @@ func cachedFieldPath(text string) fieldPath {
 	return a
 }
 
-// parseAddress reads an address as profiles spell it.
+// parseFieldPath parses a field path of a profile.
 func parseFieldPath(text string) (fieldPath, error) {
 	quoted := strings.ReplaceAll(text, ".*", `["*"]`) // as a rule key spells it
 	if rest, ok := strings.CutPrefix(quoted, "*"); ok {
@@ -35,25 +35,25 @@ func parseFieldPath(text string) (fieldPath, error) {
 	}
 	k, err := merge.ParseKey(quoted)
 	if err != nil {
-		return nil, fmt.Errorf("address %q cannot be read: write it like rules.authentication.*", text)
+		return nil, errors.New("must be a field path such as rules.authentication.*")
 	}
 	return k.Segments(), nil
 }
 
-// is reports whether the address is that of a key.
+// matches reports whether the path matches a key.
 func (a fieldPath) matches(k merge.Key) bool {
 	return slices.EqualFunc(a, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
 }
 
-// holds reports whether what has those segments is at the address or below it.
+// isPrefixOf reports whether the field with those segments is at the path or below it.
 func (a fieldPath) isPrefixOf(segments []string) bool {
 	return len(segments) >= len(a) && slices.EqualFunc(a, segments[:len(a)], func(a, b string) bool { return a == "*" || a == b })
 }
 
-// region is an address as it is asked for many keys.
+// subtree is the fields at a path and below it, prepared to be looked up by many keys.
 type subtree struct {
 	fieldPath
-	exact *merge.Key // the address as a key, nil if it has a *
+	exact *merge.Key // the path as a key, nil if it has a *
 }
 
 func subtrees(all []fieldPath) []subtree {
@@ -68,7 +68,7 @@ func subtrees(all []fieldPath) []subtree {
 	return out
 }
 
-// has reports whether a key is at the address or below it.
+// contains reports whether a key is at the path or below it.
 func (r *subtree) contains(k merge.Key) bool {
 	if r.exact != nil {
 		return r.exact.Holds(k)
@@ -76,7 +76,7 @@ func (r *subtree) contains(k merge.Key) bool {
 	return r.isPrefixOf(k.Segments())
 }
 
-// in returns the value at the address, without any *.
+// lookup returns the value at a path without wildcards.
 func (a fieldPath) lookup(content any) (any, bool) {
 	for _, segment := range a {
 		object, ok := content.(map[string]any)
@@ -90,8 +90,8 @@ func (a fieldPath) lookup(content any) (any, bool) {
 	return content, true
 }
 
-// without returns content without what is at the address, and without the
-// objects that this empties. It edits nothing.
+// without returns a copy of content without the value at the path, and without
+// the objects that become empty. It does not edit content.
 func (a fieldPath) without(content map[string]any) map[string]any {
 	if _, ok := a.lookup(content); !ok {
 		return content
@@ -112,24 +112,24 @@ func (a fieldPath) without(content map[string]any) map[string]any {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// parseRoute reads the address of a field of a route.
+// parseRouteField parses the path of a field of a route.
 func parseRouteField(text string) ([]Segment, error) {
 	var out []Segment
 	for part := range strings.SplitSeq(text, ".") {
 		name, list := strings.CutSuffix(part, "[*]")
 		if name == "" || strings.ContainsAny(name, "[]*") {
-			return nil, fmt.Errorf("address %q cannot be read: write it like spec.rules[*].timeouts.request", text)
+			return nil, errors.New("must be a field path such as spec.rules[*].timeouts.request")
 		}
 		out = append(out, Segment{name, list})
 	}
 	if out[0] != (Segment{Name: "spec"}) || len(out) == 1 {
-		return nil, fmt.Errorf("address %q is not below spec: write it like spec.rules[*].timeouts.request", text)
+		return nil, errors.New("must be a field below spec, such as spec.rules[*].timeouts.request")
 	}
 	if out[1].Name == "rules" && !out[1].List {
-		return nil, fmt.Errorf("address %q: spec.rules is a list: write spec.rules[*], the rule of the path", text)
+		return nil, errors.New("must select an item of the list spec.rules; use spec.rules[*]")
 	}
 	if out[len(out)-1].List {
-		return nil, fmt.Errorf("address %q ends with a list's items: name the list, which is one value, or a field of its items", text)
+		return nil, errors.New("must not end with [*]; use the path of the list, or of a field of its items")
 	}
 	return out, nil
 }

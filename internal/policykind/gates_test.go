@@ -69,7 +69,7 @@ func TestBuiltinGatesAndAlternatives(t *testing.T) {
 }
 
 // SEMANTICS section 3, a top-level gate beside blocks.
-func TestGatesBesideBlocks(t *testing.T) {
+func TestGatesOutsideBlocks(t *testing.T) {
 	const gate = `"when": [{"predicate": "false"}]`
 	tests := map[string]struct {
 		spec   string

@@ -94,7 +94,7 @@ func TestFromLabel(t *testing.T) {
 }
 
 // What is guessed must not deny what cannot be known.
-func TestGuessedKindsAreReadLeniently(t *testing.T) {
+func TestDerivedKindsAreReadLeniently(t *testing.T) {
 	p, _ := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: "inherited"}, true))
 	k, err := policykind.Compile(p, policykind.Label)
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func crd(labels map[string]string, served bool, fields ...string) *apiextensions
 	return out
 }
 
-func TestWhichKindsCanHaveOverrides(t *testing.T) {
+func TestMayOverride(t *testing.T) {
 	annotated := func(overrides bool) func(*api.PolicyProfileSpec) {
 		return func(p *api.PolicyProfileSpec) {
 			p.Strategy.Annotation = &api.StrategyAnnotation{Name: "example.com/how", Values: map[string]api.StrategyReading{

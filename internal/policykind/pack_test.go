@@ -39,7 +39,7 @@ func policyWith(t *testing.T, value string) *policykind.Policy {
 }
 
 // What a policy says is the same packed: to the fold, to conditions, and as JSON.
-func TestAPackedPolicySaysTheSame(t *testing.T) {
+func TestPackKeepsContent(t *testing.T) {
 	for name, text := range ruleValues {
 		t.Run(name, func(t *testing.T) {
 			p := policyWith(t, text)
@@ -61,7 +61,7 @@ func TestAPackedPolicySaysTheSame(t *testing.T) {
 	}
 }
 
-func TestPackedPoliciesThatDiffer(t *testing.T) {
+func TestPackedPoliciesDiffer(t *testing.T) {
 	for name, text := range ruleValues {
 		for other, with := range ruleValues {
 			if name == other {
@@ -73,7 +73,7 @@ func TestPackedPoliciesThatDiffer(t *testing.T) {
 	}
 }
 
-func TestPackedPoliciesShareWhatTheyHaveInCommon(t *testing.T) {
+func TestPackedPoliciesShareStrings(t *testing.T) {
 	one, other := policyWith(t, "1").Pack(), policyWith(t, "2").Pack()
 	for what, texts := range map[string][2]string{
 		"key":       {one.Blocks[0].Rules[0].Key.String(), other.Blocks[0].Rules[0].Key.String()},
@@ -88,7 +88,7 @@ func TestPackedPoliciesShareWhatTheyHaveInCommon(t *testing.T) {
 }
 
 // A condition of a kind whose lists are taken apart sees lists of plain values.
-func TestAConditionSeesPackedItemsOfAList(t *testing.T) {
+func TestConditionReadsPackedListItems(t *testing.T) {
 	k := made(t, "strategy: {allowed: [patch]}\nblocks: {overrides: [overrides], when: when}\nlists: [{path: parts, key: name}]\nwhole: [parts.*.types]")
 	read := func(text string) *policykind.Policy {
 		object, err := decode.Object([]byte(text))

@@ -113,18 +113,18 @@ func TestReadByProfile(t *testing.T) {
 	})
 }
 
-func TestContentThatItsProfileCannotRead(t *testing.T) {
+func TestReadInvalidContent(t *testing.T) {
 	tests := map[string]struct{ profile, spec, want string }{
 		"content that is no object":        {"content: policy.conf", "policy: {conf: [a]}", `spec.policy.conf: Invalid value: "list": must be an object`},
 		"a block in it that is none":       {"content: conf\nblocks: {defaults: [defaults]}\n", "conf: {defaults: 1}", `spec.conf.defaults: Invalid value: "number": must be an object`},
 		"the field of bare rules":          {"blocks: {bare: {field: a.b, overrides: [x]}}", "a: {b: 1}", `spec.a.b: Invalid value: "number": must be a string`},
 		"a word for no strategy":           {"strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Deep: merge}}", "mergeType: Flat", `spec.mergeType: Unsupported value: "Flat": supported values: "Deep", "atomic", "merge"`},
 		"a strategy that it does not have": {"strategy: {allowed: [atomic], bareField: mergeType}", "mergeType: merge", `spec.mergeType: Unsupported value: "merge": supported values: "atomic"`},
-		"a number in the order":            {"order: {field: rank}", "rank: first", `spec.rank: Invalid value: "first": "first" is no whole number of 32 bits`},
-		"a fraction in the order":          {"order: {field: rank}", "rank: 1.5", `spec.rank: Invalid value: "1.5": "1.5" is no whole number of 32 bits`},
-		"a number that is too large":       {"order: {field: rank}", "rank: 9007199254740993", `spec.rank: Invalid value: "9007199254740993": "9007199254740993" is no whole number of 32 bits`},
-		"a value in the order":             {"order: {field: deep.phase, values: [first, last]}", "deep: {phase: next}", `spec.deep.phase: Invalid value: "next": "next" is none of first, last`},
-		"the second key of the order":      {"order: {field: phase, then: {field: rank}}", "phase: 1\nrank: x", `spec.rank: Invalid value: "x": "x" is no whole number of 32 bits`},
+		"a number in the order":            {"order: {field: rank}", "rank: first", `spec.rank: Invalid value: "first": must be a 32-bit integer`},
+		"a fraction in the order":          {"order: {field: rank}", "rank: 1.5", `spec.rank: Invalid value: "1.5": must be a 32-bit integer`},
+		"a number that is too large":       {"order: {field: rank}", "rank: 9007199254740993", `spec.rank: Invalid value: "9007199254740993": must be a 32-bit integer`},
+		"a value in the order":             {"order: {field: deep.phase, values: [first, last]}", "deep: {phase: next}", `spec.deep.phase: Unsupported value: "next": supported values: "first", "last"`},
+		"the second key of the order":      {"order: {field: phase, then: {field: rank}}", "phase: 1\nrank: x", `spec.rank: Invalid value: "x": must be a 32-bit integer`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,12 +135,12 @@ func TestContentThatItsProfileCannotRead(t *testing.T) {
 	}
 	t.Run("an annotation in the order", func(t *testing.T) {
 		p := weighing(t, "order: {annotation: example.com/weight}", "heavy")
-		require.EqualError(t, p.Invalid, `metadata.annotations[example.com/weight]: Invalid value: "heavy": "heavy" is no whole number of 32 bits`)
+		require.EqualError(t, p.Invalid, `metadata.annotations[example.com/weight]: Invalid value: "heavy": must be a 32-bit integer`)
 	})
 }
 
 // Who dictates the strategy where the lower policy does.
-func TestOnto(t *testing.T) {
+func TestStrategyOnHigher(t *testing.T) {
 	k := made(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType, spellings: {StrategicMerge: patch}}")
 	for text, want := range map[string]merge.Strategy{
 		"": merge.Atomic, "mergeType: null": merge.Atomic, "mergeType: StrategicMerge": merge.Patch, "mergeType: patch": merge.Patch,
@@ -154,7 +154,7 @@ func TestOnto(t *testing.T) {
 
 // Who says how the higher policy is applied: the lower one where the profile says
 // so, or where the closest policy replaces those above it.
-func TestLowerDictates(t *testing.T) {
+func TestLowerDecidesStrategy(t *testing.T) {
 	for profile, want := range map[string]bool{
 		"strategy: {by: lower, allowed: [merge]}": true,
 		"":                             true,
@@ -338,7 +338,7 @@ func tree(rules []merge.Rule) map[string]any {
 }
 
 // A condition asks the lists that people wrote.
-func TestConditionsSeeLists(t *testing.T) {
+func TestConditionsReadKeyedLists(t *testing.T) {
 	k := made(t, "blocks: {overrides: [overrides], when: when}\nstrategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}]\n")
 	p := spec(t, k, onRoute+"overrides: {when: 'spec.metrics.exists(m, m.name == \"a\" && m.limit > 5)', metrics: [{name: a, limit: 5}]}")
 	require.NoError(t, p.Invalid)
@@ -386,7 +386,7 @@ func TestFieldRules(t *testing.T) {
 }
 
 // Any difference is one, the version but.
-func TestSamePolicies(t *testing.T) {
+func TestPolicySame(t *testing.T) {
 	k := made(t, "blocks: {overrides: [overrides], when: when}\nstrategy: {by: lower, allowed: [patch, merge], bareField: mergeType}\norder: {field: rank}\nunset: [unset]\ntargets: {workloads: [selector]}\n")
 	const text = onRoute + "rank: 1\nunset: [a]\nb: {}\noverrides: {when: 'true', c: 1}\n"
 	read := func() *policykind.Policy { return spec(t, k, text) }
@@ -425,6 +425,6 @@ func TestSamePolicies(t *testing.T) {
 	assert.False(t, c.Same(d), "another condition")
 }
 
-func TestRefOfAPolicy(t *testing.T) {
+func TestPolicyRef(t *testing.T) {
 	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Paint", Namespace: "app", Name: "p"}, spec(t, made(t, "{}"), onRoute).Ref())
 }

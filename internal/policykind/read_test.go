@@ -166,7 +166,7 @@ func TestReadMeta(t *testing.T) {
 	assert.Equal(t, now.Truncate(time.Second).Unix(), policykind.InFlight(now))
 }
 
-func TestReadLeavesTheObjectAlone(t *testing.T) {
+func TestReadDoesNotEditObject(t *testing.T) {
 	text := onRoute + "defaults: {strategy: merge, when: 'true', limits: {a: {}}}\nlimits: {b: {}}\nunset: [c]\n"
 	o := object(t, "metadata: {namespace: app, name: p}")
 	o["spec"] = object(t, text)
@@ -201,7 +201,7 @@ overrides: {ttl: 1}
 }
 
 // Omitted means the profile's default, and so does null.
-func TestTheDefaultStrategyIsTheProfiles(t *testing.T) {
+func TestDefaultStrategy(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) {
 		p.Strategy = api.ProfileStrategy{Field: "strategy", Allowed: []api.StrategyName{"merge", "atomic"}}
 	})
@@ -210,14 +210,14 @@ func TestTheDefaultStrategyIsTheProfiles(t *testing.T) {
 	assert.Equal(t, []string{"defaults merge", "  a=1", "bare merge", "  b=1", "  strategy=content", "overrides merge", "  a=1"}, blocksOf(p))
 }
 
-func TestBothSpellingsOfABlock(t *testing.T) {
+func TestBlockWithTwoNames(t *testing.T) {
 	k := compiled(t, nil)
 	p := spec(t, k, onRoute+"default: {a: 1}\noverride: {b: {c: 1}}\n")
 	require.NoError(t, p.Invalid)
 	assert.Equal(t, []string{"defaults atomic", "  a=1", "overrides atomic", "  b=map[c:1]"}, blocksOf(p))
 
 	p = spec(t, k, onRoute+"default: {a: 1}\ndefaults: {a: 2}\n")
-	require.EqualError(t, p.Invalid, "spec.default: Forbidden: stands beside defaults: use one of the two")
+	require.EqualError(t, p.Invalid, "spec.default: Forbidden: may not be set together with defaults; use one of the two")
 }
 
 func TestRulesAreSortedByKey(t *testing.T) {
@@ -231,7 +231,7 @@ func TestRulesAreSortedByKey(t *testing.T) {
 	}, keys)
 }
 
-func TestAPatternMayGoOnBehindAStar(t *testing.T) {
+func TestPatternContinuesAfterWildcard(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Rules = []string{"zones.*.limits.*", "zones.eu.names"} })
 	p := spec(t, k, onRoute+"zones: {eu: {limits: {a: 1, b: {c: 2}}, names: {x: 1}}, us: {names: {x: 1}}}\n")
 	require.NoError(t, p.Invalid)
@@ -240,7 +240,7 @@ func TestAPatternMayGoOnBehindAStar(t *testing.T) {
 	}, blocksOf(p))
 }
 
-func TestAGuessedStanzaThatIsNoObjectIsContent(t *testing.T) {
+func TestDerivedBlockThatIsNotAnObjectIsContent(t *testing.T) {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Guess", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
 		Blocks: api.ProfileBlocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},

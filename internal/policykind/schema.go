@@ -14,10 +14,10 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// Schema is the schema of a kind, as its CustomResourceDefinition has it for
-// the version that is read. It is kept packed, since a cluster has hundreds of
-// definitions and few of them are policy kinds; it is unpacked once, when it is
-// asked for. It is immutable, and safe for concurrent use.
+// Schema is the schema of the version of a kind that is read, from its
+// CustomResourceDefinition. It is stored compressed, since a cluster has hundreds of
+// definitions and few of them are policy kinds, and is decoded once, when it is first
+// used. It is immutable, and safe for concurrent use.
 type Schema struct {
 	packed  []byte // JSON, deflated
 	unpack  sync.Once
@@ -25,8 +25,8 @@ type Schema struct {
 	err     error
 }
 
-// PackSchema returns the schema of a whole object, without what is for people
-// to read; nil for nil. What is wrong with it, Structural tells.
+// PackSchema returns the schema of a whole object without its documentation, nil for
+// nil. Structural returns the error of an invalid one.
 func PackSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	if props == nil {
 		return nil
@@ -38,22 +38,22 @@ func PackSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 func pack(props *apiextensionsv1.JSONSchemaProps) ([]byte, error) {
 	data, err := json.Marshal(stripDocs(props))
 	if err != nil {
-		return nil, fmt.Errorf("write the schema as JSON: %w", err)
+		return nil, fmt.Errorf("encode schema: %w", err)
 	}
 	var packed bytes.Buffer
-	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // its error is that of another level
-	_, _ = w.Write(data)                              // a buffer takes all
+	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // it fails for an invalid level only
+	_, _ = w.Write(data)                              // a buffer returns no error
 	_ = w.Close()
 	return packed.Bytes(), nil
 }
 
-// Same reports whether two schemas allow the same. Either may be nil.
+// Same reports whether two schemas are equal, documentation aside. Either may be nil.
 func (s *Schema) Same(o *Schema) bool {
 	return s == o || s != nil && o != nil && bytes.Equal(s.packed, o.packed)
 }
 
-// Structural returns the schema of the whole object; the error tells why it is
-// not a structural one. What it returns is shared and must not be edited.
+// Structural returns the schema of the whole object, or an error if it is not
+// structural. The result is shared and must not be edited.
 func (s *Schema) Structural() (*structuralschema.Structural, error) {
 	s.unpack.Do(func() {
 		if s.err == nil {
@@ -66,15 +66,15 @@ func (s *Schema) Structural() (*structuralschema.Structural, error) {
 func structural(packed []byte) (*structuralschema.Structural, error) {
 	data, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
 	if err != nil {
-		return nil, fmt.Errorf("unpack the schema: %w", err)
+		return nil, fmt.Errorf("decompress schema: %w", err)
 	}
 	var props apiextensionsv1.JSONSchemaProps
 	if err := json.Unmarshal(data, &props); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
+		return nil, fmt.Errorf("decode schema: %w", err)
 	}
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
+		return nil, fmt.Errorf("decode schema: %w", err)
 	}
 	out, err := structuralschema.NewStructural(&internal)
 	if err != nil {
@@ -86,9 +86,8 @@ func structural(packed []byte) (*structuralschema.Structural, error) {
 	return out, nil
 }
 
-// terse returns a schema without descriptions and examples: they are most of
-// it, and a definition whose words alone change reads the same. It edits
-// nothing.
+// stripDocs returns a copy of a schema without descriptions and examples: they are
+// most of it, and schemas that differ only there are the same.
 func stripDocs(p *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if p == nil {
 		return nil
@@ -130,8 +129,8 @@ func stripDocsList(all []apiextensionsv1.JSONSchemaProps) []apiextensionsv1.JSON
 	return out
 }
 
-// WithSchema returns the kind with the schema of its objects; k stays as it
-// is, since kinds are shared. A nil schema takes it away.
+// WithSchema returns a copy of the kind with the schema of its objects, which may be
+// nil. It does not edit k: kinds are shared.
 func (k *Kind) WithSchema(s *Schema) *Kind {
 	if k.schema == s {
 		return k
@@ -141,8 +140,7 @@ func (k *Kind) WithSchema(s *Schema) *Kind {
 	return &out
 }
 
-// Schema returns the schema of the kind's objects, nil where none is known, as of
-// a kind that is nil.
+// Schema returns the schema of the kind's objects, nil if it is unknown. k may be nil.
 func (k *Kind) Schema() *Schema {
 	if k == nil {
 		return nil
@@ -150,29 +148,29 @@ func (k *Kind) Schema() *Schema {
 	return k.schema
 }
 
-// Layout says where in the objects of a kind its rules are. An address is its
-// segments; in those of rules, * is any name.
+// Layout is where the rules are in the objects of a kind. Field paths are lists of
+// segments; in those of rules, * matches any name.
 type Layout struct {
-	// Content is where the content is, below spec.
+	// Content is the path of the content, below spec.
 	Content []string
-	// NotContent are the addresses below spec that are no content: target
-	// references and the like.
+	// NotContent are the paths below spec that are not content, such as target
+	// references.
 	NotContent [][]string
-	// NotRules are the addresses below the content that hold no bare rule:
-	// the blocks, and their strategies. A condition is not among them, since a
-	// list in its place is a rule.
+	// NotRules are the paths below the content that are not bare rules: the blocks,
+	// and their strategies. A condition is not among them, since a list in its place
+	// is a rule.
 	NotRules [][]string
-	// Leaves tells that the leaves of the content are the rules. A map at a
-	// Whole address, below the content of a block, is one, too, and a list at
-	// one of Lists is taken apart.
+	// Leaves is set if the leaves of the content are the rules. A map at a path of
+	// Whole, below the content of a block, is one rule, and a list at a path of Lists
+	// is split by key.
 	Leaves       bool
 	Whole, Lists [][]string
-	// Rules are where the rules are otherwise, below the content of a block; a
-	// field that none of them leads to is one.
+	// Rules are the paths of the rules otherwise, below the content of a block. A
+	// field that none of them matches is a rule.
 	Rules [][]string
 }
 
-// Layout returns where the kind's rules are. It is shared and must not be
+// Layout returns where the kind's rules are. The result is shared and must not be
 // edited.
 func (k *Kind) Layout() Layout {
 	out := Layout{

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestASchemaIsUnpackedAsItWas(t *testing.T) {
+func TestSchemaRoundTrip(t *testing.T) {
 	s := policykind.PackSchema(schema(t, `
 type: object
 properties:
@@ -40,14 +40,14 @@ properties:
 	assert.Equal(t, "string", spec.Properties["more"].AdditionalProperties.Structural.Type)
 }
 
-func TestASchemaThatIsNoStructuralOneSaysWhy(t *testing.T) {
+func TestNonStructuralSchema(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		props *apiextensionsv1.JSONSchemaProps
 		want  string
 	}{
 		"no types":                  {schema(t, "properties: {spec: {properties: {a: {type: string}}}}"), "the schema is not structural: [properties[spec].type: Required value"},
 		"a reference":               {schema(t, "{type: object, $ref: other}"), "the schema is not structural: "},
-		"a default that is no JSON": {&apiextensionsv1.JSONSchemaProps{Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte("{")}}, "write the schema as JSON: "},
+		"a default that is no JSON": {&apiextensionsv1.JSONSchemaProps{Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte("{")}}, "encode schema: "},
 		"a list without items":      {schema(t, "{type: object, properties: {a: {type: array}}}"), "properties[a].items: Required value"},
 		"a resource that is pruned": {schema(t, paintSchema), "properties[spec].properties[embedded].properties: Required value"},
 	} {
@@ -61,7 +61,7 @@ func TestASchemaThatIsNoStructuralOneSaysWhy(t *testing.T) {
 	}
 }
 
-func TestSchemasAreTheSameIfTheyAllowTheSame(t *testing.T) {
+func TestSchemaSame(t *testing.T) {
 	pack := func(text string) *policykind.Schema { return policykind.PackSchema(schema(t, text)) }
 	a := pack("{type: object, properties: {a: {type: string}, b: {type: string}}}")
 	for sentence, c := range map[string]struct {
@@ -84,7 +84,7 @@ func TestSchemasAreTheSameIfTheyAllowTheSame(t *testing.T) {
 	assert.True(t, (*policykind.Schema)(nil).Same(nil))
 }
 
-func TestAKindGetsASchemaAsACopy(t *testing.T) {
+func TestWithSchemaCopiesKind(t *testing.T) {
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	s := policykind.PackSchema(schema(t, "{type: object}"))
@@ -105,7 +105,7 @@ func TestAKindGetsASchemaAsACopy(t *testing.T) {
 	readers.Wait()
 }
 
-func TestTheLayoutOfAKindSaysWhereItsRulesAre(t *testing.T) {
+func TestLayout(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		profile string
 		want    policykind.Layout

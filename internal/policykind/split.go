@@ -8,14 +8,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// splitter takes the content of a block apart into rules.
+// splitter splits the content of a block into rules.
 type splitter struct {
 	kind  *Kind
 	rules []merge.Rule
 	errs  field.ErrorList
 }
 
-// walk goes down while some pattern goes on; live are those that match so far.
+// walk descends while a pattern continues. patterns are those that match so far.
 func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, patterns []fieldPath) {
 	content, isMap := value.(map[string]any)
 	switch {
@@ -36,7 +36,7 @@ func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, pat
 	}
 }
 
-// leaf goes down to the leaves, or to a map that is one value.
+// walkLeaves descends to the leaves, or to a map that is one value.
 func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
 	if items := s.keyedItems(key, value); items != nil {
 		value = items
@@ -54,8 +54,8 @@ func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
 	}
 }
 
-// items takes a list apart whose items are told apart by a key. A list that
-// lacks the key of an item, or has one twice, or is empty, is one value.
+// keyedItems returns the items of a keyed list by their key. It is nil for a list
+// that is one value: it is not keyed, is empty, or a key is missing or duplicate.
 func (s *splitter) keyedItems(key merge.Key, value any) map[string]any {
 	list, ok := value.([]any)
 	i := slices.IndexFunc(s.kind.lists, func(l keyedList) bool { return l.path.matches(key) })
@@ -74,12 +74,12 @@ func (s *splitter) keyedItems(key merge.Key, value any) map[string]any {
 	return out
 }
 
-// ends reports whether a rule ends here: a pattern does, or none goes on.
+// ruleEndsAt reports whether a rule ends at a depth: a pattern ends, or none continues.
 func ruleEndsAt(patterns []fieldPath, depth int) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p fieldPath) bool { return len(p) == depth })
 }
 
-// matching returns the patterns that go on with a segment.
+// matching returns the patterns that continue with a segment.
 func matching(patterns []fieldPath, depth int, segment string) []fieldPath {
 	var out []fieldPath
 	for _, p := range patterns {
@@ -90,8 +90,8 @@ func matching(patterns []fieldPath, depth int, segment string) []fieldPath {
 	return out
 }
 
-// FieldRules returns the rules that a route's own value of a field stands for,
-// none where it is unset.
+// FieldRules returns the rules of a route's own value of a field, none if it is
+// unset.
 func (k *Kind) FieldRules(f Field, value any) []merge.Rule {
 	if value == nil {
 		return nil

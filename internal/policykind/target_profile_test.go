@@ -49,7 +49,7 @@ func TestReadTargetsByProfile(t *testing.T) {
 	const (
 		selectors  = "targets: {selectors: [targetSelectors], namespaces: free}"
 		gateways   = "kind: Gateway, "
-		elsewhere  = "no Paint may target a namespace other than its own"
+		elsewhere  = "a Paint can only target its own namespace"
 		infraClass = "targets: {classFrom: [infra, ops]}"
 		service80  = "targetRef: {kind: Service, name: s"
 	)
@@ -209,11 +209,11 @@ func TestReadTargetsByProfile(t *testing.T) {
 		},
 		"from one that may not": {
 			infraClass, "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "only from namespace infra, ops may a GatewayClass be targeted"}},
+			[]policykind.Target{{Ref: class, Refused: "only policies in namespace infra, ops can target a GatewayClass"}},
 		},
 		"the leave for namespaces is none for a class": {
 			"targets: {namespaces: free}", "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "no Paint that has a namespace may target a GatewayClass"}},
+			[]policykind.Target{{Ref: class, Refused: "a namespaced Paint cannot target a GatewayClass"}},
 		},
 
 		"a port": {
@@ -280,30 +280,30 @@ spec:
 	}, p.Targets)
 }
 
-func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
+func TestReadInvalidTargetsByProfile(t *testing.T) {
 	const kinds = "targets: {kinds: [{group: '', kind: Service, section: PortNumber}, {group: gateway.networking.k8s.io, kind: HTTPRoute, section: None}]}"
 	tests := map[string]struct{ profile, spec, want string }{
 		"no target, by its first field": {
-			"targets: {fields: [], selectors: [policy.selectors]}", "a: 1", `spec.policy.selectors: Required value: a policy needs a target`,
+			"targets: {fields: [], selectors: [policy.selectors]}", "a: 1", `spec.policy.selectors: Required value: set the target of the policy`,
 		},
 		"a selector without a kind": {
-			"targets: {selectors: [sel]}", "sel: [{matchLabels: {a: b}}]", `spec.sel[0]: Required value: kind and name must be set`,
+			"targets: {selectors: [sel]}", "sel: [{matchLabels: {a: b}}]", `spec.sel[0]: Required value: set kind and name`,
 		},
 		"neither name nor selector": {
-			"{}", "targetRefs: [{kind: Gateway}]", `spec.targetRefs[0]: Required value: kind and name must be set`,
+			"{}", "targetRefs: [{kind: Gateway}]", `spec.targetRefs[0]: Required value: set kind and name`,
 		},
 		"a selector of unknown form": {
-			"{}", "targetRefs: [{kind: Gateway, selector: {labels: {a: b}}}]", `spec.targetRefs[0]: Required value: kind and name must be set`,
+			"{}", "targetRefs: [{kind: Gateway, selector: {labels: {a: b}}}]", `spec.targetRefs[0]: Required value: set kind and name`,
 		},
 		"a selector that is none": {
-			"{}", "targetRefs: [{kind: Gateway, selector: {matchLabels: [a]}}]", `spec.targetRefs[0].selector: Invalid value: "": is no label selector: `,
+			"{}", "targetRefs: [{kind: Gateway, selector: {matchLabels: [a]}}]", `spec.targetRefs[0].selector: Invalid value: "": must be a label selector: `,
 		},
 		"an operator that is none": {
-			"targets: {selectors: [sel]}", "sel: [{kind: Gateway, matchExpressions: [{key: a, operator: Is}]}]", `spec.sel[0]: Invalid value: "": is no label selector: `,
+			"targets: {selectors: [sel]}", "sel: [{kind: Gateway, matchExpressions: [{key: a, operator: Is}]}]", `spec.sel[0]: Invalid value: "": must be a label selector: `,
 		},
 		"a namespace selector that is none": {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector, selector: {matchLabels: 5}}}]",
-			`spec.sel[0].namespaces.selector: Invalid value: "": is no label selector: `,
+			`spec.sel[0].namespaces.selector: Invalid value: "": must be a label selector: `,
 		},
 		"a namespace selector that is not there": {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector}}]",
@@ -313,22 +313,22 @@ func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Foo}}]",
 			`spec.sel[0].namespaces.from: Unsupported value: "Foo": supported values: "All", "Same", "Selector"`,
 		},
-		"a port that is none":       {"{}", "targetRef: {kind: Service, name: s, port: 0}", `spec.targetRef.port: Invalid value: 0: must be a port number, 1 to 65535`},
-		"a port beyond the last":    {"{}", "targetRef: {kind: Service, name: s, port: 65536}", `spec.targetRef.port: Invalid value: 65536: must be a port number, 1 to 65535`},
-		"a port that is text":       {"{}", "targetRef: {kind: Service, name: s, port: http}", `spec.targetRef.port: Invalid value: "http": must be a port number, 1 to 65535`},
+		"a port that is none":       {"{}", "targetRef: {kind: Service, name: s, port: 0}", `spec.targetRef.port: Invalid value: 0: must be a port number between 1 and 65535`},
+		"a port beyond the last":    {"{}", "targetRef: {kind: Service, name: s, port: 65536}", `spec.targetRef.port: Invalid value: 65536: must be a port number between 1 and 65535`},
+		"a port that is text":       {"{}", "targetRef: {kind: Service, name: s, port: http}", `spec.targetRef.port: Invalid value: "http": must be a port number between 1 and 65535`},
 		"a group that is no text":   {"{}", "targetRef: {group: 5, kind: Service, name: s}", `spec.targetRef.group: Invalid value: "number": must be a string`},
 		"a section that is no text": {"{}", "targetRef: {kind: Service, name: s, sectionName: 5}", `spec.targetRef.sectionName: Invalid value: "number": must be a string`},
 		"a namespace that is no text": {
 			"{}", "targetRef: {kind: Service, name: s, namespace: [a]}", `spec.targetRef.namespace: Invalid value: "list": must be a string`,
 		},
 		"a section where none may be": {
-			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a": policies of kind Paint target a HTTPRoute as a whole`,
+			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a": must be empty: policies of kind Paint target a whole HTTPRoute`,
 		},
 		"a section that is no number": {
-			kinds, "targetRef: {kind: Service, name: s, sectionName: http}", `spec.targetRef.sectionName: Invalid value: "http": must be the number of a port`,
+			kinds, "targetRef: {kind: Service, name: s, sectionName: http}", `spec.targetRef.sectionName: Invalid value: "http": must be a port number between 1 and 65535`,
 		},
 		"a section that is no port": {
-			kinds, "targetRef: {kind: Service, name: s, sectionName: '0'}", `spec.targetRef.sectionName: Invalid value: "0": must be the number of a port`,
+			kinds, "targetRef: {kind: Service, name: s, sectionName: '0'}", `spec.targetRef.sectionName: Invalid value: "0": must be a port number between 1 and 65535`,
 		},
 		"a kind that is not listed": {
 			kinds, "targetRef: {kind: Gateway, name: g}", `spec.targetRef: Unsupported value: "Gateway.gateway.networking.k8s.io": supported values: "Service", "HTTPRoute"`,
@@ -384,7 +384,7 @@ func TestPoliciesWithoutATarget(t *testing.T) {
 	})
 }
 
-func TestNamesOfTargetsThatSelect(t *testing.T) {
+func TestSelectorTargetString(t *testing.T) {
 	gw := ref("Gateway", "app", "")
 	tests := map[string]policykind.Target{
 		"Gateway with a=b":                           selecting(gw, "a=b"),
@@ -404,7 +404,7 @@ func TestNamesOfTargetsThatSelect(t *testing.T) {
 }
 
 // Any difference is one.
-func TestSameTargets(t *testing.T) {
+func TestTargetSame(t *testing.T) {
 	same := func(edit func(*policykind.Target)) bool {
 		a := selecting(ref("Gateway", "app", ""), "a=b")
 		b := selecting(ref("Gateway", "app", ""), "a=b")

@@ -85,9 +85,9 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestALimitOfTheLargestSizeBindsToAllThatItStates holds that the benchmarks bind
+// TestLargestLimitBinds holds that the benchmarks bind
 // what they say.
-func TestALimitOfTheLargestSizeBindsToAllThatItStates(t *testing.T) {
+func TestLargestLimitBinds(t *testing.T) {
 	size := bulk{rules: 64, matches: 64, limits: 3}
 	bound := size.read(t, size.matches).Bind(NewRoute(size.route(t)), []string{""})
 	for i := range bound.Limits {

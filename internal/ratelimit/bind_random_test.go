@@ -198,7 +198,7 @@ func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []pl
 
 // Binding by sets of facts is binding by comparing the fields of each match, one by
 // one.
-func TestLimitsBindAsTheirFieldsCompare(t *testing.T) {
+func TestBindAgreesWithReference(t *testing.T) {
 	var bound, shadowed, apart int
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 6))

@@ -59,7 +59,7 @@ const toystore = `
 // anyHost is that of a path without hostnames.
 var anyHost = []string{""}
 
-func TestLimitsBindToTheRulesThatTheirTriggersState(t *testing.T) {
+func TestBind(t *testing.T) {
 	none, first, second, both := [][]string{nil, nil}, [][]string{{"l"}, nil}, [][]string{nil, {"l"}}, [][]string{{"l"}, {"l"}}
 	for name, c := range map[string]struct {
 		rules, triggers string
@@ -105,7 +105,7 @@ func TestLimitsBindToTheRulesThatTheirTriggersState(t *testing.T) {
 	}
 }
 
-func TestHostnamesNarrowWhatTriggersChoose(t *testing.T) {
+func TestBindHostnames(t *testing.T) {
 	for name, c := range map[string]struct {
 		hosts    []string
 		triggers string
@@ -138,7 +138,7 @@ func TestHostnamesNarrowWhatTriggersChoose(t *testing.T) {
 	}
 }
 
-func TestHostnamesOfALimitAreThoseOfTheTriggersThatChoseTheRule(t *testing.T) {
+func TestBoundHostnames(t *testing.T) {
 	b := limitsOf(t, "l", `
   - {matches: [{path: {value: /toys}}], hostnames: [b.acme.com, a.acme.com]}
   - {matches: [{method: GET}], hostnames: [c.acme.com, a.acme.com]}
@@ -150,7 +150,7 @@ func TestHostnamesOfALimitAreThoseOfTheTriggersThatChoseTheRule(t *testing.T) {
 
 // Hostnames keep a limit from a rule that has a match of its triggers: another thing
 // than that no trigger chooses it.
-func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
+func TestExcludingHostnames(t *testing.T) {
 	toys := "{matches: [{path: {value: /toys}}], hostnames: [b.shop.com, a.shop.com]}"
 	for name, c := range map[string]struct {
 		triggers string
@@ -180,7 +180,7 @@ func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
 	}
 }
 
-func TestTheFirstLimitThatMatchesARuleIsBoundToIt(t *testing.T) {
+func TestFirstMatchingLimitIsBound(t *testing.T) {
 	b := limitsOf(t,
 		"assets", "[{matches: [{path: {value: /assets/}}]}]",
 		"readToys", "[{matches: [{path: {value: /toys}, method: GET}]}]",
@@ -197,12 +197,12 @@ func TestTheFirstLimitThatMatchesARuleIsBoundToIt(t *testing.T) {
 	assert.Equal(t, []bool{true, true, true, true, false}, somewhere)
 }
 
-func TestNoLimitIsBoundWhereNoneMatches(t *testing.T) {
+func TestNoMatchingLimit(t *testing.T) {
 	b := limitsOf(t, "l", "[{matches: [{path: {value: /tosy}}]}]").Bind(routeOf(t, toystore), anyHost)
 	assert.Equal(t, -1, b.First(0))
 }
 
-func TestABoundLimitTellsByWhichMatchesAndWhatItHoldsForBesides(t *testing.T) {
+func TestBoundMatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		triggers    string
 		by, besides []string // of the first rule
@@ -223,7 +223,7 @@ func TestABoundLimitTellsByWhichMatchesAndWhatItHoldsForBesides(t *testing.T) {
 	}
 }
 
-func TestMatchesOfATriggerAreFoundOneByOne(t *testing.T) {
+func TestTriggerMatchFound(t *testing.T) {
 	b := limitsOf(t, "l", `
   - {matches: [{path: {value: /tosy}}, {path: {value: /toys}}]}
   - {matches: [{path: {value: /assets/}}], hostnames: [a.shop.com]}`).Bind(routeOf(t, toystore), []string{"*.acme.com"})
@@ -236,7 +236,7 @@ func TestMatchesOfATriggerAreFoundOneByOne(t *testing.T) {
 }
 
 // Their rules have no such matches.
-func TestLimitsWithMatchesBindToNoRuleOfAGRPCRoute(t *testing.T) {
+func TestMatchesDoNotBindToGRPCRoute(t *testing.T) {
 	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
 	for name, c := range map[string]struct {
 		triggers string
@@ -252,7 +252,7 @@ func TestLimitsWithMatchesBindToNoRuleOfAGRPCRoute(t *testing.T) {
 	}
 }
 
-func TestLimitsOfSeveralAreJoinedInTheirOrder(t *testing.T) {
+func TestJoin(t *testing.T) {
 	plain, triggered := limitsOf(t, "a", "[]"), limitsOf(t, "b", "[{matches: [{path: {value: /toys}}]}]")
 	assert.False(t, plain.Triggered())
 	assert.False(t, Join([]*Limits{plain, plain}).Triggered())

@@ -23,7 +23,7 @@ func setOf(n int, all ...int) bitset {
 	return s
 }
 
-func TestSetsHoldMembersOnBothSidesOfAWord(t *testing.T) {
+func TestBitsetWords(t *testing.T) {
 	all := []int{0, 1, 62, 63, 64, 65, 127, 128, 4095}
 	s := setOf(4096, all...)
 	assert.Equal(t, all, members(s))
@@ -37,13 +37,13 @@ func TestSetsHoldMembersOnBothSidesOfAWord(t *testing.T) {
 	assert.Equal(t, -1, s.next(4096))
 }
 
-func TestSetsWithoutMembersHaveNoNext(t *testing.T) {
+func TestEmptyBitset(t *testing.T) {
 	assert.Equal(t, -1, bitset(nil).next(0))
 	assert.Equal(t, -1, newBitset(0).next(0))
 	assert.Equal(t, -1, newBitset(100).next(3))
 }
 
-func TestSetsAreJoinedAndKept(t *testing.T) {
+func TestBitsetUnionIntersect(t *testing.T) {
 	a, b := setOf(130, 1, 64, 129), setOf(130, 64, 129)
 	kept := a.clone()
 	kept.intersect(b)

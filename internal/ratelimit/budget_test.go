@@ -16,7 +16,7 @@ func withPatterns(n int, pattern string) any {
 	return map[string]any{"rates": []any{map[string]any{"limit": int64(5), "unit": "second"}}, "when": when}
 }
 
-func TestTheExpressionsOfAPolicyShareABudget(t *testing.T) {
+func TestBudget(t *testing.T) {
 	kib := strings.Repeat("a", 1024)
 	limits := field.NewPath("limits")
 	b := NewBudget()

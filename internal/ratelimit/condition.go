@@ -28,7 +28,7 @@ func (r *reader) condition(at *field.Path, value any) Condition {
 
 func (r *reader) conditionSelector(at *field.Path, value any) string {
 	if value == nil {
-		r.addError(field.Required(at, "write what the condition is about, such as auth.identity.username"))
+		r.addError(field.Required(at, "set a selector, such as auth.identity.username"))
 		return ""
 	}
 	selector, ok := r.text(at, value, maxTextLength)
@@ -41,16 +41,16 @@ func (r *reader) conditionSelector(at *field.Path, value any) string {
 	return selector
 }
 
-// operand reads what the operator compares with.
+// operand reads the value that the operator compares with.
 func (r *reader) operand(at *field.Path, operator Operator, value any) string {
 	if operator == Exists || operator == NotExists {
 		if value != nil {
-			r.addError(field.Forbidden(at, "operator "+string(operator)+" compares with nothing: take the value away"))
+			r.addError(field.Forbidden(at, "must not be set for operator "+string(operator)))
 		}
 		return ""
 	}
 	if value == nil {
-		r.addError(field.Required(at, "operator "+string(operator)+" needs a value to compare with"))
+		r.addError(field.Required(at, "must be set for operator "+string(operator)))
 		return ""
 	}
 	text, _ := r.text(at, value, maxTextLength)

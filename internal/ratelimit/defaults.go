@@ -5,9 +5,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Defaulted returns a limit as the API server stores it, with what the RFC and
-// Gateway API take for granted filled in: one from a file then says the same as the
-// one that is stored. The value is decoded JSON, and is not edited.
+// Defaulted returns a copy of a limit with the defaults of the RFC and of Gateway API
+// set, as the API server stores it: a limit from a file then equals the stored one.
+// The value is decoded JSON, and is not edited.
 func Defaulted(value any) any {
 	limit, ok := runtime.DeepCopyJSONValue(value).(map[string]any)
 	if !ok {
@@ -33,7 +33,7 @@ func Defaulted(value any) any {
 	return limit
 }
 
-// objects returns those items of a list that are objects.
+// objects returns the items of a list that are objects.
 func objects(list any) []map[string]any {
 	var out []map[string]any
 	items, _ := list.([]any)

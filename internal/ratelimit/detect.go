@@ -2,13 +2,13 @@ package ratelimit
 
 import "slices"
 
-// IsRateLimit tells whether decoded JSON is a limit of the RFC's form, by what only
-// such one has: triggers, a unit or a duration of a rate, a selector of a
-// condition, a counter that is a string. Limits of other versions have rates
-// with a window, counters with an expression and conditions with a predicate.
+// IsRateLimit reports whether decoded JSON is a limit of the RFC. It looks for what
+// only such limits have: triggers, a unit or a duration of a rate, a selector of a
+// condition, a counter that is a string. Limits of other versions have rates with a
+// window, counters with an expression and conditions with a predicate.
 //
-// A list of such limits speaks as well: two of the RFC's examples are written
-// so, and Read says what is wrong with that.
+// It is true for a list of such limits too: two of the RFC's examples are lists, and
+// Read returns an error for them.
 func IsRateLimit(value any) bool {
 	if list, ok := value.([]any); ok {
 		return anyItem(list, isLimit)

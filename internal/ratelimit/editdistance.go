@@ -2,32 +2,31 @@ package ratelimit
 
 import "strings"
 
-// nearest returns the word that this one is a slip of; "" if it is of none.
-// The first of several that are as near wins.
+// closestWord returns the word that is most likely meant by a misspelled one, "" if
+// none is close. Of several with the same distance it returns the first.
 func closestWord(word string, of []string) string {
-	meant, least := "", 0
+	closest, least := "", 0
 	for _, candidate := range of {
-		if d, ok := typoDistance(word, candidate); ok && (meant == "" || d < least) {
-			meant, least = candidate, d
+		if d, ok := typoDistance(word, candidate); ok && (closest == "" || d < least) {
+			closest, least = candidate, d
 		}
 	}
-	return meant
+	return closest
 }
 
-// slip counts the letters by which a word is not another, and tells whether they
-// are so few that the other may be meant: one in three, and two in all. Case
-// alone counts nothing.
-func typoDistance(word, of string) (int, bool) {
+// typoDistance returns the edit distance of two words, regardless of case. ok reports
+// whether it is small enough for a typo: at most two, and one third of the letters.
+func typoDistance(word, of string) (d int, ok bool) {
 	longer := max(len(word), len(of))
 	if longer-min(len(word), len(of)) > 2 {
 		return 0, false
 	}
-	d := editDistance(strings.ToLower(word), strings.ToLower(of))
+	d = editDistance(strings.ToLower(word), strings.ToLower(of))
 	return d, d <= min(2, longer/3)
 }
 
-// distance is how many letters have to be added, dropped, changed or swapped with
-// their neighbour to make one word of the other.
+// editDistance returns how many insertions, deletions, substitutions and
+// transpositions of neighbours change one word into the other.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestTheNearestWordIsMeant(t *testing.T) {
+func TestClosestWord(t *testing.T) {
 	for name, c := range map[string]struct {
 		word string
 		of   []string

@@ -3,65 +3,63 @@ package ratelimit
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
-// shape is what an object of a limit may hold.
+// objectFields are the fields that an object of a limit may have.
 type objectFields struct {
-	// name is what such an object is called: "a limit".
-	name   string
 	fields []string
-	// instead says what to write for fields that people know from elsewhere:
-	// from the version before, which the RFC compares itself with, from those
-	// after it, and from a part of the limit where they do belong.
+	// hints are what to write instead of fields of other versions of the API, and of
+	// fields that belong to another object of the limit.
 	hints map[string]string
 }
 
 var (
-	limitFields = objectFields{"a limit", []string{"rates", "counters", "when", "triggers"}, map[string]string{
-		"matches":        "it stands under triggers: write triggers: [{matches: …}]",
-		"hostnames":      "it stands under triggers: write triggers: [{hostnames: …}]",
-		"routeSelectors": "write triggers",
-		"rules":          "write triggers",
-		"conditions":     "write when, with selector, operator and value",
-		"variables":      "write counters",
-		"configurations": "take it away: it is made of when and counters",
-		"limit":          "it stands under rates: write rates: [{limit: …, unit: …}]",
-		"duration":       "it stands under rates: write rates: [{limit: …, duration: …, unit: …}]",
-		"unit":           "it stands under rates: write rates: [{limit: …, unit: …}]",
-		"maxValue":       "write rates: [{limit: …, unit: …}]",
-		"seconds":        "write rates: [{limit: …, duration: …, unit: second}]",
+	limitFields = objectFields{[]string{"rates", "counters", "when", "triggers"}, map[string]string{
+		"matches":        "move it to triggers: [{matches: …}]",
+		"hostnames":      "move it to triggers: [{hostnames: …}]",
+		"routeSelectors": "use triggers",
+		"rules":          "use triggers",
+		"conditions":     "use when, with selector, operator and value",
+		"variables":      "use counters",
+		"configurations": "remove it: it is generated from when and counters",
+		"limit":          "move it to rates: [{limit: …, unit: …}]",
+		"duration":       "move it to rates: [{limit: …, duration: …, unit: …}]",
+		"unit":           "move it to rates: [{limit: …, unit: …}]",
+		"maxValue":       "use rates: [{limit: …, unit: …}]",
+		"seconds":        "use rates: [{limit: …, duration: …, unit: second}]",
 	}}
-	rateFields = objectFields{"a rate", []string{"limit", "duration", "unit"}, map[string]string{
-		"maxValue": "write limit",
-		"seconds":  "write duration, and unit: second",
-		"window":   "write duration and unit",
+	rateFields = objectFields{[]string{"limit", "duration", "unit"}, map[string]string{
+		"maxValue": "use limit",
+		"seconds":  "use duration, and unit: second",
+		"window":   "use duration and unit",
 	}}
-	conditionFields = objectFields{"a condition", []string{"selector", "operator", "value"}, map[string]string{
-		"predicate": "write selector, operator and value",
+	conditionFields = objectFields{[]string{"selector", "operator", "value"}, map[string]string{
+		"predicate": "use selector, operator and value",
 	}}
-	triggerObjectFields = objectFields{"a trigger", []string{"matches", "hostnames"}, map[string]string{
-		"path":        "it stands under matches: write matches: [{path: …}]",
-		"method":      "it stands under matches: write matches: [{method: …}]",
-		"headers":     "it stands under matches: write matches: [{headers: …}]",
-		"queryParams": "it stands under matches: write matches: [{queryParams: …}]",
-		"hosts":       "write hostnames",
+	triggerObjectFields = objectFields{[]string{"matches", "hostnames"}, map[string]string{
+		"path":        "move it to matches: [{path: …}]",
+		"method":      "move it to matches: [{method: …}]",
+		"headers":     "move it to matches: [{headers: …}]",
+		"queryParams": "move it to matches: [{queryParams: …}]",
+		"hosts":       "use hostnames",
 	}}
-	matchFields = objectFields{"a match", []string{"path", "method", "headers", "queryParams"}, map[string]string{
-		"hostnames": "it stands beside matches, in the trigger",
+	matchFields = objectFields{[]string{"path", "method", "headers", "queryParams"}, map[string]string{
+		"hostnames": "move it to the trigger",
 	}}
-	pathFields  = objectFields{"a path", []string{"type", "value"}, nil}
-	valueFields = objectFields{"a header or query parameter", []string{"type", "name", "value"}, nil}
+	pathFields  = objectFields{[]string{"type", "value"}, nil}
+	valueFields = objectFields{[]string{"type", "name", "value"}, nil}
 )
 
-// unknown says what to write for a field that is not one of these.
+// unknownFieldDetail returns the detail of the error for an unknown field.
 func (s objectFields) unknownFieldDetail(name string) string {
-	if instead, ok := s.hints[name]; ok {
-		return "unknown field: " + instead
+	if hint, ok := s.hints[name]; ok {
+		return "unknown field: " + hint
 	}
-	if meant := closestWord(name, s.fields); meant != "" {
-		return "unknown field: did you mean " + meant + "?"
+	if closest := closestWord(name, s.fields); closest != "" {
+		return "unknown field: did you mean " + closest + "?"
 	}
-	return "unknown field: " + s.name + " has " + joinAnd(s.fields)
+	return "unknown field: must be one of " + strings.Join(s.fields, ", ")
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

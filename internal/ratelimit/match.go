@@ -8,7 +8,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Gateway API's own bounds.
+// Limits of Gateway API.
 const (
 	maxMatchValues     = 16
 	maxNameLength      = 256
@@ -33,8 +33,8 @@ var (
 	pathChars = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+$`)
 )
 
-// match reads what is stated of a match, with Gateway API's defaults for what is
-// stated in part. One that states nothing chooses every rule.
+// match reads a match, with Gateway API's defaults for fields that are set in part. A
+// match without fields selects every rule.
 func (r *reader) match(at *field.Path, value any) Match {
 	fields, ok := r.object(at, value, matchFields)
 	if !ok {
@@ -76,30 +76,30 @@ func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
 	return &gatewayv1.HTTPPathMatch{Type: &kind, Value: &text}
 }
 
-// pathError says what Gateway API has against a path that is no expression: no
-// rule of a route can have it.
+// pathError returns why Gateway API does not allow a path of type Exact or PathPrefix:
+// no rule of a route can have it. It is empty for a valid path.
 func pathError(path string) string {
 	if !strings.HasPrefix(path, "/") {
-		return "must be an absolute path: start it with /"
+		return "must be an absolute path; start it with /"
 	}
 	for _, part := range []string{"//", "/./", "/../", "%2f", "%2F", "#"} {
 		if strings.Contains(path, part) {
-			return "must not contain " + part + ": no rule of a route may"
+			return "must not contain " + part
 		}
 	}
 	for _, end := range []string{"/..", "/."} {
 		if strings.HasSuffix(path, end) {
-			return "must not end with " + end + ": no rule of a route may"
+			return "must not end with " + end
 		}
 	}
 	if !pathChars.MatchString(path) {
-		return "has characters that no path has: write them as %XX"
+		return "must be percent-encoded: it contains characters that are not allowed in a path"
 	}
 	return ""
 }
 
-// headers are each there once: of two of one name, in any case, Gateway API takes
-// the first.
+// headers reads the headers. Of two with the same name, regardless of case, Gateway
+// API uses the first.
 func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch {
 	var headers []gatewayv1.HTTPHeaderMatch
 	seen := map[string]bool{}
@@ -113,7 +113,7 @@ func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch 
 	return headers
 }
 
-// queryParams are each there once, as headers are; their case counts.
+// queryParams reads the query parameters, like headers but case-sensitive.
 func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryParamMatch {
 	var params []gatewayv1.HTTPQueryParamMatch
 	seen := map[string]bool{}
@@ -127,7 +127,7 @@ func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryPar
 	return params
 }
 
-// stated is what is stated of a header or of a query parameter.
+// valueMatch is a match of a header or of a query parameter.
 type valueMatch[T ~string] struct {
 	kind        T
 	name, value string
@@ -142,7 +142,7 @@ func readValueMatch[T ~string](r *reader, at *field.Path, value any, types []T, 
 	var kindOK, nameOK, valueOK bool
 	s.kind, kindOK = oneOf(r, at.Child("type"), fields["type"], types, fallback)
 	if s.name, nameOK = r.text(at.Child("name"), fields["name"], maxNameLength); nameOK && !token.MatchString(s.name) {
-		r.addError(field.Invalid(at.Child("name"), s.name, "must be a name of letters, digits and !#$%&'*+-.^_`|~"))
+		r.addError(field.Invalid(at.Child("name"), s.name, "must consist of letters, digits and !#$%&'*+-.^_`|~"))
 		nameOK = false
 	}
 	if s.value, valueOK = r.text(at.Child("value"), fields["value"], maxLen); valueOK && s.value == "" {

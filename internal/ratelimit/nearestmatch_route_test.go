@@ -36,7 +36,7 @@ func matchOf(method, kind, path string, headers ...string) gatewayv1.HTTPRouteMa
 	return m
 }
 
-func TestTheNearestMatches(t *testing.T) {
+func TestNearest(t *testing.T) {
 	const prefix, exact = "PathPrefix", "Exact"
 	for name, c := range map[string]struct {
 		rules  [][]gatewayv1.HTTPRouteMatch
@@ -86,7 +86,7 @@ func TestTheNearestMatches(t *testing.T) {
 }
 
 // Looking through all of them, letter by letter, finds the same.
-func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
+func TestNearestAgreesWithReference(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	one := func() gatewayv1.HTTPRouteMatch {
 		path := "/" + strings.Repeat("ab/"[dice.IntN(3):][:1], dice.IntN(4)) + []string{"", "a", "toys", "toy", "ba"}[dice.IntN(5)]
@@ -136,7 +136,7 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 
 // Very many long paths are not compared letter by letter, but those that share the
 // most are.
-func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
+func TestNearestOfManyLongPaths(t *testing.T) {
 	long := func(i int) string {
 		return fmt.Sprintf("/%08x/%s/%08x", i*2654435761%(1<<32), strings.Repeat("ab"[i%2:][:1], 90), i*40503%(1<<32))
 	}
@@ -152,7 +152,7 @@ func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
 }
 
 // A GRPCRoute has no such matches.
-func TestARouteWithoutMatchesOfHTTPHasNoneNear(t *testing.T) {
+func TestNearestOfGRPCRoute(t *testing.T) {
 	r := NewRoute(&gateway.Route{Kind: gateway.KindGRPCRoute, Rules: make([]gateway.Rule, 1)})
 	assert.Empty(t, r.Nearest(&Match{matchOf("", "PathPrefix", "/toys")}, 3))
 }

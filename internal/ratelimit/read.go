@@ -10,10 +10,9 @@ import (
 )
 
 // Read reads a limit from decoded JSON: maps, lists, strings, booleans, int64 and
-// float64. It is strict, and tells all that is wrong, each at its place below at;
-// a limit with anything wrong is nil. Units, defaults and operators are those of
-// the RFC, paths, headers, query parameters and hostnames those of Gateway API,
-// whose defaults are filled in.
+// float64. It is strict, and returns all errors, with field paths below at; the limit
+// is nil if there are any. Units, defaults and operators are those of the RFC. Paths,
+// headers, query parameters and hostnames are those of Gateway API, with its defaults.
 func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
 	return NewBudget().Read(at, name, value)
 }
@@ -21,7 +20,7 @@ func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
 func (r *reader) limit(at *field.Path, name string, value any) *Limit {
 	r.name(at, name)
 	if list, ok := value.([]any); ok {
-		r.addError(field.TypeInvalid(at, typeName(list), "a limit is an object, not a list: take the dash away before its first field"))
+		r.addError(field.TypeInvalid(at, typeName(list), "must be an object, not a list; remove the dash before its first field"))
 		return nil
 	}
 	fields, ok := r.object(at, value, limitFields)
@@ -37,17 +36,16 @@ func (r *reader) limit(at *field.Path, name string, value any) *Limit {
 	}
 }
 
-// name checks what the limit is called: it becomes a part of the descriptor that
-// tells it apart.
+// name validates the name of the limit, which becomes a part of its descriptor.
 func (r *reader) name(at *field.Path, name string) {
 	const maxLimitNameLength = 253
 	switch {
 	case strings.TrimSpace(name) == "":
-		r.addError(field.Invalid(at, name, "a limit needs a name: write it before the colon"))
+		r.addError(field.Invalid(at, name, "the name of a limit must not be empty"))
 	case len(name) > maxLimitNameLength:
 		r.addError(field.TooLong(at, "", maxLimitNameLength))
 	case strings.ContainsFunc(name, unicode.IsControl):
-		r.addError(field.Invalid(at, name, "the name of a limit has no control characters: take them away"))
+		r.addError(field.Invalid(at, name, "the name of a limit must not contain control characters"))
 	}
 }
 
@@ -55,7 +53,7 @@ func (r *reader) rates(at *field.Path, value any) []Rate {
 	before := len(r.errs)
 	items := r.list(at, value, maxItems)
 	if len(items) == 0 && len(r.errs) == before {
-		r.addError(field.Required(at, "a limit needs at least one rate: write rates: [{limit: 5, unit: second}]"))
+		r.addError(field.Required(at, "set at least one rate, such as rates: [{limit: 5, unit: second}]"))
 	}
 	var rates []Rate
 	for i, item := range items {
@@ -73,7 +71,7 @@ func (r *reader) rate(at *field.Path, value any) (Rate, bool) {
 	}
 	rate := Rate{Duration: 1}
 	if fields["limit"] == nil {
-		r.addError(field.Required(at.Child("limit"), "write the most requests, at least 1"))
+		r.addError(field.Required(at.Child("limit"), "set the maximum number of requests, at least 1"))
 	} else {
 		rate.Limit, _ = r.positive(at.Child("limit"), fields["limit"])
 	}
@@ -87,11 +85,11 @@ func (r *reader) rate(at *field.Path, value any) (Rate, bool) {
 	return rate, true
 }
 
-// fits checks that the span has a number of seconds.
+// checkOverflow validates that the duration in seconds fits into an int64.
 func (r *reader) checkOverflow(at *field.Path, rate Rate) {
 	if largest := math.MaxInt64 / secondsOf[rate.Unit]; rate.Duration > largest {
 		r.addError(field.Invalid(at, rate.Duration,
-			fmt.Sprintf("overflows seconds in 64 bits: at most %d where the unit is %s", largest, rate.Unit)))
+			fmt.Sprintf("must be at most %d for unit %s, so that the seconds fit in 64 bits", largest, rate.Unit)))
 	}
 }
 
@@ -115,7 +113,7 @@ func (r *reader) counters(at *field.Path, value any) []string {
 
 func (r *reader) counter(at *field.Path, value any) (string, bool) {
 	if _, ok := value.(map[string]any); ok {
-		r.addError(field.TypeInvalid(at, typeName(value), "a counter is a selector: write it alone, such as auth.identity.username"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a selector, such as auth.identity.username"))
 		return "", false
 	}
 	selector, ok := r.text(at, value, maxTextLength)

@@ -9,29 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// most is how many there may be of anything that a limit lists: no policy that a
-// person wrote has as many, and none is slow to judge.
+// maxItems is the maximum number of items of each list of a limit. It bounds the time
+// that evaluation takes.
 const maxItems = 64
 
-// longest text of a limit, in bytes, where Gateway API states no other bound.
+// maxTextLength is the maximum length of a string in bytes, unless Gateway API sets
+// another one.
 const maxTextLength = 1024
 
-// reader reads decoded JSON and collects what is wrong with it. A field that is
-// null is as one that is not there, as the API server has it.
+// reader reads decoded JSON and collects the errors. A null field is treated as
+// absent, as by the API server.
 type reader struct {
-	errs field.ErrorList
-	// budget of the policy; over is whether an error says that it is spent.
-	budget         *Budget
-	budgetExceeded bool
+	errs           field.ErrorList
+	budget         *Budget // of the policy
+	budgetExceeded bool    // an error reports it already
 }
 
 func (r *reader) addError(err *field.Error) { r.errs = append(r.errs, err) }
 
-// object returns the fields, after telling those that are not known.
+// object returns the fields of an object, and adds an error for each unknown one.
 func (r *reader) object(at *field.Path, value any, of objectFields) (map[string]any, bool) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		r.addError(field.TypeInvalid(at, typeName(value), of.name+" is an object: write its fields, "+joinAnd(of.fields)))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be an object with the fields "+joinAnd(of.fields)))
 		return nil, false
 	}
 	for _, name := range sortedKeys(fields) {
@@ -42,14 +42,14 @@ func (r *reader) object(at *field.Path, value any, of objectFields) (map[string]
 	return fields, true
 }
 
-// list returns at most `most` items: null has none.
+// list returns the items of a list, at most maxLen; none for null.
 func (r *reader) list(at *field.Path, value any, maxLen int) []any {
 	if value == nil {
 		return nil
 	}
 	items, ok := value.([]any)
 	if !ok {
-		r.addError(field.TypeInvalid(at, typeName(value), "must be a list: put a dash before each item"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a list; put a dash before each item"))
 		return nil
 	}
 	if len(items) > maxLen {
@@ -59,7 +59,7 @@ func (r *reader) list(at *field.Path, value any, maxLen int) []any {
 	return items
 }
 
-// text returns a string of at most so many bytes.
+// text returns a string of at most maxLen bytes.
 func (r *reader) text(at *field.Path, value any, maxLen int) (string, bool) {
 	s, ok := value.(string)
 	switch {
@@ -67,7 +67,7 @@ func (r *reader) text(at *field.Path, value any, maxLen int) (string, bool) {
 		r.addError(field.Required(at, "must be a string"))
 		return "", false
 	case !ok:
-		r.addError(field.TypeInvalid(at, typeName(value), "must be a string: put it in quotes"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a string; put it in quotes"))
 		return "", false
 	case len(s) > maxLen:
 		r.addError(field.TooLong(at, "", maxLen))
@@ -76,25 +76,25 @@ func (r *reader) text(at *field.Path, value any, maxLen int) (string, bool) {
 	return s, true
 }
 
-// positive returns a whole number from 1 on.
+// positive returns an integer that is at least 1.
 func (r *reader) positive(at *field.Path, value any) (int64, bool) {
 	var n int64
 	switch v := value.(type) {
 	case int64:
 		n = v
 	case float64:
-		if v != math.Trunc(v) { // so is what is not a number
-			r.addError(field.Invalid(at, v, "must be a whole number, at least 1"))
+		if v != math.Trunc(v) { // true for NaN, too
+			r.addError(field.Invalid(at, v, "must be an integer of at least 1"))
 			return 0, false
 		}
-		// 2^63, the least that fits no int64: MaxInt64 itself is no float64
+		// 2^63 is the least float64 that overflows int64
 		if v >= 1<<63 {
-			r.addError(field.Invalid(at, v, fmt.Sprintf("is too large: at most %d", int64(math.MaxInt64))))
+			r.addError(field.Invalid(at, v, fmt.Sprintf("must be at most %d", int64(math.MaxInt64))))
 			return 0, false
 		}
 		n = int64(max(v, math.MinInt64))
 	default:
-		r.addError(field.TypeInvalid(at, typeName(value), "must be a whole number, at least 1, without quotes"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be an integer of at least 1, without quotes"))
 		return 0, false
 	}
 	if n < 1 {
@@ -104,8 +104,8 @@ func (r *reader) positive(at *field.Path, value any) (int64, bool) {
 	return n, true
 }
 
-// oneOf returns one of the values; what is absent is the fallback, which is
-// required to be stated where it is "".
+// oneOf returns one of the values, or the fallback if it is absent. Without a fallback
+// the value is required.
 func oneOf[T ~string](r *reader, at *field.Path, value any, of []T, fallback T) (T, bool) {
 	if value == nil && fallback != "" {
 		return fallback, true
@@ -145,16 +145,16 @@ func typeName(value any) string {
 	}
 }
 
-// shown cuts what a message repeats.
+// truncate shortens a string of the user for a message.
 func truncate(s string) string {
-	const enough = 100
-	if len(s) <= enough {
+	const maxShown = 100
+	if len(s) <= maxShown {
 		return s
 	}
-	return strings.ToValidUTF8(s[:enough], "") + "…"
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
 
-// listed writes "a, b and c".
+// joinAnd returns "a, b and c".
 func joinAnd[T ~string](words []T) string {
 	all := make([]string, len(words))
 	for i, w := range words {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// longestPattern in bytes, as of a path of Gateway API.
+	// maxPatternLength is in bytes. It is that of a path of Gateway API.
 	maxPatternLength = 1024
-	// largestPattern in instructions. The length does not bound them: a{1000} has a
-	// thousand, and the gateway has to compile and run them.
+	// maxPatternSize is in instructions, which the gateway compiles and runs. The
+	// length does not bound them: a{1000} has a thousand.
 	maxPatternSize = 2000
 )
 
-// pattern checks a regular expression and takes it from the budget.
+// pattern validates a regular expression and charges it to the budget.
 func (r *reader) pattern(at *field.Path, text string) {
 	if !r.budget.take(text) {
-		if !r.budgetExceeded { // the same error for each of the others adds nothing
+		if !r.budgetExceeded { // report it once
 			r.addError(field.Invalid(at, truncate(text), fmt.Sprintf(
 				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", maxExpressionBytes)))
 		}
@@ -32,9 +32,9 @@ func (r *reader) pattern(at *field.Path, text string) {
 	}
 }
 
-// checkRegexp returns an error if an expression does not compile or is too large.
-// Its form does not matter: the engines of Envoy (RE2) and Limitador (the Rust
-// crate regex) take time linear in the text.
+// checkRegexp returns an error if an expression does not compile or is too large. No
+// form of it is slow to match: the engines of Envoy (RE2) and Limitador (the Rust crate
+// regex) take time linear in the input.
 func checkRegexp(at *field.Path, text string) *field.Error {
 	if len(text) > maxPatternLength {
 		return field.TooLong(at, "", maxPatternLength)
@@ -53,9 +53,9 @@ func checkRegexp(at *field.Path, text string) *field.Error {
 	return nil
 }
 
-// size is about how many instructions the expression has: the compiled program has
-// at most 2*size+1. Compiling it to count them would take up to 40 MB, since Parse
-// lets a kilobyte be repeated a thousand times, nested repetitions included.
+// size estimates the number of instructions of an expression: the compiled program has
+// at most 2*size+1. To compile it in order to count them would take up to 40 MB, since
+// Parse allows a kilobyte to be repeated a thousand times, nested repetitions included.
 func size(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {

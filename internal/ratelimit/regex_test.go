@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestRegularExpressionsThatAreAccepted(t *testing.T) {
+func TestValidRegularExpressions(t *testing.T) {
 	for name, pattern := range map[string]string{
 		"nothing":                     "",
 		"a word":                      `^admin$`,
@@ -31,7 +31,7 @@ func TestRegularExpressionsThatAreAccepted(t *testing.T) {
 	}
 }
 
-func TestRegularExpressionsThatAreRejected(t *testing.T) {
+func TestInvalidRegularExpressions(t *testing.T) {
 	const tooLarge = "must compile to at most 2000 instructions, not "
 	for name, c := range map[string]struct{ pattern, want string }{
 		"a group without end":     {`(a`, "value: Invalid value: \"(a\": does not compile: error parsing regexp: missing closing ): `(a`; use RE2 syntax"},
@@ -58,7 +58,7 @@ func TestRegularExpressionsThatAreRejected(t *testing.T) {
 
 // What is short and slow to compile is counted as what it takes: 64 expressions of
 // a kilobyte took 9 seconds.
-func TestExpressionsThatAreSlowToCompileAreRejected(t *testing.T) {
+func TestSlowRegularExpressions(t *testing.T) {
 	slow := "(?i)[" + strings.Repeat("b-\U0010fffe", 169) + "]"
 	err := checkRegexp(field.NewPath("value"), slow)
 	require.NotNil(t, err)

@@ -16,7 +16,7 @@ import (
 const onlyFiveASecond = "rates: [{limit: 5, unit: second}]\n"
 
 // What hostnames of triggers come to: hosts of the action, by rule, or a condition.
-func TestHostnamesOfTriggers(t *testing.T) {
+func TestRenderHostnames(t *testing.T) {
 	const rules = "[{matches: [{path: {value: /a}}]}, {matches: [{path: {value: /b}}]}]"
 	path := func(p string) string { return "matches: [{path: {value: " + p + "}}]" }
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestHostnamesOfTriggers(t *testing.T) {
 }
 
 // The expression for hostnames matches what Gateway API means by them.
-func TestTheExpressionForHostnames(t *testing.T) {
+func TestHostnameExpression(t *testing.T) {
 	c := hostCondition([]string{"*.acme.com", "dolls.org"})
 	re := regexp.MustCompile(c.Value)
 	for host, want := range map[string]bool{
@@ -101,7 +101,7 @@ func TestTheExpressionForHostnames(t *testing.T) {
 }
 
 // Through several listeners a rule is there once, for the hosts of all.
-func TestHostsOfListenersAreUnited(t *testing.T) {
+func TestRenderMergesListenerHosts(t *testing.T) {
 	for name, c := range map[string]struct {
 		listeners [][]string
 		want      []string
@@ -127,7 +127,7 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 }
 
 // Where no request comes to a rule by any hostname, no hosts would mean any.
-func TestARuleThatNoRequestReachesIsLeftOut(t *testing.T) {
+func TestRenderOmitsUnreachableRules(t *testing.T) {
 	r := NewRendering(edge)
 	addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond)}, aRoute(t, gateway.KindHTTPRoute, "[{}]"))
 	actions, limits := r.Documents()

@@ -30,7 +30,7 @@ func bindings(actions []api.GatewayAction) []string {
 
 // Whatever order they come in, limits are in the order of the first rule that each
 // is bound to, and rules in that of their routes.
-func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
+func TestRenderOrder(t *testing.T) {
 	on := func(name, path string) *Limit {
 		return aLimit(t, name, onlyFiveASecond+"triggers: [{matches: [{path: {value: "+path+"}}]}]")
 	}
@@ -95,7 +95,7 @@ func must[T any](v T, _ error) T { return v }
 
 // A policy may have a limit in two blocks, each in force on paths of its own. Where
 // they differ, they must not be taken for one.
-func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
+func TestRenderLimitsOfSameName(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides string
 		want      []string
@@ -115,7 +115,7 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 }
 
 // Which of two blocks with the same limit came first makes no difference.
-func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
+func TestRenderNamesLimitByFirstBlock(t *testing.T) {
 	for _, blocks := range [][]string{{"defaults", "bare"}, {"bare", "defaults"}} {
 		r := NewRendering(edge)
 		for i, block := range blocks {
@@ -127,7 +127,7 @@ func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
 	}
 }
 
-func TestNothingIsBoundToNothing(t *testing.T) {
+func TestRenderNothing(t *testing.T) {
 	actions, limits := NewRendering(edge).Documents()
 	assert.Equal(t, []api.GatewayAction{}, actions)
 	assert.Equal(t, []api.RenderedLimit{}, limits)

@@ -56,7 +56,7 @@ const tied = `
   - generic_key: {descriptor_key: ratelimit.binding, descriptor_value: app/limits/l}
 `
 
-func TestMatchesOfARuleBecomeItemsOfTheAction(t *testing.T) {
+func TestRenderMatches(t *testing.T) {
 	for name, c := range map[string]struct{ rules, want string }{
 		"a prefix ends in a star":              {"[{matches: [{path: {type: PathPrefix, value: /toys}}]}]", `[{paths: ["/toys*"]}]`},
 		"a prefix is what a path is by itself": {"[{matches: [{path: {value: /toys/}}]}]", `[{paths: ["/toys/*"]}]`},
@@ -91,7 +91,7 @@ func TestMatchesOfARuleBecomeItemsOfTheAction(t *testing.T) {
 	}
 }
 
-func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
+func TestRenderGRPCMatches(t *testing.T) {
 	for name, c := range map[string]struct{ rules, want string }{
 		"a service and a method":       {"[{matches: [{method: {service: toys.v1.Store, method: Get}}]}]", `[{paths: [/toys.v1.Store/Get]}]`},
 		"a service":                    {"[{matches: [{method: {service: toys.v1.Store}}]}]", `[{paths: ["/toys.v1.Store/*"]}]`},
@@ -111,7 +111,7 @@ func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
 	}
 }
 
-func TestSelectorsBecomeDescriptorActions(t *testing.T) {
+func TestRenderDescriptorActions(t *testing.T) {
 	const metadata = `- metadata: {descriptor_key: auth.identity.metadata.x-y, metadata_key: {key: envoy.filters.http.ext_authz, path: [{segment: {key: identity}}, {segment: {key: metadata}}, {segment: {key: x-y}}]}}`
 	for selector, want := range map[string]string{
 		"auth.identity.metadata.x-y":             metadata,
@@ -140,7 +140,7 @@ func TestSelectorsBecomeDescriptorActions(t *testing.T) {
 }
 
 // What conditions look at comes before what counters do, and each once.
-func TestEachSelectorIsInTheDescriptorOnce(t *testing.T) {
+func TestRenderEachSelectorOnce(t *testing.T) {
 	actions, _ := renderedOf(t, `
 rates: [{limit: 5, unit: second}]
 counters: [context.request.http.host, ratelimit.domain, context.source.address, context.destination.address]
@@ -160,7 +160,7 @@ triggers: [{hostnames: [a.example.com]}]
 `, actions)
 }
 
-func TestOperatorsBecomeConditionsOfTheService(t *testing.T) {
+func TestRenderConditions(t *testing.T) {
 	for condition, want := range map[string]string{
 		"{operator: eq, value: admin}":         `auth.identity.group == "admin"`,
 		"{operator: neq, value: admin}":        `auth.identity.group != "admin"`,
@@ -181,7 +181,7 @@ func TestOperatorsBecomeConditionsOfTheService(t *testing.T) {
 	}
 }
 
-func TestEachRateIsALimitOfTheService(t *testing.T) {
+func TestRenderRates(t *testing.T) {
 	_, limits := renderedOf(t, `
 rates:
 - {limit: 1, unit: second}
@@ -198,7 +198,7 @@ counters: [auth.identity.username]
 `, limits)
 }
 
-func TestSelectorsThatNoActionReaches(t *testing.T) {
+func TestUnsetSelectors(t *testing.T) {
 	l := aLimit(t, "l", `
 rates: [{limit: 5, unit: second}]
 counters: [context.request.time, auth.identity.username, context.request.http.body, context.request.http.path, context.request.http.headers.x, ratelimit.hitsAddend, context.source.address]

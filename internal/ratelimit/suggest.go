@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// suggest returns the well-known selector that these segments are nearest to: with
-// slips of the pen mended, and parts put in that were left out. "" if none is near.
+// suggest returns the well-known selector that is closest to the segments, with typos
+// corrected and missing segments inserted. It is empty if none is close.
 func suggest(segments []string) string {
 	var s search
 	s.walk(wellKnown, nil, segments, 0, false)
 	return strings.Join(s.best, ".")
 }
 
-// search keeps the cheapest way; of several, the first in the order of names.
+// search keeps the selector of the least cost; of several, the first by name.
 type search struct {
 	best []string
 	cost int
@@ -29,8 +29,8 @@ func (s *search) consider(cost int, path ...[]string) {
 	}
 }
 
-// from looks at what the rest may mean below a place. Behind a part that was put in
-// only what is known is meant: anything at all would fit where all is open.
+// walk tries the rest of the segments below an attribute. After an inserted segment
+// only known children are tried: an open-ended attribute would allow anything.
 func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool) {
 	switch {
 	case len(rest) == 0:
@@ -39,7 +39,7 @@ func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool
 		}
 		return
 	case p.namePattern != nil:
-		s.consider(cost, path, rest) // parts that were spelled well make a name
+		s.consider(cost, path, rest) // the rest is one name
 		return
 	}
 	names := sortedKeys(p.children)

@@ -24,7 +24,7 @@ func (r *reader) trigger(at *field.Path, value any) Trigger {
 		Hostnames: r.hostnames(at.Child("hostnames"), fields["hostnames"]),
 	}
 	if len(trigger.Matches) == 0 && len(trigger.Hostnames) == 0 && len(r.errs) == before {
-		r.addError(field.Required(at, "states nothing: a trigger needs matches or hostnames; take the trigger away to bind to every rule"))
+		r.addError(field.Required(at, "set matches or hostnames, or remove the trigger to bind to every rule"))
 	}
 	return trigger
 }

@@ -2,17 +2,17 @@ package ratelimit
 
 import "regexp"
 
-// place is one in the well-known data structure.
+// attribute is a node of the well-known data structure.
 type attribute struct {
-	// below are the places that are known below this one.
+	// children are the known attributes below this one.
 	children map[string]*attribute
-	// open: anything may be below.
+	// openEnded is set if there may be other attributes below it.
 	openEnded bool
-	// name is what below this place is one name, dots and all.
+	// namePattern is set if the rest of a selector is one name, including its dots.
 	namePattern *regexp.Regexp
-	// value: the place is one, or may be, so that it can be selected.
+	// selectable is set if the attribute is a value, or may be.
 	selectable bool
-	// example of what is below a place that is no value.
+	// example is a path below an attribute that is not selectable.
 	example string
 }
 
