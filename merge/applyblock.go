@@ -2,7 +2,7 @@ package merge
 
 import "slices"
 
-// put applies a block to E.
+// applyRules applies the rules of a block to E.
 func (f *fold) applyRules(from Origin, s Strategy, rules []Rule) {
 	if from.Block == Overrides {
 		f.override(from, s, rules)
@@ -11,6 +11,7 @@ func (f *fold) applyRules(from Origin, s Strategy, rules []Rule) {
 	}
 }
 
+// defaults applies a block of defaults or bare rules.
 func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
 	f.block = f.withoutUnset(f.block[:0], from, rules)
 	switch {
@@ -24,6 +25,7 @@ func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
 	}
 }
 
+// override applies a block of overrides.
 func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
 	if s != Atomic {
@@ -34,9 +36,8 @@ func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 	f.block = f.setRules(f.block)
 }
 
-// set appends a list with the rules of overrides put into it, the empty maps
-// among them last: they replace nothing, but find their places as the others
-// leave them.
+// set appends to out the list with the rules of overrides merged into it. Empty maps
+// are merged last: they replace nothing, and are lost where another rule is in place.
 func (f *fold) set(out, list, rules []Effective) []Effective {
 	isEmptyMap := func(e Effective) bool { return e.EmptyMap }
 	if !slices.ContainsFunc(rules, isEmptyMap) {
@@ -47,8 +48,8 @@ func (f *fold) set(out, list, rules []Effective) []Effective {
 	return f.overlay(out, f.placeEmptyMaps(list, emptyMaps), list)
 }
 
-// placed takes out the empty maps whose place in a list holds a rule. Both are
-// sorted, so that the last rule before a key is the only one that can hold it.
+// placeEmptyMaps removes the empty maps whose place in the list a rule holds. Both lists
+// are sorted, so that only the last rule before a key can hold it.
 func (f *fold) placeEmptyMaps(list, emptyMaps []Effective) []Effective {
 	var above *Effective
 	i := 0
@@ -66,28 +67,26 @@ func (f *fold) placeEmptyMaps(list, emptyMaps []Effective) []Effective {
 	})
 }
 
-// refuse books the loss of an atomic defaults block.
+// rejectAtomic records the loss of an atomic defaults block.
 func (f *fold) rejectAtomic(block []Effective) {
 	if len(block) > 0 {
 		f.recordBlockLoss(block, f.lowest(block[0].From))
 	}
 }
 
-// lowest returns the origin of the lowest policy with a rule in E, other than
-// the refused one's own: its rules stand there only beside those of others, or
-// where it alone filled E.
-func (f *fold) lowest(refused Origin) Origin {
+// lowest returns the origin of the lowest policy with a rule in E, other than the
+// rejected one. It returns the rejected policy only if E has no rules of others.
+func (f *fold) lowest(rejected Origin) Origin {
 	if f.low[0].Policy == nil {
 		f.findLowest()
 	}
-	if f.low[0].Policy == refused.Policy && f.low[1].Policy != nil {
+	if f.low[0].Policy == rejected.Policy && f.low[1].Policy != nil {
 		return f.low[1]
 	}
 	return f.low[0]
 }
 
-// findLowest looks for the two lowest policies of E, and takes the first rule
-// of each.
+// findLowest sets low to the first rules of the two lowest policies with rules in E.
 func (f *fold) findLowest() {
 	low := &f.low
 	var at [2]int // their layers

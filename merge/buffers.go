@@ -2,25 +2,25 @@ package merge
 
 import "sync"
 
-// room is the lists that a fold works in. The next fold uses them again: they
-// were the half of what most cost. Nothing of them is in a result.
+// buffers are the working lists of a fold. They are reused by later folds, which saves
+// half of the cost of most. A result does not refer to them.
 type buffers struct {
 	layers []Layer      // lowest first
-	rules  []Effective  // E, sorted by key; none but hollow ones has another below it
-	losses []loss       // in the order in which they were booked
-	unsets []unsetEntry // in the order in which they joined
+	rules  []Effective  // E, sorted by key; only empty maps have rules below them
+	losses []loss       // in the order in which they were recorded
+	unsets []unsetEntry // in the order in which they were added
 
-	// block and spare are for the rules of the block at hand, and for what E
-	// becomes: the lists that are not E take turns with it.
+	// block has the rules of the current block, spare is for the next E. They are
+	// swapped with rules.
 	block, spare []Effective
 }
 
 var foldPool = sync.Pool{New: func() any { return new(fold) }}
 
-// roomy is the longest list that waits for the next fold.
+// maxPooledLen is the maximum capacity of a list that is reused.
 const maxPooledLen = 16 << 10
 
-// release gives a fold back. What it points to is not held any longer.
+// release clears a fold and returns it to the pool.
 func (f *fold) release() {
 	r := buffers{
 		layers: reset(f.layers, len(f.layers)),
@@ -34,8 +34,8 @@ func (f *fold) release() {
 	foldPool.Put(f)
 }
 
-// emptied returns the room of a list of which so much was used at most, or nil
-// where it is too much to keep.
+// reset returns an empty list with the same memory, of which at most used items were
+// set, or nil if the list is too large to reuse.
 func reset[T any](list []T, used int) []T {
 	if cap(list) > maxPooledLen {
 		return nil

@@ -1,17 +1,17 @@
 package merge
 
-// Meter limits what conditions may cost.
+// Meter limits the cost of conditions.
 type Meter interface {
-	// Spend books the cost of one evaluation of a condition of by; nil and 0
-	// only ask, now and then, whether the fold may go on. An error ends it.
+	// Spend charges the cost of an evaluation of a condition of policy by. With nil
+	// and 0 it only checks whether the fold may continue. An error ends the fold.
 	Spend(by *Policy, cost uint64) error
 }
 
 // Fold computes the effective policy of the layers, which may come in any
-// order (SEMANTICS section 3). A nil meter does not limit. The only error is
-// the meter's.
+// order (SEMANTICS section 3). With a nil meter there is no limit. The only error
+// is the meter's.
 func Fold(layers []Layer, meter Meter) (*Result, error) {
-	f := foldPool.Get().(*fold) //nolint:forcetypeassert // it holds nothing else
+	f := foldPool.Get().(*fold) //nolint:forcetypeassert // it has no other values
 	defer f.release()
 	f.meter = meter
 	f.addLayers(layers)
@@ -26,35 +26,35 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 	return &Result{Rules: f.copyRules(), Outcomes: f.outcomes, Notes: f.notes}, nil
 }
 
-// fold is the state of one Fold: E of SEMANTICS section 3 and its history.
+// fold is the state of a Fold: E of SEMANTICS section 3 and its history.
 type fold struct {
 	buffers
 	meter         Meter
 	outcomes      []Outcome
 	policyIndexes map[*Policy]policyIndex // nil for few layers
-	unset         unsetIndex              // of those in room, once they are many
+	unset         unsetIndex              // index of unsets, nil for few
 	notes         []Note
 	rulesSeen     int // rules of the layers applied so far
 	nesting       nesting
 
-	// What was worked out of E, until E changes.
+	// Computed from E, until E changes.
 	spec map[string]any
 	low  [2]Origin // of the two lowest policies with a rule in E
 }
 
-// become makes a list E, and returns the one that was E: it is room again.
+// setRules replaces E, and returns the old list to be reused.
 func (f *fold) setRules(list []Effective) []Effective {
 	was := f.rules
 	f.rules, f.spec, f.low = list, nil, [2]Origin{}
 	return was
 }
 
-// unasked is how many rules are folded without asking the meter: so few cost
-// less than anyone could notice.
+// meterThreshold is the number of rules that are folded without checking the meter:
+// their cost is negligible.
 const meterThreshold = 256
 
-// goOn asks the meter whether a layer may be applied, once many rules were met:
-// what one costs grows with them, and most have no condition that would ask.
+// checkMeter checks the meter before a layer is applied, once there are many rules: the
+// cost of a layer grows with them, and most layers have no condition to charge.
 func (f *fold) checkMeter(l *Layer) error {
 	for i := range l.Blocks {
 		f.rulesSeen += len(l.Blocks[i].Rules)
@@ -65,26 +65,26 @@ func (f *fold) checkMeter(l *Layer) error {
 	return f.meter.Spend(nil, 0)
 }
 
-// side chooses blocks by what they act as.
+// blockFilter selects blocks by what they act as.
 type blockFilter uint8
 
 const (
 	allBlocks       blockFilter = iota
-	exceptOverrides             // all but overrides
+	exceptOverrides             // all except overrides
 	onlyOverrides               // overrides
 )
 
-// has reports whether a block that acts as b is on this side.
+// includes reports whether the filter selects a block that acts as b.
 func (s blockFilter) includes(b Block) bool {
 	return s == allBlocks || (s == onlyOverrides) == (b == Overrides)
 }
 
-// taker does with a block that takes part what is to be done with it.
+// blockFunc applies the rules of a block whose condition is met.
 type blockFunc func(from Origin, s Strategy, rules []Rule)
 
-// apply gives the blocks of a layer that are on a side and take part to take,
-// in their order. That order is the one in which they are written whatever a
-// bare block is read as: it comes behind the defaults and before the overrides.
+// apply calls apply for the selected blocks of a layer whose conditions are met, in
+// their order. The order does not depend on what a bare block acts as: it comes after
+// the defaults and before the overrides.
 func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 	l := &f.layers[layer]
 	if err := f.checkMeter(l); err != nil {
@@ -128,15 +128,15 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) erro
 	return nil
 }
 
-// replaced books the loss of a block to a policy without a rule that replaces
-// those above it.
+// replaced records the loss of a block to a policy without rules that replaces those
+// above it.
 func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
 	f.recordBlockLoss(f.block, Origin{Policy: by, Block: Bare})
 }
 
-// met evaluates the condition of a block. What cannot be evaluated does not
-// dodge a constraint: an overrides block then applies, a defaults block not.
+// met evaluates the condition of a block. If it fails, an overrides block applies and a
+// defaults block does not, so that a constraint is not bypassed.
 func (f *fold) met(from Origin, when Condition) (bool, error) {
 	if when == nil {
 		return true, nil

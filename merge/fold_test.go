@@ -343,7 +343,7 @@ func (m *meter) Spend(by *merge.Policy, cost uint64) error {
 	return nil
 }
 
-func TestFoldIsEndedByItsMeter(t *testing.T) {
+func TestFoldMeter(t *testing.T) {
 	layers := stack(
 		policy("gw", when(overrides(mixed, rule("a", 1)), over("a", 1)), when(defaults(mixed, rule("b", 1)), over("a", 1))),
 		policy("route", bare(rule("a", 5))),
@@ -358,7 +358,7 @@ func TestFoldIsEndedByItsMeter(t *testing.T) {
 	require.ErrorIs(t, err, errSpent)
 }
 
-func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
+func TestFoldOfManyRulesChecksMeter(t *testing.T) {
 	rules := make([]merge.Rule, 100)
 	for i := range rules {
 		rules[i] = rule(fmt.Sprintf("limits.l%03d", i), 1)
@@ -390,7 +390,7 @@ func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
 	}
 }
 
-func TestARefusedBlockIsLostToTheLowestPolicyOfTheMoment(t *testing.T) {
+func TestRejectedBlockIsLostToLowestPolicy(t *testing.T) {
 	lost := rule("z", 1)
 	twice := policy("twice", defaults(atomic, rule("a", 1)), bare(lost))
 	tests := map[string]struct {

@@ -428,7 +428,7 @@ func TestFoldCollect(t *testing.T) {
 }
 
 // Neighbours on a level are one group only if they meet in the same way.
-func TestFoldGroupsAreOfOneKind(t *testing.T) {
+func TestFoldGroupsHaveSameMeet(t *testing.T) {
 	one, two, three := aged(1, policy("p1", bare(rule("a", 1)))), aged(2, policy("p2", bare(rule("b", 2)))), aged(3, policy("p3", bare(rule("c", 3))))
 	runPaths(t, map[string]pathCase{
 		"a group above a single policy": {
@@ -449,7 +449,7 @@ func TestFoldGroupsAreOfOneKind(t *testing.T) {
 	})
 }
 
-func TestFoldEndsAGroupByItsMeter(t *testing.T) {
+func TestFoldGroupMeter(t *testing.T) {
 	asks := func(b merge.Rules) merge.Rules { return when(b, over("z", 1)) }
 	for _, meet := range []merge.Meet{hierarchical, oldestWins, collect} {
 		for name, b := range map[string]merge.Rules{"defaults": asks(defaults(mixed, rule("a", 1))), "overrides": asks(overrides(mixed, rule("a", 1)))} {

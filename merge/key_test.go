@@ -40,18 +40,18 @@ func TestKeys(t *testing.T) {
 	assert.Empty(t, merge.Key{}.String())
 }
 
-func TestKeysThatCannotBeRead(t *testing.T) {
+func TestParseInvalidKeys(t *testing.T) {
 	tests := map[string]string{
-		"":             `a rule key cannot be empty`,
-		".":            `rule key ".": "." is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
-		"a.":           `rule key "a.": "" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
-		"a..b":         `rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
-		"a b":          `rule key "a b": a dot must stand before " b"`,
-		`["a"]b`:       `rule key "[\"a\"]b": a dot must stand before "b"`,
-		`limits[a]`:    `rule key "limits[a]": after "[" a quoted name must follow, as in ["a.b"]`,
-		`limits["a"`:   `rule key "limits[\"a\"": "]" is missing after "a"`,
-		`limits["a`:    `rule key "limits[\"a": after "[" a quoted name must follow, as in ["a.b"]`,
-		`limits.["a"]`: `rule key "limits.[\"a\"]": "[\"a\"]" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
+		"":             `a rule key must not be empty`,
+		".":            `rule key ".": "." is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
+		"a.":           `rule key "a.": "" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
+		"a..b":         `rule key "a..b": ".b" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
+		"a b":          `rule key "a b": expected a dot before " b"`,
+		`["a"]b`:       `rule key "[\"a\"]b": expected a dot before "b"`,
+		`limits[a]`:    `rule key "limits[a]": expected a quoted name after "[", as in ["a.b"]`,
+		`limits["a"`:   `rule key "limits[\"a\"": missing "]" after "a"`,
+		`limits["a`:    `rule key "limits[\"a": expected a quoted name after "[", as in ["a.b"]`,
+		`limits.["a"]`: `rule key "limits.[\"a\"]": "[\"a\"]" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
 	}
 	for text, message := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestStrings(t *testing.T) {
 	for text, want := range map[string]merge.Strategy{"atomic": merge.Atomic, "merge": merge.Merge, "patch": merge.Patch} {
 		got, ok := merge.ParseStrategy(text)
 		assert.True(t, ok)
@@ -161,7 +161,7 @@ func TestWords(t *testing.T) {
 	assert.True(t, slices.IsSorted([]merge.Block{merge.Defaults, merge.Bare, merge.Overrides}))
 }
 
-func TestAncestors(t *testing.T) {
+func TestAncestor(t *testing.T) {
 	for name, test := range map[string]struct {
 		key  string
 		n    int

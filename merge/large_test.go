@@ -55,7 +55,7 @@ func crowdBlock(r *rand.Rand, b merge.Block) merge.Rules {
 }
 
 // Long lists meet in other steps than short ones, with the same outcome.
-func TestFoldOfManyRulesAgreesWithTheSlowOne(t *testing.T) {
+func TestFoldOfManyRulesAgreesWithReference(t *testing.T) {
 	long := 0
 	for seed := range uint64(150) {
 		layers := crowd(t, rand.New(rand.NewPCG(seed, 11)))
@@ -73,7 +73,7 @@ func TestFoldOfManyRulesAgreesWithTheSlowOne(t *testing.T) {
 
 // A block that is not tidy, in which a rule lies below another, is no reason to
 // leave an override out, however long the block is.
-func TestFoldOfAnUntidyBlock(t *testing.T) {
+func TestFoldOfNestedRules(t *testing.T) {
 	for _, n := range []int{2, 30} {
 		rules := []merge.Rule{rule("a", 1)}
 		for i := range n {
@@ -87,7 +87,7 @@ func TestFoldOfAnUntidyBlock(t *testing.T) {
 }
 
 // A fold works in the room of an earlier one, whose result stands.
-func TestResultOutlastsLaterFolds(t *testing.T) {
+func TestResultIsIndependentOfLaterFolds(t *testing.T) {
 	var results []*merge.Result
 	var stories []string
 	for seed := range uint64(40) {
@@ -100,7 +100,7 @@ func TestResultOutlastsLaterFolds(t *testing.T) {
 }
 
 // Long unset lists are looked up, short ones looked through.
-func TestWhoUnsetARule(t *testing.T) {
+func TestUnsetBy(t *testing.T) {
 	tests := map[string]struct {
 		stack func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy
 		want  []string

@@ -2,27 +2,26 @@ package merge
 
 import "slices"
 
-// Outcome is what became of one policy on the path.
+// Outcome is the result of a fold for one policy.
 type Outcome struct {
 	Policy *Policy
-	// Rules counts the keys of the blocks that took part, each key once.
+	// Rules is the number of keys of the applied blocks, each key once.
 	Rules int
-	// TookPart tells that some block with a rule took part.
+	// TookPart is set if a block with rules was applied.
 	TookPart bool
-	// Silent tells that some block with a rule did not, its condition not met.
+	// Skipped is set if a block with rules was not applied, because its condition was
+	// not met.
 	Skipped bool
 	participation
 	// Lost rules, sorted by key, each key once.
 	Lost []Lost
 }
 
-// Took reports whether a block that the policy writes as b took part, whatever
-// it was read as.
+// BlockApplied reports whether block b of the policy was applied, whatever it acted as.
 func (o *Outcome) BlockApplied(b Block) bool { return o.applied&(1<<b) != 0 }
 
-// Acted reports whether a block that the policy writes as b took part as as:
-// as itself, or as the path reads bare blocks (Layer.As). A policy at two
-// levels may have done both.
+// AppliedAs reports whether block b of the policy was applied as another one: as itself,
+// or as Layer.As sets for bare blocks. A policy at two levels may have both.
 func (o *Outcome) AppliedAs(b, as Block) bool {
 	if b == Bare {
 		return o.bareAs&(1<<as) != 0
@@ -30,14 +29,14 @@ func (o *Outcome) AppliedAs(b, as Block) bool {
 	return b == as && o.BlockApplied(b)
 }
 
-// participation is which blocks of a policy took part, one bit per Block.
+// participation is which blocks of a policy were applied, one bit per Block.
 type participation struct {
-	applied  uint8 // as the policy writes them
-	bareAs   uint8 // what the bare blocks that took part were read as
-	repeated bool  // more than one did, or one at two levels
+	applied  uint8 // as they are in the policy
+	bareAs   uint8 // what the applied bare blocks acted as
+	repeated bool  // more than one was applied, or one at two levels
 }
 
-// join books that a block which the policy writes as b took part as as.
+// recordBlock records that block b of the policy was applied as another one.
 func (o *Outcome) recordBlock(b, as Block) {
 	o.repeated = o.TookPart
 	o.TookPart = true
@@ -47,9 +46,9 @@ func (o *Outcome) recordBlock(b, as Block) {
 	}
 }
 
-// ReplacedBy returns the policy that replaces this one whole on the path: every
-// rule that took part was lost with its block, and to that policy. It is nil if
-// none does; the fields of the route itself are no policy.
+// ReplacedBy returns the policy that replaces this one as a whole: every applied rule
+// was lost to it, with its block. It is nil if there is none; fields of the route itself
+// do not count.
 func (o *Outcome) ReplacedBy() *Policy {
 	if len(o.Lost) == 0 || len(o.Lost) < o.Rules {
 		return nil
@@ -70,18 +69,18 @@ func (o *Outcome) LostAt(k Key) *Lost {
 	return &o.Lost[i]
 }
 
-// place is where a policy stands in a fold.
+// policyIndex is the position of a policy in a fold.
 type policyIndex struct {
-	outcome int
-	lowest  int // layer
+	outcome int // index of its outcome
+	lowest  int // index of its lowest layer
 }
 
-// few is how many layers most paths have at most: they are looked through one
-// by one.
+// smallCount is the number of items up to which lists are searched linearly. Most paths
+// have fewer layers.
 const smallCount = 8
 
-// enter puts the layers in order, the lowest first, and makes the outcomes of
-// their policies, from the highest to the lowest.
+// addLayers sorts the layers, the lowest first, and adds the outcomes of their policies,
+// from the highest to the lowest.
 func (f *fold) addLayers(layers []Layer) {
 	f.layers = append(f.layers[:0], layers...) // the caller keeps its order
 	slices.Reverse(f.layers)                   // mostly they come from the highest to the lowest
@@ -105,7 +104,7 @@ func (f *fold) addLayers(layers []Layer) {
 	}
 }
 
-// outcomeOf returns the place of a policy's outcome, -1 for none.
+// outcomeOf returns the index of a policy's outcome, -1 if there is none.
 func (f *fold) outcomeOf(p *Policy) int {
 	if f.policyIndexes != nil {
 		if at, ok := f.policyIndexes[p]; ok {
@@ -129,7 +128,7 @@ func (f *fold) lowestOf(p *Policy) int {
 	return slices.IndexFunc(f.layers, func(l Layer) bool { return l.Policy == p })
 }
 
-// kept returns the rules of E for the result, which shares no room with the
+// copyRules returns a copy of E for the result, which does not share memory with the
 // fold.
 func (f *fold) copyRules() []Effective {
 	if len(f.rules) == 0 {
@@ -140,17 +139,17 @@ func (f *fold) copyRules() []Effective {
 	return out
 }
 
-// books is what settle counts for one outcome.
+// tally is what finishOutcomes counts for an outcome.
 type tally struct {
-	losses    int     // how many, and then where the next of them goes
-	survives  bool    // some rule does
-	successor *Policy // what is in force in place of a policy that lost every rule
+	losses    int     // their number, and then the index of the next
+	survives  bool    // a rule is in effect
+	successor *Policy // the policy in force in place of one that lost all its rules
 }
 
-// settle tells in the outcomes which rules survive and which were lost.
+// finishOutcomes sets the number of rules and the losses of the outcomes.
 func (f *fold) finishOutcomes() {
-	var room [smallCount]tally
-	all := room[:]
+	var array [smallCount]tally
+	all := array[:]
 	if len(f.outcomes) > smallCount {
 		all = make([]tally, len(f.outcomes))
 	}
@@ -165,8 +164,8 @@ func (f *fold) finishOutcomes() {
 	}
 }
 
-// survive counts a rule of E for its policy. What another block of the
-// policy, or the same on another level, lost at that place is not lost then.
+// countSurvivor counts a rule of E for its policy. If another block of the policy, or the
+// same block on another level, lost the rule, it is not lost after all.
 func (f *fold) countSurvivor(all []tally, rule int, p *Policy) {
 	n := f.outcomeOf(p)
 	o, b := &f.outcomes[n], &all[n]
@@ -178,7 +177,7 @@ func (f *fold) countSurvivor(all []tally, rule int, p *Policy) {
 	}
 }
 
-// handOut gives each outcome its losses.
+// distributeLosses sets the losses of each outcome.
 func (f *fold) distributeLosses(all []tally) {
 	f.findSuccessors(all)
 	lost := make([]Lost, len(f.losses))
@@ -199,8 +198,8 @@ func (f *fold) distributeLosses(all []tally) {
 	}
 }
 
-// take books losses, in the order in which they happened, as those of an
-// outcome: the last of each key, unless the rule survives.
+// setLosses sets the losses of an outcome: the last loss of each key, unless the rule is
+// in effect. The given losses are in the order in which they were recorded.
 func (f *fold) setLosses(o *Outcome, lost []Lost, all []tally) {
 	byKey := func(a, b Lost) int { return a.Key.Compare(b.Key) }
 	if !slices.IsSortedFunc(lost, byKey) {

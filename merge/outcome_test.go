@@ -63,7 +63,7 @@ func TestReplacedWhole(t *testing.T) {
 
 // A policy without a rule that replaces another one takes all of its rules, and is
 // named for each, whatever is in force.
-func TestReplacedByAPolicyWithoutARule(t *testing.T) {
+func TestReplacedByPolicyWithoutRules(t *testing.T) {
 	low, empty := policy("low", bare(rule("a", 1))), policy("empty")
 	high := policy("high", bare(rule("b", 2), rule("c", 3)))
 	layers := stack(high, empty, low)
@@ -82,7 +82,7 @@ func TestEmpty(t *testing.T) {
 }
 
 // Layers that differ by what replaces them alone have an order.
-func TestReplacersHaveAnOrder(t *testing.T) {
+func TestOrderOfReplacingPolicies(t *testing.T) {
 	p, one, two := policy("p"), policy("one"), policy("two")
 	read := func(by *merge.Policy) merge.Layer { return merge.Layer{Policy: p, As: &merge.Reading{By: by}} }
 	assert.Negative(t, merge.Compare(read(nil), read(one)))

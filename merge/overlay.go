@@ -2,14 +2,14 @@ package merge
 
 import "slices"
 
-// overlay appends two sorted lists of rules, merged. A weak rule is lost where
-// a strong one holds its place; all others are kept. Two rules hold the same
-// place if their keys are equal or one lies below the other, save that an empty
-// map (hollow) leaves room for what lies below it. What has no other near it is
-// moved as it stands, so that a short list meets a long one quickly.
+// overlay appends to out two sorted lists of rules, merged. A weak rule is lost where a
+// strong one is in its place; all others are kept. Two rules are in the same place if
+// their keys are equal or one is below the other, except that rules may be below an
+// empty map. Runs of rules without a conflict are copied at once, so that merging a
+// short list into a long one is fast.
 func (f *fold) overlay(out, strong, weak []Effective) []Effective {
 	out = slices.Grow(out, len(strong)+len(weak))
-	covering := -1 // in out, the last strong rule that nothing weak may lie below
+	covering := -1 // index in out of the last strong rule that may have weak rules below it, -1 if none
 	for len(weak) > 0 {
 		n := countUpTo(strong, weak[0].Key, 1)
 		if at := lastNonEmptyMap(strong[:n]); at >= 0 {
@@ -37,7 +37,8 @@ func (f *fold) overlay(out, strong, weak []Effective) []Effective {
 	return append(out, strong...)
 }
 
-// lastSolid returns the place of the last rule that is not hollow, -1 for none.
+// lastNonEmptyMap returns the index of the last rule that is not an empty map, -1 if
+// there is none.
 func lastNonEmptyMap(list []Effective) int {
 	i := len(list) - 1
 	for i >= 0 && list[i].EmptyMap {
@@ -46,14 +47,14 @@ func lastNonEmptyMap(list []Effective) int {
 	return i
 }
 
-// above appends weak rules that lie before the strong ones, and loses those
-// that have the first of them below.
+// appendBefore appends the weak rules that sort before the strong ones, except for those
+// that have the first strong one below, which are lost.
 func (f *fold) appendBefore(out, run, strong []Effective) []Effective {
 	if len(strong) == 0 {
 		return append(out, run...)
 	}
 	next := &strong[0]
-	if n := len(run) - 1; n > smallCount && f.isFlat() { // what lies between would lie below it, too
+	if n := len(run) - 1; n > smallCount && f.isFlat() { // of flat rules only the last can have it below
 		out = append(out, run[:n]...)
 		run = run[n:]
 	}
@@ -67,9 +68,8 @@ func (f *fold) appendBefore(out, run, strong []Effective) []Effective {
 	return out
 }
 
-// until counts the rules at the front of a sorted list whose key compares to k
-// as less than a bound: 0 for those before k, 1 for those up to k. It looks in
-// ever longer steps, because most are few.
+// countUpTo returns the number of rules of a sorted list before k, for bound 0, or up to
+// k, for bound 1. It searches exponentially, because the number is mostly small.
 func countUpTo(list []Effective, k Key, bound int) int {
 	from, to := 0, 0
 	for to < len(list) && list[to].Key.Compare(k) < bound {
@@ -86,8 +86,8 @@ func countUpTo(list []Effective, k Key, bound int) int {
 	return from
 }
 
-// tidiness is whether no rule of a block lies below another one that is not
-// hollow, as it should be.
+// nesting is whether a block has a rule below another one that is not an empty map,
+// which it should not have.
 type nesting uint8
 
 const (
@@ -120,12 +120,12 @@ func hasNestedRules(b Rules) bool {
 	return false
 }
 
-// find returns the place of a key in sorted rules.
+// find returns the index of a key in sorted rules, or where it would be.
 func find(rules []Effective, k Key) (int, bool) {
 	return slices.BinarySearchFunc(rules, k, func(e Effective, k Key) int { return e.Key.Compare(k) })
 }
 
-// effective appends rules of a block as effective ones.
+// effective appends the rules of a block as effective rules.
 func effective(out []Effective, from Origin, rules []Rule) []Effective {
 	out = slices.Grow(out, len(rules))
 	for i := range rules {

@@ -24,7 +24,7 @@ type twin words
 
 func (w twin) Unpack() any { return words(w).Unpack() }
 
-func TestPackedValuesAreComparedAsWhatTheySay(t *testing.T) {
+func TestEqualOfPackedValues(t *testing.T) {
 	list := []any{"a", "b"}
 	for name, test := range map[string]struct {
 		a, b any
@@ -46,7 +46,7 @@ func TestPackedValuesAreComparedAsWhatTheySay(t *testing.T) {
 }
 
 // A condition unpacks what it looks at; whoever asks for the spec has it plain.
-func TestASpecIsPackedForConditionsAlone(t *testing.T) {
+func TestSpecIsPackedForConditionsOnly(t *testing.T) {
 	var seen map[string]any
 	look := condition{text: "look", answer: func(spec map[string]any) merge.Answer {
 		seen = spec

@@ -92,7 +92,7 @@ func TestFoldAs(t *testing.T) {
 }
 
 // What an unreadable condition does depends on what the block is read as.
-func TestFoldAsWithAConditionThatCannotBeEvaluated(t *testing.T) {
+func TestFoldAsWithConditionError(t *testing.T) {
 	for b, want := range map[merge.Block]told{
 		merge.Overrides: {[]string{"a=5 gw/overrides?"}, []string{"route: a bare to gw/overrides?"}},
 		merge.Defaults:  {[]string{"a=many route/bare"}, nil},
@@ -109,7 +109,7 @@ func TestFoldAsWithAConditionThatCannotBeEvaluated(t *testing.T) {
 
 // A policy is asked about its blocks by the names that it gives them; what they
 // acted as is a question of its own.
-func TestOutcomeOfBlocksReadAnotherWay(t *testing.T) {
+func TestOutcomeAppliedAs(t *testing.T) {
 	gw := policy("gw", bare(rule("a", 1), rule("b", 1)), when(overrides(mixed, rule("z", 1)), over("z", 1)))
 	result := fold(t, path(
 		as(merge.Overrides, mixed, on(0, hierarchical, gw)...),

@@ -1,24 +1,24 @@
 package merge
 
-// unsetBy is an entry of E's unset list.
+// unsetEntry is an entry of E's unset list.
 type unsetEntry struct {
 	Name
 	policy *Policy
 }
 
-// unsetters tells who unsets what, by the path of the entry's key; that of a
-// bare name is its only segment. A rule is looked up by its own path instead of
-// being compared with every entry.
+// unsetIndex indexes the unset list by the path of the entry's key; that of a bare name
+// is its only segment. A rule is looked up by its own path instead of being compared
+// with every entry.
 type unsetIndex map[string][2]unsetSource
 
-// unsetter is one of the two lowest policies with an entry: the second counts
-// for the rules of the first, which its own list does not act on.
+// unsetSource is one of the two lowest policies with an entry. The second applies to
+// the rules of the first, to which its own list does not apply.
 type unsetSource struct {
 	policy *Policy
-	entry  int // in the order in which they joined
+	entry  int // index in the unset list
 }
 
-// joinUnset adds the unset list of a layer to that of E.
+// addUnset adds the unset list of a layer to that of E.
 func (f *fold) addUnset(layer int) {
 	p := f.layers[layer].Policy
 	for _, n := range p.Unset {
@@ -35,7 +35,7 @@ func (f *fold) addUnset(layer int) {
 	f.unset.add(f.unsets, len(f.unsets)-len(p.Unset))
 }
 
-// join adds the entries of a list from a place on.
+// add adds the entries of a list from an index on.
 func (u unsetIndex) add(list []unsetEntry, from int) {
 	for i, n := range list[from:] {
 		at := u[n.key.path]
@@ -79,7 +79,7 @@ func (u unsetIndex) lookup(p *Policy, k Key) *Policy {
 	return by.policy
 }
 
-// withoutUnset appends a defaults block without what lower policies unset.
+// withoutUnset appends a defaults block without the rules that lower policies unset.
 func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effective {
 	if len(f.unsets) == 0 {
 		return effective(out, from, rules)

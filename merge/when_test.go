@@ -131,7 +131,7 @@ func TestFoldWhen(t *testing.T) {
 	}
 }
 
-func TestAConditionOnNoRulesIsNotEvaluated(t *testing.T) {
+func TestConditionOfEmptyBlockIsNotEvaluated(t *testing.T) {
 	never := condition{text: "never", answer: func(map[string]any) merge.Answer {
 		t.Error("a block without a rule takes no part, and its condition is not asked")
 		return merge.Answer{Met: true}
