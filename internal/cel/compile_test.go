@@ -135,7 +135,7 @@ func TestCompileConcurrently(t *testing.T) {
 	assert.Equal(t, 1, count)
 }
 
-const tooSlow = `regular expression takes too long to compile; use fewer classes of Unicode (\p) and fewer ranges beyond ASCII where case is ignored ((?i))`
+const tooSlow = `regular expression takes too long to compile; use fewer Unicode classes (\p) and fewer case-insensitive ((?i)) ranges beyond ASCII`
 
 // A pattern of the spec is compiled at a price: the limit ends an evaluation that
 // has many compiled.

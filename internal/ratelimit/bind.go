@@ -8,16 +8,15 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Limits are those that are in force together, in the order in which they bind: of
-// several that match a rule the first is bound to it, and shadows the others
-// there.
+// Limits are the limits that are in force together, in the order in which they bind: of
+// several that match a rule, the first is bound to it and shadows the others.
 type Limits struct {
 	All         []*Limit
-	criteria    [][][][]string // of limit, trigger and match
-	untriggered bool           // none has triggers
+	criteria    [][][][]string // by limit, trigger and match
+	untriggered bool           // no limit has triggers
 }
 
-// NewLimits returns limits in the order that they have.
+// NewLimits returns limits in the given order.
 func NewLimits(all []*Limit) *Limits {
 	out := &Limits{All: all, criteria: make([][][][]string, len(all)), untriggered: true}
 	for i, l := range all {
@@ -32,7 +31,7 @@ func NewLimits(all []*Limit) *Limits {
 	return out
 }
 
-// Join returns the limits of several in their order.
+// Join concatenates several Limits.
 func Join(all []*Limits) *Limits {
 	out := &Limits{untriggered: true}
 	for _, l := range all {
@@ -41,42 +40,42 @@ func Join(all []*Limits) *Limits {
 	return out
 }
 
-// Triggered reports whether any of them has triggers: else they bind to the rules
-// of all routes alike.
+// Triggered reports whether a limit has triggers. Otherwise they bind to the rules of
+// all routes in the same way.
 func (l *Limits) Triggered() bool { return !l.untriggered }
 
-// Binding is what limits bind to of one route.
+// Binding is the result of binding limits to a route.
 type Binding struct {
 	Route *Route
-	// Limits, as they were given.
+	// Limits in the order of the bound Limits.
 	Limits []Bound
 }
 
-// Bound is what one limit matches of a route.
+// Bound is what a limit matches of a route.
 type Bound struct {
 	*Limit
-	// Triggers, as the limit has them.
+	// Triggers in the order of the limit.
 	Triggers []TriggerMatch
 
 	route   *Route
-	matched bitset // nil for every match of every rule
+	matched bitset // nil for all matches
 }
 
-// Chosen is what a trigger chooses of a route.
+// TriggerMatch is what a trigger selects of a route.
 type TriggerMatch struct {
-	// Outside are those of its hostnames by which no request reaches the route.
-	// Where they are all that it has, it chooses nothing.
+	// UnreachableHostnames are the hostnames of the trigger for which no request reaches
+	// the route. If all are unreachable, the trigger selects nothing.
 	UnreachableHostnames []string
-	// Found tells for each of its matches whether some rule has it, whatever the
+	// Found is, for each match of the trigger, whether a rule has it, regardless of
 	// hostnames.
 	Found []bool
 
 	matched          bitset
-	hostnameExcluded bitset // what it would choose, but for its hostnames; nil if it does
+	hostnameExcluded bitset // what it would select without its hostnames; nil if it does select it
 }
 
-// Bind binds limits to the rules of a route that requests for some hostnames
-// reach, "" for any (hierarchy.Path.Hosts).
+// Bind binds limits to the rules of a route. hosts are the hostnames of the requests
+// that reach it, "" for any (gateway.Path.Hosts).
 func (l *Limits) Bind(r *Route, hosts []string) *Binding {
 	out := &Binding{Route: r, Limits: make([]Bound, len(l.All))}
 	for i, limit := range l.All {
@@ -95,7 +94,7 @@ func (l *Limits) Bind(r *Route, hosts []string) *Binding {
 	return out
 }
 
-// choose returns what a trigger chooses; facts are those of its matches.
+// matchTrigger returns what a trigger selects. criteria are those of its matches.
 func (r *Route) matchTrigger(t *Trigger, facts [][]string, hosts []string) TriggerMatch {
 	out := TriggerMatch{Found: make([]bool, len(facts)), matched: newBitset(len(r.matches))}
 	for _, name := range t.Hostnames {
@@ -115,8 +114,8 @@ func (r *Route) matchTrigger(t *Trigger, facts [][]string, hosts []string) Trigg
 	return out
 }
 
-// Hostnames returns those that requests must be for where the limit matches a
-// rule, sorted; nil for all that reach the route.
+// Hostnames returns the hostnames of the requests to which the limit applies at a rule,
+// sorted; nil for all that reach the route.
 func (b *Bound) Hostnames(rule int) []string {
 	var out []string
 	for t := range b.Triggers {
@@ -133,14 +132,14 @@ func (b *Bound) Hostnames(rule int) []string {
 	return slices.Compact(out)
 }
 
-// Matches reports whether the limit matches a rule: it is bound to it, unless one
-// before it shadows it there.
+// Matches reports whether the limit matches a rule. It is bound to the rule unless an
+// earlier limit shadows it.
 func (b *Bound) Matches(rule int) bool {
 	return b.matched == nil || b.route.ruleHasMatch(b.matched, rule)
 }
 
-// KeptBy returns the hostnames that alone keep the limit from a rule, whose matches its
-// triggers choose; nil where something else does, or nothing.
+// ExcludingHostnames returns the hostnames of the triggers that match a rule except for
+// their hostnames; nil if the limit matches the rule, or no trigger does.
 func (b *Bound) ExcludingHostnames(rule int) []string {
 	if b.Matches(rule) {
 		return nil
@@ -155,8 +154,8 @@ func (b *Bound) ExcludingHostnames(rule int) []string {
 	return slices.Compact(out)
 }
 
-// ExcludedByHostnames reports whether it is its hostnames alone that keep the limit from every
-// rule that has a match of its triggers.
+// ExcludedByHostnames reports whether the limit matches no rule only because of the
+// hostnames of its triggers.
 func (b *Bound) ExcludedByHostnames() bool {
 	return !b.MatchesAny() && slices.ContainsFunc(b.Triggers, func(c TriggerMatch) bool { return c.hostnameExcluded != nil && c.hostnameExcluded.next(0) >= 0 })
 }
@@ -164,14 +163,14 @@ func (b *Bound) ExcludedByHostnames() bool {
 // MatchesAny reports whether the limit matches any rule of the route.
 func (b *Bound) MatchesAny() bool { return b.matched == nil || b.matched.next(0) >= 0 }
 
-// within reports whether a set has a match of a rule.
+// ruleHasMatch reports whether a set contains a match of a rule.
 func (r *Route) ruleHasMatch(s bitset, rule int) bool {
 	i := s.next(r.ruleStarts[rule])
 	return i >= 0 && i < r.ruleStarts[rule+1]
 }
 
-// At returns the limits that match a rule, by their place: the first is bound to
-// it, the others are shadowed.
+// At returns the indexes of the limits that match a rule: the first is bound to it, the
+// others are shadowed.
 func (b *Binding) At(rule int) []int {
 	var out []int
 	for i := range b.Limits {
@@ -182,17 +181,17 @@ func (b *Binding) At(rule int) []int {
 	return out
 }
 
-// First returns the place of the limit that is bound to a rule, or -1.
+// First returns the index of the limit that is bound to a rule, or -1.
 func (b *Binding) First(rule int) int {
 	return slices.IndexFunc(b.Limits, func(l Bound) bool { return l.Matches(rule) })
 }
 
-// By names the matches of a rule by which a limit with triggers matches it.
+// By returns the matches of a rule that the triggers of the limit select.
 func (b *Bound) By(rule int) []string { return b.texts(rule, true) }
 
-// AlsoMatches names the other matches of a rule that a limit with triggers matches: it
-// limits their requests, too, though it does not ask for them. Where one trigger
-// chooses every rule, there are none.
+// AlsoMatches returns the other matches of a rule that a limit with triggers matches: the
+// limit also applies to their requests, which its triggers do not select. There are none
+// if a trigger selects every rule.
 func (b *Bound) AlsoMatches(rule int) []string { return b.texts(rule, false) }
 
 func (b *Bound) texts(rule int, chosen bool) []string {
@@ -208,7 +207,7 @@ func (b *Bound) texts(rule int, chosen bool) []string {
 	return out
 }
 
-// Texts names the matches of a rule.
+// Texts returns the matches of a rule for messages.
 func (r *Route) Texts(rule int) []string {
 	var out []string
 	for i := range r.RuleMatches(rule) {
@@ -217,8 +216,8 @@ func (r *Route) Texts(rule int) []string {
 	return out
 }
 
-// RuleMatches returns the matches of a rule, defaulted as the API server would;
-// shared, not to be edited.
+// RuleMatches returns the matches of a rule with the defaults of the API server. The
+// result is shared and must not be edited.
 func (r *Route) RuleMatches(rule int) []gatewayv1.HTTPRouteMatch {
 	return r.matches[r.ruleStarts[rule]:r.ruleStarts[rule+1]]
 }

@@ -2,7 +2,7 @@ package ratelimit
 
 import "math/bits"
 
-// set is a set of the matches of a route, a bit for each.
+// bitset is a set of the matches of a route, by index.
 type bitset []uint64
 
 const wordSize = 64
@@ -15,15 +15,14 @@ func (s bitset) has(i int) bool { return s[i/wordSize]&(1<<(i%wordSize)) != 0 }
 
 func (s bitset) clone() bitset { return append(bitset(nil), s...) }
 
-// keep leaves what is in another one, too.
+// intersect removes what is not in o.
 func (s bitset) intersect(o bitset) {
 	for i := range s {
 		s[i] &= o[i]
 	}
 }
 
-// join adds what is in another one, which may be nil. It reports whether that is
-// anything.
+// union adds the members of o, which may be nil. It reports whether o has any.
 func (s bitset) union(o bitset) bool {
 	some := uint64(0)
 	for i := range o {

@@ -8,22 +8,22 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// NearMatch is a match of a route that is like one that no rule has.
+// NearMatch is a match of a route that is similar to one that no rule has.
 type NearMatch struct {
-	// Rule that has it, the first that does.
+	// Rule is the index of the first rule that has it.
 	Rule int
 	Text string
 }
 
-// NearRouteMatch is one of several routes.
+// NearRouteMatch is a NearMatch of one of several routes.
 type NearRouteMatch struct {
-	// Route is the place of the route that has it, the first that does.
+	// Route is the index of the first route that has it.
 	Route int
 	NearMatch
 }
 
-// NearestOf returns the matches of several routes that are most like one that a
-// trigger states, the most alike first, each once.
+// NearestOf returns the matches of several routes that are most similar to a match of a
+// trigger, the most similar first, each once.
 func NearestOf(routes []*Route, m *Match, most int) []NearRouteMatch {
 	type found struct {
 		NearRouteMatch
@@ -45,10 +45,9 @@ func NearestOf(routes []*Route, m *Match, most int) []NearRouteMatch {
 	return out
 }
 
-// Nearest returns the matches of a route that are most like one that a trigger
-// states, the most alike first, each once. It takes a few milliseconds at most,
-// whatever there is: of very many paths that are long and unlike, those that share
-// the least with the stated one are left out.
+// Nearest returns the matches of a route that are most similar to a match of a trigger,
+// the most similar first, each once. It takes a few milliseconds at most: of very many
+// long and different paths, the least similar are left out.
 func (r *Route) Nearest(m *Match, most int) []NearMatch {
 	var out []NearMatch
 	for _, s := range r.nearest(m, most) {
@@ -63,7 +62,7 @@ func (r *Route) nearest(m *Match, most int) []scored {
 	}
 	var all []candidate
 	for i := range r.matches {
-		if had := &r.matches[i]; had.Path != nil { // else it states nothing
+		if had := &r.matches[i]; had.Path != nil { // without a path it has no criteria
 			all = append(all, newCandidate(i, &m.HTTPRouteMatch, had))
 		}
 	}
@@ -83,14 +82,14 @@ func (r *Route) nearest(m *Match, most int) []scored {
 	return best.all
 }
 
-// candidate is a match of a route, and how far it is from a stated one: at least,
-// and at most until its path is compared letter by letter.
+// candidate is a match of a route, with bounds of its distance to the match of a trigger.
+// The exact distance requires comparing the paths character by character.
 type candidate struct {
 	index                    int
 	minDistance, maxDistance int
-	otherDistance            int    // all but the values of the paths
-	path, otherPath          string // in what they differ
-	isPrefix                 bool   // the one path with the other
+	otherDistance            int    // distance of everything but the values of the paths
+	path, otherPath          string // the parts that differ
+	isPrefix                 bool   // one path is a prefix of the other
 }
 
 func newCandidate(place int, m, had *gatewayv1.HTTPRouteMatch) candidate {
@@ -111,8 +110,8 @@ func (c *candidate) exactDistance() int {
 	return c.otherDistance + c.pathDistance(editDistance(c.path, c.otherPath))
 }
 
-// weight is what so many letters of a path count: a path that the other begins
-// with is closer than its length says.
+// pathDistance returns the distance of paths that differ in a number of characters. A
+// path that is a prefix of the other counts half.
 func (c *candidate) pathDistance(letters int) int {
 	if c.isPrefix {
 		letters = (letters + 1) / 2
@@ -120,8 +119,8 @@ func (c *candidate) pathDistance(letters int) int {
 	return 2 * letters
 }
 
-// longPath is beyond what paths are compared letter by letter, mostLetters how many
-// pairs of letters of all paths are.
+// Limits of comparing paths: maxComparedPath is the number of characters of a path,
+// maxComparedPairs the number of pairs of characters of all paths.
 const (
 	maxComparedPath  = 128
 	maxComparedPairs = 1 << 19
@@ -129,8 +128,7 @@ const (
 
 func truncatePath(path string) string { return path[:min(len(path), maxComparedPath)] }
 
-// unlike returns what is left of two paths without what they begin and end with
-// alike.
+// differingParts returns two paths without their common prefix and suffix.
 func differingParts(a, b string) (left, right string) {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -141,14 +139,15 @@ func differingParts(a, b string) (left, right string) {
 	return a, b
 }
 
-// What a difference counts: a path that is another one weighs most.
+// Distances of values. Different paths have larger ones.
 const (
 	typeDiffers  = 2
 	valueDiffers = 3
 	valueMissing = 4
 )
 
-// beside counts what of a match another one lacks, but for the value of its path.
+// distanceExceptPath returns the distance of two matches without the values of their
+// paths.
 func distanceExceptPath(m, had *gatewayv1.HTTPRouteMatch) int {
 	n := 0
 	if m.Path != nil && pathType(m.Path) != pathType(had.Path) {
@@ -170,18 +169,18 @@ func distanceExceptPath(m, had *gatewayv1.HTTPRouteMatch) int {
 	return n
 }
 
-func valueDistance(there, equal bool) int {
+func valueDistance(present, equal bool) int {
 	switch {
 	case equal:
 		return 0
-	case there:
+	case present:
 		return valueDiffers
 	default:
 		return valueMissing
 	}
 }
 
-// nearestOf keeps the nearest of what it is given, each text once.
+// closestMatches keeps the closest of the matches that are added, each text once.
 type closestMatches struct {
 	max int
 	all []scored
@@ -194,7 +193,7 @@ type scored struct {
 
 func (n *closestMatches) full() bool { return len(n.all) == n.max }
 
-// beats reports whether a match would be among the nearest.
+// isCloser reports whether a match is among the closest.
 func (n *closestMatches) isCloser(far, place int) bool {
 	last := n.all[len(n.all)-1]
 	return cmp.Or(cmp.Compare(far, last.distance), cmp.Compare(place, last.index)) < 0
@@ -223,7 +222,7 @@ func (r *Route) ruleOf(match int) int {
 		return rule - 1
 	}
 	for r.ruleStarts[rule+1] == match {
-		rule++ // one without matches
+		rule++ // a rule without matches
 	}
 	return rule
 }

@@ -11,23 +11,22 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Rendering gathers which limits are bound to which rules at one gateway, and
-// makes the RFC's two documents of them: the actions of the gateway, and the
-// limits of the service that counts. The zero Rendering is not ready: NewRendering
-// makes one.
+// Rendering collects which limits are bound to which rules at a gateway, and renders the
+// RFC's two documents: the actions of the gateway, and the limits of the rate limit
+// service. Use NewRendering to create one.
 type Rendering struct {
 	namespace string
-	limits    map[string][]*rendered // by policy and name; several where a policy gives several
+	limits    map[string][]*rendered // by policy and name; a policy may have several of the same name
 }
 
-// NewRendering returns an empty one; namespace is that of the counters.
+// NewRendering returns an empty Rendering. namespace is that of the counters.
 func NewRendering(namespace string) *Rendering {
 	return &Rendering{namespace: namespace, limits: make(map[string][]*rendered)}
 }
 
-// Source tells where a limit is from.
+// Source is where a limit comes from.
 type Source struct {
-	// Policy is its namespace/name.
+	// Policy is the namespace/name of the policy.
 	Policy string
 	// Block of the policy.
 	Block string
@@ -35,13 +34,13 @@ type Source struct {
 
 // rendered is a limit and the rules that it is bound to.
 type rendered struct {
-	id     string // tells the limit apart, on the wire
+	id     string // identifies the limit in descriptors
 	source Source
 	limit  *Limit
 	bound  map[ruleRef]*boundRule
 }
 
-// spot is a rule of a route.
+// ruleRef identifies a rule of a route.
 type ruleRef struct {
 	namespace, name, kind string
 	rule                  int
@@ -54,21 +53,21 @@ func compareRuleRefs(a, b ruleRef) int {
 	)
 }
 
-// bound is a rule that a limit is bound to, and for which hostnames.
+// boundRule is a rule that a limit is bound to, and the hostnames of its requests.
 type boundRule struct {
 	route *gateway.Route
 	hosts map[string]bool
 }
 
-// Add books that a limit is bound to the i-th rule of a route, by which requests
-// for some hostnames come, "" for any (hierarchy.Path.Hosts). A rule that is added
-// more than once, as for each listener, is for the hostnames of all.
+// Add adds the binding of a limit to the i-th rule of a route. hosts are the hostnames of
+// the requests that reach it, "" for any (gateway.Path.Hosts). If a rule is added more
+// than once, such as for each listener, the hostnames are merged.
 func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, hosts []string) {
 	if b.commonHostnames() == nil {
 		hosts = intersectHostnames(b.Hostnames(i), hosts)
 	}
 	if len(hosts) == 0 {
-		return // no request comes
+		return // no request reaches the rule
 	}
 	at := ruleRef{namespace: route.Namespace, name: route.Name, kind: route.Kind, rule: i}
 	l := r.entryFor(from, b.Limit)
@@ -80,14 +79,14 @@ func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, host
 	}
 }
 
-// of returns what is booked of a limit. A policy may have a limit of one name in
-// two blocks, each in force on paths of its own.
+// entryFor returns the entry of a limit. A policy may have a limit of the same name in two
+// blocks, each in force on other paths.
 func (r *Rendering) entryFor(from Source, limit *Limit) *rendered {
 	id := from.Policy + "/" + limit.Name
 	for _, l := range r.limits[id] {
 		if l.limit == limit || reflect.DeepEqual(l.limit, limit) {
 			if from.Block < l.source.Block {
-				l.source = from // whatever the order in which they come
+				l.source = from // independent of the order of Add
 			}
 			return l
 		}
@@ -97,8 +96,8 @@ func (r *Rendering) entryFor(from Source, limit *Limit) *rendered {
 	return l
 }
 
-// Documents returns both, in the order of the rules that limits are bound to: by
-// route, rule and name of the limit. Neither is nil.
+// Documents returns both documents, ordered by route, rule and name of the limit. Neither
+// is nil.
 func (r *Rendering) Documents() ([]api.GatewayAction, []api.RenderedLimit) {
 	actions, limits := []api.GatewayAction{}, []api.RenderedLimit{}
 	for _, l := range r.sorted() {
@@ -108,8 +107,8 @@ func (r *Rendering) Documents() ([]api.GatewayAction, []api.RenderedLimit) {
 	return actions, limits
 }
 
-// sorted returns the limits in order, each with what tells it apart: the name of
-// its policy and its own, and its block where the policy has another of that name.
+// sorted returns the limits in order and sets their ids: the names of the policy and of
+// the limit, and the block if the policy has another limit of that name.
 func (r *Rendering) sorted() []*rendered {
 	var out []*rendered
 	for id, several := range r.limits {
@@ -127,7 +126,7 @@ func (r *Rendering) sorted() []*rendered {
 	return out
 }
 
-// spots returns the rules that the limit is bound to, in order; there is one.
+// ruleRefs returns the rules that the limit is bound to, in order. There is at least one.
 func (l *rendered) ruleRefs() []ruleRef {
 	return slices.SortedFunc(maps.Keys(l.bound), compareRuleRefs)
 }

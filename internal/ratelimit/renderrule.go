@@ -16,7 +16,7 @@ const (
 	regexPrefix    = "~"
 )
 
-// itemsOf returns an item for each match of a rule, without hosts.
+// gatewayRules returns an entry for each match of a rule, without hosts.
 func gatewayRules(r *gateway.Route, rule int) []api.GatewayRule {
 	var out []api.GatewayRule
 	for _, m := range r.HTTPMatches(rule) {
@@ -63,7 +63,7 @@ func pathPattern(kind, value string) string {
 	}
 }
 
-// addValue adds a value unless there is one of that name: of two the first counts.
+// addValue adds a value unless there is one of that name: the first counts.
 func addValue(to []api.GatewayValue, seen map[string]bool, name string, value api.GatewayValue) []api.GatewayValue {
 	if seen[name] {
 		return to
@@ -80,8 +80,7 @@ func matchValue(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayVa
 	return out
 }
 
-// grpcItem returns the path by which a call comes over HTTP/2:
-// /<service>/<method>.
+// grpcRule returns the HTTP/2 path of the calls that match: /<service>/<method>.
 func grpcRule(m *gatewayv1.GRPCRouteMatch) api.GatewayRule {
 	out := api.GatewayRule{Paths: []string{grpcPath(m.Method)}}
 	seen := make(map[string]bool)
@@ -113,7 +112,7 @@ func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
 	}
 }
 
-// grpcPart is the expression for one part of the path.
+// grpcPart returns the expression for a segment of the path.
 func grpcPart(pattern string) string {
 	if pattern == "" {
 		return "[^/]+"

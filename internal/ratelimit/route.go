@@ -9,22 +9,21 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Route is the rules of a route as limits bind to them.
+// Route is the rules of a route, prepared for binding limits.
 //
-// A match is a set of facts: its path, its method, each header and query
-// parameter. What a trigger states is one, too, and chooses the matches that have
-// all of its facts. So each fact has the set of matches that state it, and a
-// trigger's match costs a step for each of its facts.
+// A match is a set of criteria: its path, its method, each header and query parameter.
+// The match of a trigger selects the matches of the route that have all of its criteria.
+// Route indexes its matches by criterion, so that the cost of a trigger's match is one
+// step for each of its criteria.
 type Route struct {
-	matches            []gatewayv1.HTTPRouteMatch // of all rules, one after another
-	ruleStarts         []int                      // of each rule in matches, and their end
-	matchesByCriterion map[string]bitset          // fact → matches
+	matches            []gatewayv1.HTTPRouteMatch // of all rules, in order
+	ruleStarts         []int                      // index of the first match of each rule, and the number of matches
+	matchesByCriterion map[string]bitset          // the matches that have a criterion
 	allMatches         bitset
 }
 
-// NewRoute reads the matches of a route. A rule of another than an HTTPRoute has
-// one that states nothing, which no match of a trigger chooses that states
-// something.
+// NewRoute returns the rules of a route. A rule of another kind than HTTPRoute has one
+// match without criteria, which only a match without criteria selects.
 func NewRoute(r *gateway.Route) *Route {
 	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]bitset)}
 	for i := range r.Rules {
@@ -48,13 +47,14 @@ func NewRoute(r *gateway.Route) *Route {
 	return out
 }
 
-// Matches returns how many matches the rules have.
+// Matches returns the number of matches of all rules.
 func (r *Route) Matches() int { return len(r.matches) }
 
-// Rules returns how many rules there are.
+// Rules returns the number of rules.
 func (r *Route) Rules() int { return len(r.ruleStarts) - 1 }
 
-// chosen returns the matches that have all facts; shared, not to be edited.
+// matchesWith returns the matches that have all criteria. The result is shared and must
+// not be edited.
 func (r *Route) matchesWith(facts []string) bitset {
 	if len(facts) == 0 {
 		return r.allMatches
@@ -76,9 +76,9 @@ func (r *Route) matchesWith(facts []string) bitset {
 	return out
 }
 
-// facts returns what a match states, each as a text that is the same for what is
-// equal by Gateway API: names of headers in any case, and of two headers or query
-// parameters of one name the first.
+// criteria returns the criteria of a match as strings, which are equal if Gateway API
+// treats the criteria as equal: names of headers are case-insensitive, and of two
+// headers or query parameters of the same name only the first counts.
 func criteria(m *gatewayv1.HTTPRouteMatch) []string {
 	out := make([]string, 0, 2+len(m.Headers)+len(m.QueryParams))
 	if m.Path != nil {
@@ -111,7 +111,7 @@ func pathType(p *gatewayv1.HTTPPathMatch) string {
 
 func pathValue(p *gatewayv1.HTTPPathMatch) string { return valueOr(p.Value, "/") }
 
-// or returns what a field says, or what Gateway API takes it to say.
+// valueOr returns the value of a field, or its default.
 func valueOr[T ~string](field *T, def T) string {
 	if field == nil {
 		return string(def)
@@ -119,7 +119,7 @@ func valueOr[T ~string](field *T, def T) string {
 	return string(*field)
 }
 
-// textOf names a match as messages do: "GET PathPrefix /toys with header x=1".
+// matchText returns a match for messages: "GET PathPrefix /toys with header x=1".
 func matchText(m *gatewayv1.HTTPRouteMatch) string {
 	var words, with []string
 	if m.Method != nil {
@@ -154,5 +154,5 @@ func valueText(what, name, kind, value string) string {
 	return fmt.Sprintf("%s %s%s%s", what, name, equals, value)
 }
 
-// String names what a match states.
+// String returns the match for messages.
 func (m *Match) String() string { return matchText(&m.HTTPRouteMatch) }
