@@ -46,8 +46,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Layers of one policy on one level have an order too, or that of the input
-// would show.
+// Layers of the same policy on the same level have an order too, so that the result does
+// not depend on that of the input.
 func TestOrderOfSamePolicy(t *testing.T) {
 	p := policy("p", bare(rule("a", 1)))
 	ordered := path(

@@ -61,8 +61,8 @@ func TestReplacedWhole(t *testing.T) {
 	}
 }
 
-// A policy without a rule that replaces another one takes all of its rules, and is
-// named for each, whatever is in force.
+// All rules of a policy are lost to a policy without rules that replaces it, whatever is
+// in force.
 func TestReplacedByPolicyWithoutRules(t *testing.T) {
 	low, empty := policy("low", bare(rule("a", 1))), policy("empty")
 	high := policy("high", bare(rule("b", 2), rule("c", 3)))
@@ -81,7 +81,7 @@ func TestEmpty(t *testing.T) {
 	assert.False(t, policy("p", bare(), defaults(merge.Atomic, rule("a", nil))).Empty())
 }
 
-// Layers that differ by what replaces them alone have an order.
+// Layers that differ only in Reading.By have an order.
 func TestOrderOfReplacingPolicies(t *testing.T) {
 	p, one, two := policy("p"), policy("one"), policy("two")
 	read := func(by *merge.Policy) merge.Layer { return merge.Layer{Policy: p, As: &merge.Reading{By: by}} }

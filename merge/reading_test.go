@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Bare blocks that a path reads in another way than their policies say.
+// Bare blocks with Layer.As.
 func TestFoldAs(t *testing.T) {
 	class := on(0, hierarchical, policy("class", bare(rule("a", "C"), rule("c", "C"))))
 	gw := func() []merge.Layer {
@@ -91,9 +91,9 @@ func TestFoldAs(t *testing.T) {
 	})
 }
 
-// What an unreadable condition does depends on what the block is read as.
+// The effect of a condition that fails depends on what the block acts as.
 func TestFoldAsWithConditionError(t *testing.T) {
-	for b, want := range map[merge.Block]told{
+	for b, want := range map[merge.Block]foldSummary{
 		merge.Overrides: {[]string{"a=5 gw/overrides?"}, []string{"route: a bare to gw/overrides?"}},
 		merge.Defaults:  {[]string{"a=many route/bare"}, nil},
 		merge.Bare:      {[]string{"a=many route/bare"}, nil},
@@ -102,13 +102,12 @@ func TestFoldAsWithConditionError(t *testing.T) {
 			as(b, mixed, on(0, hierarchical, policy("gw", when(bare(rule("a", 5)), over("a", 1))))...),
 			on(1, hierarchical, policy("route", bare(rule("a", "many")))),
 		)
-		assert.Equal(t, want, tell(t, layers), b.String())
+		assert.Equal(t, want, summarize(t, layers), b.String())
 		assert.Equal(t, []string{"gw " + b.String() + ` when spec.a > 1: missing "", err a is no number`}, notesOf(fold(t, layers...)))
 	}
 }
 
-// A policy is asked about its blocks by the names that it gives them; what they
-// acted as is a question of its own.
+// BlockApplied is about the blocks of the policy, AppliedAs about what they acted as.
 func TestOutcomeAppliedAs(t *testing.T) {
 	gw := policy("gw", bare(rule("a", 1), rule("b", 1)), when(overrides(mixed, rule("z", 1)), over("z", 1)))
 	result := fold(t, path(
@@ -137,7 +136,7 @@ func TestOutcomeOfOtherBlocks(t *testing.T) {
 	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
 }
 
-// A policy at two levels may be read in another way at either.
+// A policy at two levels may have a different Layer.As at each.
 func TestFoldAsAtTwoLevels(t *testing.T) {
 	twice := policy("twice", bare(rule("a", "T"), rule("b", "T")))
 	gw := on(1, hierarchical, policy("gw", overrides(mixed, rule("a", "G")), block(merge.Bare, mixed, []merge.Rule{rule("b", "G")})))
@@ -164,7 +163,7 @@ func TestFoldAsAtTwoLevels(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, told{test.effective, test.lost}, tell(t, test.layers))
+			assert.Equal(t, foldSummary{test.effective, test.lost}, summarize(t, test.layers))
 			o := fold(t, test.layers...).Outcomes[0]
 			assert.Equal(t, 2, o.Rules, "each key once")
 			for _, b := range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
@@ -174,7 +173,7 @@ func TestFoldAsAtTwoLevels(t *testing.T) {
 	}
 }
 
-// The object's own field as the lowest layer.
+// A field of the object itself is the lowest layer.
 func TestFoldObject(t *testing.T) {
 	object := on(9, hierarchical, policy("object", block(merge.Object, atomic, []merge.Rule{rule("t.request", "1s"), rule("t.retry", 3)})))
 	above := func(b ...merge.Rules) []merge.Layer { return on(1, oldestWins, policy("gw", b...)) }

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// rates is a spec whose evaluation costs something: n numbers under spec.rates.
+// rates returns a spec that is expensive to evaluate: n numbers in spec.rates.
 func rates(n int) m {
 	list := make([]any, n)
 	for i := range list {
@@ -72,7 +72,7 @@ func TestErrorsAreCached(t *testing.T) {
 	}
 }
 
-// Values of no other origin than JSON are in a spec; what is not is evaluated.
+// A spec with values that are not decoded JSON is evaluated, not cached.
 func TestSpecThatIsNotJSONIsNotCached(t *testing.T) {
 	c := compiledAlone(t, `spec.rates.exists(r, r > 5000) || spec.odd == 1 // no JSON`)
 	odd := rates(400)
@@ -84,7 +84,7 @@ func TestSpecThatIsNotJSONIsNotCached(t *testing.T) {
 	}
 }
 
-// raw is a packed value that is its JSON, lazy one that has to be unpacked.
+// raw is a packed value that implements json.Marshaler, lazy one that does not.
 type (
 	raw  string
 	lazy string
@@ -103,7 +103,7 @@ func TestCacheKeys(t *testing.T) {
 		require.True(t, e.value(v))
 		return string(e.out)
 	}
-	want := `{"a":[1,null,true,"x<&>"],"b":{}}` // letter by letter
+	want := `{"a":[1,null,true,"x<&>"],"b":{}}` // byte by byte
 	assert.Equal(t, want, encoded(m{"b": m{}, "a": []any{int64(1), nil, true, "x<&>"}}))
 	assert.Equal(t, encoded(m{"a": "é\"\\\n"}), encoded(raw(`{"a":"é\"\\\n"}`)), "packed or not")
 	assert.Equal(t, encoded(m{"a": []any{"b"}}), encoded(lazy(`{"a":["b"]}`)))
@@ -120,7 +120,7 @@ func TestCacheKeys(t *testing.T) {
 	}
 }
 
-// BenchmarkAnswers prints what finding an answer takes beside evaluating.
+// BenchmarkAnswers compares a cache lookup with an evaluation.
 func BenchmarkAnswers(b *testing.B) {
 	for _, n := range []int{20, 400, 1600} {
 		c, err := Compile(fmt.Sprintf("spec.rates.exists(r, r > 50000) // %s", strings.Repeat("n", n%7)))

@@ -98,9 +98,9 @@ func TestCompileCache(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, 2, c.cache.Len())
-	anew, err := c.Compile("spec.a")
+	recompiled, err := c.Compile("spec.a")
 	require.NoError(t, err)
-	assert.NotSame(t, first, anew)
+	assert.NotSame(t, first, recompiled)
 
 	_, err = c.Compile(strings.Repeat(" ", MaxLength+1))
 	require.Error(t, err)
@@ -137,8 +137,8 @@ func TestCompileConcurrently(t *testing.T) {
 
 const tooSlow = `regular expression takes too long to compile; use fewer Unicode classes (\p) and fewer case-insensitive ((?i)) ranges beyond ASCII`
 
-// A pattern of the spec is compiled at a price: the limit ends an evaluation that
-// has many compiled.
+// Compiling patterns of the spec is charged: the limit ends an evaluation that compiles
+// many.
 func TestCostOfSlowPatterns(t *testing.T) {
 	c, err := Compile(`spec.patterns.exists(p, "1".matches(p))`)
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 
 type m = map[string]any
 
-// spec is the one that most cases are asked about.
+// spec returns the spec of most cases.
 func spec() m {
 	return m{
 		"rules": m{"authentication": m{"b": int64(120)}, "empty": m{}},

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// packed is a value that is held as JSON.
+// packed is a value that is stored as JSON.
 type packed string
 
 func (p packed) Unpack() any {
@@ -22,7 +22,7 @@ func (p packed) Unpack() any {
 	return out
 }
 
-// A condition says the same of a spec whose values are packed, and costs the same.
+// The answer and the cost are the same for a spec with packed values.
 func TestConditionsUnpackFields(t *testing.T) {
 	plain := func() map[string]any {
 		return map[string]any{
@@ -51,7 +51,7 @@ func TestConditionsUnpackFields(t *testing.T) {
 		"a list that is put together of one": `(spec.list + ["z"]).size() == 3`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			evaluate := func(spec map[string]any) merge.Answer { // by a condition that has answered nothing yet
+			evaluate := func(spec map[string]any) merge.Answer { // with a new condition, which has no cached answers
 				compiler, err := cel.NewCompiler(1)
 				require.NoError(t, err)
 				c, err := compiler.Compile(expression)
@@ -72,7 +72,7 @@ func TestConditionsUnpackFields(t *testing.T) {
 	}
 }
 
-// What it does not look at stays as it is.
+// Fields that it does not read stay packed.
 func TestConditionsLeaveOtherFieldsPacked(t *testing.T) {
 	spec := map[string]any{"a": packed(`{"n": 1}`), "b": packed(`{"n": 2}`)}
 	c, err := cel.Compile("spec.a.n == 1.0")

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// limits is a schema with a value of each sort.
+// limits returns a schema with a value of each type.
 func limits(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	var s apiextensionsv1.JSONSchemaProps
@@ -81,7 +81,7 @@ func TestCheckTypesErrors(t *testing.T) {
 	}
 }
 
-// What cel-go's checker refuses and JSON allows must not be refused.
+// Operations that cel-go's checker rejects and that work on JSON are allowed.
 func TestCheckTypesAllowsJSON(t *testing.T) {
 	cases := map[string]string{
 		"a field":                             `effective.limits.a.max > 5`,

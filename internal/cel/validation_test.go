@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// variables are what the tests of validations read.
+// variables returns the variables of the tests.
 func variables() *Variables {
 	always := func(v any) func() any { return func() any { return v } }
 	many := make([]any, 10_000)

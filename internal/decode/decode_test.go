@@ -18,8 +18,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// What sigs.k8s.io/json reads is what is expected: it is how the API server
-// reads. The texts are the corners of JSON.
+// The API server decodes with sigs.k8s.io/json, whose result is the expected one. The texts
+// are corner cases of JSON.
 var texts = map[string]string{
 	"an object":                        `{"a": {"b": [1, -2, 3.5, "x", true, false, null, {}, []]}}`,
 	"whole numbers":                    `{"a": 0, "b": -0, "c": 9223372036854775807, "d": -9223372036854775808}`,
@@ -80,7 +80,7 @@ func sameObject(t *testing.T, data []byte) {
 	assert.Equal(t, want, got)
 }
 
-// typed has the shapes that are read as types of their own.
+// typed has fields of all types that are decoded.
 type typed struct {
 	Name   string            `json:"name"`
 	Count  int32             `json:"count"`
@@ -152,8 +152,7 @@ func TestDuplicateList(t *testing.T) {
 	assert.Equal(t, []typed{{Name: "c"}}, got.Items)
 }
 
-// A type that the fast reader cannot handle would be read by the slow one each
-// time, and nobody would see it.
+// A type that the fast decoder does not support would silently be decoded by the slow one.
 func TestTypesUseFastPath(t *testing.T) {
 	for name, into := range map[string]any{
 		"AdmissionReview":          &admissionv1.AdmissionReview{},

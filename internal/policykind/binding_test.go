@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// binding makes the limits of Paint bind, as version v2 writes them.
+// binding sets the binding of the limits of Paint.
 func binding(rules, version string) func(*api.PolicyProfileSpec) {
 	return func(p *api.PolicyProfileSpec) {
 		p.Rules = []string{"limits.*", "when"}
@@ -30,10 +30,10 @@ func TestCompileInvalidBinding(t *testing.T) {
 		edit func(*api.PolicyProfileSpec)
 		want string
 	}{
-		"an address that is none":              {binding("limits..*", "v2"), "spec.binding.rules: "},
-		"rules that are none of the kind's":    {binding("rates.*", "v2"), `spec.binding.rules: Invalid value: "rates.*": must be one of spec.rules`},
-		"no version":                           {binding("limits.*", ""), "spec.binding.version: Required value: set the version of Paint whose rules have triggers"},
-		"paths that end above rules of routes": {short, "spec.binding: Forbidden: requires level Rule; add it to spec.levels"},
+		"an invalid path":       {binding("limits..*", "v2"), "spec.binding.rules: "},
+		"not one of spec.rules": {binding("rates.*", "v2"), `spec.binding.rules: Invalid value: "rates.*": must be one of spec.rules`},
+		"no version":            {binding("limits.*", ""), "spec.binding.version: Required value: set the version of Paint whose rules have triggers"},
+		"no level Rule":         {short, "spec.binding: Forbidden: requires level Rule; add it to spec.levels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := policykind.Compile(paint(c.edit), policykind.Builtin)
@@ -106,7 +106,7 @@ func TestLimitsAreDetectedByVersionAndForm(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 3: a null keeps a higher default out, or removes what is there.
+// SEMANTICS section 3: null replaces a higher default, or removes a rule.
 func TestNullLimitIsARule(t *testing.T) {
 	p := limits(t, "v1", "limits: {a: null}")
 	require.NoError(t, p.Invalid)
@@ -121,8 +121,8 @@ func TestOtherKindsDoNotBind(t *testing.T) {
 	}
 }
 
-// A limit from a file says what the API server stores of it, in every block; one of
-// another form is left as it is, and so is the object.
+// A limit from a file is defaulted like a stored one, in every block. Limits of another
+// form, and the object, are not changed.
 func TestLimitsAreDefaulted(t *testing.T) {
 	const (
 		short = "{rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /toys}, headers: [{name: b, value: c}]}]}]}"

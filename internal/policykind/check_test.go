@@ -9,8 +9,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// paintSchema is the schema of a kind with blocks, named rules, lists, and
-// corners in which anything goes.
+// paintSchema is the schema of a kind with blocks, named rules, lists, and fields of any
+// type.
 const paintSchema = `
 type: object
 properties:
@@ -42,7 +42,7 @@ properties:
 func schema(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	out := new(apiextensionsv1.JSONSchemaProps)
-	into(t, text, out)
+	unmarshalStrict(t, text, out)
 	return out
 }
 

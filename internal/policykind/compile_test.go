@@ -12,20 +12,19 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// profile reads a profile of Paint.example.com in YAML; what it says stands
-// beside, or in place of, what Paint has.
+// profile reads a profile of Paint.example.com in YAML, merged into that of Paint.
 func profile(t testing.TB, text string) api.PolicyProfileSpec {
 	t.Helper()
 	p := api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
 		Targets: api.ProfileTargets{Fields: []string{"targetRef", "targetRefs"}},
 	}
-	into(t, text, &p)
+	unmarshalStrict(t, text, &p)
 	return p
 }
 
-// made compiles a profile as profile reads it.
-func made(t testing.TB, text string) *policykind.Kind {
+// mustCompile compiles a profile in YAML, as profile reads it.
+func mustCompile(t testing.TB, text string) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(profile(t, text), policykind.Cluster)
 	require.NoError(t, err, text)
@@ -169,13 +168,13 @@ func TestGroupsOfPolicyKinds(t *testing.T) {
 		"{group: gateway.networking.x-k8s.io, kind: XBackendTrafficPolicy}",
 		"{group: kuadrant.io, kind: Gateway}",
 	} {
-		k := made(t, text)
+		k := mustCompile(t, text)
 		assert.Equal(t, profile(t, text).Group, k.Group)
 	}
 }
 
 func TestCompileDefaults(t *testing.T) {
-	k := made(t, "{}")
+	k := mustCompile(t, "{}")
 	assert.Equal(t, []api.LevelName{"GatewayClass", "Gateway", "ListenerSet", "Listener", "Route", "Rule"}, k.Levels)
 	assert.Equal(t, api.Hierarchical, k.SameTarget)
 	assert.Equal(t, api.LeaveOwn, k.Targets.Namespaces)
@@ -188,13 +187,13 @@ func TestCompileDefaults(t *testing.T) {
 	assert.Equal(t, 0, p.Rank)
 	require.NotNil(t, p.StrategyOnHigher)
 	assert.Equal(t, merge.Atomic, *p.StrategyOnHigher, "the closest policy replaces those above it")
-	assert.Equal(t, api.None, made(t, "class: direct").SameTarget)
-	assert.Equal(t, api.Collect, made(t, "{class: direct, sameTarget: collect}").SameTarget)
-	assert.Equal(t, api.None, made(t, "sameTarget: none").SameTarget)
+	assert.Equal(t, api.None, mustCompile(t, "class: direct").SameTarget)
+	assert.Equal(t, api.Collect, mustCompile(t, "{class: direct, sameTarget: collect}").SameTarget)
+	assert.Equal(t, api.None, mustCompile(t, "sameTarget: none").SameTarget)
 
 	assert.Empty(t, profile(t, "{}").Levels, "what is filled in is the kind's own")
 	assert.Equal(t, []api.LevelName{"Mesh", "GatewayClass", "GatewayNamespace", "Gateway", "ListenerSet", "Listener", "ServiceNamespace", "Service", "RouteNamespace", "Route", "Rule", "Backend"},
-		made(t, "levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]").Levels, "all of them, from the root to the leaf")
+		mustCompile(t, "levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]").Levels, "all of them, from the root to the leaf")
 }
 
 func TestMeet(t *testing.T) {
@@ -202,7 +201,7 @@ func TestMeet(t *testing.T) {
 		api.Hierarchical: merge.MeetHierarchical, api.OldestWins: merge.MeetOldestWins, api.Collect: merge.MeetCollect,
 		api.None: merge.MeetHierarchical, api.FieldConflict: merge.MeetHierarchical,
 	} {
-		assert.Equal(t, want, made(t, "sameTarget: "+string(same)).Meet(), same)
+		assert.Equal(t, want, mustCompile(t, "sameTarget: "+string(same)).Meet(), same)
 	}
 }
 
@@ -228,7 +227,7 @@ func TestHasLevelFor(t *testing.T) {
 		{Kind: "Namespace"}, {Kind: "Mesh"}, service, bucket,
 	}
 	for level, want := range tests {
-		k := made(t, "levels: ["+level+"]")
+		k := mustCompile(t, "levels: ["+level+"]")
 		var on []api.PolicyKind
 		for _, kind := range all {
 			if k.HasLevelFor(kind) {

@@ -40,7 +40,7 @@ func TestMayTarget(t *testing.T) {
 	assert.True(t, k.MayTarget(api.PolicyKind{Group: api.GatewayGroup, Kind: "Gateway"}))
 }
 
-// SEMANTICS section 5: a kind that has the policy label and no profile.
+// SEMANTICS section 5: a kind with the policy label and without a profile.
 func TestFromLabel(t *testing.T) {
 	tests := map[string]struct {
 		label  string
@@ -93,7 +93,7 @@ func TestFromLabel(t *testing.T) {
 	})
 }
 
-// What is guessed must not deny what cannot be known.
+// A derived profile must not deny fields whose meaning is not known.
 func TestDerivedKindsAreReadLeniently(t *testing.T) {
 	p, _ := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: "inherited"}, true))
 	k, err := policykind.Compile(p, policykind.Label)

@@ -27,18 +27,18 @@ var ruleValues = map[string]string{
 	"quotes":               `{"\"\\\n": "\u0000\u001f\ud83d\ude00"}`,
 }
 
-// read reads a policy with one rule whose value is given.
+// policyWith reads a policy with one rule of a value.
 func policyWith(t *testing.T, value string) *policykind.Policy {
 	t.Helper()
 	object, err := decode.Object([]byte(`{"metadata": {"namespace": "app", "name": "p"},
 		"spec": {"targetRef": {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r"}, "rule": ` + value + `}}`))
 	require.NoError(t, err)
-	p := made(t, "rules: [rule]").Read(object, merge.Newest)
+	p := mustCompile(t, "rules: [rule]").Read(object, merge.Newest)
 	require.NoError(t, p.Invalid)
 	return p
 }
 
-// What a policy says is the same packed: to the fold, to conditions, and as JSON.
+// A packed policy is the same for the fold, for conditions, and as JSON.
 func TestPackKeepsContent(t *testing.T) {
 	for name, text := range ruleValues {
 		t.Run(name, func(t *testing.T) {
@@ -87,9 +87,9 @@ func TestPackedPoliciesShareStrings(t *testing.T) {
 	assert.Len(t, one.Blocks[0].Rules, cap(one.Blocks[0].Rules), "a list has no room to grow")
 }
 
-// A condition of a kind whose lists are taken apart sees lists of plain values.
+// A condition of a kind with keyed lists reads lists of plain values.
 func TestConditionReadsPackedListItems(t *testing.T) {
-	k := made(t, "strategy: {allowed: [patch]}\nblocks: {overrides: [overrides], when: when}\nlists: [{path: parts, key: name}]\nwhole: [parts.*.types]")
+	k := mustCompile(t, "strategy: {allowed: [patch]}\nblocks: {overrides: [overrides], when: when}\nlists: [{path: parts, key: name}]\nwhole: [parts.*.types]")
 	read := func(text string) *policykind.Policy {
 		object, err := decode.Object([]byte(text))
 		require.NoError(t, err)

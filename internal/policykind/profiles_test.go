@@ -35,7 +35,7 @@ var (
 	rateLimit = api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 )
 
-// object of a profile as a cluster has it; with a year if it has one.
+// profileOf returns a PolicyProfile, with a creation time if year is set.
 func profileOf(t testing.TB, name string, kind api.PolicyKind, year int, text string) *api.PolicyProfile {
 	p := &api.PolicyProfile{Spec: profile(t, text)}
 	p.Name, p.Spec.Group, p.Spec.Kind = name, kind.Group, kind.Kind
@@ -140,7 +140,7 @@ func TestInvalidProfileIsNotInForce(t *testing.T) {
 
 	broken.Spec.Levels = nil
 	require.NoError(t, p.Put(broken, created))
-	assert.Equal(t, "broken", p.Of(rateLimit).Name, "mended, the older one holds")
+	assert.Equal(t, "broken", p.Of(rateLimit).Name, "the older one is in force once it is valid")
 	refused, _ = p.Status("newer")
 	assert.Equal(t, api.Conflicted, refused.Reason)
 }
@@ -177,7 +177,6 @@ func TestClone(t *testing.T) {
 	assert.Equal(t, "other", c.Of(rateLimit).Name)
 }
 
-// What a CustomResourceDefinition defines.
 func TestDefined(t *testing.T) {
 	p := profiles(t)
 	label := map[string]string{policykind.LabelPolicy: "inherited"}

@@ -61,8 +61,8 @@ func TestWeakenedBy(t *testing.T) {
 	}
 }
 
-// Whatever a profile will be able to say counts, unless someone found that it has
-// no part in the protection of overrides.
+// Each new field of a profile counts, unless it is listed as one that does not affect
+// the protection of overrides.
 func TestWeakenedByComparesEachField(t *testing.T) {
 	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.PolicyProfileSpec]()) {
@@ -77,7 +77,7 @@ func TestWeakenedByComparesEachField(t *testing.T) {
 	}
 }
 
-// fill gives a field some value that is not its zero.
+// fill sets a field to a non-zero value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {

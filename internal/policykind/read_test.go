@@ -111,7 +111,7 @@ remove: [b]
 	assert.Empty(t, p.Blocks, "the list is not policy content")
 }
 
-// A wrong type is told by its place, and the same each time.
+// The error of a wrong type has its field path, and is the same each time.
 func TestReadInvalid(t *testing.T) {
 	tests := map[string]struct{ kind, spec, want string }{
 		"no spec":                             {"RateLimitPolicy", "", ""},
@@ -200,7 +200,7 @@ overrides: {ttl: 1}
 	}, blocksOf(p))
 }
 
-// Omitted means the profile's default, and so does null.
+// The default strategy applies if the field is absent or null.
 func TestDefaultStrategy(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) {
 		p.Strategy = api.ProfileStrategy{Field: "strategy", Allowed: []api.StrategyName{"merge", "atomic"}}

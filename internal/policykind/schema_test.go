@@ -134,7 +134,7 @@ lists: [{path: rules.*, key: name}]`, policykind.Layout{
 		t.Run(sentence, func(t *testing.T) {
 			k := compiled(t, func(p *api.PolicyProfileSpec) {
 				*p = api.PolicyProfileSpec{Group: "example.com", Kind: "Paint", Class: api.Inherited}
-				into(t, c.profile, p)
+				unmarshalStrict(t, c.profile, p)
 			})
 			assert.Equal(t, c.want, k.Layout())
 		})

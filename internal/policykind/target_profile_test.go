@@ -15,7 +15,7 @@ func service(namespace, name string) api.Ref {
 	return api.Ref{Kind: "Service", Namespace: namespace, Name: name}
 }
 
-// selecting is a target that selects by labels, as kubectl spells them.
+// selecting returns a target with a label selector in the syntax of kubectl.
 func selecting(ref api.Ref, text string, edit ...func(*policykind.Selector)) policykind.Target {
 	selector, err := labels.Parse(text)
 	if err != nil {
@@ -34,8 +34,8 @@ func inNamespaces(text string) func(*policykind.Selector) {
 	return func(s *policykind.Selector) { s.Namespaces, _ = labels.Parse(text) }
 }
 
-// assertTargets compares targets by what they say: selectors that say the same
-// may be built otherwise.
+// assertTargets compares targets with Target.Same, since equal selectors may differ in
+// memory.
 func assertTargets(t *testing.T, want, got []policykind.Target) {
 	t.Helper()
 	require.Len(t, got, len(want), "%v", got)
@@ -44,7 +44,7 @@ func assertTargets(t *testing.T, want, got []policykind.Target) {
 	}
 }
 
-// SEMANTICS section 5, and what a profile says of the targets.
+// SEMANTICS section 5, and the targets of a profile.
 func TestReadTargetsByProfile(t *testing.T) {
 	const (
 		selectors  = "targets: {selectors: [targetSelectors], namespaces: free}"
@@ -257,16 +257,16 @@ func TestReadTargetsByProfile(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, made(t, test.profile), test.spec)
+			p := spec(t, mustCompile(t, test.profile), test.spec)
 			require.NoError(t, p.Invalid)
 			assertTargets(t, test.want, p.Targets)
 		})
 	}
 }
 
-// A policy without a namespace asks no one for leave.
+// A policy without a namespace needs no permission for other namespaces.
 func TestTargetsOfClusterScopedPolicies(t *testing.T) {
-	k := made(t, "targets: {selectors: [targetSelectors]}")
+	k := mustCompile(t, "targets: {selectors: [targetSelectors]}")
 	p := k.Read(object(t, `
 metadata: {name: p}
 spec:
@@ -336,7 +336,7 @@ func TestReadInvalidTargetsByProfile(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorContains(t, spec(t, made(t, test.profile), test.spec).Invalid, test.want)
+			require.ErrorContains(t, spec(t, mustCompile(t, test.profile), test.spec).Invalid, test.want)
 		})
 	}
 }
@@ -370,15 +370,15 @@ func TestPoliciesWithoutATarget(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := map[string]any{"metadata": map[string]any{"namespace": test.namespace, "name": "p"}, "spec": object(t, test.spec)}
-			p := made(t, test.profile).Read(o, created)
+			p := mustCompile(t, test.profile).Read(o, created)
 			require.NoError(t, p.Invalid)
 			assertTargets(t, test.want, p.Targets)
 			assert.Equal(t, test.unread, p.Unread)
-			assert.Empty(t, blocksOf(p), "what tells the targets is no content")
+			assert.Empty(t, blocksOf(p), "target fields are not content")
 		})
 	}
 	t.Run("a target that cannot be read is no reason for the whole namespace", func(t *testing.T) {
-		p := spec(t, made(t, istio), "targetRefs: [{kind: Service}]")
+		p := spec(t, mustCompile(t, istio), "targetRefs: [{kind: Service}]")
 		require.Error(t, p.Invalid)
 		assert.Empty(t, p.Targets)
 	})
@@ -403,7 +403,7 @@ func TestSelectorTargetString(t *testing.T) {
 	assert.False(t, policykind.Target{Port: 80}.Whole())
 }
 
-// Any difference is one.
+// Targets differ in any field.
 func TestTargetSame(t *testing.T) {
 	same := func(edit func(*policykind.Target)) bool {
 		a := selecting(ref("Gateway", "app", ""), "a=b")

@@ -12,10 +12,10 @@ import (
 
 // routeOf is an HTTPRoute of rules in YAML.
 func routeOf(t *testing.T, rules string) *Route {
-	return NewRoute(aRoute(t, gateway.KindHTTPRoute, rules))
+	return NewRoute(newGatewayRoute(t, gateway.KindHTTPRoute, rules))
 }
 
-func aRoute(t *testing.T, kind, rules string) *gateway.Route {
+func newGatewayRoute(t *testing.T, kind, rules string) *gateway.Route {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte("metadata: {namespace: app, name: toystore}\nspec:\n  rules: " + rules))
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func limitsOf(t *testing.T, all ...string) *Limits {
 	return NewLimits(out)
 }
 
-// matched tells which limits match each rule, the bound one first.
+// matched returns the limits that match each rule, the bound one first.
 func matched(b *Binding) [][]string {
 	out := make([][]string, b.Route.Rules())
 	for rule := range out {
@@ -56,7 +56,7 @@ const toystore = `
     - path: {type: PathPrefix, value: /assets/}
 `
 
-// anyHost is that of a path without hostnames.
+// anyHost are the hosts of a path without hostnames.
 var anyHost = []string{""}
 
 func TestBind(t *testing.T) {
@@ -113,15 +113,15 @@ func TestBindHostnames(t *testing.T) {
 		outside  []string
 		names    []string
 	}{
-		"example 7, a name of the route's wildcard":         {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.toystore.acme.com]}]", [][]string{nil, {"l"}}, nil, []string{"games.toystore.acme.com"}},
-		"a name outside of it":                              {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.acme.com]}]", [][]string{nil, nil}, []string{"games.acme.com"}, nil},
-		"the wildcard's own suffix is none of its names":    {[]string{"*.toystore.acme.com"}, "[{hostnames: [toystore.acme.com]}]", [][]string{nil, nil}, []string{"toystore.acme.com"}, nil},
-		"a wildcard takes any number of labels":             {[]string{"*.acme.com"}, "[{hostnames: [a.b.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.b.acme.com"}},
-		"one of two inside is enough, the other is told":    {[]string{"a.acme.com", "b.acme.com"}, "[{matches: [{path: {value: /toys}}], hostnames: [b.acme.com, c.acme.com]}]", [][]string{{"l"}, nil}, []string{"c.acme.com"}, []string{"b.acme.com", "c.acme.com"}},
-		"a path for any hostname has every one":             {anyHost, "[{hostnames: [a.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
-		"hostnames are compared in lower case":              {[]string{"a.acme.com"}, "[{hostnames: [A.Acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
-		"of a trigger without any the route's":              {[]string{"a.acme.com"}, "[{matches: [{path: {value: /toys}}]}]", [][]string{{"l"}, nil}, nil, nil},
-		"hostnames do not let a match bind that is missing": {[]string{"a.acme.com"}, "[{matches: [{path: {value: /tosy}}], hostnames: [a.acme.com]}]", [][]string{nil, nil}, nil, nil},
+		"example 7, a name of the route's wildcard":             {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.toystore.acme.com]}]", [][]string{nil, {"l"}}, nil, []string{"games.toystore.acme.com"}},
+		"a name outside of it":                                  {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.acme.com]}]", [][]string{nil, nil}, []string{"games.acme.com"}, nil},
+		"the wildcard's own suffix is none of its names":        {[]string{"*.toystore.acme.com"}, "[{hostnames: [toystore.acme.com]}]", [][]string{nil, nil}, []string{"toystore.acme.com"}, nil},
+		"a wildcard takes any number of labels":                 {[]string{"*.acme.com"}, "[{hostnames: [a.b.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.b.acme.com"}},
+		"one of two inside is enough, the other is unreachable": {[]string{"a.acme.com", "b.acme.com"}, "[{matches: [{path: {value: /toys}}], hostnames: [b.acme.com, c.acme.com]}]", [][]string{{"l"}, nil}, []string{"c.acme.com"}, []string{"b.acme.com", "c.acme.com"}},
+		"a path for any hostname has every one":                 {anyHost, "[{hostnames: [a.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
+		"hostnames are compared in lower case":                  {[]string{"a.acme.com"}, "[{hostnames: [A.Acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
+		"of a trigger without any the route's":                  {[]string{"a.acme.com"}, "[{matches: [{path: {value: /toys}}]}]", [][]string{{"l"}, nil}, nil, nil},
+		"hostnames do not let a match bind that is missing":     {[]string{"a.acme.com"}, "[{matches: [{path: {value: /tosy}}], hostnames: [a.acme.com]}]", [][]string{nil, nil}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := limitsOf(t, "l", c.triggers).Bind(routeOf(t, toystore), c.hosts)
@@ -148,8 +148,8 @@ func TestBoundHostnames(t *testing.T) {
 	assert.Nil(t, b.Limits[0].Hostnames(1), "one of the triggers is for all hostnames")
 }
 
-// Hostnames keep a limit from a rule that has a match of its triggers: another thing
-// than that no trigger chooses it.
+// A limit may not match a rule only because of the hostnames of its triggers, which is
+// different from no trigger matching it.
 func TestExcludingHostnames(t *testing.T) {
 	toys := "{matches: [{path: {value: /toys}}], hostnames: [b.shop.com, a.shop.com]}"
 	for name, c := range map[string]struct {
@@ -231,13 +231,13 @@ func TestTriggerMatchFound(t *testing.T) {
 	for _, c := range b.Limits[0].Triggers {
 		found = append(found, c.Found)
 	}
-	assert.Equal(t, [][]bool{{false, true}, {true}}, found, "found tells of the rules, whatever the hostnames")
+	assert.Equal(t, [][]bool{{false, true}, {true}}, found, "found does not depend on hostnames")
 	assert.Equal(t, [][]string{{"l"}, nil}, matched(b))
 }
 
 // Their rules have no such matches.
 func TestMatchesDoNotBindToGRPCRoute(t *testing.T) {
-	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
+	r := NewRoute(newGatewayRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
 	for name, c := range map[string]struct {
 		triggers string
 		want     [][]string

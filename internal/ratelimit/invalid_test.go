@@ -11,7 +11,7 @@ import (
 
 const rate = "rates: [{limit: 1, unit: second}]\n"
 
-// messages of errors, each with its place.
+// messages returns the errors with their field paths.
 func messages(errs field.ErrorList) []string {
 	var out []string
 	for _, err := range errs {

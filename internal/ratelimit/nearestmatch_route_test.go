@@ -63,12 +63,12 @@ func TestNearest(t *testing.T) {
 			stated: matchOf("", prefix, "/toys", "x-a=1"),
 			want:   []NearMatch{{1, "PathPrefix /toys with header X-A=2"}, {0, "PathPrefix /toys"}},
 		},
-		"what two rules have is told of the first, once": {
+		"a match of two rules is listed once, for the first": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/a")}, {matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys")}},
 			stated: matchOf("", prefix, "/toy"),
 			want:   []NearMatch{{1, "PathPrefix /toys"}, {0, "PathPrefix /a"}},
 		},
-		"of those as near the first is told first": {
+		"of equally near ones the first is listed first": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/b")}, {matchOf("", prefix, "/a")}, {matchOf("", prefix, "/c")}, {matchOf("", prefix, "/e")}},
 			stated: matchOf("", prefix, "/d"),
 			want:   []NearMatch{{0, "PathPrefix /b"}, {1, "PathPrefix /a"}, {2, "PathPrefix /c"}},
@@ -85,7 +85,7 @@ func TestNearest(t *testing.T) {
 	assert.Empty(t, routeWith([]gatewayv1.HTTPRouteMatch{matchOf("", prefix, "/a")}).Nearest(&Match{matchOf("", prefix, "/a")}, 0))
 }
 
-// Looking through all of them, letter by letter, finds the same.
+// Comparing all paths character by character gives the same result.
 func TestNearestAgreesWithReference(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	one := func() gatewayv1.HTTPRouteMatch {
@@ -134,8 +134,7 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 	return out
 }
 
-// Very many long paths are not compared letter by letter, but those that share the
-// most are.
+// Of very many long paths only the most similar ones are compared character by character.
 func TestNearestOfManyLongPaths(t *testing.T) {
 	long := func(i int) string {
 		return fmt.Sprintf("/%08x/%s/%08x", i*2654435761%(1<<32), strings.Repeat("ab"[i%2:][:1], 90), i*40503%(1<<32))

@@ -58,7 +58,7 @@ func TestDifferentValueIsNearerThanMissing(t *testing.T) {
 }
 
 func TestNearestWithoutMatches(t *testing.T) {
-	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
+	r := NewRoute(newGatewayRoute(t, gateway.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
 	assert.Empty(t, nearestTo(t, r, "{method: GET}", 3))
 }
 
@@ -68,10 +68,10 @@ func TestNearestLongPaths(t *testing.T) {
 	assert.Equal(t, "PathPrefix "+long+"b", nearestTo(t, r, "{path: {value: "+long+"}}", 1)[0].Text)
 }
 
-// Of several routes the nearest come first, whichever has them; of those as near, the
-// first route's.
+// Of several routes the nearest matches come first; of equally near ones, those of the
+// first route.
 func TestNearestOf(t *testing.T) {
-	services := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
+	services := NewRoute(newGatewayRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
 	one := func(rules string) *Route { return routeOf(t, rules) }
 	first := one("[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /toyland}}]}]")
 	second := one("[{matches: [{path: {value: /c}}, {path: {value: /toys}}]}]")

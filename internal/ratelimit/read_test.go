@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// decoded is YAML as the policies have it, read as the API server does.
+// decoded decodes YAML to JSON values like the API server.
 func decoded(t *testing.T, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))

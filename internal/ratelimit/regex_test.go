@@ -56,8 +56,8 @@ func TestInvalidRegularExpressions(t *testing.T) {
 	}
 }
 
-// What is short and slow to compile is counted as what it takes: 64 expressions of
-// a kilobyte took 9 seconds.
+// Short expressions that are slow to compile are charged for it: 64 expressions of a
+// kilobyte took 9 seconds.
 func TestSlowRegularExpressions(t *testing.T) {
 	slow := "(?i)[" + strings.Repeat("b-\U0010fffe", 169) + "]"
 	err := checkRegexp(field.NewPath("value"), slow)

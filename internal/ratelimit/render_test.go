@@ -13,8 +13,8 @@ import (
 
 const edge = "infra/edge"
 
-// aLimit reads a limit in YAML.
-func aLimit(t *testing.T, name, text string) *Limit {
+// readLimit reads a limit in YAML.
+func readLimit(t *testing.T, name, text string) *Limit {
 	t.Helper()
 	l, errs := Read(at, name, decoded(t, text))
 	require.Empty(t, errs, text)
@@ -37,12 +37,12 @@ var fromRoute = Source{Policy: "app/limits", Block: "bare"}
 func renderedOf(t *testing.T, limit, rules string, hosts ...string) (actions, limits any) {
 	t.Helper()
 	r := NewRendering(edge)
-	addAll(r, fromRoute, []*Limit{aLimit(t, "l", limit)}, aRoute(t, gateway.KindHTTPRoute, rules), hosts...)
+	addAll(r, fromRoute, []*Limit{readLimit(t, "l", limit)}, newGatewayRoute(t, gateway.KindHTTPRoute, rules), hosts...)
 	return r.Documents()
 }
 
-// is compares what is plain data with YAML, field by field.
-func is(t *testing.T, want string, got any) {
+// assertYAML compares plain data with YAML, field by field.
+func assertYAML(t *testing.T, want string, got any) {
 	t.Helper()
 	wanted, err := yaml.YAMLToJSONStrict([]byte(want))
 	require.NoError(t, err, want)
@@ -86,7 +86,7 @@ func TestRenderMatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			actions, _ := renderedOf(t, "rates: [{limit: 5, unit: second}]", c.rules, "")
-			is(t, "- rules: "+c.want+tied, actions)
+			assertYAML(t, "- rules: "+c.want+tied, actions)
 		})
 	}
 }
@@ -104,9 +104,9 @@ func TestRenderGRPCMatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, fromRoute, []*Limit{aLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, aRoute(t, gateway.KindGRPCRoute, c.rules), "")
+			addAll(r, fromRoute, []*Limit{readLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, newGatewayRoute(t, gateway.KindGRPCRoute, c.rules), "")
 			actions, _ := r.Documents()
-			is(t, "- rules: "+c.want+tied, actions)
+			assertYAML(t, "- rules: "+c.want+tied, actions)
 		})
 	}
 }
@@ -133,13 +133,13 @@ func TestRenderDescriptorActions(t *testing.T) {
 	} {
 		t.Run(selector, func(t *testing.T) {
 			actions, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], counters: ["+selector+"]}", "[{}]", "")
-			is(t, "- rules: [{paths: [\"/*\"]}]"+tied+"  "+want, actions)
-			is(t, "[{conditions: ['ratelimit.binding == \"app/limits/l\"'], variables: ["+selector+"], max_value: 5, seconds: 1, namespace: infra/edge}]", limits)
+			assertYAML(t, "- rules: [{paths: [\"/*\"]}]"+tied+"  "+want, actions)
+			assertYAML(t, "[{conditions: ['ratelimit.binding == \"app/limits/l\"'], variables: ["+selector+"], max_value: 5, seconds: 1, namespace: infra/edge}]", limits)
 		})
 	}
 }
 
-// What conditions look at comes before what counters do, and each once.
+// The selectors of conditions come before those of counters, each once.
 func TestRenderEachSelectorOnce(t *testing.T) {
 	actions, _ := renderedOf(t, `
 rates: [{limit: 5, unit: second}]
@@ -149,7 +149,7 @@ when:
 - {selector: context.destination.address, operator: neq, value: a}
 triggers: [{hostnames: [a.example.com]}]
 `, "[{}]", "")
-	is(t, `
+	assertYAML(t, `
 - rules: [{paths: ["/*"]}]
   configurations:
   - generic_key: {descriptor_key: ratelimit.binding, descriptor_value: app/limits/l}
@@ -176,7 +176,7 @@ func TestRenderConditions(t *testing.T) {
 			_, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], when: [{selector: auth.identity.group, "+condition[1:]+"]}", "[{}]", "")
 			text, err := json.Marshal(want)
 			require.NoError(t, err)
-			is(t, `[{conditions: ['ratelimit.binding == "app/limits/l"', `+string(text)+`], max_value: 5, seconds: 1, namespace: infra/edge}]`, limits)
+			assertYAML(t, `[{conditions: ['ratelimit.binding == "app/limits/l"', `+string(text)+`], max_value: 5, seconds: 1, namespace: infra/edge}]`, limits)
 		})
 	}
 }
@@ -190,7 +190,7 @@ rates:
 - {limit: 9223372036854775807, duration: 7, unit: day}
 counters: [auth.identity.username]
 `, "[{}]", "")
-	is(t, `
+	assertYAML(t, `
 - {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 1, seconds: 1, namespace: infra/edge}
 - {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 2, seconds: 600, namespace: infra/edge}
 - {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 3, seconds: 43200, namespace: infra/edge}
@@ -199,11 +199,11 @@ counters: [auth.identity.username]
 }
 
 func TestUnsetSelectors(t *testing.T) {
-	l := aLimit(t, "l", `
+	l := readLimit(t, "l", `
 rates: [{limit: 5, unit: second}]
 counters: [context.request.time, auth.identity.username, context.request.http.body, context.request.http.path, context.request.http.headers.x, ratelimit.hitsAddend, context.source.address]
 when: [{selector: context.request.http.protocol, operator: exists}]
 `)
 	assert.Equal(t, []string{"context.request.http.protocol", "context.request.time", "context.request.http.body"}, l.UnsetSelectors())
-	assert.Empty(t, aLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").UnsetSelectors())
+	assert.Empty(t, readLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").UnsetSelectors())
 }

@@ -49,7 +49,6 @@ func TestRuleMatchesAreDefaulted(t *testing.T) {
 	assert.Len(t, r.RuleMatches(1), 2)
 }
 
-// Matches that are not there state nothing, which is not what a trigger states.
 func TestRouteWithoutRules(t *testing.T) {
 	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&gateway.Route{Kind: gateway.KindHTTPRoute}), anyHost)
 	assert.False(t, b.Limits[0].MatchesAny())

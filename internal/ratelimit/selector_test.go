@@ -94,7 +94,7 @@ func TestInvalidSelectors(t *testing.T) {
 	}
 }
 
-// The RFC: "soft" conditions are about what is not of the HTTP route.
+// The RFC: "soft" conditions are not about the HTTP route.
 func TestConditionSelectorsOfTriggers(t *testing.T) {
 	for name, c := range map[string]struct{ selector, want string }{
 		"the method":            {"context.request.http.method", "is not allowed in conditions; use triggers[].matches[].method"},
