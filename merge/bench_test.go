@@ -7,7 +7,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Two policies, as most paths have them.
+// BenchmarkFold folds two policies, a typical path.
 func BenchmarkFold(b *testing.B) {
 	layers := stack(
 		policy("gw", overrides(mixed, rule("limits.a", 1)), defaults(mixed, rule("limits.b", 1))),
@@ -54,8 +54,8 @@ func BenchmarkFoldManyRules(b *testing.B) {
 	}
 }
 
-// A hundred policies of a hundred rules: the cost is that of the rules, not of
-// all rules once more for each policy.
+// A hundred policies of a hundred rules: the cost depends on the number of rules, not on
+// that times the number of policies.
 func BenchmarkFoldManyPolicies(b *testing.B) {
 	const policies, rules = 100, 100
 	for name, key := range map[string]func(policy, rule int) string{
@@ -91,7 +91,7 @@ func onOneTarget(meet merge.Meet, policies, rules int) []merge.Layer {
 	return on(0, meet, all...)
 }
 
-// unsetting makes defaults each of which unsets what is above it.
+// unsetting returns policies with defaults, each of which unsets those above it.
 func unsetting(b *testing.B, policies, rules int) []merge.Layer {
 	var all []*merge.Policy
 	for p := range policies {

@@ -1,8 +1,7 @@
-// Package merge computes effective policies: the fold of a stack of policies
-// into the rules that are left, each with its origin, and for each rule that
-// did not make it, what beat it.
+// Package merge computes effective policies: it folds a stack of policies into the
+// effective rules, each with its origin, and the lost rules, each with the policy that
+// beat it.
 //
-// It is pure. Values come in and values go out, inputs are never edited, no
-// clock is read and nothing of Kubernetes is known here. The same layers in
-// any order give the same result.
+// The package is pure: it does not edit its inputs, reads no clock and depends on the
+// standard library alone. The same layers in any order give the same result.
 package merge

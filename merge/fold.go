@@ -1,20 +1,20 @@
 package merge
 
-// Meter limits what conditions may cost.
+// Meter limits the cost of conditions.
 type Meter interface {
-	// Spend books the cost of one evaluation of a condition of by; nil and 0
-	// only ask, now and then, whether the fold may go on. An error ends it.
+	// Spend charges the cost of an evaluation of a condition of policy by. With nil
+	// and 0 it only checks whether the fold may continue. An error ends the fold.
 	Spend(by *Policy, cost uint64) error
 }
 
 // Fold computes the effective policy of the layers, which may come in any
-// order (SEMANTICS section 3). A nil meter does not limit. The only error is
-// the meter's.
+// order (SEMANTICS section 3). With a nil meter there is no limit. The only error
+// is the meter's.
 func Fold(layers []Layer, meter Meter) (*Result, error) {
-	f := folds.Get().(*fold) //nolint:forcetypeassert // it holds nothing else
+	f := foldPool.Get().(*fold) //nolint:forcetypeassert // it has no other values
 	defer f.release()
 	f.meter = meter
-	f.enter(layers)
+	f.addLayers(layers)
 	for next := 0; next < len(f.layers); {
 		start := next
 		next = groupEnd(f.layers, start)
@@ -22,70 +22,72 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 			return nil, err
 		}
 	}
-	f.settle()
-	return &Result{Rules: f.kept(), Outcomes: f.outcomes, Notes: f.notes}, nil
+	f.finishOutcomes()
+	return &Result{Rules: f.copyRules(), Outcomes: f.outcomes, Notes: f.notes}, nil
 }
 
-// fold is the state of one Fold: E of SEMANTICS section 3 and its history.
+// fold is the state of a Fold: E of SEMANTICS section 3 and its history.
 type fold struct {
-	room
-	meter    Meter
-	outcomes []Outcome
-	places   map[*Policy]place // nil for few layers
-	unset    unsetters         // of those in room, once they are many
-	notes    []Note
-	seen     int // rules of the layers applied so far
-	tidy     tidiness
+	buffers
+	meter         Meter
+	outcomes      []Outcome
+	policyIndexes map[*Policy]policyIndex // nil for few layers
+	unset         unsetIndex              // index of unsets, nil for few
+	notes         []Note
+	rulesSeen     int // rules of the layers applied so far
+	nesting       nesting
 
-	// What was worked out of E, until E changes.
+	// Computed from E, until E changes.
 	spec map[string]any
 	low  [2]Origin // of the two lowest policies with a rule in E
 }
 
-// become makes a list E, and returns the one that was E: it is room again.
-func (f *fold) become(list []Effective) []Effective {
+// setRules replaces E, and returns the old list to be reused.
+func (f *fold) setRules(list []Effective) []Effective {
 	was := f.rules
 	f.rules, f.spec, f.low = list, nil, [2]Origin{}
 	return was
 }
 
-// unasked is how many rules are folded without asking the meter: so few cost
-// less than anyone could notice.
-const unasked = 256
+// meterThreshold is the number of rules that are folded without checking the meter:
+// their cost is negligible.
+const meterThreshold = 256
 
-// goOn asks the meter whether a layer may be applied, once many rules were met:
-// what one costs grows with them, and most have no condition that would ask.
-func (f *fold) goOn(l *Layer) error {
+// checkMeter checks the meter before a layer is applied, once there are many rules: the
+// cost of a layer grows with them, and most layers have no condition to charge.
+func (f *fold) checkMeter(l *Layer) error {
 	for i := range l.Blocks {
-		f.seen += len(l.Blocks[i].Rules)
+		f.rulesSeen += len(l.Blocks[i].Rules)
 	}
-	if f.meter == nil || f.seen <= unasked {
+	if f.meter == nil || f.rulesSeen <= meterThreshold {
 		return nil
 	}
 	return f.meter.Spend(nil, 0)
 }
 
-// side chooses blocks by what they act as.
-type side uint8
+// blockFilter selects blocks by what they act as.
+type blockFilter uint8
 
 const (
-	both   side = iota
-	weak        // all but overrides
-	strong      // overrides
+	allBlocks       blockFilter = iota
+	exceptOverrides             // all except overrides
+	onlyOverrides               // overrides
 )
 
-// has reports whether a block that acts as b is on this side.
-func (s side) has(b Block) bool { return s == both || (s == strong) == (b == Overrides) }
+// includes reports whether the filter selects a block that acts as b.
+func (s blockFilter) includes(b Block) bool {
+	return s == allBlocks || (s == onlyOverrides) == (b == Overrides)
+}
 
-// taker does with a block that takes part what is to be done with it.
-type taker func(from Origin, s Strategy, rules []Rule)
+// blockFunc applies the rules of a block whose condition is met.
+type blockFunc func(from Origin, s Strategy, rules []Rule)
 
-// apply gives the blocks of a layer that are on a side and take part to take,
-// in their order. That order is the one in which they are written whatever a
-// bare block is read as: it comes behind the defaults and before the overrides.
-func (f *fold) apply(layer int, s side, take taker) error {
+// apply calls apply for the selected blocks of a layer whose conditions are met, in
+// their order. The order does not depend on what a bare block acts as: it comes after
+// the defaults and before the overrides.
+func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 	l := &f.layers[layer]
-	if err := f.goOn(l); err != nil {
+	if err := f.checkMeter(l); err != nil {
 		return err
 	}
 	for _, kind := range [...]Block{Object, Defaults, Bare, Overrides} {
@@ -95,10 +97,10 @@ func (f *fold) apply(layer int, s side, take taker) error {
 				continue
 			}
 			as := l.Reading(b)
-			if !s.has(as.Block) {
+			if !s.includes(as.Block) {
 				continue
 			}
-			if err := f.applyBlock(l.Policy, b, as, take); err != nil {
+			if err := f.applyBlock(l.Policy, b, as, apply); err != nil {
 				return err
 			}
 		}
@@ -106,7 +108,7 @@ func (f *fold) apply(layer int, s side, take taker) error {
 	return nil
 }
 
-func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
+func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) error {
 	from := Origin{Policy: p, Block: as.Block, Conditional: b.When != nil}
 	met, err := f.met(from, b.When)
 	if err != nil {
@@ -114,27 +116,27 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
 	}
 	o := &f.outcomes[f.outcomeOf(p)]
 	if !met {
-		o.Silent = true
+		o.Skipped = true
 		return nil
 	}
-	o.join(b.Block, as.Block)
+	o.recordBlock(b.Block, as.Block)
 	if as.By != nil {
 		f.replaced(from, as.By, b.Rules)
 		return nil
 	}
-	take(from, as.Strategy, b.Rules)
+	apply(from, as.Strategy, b.Rules)
 	return nil
 }
 
-// replaced books the loss of a block to a policy without a rule that replaces
-// those above it.
+// replaced records the loss of a block to a policy without rules that replaces those
+// above it.
 func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
-	f.loseWhole(f.block, Origin{Policy: by, Block: Bare})
+	f.recordBlockLoss(f.block, Origin{Policy: by, Block: Bare})
 }
 
-// met evaluates the condition of a block. What cannot be evaluated does not
-// dodge a constraint: an overrides block then applies, a defaults block not.
+// met evaluates the condition of a block. If it fails, an overrides block applies and a
+// defaults block does not, so that a constraint is not bypassed.
 func (f *fold) met(from Origin, when Condition) (bool, error) {
 	if when == nil {
 		return true, nil
@@ -148,7 +150,7 @@ func (f *fold) met(from Origin, when Condition) (bool, error) {
 			return false, err
 		}
 	}
-	if a.Err != nil || a.Missing != "" && a.Neighbours {
+	if a.Err != nil || a.Missing != "" && a.HasSiblings {
 		f.notes = append(f.notes, Note{Policy: from.Policy, Block: from.Block, When: when, Answer: a})
 	}
 	if a.Err != nil {

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// foldCase is a stack, the highest policy first, and all that comes of it.
+// foldCase is a stack, the highest policy first, and the expected result.
 type foldCase struct {
 	stack           []*merge.Policy
 	effective, lost []string
@@ -38,7 +38,7 @@ func TestFoldBlocks(t *testing.T) {
 		},
 		"defaults come before bare rules, overrides last, whatever their order in the policy": {
 			stack: []*merge.Policy{policy("p", overrides(mixed, rule("a", "o")), bare(rule("a", "b")), defaults(mixed, rule("a", "d"), rule("b", "d")))},
-			// bare is atomic here and refused: the defaults are there by then
+			// bare is atomic here and rejected, since the defaults are applied before
 			effective: []string{"a=o p/overrides", "b=d p/defaults"},
 		},
 		"bare rules are a second block of defaults, with a strategy of their own": {
@@ -195,7 +195,7 @@ func TestFoldAtTwoLevels(t *testing.T) {
 	assert.Equal(t, []string{"gw: o overrides to twice/overrides", "gw: u defaults to twice/unset"}, lossesOf(result))
 }
 
-// Its names never act on its own blocks, not even at the higher level.
+// Its unset list never applies to its own blocks, not even at the higher level.
 func TestFoldUnsetAtTwoLevels(t *testing.T) {
 	twice := unsets(t, policy("twice", defaults(mixed, rule("d", "T"))), "d")
 	result := fold(t,
@@ -306,7 +306,7 @@ func TestFoldLosses(t *testing.T) {
 	})
 }
 
-// A key of a policy is counted once, whichever of its blocks gave it.
+// A key of a policy is counted once, even if several blocks have it.
 func TestFoldCounts(t *testing.T) {
 	result := fold(t, stack(
 		policy("gw", defaults(mixed, rule("a", 1), rule("b", 1)), overrides(mixed, rule("a", 2))),
@@ -316,15 +316,15 @@ func TestFoldCounts(t *testing.T) {
 	assert.Equal(t, []string{"gw 1 of 2", "empty 0 of 0", "route 1 of 1"}, countsOf(result))
 	gw := result.Outcomes[0]
 	assert.True(t, gw.TookPart)
-	assert.True(t, gw.Took(merge.Defaults))
-	assert.False(t, gw.Took(merge.Bare))
-	assert.True(t, gw.Took(merge.Overrides))
+	assert.True(t, gw.BlockApplied(merge.Defaults))
+	assert.False(t, gw.BlockApplied(merge.Bare))
+	assert.True(t, gw.BlockApplied(merge.Overrides))
 	assert.False(t, result.Outcomes[1].TookPart)
 }
 
 type meter struct {
 	spent, limit uint64
-	by           []string // each who spent, "" for a mere question
+	by           []string // the policy of each Spend, "" for nil
 	closed       bool
 }
 
@@ -343,7 +343,7 @@ func (m *meter) Spend(by *merge.Policy, cost uint64) error {
 	return nil
 }
 
-func TestFoldIsEndedByItsMeter(t *testing.T) {
+func TestFoldMeter(t *testing.T) {
 	layers := stack(
 		policy("gw", when(overrides(mixed, rule("a", 1)), over("a", 1)), when(defaults(mixed, rule("b", 1)), over("a", 1))),
 		policy("route", bare(rule("a", 5))),
@@ -358,7 +358,7 @@ func TestFoldIsEndedByItsMeter(t *testing.T) {
 	require.ErrorIs(t, err, errSpent)
 }
 
-func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
+func TestFoldOfManyRulesChecksMeter(t *testing.T) {
 	rules := make([]merge.Rule, 100)
 	for i := range rules {
 		rules[i] = rule(fmt.Sprintf("limits.l%03d", i), 1)
@@ -390,7 +390,7 @@ func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
 	}
 }
 
-func TestARefusedBlockIsLostToTheLowestPolicyOfTheMoment(t *testing.T) {
+func TestRejectedBlockIsLostToLowestPolicy(t *testing.T) {
 	lost := rule("z", 1)
 	twice := policy("twice", defaults(atomic, rule("a", 1)), bare(lost))
 	tests := map[string]struct {

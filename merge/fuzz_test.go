@@ -13,15 +13,15 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// dice makes stacks of policies out of the bytes of a fuzzer.
-type dice struct {
+// generator generates stacks of policies from the bytes of a fuzzer.
+type generator struct {
 	data []byte
 	// plain: no conditions, unset lists or nulls; tidy: no rule of a block
-	// lies below another one of it.
+	// is below another one.
 	plain, tidy bool
 }
 
-func (d *dice) roll(sides int) int {
+func (d *generator) roll(sides int) int {
 	if len(d.data) == 0 {
 		return 0
 	}
@@ -32,7 +32,7 @@ func (d *dice) roll(sides int) int {
 
 var fuzzKeys = []string{"a", "a.b", "a.b.c", "a.c", `["a.b"]`, "b", "b.a", "c.a.b"}
 
-func (d *dice) rule() merge.Rule {
+func (d *generator) rule() merge.Rule {
 	r := rule(fuzzKeys[d.roll(len(fuzzKeys))], nil)
 	switch d.roll(6) {
 	case 0:
@@ -40,7 +40,7 @@ func (d *dice) rule() merge.Rule {
 			r.Value = false
 		}
 	case 1:
-		r.Value, r.Hollow = map[string]any{}, true
+		r.Value, r.EmptyMap = map[string]any{}, true
 	case 2:
 		r.Value = map[string]any{"x": int64(d.roll(2))}
 	case 3:
@@ -53,7 +53,7 @@ func (d *dice) rule() merge.Rule {
 	return r
 }
 
-func (d *dice) block(b merge.Block) merge.Rules {
+func (d *generator) block(b merge.Block) merge.Rules {
 	var rules []merge.Rule
 	for range d.roll(4) {
 		r := d.rule()
@@ -68,13 +68,13 @@ func (d *dice) block(b merge.Block) merge.Rules {
 	return out
 }
 
-// collide tells that two rules want the same place.
+// collide reports whether two rules are in the same place.
 func collide(a, b merge.Rule) bool {
-	return a.Key == b.Key || !a.Hollow && a.Key.Holds(b.Key) || !b.Hollow && b.Key.Holds(a.Key)
+	return a.Key == b.Key || !a.EmptyMap && a.Key.Holds(b.Key) || !b.EmptyMap && b.Key.Holds(a.Key)
 }
 
-// layers makes a path, the half of them with groups and readings.
-func (d *dice) layers(t testing.TB) []merge.Layer {
+// layers returns a path, half of the time with groups and readings.
+func (d *generator) layers(t testing.TB) []merge.Layer {
 	meets := []merge.Meet{hierarchical}
 	if rich := d.roll(6); rich > 2 {
 		meets = [][]merge.Meet{{oldestWins}, {collect}, {hierarchical, oldestWins, collect}}[rich-3]
@@ -92,8 +92,8 @@ func (d *dice) layers(t testing.TB) []merge.Layer {
 	return out
 }
 
-// policies makes a path of policies at one or more levels.
-func (d *dice) policies(t testing.TB) []merge.Layer {
+// policies returns a path of policies at one or more levels.
+func (d *generator) policies(t testing.TB) []merge.Layer {
 	var out []merge.Layer
 	for i := range 1 + d.roll(6) {
 		if i > 0 && d.roll(5) == 0 { // an earlier policy at one more level, or again at one
@@ -127,8 +127,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// story is everything that a result says, as bytes.
-func story(t testing.TB, r *merge.Result) string {
+// formatResult returns all fields of a result as a string.
+func formatResult(t testing.TB, r *merge.Result) string {
 	data, err := json.MarshalIndent([]any{r.Spec(), effectiveOf(r), lossesOf(r), countsOf(r), notesOf(r)}, "", " ")
 	require.NoError(t, err)
 	return string(data)
@@ -138,12 +138,12 @@ func story(t testing.TB, r *merge.Result) string {
 func FuzzFoldOrder(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
-		layers := (&dice{data: data}).layers(t)
-		want := story(t, fold(t, layers...))
+		layers := (&generator{data: data}).layers(t)
+		want := formatResult(t, fold(t, layers...))
 		shuffled := slices.Clone(layers)
 		for i := range uint64(3) {
 			rand.New(rand.NewPCG(seed, i)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			assert.Equal(t, want, story(t, fold(t, shuffled...)))
+			assert.Equal(t, want, formatResult(t, fold(t, shuffled...)))
 		}
 	})
 }
@@ -152,7 +152,7 @@ func FuzzFoldOrder(f *testing.F) {
 func FuzzFoldIdempotent(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
-		first := fold(t, (&dice{data: data, plain: true, tidy: true}).layers(t)...)
+		first := fold(t, (&generator{data: data, plain: true, tidy: true}).layers(t)...)
 		var rules []merge.Rule
 		for _, e := range first.Rules {
 			rules = append(rules, *e.Rule)
@@ -164,22 +164,22 @@ func FuzzFoldIdempotent(f *testing.F) {
 	})
 }
 
-// Nothing panics, inputs are never edited, and the books are balanced: each
-// rule of a block that took part survives or names what beat it.
+// Fold does not panic or edit its inputs, and each rule of an applied block is either
+// effective or lost.
 func FuzzFoldNoPanic(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
-		layers := (&dice{data: data}).layers(t)
+		layers := (&generator{data: data}).layers(t)
 		before := contents(t, layers)
 		result := fold(t, layers...)
-		_ = story(t, result)
+		_ = formatResult(t, result)
 		assert.Equal(t, before, contents(t, layers), "the input was edited")
 		for _, o := range result.Outcomes {
 			assert.LessOrEqual(t, len(o.Lost), o.Rules)
 			assert.Equal(t, keysThatTookPart(o), o.Rules, "a rule of %s was neither kept nor lost", o.Policy.Name)
 			for _, l := range o.Lost {
-				require.NotNil(t, l.Rule, "%s lost a rule that nobody knows", o.Policy.Name)
-				require.NotNil(t, l.To.Policy, "%s lost %s to nobody", o.Policy.Name, l.Key)
+				require.NotNil(t, l.Rule, "%s lost an unknown rule", o.Policy.Name)
+				require.NotNil(t, l.To.Policy, "%s lost %s without To", o.Policy.Name, l.Key)
 			}
 			assert.True(t, slices.IsSortedFunc(o.Lost, func(a, b merge.Lost) int { return a.Key.Compare(b.Key) }))
 		}
@@ -189,7 +189,7 @@ func FuzzFoldNoPanic(f *testing.F) {
 func keysThatTookPart(o merge.Outcome) int {
 	keys := make(map[merge.Key]bool)
 	for _, b := range o.Policy.Blocks {
-		if o.Took(b.Block) {
+		if o.BlockApplied(b.Block) {
 			for _, r := range b.Rules {
 				keys[r.Key] = true
 			}
@@ -203,7 +203,7 @@ func contents(t testing.TB, layers []merge.Layer) string {
 	for _, l := range layers {
 		for _, b := range l.Blocks {
 			for _, r := range b.Rules {
-				all = append(all, l.Name, b.Block, r.Key.String(), r.Value, r.Hollow)
+				all = append(all, l.Name, b.Block, r.Key.String(), r.Value, r.EmptyMap)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func contents(t testing.TB, layers []merge.Layer) string {
 	return string(data)
 }
 
-// What a key prints as is read as the same key.
+// ParseKey of String returns the same key.
 func FuzzParseKey(f *testing.F) {
 	for _, text := range []string{"a", "a.b", `limits["a.b"]`, `["\x00"]`, `["\xff\u2028"].a`, "['x']", "[`x y`]", "a..b", `a["b`, "[", "]", ".", "\x00"} {
 		f.Add(text)

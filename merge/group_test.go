@@ -15,19 +15,19 @@ const (
 	collect      = merge.MeetCollect
 )
 
-// told is all that comes of a path.
-type told struct{ effective, lost []string }
+// foldSummary is the result of a fold of a path.
+type foldSummary struct{ effective, lost []string }
 
-func tell(t *testing.T, layers []merge.Layer) told {
+func summarize(t *testing.T, layers []merge.Layer) foldSummary {
 	t.Helper()
 	r := fold(t, layers...)
 	backwards := slices.Clone(layers)
 	slices.Reverse(backwards)
-	assert.Equal(t, story(t, r), story(t, fold(t, backwards...)), "the order of the input shows")
-	return told{effectiveOf(r), lossesOf(r)}
+	assert.Equal(t, formatResult(t, r), formatResult(t, fold(t, backwards...)), "the order of the input shows")
+	return foldSummary{effectiveOf(r), lossesOf(r)}
 }
 
-// SEMANTICS section 5, sameTarget: the same two policies, in each way.
+// SEMANTICS section 5, sameTarget: the same two policies with each Meet.
 func TestFoldTwoOnOneTarget(t *testing.T) {
 	pair := func(old, newer []merge.Rules) []*merge.Policy {
 		return []*merge.Policy{aged(1, policy("old", old...)), aged(2, policy("new", newer...))}
@@ -35,100 +35,100 @@ func TestFoldTwoOnOneTarget(t *testing.T) {
 	blocks := func(b ...merge.Rules) []merge.Rules { return b }
 	tests := map[string]struct {
 		policies                          []*merge.Policy
-		hierarchical, oldestWins, collect told
+		hierarchical, oldestWins, collect foldSummary
 	}{
 		"merged defaults": {
 			policies: pair(blocks(defaults(mixed, rule("a", "O"), rule("b", "O"))), blocks(defaults(mixed, rule("a", "N"), rule("c", "N")))),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"a=N new/defaults", "b=O old/defaults", "c=N new/defaults"},
 				[]string{"old: a defaults to new/defaults"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=O old/defaults", "b=O old/defaults", "c=N new/defaults"},
 				[]string{"new: a defaults to old/defaults"},
 			},
-			collect: told{
+			collect: foldSummary{
 				[]string{"a=O old/defaults", "b=O old/defaults", "c=N new/defaults"},
 				[]string{"new: a defaults to old/defaults"},
 			},
 		},
 		"atomic defaults": {
 			policies: pair(blocks(defaults(atomic, rule("a", "O"))), blocks(defaults(atomic, rule("b", "N")))),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"b=N new/defaults"},
 				[]string{"old: a defaults to new/defaults"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=O old/defaults"},
 				[]string{"new: b defaults to old/defaults"},
 			},
-			collect: told{[]string{"a=O old/defaults", "b=N new/defaults"}, nil},
+			collect: foldSummary{[]string{"a=O old/defaults", "b=N new/defaults"}, nil},
 		},
 		"atomic bare rules": {
 			policies: pair(blocks(bare(rule("a", "O"))), blocks(bare(rule("b", "N")))),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"b=N new/bare"},
 				[]string{"old: a bare to new/bare"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=O old/bare"},
 				[]string{"new: b bare to old/bare"},
 			},
-			collect: told{[]string{"a=O old/bare", "b=N new/bare"}, nil},
+			collect: foldSummary{[]string{"a=O old/bare", "b=N new/bare"}, nil},
 		},
 		"merged overrides": {
 			policies: pair(blocks(overrides(mixed, rule("a", "O"))), blocks(overrides(mixed, rule("a", "N"), rule("b", "N")))),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"a=O old/overrides", "b=N new/overrides"},
 				[]string{"new: a overrides to old/overrides"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=O old/overrides", "b=N new/overrides"},
 				[]string{"new: a overrides to old/overrides"},
 			},
-			collect: told{
+			collect: foldSummary{
 				[]string{"a=O old/overrides", "b=N new/overrides"},
 				[]string{"new: a overrides to old/overrides"},
 			},
 		},
 		"atomic overrides": {
 			policies: pair(blocks(overrides(atomic, rule("a", "O"))), blocks(overrides(atomic, rule("b", "N")))),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"a=O old/overrides"},
 				[]string{"new: b overrides to old/overrides"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=O old/overrides"},
 				[]string{"new: b overrides to old/overrides"},
 			},
-			collect: told{[]string{"a=O old/overrides", "b=N new/overrides"}, nil},
+			collect: foldSummary{[]string{"a=O old/overrides", "b=N new/overrides"}, nil},
 		},
 		"the newer one's override against the older one's default": {
 			policies: pair(blocks(defaults(mixed, rule("a", "O"))), blocks(overrides(mixed, rule("a", "N")))),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"a=N new/overrides"},
 				[]string{"old: a defaults to new/overrides"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=N new/overrides"},
 				[]string{"old: a defaults to new/overrides"},
 			},
-			collect: told{
+			collect: foldSummary{
 				[]string{"a=N new/overrides"},
 				[]string{"old: a defaults to new/overrides"},
 			},
 		},
 		"the older one's atomic default against the newer one's override": {
 			policies: pair(blocks(defaults(atomic, rule("a", "O"), rule("b", "O"))), blocks(overrides(mixed, rule("a", "N")))),
-			hierarchical: told{ // the newer one is lower, and there first
+			hierarchical: foldSummary{ // the newer one is lower, and applied first
 				[]string{"a=N new/overrides"},
 				[]string{"old: a defaults to new/overrides", "old: b defaults to new/overrides"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"a=N new/overrides", "b=O old/defaults"},
 				[]string{"old: a defaults to new/overrides"},
 			},
-			collect: told{
+			collect: foldSummary{
 				[]string{"a=N new/overrides", "b=O old/defaults"},
 				[]string{"old: a defaults to new/overrides"},
 			},
@@ -138,42 +138,42 @@ func TestFoldTwoOnOneTarget(t *testing.T) {
 				blocks(defaults(mixed, rule("d", "O"), rule("e", "O")), overrides(mixed, rule("o", "O"))),
 				blocks(defaults(mixed, rule("d", "N"), rule("f", "N")), overrides(mixed, rule("e", "N"), rule("o", "N"))),
 			),
-			hierarchical: told{
+			hierarchical: foldSummary{
 				[]string{"d=N new/defaults", "e=N new/overrides", "f=N new/defaults", "o=O old/overrides"},
 				[]string{"old: d defaults to new/defaults", "old: e defaults to new/overrides", "new: o overrides to old/overrides"},
 			},
-			oldestWins: told{
+			oldestWins: foldSummary{
 				[]string{"d=O old/defaults", "e=N new/overrides", "f=N new/defaults", "o=O old/overrides"},
 				[]string{"old: e defaults to new/overrides", "new: d defaults to old/defaults", "new: o overrides to old/overrides"},
 			},
-			collect: told{
+			collect: foldSummary{
 				[]string{"d=O old/defaults", "e=N new/overrides", "f=N new/defaults", "o=O old/overrides"},
 				[]string{"old: e defaults to new/overrides", "new: d defaults to old/defaults", "new: o overrides to old/overrides"},
 			},
 		},
 		"an equal value is lost by the other": {
 			policies:     pair(blocks(bare(rule("a", "S"))), blocks(bare(rule("a", "S")))),
-			hierarchical: told{[]string{"a=S new/bare"}, []string{"old: a bare to new/bare (equal)"}},
-			oldestWins:   told{[]string{"a=S old/bare"}, []string{"new: a bare to old/bare (equal)"}},
-			collect:      told{[]string{"a=S old/bare"}, []string{"new: a bare to old/bare (equal)"}},
+			hierarchical: foldSummary{[]string{"a=S new/bare"}, []string{"old: a bare to new/bare (equal)"}},
+			oldestWins:   foldSummary{[]string{"a=S old/bare"}, []string{"new: a bare to old/bare (equal)"}},
+			collect:      foldSummary{[]string{"a=S old/bare"}, []string{"new: a bare to old/bare (equal)"}},
 		},
 		"a policy beside a sibling without a rule": {
 			policies:     pair(blocks(bare()), blocks(bare(rule("a", "N")))),
-			hierarchical: told{[]string{"a=N new/bare"}, nil},
-			oldestWins:   told{[]string{"a=N new/bare"}, nil},
-			collect:      told{[]string{"a=N new/bare"}, nil},
+			hierarchical: foldSummary{[]string{"a=N new/bare"}, nil},
+			oldestWins:   foldSummary{[]string{"a=N new/bare"}, nil},
+			collect:      foldSummary{[]string{"a=N new/bare"}, nil},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.hierarchical, tell(t, on(3, hierarchical, test.policies...)), "hierarchical")
-			assert.Equal(t, test.oldestWins, tell(t, on(3, oldestWins, test.policies...)), "oldestWins")
-			assert.Equal(t, test.collect, tell(t, on(3, collect, test.policies...)), "collect")
+			assert.Equal(t, test.hierarchical, summarize(t, on(3, hierarchical, test.policies...)), "hierarchical")
+			assert.Equal(t, test.oldestWins, summarize(t, on(3, oldestWins, test.policies...)), "oldestWins")
+			assert.Equal(t, test.collect, summarize(t, on(3, collect, test.policies...)), "collect")
 		})
 	}
 }
 
-// pathCase is a path, and all that comes of it.
+// pathCase is a path and the expected result.
 type pathCase struct {
 	layers          []merge.Layer
 	effective, lost []string
@@ -183,7 +183,7 @@ func runPaths(t *testing.T, tests map[string]pathCase) {
 	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, told{test.effective, test.lost}, tell(t, test.layers))
+			assert.Equal(t, foldSummary{test.effective, test.lost}, summarize(t, test.layers))
 		})
 	}
 }
@@ -273,7 +273,7 @@ func TestFoldOldestWins(t *testing.T) {
 				gw(one(bare(rule("a", 1))), two(bare(rule("a", 2), rule("b", 2)))),
 				on(5, oldestWins, unsets(t, policy("route"), "a")),
 			),
-			effective: []string{"b=2 p2/bare"}, // p1 has nothing left to fill E with
+			effective: []string{"b=2 p2/bare"}, // p1 has no rules left
 			lost:      []string{"p1: a bare to route/unset", "p2: a bare to route/unset"},
 		},
 		"a condition on an override sees the defaults of all": {
@@ -427,8 +427,8 @@ func TestFoldCollect(t *testing.T) {
 	})
 }
 
-// Neighbours on a level are one group only if they meet in the same way.
-func TestFoldGroupsAreOfOneKind(t *testing.T) {
+// Adjacent policies of a level are a group only if they have the same Meet.
+func TestFoldGroupsHaveSameMeet(t *testing.T) {
 	one, two, three := aged(1, policy("p1", bare(rule("a", 1)))), aged(2, policy("p2", bare(rule("b", 2)))), aged(3, policy("p3", bare(rule("c", 3))))
 	runPaths(t, map[string]pathCase{
 		"a group above a single policy": {
@@ -449,7 +449,7 @@ func TestFoldGroupsAreOfOneKind(t *testing.T) {
 	})
 }
 
-func TestFoldEndsAGroupByItsMeter(t *testing.T) {
+func TestFoldGroupMeter(t *testing.T) {
 	asks := func(b merge.Rules) merge.Rules { return when(b, over("z", 1)) }
 	for _, meet := range []merge.Meet{hierarchical, oldestWins, collect} {
 		for name, b := range map[string]merge.Rules{"defaults": asks(defaults(mixed, rule("a", 1))), "overrides": asks(overrides(mixed, rule("a", 1)))} {

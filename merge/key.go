@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Key is the address of a rule inside a spec, such as rules.authentication.a.
+// Key is the path of a rule in a spec, such as rules.authentication.a.
 // The zero Key is the spec itself.
 type Key struct {
 	text string
@@ -15,7 +15,7 @@ type Key struct {
 	path string
 }
 
-// KeyOf returns the key of the given segments.
+// KeyOf returns the key with the given segments.
 func KeyOf(segments ...string) Key {
 	var k Key
 	for _, s := range segments {
@@ -24,7 +24,7 @@ func KeyOf(segments ...string) Key {
 	return k
 }
 
-// Child returns the key of one segment below k.
+// Child returns the key of a segment below k.
 func (k Key) Child(segment string) Key {
 	text := k.text + `[` + strconv.Quote(segment) + `]`
 	if plain(segment) {
@@ -36,17 +36,17 @@ func (k Key) Child(segment string) Key {
 	return Key{text: text, path: k.path + escape(segment) + "\x00"}
 }
 
-// String returns the key as people write it: segments joined by dots, and a
+// String returns the key in the format of ParseKey: segments joined by dots, and a
 // segment with a character outside [A-Za-z0-9_-] as ["…"].
 func (k Key) String() string { return k.text }
 
-// Compare orders keys segment by segment, an ancestor before what is below it.
+// Compare orders keys segment by segment, an ancestor before its descendants.
 func (k Key) Compare(o Key) int { return strings.Compare(k.path, o.path) }
 
-// Holds reports whether o is k itself or lies below it.
+// Holds reports whether o is k or below it.
 func (k Key) Holds(o Key) bool { return strings.HasPrefix(o.path, k.path) }
 
-// Segments returns the parts of the key, outermost first.
+// Segments returns the segments of the key, the outermost first.
 func (k Key) Segments() []string {
 	if k.path == "" {
 		return nil
@@ -58,8 +58,29 @@ func (k Key) Segments() []string {
 	return parts
 }
 
-// split parts a key other than the zero one into the path of the key above it
-// and its innermost segment.
+// Ancestor returns the key of the first n segments of k, which is k itself if it has n
+// segments. ok is false if it has fewer.
+func (k Key) Ancestor(n int) (a Key, ok bool) {
+	end := 0
+	for range n {
+		i := strings.IndexByte(k.path[end:], 0)
+		if i < 0 {
+			return Key{}, false
+		}
+		end += i + 1
+	}
+	switch {
+	case end == 0:
+		return Key{}, true
+	case strings.IndexByte(k.text, '[') >= 0: // offsets in text and path differ
+		return KeyOf(k.Segments()[:n]...), true
+	default:
+		return Key{text: k.text[:end-1], path: k.path[:end]}, true
+	}
+}
+
+// split splits a key other than the zero Key into the path of its parent and its
+// innermost segment.
 func (k Key) split() (up, segment string) {
 	last := len(k.path) - 1
 	at := strings.LastIndexByte(k.path[:last], 0) + 1
@@ -72,10 +93,10 @@ func (k Key) name() string {
 	return k.path[strings.LastIndexByte(k.path[:end], 0)+1:]
 }
 
-// ParseKey reads a key in the form that String gives.
+// ParseKey parses a key in the format of String.
 func ParseKey(text string) (Key, error) {
 	if text == "" {
-		return Key{}, fmt.Errorf("a rule key cannot be empty")
+		return Key{}, fmt.Errorf("a rule key must not be empty")
 	}
 	var k Key
 	rest := text
@@ -89,16 +110,16 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// cutSegment takes one segment off the front of text.
+// cutSegment splits off the first segment of text.
 func cutSegment(text string, first bool) (segment, rest string, err error) {
 	if strings.HasPrefix(text, "[") {
 		quoted, err := strconv.QuotedPrefix(text[1:])
 		if err != nil {
-			return "", "", fmt.Errorf(`after "[" a quoted name must follow, as in ["a.b"]`)
+			return "", "", fmt.Errorf(`expected a quoted name after "[", as in ["a.b"]`)
 		}
 		rest, ok := strings.CutPrefix(text[1+len(quoted):], "]")
 		if !ok {
-			return "", "", fmt.Errorf(`"]" is missing after %s`, quoted)
+			return "", "", fmt.Errorf(`missing "]" after %s`, quoted)
 		}
 		segment, err := strconv.Unquote(quoted)
 		return segment, rest, err
@@ -106,7 +127,7 @@ func cutSegment(text string, first bool) (segment, rest string, err error) {
 	if !first {
 		var dot bool
 		if text, dot = strings.CutPrefix(text, "."); !dot {
-			return "", "", fmt.Errorf("a dot must stand before %q", text)
+			return "", "", fmt.Errorf("expected a dot before %q", text)
 		}
 	}
 	end := strings.IndexFunc(text, func(r rune) bool { return !plainRune(r) })
@@ -114,7 +135,7 @@ func cutSegment(text string, first bool) (segment, rest string, err error) {
 		end = len(text)
 	}
 	if end == 0 {
-		return "", "", fmt.Errorf(`%q is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`, text)
+		return "", "", fmt.Errorf(`%q is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`, text)
 	}
 	return text[:end], text[end:], nil
 }
@@ -127,7 +148,7 @@ func plainRune(r rune) bool {
 	return r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// escape keeps NUL, the separator of path, out of a segment.
+// escape escapes NUL, the separator of path, in a segment.
 func escape(segment string) string {
 	if !strings.ContainsAny(segment, "\x00\x01") {
 		return segment

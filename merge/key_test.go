@@ -40,18 +40,18 @@ func TestKeys(t *testing.T) {
 	assert.Empty(t, merge.Key{}.String())
 }
 
-func TestKeysThatCannotBeRead(t *testing.T) {
+func TestParseInvalidKeys(t *testing.T) {
 	tests := map[string]string{
-		"":             `a rule key cannot be empty`,
-		".":            `rule key ".": "." is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
-		"a.":           `rule key "a.": "" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
-		"a..b":         `rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
-		"a b":          `rule key "a b": a dot must stand before " b"`,
-		`["a"]b`:       `rule key "[\"a\"]b": a dot must stand before "b"`,
-		`limits[a]`:    `rule key "limits[a]": after "[" a quoted name must follow, as in ["a.b"]`,
-		`limits["a"`:   `rule key "limits[\"a\"": "]" is missing after "a"`,
-		`limits["a`:    `rule key "limits[\"a": after "[" a quoted name must follow, as in ["a.b"]`,
-		`limits.["a"]`: `rule key "limits.[\"a\"]": "[\"a\"]" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
+		"":             `a rule key must not be empty`,
+		".":            `rule key ".": "." is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
+		"a.":           `rule key "a.": "" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
+		"a..b":         `rule key "a..b": ".b" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
+		"a b":          `rule key "a b": expected a dot before " b"`,
+		`["a"]b`:       `rule key "[\"a\"]b": expected a dot before "b"`,
+		`limits[a]`:    `rule key "limits[a]": expected a quoted name after "[", as in ["a.b"]`,
+		`limits["a"`:   `rule key "limits[\"a\"": missing "]" after "a"`,
+		`limits["a`:    `rule key "limits[\"a": expected a quoted name after "[", as in ["a.b"]`,
+		`limits.["a"]`: `rule key "limits.[\"a\"]": "[\"a\"]" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`,
 	}
 	for text, message := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestStrings(t *testing.T) {
 	for text, want := range map[string]merge.Strategy{"atomic": merge.Atomic, "merge": merge.Merge, "patch": merge.Patch} {
 		got, ok := merge.ParseStrategy(text)
 		assert.True(t, ok)
@@ -159,4 +159,36 @@ func TestWords(t *testing.T) {
 	}
 	assert.Equal(t, []string{"defaults", "bare", "overrides", "object", "unset"}, names)
 	assert.True(t, slices.IsSorted([]merge.Block{merge.Defaults, merge.Bare, merge.Overrides}))
+}
+
+func TestAncestor(t *testing.T) {
+	for name, test := range map[string]struct {
+		key  string
+		n    int
+		want string
+		ok   bool
+	}{
+		"none of its segments":          {"a.b.c", 0, "", true},
+		"the first":                     {"a.b.c", 1, "a", true},
+		"all but the last":              {"a.b.c", 2, "a.b", true},
+		"all of them":                   {"a.b.c", 3, "a.b.c", true},
+		"more than it has":              {"a.b.c", 4, "", false},
+		"a name in quotes":              {`a["b.c"].d`, 2, `a["b.c"]`, true},
+		"before a name in quotes":       {`a.b["c.d"]`, 2, "a.b", true},
+		"a name with the separator":     {`a["\x00"].b`, 2, `a["\x00"]`, true},
+		"a name with the escape for it": {`a["\x01"].b`, 2, `a["\x01"]`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, err := merge.ParseKey(test.key)
+			require.NoError(t, err)
+			got, ok := k.Ancestor(test.n)
+			assert.Equal(t, test.ok, ok)
+			assert.Equal(t, test.want, got.String())
+			if test.want != "" {
+				want, err := merge.ParseKey(test.want)
+				require.NoError(t, err)
+				assert.Equal(t, want, got)
+			}
+		})
+	}
 }

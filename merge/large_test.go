@@ -10,12 +10,12 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// crowd makes a path of policies of up to a hundred rules each, none of which
-// lies below another one of its block.
-func crowd(t testing.TB, r *rand.Rand) []merge.Layer {
+// randomLayers returns a path of policies of up to a hundred rules each, none of which
+// is below another one of its block.
+func randomLayers(t testing.TB, r *rand.Rand) []merge.Layer {
 	var out []merge.Layer
 	for i := range 2 + r.IntN(12) {
-		p := policy(fmt.Sprintf("p%d", i), crowdBlock(r, merge.Defaults), crowdBlock(r, merge.Bare), crowdBlock(r, merge.Overrides))
+		p := policy(fmt.Sprintf("p%d", i), randomBlock(r, merge.Defaults), randomBlock(r, merge.Bare), randomBlock(r, merge.Overrides))
 		for range r.IntN(2) * r.IntN(12) {
 			unsets(t, p, fmt.Sprintf("k%02d", r.IntN(60)), fmt.Sprintf("k%02d.l%d", r.IntN(60), r.IntN(9)))
 		}
@@ -30,7 +30,7 @@ func crowd(t testing.TB, r *rand.Rand) []merge.Layer {
 	return out
 }
 
-func crowdBlock(r *rand.Rand, b merge.Block) merge.Rules {
+func randomBlock(r *rand.Rand, b merge.Block) merge.Rules {
 	var rules []merge.Rule
 	taken := make(map[string]bool)
 	for range r.IntN(100) {
@@ -54,11 +54,11 @@ func crowdBlock(r *rand.Rand, b merge.Block) merge.Rules {
 	return block(b, merge.Strategy(r.IntN(3)), rules)
 }
 
-// Long lists meet in other steps than short ones, with the same outcome.
-func TestFoldOfManyRulesAgreesWithTheSlowOne(t *testing.T) {
+// Long lists are merged by another algorithm than short ones, with the same result.
+func TestFoldOfManyRulesAgreesWithReference(t *testing.T) {
 	long := 0
 	for seed := range uint64(150) {
-		layers := crowd(t, rand.New(rand.NewPCG(seed, 11)))
+		layers := randomLayers(t, rand.New(rand.NewPCG(seed, 11)))
 		result := fold(t, layers...)
 		assert.Equal(t, reference(layers), effectiveOf(result), "seed %d", seed)
 		for _, o := range result.Outcomes {
@@ -71,9 +71,8 @@ func TestFoldOfManyRulesAgreesWithTheSlowOne(t *testing.T) {
 	assert.Greater(t, long, 20, "many effective policies are long")
 }
 
-// A block that is not tidy, in which a rule lies below another, is no reason to
-// leave an override out, however long the block is.
-func TestFoldOfAnUntidyBlock(t *testing.T) {
+// Overrides are applied even if a long block has a rule below another one.
+func TestFoldOfNestedRules(t *testing.T) {
 	for _, n := range []int{2, 30} {
 		rules := []merge.Rule{rule("a", 1)}
 		for i := range n {
@@ -86,21 +85,21 @@ func TestFoldOfAnUntidyBlock(t *testing.T) {
 	}
 }
 
-// A fold works in the room of an earlier one, whose result stands.
-func TestResultOutlastsLaterFolds(t *testing.T) {
+// A fold reuses the buffers of an earlier one, whose result does not change.
+func TestResultIsIndependentOfLaterFolds(t *testing.T) {
 	var results []*merge.Result
 	var stories []string
 	for seed := range uint64(40) {
-		result := fold(t, crowd(t, rand.New(rand.NewPCG(seed, 5)))...)
-		results, stories = append(results, result), append(stories, story(t, result))
+		result := fold(t, randomLayers(t, rand.New(rand.NewPCG(seed, 5)))...)
+		results, stories = append(results, result), append(stories, formatResult(t, result))
 	}
 	for i, result := range results {
-		assert.Equal(t, stories[i], story(t, result))
+		assert.Equal(t, stories[i], formatResult(t, result))
 	}
 }
 
-// Long unset lists are looked up, short ones looked through.
-func TestWhoUnsetARule(t *testing.T) {
+// Long unset lists are indexed, short ones are searched linearly.
+func TestUnsetBy(t *testing.T) {
 	tests := map[string]struct {
 		stack func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy
 		want  []string
@@ -118,7 +117,7 @@ func TestWhoUnsetARule(t *testing.T) {
 			},
 			want: []string{"p: rules.auth.a bare to c/unset"},
 		},
-		"nobody, where only the policy itself names it": {
+		"none, if only the policy itself unsets it": {
 			stack: func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy {
 				p := unset(policy("p", defaults(mixed, rule("a", 1))), "a")
 				return []*merge.Policy{p, unset(policy("b"), "other"), p}

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Layer is a policy at a level of a path. A policy that reaches a path at two
-// levels is two layers with the same Policy.
+// Layer is a policy at a level of a path. A policy at two levels of a path has two
+// layers with the same Policy.
 type Layer struct {
 	*Policy
 	// Level of the policy's target on the path: 0 at the root, more is lower.
 	Level int
-	// As is how the bare block of the policy is applied on this path, instead
-	// of as it says. Nil for most.
+	// As overrides how the bare block of the policy is applied on this path. Nil for
+	// most.
 	As *Reading
-	// Meet is how the policy meets others on the same level.
+	// Meet is how the policy is combined with others on the same level.
 	Meet Meet
 }
 
@@ -23,27 +23,27 @@ type Reading struct {
 	// Block is what it acts as: Bare, Defaults or Overrides.
 	Block    Block
 	Strategy Strategy
-	// By is a lower policy without a rule that replaces this one: nothing of the
-	// block survives. Nil for most.
+	// By is a lower policy without rules that replaces this one: all rules of the
+	// block are lost. Nil for most.
 	By *Policy
 }
 
-// Meet is how policies on one level, that is, on one target, meet (SEMANTICS
-// section 5, sameTarget). Neighbours on a level that meet in the same way other
-// than hierarchically are applied together; their unset lists act on the
-// policies above all of them.
+// Meet is how policies on the same level, that is, on the same target, are combined
+// (SEMANTICS section 5, sameTarget). Adjacent policies of a level with the same Meet
+// other than MeetHierarchical are applied as a group; their unset lists apply to the
+// policies above the group.
 type Meet uint8
 
 const (
-	// MeetHierarchical applies them one after another, as those of different
+	// MeetHierarchical applies them one after another, like those of different
 	// levels.
 	MeetHierarchical Meet = iota
 	// MeetOldestWins applies their defaults and bare blocks, the highest
 	// policy first, and then their overrides, the lowest first: the highest
 	// wins among either, and an override beats every default.
 	MeetOldestWins
-	// MeetCollect applies them side by side: an atomic block takes or leaves
-	// what was there before any of them, and never one of them.
+	// MeetCollect applies them independently: an atomic block replaces, or yields to,
+	// the rules from before the group, never those of the group.
 	MeetCollect
 )
 
@@ -57,11 +57,11 @@ func (l *Layer) Reading(b *Rules) Reading {
 
 // Compare orders layers from the highest to the lowest (SEMANTICS section 2):
 // by level, then by the kind's own order, then the older first, then by
-// namespace/name. Layers of one policy on one level are told apart by how they
-// are applied.
+// namespace/name. Layers of the same policy on the same level are ordered by how
+// they are applied.
 func Compare(a, b Layer) int {
 	if c := cmp.Compare(a.Level, b.Level); c != 0 {
-		return c // as most do
+		return c // the common case
 	}
 	return cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),
@@ -72,7 +72,7 @@ func Compare(a, b Layer) int {
 	)
 }
 
-// compareNames orders by "namespace/name" as one text.
+// compareNames orders by "namespace/name" as one string.
 func compareNames(a, b *Policy) int {
 	if a.Namespace == b.Namespace {
 		return strings.Compare(a.Name, b.Name)

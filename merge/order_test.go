@@ -46,9 +46,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Layers of one policy on one level have an order too, or that of the input
-// would show.
-func TestOrderOfOnePolicy(t *testing.T) {
+// Layers of the same policy on the same level have an order too, so that the result does
+// not depend on that of the input.
+func TestOrderOfSamePolicy(t *testing.T) {
 	p := policy("p", bare(rule("a", 1)))
 	ordered := path(
 		on(1, hierarchical, p),
@@ -65,7 +65,7 @@ func TestOrderOfOnePolicy(t *testing.T) {
 	}
 }
 
-func TestFoldLeavesItsInputAlone(t *testing.T) {
+func TestFoldDoesNotEditInput(t *testing.T) {
 	low, high := policy("a", bare(rule("a", 1))), policy("b", bare(rule("a", 2)))
 	layers := []merge.Layer{{Policy: low, Level: 1}, {Policy: high, Level: 0}}
 	fold(t, layers...)
@@ -73,7 +73,7 @@ func TestFoldLeavesItsInputAlone(t *testing.T) {
 	assert.Same(t, high, layers[1].Policy)
 }
 
-func TestFoldNeverWritesBehindTheRulesOfAPolicy(t *testing.T) {
+func TestFoldDoesNotAppendToPolicyRules(t *testing.T) {
 	backing := []merge.Rule{rule("b", 1), rule("z", "mine")}
 	fold(t, stack(policy("p", block(merge.Defaults, mixed, backing[:1]), overrides(mixed, rule("a", 2))))...)
 	assert.Equal(t, "mine", backing[1].Value)

@@ -2,19 +2,86 @@ package merge
 
 import "slices"
 
-// place is where a policy stands in a fold.
-type place struct {
-	outcome int
-	lowest  int // layer
+// Outcome is the result of a fold for one policy.
+type Outcome struct {
+	Policy *Policy
+	// Rules is the number of keys of the applied blocks, each key once.
+	Rules int
+	// TookPart is set if a block with rules was applied.
+	TookPart bool
+	// Skipped is set if a block with rules was not applied, because its condition was
+	// not met.
+	Skipped bool
+	participation
+	// Lost rules, sorted by key, each key once.
+	Lost []Lost
 }
 
-// few is how many layers most paths have at most: they are looked through one
-// by one.
-const few = 8
+// BlockApplied reports whether block b of the policy was applied, whatever it acted as.
+func (o *Outcome) BlockApplied(b Block) bool { return o.applied&(1<<b) != 0 }
 
-// enter puts the layers in order, the lowest first, and makes the outcomes of
-// their policies, from the highest to the lowest.
-func (f *fold) enter(layers []Layer) {
+// AppliedAs reports whether block b of the policy was applied as another one: as itself,
+// or as Layer.As sets for bare blocks. A policy at two levels may have both.
+func (o *Outcome) AppliedAs(b, as Block) bool {
+	if b == Bare {
+		return o.bareAs&(1<<as) != 0
+	}
+	return b == as && o.BlockApplied(b)
+}
+
+// participation is which blocks of a policy were applied, one bit per Block.
+type participation struct {
+	applied  uint8 // as they are in the policy
+	bareAs   uint8 // what the applied bare blocks acted as
+	repeated bool  // more than one was applied, or one at two levels
+}
+
+// recordBlock records that block b of the policy was applied as another one.
+func (o *Outcome) recordBlock(b, as Block) {
+	o.repeated = o.TookPart
+	o.TookPart = true
+	o.applied |= 1 << b
+	if b == Bare {
+		o.bareAs |= 1 << as
+	}
+}
+
+// ReplacedBy returns the policy that replaces this one as a whole: every applied rule
+// was lost to it, with its block. It is nil if there is none; fields of the route itself
+// do not count.
+func (o *Outcome) ReplacedBy() *Policy {
+	if len(o.Lost) == 0 || len(o.Lost) < o.Rules {
+		return nil
+	}
+	by := o.Lost[0].To.Policy
+	if slices.ContainsFunc(o.Lost, func(l Lost) bool { return !l.Whole || l.To.Policy != by || l.To.Block == Object }) {
+		return nil
+	}
+	return by
+}
+
+// LostAt returns the rule of a key that the policy lost, or nil.
+func (o *Outcome) LostAt(k Key) *Lost {
+	i, ok := slices.BinarySearchFunc(o.Lost, k, func(l Lost, k Key) int { return l.Key.Compare(k) })
+	if !ok {
+		return nil
+	}
+	return &o.Lost[i]
+}
+
+// policyIndex is the position of a policy in a fold.
+type policyIndex struct {
+	outcome int // index of its outcome
+	lowest  int // index of its lowest layer
+}
+
+// smallCount is the number of items up to which lists are searched linearly. Most paths
+// have fewer layers.
+const smallCount = 8
+
+// addLayers sorts the layers, the lowest first, and adds the outcomes of their policies,
+// from the highest to the lowest.
+func (f *fold) addLayers(layers []Layer) {
 	f.layers = append(f.layers[:0], layers...) // the caller keeps its order
 	slices.Reverse(f.layers)                   // mostly they come from the highest to the lowest
 	lower := func(a, b Layer) int { return Compare(b, a) }
@@ -22,8 +89,8 @@ func (f *fold) enter(layers []Layer) {
 		slices.SortFunc(f.layers, lower)
 	}
 	f.outcomes = make([]Outcome, 0, len(layers))
-	if len(layers) > few {
-		f.places = make(map[*Policy]place, len(layers))
+	if len(layers) > smallCount {
+		f.policyIndexes = make(map[*Policy]policyIndex, len(layers))
 	}
 	for i, l := range slices.Backward(f.layers) {
 		n := f.outcomeOf(l.Policy) // at two levels, counted once
@@ -31,16 +98,16 @@ func (f *fold) enter(layers []Layer) {
 			n = len(f.outcomes)
 			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy})
 		}
-		if f.places != nil {
-			f.places[l.Policy] = place{outcome: n, lowest: i}
+		if f.policyIndexes != nil {
+			f.policyIndexes[l.Policy] = policyIndex{outcome: n, lowest: i}
 		}
 	}
 }
 
-// outcomeOf returns the place of a policy's outcome, -1 for none.
+// outcomeOf returns the index of a policy's outcome, -1 if there is none.
 func (f *fold) outcomeOf(p *Policy) int {
-	if f.places != nil {
-		if at, ok := f.places[p]; ok {
+	if f.policyIndexes != nil {
+		if at, ok := f.policyIndexes[p]; ok {
 			return at.outcome
 		}
 		return -1
@@ -55,15 +122,15 @@ func (f *fold) outcomeOf(p *Policy) int {
 
 // lowestOf returns the lowest layer of a policy.
 func (f *fold) lowestOf(p *Policy) int {
-	if f.places != nil {
-		return f.places[p].lowest
+	if f.policyIndexes != nil {
+		return f.policyIndexes[p].lowest
 	}
 	return slices.IndexFunc(f.layers, func(l Layer) bool { return l.Policy == p })
 }
 
-// kept returns the rules of E for the result, which shares no room with the
+// copyRules returns a copy of E for the result, which does not share memory with the
 // fold.
-func (f *fold) kept() []Effective {
+func (f *fold) copyRules() []Effective {
 	if len(f.rules) == 0 {
 		return nil
 	}
@@ -72,47 +139,47 @@ func (f *fold) kept() []Effective {
 	return out
 }
 
-// books is what settle counts for one outcome.
-type books struct {
-	losses   int     // how many, and then where the next of them goes
-	survives bool    // some rule does
-	heir     *Policy // what is in force in place of a policy that lost every rule
+// tally is what finishOutcomes counts for an outcome.
+type tally struct {
+	losses    int     // their number, and then the index of the next
+	survives  bool    // a rule is in effect
+	successor *Policy // the policy in force in place of one that lost all its rules
 }
 
-// settle tells in the outcomes which rules survive and which were lost.
-func (f *fold) settle() {
-	var room [few]books
-	all := room[:]
-	if len(f.outcomes) > few {
-		all = make([]books, len(f.outcomes))
+// finishOutcomes sets the number of rules and the losses of the outcomes.
+func (f *fold) finishOutcomes() {
+	var array [smallCount]tally
+	all := array[:]
+	if len(f.outcomes) > smallCount {
+		all = make([]tally, len(f.outcomes))
 	}
 	for i := range f.losses {
 		all[f.outcomeOf(f.losses[i].of)].losses++
 	}
 	for i := range f.rules {
-		f.survive(all, i, f.rules[i].From.Policy)
+		f.countSurvivor(all, i, f.rules[i].From.Policy)
 	}
 	if len(f.losses) > 0 {
-		f.handOut(all)
+		f.distributeLosses(all)
 	}
 }
 
-// survive counts a rule of E for its policy. What another block of the
-// policy, or the same on another level, lost at that place is not lost then.
-func (f *fold) survive(all []books, rule int, p *Policy) {
+// countSurvivor counts a rule of E for its policy. If another block of the policy, or the
+// same block on another level, lost the rule, it is not lost after all.
+func (f *fold) countSurvivor(all []tally, rule int, p *Policy) {
 	n := f.outcomeOf(p)
 	o, b := &f.outcomes[n], &all[n]
 	b.survives = true
 	o.Rules++
-	if o.again && b.losses > 0 {
+	if o.repeated && b.losses > 0 {
 		b.losses++
 		f.losses = append(f.losses, loss{Lost{Rule: f.rules[rule].Rule}, p})
 	}
 }
 
-// handOut gives each outcome its losses.
-func (f *fold) handOut(all []books) {
-	f.heirs(all)
+// distributeLosses sets the losses of each outcome.
+func (f *fold) distributeLosses(all []tally) {
+	f.findSuccessors(all)
 	lost := make([]Lost, len(f.losses))
 	next := 0
 	for i := range f.outcomes {
@@ -126,14 +193,14 @@ func (f *fold) handOut(all []books) {
 	start := 0
 	for i := range f.outcomes {
 		end := all[i].losses
-		f.take(&f.outcomes[i], lost[start:end:end], all)
+		f.setLosses(&f.outcomes[i], lost[start:end:end], all)
 		start = end
 	}
 }
 
-// take books losses, in the order in which they happened, as those of an
-// outcome: the last of each key, unless the rule survives.
-func (f *fold) take(o *Outcome, lost []Lost, all []books) {
+// setLosses sets the losses of an outcome: the last loss of each key, unless the rule is
+// in effect. The given losses are in the order in which they were recorded.
+func (f *fold) setLosses(o *Outcome, lost []Lost, all []tally) {
 	byKey := func(a, b Lost) int { return a.Key.Compare(b.Key) }
 	if !slices.IsSortedFunc(lost, byKey) {
 		slices.SortStableFunc(lost, byKey)
@@ -143,7 +210,7 @@ func (f *fold) take(o *Outcome, lost []Lost, all []books) {
 		if i+1 < len(lost) && lost[i+1].Key.path == l.Key.path || l.To.Policy == nil {
 			continue
 		}
-		f.inForce(&l, all)
+		f.completeLoss(&l, all)
 		last = append(last, l)
 	}
 	o.Rules += len(last)

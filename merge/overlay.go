@@ -2,64 +2,65 @@ package merge
 
 import "slices"
 
-// overlay appends two sorted lists of rules, merged. A weak rule is lost where
-// a strong one holds its place; all others are kept. Two rules hold the same
-// place if their keys are equal or one lies below the other, save that an empty
-// map (hollow) leaves room for what lies below it. What has no other near it is
-// moved as it stands, so that a short list meets a long one quickly.
+// overlay appends to out two sorted lists of rules, merged. A weak rule is lost where a
+// strong one is in its place; all others are kept. Two rules are in the same place if
+// their keys are equal or one is below the other, except that rules may be below an
+// empty map. Runs of rules without a conflict are copied at once, so that merging a
+// short list into a long one is fast.
 func (f *fold) overlay(out, strong, weak []Effective) []Effective {
 	out = slices.Grow(out, len(strong)+len(weak))
-	cover := -1 // in out, the last strong rule that nothing weak may lie below
+	covering := -1 // index in out of the last strong rule that may have weak rules below it, -1 if none
 	for len(weak) > 0 {
-		n := until(strong, weak[0].Key, 1)
-		if at := lastSolid(strong[:n]); at >= 0 {
-			cover = len(out) + at
+		n := countUpTo(strong, weak[0].Key, 1)
+		if at := lastNonEmptyMap(strong[:n]); at >= 0 {
+			covering = len(out) + at
 		}
 		out = append(out, strong[:n]...)
 		strong = strong[n:]
 		if n > 0 && out[len(out)-1].Key.path == weak[0].Key.path {
-			f.lose(weak[0], out[len(out)-1].From)
+			f.recordLoss(weak[0], out[len(out)-1].From)
 			weak = weak[1:]
 			continue
 		}
 		n = len(weak)
 		if len(strong) > 0 {
-			n = 1 + until(weak[1:], strong[0].Key, 0)
+			n = 1 + countUpTo(weak[1:], strong[0].Key, 0)
 		}
 		run := weak[:n]
 		weak = weak[n:]
-		for cover >= 0 && len(run) > 0 && out[cover].Key.Holds(run[0].Key) {
-			f.lose(run[0], out[cover].From)
+		for covering >= 0 && len(run) > 0 && out[covering].Key.Holds(run[0].Key) {
+			f.recordLoss(run[0], out[covering].From)
 			run = run[1:]
 		}
-		out = f.above(out, run, strong)
+		out = f.appendBefore(out, run, strong)
 	}
 	return append(out, strong...)
 }
 
-// lastSolid returns the place of the last rule that is not hollow, -1 for none.
-func lastSolid(list []Effective) int {
+// lastNonEmptyMap returns the index of the last rule that is not an empty map, -1 if
+// there is none.
+func lastNonEmptyMap(list []Effective) int {
 	i := len(list) - 1
-	for i >= 0 && list[i].Hollow {
+	for i >= 0 && list[i].EmptyMap {
 		i--
 	}
 	return i
 }
 
-// above appends weak rules that lie before the strong ones, and loses those
-// that have the first of them below.
-func (f *fold) above(out, run, strong []Effective) []Effective {
+// appendBefore appends the weak rules that sort before the strong ones, except for those
+// that have the first strong one below, which are lost.
+func (f *fold) appendBefore(out, run, strong []Effective) []Effective {
 	if len(strong) == 0 {
 		return append(out, run...)
 	}
 	next := &strong[0]
-	if n := len(run) - 1; n > few && f.isTidy() { // what lies between would lie below it, too
+	if n := len(run) - 1; n > smallCount && f.isFlat() { // of flat rules only the last can have it below
 		out = append(out, run[:n]...)
 		run = run[n:]
 	}
 	for _, w := range run {
-		if !w.Hollow && w.Key.Holds(next.Key) {
-			f.lose(w, next.From)
+		if !w.EmptyMap && w.Key.Holds(next.Key) {
+			f.recordLoss(w, next.From)
 			continue
 		}
 		out = append(out, w)
@@ -67,10 +68,9 @@ func (f *fold) above(out, run, strong []Effective) []Effective {
 	return out
 }
 
-// until counts the rules at the front of a sorted list whose key compares to k
-// as less than a bound: 0 for those before k, 1 for those up to k. It looks in
-// ever longer steps, because most are few.
-func until(list []Effective, k Key, bound int) int {
+// countUpTo returns the number of rules of a sorted list before k, for bound 0, or up to
+// k, for bound 1. It searches exponentially, because the number is mostly small.
+func countUpTo(list []Effective, k Key, bound int) int {
 	from, to := 0, 0
 	for to < len(list) && list[to].Key.Compare(k) < bound {
 		from, to = to+1, 2*to+1
@@ -86,46 +86,46 @@ func until(list []Effective, k Key, bound int) int {
 	return from
 }
 
-// tidiness is whether no rule of a block lies below another one that is not
-// hollow, as it should be.
-type tidiness uint8
+// nesting is whether a block has a rule below another one that is not an empty map,
+// which it should not have.
+type nesting uint8
 
 const (
-	unknown tidiness = iota
-	tidy
-	untidy
+	nestingUnknown nesting = iota
+	flat
+	nested
 )
 
-func (f *fold) isTidy() bool {
-	if f.tidy == unknown {
-		f.tidy = tidy
-		if slices.ContainsFunc(f.layers, func(l Layer) bool { return slices.ContainsFunc(l.Blocks, isUntidy) }) {
-			f.tidy = untidy
+func (f *fold) isFlat() bool {
+	if f.nesting == nestingUnknown {
+		f.nesting = flat
+		if slices.ContainsFunc(f.layers, func(l Layer) bool { return slices.ContainsFunc(l.Blocks, hasNestedRules) }) {
+			f.nesting = nested
 		}
 	}
-	return f.tidy == tidy
+	return f.nesting == flat
 }
 
-func isUntidy(b Rules) bool {
+func hasNestedRules(b Rules) bool {
 	var above *Rule
 	for i := range b.Rules {
 		r := &b.Rules[i]
 		if above != nil && above.Key.Holds(r.Key) {
 			return true
 		}
-		if !r.Hollow {
+		if !r.EmptyMap {
 			above = r
 		}
 	}
 	return false
 }
 
-// find returns the place of a key in sorted rules.
+// find returns the index of a key in sorted rules, or where it would be.
 func find(rules []Effective, k Key) (int, bool) {
 	return slices.BinarySearchFunc(rules, k, func(e Effective, k Key) int { return e.Key.Compare(k) })
 }
 
-// effective appends rules of a block as effective ones.
+// effective appends the rules of a block as effective rules.
 func effective(out []Effective, from Origin, rules []Rule) []Effective {
 	out = slices.Grow(out, len(rules))
 	for i := range rules {

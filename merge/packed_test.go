@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// words is a list that is held as one text.
+// words is a list that is stored as one string.
 type words string
 
 func (w words) Unpack() any {
@@ -19,12 +19,12 @@ func (w words) Unpack() any {
 	return out
 }
 
-// twin says the same as words, in another type.
+// twin is the same as words, with another type.
 type twin words
 
 func (w twin) Unpack() any { return words(w).Unpack() }
 
-func TestPackedValuesAreComparedAsWhatTheySay(t *testing.T) {
+func TestEqualOfPackedValues(t *testing.T) {
 	list := []any{"a", "b"}
 	for name, test := range map[string]struct {
 		a, b any
@@ -45,8 +45,8 @@ func TestPackedValuesAreComparedAsWhatTheySay(t *testing.T) {
 	}
 }
 
-// A condition unpacks what it looks at; whoever asks for the spec has it plain.
-func TestASpecIsPackedForConditionsAlone(t *testing.T) {
+// Conditions get packed values; Result.Spec returns plain ones.
+func TestSpecIsPackedForConditionsOnly(t *testing.T) {
 	var seen map[string]any
 	look := condition{text: "look", answer: func(spec map[string]any) merge.Answer {
 		seen = spec
@@ -60,8 +60,7 @@ func TestASpecIsPackedForConditionsAlone(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": map[string]any{"x": []any{"a", "b"}}, "b": int64(1)}, r.Spec())
 }
 
-// Maps may be shared, as the aliases of a file are: so many that nobody could go
-// through each of their places.
+// Maps may be shared, such as aliases of a YAML file: too many paths to visit each.
 func TestSharedMapsAreUnpackedOnce(t *testing.T) {
 	at := map[string]any{"end": words("ab")}
 	for range 60 {

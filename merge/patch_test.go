@@ -174,9 +174,8 @@ func TestFoldPlaces(t *testing.T) {
 	}
 }
 
-// A spec is made anew each time, and writing below an empty map never reaches
-// the policy that holds it.
-func TestSpecLeavesThePoliciesAlone(t *testing.T) {
+// Spec returns a new spec each time, and does not edit the empty maps of policies.
+func TestSpecDoesNotEditPolicies(t *testing.T) {
 	empty := hollow("a")
 	result := fold(t, stack(policy("gw", defaults(patch, rule("a.b", 1))), policy("route", bare(empty)))...)
 	first := result.Spec()

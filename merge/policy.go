@@ -5,90 +5,90 @@ import (
 	"slices"
 )
 
-// Block says which part of a policy a rule stands in.
+// Block is the part of a policy that a rule is in.
 type Block uint8
 
-// The blocks of a policy in the order in which the fold applies them, and two
-// that only say where a rule came from or what took it out.
+// The blocks of a policy in the order in which the fold applies them, and two that are
+// only origins of rules or of losses.
 const (
 	Defaults  Block = iota
 	Bare            // the rules outside any block: a second block of defaults
 	Overrides       //
-	Object          // the object's own field, below every policy
-	Unset           // not a block: an unset list took the rule out
+	Object          // a field of the object itself, below every policy
+	Unset           // not a block: an unset list removed the rule
 )
 
-// String returns the name of the block as results show it.
+// String returns the name of the block in results.
 func (b Block) String() string {
 	return [...]string{"defaults", "bare", "overrides", "object", "unset"}[b]
 }
 
-// Strategy is how a block meets the rules that are there already.
+// Strategy is how a block is applied to the existing rules.
 type Strategy uint8
 
 const (
-	// Atomic takes or leaves the block as a whole.
+	// Atomic applies or rejects the block as a whole.
 	Atomic Strategy = iota
-	// Merge compares rule by rule.
+	// Merge applies each rule separately.
 	Merge
 	// Patch is Merge for kinds whose rules are the leaves of the spec
 	// (RFC 7386).
 	Patch
 )
 
-// String returns the strategy as policies spell it.
+// String returns the name of the strategy in policies.
 func (s Strategy) String() string {
 	return [...]string{"atomic", "merge", "patch"}[s]
 }
 
-// ParseStrategy reads a strategy as policies spell it.
+// ParseStrategy parses the name of a strategy in policies.
 func ParseStrategy(text string) (Strategy, bool) {
 	i := slices.Index([]string{"atomic", "merge", "patch"}, text)
 	return Strategy(max(i, 0)), i >= 0 //nolint:gosec // 0 to 2
 }
 
-// Rule is the smallest piece of a policy that wins or loses whole.
+// Rule is the smallest part of a policy that is effective or lost as a whole.
 type Rule struct {
 	Key Key
 	// Value is decoded JSON: nil, bool, int64, float64, string, []any or
-	// map[string]any; or Packed. It is never edited, and shared freely.
+	// map[string]any; or Packed. It is shared and must not be edited.
 	Value any
-	// Hollow marks an empty map in a kind whose rules are leaves: it holds its
-	// place and replaces nothing.
-	Hollow bool
+	// EmptyMap is set for an empty map in a kind whose rules are leaves: it is part of
+	// the spec, but replaces nothing.
+	EmptyMap bool
 }
 
-// Condition decides whether a block takes part (`when`).
+// Condition decides whether a block is applied (`when`).
 type Condition interface {
-	// Evaluate answers for the effective spec as it is at that moment. Its values
-	// may be Packed; one that is unpacked may be put in its place.
+	// Evaluate evaluates the condition on the effective spec at that moment. Values of
+	// the spec may be Packed; Evaluate may replace them by unpacked ones.
 	Evaluate(spec map[string]any) Answer
 	// String returns the expression.
 	String() string
 }
 
-// Answer is what a condition says of a spec. The zero Answer is "not met".
+// Answer is the result of a condition on a spec. The zero Answer is "not met".
 type Answer struct {
 	Met bool
-	// Missing is the address of a key, from the spec's top (without "spec."),
-	// that the expression names and the spec lacks. The condition is not met.
+	// Missing is the path of a key, without "spec.", that the expression reads and the
+	// spec does not have. The condition is then not met.
 	Missing string
-	// Neighbours tells that the map that lacks Missing holds other keys.
-	Neighbours bool
+	// HasSiblings is set if the map without the Missing key has other keys.
+	HasSiblings bool
 	// Err is any other failure to evaluate.
 	Err error
-	// Cost in the units of the condition's own limit.
+	// Cost of the evaluation, in the units of the condition's limit.
 	Cost uint64
 }
 
-// Rules is one block of a policy.
+// Rules is a block of a policy.
 type Rules struct {
 	Block    Block
 	Strategy Strategy
-	// When is nil for a block that always takes part.
+	// When is nil for a block that is always applied.
 	When Condition
-	// Rules are sorted by key, each key once, and none lies below another one
-	// unless that is hollow.
+	// Rules are sorted by key, each key once, and none is below another one that is
+	// not an EmptyMap.
 	Rules []Rule
 }
 
@@ -101,11 +101,10 @@ func (b *Rules) At(k Key) *Rule {
 	return &b.Rules[i]
 }
 
-// Newest is the creation time of a policy that has none: it counts as newer
-// than any other.
+// Newest is the creation time of a policy that has none: it is newer than any other.
 const Newest int64 = math.MaxInt64
 
-// Policy is one policy, read.
+// Policy is the input of a fold: the rules of a policy and its position in the order.
 type Policy struct {
 	Namespace, Name string
 	// Rank is the kind's own order on one level, before age: lower is higher.
@@ -115,7 +114,7 @@ type Policy struct {
 	// Blocks are applied in the order of their Block values, the object's own
 	// field first, however they are ordered here.
 	Blocks []Rules
-	// Unset takes rules out of the defaults of higher policies.
+	// Unset removes rules from the defaults of higher policies.
 	Unset []Name
 }
 
@@ -124,11 +123,11 @@ func (p *Policy) Empty() bool {
 	return !slices.ContainsFunc(p.Blocks, func(b Rules) bool { return len(b.Rules) > 0 })
 }
 
-// Name is one entry of an unset list: a rule key, a prefix of keys, or the
-// bare name of a rule.
+// Name is an entry of an unset list: a rule key, a prefix of keys, or the bare name of
+// a rule.
 type Name struct{ key Key }
 
-// ParseName reads an entry of an unset list.
+// ParseName parses an entry of an unset list.
 func ParseName(text string) (Name, error) {
 	k, err := ParseKey(text)
 	if err != nil {
@@ -137,21 +136,21 @@ func ParseName(text string) (Name, error) {
 	return Name{key: k}, nil
 }
 
-// String returns the name as ParseName reads it.
+// String returns the name in the format of ParseName.
 func (n Name) String() string { return n.key.String() }
 
-// Matches reports whether the name means the rule of that key.
+// Matches reports whether the name matches the rule of a key.
 func (n Name) Matches(k Key) bool {
 	return n.key.Holds(k) || n.key.path == k.name()
 }
 
-// Names is an unset list made ready to be asked about many rules: a question
-// costs what a key is deep, however long the list is.
+// Names is an index of an unset list. The cost of a lookup depends on the depth of the
+// key, not on the length of the list.
 type Names struct {
 	paths map[string]struct{} // of the keys; that of a bare name is its only segment
 }
 
-// NewNames returns the list.
+// NewNames returns the index of a list.
 func NewNames(list []Name) Names {
 	paths := make(map[string]struct{}, len(list))
 	for _, n := range list {
@@ -160,9 +159,9 @@ func NewNames(list []Name) Names {
 	return Names{paths}
 }
 
-// Match reports whether some name of the list means the rule of that key.
+// Match reports whether a name of the list matches the rule of a key.
 func (n Names) Match(k Key) bool {
-	for path := range k.named {
+	for path := range k.prefixesAndName {
 		if _, ok := n.paths[path]; ok {
 			return true
 		}
@@ -170,9 +169,9 @@ func (n Names) Match(k Key) bool {
 	return false
 }
 
-// named yields the paths of the names that mean the rule of a key: those of
-// the keys that hold it, and that of its bare name.
-func (k Key) named(yield func(path string) bool) {
+// prefixesAndName yields the paths of the names that match the rule of a key: those of
+// the key and its ancestors, and that of its bare name.
+func (k Key) prefixesAndName(yield func(path string) bool) {
 	for i := range len(k.path) {
 		if k.path[i] == 0 && !yield(k.path[:i+1]) {
 			return

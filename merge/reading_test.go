@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Bare blocks that a path reads in another way than their policies say.
+// Bare blocks with Layer.As.
 func TestFoldAs(t *testing.T) {
 	class := on(0, hierarchical, policy("class", bare(rule("a", "C"), rule("c", "C"))))
 	gw := func() []merge.Layer {
@@ -91,9 +91,9 @@ func TestFoldAs(t *testing.T) {
 	})
 }
 
-// What an unreadable condition does depends on what the block is read as.
-func TestFoldAsWithAConditionThatCannotBeEvaluated(t *testing.T) {
-	for b, want := range map[merge.Block]told{
+// The effect of a condition that fails depends on what the block acts as.
+func TestFoldAsWithConditionError(t *testing.T) {
+	for b, want := range map[merge.Block]foldSummary{
 		merge.Overrides: {[]string{"a=5 gw/overrides?"}, []string{"route: a bare to gw/overrides?"}},
 		merge.Defaults:  {[]string{"a=many route/bare"}, nil},
 		merge.Bare:      {[]string{"a=many route/bare"}, nil},
@@ -102,14 +102,13 @@ func TestFoldAsWithAConditionThatCannotBeEvaluated(t *testing.T) {
 			as(b, mixed, on(0, hierarchical, policy("gw", when(bare(rule("a", 5)), over("a", 1))))...),
 			on(1, hierarchical, policy("route", bare(rule("a", "many")))),
 		)
-		assert.Equal(t, want, tell(t, layers), b.String())
+		assert.Equal(t, want, summarize(t, layers), b.String())
 		assert.Equal(t, []string{"gw " + b.String() + ` when spec.a > 1: missing "", err a is no number`}, notesOf(fold(t, layers...)))
 	}
 }
 
-// A policy is asked about its blocks by the names that it gives them; what they
-// acted as is a question of its own.
-func TestOutcomeOfBlocksReadAnotherWay(t *testing.T) {
+// BlockApplied is about the blocks of the policy, AppliedAs about what they acted as.
+func TestOutcomeAppliedAs(t *testing.T) {
 	gw := policy("gw", bare(rule("a", 1), rule("b", 1)), when(overrides(mixed, rule("z", 1)), over("z", 1)))
 	result := fold(t, path(
 		as(merge.Overrides, mixed, on(0, hierarchical, gw)...),
@@ -118,26 +117,26 @@ func TestOutcomeOfBlocksReadAnotherWay(t *testing.T) {
 	assert.Equal(t, []string{"gw 2 of 2 silent", "route 0 of 1"}, countsOf(result))
 	o := result.Outcomes[0]
 	assert.True(t, o.TookPart)
-	assert.True(t, o.Took(merge.Bare))
-	assert.False(t, o.Took(merge.Overrides), "its condition is not met")
-	assert.True(t, o.Acted(merge.Bare, merge.Overrides))
-	assert.False(t, o.Acted(merge.Bare, merge.Bare))
-	assert.False(t, o.Acted(merge.Overrides, merge.Overrides))
+	assert.True(t, o.BlockApplied(merge.Bare))
+	assert.False(t, o.BlockApplied(merge.Overrides), "its condition is not met")
+	assert.True(t, o.AppliedAs(merge.Bare, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
+	assert.False(t, o.AppliedAs(merge.Overrides, merge.Overrides))
 
 	route := result.Outcomes[1]
-	assert.True(t, route.Acted(merge.Bare, merge.Bare))
-	assert.False(t, route.Acted(merge.Bare, merge.Overrides))
+	assert.True(t, route.AppliedAs(merge.Bare, merge.Bare))
+	assert.False(t, route.AppliedAs(merge.Bare, merge.Overrides))
 }
 
 func TestOutcomeOfOtherBlocks(t *testing.T) {
 	o := fold(t, stack(policy("p", defaults(mixed, rule("a", 1)), overrides(mixed, rule("b", 1))))...).Outcomes[0]
-	assert.True(t, o.Acted(merge.Defaults, merge.Defaults))
-	assert.True(t, o.Acted(merge.Overrides, merge.Overrides))
-	assert.False(t, o.Acted(merge.Defaults, merge.Overrides))
-	assert.False(t, o.Acted(merge.Bare, merge.Bare))
+	assert.True(t, o.AppliedAs(merge.Defaults, merge.Defaults))
+	assert.True(t, o.AppliedAs(merge.Overrides, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Defaults, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
 }
 
-// A policy at two levels may be read in another way at either.
+// A policy at two levels may have a different Layer.As at each.
 func TestFoldAsAtTwoLevels(t *testing.T) {
 	twice := policy("twice", bare(rule("a", "T"), rule("b", "T")))
 	gw := on(1, hierarchical, policy("gw", overrides(mixed, rule("a", "G")), block(merge.Bare, mixed, []merge.Rule{rule("b", "G")})))
@@ -164,17 +163,17 @@ func TestFoldAsAtTwoLevels(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, told{test.effective, test.lost}, tell(t, test.layers))
+			assert.Equal(t, foldSummary{test.effective, test.lost}, summarize(t, test.layers))
 			o := fold(t, test.layers...).Outcomes[0]
 			assert.Equal(t, 2, o.Rules, "each key once")
 			for _, b := range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-				assert.Equal(t, slices.Contains(test.acted, b), o.Acted(merge.Bare, b), b.String())
+				assert.Equal(t, slices.Contains(test.acted, b), o.AppliedAs(merge.Bare, b), b.String())
 			}
 		})
 	}
 }
 
-// The object's own field as the lowest layer.
+// A field of the object itself is the lowest layer.
 func TestFoldObject(t *testing.T) {
 	object := on(9, hierarchical, policy("object", block(merge.Object, atomic, []merge.Rule{rule("t.request", "1s"), rule("t.retry", 3)})))
 	above := func(b ...merge.Rules) []merge.Layer { return on(1, oldestWins, policy("gw", b...)) }
@@ -225,6 +224,6 @@ func TestFoldObject(t *testing.T) {
 		},
 	})
 	o := fold(t, object...).Outcomes[0]
-	assert.True(t, o.Took(merge.Object))
-	assert.False(t, o.Took(merge.Bare))
+	assert.True(t, o.BlockApplied(merge.Object))
+	assert.False(t, o.BlockApplied(merge.Bare))
 }

@@ -11,11 +11,11 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// The fold agrees with a slow one that is written as SEMANTICS section 3 is.
+// The fold agrees with a slow reference that follows the text of SEMANTICS section 3.
 func FuzzFoldReference(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
-		layers := (&dice{data: data, tidy: true}).layers(t)
+		layers := (&generator{data: data, tidy: true}).layers(t)
 		assert.Equal(t, reference(layers), effectiveOf(fold(t, layers...)))
 	})
 }
@@ -25,7 +25,7 @@ type held struct {
 	from merge.Origin
 }
 
-// reference is the fold, word by word, with no thought of speed and no books.
+// reference is the fold as specified, without losses and optimizations.
 func reference(layers []merge.Layer) []string {
 	layers = slices.Clone(layers)
 	slices.SortFunc(layers, func(a, b merge.Layer) int { return cmp.Or(cmp.Compare(a.Level, b.Level), merge.Compare(a, b)) })
@@ -47,7 +47,7 @@ func reference(layers []merge.Layer) []string {
 	return out
 }
 
-// slow is the state of the slow fold.
+// slow is the state of the reference.
 type slow struct {
 	e     []held
 	unset []entry
@@ -58,7 +58,7 @@ type entry struct {
 	by *merge.Policy
 }
 
-// read is a block with its origin, as its path reads it.
+// read is a block with its origin, as it is applied on its path.
 type read struct {
 	merge.Rules
 	from merge.Origin
@@ -99,7 +99,7 @@ func readings(l merge.Layer) []read {
 	for _, b := range blocks {
 		if b.Block == merge.Bare && l.As != nil {
 			if l.As.By != nil {
-				continue // another policy stands in its place
+				continue // another policy replaces it
 			}
 			b.Block, b.Strategy = l.As.Block, l.As.Strategy
 		}
@@ -130,7 +130,7 @@ func (s *slow) one(blocks []read) {
 	}
 }
 
-// collect applies blocks side by side: what is there decides, not a sibling.
+// collect applies blocks independently of each other.
 func (s *slow) collect(weak, strong []read) {
 	there, siblings := s.e, []held(nil)
 	for _, b := range weak {
@@ -152,7 +152,7 @@ func (s *slow) collect(weak, strong []read) {
 	s.e = set(slices.Concat(there, added), sets)
 }
 
-// left is what unset lists leave of a block.
+// left returns the rules of a block that are not unset.
 func (s *slow) left(b read) []held {
 	var left []held
 	for _, r := range b.Rules.Rules {
@@ -177,7 +177,7 @@ func takesPart(b merge.Rules, e []held) bool {
 		}
 		if h.Value != nil {
 			at[segments[len(segments)-1]] = h.Value
-			if h.Hollow {
+			if h.EmptyMap {
 				at[segments[len(segments)-1]] = map[string]any{}
 			}
 		}
@@ -189,12 +189,12 @@ func takesPart(b merge.Rules, e []held) bool {
 	return a.Met && a.Missing == ""
 }
 
-// set puts each rule of an override into E; what wants its place goes.
+// set sets each rule of an override in E, and removes the rules in its place.
 func set(e, block []held) []held {
 	block = slices.Clone(block) // the empty maps last
-	slices.SortStableFunc(block, func(a, b held) int { return cmp.Compare(btoi(a.Hollow), btoi(b.Hollow)) })
+	slices.SortStableFunc(block, func(a, b held) int { return cmp.Compare(btoi(a.EmptyMap), btoi(b.EmptyMap)) })
 	for _, h := range block {
-		if h.Hollow && slices.ContainsFunc(e, func(o held) bool { return !o.Hollow && o.Key.Holds(h.Key) }) {
+		if h.EmptyMap && slices.ContainsFunc(e, func(o held) bool { return !o.EmptyMap && o.Key.Holds(h.Key) }) {
 			continue // replaces nothing
 		}
 		e = slices.DeleteFunc(slices.Clone(e), func(o held) bool { return collide(o.Rule, h.Rule) })
@@ -210,7 +210,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// add puts each rule that E does not have into it.
+// add adds each rule whose place in E is free.
 func add(e, block []held) []held {
 	had := slices.Clone(e)
 	e = slices.Clone(e)

@@ -2,21 +2,20 @@ package merge
 
 import "strings"
 
-// specOf builds the nested spec of sorted rules, their values plain or as they
-// are held. It never writes into a value,
-// which is not its own: a rule that lies below another one, as only a block
-// that is not tidy can have it, is not shown.
+// specOf returns the nested spec of sorted rules, with plain values or as they are
+// stored. It does not edit values, which are shared: a rule below another one, which
+// only a block with nested rules has, is left out.
 func specOf(rules []Effective, plain bool) map[string]any {
 	spec := make(map[string]any)
-	var above *Effective
-	at, parent := spec, "" // neighbours mostly share their parent
+	var covering *Effective
+	at, parent := spec, "" // adjacent rules mostly have the same parent
 	for i := range rules {
 		e := &rules[i]
-		if e.Value == nil || e.Key.path == "" || above != nil && above.Key.Holds(e.Key) {
+		if e.Value == nil || e.Key.path == "" || covering != nil && covering.Key.Holds(e.Key) {
 			continue
 		}
-		if !e.Hollow {
-			above = e
+		if !e.EmptyMap {
+			covering = e
 		}
 		up, name := e.Key.split()
 		if up != parent {
@@ -27,29 +26,29 @@ func specOf(rules []Effective, plain bool) map[string]any {
 	return spec
 }
 
-// below counts the rules at the front of a list whose keys lie below a path, if
-// they are many: a map that is made for them does not grow then.
+// below returns the number of rules at the front of a list whose keys are below a path,
+// 0 for few. It is the capacity of the map for them, so that the map does not grow.
 func below(rules []Effective, path string) int {
-	if path == "" || len(rules) <= few || !strings.HasPrefix(rules[few].Key.path, path) {
+	if path == "" || len(rules) <= smallCount || !strings.HasPrefix(rules[smallCount].Key.path, path) {
 		return 0
 	}
-	return until(rules, Key{path: path[:len(path)-1] + "\x01"}, 0) // which follows the NUL
+	return countUpTo(rules, Key{path: path[:len(path)-1] + "\x01"}, 0) // which follows the NUL
 }
 
-// descend returns the map below a spec at the path of a key, made with room for
-// so many if need be.
-func descend(spec map[string]any, path string, room int) map[string]any {
+// descend returns the map at the path of a key in a spec. It creates missing maps, the
+// last one with a capacity of size.
+func descend(spec map[string]any, path string, size int) map[string]any {
 	for path != "" {
 		var segment string
 		segment, path, _ = strings.Cut(path, "\x00")
 		segment = unescape(segment)
 		next, ok := spec[segment].(map[string]any)
 		if !ok {
-			size := 0
+			capacity := 0
 			if path == "" {
-				size = room
+				capacity = size
 			}
-			next = make(map[string]any, size)
+			next = make(map[string]any, capacity)
 			spec[segment] = next
 		}
 		spec = next
@@ -57,11 +56,11 @@ func descend(spec map[string]any, path string, room int) map[string]any {
 	return spec
 }
 
-// valueOf returns the value to put into a spec: a hollow one is made anew,
-// because rules below it are written into it.
+// valueOf returns the value of a rule for a spec. An empty map is a new one, because
+// rules below it are added to it.
 func valueOf(e *Effective, plain bool) any {
 	switch {
-	case e.Hollow:
+	case e.EmptyMap:
 		return make(map[string]any)
 	case plain:
 		return Plain(e.Value)

@@ -1,49 +1,49 @@
 package merge
 
-// unsetBy is an entry of E's unset list.
-type unsetBy struct {
+// unsetEntry is an entry of E's unset list.
+type unsetEntry struct {
 	Name
 	policy *Policy
 }
 
-// unsetters tells who unsets what, by the path of the entry's key; that of a
-// bare name is its only segment. A rule is looked up by its own path instead of
-// being compared with every entry.
-type unsetters map[string][2]unsetter
+// unsetIndex indexes the unset list by the path of the entry's key; that of a bare name
+// is its only segment. A rule is looked up by its own path instead of being compared
+// with every entry.
+type unsetIndex map[string][2]unsetSource
 
-// unsetter is one of the two lowest policies with an entry: the second counts
-// for the rules of the first, which its own list does not act on.
-type unsetter struct {
+// unsetSource is one of the two lowest policies with an entry. The second applies to
+// the rules of the first, to which its own list does not apply.
+type unsetSource struct {
 	policy *Policy
-	entry  int // in the order in which they joined
+	entry  int // index in the unset list
 }
 
-// joinUnset adds the unset list of a layer to that of E.
-func (f *fold) joinUnset(layer int) {
+// addUnset adds the unset list of a layer to that of E.
+func (f *fold) addUnset(layer int) {
 	p := f.layers[layer].Policy
 	for _, n := range p.Unset {
-		f.unsets = append(f.unsets, unsetBy{n, p})
+		f.unsets = append(f.unsets, unsetEntry{n, p})
 	}
-	if len(f.unsets) <= few {
+	if len(f.unsets) <= smallCount {
 		return
 	}
 	if f.unset == nil {
-		f.unset = make(unsetters, len(f.unsets))
-		f.unset.join(f.unsets, 0)
+		f.unset = make(unsetIndex, len(f.unsets))
+		f.unset.add(f.unsets, 0)
 		return
 	}
-	f.unset.join(f.unsets, len(f.unsets)-len(p.Unset))
+	f.unset.add(f.unsets, len(f.unsets)-len(p.Unset))
 }
 
-// join adds the entries of a list from a place on.
-func (u unsetters) join(list []unsetBy, from int) {
+// add adds the entries of a list from an index on.
+func (u unsetIndex) add(list []unsetEntry, from int) {
 	for i, n := range list[from:] {
 		at := u[n.key.path]
 		switch {
 		case at[0].policy == nil:
-			at[0] = unsetter{n.policy, from + i}
+			at[0] = unsetSource{n.policy, from + i}
 		case at[1].policy == nil && at[0].policy != n.policy:
-			at[1] = unsetter{n.policy, from + i}
+			at[1] = unsetSource{n.policy, from + i}
 		default:
 			continue
 		}
@@ -54,7 +54,7 @@ func (u unsetters) join(list []unsetBy, from int) {
 // unsetBy returns the lowest policy that unsets a key of p, or nil.
 func (f *fold) unsetBy(p *Policy, k Key) *Policy {
 	if f.unset != nil {
-		return f.unset.of(p, k)
+		return f.unset.lookup(p, k)
 	}
 	for i := range f.unsets {
 		if u := &f.unsets[i]; u.policy != p && u.Matches(k) {
@@ -64,22 +64,22 @@ func (f *fold) unsetBy(p *Policy, k Key) *Policy {
 	return nil
 }
 
-func (u unsetters) of(p *Policy, k Key) *Policy {
-	var by unsetter
-	for path := range k.named {
+func (u unsetIndex) lookup(p *Policy, k Key) *Policy {
+	var by unsetSource
+	for path := range k.prefixesAndName {
 		at := u[path]
-		who := at[0]
-		if who.policy == p {
-			who = at[1]
+		source := at[0]
+		if source.policy == p {
+			source = at[1]
 		}
-		if who.policy != nil && (by.policy == nil || who.entry < by.entry) {
-			by = who
+		if source.policy != nil && (by.policy == nil || source.entry < by.entry) {
+			by = source
 		}
 	}
 	return by.policy
 }
 
-// withoutUnset appends a defaults block without what lower policies unset.
+// withoutUnset appends a defaults block without the rules that lower policies unset.
 func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effective {
 	if len(f.unsets) == 0 {
 		return effective(out, from, rules)
@@ -87,7 +87,7 @@ func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effect
 	for i := range rules {
 		e := Effective{Rule: &rules[i], From: from}
 		if by := f.unsetBy(from.Policy, rules[i].Key); by != nil {
-			f.lose(e, Origin{Policy: by, Block: Unset})
+			f.recordLoss(e, Origin{Policy: by, Block: Unset})
 			continue
 		}
 		out = append(out, e)

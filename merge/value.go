@@ -2,15 +2,14 @@ package merge
 
 import "reflect"
 
-// Packed is a map or a list that is held in fewer bytes than decoded JSON takes.
-// Two of one type say the same if and only if they are ==.
+// Packed is a map or a list that takes less memory than decoded JSON. Two of the same
+// type have the same value if and only if they are ==.
 type Packed interface {
 	// Unpack returns the value as decoded JSON, a new one each time.
 	Unpack() any
 }
 
-// Plain returns a value as decoded JSON: a Packed one unpacked, others as they
-// are.
+// Plain returns a value as decoded JSON: a Packed one is unpacked.
 func Plain(value any) any {
 	if p, ok := value.(Packed); ok {
 		return p.Unpack()
@@ -18,9 +17,9 @@ func Plain(value any) any {
 	return value
 }
 
-// UnpackMaps unpacks, in their places, the values of a spec that a Condition was
-// given, and returns the spec: what is Packed stands in its maps, however deep,
-// and never in a list. Maps that are shared are gone through once.
+// UnpackMaps unpacks, in place, the values of a spec that was passed to a Condition, and
+// returns the spec. Packed values are in its maps, at any depth, and never in a list.
+// Shared maps are visited once.
 func UnpackMaps(spec map[string]any) map[string]any {
 	unpackMaps(spec, make(map[uintptr]bool))
 	return spec
@@ -70,8 +69,8 @@ func equal(a, b any) bool {
 	}
 }
 
-// sameMap tells that both are one map, as the values of one policy before and
-// after a change of another are.
+// sameMap reports whether both are the same map, as the values of a policy are before
+// and after a change of another one.
 func sameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }

@@ -65,25 +65,25 @@ func TestFoldWhen(t *testing.T) {
 			effective: []string{"a=9 route/bare", "b=1 class/defaults?"},
 			counts:    []string{"class 1 of 1", "gw 0 of 0 silent", "route 1 of 1"},
 		},
-		"a missing key is not met, for overrides too, and is not told where nothing is beside it": {
+		"a missing key is not met, for overrides too, without a note if the map has no other keys": {
 			stack:     []*merge.Policy{policy("gw", when(overrides(mixed, rule("a", 5)), over("a", 1)))},
 			effective: nil,
 			counts:    []string{"gw 0 of 0 silent"},
 		},
-		"a key that was left out beside others is not met, and told": {
+		"a missing key in a map with other keys is not met, with a note": {
 			stack:     []*merge.Policy{policy("gw", when(overrides(mixed, rule("a.max", 5)), over("a.max", 1))), policy("route", bare(rule("a.unit", "s")))},
 			effective: []string{"a.unit=s route/bare"},
 			counts:    []string{"gw 0 of 0 silent", "route 1 of 1"},
 			notes:     []string{`gw overrides when spec.a.max > 1: missing "a.max", err <nil>`},
 		},
-		"overrides whose condition cannot be evaluated apply, and it is told": {
+		"overrides whose condition fails apply, with a note": {
 			stack:     []*merge.Policy{policy("gw", when(overrides(mixed, rule("a", 5)), over("a", 1))), policy("route", bare(rule("a", "many")))},
 			effective: []string{"a=5 gw/overrides?"},
 			lost:      []string{"route: a bare to gw/overrides?"},
 			counts:    []string{"gw 1 of 1", "route 0 of 1"},
 			notes:     []string{`gw overrides when spec.a > 1: missing "", err a is no number`},
 		},
-		"defaults whose condition cannot be evaluated do not, and it is told": {
+		"defaults whose condition fails do not apply, with a note": {
 			stack:     []*merge.Policy{policy("gw", when(defaults(mixed, rule("b", 5)), over("a", 1))), policy("route", bare(rule("a", "many")))},
 			effective: []string{"a=many route/bare"},
 			counts:    []string{"gw 0 of 0 silent", "route 1 of 1"},
@@ -131,7 +131,7 @@ func TestFoldWhen(t *testing.T) {
 	}
 }
 
-func TestAConditionOnNoRulesIsNotEvaluated(t *testing.T) {
+func TestConditionOfEmptyBlockIsNotEvaluated(t *testing.T) {
 	never := condition{text: "never", answer: func(map[string]any) merge.Answer {
 		t.Error("a block without a rule takes no part, and its condition is not asked")
 		return merge.Answer{Met: true}

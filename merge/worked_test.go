@@ -139,7 +139,7 @@ func anyRateOver(key string, limit int64) merge.Condition {
 	return condition{text: "exists", answer: func(spec map[string]any) merge.Answer {
 		value, missing, beside := lookup(spec, key)
 		if missing != "" {
-			return merge.Answer{Missing: missing, Neighbours: beside}
+			return merge.Answer{Missing: missing, HasSiblings: beside}
 		}
 		for _, rate := range value.([]any) {
 			n, ok := rate.(map[string]any)["limit"].(int64)

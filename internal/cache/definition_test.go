@@ -132,7 +132,7 @@ func TestParseDefinition(t *testing.T) {
 		"a kind of another group is not builtin": {
 			with(httpCRD, func(c *crd) { c.group = "example.com" }), want{version: "v1"}},
 		"a label on a kind without a name is a problem": {
-			with(colorCRD, func(c *crd) { c.kind = "" }), want{version: "v1", err: "guess a profile by label gateway.networking.k8s.io/policy: profile of .policies.example.com: kind is missing"}},
+			with(colorCRD, func(c *crd) { c.kind = "" }), want{version: "v1", err: "derive a profile from label gateway.networking.k8s.io/policy: invalid profile for .policies.example.com: spec.kind: Required value: set the kind of the policies"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			d, err := decodeDefinition(c.crd.obj())

@@ -41,7 +41,7 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 	if err := current.checkDuplicate(before, after); err != nil {
 		return nil, err
 	}
-	current.profiles.RemoveGoing(nameOf(before, after))
+	current.profiles.RemoveDeleting(nameOf(before, after))
 	next := current.clone()
 	if err := next.apply(before, after); err != nil {
 		return nil, err

@@ -212,13 +212,13 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 	good := func() *unstructured.Unstructured { return paint(t, "good", 2, "direct") }
 	for sentence, c := range map[string]struct{ spec, why string }{
 		"it cannot be compiled": {
-			"{group: example.com, kind: Paint, class: odd, targets: {fields: [targetRef]}}", `class "odd" is none of inherited, direct`},
+			"{group: example.com, kind: Paint, class: odd, targets: {fields: [targetRef]}}", `spec.class: Unsupported value: "odd": supported values: "inherited", "direct"`},
 		"it has a field that this server does not know": {
 			"{group: example.com, kind: Paint, class: direct, targets: {fields: [targetRef]}, upsideDown: true}",
 			`unknown field "spec.upsideDown"; correct it, or update Overrule if it is older than the CustomResourceDefinition`},
 		"it has a field of another type": {
 			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "; correct it, or update Overrule"},
-		"it has no spec": {"{}", "kind is missing"},
+		"it has no spec": {"{}", "spec.kind: Required value: set the kind of the policies"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newTestRegistry(t)

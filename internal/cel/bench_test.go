@@ -13,8 +13,8 @@ var benchmarks = map[string]string{
 	"missing": `spec.limits.a.burst > 50`,
 }
 
-// BenchmarkEvaluate prints what a condition costs beside a bare cel-go program
-// (with a cost limit, and without) on the same expression.
+// BenchmarkEvaluate compares a condition with a plain cel-go program, with and without a
+// cost limit, of the same expression.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, name := range []string{"simple", "exists", "missing"} {
 		s := spec()

@@ -12,81 +12,80 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// DefaultCacheSize is how many expressions the package-level Compile keeps.
+// DefaultCacheSize is the number of expressions that the package-level Compile caches.
 const DefaultCacheSize = 512
 
-// Compiler compiles conditions and keeps the latest, those that do not compile
-// too. It is safe for concurrent use.
-type Compiler struct{ keeper[*Condition] }
+// Compiler compiles conditions and caches the latest, including those that do not
+// compile. It is safe for concurrent use.
+type Compiler struct{ cachingCompiler[*Condition] }
 
-// NewCompiler returns a compiler that keeps at most size expressions.
+// NewCompiler returns a compiler that caches at most size expressions.
 func NewCompiler(size int) (*Compiler, error) {
 	env, err := newEnvironment(conditions)
 	if err != nil {
 		return nil, err
 	}
-	return &Compiler{newKeeper(env.dialect, size, env.compile)}, nil
+	return &Compiler{newCachingCompiler(env.dialect, size, env.compile)}, nil
 }
 
-// Compile compiles an expression with the compiler that the process shares.
-// Its error is a *CompileError, unless CEL itself cannot be set up.
+// Compile compiles an expression with the shared compiler of the process. Its error is
+// a *CompileError, unless CEL itself cannot be set up.
 func Compile(expression string) (*Condition, error) {
-	c, err := standard()
+	c, err := defaultCompiler()
 	if err != nil {
 		return nil, err
 	}
 	return c.Compile(expression)
 }
 
-// keeper compiles expressions of one use and keeps the latest.
-type keeper[T any] struct {
+// cachingCompiler compiles expressions of one dialect and caches the latest.
+type cachingCompiler[T any] struct {
 	dialect dialect
 	compile func(expression string) (T, error)
 	cache   *lru.Cache
-	flight  *singleflight.Group
+	group   *singleflight.Group
 }
 
-func newKeeper[T any](d dialect, size int, compile func(string) (T, error)) keeper[T] {
-	return keeper[T]{dialect: d, compile: compile, cache: lru.New(max(size, 1)), flight: new(singleflight.Group)} // lru reads 0 as no limit
+func newCachingCompiler[T any](d dialect, size int, compile func(string) (T, error)) cachingCompiler[T] {
+	return cachingCompiler[T]{dialect: d, compile: compile, cache: lru.New(max(size, 1)), group: new(singleflight.Group)} // for lru 0 is no limit
 }
 
-// Compile compiles an expression, or returns what it made of it before. Its
-// error is a *CompileError.
-func (k keeper[T]) Compile(expression string) (T, error) {
+// Compile compiles an expression, or returns the cached result. Its error is a
+// *CompileError.
+func (k cachingCompiler[T]) Compile(expression string) (T, error) {
 	if err := k.dialect.checkLength(expression); err != nil {
 		var none T
-		return none, err // never cached: it may be huge
+		return none, err // not cached: it may be huge
 	}
 	if kept, ok := k.cache.Get(expression); ok {
-		return kept.(compiled[T]).both()
+		return kept.(compiled[T]).result()
 	}
-	made, _, _ := k.flight.Do(expression, func() (any, error) {
+	made, _, _ := k.group.Do(expression, func() (any, error) {
 		if kept, ok := k.cache.Get(expression); ok {
-			return kept, nil // made between the look above and this flight
+			return kept, nil // cached since the lookup above
 		}
 		var one compiled[T]
-		one.made, one.err = k.compile(expression)
+		one.value, one.err = k.compile(expression)
 		k.cache.Add(expression, one)
 		return one, nil
 	})
-	return made.(compiled[T]).both()
+	return made.(compiled[T]).result()
 }
 
-// compiled is an entry of the cache: what was made of an expression, or why
-// nothing was.
+// compiled is an entry of the cache: a compiled expression, or its error.
 type compiled[T any] struct {
-	made T
-	err  error
+	value T
+	err   error
 }
 
-func (c compiled[T]) both() (T, error) { return c.made, c.err }
+func (c compiled[T]) result() (T, error) { return c.value, c.err }
 
 func (d dialect) checkLength(expression string) error {
 	switch {
 	case strings.TrimSpace(expression) == "":
 		return d.problem(expression, "the expression is empty")
 	case len(expression) > MaxLength:
-		return d.problem(expression, fmt.Sprintf("the expression is %d bytes long, at most %d are read", len(expression), MaxLength))
+		return d.problem(expression, fmt.Sprintf("the expression must have at most %d bytes, not %d", MaxLength, len(expression)))
 	}
 	return nil
 }
@@ -100,19 +99,19 @@ func (e *environment) compile(expression string) (*Condition, error) {
 		return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
 	}
 	return &Condition{
-		expression: expression, program: program, loops: loops(checked.NativeRep()),
-		traced: sync.OnceValues(traced),
+		expression: expression, program: program, loopNodes: loopNodes(checked.NativeRep()),
+		tracked: sync.OnceValues(traced),
 	}, nil
 }
 
-// program compiles an expression that must yield a type.
-func (e *environment) program(expression string, yields *cel.Type) (*cel.Ast, cel.Program, error) {
+// program compiles an expression that must evaluate to a type.
+func (e *environment) program(expression string, want *cel.Type) (*cel.Ast, cel.Program, error) {
 	checked, issues := e.Compile(expression)
 	if issues.Err() != nil {
 		return nil, nil, e.fromIssues(expression, issues)
 	}
-	if t := checked.OutputType(); !t.IsExactType(yields) && !t.IsExactType(cel.DynType) {
-		return nil, nil, e.problem(expression, e.wrong(t.String(), yields).Error())
+	if t := checked.OutputType(); !t.IsExactType(want) && !t.IsExactType(cel.DynType) {
+		return nil, nil, e.problem(expression, e.wrongType(t.String(), want).Error())
 	}
 	program, err := e.Program(checked, e.options...)
 	if err != nil {
@@ -121,24 +120,24 @@ func (e *environment) program(expression string, yields *cel.Type) (*cel.Ast, ce
 	return checked, program, nil
 }
 
-// problem is a CompileError about the expression as a whole.
+// problem returns a CompileError about the expression as a whole.
 func (d dialect) problem(expression, message string) error {
 	return &CompileError{noun: d.noun, Expression: expression, Problems: []Problem{{Line: 1, Column: 1, Message: message}}}
 }
 
 func (d dialect) fromIssues(expression string, issues *cel.Issues) error {
-	if out := d.list(expression, issues.Errors()); len(out.Problems) > 0 {
+	if out := d.compileError(expression, issues.Errors()); len(out.Problems) > 0 {
 		return out
 	}
 	return d.problem(expression, issues.String())
 }
 
-// list returns what is wrong, sorted by position, each problem once.
-func (d dialect) list(expression string, issues []*cel.Error) *CompileError {
+// compileError returns the problems sorted by position, each once.
+func (d dialect) compileError(expression string, issues []*cel.Error) *CompileError {
 	out := &CompileError{noun: d.noun, Expression: expression}
 	for _, i := range issues {
 		out.Problems = append(out.Problems, Problem{
-			// what has no position is about the whole
+			// an issue without a position is about the whole expression
 			Line: max(i.Location.Line(), 1), Column: max(i.Location.Column(), 0) + 1,
 			Message: strings.Join(strings.Fields(i.Message), " "),
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatDoesNotCompile(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	const undeclared = " (in container '')"
 	cases := map[string]struct {
 		when string
@@ -18,15 +18,15 @@ func TestWhatDoesNotCompile(t *testing.T) {
 	}{
 		"nothing":                           {"", []Problem{{1, 1, "the expression is empty"}}},
 		"blanks":                            {" \n\t", []Problem{{1, 1, "the expression is empty"}}},
-		"a number":                          {"1 + 1", []Problem{{1, 1, "it yields int; a condition must yield true or false"}}},
-		"a text":                            {`"yes"`, []Problem{{1, 1, "it yields string; a condition must yield true or false"}}},
-		"a list":                            {`[true]`, []Problem{{1, 1, "it yields list(bool); a condition must yield true or false"}}},
-		"too long":                          {strings.Repeat(" ", MaxLength) + "true", []Problem{{1, 1, "the expression is 4100 bytes long, at most 4096 are read"}}},
+		"a number":                          {"1 + 1", []Problem{{1, 1, "a condition must evaluate to bool, not int"}}},
+		"a text":                            {`"yes"`, []Problem{{1, 1, "a condition must evaluate to bool, not string"}}},
+		"a list":                            {`[true]`, []Problem{{1, 1, "a condition must evaluate to bool, not list(bool)"}}},
+		"too long":                          {strings.Repeat(" ", MaxLength) + "true", []Problem{{1, 1, "the expression must have at most 4096 bytes, not 4100"}}},
 		"an unknown name":                   {"object.x == 1", []Problem{{1, 1, "undeclared reference to 'object'" + undeclared}}},
 		"two, on two lines":                 {"a == 1 &&\n  b == 1", []Problem{{1, 1, "undeclared reference to 'a'" + undeclared}, {2, 3, "undeclared reference to 'b'" + undeclared}}},
 		"a wrong type":                      {`1 == "a"`, []Problem{{1, 3, "found no matching overload for '_==_' applied to '(int, string)'"}}},
 		"a field self lacks":                {"self.limits.a == 1", []Problem{{1, 5, `self has no field "limits", only spec`}}},
-		"has of a name":                     {"has(spec)", []Problem{{1, 5, "has() takes a field, as in has(spec.limits.a)"}}},
+		"has of a name":                     {"has(spec)", []Problem{{1, 5, "has() requires a field, as in has(spec.limits.a)"}}},
 		"format":                            {`"%s".format([spec]) == ""`, []Problem{{1, 12, "format is not available in conditions"}}},
 		"a bad pattern":                     {`"a".matches("(")`, []Problem{{1, 13, "invalid matches argument: error parsing regexp: missing closing ): `(`"}}},
 		"a pattern of a class that is slow": {`spec.a.matches("(?i)[` + strings.Repeat("b-\U0010fffe", 100) + `]")`, []Problem{{1, 16, tooSlow}}},
@@ -44,7 +44,7 @@ func TestWhatDoesNotCompile(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotParse(t *testing.T) {
+func TestSyntaxErrors(t *testing.T) {
 	cases := map[string]string{
 		"an open bracket":  "spec.a > (",
 		"half an operator": "spec.a >",
@@ -69,7 +69,7 @@ func TestWhatDoesNotParse(t *testing.T) {
 	}
 }
 
-func TestACompileErrorIsReadable(t *testing.T) {
+func TestCompileErrorMessage(t *testing.T) {
 	_, err := Compile("a == 1 && b == 1")
 	assert.EqualError(t, err, `condition "a == 1 && b == 1" does not compile: `+
 		`1:1: undeclared reference to 'a' (in container ''); 1:11: undeclared reference to 'b' (in container '')`)
@@ -80,7 +80,7 @@ func TestACompileErrorIsReadable(t *testing.T) {
 	assert.Less(t, len(err.Error()), 1000, "a huge expression is not repeated whole")
 }
 
-func TestTheCacheKeepsWhatItMade(t *testing.T) {
+func TestCompileCache(t *testing.T) {
 	c, err := NewCompiler(2)
 	require.NoError(t, err)
 	first, err := c.Compile("spec.a")
@@ -98,16 +98,16 @@ func TestTheCacheKeepsWhatItMade(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, 2, c.cache.Len())
-	anew, err := c.Compile("spec.a")
+	recompiled, err := c.Compile("spec.a")
 	require.NoError(t, err)
-	assert.NotSame(t, first, anew)
+	assert.NotSame(t, first, recompiled)
 
 	_, err = c.Compile(strings.Repeat(" ", MaxLength+1))
 	require.Error(t, err)
 	assert.Equal(t, 2, c.cache.Len(), "what is too long is not kept")
 }
 
-func TestACacheOfNoSizeIsBounded(t *testing.T) {
+func TestCompileCacheOfSizeZero(t *testing.T) {
 	c, err := NewCompiler(0)
 	require.NoError(t, err)
 	for i := range 5 {
@@ -117,7 +117,7 @@ func TestACacheOfNoSizeIsBounded(t *testing.T) {
 	assert.Equal(t, 1, c.cache.Len())
 }
 
-func TestGoroutinesGetTheSameCondition(t *testing.T) {
+func TestCompileConcurrently(t *testing.T) {
 	c, err := NewCompiler(4)
 	require.NoError(t, err)
 	var made sync.Map
@@ -135,11 +135,11 @@ func TestGoroutinesGetTheSameCondition(t *testing.T) {
 	assert.Equal(t, 1, count)
 }
 
-const tooSlow = `regular expressions that take too long to compile; use fewer classes of Unicode (\p) and fewer ranges beyond ASCII where case is ignored ((?i))`
+const tooSlow = `regular expression takes too long to compile; use fewer Unicode classes (\p) and fewer case-insensitive ((?i)) ranges beyond ASCII`
 
-// A pattern of the spec is compiled at a price: the limit ends an evaluation that
-// has many compiled.
-func TestSlowPatternsOfTheSpecHaveTheirPrice(t *testing.T) {
+// Compiling patterns of the spec is charged: the limit ends an evaluation that compiles
+// many.
+func TestCostOfSlowPatterns(t *testing.T) {
 	c, err := Compile(`spec.patterns.exists(p, "1".matches(p))`)
 	require.NoError(t, err)
 	patterns := func(n int, p string) m {
@@ -154,8 +154,8 @@ func TestSlowPatternsOfTheSpecHaveTheirPrice(t *testing.T) {
 	assert.ErrorContains(t, c.Evaluate(patterns(1, "(?i)["+strings.Repeat("b-\U0010fffe", 3)+"]")).Err, tooSlow)
 }
 
-func TestPatternsAreBounded(t *testing.T) {
-	assert.ErrorContains(t, compilePattern(strings.Repeat("a", maxPattern+1)).err, "at most 1024 are read")
+func TestPatternCacheIsBounded(t *testing.T) {
+	assert.ErrorContains(t, compilePattern(strings.Repeat("a", maxPattern+1)).err, "must have at most 1024 bytes")
 	assert.Greater(t, compilePattern("(a{30}){30}").instructions, uint64(900))
 	kept := compilePattern("^kept$")
 	assert.Same(t, kept, compilePattern("^kept$"))

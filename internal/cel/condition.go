@@ -16,11 +16,11 @@ import (
 type Condition struct {
 	expression string
 	program    cel.Program
-	loops      map[int64]bool // the nodes that stand in the body of a comprehension
-	// traced is the program once more, remembering what each node yields.
-	traced func() (cel.Program, error)
-	// costly tells that an evaluation cost enough to look for its answer first.
-	costly atomic.Bool
+	loopNodes  map[int64]bool // the nodes in the body of a comprehension
+	// tracked returns the same program with the value of each node tracked.
+	tracked func() (cel.Program, error)
+	// cached is set once an evaluation was expensive enough to cache answers.
+	cached atomic.Bool
 }
 
 var _ merge.Condition = (*Condition)(nil)
@@ -28,19 +28,20 @@ var _ merge.Condition = (*Condition)(nil)
 // String returns the expression.
 func (c *Condition) String() string { return c.expression }
 
-// Evaluate answers for a spec, which it only reads. The Err of the answer is an
-// *EvalError, and wraps ErrBudget if the cost went over Limit. An element of a
-// list is written [0] in the answer's Missing, as in limits.a.rates[0].limit.
+// Evaluate evaluates the condition on a spec, which it does not change except that it
+// may unpack values. The Err of the answer is an *EvalError, and wraps ErrBudget if the
+// cost exceeds Limit. An element of a list is written as [0] in the answer's Missing,
+// such as limits.a.rates[0].limit.
 //
-// What cost much is not evaluated twice on equal specs; the answer's cost is then
-// that of finding it.
+// Answers of expensive conditions are cached by spec. The cost of a cached answer is
+// that of the lookup.
 func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
-	if !c.costly.Load() {
+	if !c.cached.Load() {
 		answer := c.evaluate(spec)
-		if answer.Cost >= costly {
-			c.costly.Store(true)
+		if answer.Cost >= minCachedCost {
+			c.cached.Store(true)
 			if key, _, ok := c.key(spec); ok {
-				answers.Add(key, keepable(answer))
+				answerCache.Add(key, detached(answer))
 			}
 		}
 		return answer
@@ -49,40 +50,40 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 	if !ok {
 		return c.evaluate(spec)
 	}
-	if known, found := answers.Get(key); found {
-		answer := known.(merge.Answer) //nolint:forcetypeassert // it holds nothing else
+	if known, found := answerCache.Get(key); found {
+		answer := known.(merge.Answer) //nolint:forcetypeassert // it has no other values
 		answer.Cost = cost
 		return answer
 	}
 	answer := c.evaluate(spec)
-	answers.Add(key, keepable(answer))
+	answerCache.Add(key, detached(answer))
 	return answer
 }
 
 func (c *Condition) evaluate(spec map[string]any) merge.Answer {
-	out, details, err := c.program.Eval(&scope{spec: object{fields: spec}})
+	out, details, err := c.program.Eval(&activation{spec: object{fields: spec}})
 	answer := merge.Answer{}
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost = *cost
 	}
 	if err != nil {
-		c.fail(&answer, spec, err)
+		c.setFailure(&answer, spec, err)
 		return answer
 	}
 	met, ok := out.(types.Bool)
 	if !ok {
-		answer.Err = &EvalError{Cause: conditions.wrong(out.Type().TypeName(), types.BoolType)}
+		answer.Err = &EvalError{Cause: conditions.wrongType(out.Type().TypeName(), types.BoolType)}
 		return answer
 	}
 	answer.Met = bool(met)
 	return answer
 }
 
-// fail tells a key that is not there from every other failure.
-func (c *Condition) fail(answer *merge.Answer, spec map[string]any, err error) {
+// setFailure sets the missing key, or the error, of an answer.
+func (c *Condition) setFailure(answer *merge.Answer, spec map[string]any, err error) {
 	missing := c.missing(err)
 	if missing != nil {
-		err = c.unreadable(answer, spec)
+		err = c.hiddenError(answer, spec)
 	}
 	var cancelled interpreter.EvalCancelledError
 	switch {
@@ -91,31 +92,32 @@ func (c *Condition) fail(answer *merge.Answer, spec map[string]any, err error) {
 	case err != nil:
 		answer.Err = &EvalError{Cause: err}
 	default:
-		answer.Missing = missing.address()
-		answer.Neighbours = len(missing.from.fields) > 0
+		answer.Missing = missing.path()
+		answer.HasSiblings = len(missing.from.fields) > 0
 	}
 }
 
-// missing returns the key that is not there, or nil for any other error: a key
-// that is missing in the body of a loop is one, too.
+// missing returns the missing key of an error, nil for any other error. A key that is
+// missing in the body of a comprehension is another error.
 func (c *Condition) missing(err error) *missingKeyError {
 	at, ok := errors.AsType[*types.Err](err)
-	if !ok || c.loops[at.NodeID()] {
+	if !ok || c.loopNodes[at.NodeID()] {
 		return nil
 	}
 	missing, _ := errors.AsType[*missingKeyError](err)
 	return missing
 }
 
-// unreadable looks for a second error behind a missing key. Of two failed
-// operands || and && tell the first alone; a condition must not be dodged by
-// leaving out what one names and writing nonsense for the other.
-func (c *Condition) unreadable(answer *merge.Answer, spec map[string]any) error {
-	program, err := c.traced()
+// hiddenError returns an error other than a missing key that the evaluation did not
+// return. If both operands of || or && fail, cel-go returns only the first error: a
+// condition must not be bypassed by omitting the key of one and setting an invalid
+// value for the other.
+func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error {
+	program, err := c.tracked()
 	if err != nil {
 		return err
 	}
-	_, details, err := program.Eval(&scope{spec: object{fields: spec}})
+	_, details, err := program.Eval(&activation{spec: object{fields: spec}})
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost += *cost
 	}
@@ -125,18 +127,18 @@ func (c *Condition) unreadable(answer *merge.Answer, spec map[string]any) error 
 	state := details.State()
 	for _, id := range slices.Sorted(slices.Values(state.IDs())) {
 		value, _ := state.Value(id)
-		if failed, ok := value.(*types.Err); ok && !c.loops[id] && c.missing(failed) == nil {
+		if failed, ok := value.(*types.Err); ok && !c.loopNodes[id] && c.missing(failed) == nil {
 			return failed
 		}
 	}
 	return nil
 }
 
-// scope is the variables of one evaluation.
-type scope struct{ spec object }
+// activation has the variables of an evaluation.
+type activation struct{ spec object }
 
 // ResolveName implements cel.Activation.
-func (s *scope) ResolveName(name string) (any, bool) {
+func (s *activation) ResolveName(name string) (any, bool) {
 	switch name {
 	case "spec":
 		return &s.spec, true
@@ -147,4 +149,4 @@ func (s *scope) ResolveName(name string) (any, bool) {
 }
 
 // Parent implements cel.Activation.
-func (*scope) Parent() cel.Activation { return nil }
+func (*activation) Parent() cel.Activation { return nil }

@@ -14,7 +14,7 @@ import (
 
 type m = map[string]any
 
-// spec is the one that most cases are asked about.
+// spec returns the spec of most cases.
 func spec() m {
 	return m{
 		"rules": m{"authentication": m{"b": int64(120)}, "empty": m{}},
@@ -31,9 +31,9 @@ func spec() m {
 	}
 }
 
-func TestWhatAConditionSaysOfASpec(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	met, not := merge.Answer{Met: true}, merge.Answer{}
-	lacks := func(key string) merge.Answer { return merge.Answer{Missing: key, Neighbours: true} }
+	lacks := func(key string) merge.Answer { return merge.Answer{Missing: key, HasSiblings: true} }
 	cases := map[string]struct {
 		when string
 		spec m
@@ -128,7 +128,7 @@ func TestWhatAConditionSaysOfASpec(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeEvaluated(t *testing.T) {
+func TestEvaluateErrors(t *testing.T) {
 	cases := map[string]struct{ when, says string }{
 		"a key is missing inside exists":          {`spec.holes.exists(r, r.limit > 500)`, "no such key: limit"},
 		"a key is missing inside all":             {`spec.holes.all(r, r.limit > 50)`, "no such key: limit"},
@@ -151,12 +151,12 @@ func TestWhatCannotBeEvaluated(t *testing.T) {
 		"an index before the start":               {`spec.names[-1] == "a"`, "index out of bounds: -1"},
 		"a text compared with a number":           {`spec.limits.a.unit > 50`, "no such overload"},
 		"a null compared with a number":           {`spec.limits.a.off > 50`, "no such overload"},
-		"has of a number":                         {`has(spec.limits.a.max.x)`, `has() asks for "x" in a int`},
-		"has of a list":                           {`has(spec.names.x)`, `has() asks for "x" in a list`},
+		"has of a number":                         {`has(spec.limits.a.max.x)`, `has() requires a map to look up "x", not int`},
+		"has of a list":                           {`has(spec.names.x)`, `has() requires a map to look up "x", not list`},
 		"a walk over a number":                    {`spec.limits.a.max.exists(r, r == 1)`, "iterable"},
-		"a number is no answer":                   {`spec.limits.a.max`, "it yields int"},
-		"a map is no answer":                      {`spec.limits`, "it yields map"},
-		"a null is no answer":                     {`spec.limits.a.off`, "it yields null_type"},
+		"a number is no answer":                   {`spec.limits.a.max`, "must evaluate to bool, not int"},
+		"a map is no answer":                      {`spec.limits`, "must evaluate to bool, not map"},
+		"a null is no answer":                     {`spec.limits.a.off`, "must evaluate to bool, not null_type"},
 		"a text is no side of or":                 {`spec.limits.a.unit || false`, "no such overload"},
 		"a missing key or a wrong type":           {`spec.limits.a.burst == 1 || spec.limits.a.unit > 50`, "no such overload"},
 		"a wrong type or a missing key":           {`spec.limits.a.unit > 50 || spec.limits.a.burst == 1`, "no such overload"},
@@ -188,7 +188,7 @@ func TestWhatCannotBeEvaluated(t *testing.T) {
 	}
 }
 
-func TestACostOverTheLimitEndsTheEvaluation(t *testing.T) {
+func TestCostLimit(t *testing.T) {
 	many := make([]any, 5000)
 	for i := range many {
 		many[i] = int64(i)
@@ -222,7 +222,7 @@ func TestACostOverTheLimitEndsTheEvaluation(t *testing.T) {
 			require.NoError(t, err)
 			got := condition.Evaluate(large)
 			require.ErrorIs(t, got.Err, ErrBudget)
-			require.ErrorContains(t, got.Err, "costs more than the 10000 units")
+			require.ErrorContains(t, got.Err, "cost exceeds the limit of 10000 units")
 			assert.Equal(t, merge.Answer{Err: got.Err, Cost: got.Cost}, got)
 			assert.Greater(t, got.Cost, uint64(Limit))
 			assert.Less(t, got.Cost, uint64(15*Limit), "what was refused is not booked in full")
@@ -239,7 +239,7 @@ func TestCostGrowsWithTheWork(t *testing.T) {
 	assert.Less(t, short.Cost, long.Cost)
 }
 
-func TestEvaluationOnlyReadsTheSpec(t *testing.T) {
+func TestEvaluateDoesNotEditSpec(t *testing.T) {
 	s := spec()
 	condition, err := Compile(`(spec.names + ["c"]).size() == 3 && spec.limits.a.rates.map(r, r.limit).size() == 2`)
 	require.NoError(t, err)
@@ -247,10 +247,10 @@ func TestEvaluationOnlyReadsTheSpec(t *testing.T) {
 	assert.Equal(t, spec(), s)
 }
 
-func TestAConditionIsSharedByGoroutines(t *testing.T) {
+func TestEvaluateConcurrently(t *testing.T) {
 	wants := map[string]merge.Answer{
 		`spec.limits.a.rates.exists(r, r.limit > 50)`: {Met: true},
-		`spec.limits.a.burst > 5`:                     {Missing: "limits.a.burst", Neighbours: true},
+		`spec.limits.a.burst > 5`:                     {Missing: "limits.a.burst", HasSiblings: true},
 	}
 	s := spec()
 	var group sync.WaitGroup

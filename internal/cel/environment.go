@@ -13,41 +13,41 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// What an expression may be and cost. An expression at all of these limits is
-// compiled in some milliseconds and evaluated in some tens of them.
+// Limits of an expression. One at all of these limits compiles in a few milliseconds
+// and evaluates in a few tens of milliseconds.
 const (
-	// Limit is what one evaluation may cost, in cel-go's units.
+	// Limit is the maximum cost of an evaluation, in cel-go's units.
 	Limit = 10_000
-	// MaxLength of an expression, in bytes.
+	// MaxLength is the maximum length of an expression, in bytes.
 	MaxLength = 4096
 
 	maxNesting = 100
 	maxNodes   = 10_000
 )
 
-// presence is the function that has() stands for.
-const presence = "@has"
+// hasFunction is the function to which has() expands.
+const hasFunction = "@has"
 
-// dialect is what the expressions of one use have in common.
+// dialect is the properties of the expressions of one use.
 type dialect struct {
-	// noun is what errors call such an expression.
+	// noun is the name of such an expression in errors.
 	noun      string
 	variables []string
-	// self tells that there is a variable self, which holds spec alone.
+	// self is set if there is a variable self with the field spec.
 	self bool
 }
 
 // conditions are the expressions of blocks (`when`).
 var conditions = dialect{noun: "condition", variables: []string{"spec", "self"}, self: true}
 
-// environment is what expressions are compiled in.
+// environment is the CEL environment of a dialect.
 type environment struct {
 	*cel.Env
 	dialect
 	options []cel.ProgramOption
 }
 
-// base is what all dialects have: libraries and limits, no variables.
+// base is the environment that all dialects extend: libraries and limits, no variables.
 var base = sync.OnceValues(func() (*cel.Env, error) {
 	// cel-go labels an error with the first node that returns it, this shared
 	// one too: label it before there are several goroutines
@@ -70,9 +70,9 @@ func newEnvironment(d dialect) (*environment, error) {
 	}
 	options := []cel.EnvOption{
 		cel.Macros(cel.GlobalMacro("has", 1, d.expandHas)),
-		cel.Function(presence, cel.Overload("has_dyn_string",
+		cel.Function(hasFunction, cel.Overload("has_dyn_string",
 			[]*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(has))),
-		cel.ASTValidators(houseRules{d}),
+		cel.ASTValidators(staticValidator{d}),
 	}
 	for _, name := range d.variables {
 		options = append(options, cel.Variable(name, cel.DynType))
@@ -81,7 +81,7 @@ func newEnvironment(d dialect) (*environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL environment: %w", err)
 	}
-	scales, err := newScales(env)
+	scales, err := newCostEstimator(env)
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL cost limit: %w", err)
 	}
@@ -90,34 +90,33 @@ func newEnvironment(d dialect) (*environment, error) {
 	}}, nil
 }
 
-// expandHas makes has(x.f) a function call: cel-go's own presence test asks a
-// map in the same way as a selection does, and our maps answer a selection
-// with an error that names the key.
+// expandHas expands has(x.f) to a function call: cel-go's own presence test selects the
+// key, and our maps return an error for the selection of a missing key.
 func (d dialect) expandHas(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
 	if args[0].Kind() != ast.SelectKind {
-		return nil, f.NewError(args[0].ID(), "has() takes a field, as in has("+d.variables[0]+".limits.a)")
+		return nil, f.NewError(args[0].ID(), "has() requires a field, as in has("+d.variables[0]+".limits.a)")
 	}
 	field := args[0].AsSelect()
-	return f.NewCall(presence, field.Operand(), f.NewLiteral(types.String(field.FieldName()))), nil
+	return f.NewCall(hasFunction, field.Operand(), f.NewLiteral(types.String(field.FieldName()))), nil
 }
 
 func has(value, name ref.Val) ref.Val {
 	m, ok := value.(traits.Mapper)
 	if !ok {
-		return types.NewErr("has() asks for %q in a %s, which has no fields", name.Value(), value.Type().TypeName())
+		return types.NewErr("has() requires a map to look up %q, not %s", name.Value(), value.Type().TypeName())
 	}
 	return m.Contains(name)
 }
 
-// houseRules reports at compile time what would fail on every spec, or could
-// not be bounded by cost.
-type houseRules struct{ dialect }
+// staticValidator reports at compile time what would fail on every spec, or what the
+// cost limit cannot bound.
+type staticValidator struct{ dialect }
 
 // Name implements cel.ASTValidator.
-func (houseRules) Name() string { return "overrule" }
+func (staticValidator) Name() string { return "overrule" }
 
 // Validate implements cel.ASTValidator.
-func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+func (h staticValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
 	var patterns []string
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
@@ -138,9 +137,9 @@ func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issu
 	}))
 }
 
-// literalPattern compiles a pattern that is spelled out. cel-go's own check would
-// compile any, however long that takes.
-func (houseRules) literalPattern(before []string, call ast.CallExpr, issues *cel.Issues) []string {
+// literalPattern compiles a literal pattern. cel-go's own validator would compile any
+// pattern, however long that takes.
+func (staticValidator) literalPattern(before []string, call ast.CallExpr, issues *cel.Issues) []string {
 	last := call.Args()[len(call.Args())-1]
 	if last.Kind() != ast.LiteralKind {
 		return before
@@ -158,9 +157,9 @@ func (houseRules) literalPattern(before []string, call ast.CallExpr, issues *cel
 	return all
 }
 
-// loops returns the ids of the nodes that are evaluated once per element: the
-// bodies of comprehensions, not what they range over.
-func loops(a *ast.AST) map[int64]bool {
+// loopNodes returns the ids of the nodes that are evaluated once per element: the
+// bodies of comprehensions, not their ranges.
+func loopNodes(a *ast.AST) map[int64]bool {
 	in := map[int64]bool{}
 	body := ast.NewExprVisitor(func(e ast.Expr) { in[e.ID()] = true })
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -172,5 +171,5 @@ func loops(a *ast.AST) map[int64]bool {
 	return in
 }
 
-// standard is the compiler of the package-level Compile.
-var standard = sync.OnceValues(func() (*Compiler, error) { return NewCompiler(DefaultCacheSize) })
+// defaultCompiler is the compiler of the package-level Compile.
+var defaultCompiler = sync.OnceValues(func() (*Compiler, error) { return NewCompiler(DefaultCacheSize) })

@@ -10,15 +10,14 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// ErrBudget is wrapped by the Err of an Answer whose evaluation was cut short
-// because it cost more than Limit.
-var ErrBudget = fmt.Errorf("costs more than the %d units that one evaluation may", uint64(Limit))
+// ErrBudget is wrapped by the Err of an Answer whose evaluation exceeded the cost
+// Limit.
+var ErrBudget = fmt.Errorf("cost exceeds the limit of %d units per evaluation", uint64(Limit))
 
-// ErrOpaque is wrapped by the error of an evaluation that needs a value which is
-// Opaque.
-var ErrOpaque = errors.New("needs a value that the expression may not depend on")
+// ErrOpaque is wrapped by the error of an evaluation that depends on an Opaque value.
+var ErrOpaque = errors.New("depends on a value that the expression may not read")
 
-// CompileError says everything that is wrong with an expression.
+// CompileError has all compile errors of an expression.
 type CompileError struct {
 	Expression string
 	noun       string
@@ -26,7 +25,7 @@ type CompileError struct {
 	Problems []Problem
 }
 
-// Problem is one thing that is wrong with an expression.
+// Problem is one compile error of an expression.
 type Problem struct {
 	// Line and Column are counted from 1, columns in characters.
 	Line, Column int
@@ -36,78 +35,74 @@ type Problem struct {
 // String returns the problem with its position.
 func (p Problem) String() string { return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message) }
 
-// Error lists the problems in one line, the first ten if there are more.
+// Error returns the problems in one line, at most the first ten.
 func (e *CompileError) Error() string {
-	const most = 10
+	const maxShown = 10
 	var texts []string
-	for _, p := range e.Problems[:min(len(e.Problems), most)] {
+	for _, p := range e.Problems[:min(len(e.Problems), maxShown)] {
 		texts = append(texts, p.String())
 	}
-	if more := len(e.Problems) - most; more > 0 {
+	if more := len(e.Problems) - maxShown; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s %q does not compile: %s", e.noun, shorten(e.Expression), strings.Join(texts, "; "))
+	return fmt.Sprintf("%s %q does not compile: %s", e.noun, truncate(e.Expression), strings.Join(texts, "; "))
 }
 
-// EvalError is the Err of an Answer: the condition compiles, and this spec
-// cannot be judged by it.
+// EvalError is the Err of an Answer: the condition compiles, but cannot be evaluated on
+// the spec.
 type EvalError struct{ Cause error }
 
-// Error says why it cannot be judged.
+// Error returns the error of the evaluation.
 func (e *EvalError) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *EvalError) Unwrap() error { return e.Cause }
 
-// constantErrors are the errors of an evaluation that say nothing of the values that
-// it read.
+// constantErrors are the errors of an evaluation whose text does not depend on the
+// values that it read.
 var constantErrors = []string{
 	"no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow", "duration overflow", "timestamp overflow",
 }
 
-// errUnsaid stands for an error that may quote a value.
-var errUnsaid = errors.New("the reason is not shown, since it depends on values that it reads")
+// errRedacted replaces an error that may quote a value.
+var errRedacted = errors.New("the reason is not shown because it may contain values of the spec")
 
-// WithoutValues returns the error of an Answer of a condition if its text depends on
-// no value, else one that says so.
+// WithoutValues returns the error of an Answer of a condition if its text contains no
+// values of the spec, else a generic error.
 func WithoutValues(condition string, err error) error {
 	_, isType := errors.AsType[*typeError](err)
 	missesKey := strings.HasPrefix(err.Error(), "no such key: ") && NamesKeys(condition)
 	if isType || missesKey || errors.Is(err, ErrBudget) || slices.Contains(constantErrors, err.Error()) {
 		return err
 	}
-	return errUnsaid
+	return errRedacted
 }
 
-// constantIndex is an index that the expression spells out.
+// constantIndex matches a literal index in an expression.
 var constantIndex = regexp.MustCompile(`\[\s*("[^"\\]*"|'[^'\\]*'|[0-9]+)\s*\]`)
 
-// NamesKeys reports whether an expression spells out each key that it looks up, so
-// that a missing one says nothing of any value.
+// NamesKeys reports whether an expression only looks up literal keys, so that a missing
+// key does not disclose a value.
 func NamesKeys(expression string) bool {
 	return !strings.Contains(constantIndex.ReplaceAllString(expression, ""), "[")
 }
 
-// typeError is an expression that yields something else than it must.
-type typeError struct{ got, must string }
+// typeError is the error of an expression that evaluates to a value of another type.
+type typeError struct{ got, want string }
 
-// Error names the type that it yields.
-func (e *typeError) Error() string { return "it yields " + e.got + "; a " + e.must }
+// Error names both types.
+func (e *typeError) Error() string { return e.want + ", not " + e.got }
 
-// wrong returns the error about an expression that must yield a type.
-func (d dialect) wrong(got string, yields *types.Type) *typeError {
-	must := "true or false"
-	if yields == types.StringType {
-		must = "a text"
-	}
-	return &typeError{got: got, must: d.noun + " must yield " + must}
+// wrongType returns the error of an expression that must evaluate to a type.
+func (d dialect) wrongType(got string, want *types.Type) *typeError {
+	return &typeError{got: got, want: "a " + d.noun + " must evaluate to " + want.TypeName()}
 }
 
-// shorten keeps a huge expression out of a message about it.
-func shorten(expression string) string {
-	const most = 200
-	if r := []rune(expression); len(r) > most {
-		return string(r[:most]) + "…"
+// truncate shortens an expression for a message.
+func truncate(expression string) string {
+	const maxShown = 200
+	if r := []rune(expression); len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
 	}
 	return expression
 }

@@ -53,7 +53,7 @@ func FuzzEvaluate(f *testing.F) {
 	})
 }
 
-// check holds the laws of every answer.
+// check checks the invariants of answers.
 func check(t *testing.T, condition *Condition, s map[string]any) {
 	t.Helper()
 	got := condition.Evaluate(s)
@@ -73,12 +73,12 @@ func check(t *testing.T, condition *Condition, s map[string]any) {
 	assert.Equal(t, errors.Is(got.Err, ErrBudget), got.Cost > Limit, condition)
 }
 
-// generator writes random expressions.
+// generator generates random expressions.
 type generator struct{ *rand.Rand }
 
 func (g *generator) pick(from ...string) string { return from[g.IntN(len(from))] }
 
-// expression is one that the type checker knows nothing about.
+// expression returns an expression of type dyn.
 func (g *generator) expression(depth int) string { return "dyn(" + g.inner(depth) + ")" }
 
 func (g *generator) inner(depth int) string {

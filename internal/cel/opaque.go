@@ -10,31 +10,31 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// comparing are the functions that look into containers: cel-go takes an opaque value
-// in one for equal to all others.
-var comparing = []string{operators.Equals, operators.NotEquals, "sets.contains", "sets.intersects", "sets.equivalent"}
+// comparisonFunctions are the functions that compare the values of containers. cel-go
+// treats an opaque value in one as equal to all others.
+var comparisonFunctions = []string{operators.Equals, operators.NotEquals, "sets.contains", "sets.intersects", "sets.equivalent"}
 
-// knowing runs a function only on arguments without an opaque value in them: else its
-// result is not known.
-func knowing(run functions.FunctionOp) functions.FunctionOp {
+// unknownIfOpaque returns a function whose result is unknown if an argument contains an
+// opaque value.
+func unknownIfOpaque(run functions.FunctionOp) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
-		if slices.ContainsFunc(args, holdsOpaque) {
+		if slices.ContainsFunc(args, containsOpaque) {
 			return types.NewUnknown(1, nil)
 		}
 		return run(args...)
 	}
 }
 
-// knowingIn is knowing for the operator in: keys of a map are never opaque, and an item
-// that is found is found.
-func knowingIn(run functions.FunctionOp) functions.FunctionOp {
+// unknownIfOpaqueIn is unknownIfOpaque for the operator in: keys of a map are never
+// opaque, and an item that is found is known.
+func unknownIfOpaqueIn(run functions.FunctionOp) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		items, ok := args[1].(traits.Lister)
-		if !ok || !holdsOpaque(args[0]) && !holdsOpaque(args[1]) {
+		if !ok || !containsOpaque(args[0]) && !containsOpaque(args[1]) {
 			return run(args...)
 		}
-		for it := items.Iterator(); !holdsOpaque(args[0]) && it.HasNext() == types.True; {
-			if item := it.Next(); !holdsOpaque(item) && types.Equal(args[0], item) == types.True {
+		for it := items.Iterator(); !containsOpaque(args[0]) && it.HasNext() == types.True; {
+			if item := it.Next(); !containsOpaque(item) && types.Equal(args[0], item) == types.True {
 				return types.True
 			}
 		}
@@ -42,8 +42,8 @@ func knowingIn(run functions.FunctionOp) functions.FunctionOp {
 	}
 }
 
-// holdsOpaque reports whether a value is opaque, or has one that is in it.
-func holdsOpaque(v ref.Val) bool {
+// containsOpaque reports whether a value is opaque, or contains an opaque one.
+func containsOpaque(v ref.Val) bool {
 	switch v := v.(type) {
 	case *types.Unknown:
 		return true
@@ -53,13 +53,13 @@ func holdsOpaque(v ref.Val) bool {
 		return HasOpaque(v.items)
 	case traits.Mapper:
 		for it := v.Iterator(); it.HasNext() == types.True; {
-			if held, ok := v.Find(it.Next()); ok && holdsOpaque(held) {
+			if held, ok := v.Find(it.Next()); ok && containsOpaque(held) {
 				return true
 			}
 		}
 	case traits.Lister:
 		for it := v.Iterator(); it.HasNext() == types.True; {
-			if holdsOpaque(it.Next()) {
+			if containsOpaque(it.Next()) {
 				return true
 			}
 		}

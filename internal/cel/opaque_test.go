@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What needs an opaque value is not known, wherever it is in what is compared.
-func TestWhatNeedsAnOpaqueValue(t *testing.T) {
+// A comparison that depends on an opaque value at any depth is unknown.
+func TestOpaque(t *testing.T) {
 	on := &Variables{Effective: func() any {
 		return m{"a": Opaque, "l": []any{int64(1), Opaque}, "m": m{"b": Opaque}, "o": []any{m{"b": Opaque}}, "n": int64(1), "k": m{"n": int64(1)}}
 	}}

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// packed is a value that is held as JSON.
+// packed is a value that is stored as JSON.
 type packed string
 
 func (p packed) Unpack() any {
@@ -22,8 +22,8 @@ func (p packed) Unpack() any {
 	return out
 }
 
-// A condition says the same of a spec whose values are packed, and costs the same.
-func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
+// The answer and the cost are the same for a spec with packed values.
+func TestConditionsUnpackFields(t *testing.T) {
 	plain := func() map[string]any {
 		return map[string]any{
 			"limits": map[string]any{"a": map[string]any{"rates": []any{map[string]any{"n": 5.0}}}, "b": map[string]any{"rates": []any{}}},
@@ -51,7 +51,7 @@ func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
 		"a list that is put together of one": `(spec.list + ["z"]).size() == 3`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			evaluate := func(spec map[string]any) merge.Answer { // by a condition that has answered nothing yet
+			evaluate := func(spec map[string]any) merge.Answer { // with a new condition, which has no cached answers
 				compiler, err := cel.NewCompiler(1)
 				require.NoError(t, err)
 				c, err := compiler.Compile(expression)
@@ -61,7 +61,7 @@ func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
 			want, got := evaluate(plain()), evaluate(held())
 			assert.Equal(t, want.Met, got.Met)
 			assert.Equal(t, want.Missing, got.Missing)
-			assert.Equal(t, want.Neighbours, got.Neighbours)
+			assert.Equal(t, want.HasSiblings, got.HasSiblings)
 			assert.Equal(t, want.Cost, got.Cost)
 			if want.Err != nil {
 				assert.EqualError(t, got.Err, want.Err.Error())
@@ -72,8 +72,8 @@ func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
 	}
 }
 
-// What it does not look at stays as it is.
-func TestConditionsLeaveTheRestPacked(t *testing.T) {
+// Fields that it does not read stay packed.
+func TestConditionsLeaveOtherFieldsPacked(t *testing.T) {
 	spec := map[string]any{"a": packed(`{"n": 1}`), "b": packed(`{"n": 2}`)}
 	c, err := cel.Compile("spec.a.n == 1.0")
 	require.NoError(t, err)

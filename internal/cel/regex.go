@@ -13,20 +13,20 @@ import (
 	"overrule.dev/overrule/internal/pattern"
 )
 
-// maxPattern is how long a regular expression may be, in bytes.
+// maxPattern is the maximum length of a regular expression, in bytes.
 const maxPattern = 1024
 
-// regex is a compiled pattern, or why there is none.
+// regex is a compiled regular expression, or its error.
 type regex struct {
 	*regexp.Regexp
-	// instructions is how many steps a text's character can take.
+	// instructions is the maximum number of steps per character of the input.
 	instructions uint64
-	// extra is what compiling it takes beyond what its length says, in units of cost.
+	// extra is the cost of compiling it beyond its length, in units of cost.
 	extra uint64
 	err   error
 }
 
-// patterns are compiled once, not once per evaluation.
+// patterns caches compiled regular expressions.
 var patterns = lru.New(DefaultCacheSize)
 
 func compilePattern(text string) *regex {
@@ -34,7 +34,7 @@ func compilePattern(text string) *regex {
 		return kept.(*regex)
 	}
 	if len(text) > maxPattern {
-		return &regex{err: fmt.Errorf("a regular expression of %d bytes; at most %d are read", len(text), maxPattern)}
+		return &regex{err: fmt.Errorf("regular expression must have at most %d bytes, not %d", maxPattern, len(text))}
 	}
 	cost := pattern.Cost(text)
 	if cost > pattern.MaxCost {
@@ -46,11 +46,11 @@ func compilePattern(text string) *regex {
 	return r
 }
 
-// errSlowPattern is that of an expression that is short and takes long to compile.
-var errSlowPattern = errors.New("regular expressions that take too long to compile; " + pattern.Advice)
+// errSlowPattern is the error of a short expression that is slow to compile.
+var errSlowPattern = errors.New("regular expression takes too long to compile; " + pattern.Advice)
 
-// slowPatterns returns an error if the patterns that an expression spells out take
-// too long to compile together.
+// slowPatterns returns an error if the literal patterns of an expression are together
+// too slow to compile.
 func slowPatterns(literals []string) error {
 	cost := 0
 	for _, text := range literals {
@@ -88,12 +88,12 @@ func matches(args ...ref.Val) ref.Val {
 	return types.Bool(r.MatchString(string(in)))
 }
 
-// weighMatches is cel-go's estimate with the pattern's real size in it.
-func weighMatches(args []ref.Val) uint64 {
+// costOfMatches is cel-go's estimate with the real size of the compiled pattern.
+func costOfMatches(args []ref.Val) uint64 {
 	text, ok := args[1].(types.String)
 	if !ok {
 		return 1
 	}
 	r := compilePattern(string(text))
-	return weighText(args[0])*(1+r.instructions/4) + r.extra
+	return costOfText(args[0])*(1+r.instructions/4) + r.extra
 }

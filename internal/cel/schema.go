@@ -14,13 +14,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// CheckTypes checks how the expression uses effective and before, which have
-// the schema: fields that it does not have, and operations that its types do
-// not allow. What the schema leaves open is not checked. The error is a
-// *CompileError.
+// CheckTypes checks the expression against the schema of effective and before: it
+// returns an error for fields that do not exist, and for operations that the types do
+// not support. Values without a schema are not checked. The error is a *CompileError.
 //
-// It is a check alone: evaluation looks at the values as they are. So what the
-// schema calls a text of format duration is a text here, as it is in JSON.
+// Evaluation does not use the schema: a string of format duration is a string here, as
+// it is in JSON.
 func (v *Validation) CheckTypes(effective *apiextensionsv1.JSONSchemaProps) error {
 	return validations.checkTypes(v.text, effective)
 }
@@ -52,24 +51,24 @@ func (d dialect) checkTypes(expression string, effective *apiextensionsv1.JSONSc
 		return d.fromIssues(expression, issues)
 	}
 	_, issues = env.Check(parsed)
-	out := d.list(expression, p.definite(parsed, issues.Errors()))
+	out := d.compileError(expression, p.definite(parsed, issues.Errors()))
 	if len(out.Problems) == 0 {
 		return nil
 	}
 	return out
 }
 
-// provider makes types of schemas. It is used by one check.
+// provider converts schemas to CEL types. It is used for one check.
 type provider struct {
 	types.Provider
 	objects map[string]*apiextensionsv1.JSONSchemaProps
 }
 
-// objectMark starts the name of an object's type, and of nothing else: with
-// brackets in it no identifier of an expression can be taken for the type.
+// objectMark is the prefix of the names of object types. No identifier of an expression
+// can equal such a name, because of the parenthesis.
 const objectMark = "object("
 
-// typeOf returns the type of values of a schema that stand at an address.
+// typeOf returns the type of values with a schema at a field path.
 func (p *provider) typeOf(s *apiextensionsv1.JSONSchemaProps, at string) *types.Type {
 	if s == nil || s.XIntOrString || s.XEmbeddedResource || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields {
 		return types.DynType
@@ -128,9 +127,9 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 	return &types.FieldType{Type: p.typeOf(&of, strings.TrimSuffix(strings.TrimPrefix(name, objectMark), ")")+"."+field)}, true
 }
 
-// definite returns the errors that hold for the values, too. CEL's types are
-// stricter than the maps and numbers of JSON: an object may be asked for its
-// keys, and 1 is 1.0. Such an error says nothing, and none follow from it.
+// definite returns the errors that apply to JSON values, too. CEL's types are stricter
+// than the maps and numbers of JSON: an object has keys, and 1 equals 1.0. Errors that
+// only result from that are ignored.
 func (p *provider) definite(parsed *cel.Ast, found []*common.Error) []*common.Error {
 	at := make(map[int64]ast.Expr)
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) { at[e.ID()] = e }))
@@ -139,7 +138,7 @@ func (p *provider) definite(parsed *cel.Ast, found []*common.Error) []*common.Er
 		switch node := at[e.ExprID]; {
 		case node == nil:
 			out = append(out, e)
-		case !lenient(node, e.Message):
+		case !allowedInJSON(node, e.Message):
 			out = append(out, withOperand(parsed, node, e))
 		default:
 			if unknown := p.unknownKey(node, e.Message); unknown != "" {
@@ -150,15 +149,15 @@ func (p *provider) definite(parsed *cel.Ast, found []*common.Error) []*common.Er
 	return out
 }
 
-// How cel-go tells that two sorts of numbers met, and what it calls an object.
+// The texts by which cel-go reports two number types, and an object type.
 var (
 	mixedNumbers = regexp.MustCompile(`'\((int|uint|double), (list\()?(int|uint|double)\)+'`)
 	objectName   = regexp.MustCompile(`object\([^()]*\)`)
 )
 
-// lenient reports whether what cel-go's checker refuses works on JSON. It has
-// no error types; TestWhatTheSchemaLeavesOpen pins the texts.
-func lenient(node ast.Expr, message string) bool {
+// allowedInJSON reports whether an operation that cel-go's checker rejects works on
+// JSON. cel-go has no error types; TestCheckTypesAllowsJSON pins the texts.
+func allowedInJSON(node ast.Expr, message string) bool {
 	object := objectName.MatchString(message)
 	if strings.HasSuffix(message, "cannot be range of a comprehension (must be list, map, or dynamic)") {
 		return object
@@ -184,8 +183,8 @@ func lenient(node ast.Expr, message string) bool {
 	}
 }
 
-// unknownKey tells that an object is asked for a key, spelt out as a text, that
-// its schema does not have.
+// unknownKey returns the error for a literal key that the schema of an object does not
+// have, empty if there is none.
 func (p *provider) unknownKey(node ast.Expr, message string) string {
 	s := p.objects[objectName.FindString(message)]
 	if s == nil || node.Kind() != ast.CallKind {
@@ -204,7 +203,7 @@ func (p *provider) unknownKey(node ast.Expr, message string) string {
 	return ""
 }
 
-// withOperand says of what a field is asked that it does not have.
+// withOperand adds the operand to the error for an undefined field.
 func withOperand(parsed *cel.Ast, node ast.Expr, e *common.Error) *common.Error {
 	if node.Kind() != ast.SelectKind || !strings.HasPrefix(e.Message, "undefined field") {
 		return e

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// limits is a schema with a value of each sort.
+// limits returns a schema with a value of each type.
 func limits(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	var s apiextensionsv1.JSONSchemaProps
@@ -42,7 +42,7 @@ properties:
 	return &s
 }
 
-func TestTypeErrors(t *testing.T) {
+func TestCheckTypesErrors(t *testing.T) {
 	cases := map[string]struct {
 		expression string
 		want       []Problem
@@ -81,8 +81,8 @@ func TestTypeErrors(t *testing.T) {
 	}
 }
 
-// What cel-go's checker refuses and JSON allows must not be refused.
-func TestWhatTheSchemaLeavesOpen(t *testing.T) {
+// Operations that cel-go's checker rejects and that work on JSON are allowed.
+func TestCheckTypesAllowsJSON(t *testing.T) {
 	cases := map[string]string{
 		"a field":                             `effective.limits.a.max > 5`,
 		"has of a field":                      `has(effective.limits.a) && has(effective.limits.a.max)`,
@@ -127,8 +127,8 @@ func TestWhatTheSchemaLeavesOpen(t *testing.T) {
 	}
 }
 
-func TestAListOfSpecsIsChecked(t *testing.T) {
-	list := listOf(*limits(t))
+func TestCheckTypesOfListOfSpecs(t *testing.T) {
+	list := listSchema(*limits(t))
 	v, err := CompileValidation(`effective.all(s, s.limitz == 1)`)
 	require.NoError(t, err)
 	require.ErrorContains(t, v.CheckTypes(&list), "undefined field 'limitz' of s")
@@ -137,7 +137,7 @@ func TestAListOfSpecsIsChecked(t *testing.T) {
 	require.NoError(t, v.CheckTypes(&list))
 }
 
-func TestMessagesAreChecked(t *testing.T) {
+func TestCheckTypesOfMessages(t *testing.T) {
 	m, err := CompileMessage(`"limit " + effective.limits.a.maks`)
 	require.NoError(t, err)
 	assert.EqualError(t, m.CheckTypes(limits(t)),

@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// The dialects of constraints: what must be true, and what is said if it is not.
+// The dialects of constraints.
 var (
 	validations = dialect{noun: "validation", variables: variableNames}
 	messages    = dialect{noun: "message", variables: variableNames}
@@ -19,20 +19,20 @@ var (
 
 var variableNames = []string{"effective", "before", "origins", "path", "request"}
 
-// Variables are what the expressions of a constraint read, as decoded JSON. Each
-// is asked for only if an expression names it, and may be asked for again: keep
-// what is dear to make. One that is not set is null.
+// Variables are the variables of the expressions of a constraint, as decoded JSON. Each
+// function is called only if an expression reads its variable, and may be called again:
+// cache what is expensive. A variable without a function is null.
 type Variables struct {
-	// Effective is the effective spec, or the list of them where the kind
-	// collects; Before is the same before the write, null where there was none.
+	// Effective is the effective spec, or the list of specs of a kind that collects.
+	// Before is the same before the write, null if there was none.
 	Effective, Before func() any
-	// Origins are those of the rules by key, Path is the elements of the path,
-	// Request is who writes what: see Schemas.
+	// Origins are the origins of the rules by key, Path is the elements of the path,
+	// Request is the admission request. See Schemas.
 	Origins, Path, Request func() any
 }
 
-// top is the place of the variables: an address starts with a variable's name.
-var top place
+// top is the location of the variables: a path starts with the name of a variable.
+var top location
 
 // ResolveName implements cel.Activation.
 func (v *Variables) ResolveName(name string) (any, bool) {
@@ -54,7 +54,7 @@ func (v *Variables) ResolveName(name string) (any, bool) {
 	if of == nil {
 		return types.NullValue, true
 	}
-	return value(of(), place{up: &top, key: name, index: -1}), true
+	return value(of(), location{parent: &top, key: name, index: -1}), true
 }
 
 // Parent implements cel.Activation.
@@ -67,11 +67,11 @@ type expression struct {
 	reads   map[string]bool
 }
 
-// Reads reports whether the expression names a variable.
+// Reads reports whether the expression reads a variable.
 func (e *expression) Reads(variable string) bool { return e.reads[variable] }
 
-// identifiers returns the names in an expression. One of them may be a loop's
-// own.
+// identifiers returns the identifiers of an expression, including the variables of
+// comprehensions.
 func identifiers(checked *cel.Ast) map[string]bool {
 	out := make(map[string]bool)
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -82,8 +82,8 @@ func identifiers(checked *cel.Ast) map[string]bool {
 	return out
 }
 
-// evaluate returns what the expression yields and what that cost. The error is
-// an *EvalError.
+// evaluate returns the value of the expression and the cost. The error is an
+// *EvalError.
 func (e *expression) evaluate(v *Variables) (ref.Val, uint64, error) {
 	out, details, err := e.program.Eval(v)
 	var spent uint64
@@ -99,7 +99,7 @@ func (e *expression) evaluate(v *Variables) (ref.Val, uint64, error) {
 	return out, spent, nil
 }
 
-// cause tells a cost over the limit from every other failure.
+// cause returns ErrBudget if the cost limit was exceeded, else err.
 func cause(err error) error {
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
@@ -108,13 +108,12 @@ func cause(err error) error {
 	return err
 }
 
-// Validation is a compiled expression that is true or false. It is safe for
+// Validation is a compiled expression that evaluates to a bool. It is safe for
 // concurrent use.
 type Validation struct{ expression }
 
-// CompileValidation compiles an expression over Variables, or returns what it
-// made of it before. Its error is a *CompileError, unless CEL itself cannot be
-// set up.
+// CompileValidation compiles an expression on Variables, or returns the cached result.
+// Its error is a *CompileError, unless CEL itself cannot be set up.
 func CompileValidation(expression string) (*Validation, error) {
 	c, err := validationCompiler()
 	if err != nil {
@@ -126,8 +125,8 @@ func CompileValidation(expression string) (*Validation, error) {
 // String returns the expression.
 func (v *Validation) String() string { return v.text }
 
-// Evaluate answers, and tells what that cost. A failure is an *EvalError, and
-// wraps ErrBudget if the cost went over Limit.
+// Evaluate returns the value and the cost. The error is an *EvalError, and wraps
+// ErrBudget if the cost exceeds Limit.
 func (v *Validation) Evaluate(on *Variables) (met bool, cost uint64, err error) {
 	out, cost, err := v.evaluate(on)
 	if err != nil {
@@ -135,16 +134,16 @@ func (v *Validation) Evaluate(on *Variables) (met bool, cost uint64, err error) 
 	}
 	is, ok := out.(types.Bool)
 	if !ok {
-		return false, cost, &EvalError{Cause: validations.wrong(out.Type().TypeName(), types.BoolType)}
+		return false, cost, &EvalError{Cause: validations.wrongType(out.Type().TypeName(), types.BoolType)}
 	}
 	return bool(is), cost, nil
 }
 
-// Message is a compiled expression that yields a text. It is safe for
+// Message is a compiled expression that evaluates to a string. It is safe for
 // concurrent use.
 type Message struct{ expression }
 
-// CompileMessage compiles an expression over Variables that yields a text, as
+// CompileMessage compiles an expression on Variables that evaluates to a string, as
 // CompileValidation does.
 func CompileMessage(expression string) (*Message, error) {
 	c, err := messageCompiler()
@@ -157,7 +156,7 @@ func CompileMessage(expression string) (*Message, error) {
 // String returns the expression.
 func (m *Message) String() string { return m.text }
 
-// Evaluate returns the text, and tells what that cost. Its errors are those of
+// Evaluate returns the string and the cost. Its errors are those of
 // Validation.Evaluate.
 func (m *Message) Evaluate(on *Variables) (text string, cost uint64, err error) {
 	out, cost, err := m.evaluate(on)
@@ -166,30 +165,30 @@ func (m *Message) Evaluate(on *Variables) (text string, cost uint64, err error) 
 	}
 	is, ok := out.(types.String)
 	if !ok {
-		return "", cost, &EvalError{Cause: messages.wrong(out.Type().TypeName(), types.StringType)}
+		return "", cost, &EvalError{Cause: messages.wrongType(out.Type().TypeName(), types.StringType)}
 	}
 	return string(is), cost, nil
 }
 
-// The compilers that the process shares.
+// The shared compilers of the process.
 var (
-	validationCompiler = sync.OnceValues(func() (*keeper[*Validation], error) {
+	validationCompiler = sync.OnceValues(func() (*cachingCompiler[*Validation], error) {
 		return constraintCompiler(validations, cel.BoolType, func(e expression) *Validation { return &Validation{e} })
 	})
-	messageCompiler = sync.OnceValues(func() (*keeper[*Message], error) {
+	messageCompiler = sync.OnceValues(func() (*cachingCompiler[*Message], error) {
 		return constraintCompiler(messages, cel.StringType, func(e expression) *Message { return &Message{e} })
 	})
 )
 
-// constraintCompiler makes a compiler that also checks how the variables whose
-// fields are always the same are used.
-func constraintCompiler[T any](d dialect, yields *cel.Type, of func(expression) T) (*keeper[T], error) {
+// constraintCompiler returns a compiler that also checks the types of the variables
+// that have the same schema for all kinds.
+func constraintCompiler[T any](d dialect, want *cel.Type, of func(expression) T) (*cachingCompiler[T], error) {
 	env, err := newEnvironment(d)
 	if err != nil {
 		return nil, err
 	}
-	k := newKeeper(d, DefaultCacheSize, func(text string) (none T, _ error) {
-		checked, program, err := env.program(text, yields)
+	k := newCachingCompiler(d, DefaultCacheSize, func(text string) (none T, _ error) {
+		checked, program, err := env.program(text, want)
 		if err != nil {
 			return none, err
 		}

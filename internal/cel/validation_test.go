@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// variables are what the tests of validations read.
+// variables returns the variables of the tests.
 func variables() *Variables {
 	always := func(v any) func() any { return func() any { return v } }
 	many := make([]any, 10_000)
@@ -56,7 +56,7 @@ func TestValidations(t *testing.T) {
 	}
 }
 
-func TestValidationsThatCannotBeEvaluated(t *testing.T) {
+func TestValidationEvaluateErrors(t *testing.T) {
 	cases := map[string]struct{ expression, says string }{
 		"a missing key of effective":  {`effective.limits.b.max > 5`, "no such key: effective.limits.b"},
 		"one with a dot in a name":    {`effective.limits["a.b"].min > 5`, `no such key: effective.limits["a.b"].min`},
@@ -66,10 +66,10 @@ func TestValidationsThatCannotBeEvaluated(t *testing.T) {
 		"one in a walk":               {`effective.holes.all(h, h.max < 5)`, "no such key: max"},
 		"a division by zero":          {`effective.limits.a.max / 0 == 1`, "division by zero"},
 		"a number compared with text": {`effective.limits.a.unit > 5`, "no such overload"},
-		"something that is no bool":   {`effective.limits.a.max`, "it yields int; a validation must yield true or false"},
-		"a loop over 10,000 entries":  {`effective.many.all(x, x >= 0)`, "costs more than the 10000 units"},
-		"a loop in a loop":            {`effective.many.all(x, effective.many.all(y, x + y >= 0))`, "costs more than the 10000 units"},
-		"has of a text":               {`has(effective.text.x)`, `has() asks for "x" in a string`},
+		"something that is no bool":   {`effective.limits.a.max`, "a validation must evaluate to bool, not int"},
+		"a loop over 10,000 entries":  {`effective.many.all(x, x >= 0)`, "cost exceeds the limit of 10000 units"},
+		"a loop in a loop":            {`effective.many.all(x, effective.many.all(y, x + y >= 0))`, "cost exceeds the limit of 10000 units"},
+		"has of a text":               {`has(effective.text.x)`, `has() requires a map to look up "x", not string`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,13 +81,13 @@ func TestValidationsThatCannotBeEvaluated(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 			assert.False(t, met)
 			assert.Positive(t, cost)
-			assert.Equal(t, strings.Contains(c.says, "costs more"), cost > Limit)
+			assert.Equal(t, strings.Contains(c.says, "cost exceeds"), cost > Limit)
 			assert.Equal(t, strings.Contains(c.says, "no such key") && c.says != "no such key: max", MissesKey(err))
 		})
 	}
 }
 
-func TestACostOverTheLimitIsToldByItsType(t *testing.T) {
+func TestValidationCostLimit(t *testing.T) {
 	v, err := CompileValidation(`effective.many.all(x, x >= 0)`)
 	require.NoError(t, err)
 	_, _, err = v.Evaluate(variables())
@@ -110,7 +110,7 @@ func TestMessages(t *testing.T) {
 	m, err = CompileMessage(`effective.limits.a.max`)
 	require.NoError(t, err, "its type is not known")
 	_, _, err = m.Evaluate(variables())
-	require.EqualError(t, err, "it yields int; a message must yield a text")
+	require.EqualError(t, err, "a message must evaluate to string, not int")
 
 	m, err = CompileMessage(`effective.limits.b.unit`)
 	require.NoError(t, err)
@@ -118,16 +118,16 @@ func TestMessages(t *testing.T) {
 	require.EqualError(t, err, "no such key: effective.limits.b")
 }
 
-func TestValidationsThatDoNotCompile(t *testing.T) {
+func TestValidationCompileErrors(t *testing.T) {
 	cases := map[string]struct{ expression, want string }{
 		"nothing":                     {"", `validation "" does not compile: 1:1: the expression is empty`},
-		"a number":                    {"1", `validation "1" does not compile: 1:1: it yields int; a validation must yield true or false`},
+		"a number":                    {"1", `validation "1" does not compile: 1:1: a validation must evaluate to bool, not int`},
 		"a condition's variable":      {"spec.a == 1", `validation "spec.a == 1" does not compile: 1:1: undeclared reference to 'spec' (in container '')`},
 		"an element that no path has": {"path.gatway.name == 'a'", `validation "path.gatway.name == 'a'" does not compile: 1:5: undefined field 'gatway' of path`},
 		"a field that no user has":    {"request.userInfo.name == 'a'", `validation "request.userInfo.name == 'a'" does not compile: 1:17: undefined field 'name' of request.userInfo`},
 		"a port compared with text":   {"path.listener.port == '80'", `validation "path.listener.port == '80'" does not compile: 1:20: found no matching overload for '_==_' applied to '(int, string)'`},
 		"format":                      {`"%s".format([path]) == ""`, `validation "\"%s\".format([path]) == \"\"" does not compile: 1:12: format is not available in validations`},
-		"has of a name":               {`has(effective)`, `validation "has(effective)" does not compile: 1:5: has() takes a field, as in has(effective.limits.a)`},
+		"has of a name":               {`has(effective)`, `validation "has(effective)" does not compile: 1:5: has() requires a field, as in has(effective.limits.a)`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -137,12 +137,12 @@ func TestValidationsThatDoNotCompile(t *testing.T) {
 		})
 	}
 	_, err := CompileMessage(`1`)
-	assert.EqualError(t, err, `message "1" does not compile: 1:1: it yields int; a message must yield a text`)
+	assert.EqualError(t, err, `message "1" does not compile: 1:1: a message must evaluate to string, not int`)
 	_, err = CompileMessage(`path.gatway.name`)
 	assert.EqualError(t, err, `message "path.gatway.name" does not compile: 1:5: undefined field 'gatway' of path`)
 }
 
-func TestValidationsAreCompiledOnce(t *testing.T) {
+func TestValidationCompileCache(t *testing.T) {
 	a, err := CompileValidation(`effective.once == 1`)
 	require.NoError(t, err)
 	b, err := CompileValidation(`effective.once == 1`)
@@ -153,7 +153,7 @@ func TestValidationsAreCompiledOnce(t *testing.T) {
 	assert.Same(t, wrong, again)
 }
 
-func TestOnlyWhatAnExpressionNamesIsMade(t *testing.T) {
+func TestVariablesAreComputedOnDemand(t *testing.T) {
 	asked := map[string]int{}
 	of := func(name string) func() any {
 		return func() any { asked[name]++; return m{"a": int64(1)} }
@@ -173,7 +173,7 @@ func TestOnlyWhatAnExpressionNamesIsMade(t *testing.T) {
 	assert.True(t, met, "what is not set is null")
 }
 
-func TestAValidationIsSharedByGoroutines(t *testing.T) {
+func TestValidationEvaluateConcurrently(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -190,7 +190,7 @@ func TestAValidationIsSharedByGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-func TestWhatAnExpressionReads(t *testing.T) {
+func TestReads(t *testing.T) {
 	v, err := CompileValidation(`effective.all(k, has(path.route) && k == origins.a.name)`)
 	require.NoError(t, err)
 	m, err := CompileMessage(`"a" + request.operation`)

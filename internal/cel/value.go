@@ -13,24 +13,24 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// place is where in the spec a value stands. The zero place is the spec.
-type place struct {
-	up    *place
-	key   string
-	index int // in the list above, -1 in a map
+// location is where a value is in the spec. The zero location is the spec.
+type location struct {
+	parent *location
+	key    string
+	index  int // in the list above, -1 in a map
 }
 
-// object is a map of the spec. Unlike cel-go's own maps it knows its place, and
-// a selection of a key that it lacks is a *missingKeyError. Its values are made CEL
-// values when they are asked for.
+// object is a map of the spec. Unlike cel-go's own maps it has a location, and the
+// selection of a missing key is a *missingKeyError. Its values are converted to CEL
+// values when they are selected.
 type object struct {
-	place
+	location
 	fields map[string]any
 }
 
-// list is a list of the spec that knows its place.
+// list is a list of the spec with its location.
 type list struct {
-	place
+	location
 	items []any
 }
 
@@ -39,26 +39,26 @@ var (
 	_ traits.Lister = (*list)(nil)
 )
 
-// value makes a CEL value of one that stands at a place.
-func value(native any, at place) ref.Val {
+// value converts a value at a location to a CEL value.
+func value(native any, at location) ref.Val {
 	switch v := native.(type) {
 	case map[string]any:
-		return &object{place: at, fields: v}
+		return &object{location: at, fields: v}
 	case []any:
-		return &list{place: at, items: v}
+		return &list{location: at, items: v}
 	default:
 		return adapter.NativeToValue(v)
 	}
 }
 
-// Opaque stands in a variable for a value that an expression may not depend on.
-// The expression sees that it is there, and nothing more: what needs it ends with
+// Opaque replaces a value of a variable on which an expression must not depend. The
+// expression can test whether it is present; an evaluation that needs more fails with
 // ErrOpaque.
 var Opaque any = opaque{}
 
 type opaque struct{}
 
-// opaqueAdapter makes CEL values of decoded JSON with Opaque in it.
+// opaqueAdapter converts decoded JSON that may contain Opaque to CEL values.
 type opaqueAdapter struct{ types.Adapter }
 
 var adapter types.Adapter = opaqueAdapter{types.DefaultTypeAdapter}
@@ -77,7 +77,7 @@ func (a opaqueAdapter) NativeToValue(native any) ref.Val {
 	}
 }
 
-// HasOpaque reports whether there is an Opaque value in decoded JSON.
+// HasOpaque reports whether decoded JSON contains Opaque.
 func HasOpaque(native any) bool {
 	switch v := native.(type) {
 	case opaque:
@@ -94,18 +94,18 @@ func HasOpaque(native any) bool {
 	return false
 }
 
-// equal compares two containers. With an opaque value in one of them, the answer
-// is not known: cel-go would leave the value out of it.
-func equal(one traits.Container, native any, other ref.Val) ref.Val {
+// equalContainers compares two containers. The result is unknown if one of them
+// contains an opaque value, which cel-go would ignore.
+func equalContainers(one traits.Container, native any, other ref.Val) ref.Val {
 	if HasOpaque(native) || HasOpaque(other.Value()) {
 		return types.NewUnknown(1, nil)
 	}
 	return one.(ref.Val).Equal(other)
 }
 
-// unpacked returns a field of a map. One that is packed is unpacked in its place:
-// conditions mostly look at one of many, and then more than once.
-func unpacked(fields map[string]any, name string) (native any, ok bool) {
+// unpackField returns a field of a map. A packed value is unpacked in place: conditions
+// mostly read one of many fields, more than once.
+func unpackField(fields map[string]any, name string) (native any, ok bool) {
 	native, ok = fields[name]
 	if p, packed := native.(merge.Packed); packed {
 		native = p.Unpack()
@@ -120,11 +120,11 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(key), false
 	}
-	native, ok := unpacked(o.fields, string(name))
+	native, ok := unpackField(o.fields, string(name))
 	if !ok {
 		return types.WrapErr(&missingKeyError{from: o, key: string(name)}), false
 	}
-	return value(native, place{up: &o.place, key: string(name), index: -1}), true
+	return value(native, location{parent: &o.location, key: string(name), index: -1}), true
 }
 
 // Get implements traits.Indexer.
@@ -133,7 +133,7 @@ func (o *object) Get(key ref.Val) ref.Val {
 	return v
 }
 
-// Contains implements traits.Container: what is no string is no key.
+// Contains implements traits.Container. Only strings are keys.
 func (o *object) Contains(key ref.Val) ref.Val {
 	name, ok := key.(types.String)
 	if !ok {
@@ -147,16 +147,20 @@ func (o *object) Contains(key ref.Val) ref.Val {
 func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 
 // Iterator implements traits.Iterable, over the keys.
-func (o *object) Iterator() traits.Iterator { return o.plain().Iterator() }
+func (o *object) Iterator() traits.Iterator { return o.withoutLocation().Iterator() }
 
 // Equal implements ref.Val.
-func (o *object) Equal(other ref.Val) ref.Val { return equal(o.plain(), o.fields, other) }
+func (o *object) Equal(other ref.Val) ref.Val {
+	return equalContainers(o.withoutLocation(), o.fields, other)
+}
 
 // ConvertToNative implements ref.Val.
-func (o *object) ConvertToNative(t reflect.Type) (any, error) { return o.plain().ConvertToNative(t) }
+func (o *object) ConvertToNative(t reflect.Type) (any, error) {
+	return o.withoutLocation().ConvertToNative(t)
+}
 
 // ConvertToType implements ref.Val.
-func (o *object) ConvertToType(t ref.Type) ref.Val { return o.plain().ConvertToType(t) }
+func (o *object) ConvertToType(t ref.Type) ref.Val { return o.withoutLocation().ConvertToType(t) }
 
 // Type implements ref.Val.
 func (*object) Type() ref.Type { return types.MapType }
@@ -164,8 +168,8 @@ func (*object) Type() ref.Type { return types.MapType }
 // Value implements ref.Val.
 func (o *object) Value() any { return merge.UnpackMaps(o.fields) }
 
-// plain is the same map without a place.
-func (o *object) plain() traits.Mapper {
+// withoutLocation returns the same map as a map of cel-go.
+func (o *object) withoutLocation() traits.Mapper {
 	return types.NewStringInterfaceMap(adapter, merge.UnpackMaps(o.fields))
 }
 
@@ -178,30 +182,34 @@ func (l *list) Get(index ref.Val) ref.Val {
 	if i < 0 || i >= len(l.items) {
 		return types.NewErr("index out of bounds: %d", i)
 	}
-	return value(l.items[i], place{up: &l.place, index: i})
+	return value(l.items[i], location{parent: &l.location, index: i})
 }
 
 // Size implements traits.Sizer.
 func (l *list) Size() ref.Val { return types.Int(len(l.items)) }
 
 // Add implements traits.Adder.
-func (l *list) Add(other ref.Val) ref.Val { return l.plain().Add(other) }
+func (l *list) Add(other ref.Val) ref.Val { return l.withoutLocation().Add(other) }
 
 // Contains implements traits.Container.
-func (l *list) Contains(v ref.Val) ref.Val { return l.plain().Contains(v) }
+func (l *list) Contains(v ref.Val) ref.Val { return l.withoutLocation().Contains(v) }
 
-// Iterator implements traits.Iterable. Its elements have no place: a key that
-// is missing in one is missing inside a comprehension.
-func (l *list) Iterator() traits.Iterator { return l.plain().Iterator() }
+// Iterator implements traits.Iterable. Its elements have no location: a key that is
+// missing in one is missing inside a comprehension.
+func (l *list) Iterator() traits.Iterator { return l.withoutLocation().Iterator() }
 
 // Equal implements ref.Val.
-func (l *list) Equal(other ref.Val) ref.Val { return equal(l.plain(), l.items, other) }
+func (l *list) Equal(other ref.Val) ref.Val {
+	return equalContainers(l.withoutLocation(), l.items, other)
+}
 
 // ConvertToNative implements ref.Val.
-func (l *list) ConvertToNative(t reflect.Type) (any, error) { return l.plain().ConvertToNative(t) }
+func (l *list) ConvertToNative(t reflect.Type) (any, error) {
+	return l.withoutLocation().ConvertToNative(t)
+}
 
 // ConvertToType implements ref.Val.
-func (l *list) ConvertToType(t ref.Type) ref.Val { return l.plain().ConvertToType(t) }
+func (l *list) ConvertToType(t ref.Type) ref.Val { return l.withoutLocation().ConvertToType(t) }
 
 // Type implements ref.Val.
 func (*list) Type() ref.Type { return types.ListType }
@@ -209,30 +217,29 @@ func (*list) Type() ref.Type { return types.ListType }
 // Value implements ref.Val.
 func (l *list) Value() any { return l.items }
 
-// plain is the same list without a place.
-func (l *list) plain() traits.Lister { return types.NewDynamicList(adapter, l.items) }
+// withoutLocation returns the same list as a list of cel-go.
+func (l *list) withoutLocation() traits.Lister { return types.NewDynamicList(adapter, l.items) }
 
-// missingKeyError is the selection of a key that a map of the spec lacks.
+// missingKeyError is the selection of a key that a map of the spec does not have.
 type missingKeyError struct {
 	from *object
 	key  string
 }
 
-// MissesKey reports whether what ended an evaluation is a key that a variable
-// lacks.
+// MissesKey reports whether the error of an evaluation is a missing key of a variable.
 func MissesKey(err error) bool {
 	_, misses := errors.AsType[*missingKeyError](err)
 	return misses
 }
 
-// Error names the key by its address.
-func (m *missingKeyError) Error() string { return "no such key: " + m.address() }
+// Error names the key by its path.
+func (m *missingKeyError) Error() string { return "no such key: " + m.path() }
 
-// address of the key from the spec's top, written as merge.Key writes it, and
-// with [0] for an element of a list.
-func (m *missingKeyError) address() string {
-	steps := []place{{key: m.key, index: -1}}
-	for at := &m.from.place; at.up != nil; at = at.up {
+// path returns the path of the key in the spec, in the format of merge.Key, with [0]
+// for an element of a list.
+func (m *missingKeyError) path() string {
+	steps := []location{{key: m.key, index: -1}}
+	for at := &m.from.location; at.parent != nil; at = at.parent {
 		steps = append(steps, *at)
 	}
 	text, names := "", merge.Key{}
@@ -247,7 +254,7 @@ func (m *missingKeyError) address() string {
 	return join(text, names.String())
 }
 
-// join puts a dot between two parts of an address where one belongs.
+// join joins two parts of a path, with a dot if needed.
 func join(a, b string) string {
 	if a == "" || b == "" || b[0] == '[' {
 		return a + b

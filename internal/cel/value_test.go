@@ -9,43 +9,43 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAListHasNothingOutsideItsBounds(t *testing.T) {
-	l := value([]any{"a"}, place{index: -1}).(*list)
+func TestListBounds(t *testing.T) {
+	l := value([]any{"a"}, location{index: -1}).(*list)
 	assert.Equal(t, types.String("a"), l.Get(types.Int(0)))
 	for _, index := range []ref.Val{types.Int(1), types.Int(-1), types.String("a"), types.Double(0.5)} {
 		assert.True(t, types.IsError(l.Get(index)), index)
 	}
 }
 
-func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
+func TestMissingKeyPath(t *testing.T) {
 	top := &object{}
-	limits := &object{place: place{up: &top.place, key: "limits", index: -1}}
-	rates := &list{place: place{up: &limits.place, key: "x.y", index: -1}}
-	inner := &list{place: place{up: &rates.place, index: 2}}
-	last := &object{place: place{up: &inner.place, index: 0}}
-	assert.Equal(t, "limits", (&missingKeyError{from: top, key: "limits"}).address())
-	assert.Equal(t, `limits["a b"]`, (&missingKeyError{from: limits, key: "a b"}).address())
-	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKeyError{from: last, key: "limit"}).address())
+	limits := &object{location: location{parent: &top.location, key: "limits", index: -1}}
+	rates := &list{location: location{parent: &limits.location, key: "x.y", index: -1}}
+	inner := &list{location: location{parent: &rates.location, index: 2}}
+	last := &object{location: location{parent: &inner.location, index: 0}}
+	assert.Equal(t, "limits", (&missingKeyError{from: top, key: "limits"}).path())
+	assert.Equal(t, `limits["a b"]`, (&missingKeyError{from: limits, key: "a b"}).path())
+	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKeyError{from: last, key: "limit"}).path())
 }
 
-func TestEveryScaleStandsBeforeAFunction(t *testing.T) {
+func TestCostFunctionsExist(t *testing.T) {
 	env, err := newEnvironment(conditions)
 	require.NoError(t, err)
-	s, err := newScales(env.Env)
+	s, err := newCostEstimator(env.Env)
 	require.NoError(t, err)
-	for name := range weighers {
-		assert.Contains(t, s.run, name)
+	for name := range costFunctions {
+		assert.Contains(t, s.functions, name)
 	}
 }
 
-func TestWeightStopsSoonAfterTheLimit(t *testing.T) {
+func TestValueSizeStopsAtLimit(t *testing.T) {
 	shared := []any{int64(1)}
 	for range 64 {
 		shared = []any{shared, shared}
 	}
-	got := weight(value(shared, place{index: -1}))
+	got := valueSize(value(shared, location{index: -1}))
 	assert.Greater(t, got, uint64(Limit))
 	assert.Less(t, got, uint64(2*Limit))
-	assert.Equal(t, uint64(1+1+1+1), weight(value(map[string]any{"a": []any{int64(1)}}, place{})), "a map, its key, a list, its element")
-	assert.Equal(t, weight(value(map[string]any{"a": "b"}, place{})), weight(types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{"a": "b"})))
+	assert.Equal(t, uint64(1+1+1+1), valueSize(value(map[string]any{"a": []any{int64(1)}}, location{})), "a map, its key, a list, its element")
+	assert.Equal(t, valueSize(value(map[string]any{"a": "b"}, location{})), valueSize(types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{"a": "b"})))
 }

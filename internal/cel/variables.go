@@ -7,35 +7,35 @@ import (
 // The schemas of the variables whose fields are always the same. All fields may
 // be absent.
 var (
-	// pathSchema is that of path: an element that the path does not have is
+	// pathSchema is the schema of path: an element that the path does not have is
 	// absent.
-	pathSchema = objectOf(fields{
-		"gatewayClass": objectOf(fields{"name": text}),
-		"gateway":      objectOf(fields{"namespace": text, "name": text, "className": text, "labels": texts, "namespaceLabels": texts}),
-		"listenerSet":  objectOf(fields{"namespace": text, "name": text, "labels": texts, "namespaceLabels": texts}),
-		"listener":     objectOf(fields{"name": text, "port": number, "protocol": text, "hostname": text}),
-		"service":      objectOf(fields{"namespace": text, "name": text, "port": number, "labels": texts, "namespaceLabels": texts}),
-		"client":       text,
-		"route": objectOf(fields{
-			"group": text, "kind": text, "namespace": text, "name": text,
-			"labels": texts, "namespaceLabels": texts, "hostnames": listOf(text),
+	pathSchema = objectSchema(fields{
+		"gatewayClass": objectSchema(fields{"name": stringSchema}),
+		"gateway":      objectSchema(fields{"namespace": stringSchema, "name": stringSchema, "className": stringSchema, "labels": stringMapSchema, "namespaceLabels": stringMapSchema}),
+		"listenerSet":  objectSchema(fields{"namespace": stringSchema, "name": stringSchema, "labels": stringMapSchema, "namespaceLabels": stringMapSchema}),
+		"listener":     objectSchema(fields{"name": stringSchema, "port": integerSchema, "protocol": stringSchema, "hostname": stringSchema}),
+		"service":      objectSchema(fields{"namespace": stringSchema, "name": stringSchema, "port": integerSchema, "labels": stringMapSchema, "namespaceLabels": stringMapSchema}),
+		"client":       stringSchema,
+		"route": objectSchema(fields{
+			"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema,
+			"labels": stringMapSchema, "namespaceLabels": stringMapSchema, "hostnames": listSchema(stringSchema),
 		}),
-		"rule":    objectOf(fields{"name": text, "index": number, "member": text}),
-		"backend": objectOf(fields{"group": text, "kind": text, "namespace": text, "name": text, "port": number}),
+		"rule":    objectSchema(fields{"name": stringSchema, "index": integerSchema, "member": stringSchema}),
+		"backend": objectSchema(fields{"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema, "port": integerSchema}),
 	})
-	// originsSchema is that of origins: rule key to policy and block.
-	originsSchema = anyName(objectOf(fields{"group": text, "kind": text, "namespace": text, "name": text, "block": text}))
-	// requestSchema is that of request; where a sweep judges, operation is
-	// empty and nobody is the user.
-	requestSchema = objectOf(fields{
-		"operation": text,
-		"object":    objectOf(fields{"group": text, "kind": text, "namespace": text, "name": text}),
-		"userInfo":  objectOf(fields{"username": text, "uid": text, "groups": listOf(text), "extra": anyName(listOf(text))}),
+	// originsSchema is the schema of origins: rule key to policy and block.
+	originsSchema = mapSchema(objectSchema(fields{"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema, "block": stringSchema}))
+	// requestSchema is the schema of request. In the background audit operation and
+	// userInfo are empty.
+	requestSchema = objectSchema(fields{
+		"operation": stringSchema,
+		"object":    objectSchema(fields{"group": stringSchema, "kind": stringSchema, "namespace": stringSchema, "name": stringSchema}),
+		"userInfo":  objectSchema(fields{"username": stringSchema, "uid": stringSchema, "groups": listSchema(stringSchema), "extra": mapSchema(listSchema(stringSchema))}),
 	})
 
-	text   = apiextensionsv1.JSONSchemaProps{Type: "string"}
-	number = apiextensionsv1.JSONSchemaProps{Type: "integer"}
-	texts  = anyName(text)
+	stringSchema    = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	integerSchema   = apiextensionsv1.JSONSchemaProps{Type: "integer"}
+	stringMapSchema = mapSchema(stringSchema)
 )
 
 // Schemas returns the schemas of path, origins and request, by name.
@@ -45,15 +45,15 @@ func Schemas() map[string]apiextensionsv1.JSONSchemaProps {
 
 type fields = map[string]apiextensionsv1.JSONSchemaProps
 
-func objectOf(f fields) apiextensionsv1.JSONSchemaProps {
+func objectSchema(f fields) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: f}
 }
 
-func listOf(items apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+func listSchema(items apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &items}}
 }
 
-func anyName(values apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+func mapSchema(values apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{
 		Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &values},
 	}

@@ -63,13 +63,13 @@ func TestInvalidConstraints(t *testing.T) {
 			`spec.validations[1].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
 		}},
 		"an expression of the wrong type": {"validations: [{expression: '1'}]", []string{
-			`spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false`,
+			`spec.validations[0].expression: Invalid value: "1": 1:1: a validation must evaluate to bool, not int`,
 		}},
 		"no expression": {"validations: [{message: m}]", []string{
 			`spec.validations[0].expression: Invalid value: "": 1:1: the expression is empty`,
 		}},
 		"a message that is no text": {"validations: [{expression: 'true', messageExpression: '1'}]", []string{
-			`spec.validations[0].messageExpression: Invalid value: "1": 1:1: it yields int; a message must yield a text`,
+			`spec.validations[0].messageExpression: Invalid value: "1": 1:1: a message must evaluate to string, not int`,
 		}},
 		"an element that no path has": {"validations: [{expression: 'path.gatway.name == \"a\"'}]", []string{
 			`spec.validations[0].expression: Invalid value: "path.gatway.name == \"a\"": 1:5: undefined field 'gatway' of path`,

@@ -34,8 +34,8 @@ func TestValidations(t *testing.T) {
 		"a missing key, by default":  {"{expression: effective.a < 5}", "{}", []string{"spec.validations[0]: effective.a < 5 is not true" + guarded + "no such key: effective.a"}},
 		"a value of the wrong type":  {"{expression: effective.a < 5, message: m}", "a: few", []string{"spec.validations[0]: m" + guarded + "no such overload"}},
 		"a division by zero":         {"{expression: 1 / effective.a == 1, message: m}", "a: 0", []string{"spec.validations[0]: m" + guarded + "division by zero"}},
-		"a loop over 10,000 entries": {"{expression: 'effective.a.all(x, x == 1)', message: m}", "a: [" + many + "]", []string{"spec.validations[0]: m" + guarded + "costs more than the 10000 units that one evaluation may"}},
-		"no bool":                    {"{expression: effective.a, message: m}", "a: 1", []string{"spec.validations[0]: m" + guarded + "it yields int; a validation must yield true or false"}},
+		"a loop over 10,000 entries": {"{expression: 'effective.a.all(x, x == 1)', message: m}", "a: [" + many + "]", []string{"spec.validations[0]: m" + guarded + "cost exceeds the limit of 10000 units per evaluation"}},
+		"no bool":                    {"{expression: effective.a, message: m}", "a: 1", []string{"spec.validations[0]: m" + guarded + "a validation must evaluate to bool, not int"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func Value(data []byte) (any, error) {
 	return out, json.UnmarshalCaseSensitivePreserveInts(data, &out)
 }
 
-var errNoObject = errors.New("not an object")
+var errNotObject = errors.New("not an object")
 
 var errTrailingData = errors.New("data after the value")
 
@@ -78,7 +78,7 @@ func object(data []byte) (map[string]any, error) {
 	}
 	out, ok := v.(map[string]any)
 	if !ok {
-		return nil, errNoObject
+		return nil, errNotObject
 	}
 	return out, nil
 }

@@ -125,7 +125,7 @@ func rulesOverlap(a, b []merge.Rule) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		x, y := a[i], b[j]
 		switch {
-		case x.Key == y.Key, x.Key.Holds(y.Key) && !x.Hollow, y.Key.Holds(x.Key) && !y.Hollow:
+		case x.Key == y.Key, x.Key.Holds(y.Key) && !x.EmptyMap, y.Key.Holds(x.Key) && !y.EmptyMap:
 			return true
 		case x.Key.Compare(y.Key) < 0:
 			i++

@@ -194,7 +194,7 @@ func (e *Effective) Bindings(b *Binder) []api.Binding {
 		x.By, x.AlsoMatches = l.By(e.Path.Rule), l.AlsoMatches(e.Path.Rule)
 		x.Hostnames = l.Hostnames(e.Path.Rule)
 		if x.State == api.BindingUnmatched {
-			x.Hostnames = l.KeptBy(e.Path.Rule)
+			x.Hostnames = l.ExcludingHostnames(e.Path.Rule)
 		}
 		out = append(out, x)
 	}

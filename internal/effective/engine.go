@@ -103,7 +103,7 @@ func (e *Effective) Spec() any {
 func (e *Effective) SpecHiding(hide func(*merge.Effective) bool, hidden any) any {
 	rules := slices.Clone(e.Rules)
 	for i := range rules {
-		if r := &rules[i]; r.Value != nil && !r.Hollow && hide(r) {
+		if r := &rules[i]; r.Value != nil && !r.EmptyMap && hide(r) {
 			one := *r.Rule // a copy, since it is shared
 			one.Value = hidden
 			r.Rule = &one

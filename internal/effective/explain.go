@@ -54,7 +54,7 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name) api.Contr
 	}
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
-		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.Took(b.Block)}
+		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.BlockApplied(b.Block)}
 		if b.When != nil {
 			part.When = b.When.String()
 		}

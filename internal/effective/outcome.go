@@ -17,7 +17,7 @@ import (
 // StateOf returns the state of a policy on one path (SEMANTICS section 6).
 func StateOf(o *merge.Outcome) api.State {
 	switch {
-	case !o.TookPart && o.Silent:
+	case !o.TookPart && o.Skipped:
 		return api.Inactive
 	case len(o.Lost) == 0:
 		return api.Enforced

@@ -165,7 +165,7 @@ func (e *Effective) hasSameOverride(o Override, by func(Override) bool) bool {
 			if p.Rule == nil || o.Atomic && !p.Atomic || p.When != "" && p.When != o.When {
 				continue
 			}
-			if p.Hollow == o.Hollow && merge.Equal(p.Value, o.Value) && by(p) {
+			if p.EmptyMap == o.EmptyMap && merge.Equal(p.Value, o.Value) && by(p) {
 				return true
 			}
 		}

@@ -106,7 +106,7 @@ func (j *judge) unread() {
 			What: fmt.Sprintf("the reach of %s is not known: %s", j.policy.Ref(), j.policy.Unread),
 		})
 	}
-	for _, gate := range j.policy.Idle {
+	for _, gate := range j.policy.IgnoredGates {
 		j.report(api.ReasonNotRead, api.Warn, Finding{
 			Rule:   gate,
 			What:   fmt.Sprintf("%s beside defaults or overrides has no effect without other rules beside them", gate),

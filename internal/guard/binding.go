@@ -81,7 +81,7 @@ func (s *side) unbinds(o effective.Override) string {
 		if !merge.Equal(r.Value, o.Value) && s.asHigh(r, o.Level) {
 			return ""
 		}
-		if len(s.Binding.Limits[i].KeptBy(s.on.Path.Rule)) > 0 {
+		if len(s.Binding.Limits[i].ExcludingHostnames(s.on.Path.Rule)) > 0 {
 			return apart
 		}
 		return unmatched

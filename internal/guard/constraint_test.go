@@ -71,7 +71,7 @@ func TestConstraintsThatCannotBeUsed(t *testing.T) {
 			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
 		}},
 		"all that is wrong at once": {"", "validations: [{expression: '1'}]\nrules: [{path: a}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false; spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required`,
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "1": 1:1: a validation must evaluate to bool, not int; spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required`,
 		}},
 		"it was so before": {"rules: [{path: b}]", "rules: [{path: a}]", []string{
 			"Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required",

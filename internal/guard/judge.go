@@ -215,7 +215,7 @@ func inForce(o *merge.Outcome, k merge.Key) bool {
 	if o.LostAt(k) != nil {
 		return false
 	}
-	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.Took(b.Block) })
+	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
 }
 
 // lost returns how a higher override took a rule of the i-th policy, or nil.
@@ -268,7 +268,7 @@ func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	for i := range max(own, 0) { // those behind it are lower
 		q := &e.Outcomes[i]
 		for _, b := range q.Policy.Blocks {
-			if q.Acted(b.Block, merge.Overrides) {
+			if q.AppliedAs(b.Block, merge.Overrides) {
 				addUnset(out, e.Ref(q.Policy), unset, b.Rules)
 			}
 		}

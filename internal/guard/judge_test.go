@@ -57,7 +57,7 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"TargetNotFound: another namespace": {
 			base(), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 1"),
-			[]string{"Warn TargetNotFound: the policy has no effect on its target: no Paint may target a namespace other than its own; choose another target, or put the policy where it may have this one"},
+			[]string{"Warn TargetNotFound: the policy has no effect on its target: a Paint can only target its own namespace; choose another target, or put the policy where it may have this one"},
 		},
 		"UnsetOverride: a rule that an override sets": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}")), routePolicy("b: 2\nunset: [a]"),

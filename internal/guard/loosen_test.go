@@ -41,17 +41,17 @@ func TestProfilesThatProtectOverridesLess(t *testing.T) {
 	}{
 		"a removal is a warning":              {base(lockTop(byKey)), full, full + "\nactions: {OverrideRemoved: Warn}", "", less("the action of OverrideRemoved would be Warn")},
 		"an evasion is a warning":             {base(lockTop(byKey)), full, full + "\nactions: {OverrideEvaded: Warn}", "", less("the action of OverrideEvaded would be Warn")},
-		"without gates and alternatives":      {base(lockTop(byKey)), full, lockSpec, "", less("gates would be without gate; alternatives would not begin with ways")},
-		"policies may be higher":              {base(lockTop(byKey)), full, full + "\norder: {field: priority}", "", less("policies would be read in another way (order)")},
-		"its paths end above the routes":      {base(lockTop(byKey)), full, full + "\nlevels: [Gateway]", "", less("policies would be read in another way (levels)")},
-		"an override that is not met":         {base(lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), full, lockSpec + "\nalternatives: [ways]", "", less("gates would be without gate")},
+		"without gates and alternatives":      {base(lockTop(byKey)), full, lockSpec, "", less("gate gate would be removed; alternatives would not begin with ways")},
+		"policies may be higher":              {base(lockTop(byKey)), full, full + "\norder: {field: priority}", "", less("policies would be read differently (order)")},
+		"its paths end above the routes":      {base(lockTop(byKey)), full, full + "\nlevels: [Gateway]", "", less("policies would be read differently (levels)")},
+		"an override that is not met":         {base(lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), full, lockSpec + "\nalternatives: [ways]", "", less("gate gate would be removed")},
 		"the same":                            {base(lockTop(byKey)), full, full, "", nil},
 		"a stricter one":                      {base(lockTop(byKey)), lockSpec + "\nactions: {OverrideEvaded: Warn}", full, "", nil},
 		"no override holds":                   {base(lockTop("defaults: {ways: {key: 1}}")), full, lockSpec, "", nil},
 		"an override that holds nowhere":      {base(lockOwn("ways: {key: 2}"), locked("infra", "top", "targetRefs: [{kind: Gateway, name: none}]\n", byKey)), full, lockSpec, "", nil},
-		"an override that a higher one beats": {base(lockTop(byKey), lockOwn("overrides: {ways: {key: 2}}")), full, lockSpec, "", less("gates would be without gate; alternatives would not begin with ways")},
+		"an override that a higher one beats": {base(lockTop(byKey), lockOwn("overrides: {ways: {key: 2}}")), full, lockSpec, "", less("gate gate would be removed; alternatives would not begin with ways")},
 		"the profile gets an owner, and a built-in one that protects less is used then": {
-			base(lockTop(byKey)), full, lockSpec, "ConfigMap infra/x", less("gates would be without gate; alternatives would not begin with ways"),
+			base(lockTop(byKey)), full, lockSpec, "ConfigMap infra/x", less("gate gate would be removed; alternatives would not begin with ways"),
 		},
 		"removals were warnings before, too": {
 			base(lockTop(byKey)), full + "\nactions: {OverrideRemoved: Warn}", full + "\nactions: {OverrideRemoved: Warn, OverrideEvaded: Warn}", "",

@@ -225,6 +225,6 @@ func written(p *merge.Policy, o effective.Override) bool {
 		bare := b.Block == merge.Bare && o.Block == merge.Bare
 		r := b.At(o.Key)
 		return (bare || b.Block == merge.Overrides && (b.Strategy == merge.Atomic || !o.Atomic)) && (when == "" || when == o.When) &&
-			r != nil && r.Hollow == o.Hollow && merge.Equal(r.Value, o.Value)
+			r != nil && r.EmptyMap == o.EmptyMap && merge.Equal(r.Value, o.Value)
 	})
 }

@@ -67,16 +67,16 @@ func TestProfilesAreJudged(t *testing.T) {
 		warned        string
 	}{
 		"a good one":                        {after: profile("mine", nil)},
-		"one that cannot be used is denied": {after: profile("mine", twice), denied: "levels: Gateway stands twice: name each once"},
+		"one that cannot be used is denied": {after: profile("mine", twice), denied: `spec.levels[1]: Duplicate value: "Gateway"`},
 		"one that could not before stays editable": {
-			before: profile("mine", twice), after: profile("mine", twice), warned: "levels: Gateway stands twice",
+			before: profile("mine", twice), after: profile("mine", twice), warned: `spec.levels[1]: Duplicate value: "Gateway"`,
 		},
 		"one that could before is denied": {
-			before: profile("mine", nil), after: profile("mine", twice), denied: "levels: Gateway stands twice",
+			before: profile("mine", nil), after: profile("mine", twice), denied: `spec.levels[1]: Duplicate value: "Gateway"`,
 		},
 		"core kinds are denied": {
 			after:  profile("pods", func(p *api.PolicyProfileSpec) { p.Group, p.Kind = "", "Pod" }),
-			denied: `group "" is one of Kubernetes' own`,
+			denied: `spec.group: Invalid value: "": must be the group of a CustomResourceDefinition`,
 		},
 		"an older one has the kind": {
 			after: profile("mine", nil), known: known{profiles: holds("theirs")},

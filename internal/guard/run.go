@@ -124,7 +124,7 @@ func loosened(before, after *snapshot.View, kinds []api.PolicyKind) map[api.Poli
 		if was == nil || is == nil {
 			continue
 		}
-		if how := was.Loosens(is); len(how) > 0 {
+		if how := was.WeakenedBy(is); len(how) > 0 {
 			out[ref] = strings.Join(how, "; ")
 		}
 	}

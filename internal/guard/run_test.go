@@ -339,7 +339,7 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 		"a profile reads the same":     {guard.Change{Operation: guard.Update, Before: profile("dye", nil), After: profile("dye", nil)}, reads(dye), nil},
 		"a profile is deleted":         {guard.Change{Operation: guard.Delete, Before: profile("dye", nil)}, without, evaded("Dye infra/top", "would not without PolicyProfile dye")},
 		"a profile has other paths": {guard.Change{Operation: guard.Create, After: profile("dye", nil)}, reads(paths), []string{
-			"OverrideRemoved: the overrides of Dye infra/top hold a on 2 paths, and this write would protect them less: policies would be read in another way (levels, shortPaths, targets)",
+			"OverrideRemoved: the overrides of Dye infra/top hold a on 2 paths, and this write would protect them less: policies would be read differently (levels, shortPaths, targets)",
 		}},
 	}
 	for name, test := range tests {

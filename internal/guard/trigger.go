@@ -245,7 +245,7 @@ func (j *judge) inForce(s *side, of func(*limitOnRoute) *limitSide) {
 func (s *limitSide) hosts() {
 	for t := range s.bound.Triggers {
 		for _, name := range s.bound.Limit.Triggers[t].Hostnames {
-			if slices.Contains(s.bound.Triggers[t].Outside, name) {
+			if slices.Contains(s.bound.Triggers[t].UnreachableHostnames, name) {
 				continue
 			}
 			if s.inside == nil {
@@ -282,7 +282,7 @@ func (l *limitOnRoute) unchanged() bool {
 		return l.is.on == nil
 	}
 	return l.was.rules == l.is.rules && l.was.held == l.is.held && len(l.is.fresh) == 0 &&
-		slices.EqualFunc(l.was.bound.Triggers, l.is.bound.Triggers, func(a, b ratelimit.Chosen) bool { return slices.Equal(a.Found, b.Found) })
+		slices.EqualFunc(l.was.bound.Triggers, l.is.bound.Triggers, func(a, b ratelimit.TriggerMatch) bool { return slices.Equal(a.Found, b.Found) })
 }
 
 func (t *limitTally) add(l *limitOnRoute) {

@@ -208,7 +208,7 @@ func (t *limitTally) whatIsMissing() string {
 // not reach one of the routes.
 func (t *limitTally) hasOutside() bool {
 	return slices.ContainsFunc(t.is.some, func(s limitSide) bool {
-		return slices.ContainsFunc(s.bound.Triggers, func(c ratelimit.Chosen) bool { return len(c.Outside) > 0 })
+		return slices.ContainsFunc(s.bound.Triggers, func(c ratelimit.TriggerMatch) bool { return len(c.UnreachableHostnames) > 0 })
 	})
 }
 

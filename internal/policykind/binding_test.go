@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// binding makes the limits of Paint bind, as version v2 writes them.
+// binding sets the binding of the limits of Paint.
 func binding(rules, version string) func(*api.PolicyProfileSpec) {
 	return func(p *api.PolicyProfileSpec) {
 		p.Rules = []string{"limits.*", "when"}
@@ -21,7 +21,7 @@ func binding(rules, version string) func(*api.PolicyProfileSpec) {
 	}
 }
 
-func TestBindingsThatMakeNoSense(t *testing.T) {
+func TestCompileInvalidBinding(t *testing.T) {
 	short := func(p *api.PolicyProfileSpec) {
 		binding("limits.*", "v2")(p)
 		p.Levels = []api.LevelName{api.LevelGateway, api.LevelRoute}
@@ -30,10 +30,10 @@ func TestBindingsThatMakeNoSense(t *testing.T) {
 		edit func(*api.PolicyProfileSpec)
 		want string
 	}{
-		"an address that is none":              {binding("limits..*", "v2"), "binding.rules: "},
-		"rules that are none of the kind's":    {binding("rates.*", "v2"), `binding.rules: "rates.*" is none of rules: name one of them, as it stands there`},
-		"no version":                           {binding("limits.*", ""), "binding.version is missing: name the version of Paint in which rules have triggers"},
-		"paths that end above rules of routes": {short, "binding: add Rule to levels: it is rules of routes that they bind to"},
+		"an invalid path":       {binding("limits..*", "v2"), "spec.binding.rules: "},
+		"not one of spec.rules": {binding("rates.*", "v2"), `spec.binding.rules: Invalid value: "rates.*": must be one of spec.rules`},
+		"no version":            {binding("limits.*", ""), "spec.binding.version: Required value: set the version of Paint whose rules have triggers"},
+		"no level Rule":         {short, "spec.binding: Forbidden: requires level Rule; add it to spec.levels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := policykind.Compile(paint(c.edit), policykind.Builtin)
@@ -42,7 +42,7 @@ func TestBindingsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestRulesAtTheAddressBindByTheirNames(t *testing.T) {
+func TestBinds(t *testing.T) {
 	k := compiled(t, binding("limits.*", "v2"))
 	for text, want := range map[string]string{"limits.a": "a", `limits["a.b"]`: "a.b", "limits.a.rates": "", "limits": "", "when": "", "rules.a": ""} {
 		key, err := merge.ParseKey(text)
@@ -54,7 +54,7 @@ func TestRulesAtTheAddressBindByTheirNames(t *testing.T) {
 	key, err := merge.ParseKey("limits.a")
 	require.NoError(t, err)
 	_, ok := compiled(t, nil).Binds(key)
-	assert.False(t, ok, "nothing binds without the profile's word")
+	assert.False(t, ok, "no rule binds without spec.binding")
 }
 
 // limits reads a policy of a version of RateLimitPolicy.
@@ -65,7 +65,7 @@ func limits(t *testing.T, version, spec string) *policykind.Policy {
 	return builtin(t, "RateLimitPolicy").Read(o, created)
 }
 
-func TestLimitsAreReadByVersionAndByForm(t *testing.T) {
+func TestLimitsAreDetectedByVersionAndForm(t *testing.T) {
 	const (
 		rfc   = "{rates: [{limit: 5, unit: second}]}"
 		zero  = "{rates: [{limit: 0, unit: second}]}"
@@ -106,8 +106,8 @@ func TestLimitsAreReadByVersionAndByForm(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 3: a null keeps a higher default out, or removes what is there.
-func TestALimitThatIsNullIsARuleOfItsOwn(t *testing.T) {
+// SEMANTICS section 3: null replaces a higher default, or removes a rule.
+func TestNullLimitIsARule(t *testing.T) {
 	p := limits(t, "v1", "limits: {a: null}")
 	require.NoError(t, p.Invalid)
 	assert.Equal(t, []string{"bare atomic", "  limits.a=<nil>"}, blocksOf(p))
@@ -121,9 +121,9 @@ func TestOtherKindsDoNotBind(t *testing.T) {
 	}
 }
 
-// A limit from a file says what the API server stores of it, in every block; one of
-// another form is left as it is, and so is the object.
-func TestLimitsSayWhatTheAPIServerWouldStore(t *testing.T) {
+// A limit from a file is defaulted like a stored one, in every block. Limits of another
+// form, and the object, are not changed.
+func TestLimitsAreDefaulted(t *testing.T) {
 	const (
 		short = "{rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /toys}, headers: [{name: b, value: c}]}]}]}"
 		full  = "{rates: [{limit: 5, unit: second, duration: 1}], triggers: [{matches: [{path: {type: PathPrefix, value: /toys}, headers: [{name: b, value: c, type: Exact}]}]}]}"

@@ -9,23 +9,23 @@ import (
 )
 
 // Coerce edits an object as the API server does when it reads one from its storage:
-// it removes what the schema of the kind does not have and nulls that it does not
-// allow, and fills in the defaults. was is the schema by which the object was read
-// before, nil if that is not known: a value that is a default of it, and of this
-// schema is none, may not be stored at all, and counts as absent.
+// it prunes fields that the schema of the kind does not have and nulls that it does
+// not allow, and sets defaults. old is the schema with which the object was read
+// before, nil if unknown: a value that is a default of old and not of this schema
+// may not be stored at all, and is removed.
 //
 // A schema that is nil or not structural changes nothing.
-func (s *Schema) Coerce(object map[string]any, was *Schema) {
-	is := s.structure()
-	if is == nil {
+func (s *Schema) Coerce(object map[string]any, old *Schema) {
+	schema := s.structure()
+	if schema == nil {
 		return
 	}
-	if before := was.structure(); before != nil && !was.Same(s) {
-		undefault(object, before, is)
+	if oldStructural := old.structure(); oldStructural != nil && !old.Same(s) {
+		removeOldDefaults(object, oldStructural, schema)
 	}
-	pruning.Prune(object, is, true)
-	defaulting.PruneNonNullableNullsWithoutDefaults(object, is)
-	defaulting.Default(object, is)
+	pruning.Prune(object, schema, true)
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, schema)
+	defaulting.Default(object, schema)
 }
 
 // structure returns the structural schema, nil if there is none.
@@ -40,27 +40,27 @@ func (s *Schema) structure() *structuralschema.Structural {
 	return out
 }
 
-// undefault removes values that are defaults of one schema and not of the other,
-// which is nil below what it does not have.
-func undefault(value any, was, is *structuralschema.Structural) {
+// removeOldDefaults removes values that are defaults of the old schema and not of the
+// new one. newSchema is nil for fields that it does not have.
+func removeOldDefaults(value any, oldSchema, newSchema *structuralschema.Structural) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, child := range v {
-			before, after := fieldSchema(was, name), fieldSchema(is, name)
+			before, after := fieldSchema(oldSchema, name), fieldSchema(newSchema, name)
 			switch {
 			case before == nil:
 			case isDefault(before, child) && !isDefault(after, child):
 				delete(v, name)
 			default:
-				undefault(child, before, after)
+				removeOldDefaults(child, before, after)
 			}
 		}
 	case []any:
-		if was.Items == nil {
+		if oldSchema.Items == nil {
 			return
 		}
 		for _, child := range v {
-			undefault(child, was.Items, itemSchema(is))
+			removeOldDefaults(child, oldSchema.Items, itemSchema(newSchema))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func schemaOf(t *testing.T, spec string) *policykind.Schema {
 	})
 }
 
-func TestAnObjectIsCoercedAsTheAPIServerReadsIt(t *testing.T) {
+func TestCoerceMatchesAPIServer(t *testing.T) {
 	const (
 		open     = "{type: object, x-kubernetes-preserve-unknown-fields: true}"
 		plain    = "{type: object, properties: {mode: {type: string}, blocks: {type: object, properties: {mode: {type: string}, size: {type: integer}}}}}"

@@ -1,33 +1,34 @@
 package policykind
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
 
-// levels in their order.
+// levels are all levels, from the root to the leaf.
 var levels = []api.LevelName{
 	api.LevelMesh, api.LevelGatewayClass, api.LevelGatewayNamespace, api.LevelGateway, api.LevelListenerSet, api.LevelListener,
 	api.LevelServiceNamespace, api.LevelService, api.LevelRouteNamespace, api.LevelRoute, api.LevelRule, api.LevelBackend,
 }
 
-// defaultLevels are those of a profile that names none.
+// defaultLevels are the levels of a profile without spec.levels.
 var defaultLevels = []api.LevelName{
 	api.LevelGatewayClass, api.LevelGateway, api.LevelListenerSet, api.LevelListener, api.LevelRoute, api.LevelRule,
 }
 
-// Compile checks a profile and makes a kind of it. The error tells all that is
-// wrong with it, and what to mend.
+// Compile validates a profile, sets its defaults and returns its kind. The error
+// lists every invalid field as a field.Error.
 func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	k := &Kind{PolicyProfileSpec: p, Source: source}
-	c := compiler{kind: k}
-	c.identity()
+	c := compiler{kind: k, spec: field.NewPath("spec")}
+	c.groupKind()
 	c.levels()
 	c.class()
 	c.targets()
@@ -38,85 +39,90 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.order()
 	c.fields()
 	c.actions()
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, k.errorf("%w", err)
+	if err := c.errs.ToAggregate(); err != nil {
+		return nil, fmt.Errorf("invalid profile for %s: %w", k.Ref(), err)
 	}
 	return k, nil
 }
 
+// compiler validates the spec of a profile and sets the compiled fields of its kind.
 type compiler struct {
 	kind *Kind
-	errs []error
+	spec *field.Path
+	errs field.ErrorList
 }
 
-func (c *compiler) errorf(format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf(format, args...))
+func (c *compiler) required(at *field.Path, detail string) {
+	c.errs = append(c.errs, field.Required(at, detail))
 }
 
-// address reads the address in a field of the profile.
-func (c *compiler) address(field, text string) address {
-	a, err := parseAddress(text)
+func (c *compiler) invalid(at *field.Path, value any, detail string) {
+	c.errs = append(c.errs, field.Invalid(at, value, detail))
+}
+
+func (c *compiler) forbidden(at *field.Path, detail string) {
+	c.errs = append(c.errs, field.Forbidden(at, detail))
+}
+
+// fieldPath parses the field path in a field of the profile.
+func (c *compiler) fieldPath(at *field.Path, text string) fieldPath {
+	p, err := parseFieldPath(text)
 	if err != nil {
-		c.errorf("%s: %w", field, err)
+		c.invalid(at, text, err.Error())
 	}
-	return a
+	return p
 }
 
-// place reads the address of one place.
-func (c *compiler) place(field, text string) address {
-	a := c.address(field, text)
-	if slices.Contains(a, "*") {
-		c.errorf("%s: address %q stands for many places: name one, without *", field, text)
-	}
-	return a
-}
-
-func (c *compiler) places(field string, texts []string) []address {
-	out := make([]address, 0, len(texts))
+func (c *compiler) fieldPaths(at *field.Path, texts []string) []fieldPath {
+	out := make([]fieldPath, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, c.place(fmt.Sprintf("%s[%d]", field, i), text))
+		out = append(out, c.fieldPath(at.Index(i), text))
 	}
 	return out
 }
 
-// name checks the name of a field of a block, empty where there is none.
-func (c *compiler) name(field, text string) {
-	if a, err := parseAddress(text); text != "" && (err != nil || len(a) != 1 || a[0] != text || text == "*") {
-		c.errorf("%s: %q is no name of a field: what is deeper is named in content", field, text)
+// singlePath parses a field path without wildcards.
+func (c *compiler) singlePath(at *field.Path, text string) fieldPath {
+	p := c.fieldPath(at, text)
+	if slices.Contains(p, "*") {
+		c.invalid(at, text, "must be the path of one field, without *")
 	}
+	return p
 }
 
-func (c *compiler) addresses(field string, texts []string) []address {
-	out := make([]address, 0, len(texts))
+func (c *compiler) singlePaths(at *field.Path, texts []string) []fieldPath {
+	out := make([]fieldPath, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, c.address(fmt.Sprintf("%s[%d]", field, i), text))
+		out = append(out, c.singlePath(at.Index(i), text))
 	}
 	return out
 }
 
-// oneOf books a value that is none of those allowed; empty is one where it has
-// a default.
-func oneOf[T ~string](c *compiler, field string, value T, allowed ...T) {
-	if !slices.Contains(allowed, value) {
-		var texts []string
-		for _, a := range allowed {
-			if a != "" {
-				texts = append(texts, string(a))
-			}
-		}
-		c.errorf("%s %q is none of %s", field, value, strings.Join(texts, ", "))
+// fieldName validates an optional field name: a path of one segment.
+func (c *compiler) fieldName(at *field.Path, text string) {
+	if p, err := parseFieldPath(text); text != "" && (err != nil || len(p) != 1 || p[0] != text || text == "*") {
+		c.invalid(at, text, "must be the name of a field, not a path; set spec.content to the path of its parent")
 	}
 }
 
-func (c *compiler) identity() {
+// oneOf validates an enum. An empty value that is among those supported is the
+// default, and is not listed in the error.
+func oneOf[T ~string](c *compiler, at *field.Path, value T, supported ...T) {
+	if !slices.Contains(supported, value) {
+		listed := slices.DeleteFunc(slices.Clone(supported), func(s T) bool { return s == "" })
+		c.errs = append(c.errs, field.NotSupported(at, value, listed))
+	}
+}
+
+func (c *compiler) groupKind() {
 	k := c.kind
 	switch {
 	case k.Kind == "":
-		c.errorf("kind is missing")
+		c.required(c.spec.Child("kind"), "set the kind of the policies")
 	case !isCustom(k.Group):
-		c.errorf("group %q is one of Kubernetes' own: a profile is for the kinds of a CustomResourceDefinition", k.Group)
+		c.invalid(c.spec.Child("group"), k.Group, "must be the group of a CustomResourceDefinition, not a built-in group of Kubernetes")
 	case k.Group == api.GatewayGroup && !strings.HasSuffix(k.Kind, "Policy"):
-		c.errorf("kind %s of %s is one that policies are attached to: a profile is for policy kinds", k.Kind, k.Group)
+		c.invalid(c.spec.Child("kind"), k.Kind, "must be a policy kind, not a kind that policies attach to")
 	}
 }
 
@@ -134,214 +140,236 @@ func (c *compiler) levels() {
 	}
 	last := -1
 	for i, l := range k.Levels {
-		at := slices.Index(levels, l)
+		at, index := c.spec.Child("levels").Index(i), slices.Index(levels, l)
 		switch {
-		case at < 0:
-			oneOf(c, "levels:", l, levels...)
+		case index < 0:
+			oneOf(c, at, l, levels...)
 		case slices.Contains(k.Levels[:i], l):
-			c.errorf("levels: %s stands twice: name each once", l)
-		case at < last:
-			c.errorf("levels: %s stands below %s: name them from the root to the leaf", l, k.Levels[i-1])
+			c.errs = append(c.errs, field.Duplicate(at, l))
+		case index < last:
+			c.invalid(at, l, fmt.Sprintf("must come before %s; list levels from the root to the leaf", k.Levels[i-1]))
 		}
-		last = max(last, at)
+		last = max(last, index)
 	}
 }
 
 func (c *compiler) class() {
 	k := c.kind
-	oneOf(c, "class", k.Class, api.Inherited, api.Direct)
+	oneOf(c, c.spec.Child("class"), k.Class, api.Inherited, api.Direct)
 	if k.SameTarget == "" {
 		k.SameTarget = api.Hierarchical
 		if k.Class == api.Direct {
 			k.SameTarget = api.None
 		}
 	}
-	oneOf(c, "sameTarget", k.SameTarget, api.Hierarchical, api.OldestWins, api.None, api.FieldConflict, api.Collect)
+	oneOf(c, c.spec.Child("sameTarget"), k.SameTarget, api.Hierarchical, api.OldestWins, api.None, api.FieldConflict, api.Collect)
 	if k.Class == api.Direct && len(k.Blocks.Defaults)+len(k.Blocks.Overrides) > 0 {
-		c.errorf("blocks: a direct kind has no defaults and overrides: set class to inherited, or leave them out")
+		c.forbidden(c.spec.Child("blocks"), "a direct kind has no defaults and overrides; set spec.class to inherited, or remove them")
 	}
 }
 
 func (c *compiler) targets() {
-	t := &c.kind.Targets
+	t, at := &c.kind.Targets, c.spec.Child("targets")
 	if len(t.Fields)+len(t.Selectors) == 0 && t.Implicit == nil {
-		c.errorf("targets: name the fields of spec that hold the target, in fields or selectors")
+		c.required(at, "set fields or selectors to the fields of spec that hold the target")
 	}
 	if t.Namespaces == "" {
 		t.Namespaces = api.LeaveOwn
 	}
-	oneOf(c, "targets.namespaces", t.Namespaces, api.LeaveOwn, api.LeaveGrant, api.LeaveConsumer, api.LeaveFree)
+	oneOf(c, at.Child("namespaces"), t.Namespaces, api.LeaveOwn, api.LeaveGrant, api.LeaveConsumer, api.LeaveFree)
 	for i, k := range t.Kinds {
+		at := at.Child("kinds").Index(i)
 		if k.Kind == "" {
-			c.errorf("targets.kinds[%d]: kind is missing", i)
+			c.required(at.Child("kind"), "set the kind of the target")
 		}
-		oneOf(c, fmt.Sprintf("targets.kinds[%d].section", i), k.Section, "",
+		oneOf(c, at.Child("section"), k.Section, "",
 			api.SectionNone, api.SectionListener, api.SectionRule, api.SectionPortName, api.SectionPortNumber)
 	}
 }
 
 func (c *compiler) strategies() {
-	k := c.kind
-	for _, name := range k.Strategy.Allowed {
-		s, _ := c.strategy("strategy.allowed", name)
+	k, at := c.kind, c.spec.Child("strategy")
+	for i, name := range k.Strategy.Allowed {
+		s, _ := c.strategy(at.Child("allowed").Index(i), name)
 		k.strategies = append(k.strategies, s)
 	}
 	if len(k.strategies) == 0 {
 		k.strategies = []merge.Strategy{merge.Atomic}
 	}
-	k.leaves = slices.Contains(k.strategies, merge.Patch)
+	k.rulesAreLeaves = slices.Contains(k.strategies, merge.Patch)
 	k.spellings = make(map[string]merge.Strategy)
-	for _, word := range sortedKeys(k.Strategy.Spellings) {
-		s, ok := c.strategy("strategy.spellings."+word, k.Strategy.Spellings[word])
+	for _, spelling := range sortedKeys(k.Strategy.Spellings) {
+		at, name := at.Child("spellings").Key(spelling), k.Strategy.Spellings[spelling]
+		s, ok := c.strategy(at, name)
 		if ok && !slices.Contains(k.strategies, s) {
-			c.errorf("strategy.spellings.%s: %s is not among strategy.allowed", word, s)
+			c.invalid(at, name, "must be one of spec.strategy.allowed")
 		}
-		k.spellings[word] = s
+		k.spellings[spelling] = s
 	}
-	oneOf(c, "strategy.by", k.Strategy.By, "", api.ByHigher, api.ByLower)
-	c.annotation()
+	oneOf(c, at.Child("by"), k.Strategy.By, "", api.ByHigher, api.ByLower)
+	c.annotation(at.Child("annotation"))
 }
 
-func (c *compiler) annotation() {
+// annotation compiles the annotation of routes that sets the strategy.
+func (c *compiler) annotation(at *field.Path) {
 	k := c.kind
 	a := k.Strategy.Annotation
 	if a == nil {
 		return
 	}
 	if a.Name == "" {
-		c.errorf("strategy.annotation: name is missing")
+		c.required(at.Child("name"), "set the name of the annotation")
 	}
 	k.readings = make(map[string]*merge.Reading)
 	for _, value := range sortedKeys(a.Values) {
 		r := a.Values[value]
 		reading := &merge.Reading{Block: merge.Bare}
-		reading.Strategy, _ = c.strategy("strategy.annotation.values."+value, r.Strategy)
+		reading.Strategy, _ = c.strategy(at.Child("values").Key(value).Child("strategy"), r.Strategy)
 		if r.Overrides {
 			reading.Block = merge.Overrides
 		}
 		k.readings[value] = reading
-		k.leaves = k.leaves || reading.Strategy == merge.Patch
+		k.rulesAreLeaves = k.rulesAreLeaves || reading.Strategy == merge.Patch
 	}
 }
 
-func (c *compiler) strategy(field string, name api.StrategyName) (s merge.Strategy, ok bool) {
+func (c *compiler) strategy(at *field.Path, name api.StrategyName) (s merge.Strategy, ok bool) {
 	s, ok = merge.ParseStrategy(string(name))
 	if !ok {
-		c.errorf("%s: strategy %q is none of atomic, merge, patch", field, name)
+		oneOf(c, at, string(name), merge.Atomic.String(), merge.Merge.String(), merge.Patch.String())
 	}
 	return s, ok
 }
 
-// content finds out what of spec is no content.
+// content compiles the paths of the content, and of the fields beside and inside
+// it that are not content.
 func (c *compiler) content() {
-	k := c.kind
+	k, targets := c.kind, c.spec.Child("targets")
 	if k.Content != "" {
-		k.content = c.place("content", k.Content)
+		k.content = c.singlePath(c.spec.Child("content"), k.Content)
 	}
-	k.taken = slices.Concat(
-		c.places("targets.fields", k.Targets.Fields),
-		c.places("targets.selectors", k.Targets.Selectors),
-		c.places("targets.workloads", k.Targets.Workloads),
-		c.places("unset", k.Unset),
+	k.nonContent = slices.Concat(
+		c.singlePaths(targets.Child("fields"), k.Targets.Fields),
+		c.singlePaths(targets.Child("selectors"), k.Targets.Selectors),
+		c.singlePaths(targets.Child("workloads"), k.Targets.Workloads),
+		c.singlePaths(c.spec.Child("unset"), k.Unset),
 	)
 	if k.Blocks.Bare != nil {
-		k.taken = append(k.taken, c.place("blocks.bare.field", k.Blocks.Bare.Field))
+		k.nonContent = append(k.nonContent, c.singlePath(c.spec.Child("blocks", "bare", "field"), k.Blocks.Bare.Field))
 	}
-	k.ignored = c.places("ignore", k.Ignore)
+	k.ignored = c.singlePaths(c.spec.Child("ignore"), k.Ignore)
 	c.blocks()
 }
 
 func (c *compiler) blocks() {
-	k := c.kind
-	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides)
-	others := slices.Concat(k.Targets.Fields, k.Targets.Selectors, k.Targets.Workloads, k.Unset)
-	for i, name := range names {
-		c.name("blocks", name)
-		if slices.Contains(others, name) || slices.Contains(names[:i], name) {
-			c.errorf("blocks: %q is named as a block and as something else: name each field once", name)
+	k, at := c.kind, c.spec.Child("blocks")
+	used := slices.Concat(k.Targets.Fields, k.Targets.Selectors, k.Targets.Workloads, k.Unset)
+	block := func(at *field.Path, name string) {
+		c.fieldName(at, name)
+		if slices.Contains(used, name) {
+			c.invalid(at, name, "is already a target, an unset list or another block; list each field once")
 		}
+		used = append(used, name)
 	}
-	c.name("blocks.when", k.Blocks.When)
-	c.name("strategy.field", k.Strategy.Field)
-	c.name("strategy.bareField", k.Strategy.BareField)
+	for i, name := range k.Blocks.Defaults {
+		block(at.Child("defaults").Index(i), name)
+	}
+	for i, name := range k.Blocks.Overrides {
+		block(at.Child("overrides").Index(i), name)
+	}
+	c.fieldName(at.Child("when"), k.Blocks.When)
+	c.fieldName(c.spec.Child("strategy", "field"), k.Strategy.Field)
+	c.fieldName(c.spec.Child("strategy", "bareField"), k.Strategy.BareField)
 }
 
 func (c *compiler) rules() {
 	k := c.kind
-	k.rules, k.whole = c.addresses("rules", k.Rules), c.addresses("whole", k.Whole)
-	k.gates, k.alternatives = regions(c.addresses("gates", k.Gates)), regions(c.addresses("alternatives", k.Alternatives))
+	k.rules, k.wholeMaps = c.fieldPaths(c.spec.Child("rules"), k.Rules), c.fieldPaths(c.spec.Child("whole"), k.Whole)
+	k.gates = subtrees(c.fieldPaths(c.spec.Child("gates"), k.Gates))
+	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives))
 	for i, l := range k.Lists {
-		field := fmt.Sprintf("lists[%d]", i)
+		at := c.spec.Child("lists").Index(i)
 		if l.Key == "" {
-			c.errorf("%s: key is missing", field)
+			c.required(at.Child("key"), "set the field that identifies an item")
 		}
-		k.lists = append(k.lists, keyedList{c.address(field+".path", l.Path), l.Key})
+		k.lists = append(k.lists, keyedList{c.fieldPath(at.Child("path"), l.Path), l.Key})
 	}
-	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.at) - len(a.at) }) // Shape goes from the inside out
-	if len(k.Lists)+len(k.Whole) > 0 && !k.leaves {
-		c.errorf("lists and whole are for kinds whose strategy.allowed has patch")
+	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.path) - len(a.path) }) // Shape goes from the inside out
+	if !k.rulesAreLeaves {
+		if len(k.Lists) > 0 {
+			c.forbidden(c.spec.Child("lists"), "requires patch in spec.strategy.allowed")
+		}
+		if len(k.Whole) > 0 {
+			c.forbidden(c.spec.Child("whole"), "requires patch in spec.strategy.allowed")
+		}
 	}
-	if k.leaves && len(k.Rules) > 0 {
-		c.errorf("rules are the leaves in a kind that allows patch: leave rules out, or patch")
+	if k.rulesAreLeaves && len(k.Rules) > 0 {
+		c.forbidden(c.spec.Child("rules"), "the rules of a kind with strategy patch are its leaves; remove rules, or the strategy")
 	}
 }
 
 func (c *compiler) binding() {
-	b := c.kind.Binding
+	b, at := c.kind.Binding, c.spec.Child("binding")
 	if b == nil {
 		return
 	}
-	c.kind.binding = c.address("binding.rules", b.Rules)
+	c.kind.binding = c.fieldPath(at.Child("rules"), b.Rules)
 	if !slices.Contains(c.kind.Rules, b.Rules) {
-		c.errorf("binding.rules: %q is none of rules: name one of them, as it stands there", b.Rules)
+		c.invalid(at.Child("rules"), b.Rules, "must be one of spec.rules")
 	}
 	if b.Version == "" {
-		c.errorf("binding.version is missing: name the version of %s in which rules have triggers", c.kind.Kind)
+		c.required(at.Child("version"), fmt.Sprintf("set the version of %s whose rules have triggers", c.kind.Kind))
 	}
 	if !c.kind.Has(api.LevelRule) {
-		c.errorf("binding: add Rule to levels: it is rules of routes that they bind to")
+		c.forbidden(at, "requires level Rule; add it to spec.levels")
 	}
 }
 
 func (c *compiler) order() {
-	o := c.kind.Order
+	o, at := c.kind.Order, c.spec.Child("order")
 	if o == nil {
 		return
 	}
-	c.orderKey("order", &o.OrderKey)
+	c.orderKey(at, &o.OrderKey)
 	if o.Then != nil {
-		c.orderKey("order.then", o.Then)
+		c.orderKey(at.Child("then"), o.Then)
 	}
 	if o.AcrossLevels && c.kind.SameTarget != api.Collect {
-		c.errorf("order.acrossLevels is for kinds whose sameTarget is collect")
+		c.forbidden(at.Child("acrossLevels"), "requires spec.sameTarget to be collect")
 	}
 }
 
-func (c *compiler) orderKey(at string, o *api.OrderKey) {
-	if (o.Field == "") == (o.Annotation == "") {
-		c.errorf("%s: set one of field and annotation", at)
+func (c *compiler) orderKey(at *field.Path, o *api.OrderKey) {
+	switch {
+	case o.Field == "" && o.Annotation == "":
+		c.required(at, "set one of field and annotation")
+	case o.Field != "" && o.Annotation != "":
+		c.forbidden(at.Child("annotation"), "may not be set together with field")
 	}
 	if o.Field != "" {
-		c.place(at+".field", o.Field)
+		c.singlePath(at.Child("field"), o.Field)
 	}
-	if _, err := rank(o, o.Default); o.Default != "" && err != nil {
-		c.errorf("%s.default: %w", at, err)
+	if o.Default == "" {
+		return
+	}
+	if _, err := parseOrderValue(at.Child("default"), o, o.Default); err != nil {
+		c.errs = append(c.errs, err)
 	}
 }
 
 func (c *compiler) fields() {
-	k := c.kind
+	k, all := c.kind, c.spec.Child("fields")
 	lists := make(map[string]bool)
 	for i, f := range k.Fields {
-		at := fmt.Sprintf("fields[%d]", i)
+		at := all.Index(i)
 		key, err := merge.ParseKey(f.Rule)
 		if err != nil {
-			c.errorf("%s.rule: %w", at, err)
+			c.invalid(at.Child("rule"), f.Rule, err.Error())
 			continue
 		}
-		route, err := parseRoute(f.Route)
+		route, err := parseRouteField(f.Route)
 		if err != nil {
-			c.errorf("%s.route: %w", at, err)
+			c.invalid(at.Child("route"), f.Route, err.Error())
 			continue
 		}
 		kinds := f.Kinds
@@ -352,15 +380,15 @@ func (c *compiler) fields() {
 		lists[listOf(route)] = true
 	}
 	if len(lists) > 1 {
-		c.errorf("fields: all have to be in the items of one list of a rule, or in none")
+		c.forbidden(all, "all fields must be in the items of the same list of a rule, or in no list")
 	}
 	if len(k.fields) > 0 && !k.Has(api.LevelRule) {
-		c.errorf("fields: add Rule to levels: the routes' own values are there")
+		c.forbidden(all, "requires level Rule; add it to spec.levels")
 	}
 }
 
-// listOf returns the address of the list of a rule whose items the field is
-// in.
+// listOf returns the path of the list of a rule that holds the field in its items,
+// empty if there is none.
 func listOf(route []Segment) string {
 	var out []string
 	for i, s := range route {
@@ -374,10 +402,11 @@ func listOf(route []Segment) string {
 
 func (c *compiler) actions() {
 	if b := c.kind.BlastRadius; b != nil && *b < 0 {
-		c.errorf("blastRadius: %d is negative: write a number of paths, 0 for no limit", *b)
+		c.invalid(c.spec.Child("blastRadius"), *b, "must be greater than or equal to 0, where 0 sets no limit")
 	}
+	at := c.spec.Child("actions")
 	for _, code := range slices.Sorted(maps.Keys(c.kind.Actions)) {
-		oneOf(c, "actions: reason", code, api.ChangeableReasons...)
-		oneOf(c, "actions."+string(code), c.kind.Actions[code], api.Deny, api.Warn, api.Audit)
+		oneOf(c, at, code, api.ChangeableReasons...)
+		oneOf(c, at.Key(string(code)), c.kind.Actions[code], api.Deny, api.Warn, api.Audit)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// fuzzProfiles are as different as profiles get.
+// fuzzProfiles are profiles that differ as much as possible.
 var fuzzProfiles = []string{
 	"{}",
 	"{class: direct, content: default, ignore: [priority, a.b], targets: {kinds: [{group: '', kind: Service, section: PortNumber}], namespaces: referenceGrant}}",
@@ -41,8 +41,8 @@ fields: [{rule: a, route: 'spec.rules[*].timeouts.request'}]
 `,
 }
 
-// No policy brings the reader down, under whatever profile; it reads the same
-// each time, and is left alone.
+// No policy makes Read panic, with any profile. The result is the same each time, and the
+// object is not edited.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		"{}", "spec: null", "spec: []", "metadata: 5\nspec: {}", "metadata: {name: p, namespace: root, creationTimestamp: x, annotations: {example.com/weight: a}}\nspec: {action: 5}",
@@ -93,9 +93,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkBlocks checks what the fold counts on: blocks in their order, rules in
-// theirs, and none below another one that is not hollow. It uses the policy as
-// the engine does.
+// checkBlocks checks what the fold relies on: blocks and rules are in order, and no rule
+// is below another one that is not an empty map.
 func checkBlocks(t *testing.T, k *policykind.Kind, p *policykind.Policy) {
 	t.Helper()
 	for i, b := range p.Blocks {

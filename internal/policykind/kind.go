@@ -1,10 +1,8 @@
-// Package policykind knows how to read the kinds of policies: a profile says
-// where a kind's targets, blocks and rules are, and Read makes values of them
-// that the engine folds.
+// Package policykind compiles PolicyProfiles, which define where the targets, blocks
+// and rules of a kind of policies are, and reads policies with them.
 package policykind
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,64 +11,63 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Source tells where a kind's profile came from.
+// Source is where the profile of a kind comes from.
 type Source string
 
 // The sources of profiles.
 const (
 	Builtin Source = "built-in"
 	Cluster Source = "cluster" // a PolicyProfile
-	Label   Source = "label"   // a guess by the label on the CRD
+	Label   Source = "label"   // derived from the label on the CRD
 )
 
 // Kind is a compiled profile.
 type Kind struct {
 	api.PolicyProfileSpec
 	Source Source
-	// Name of the PolicyProfile, where there is one.
+	// Name of the PolicyProfile, empty for other sources.
 	Name string
 
-	rules, whole []address
-	gates        []region
-	alternatives []region
-	lists        []keyedList
-	binding      address // of the rules that bind, nil for none
-	strategies   []merge.Strategy
-	spellings    map[string]merge.Strategy
-	readings     map[string]*merge.Reading
-	leaves       bool // the rules are the leaves
-	fields       []Field
-	content      address
-	taken        []address // of spec, what is no content
-	ignored      []address // of the content, likewise
-	schema       *Schema   // nil where none is known
+	rules, wholeMaps []fieldPath
+	gates            []subtree
+	alternatives     []subtree
+	lists            []keyedList
+	binding          fieldPath // of the rules that bind to rules of routes, nil if there are none
+	strategies       []merge.Strategy
+	spellings        map[string]merge.Strategy
+	readings         map[string]*merge.Reading
+	rulesAreLeaves   bool // the rules are the leaves
+	fields           []Field
+	content          fieldPath
+	nonContent       []fieldPath // fields of spec that are not content
+	ignored          []fieldPath // fields of the content that are ignored
+	schema           *Schema     // nil if unknown
 }
 
 type keyedList struct {
-	at  address
-	key string
+	path fieldPath
+	key  string
 }
 
 // Field is a field of a route that a rule of the kind controls.
 type Field struct {
 	Rule  merge.Key
 	Kinds []string
-	// Route is its address in the route, from the top.
+	// Route is its path in the route, starting with spec.
 	Route []Segment
 }
 
-// Segment is a step into a route.
+// Segment is a segment of the path of a field.
 type Segment struct {
 	Name string
-	// List tells that what Name holds is a list, and that each of its items
-	// is meant.
+	// List is set if the field is a list and the path selects each item.
 	List bool
 }
 
-// Ref names the kind.
+// Ref returns the group and kind.
 func (k *Kind) Ref() api.PolicyKind { return api.PolicyKind{Group: k.Group, Kind: k.Kind} }
 
-// Action returns what happens for a reason: the profile's word, else def.
+// Action returns the action for a reason: that of the profile, else def.
 func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {
 	if a, ok := k.Actions[code]; ok {
 		return a
@@ -78,7 +75,7 @@ func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {
 	return def
 }
 
-// Has reports whether policies of the kind may stand at a level.
+// Has reports whether policies of the kind may be attached at a level.
 func (k *Kind) Has(l api.LevelName) bool { return slices.Contains(k.Levels, l) }
 
 // Controls returns the fields of routes that the kind's rules control.
@@ -93,7 +90,7 @@ func (k *Kind) MayOverride() bool {
 	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyReading) bool { return r.Overrides })
 }
 
-// Meet says how the policies of one target meet in the fold.
+// Meet returns how the policies of one target are applied in the fold.
 func (k *Kind) Meet() merge.Meet {
 	switch k.SameTarget {
 	case api.OldestWins:
@@ -105,9 +102,9 @@ func (k *Kind) Meet() merge.Meet {
 	}
 }
 
-// LowerDecidesStrategy reports whether the lower of two policies says how the higher one
-// is applied: where the profile says so, and where there is nothing to say since
-// the closest policy replaces those above it.
+// LowerDecidesStrategy reports whether the lower of two policies decides how the
+// higher one is applied: if the profile sets so, or if the closest policy always
+// replaces those above it.
 func (k *Kind) LowerDecidesStrategy() bool {
 	b := &k.Blocks
 	switch {
@@ -121,7 +118,7 @@ func (k *Kind) LowerDecidesStrategy() bool {
 }
 
 // Reading returns how the bare rules of the policies above a route with those
-// annotations are applied, nil if as they say themselves.
+// annotations are applied, nil if the annotations do not decide it.
 func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
 	if a := k.Strategy.Annotation; a != nil {
 		if value, ok := annotations[a.Name]; ok {
@@ -131,46 +128,45 @@ func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
 	return nil
 }
 
-// IsGate reports whether a rule decides whether any other of its policy has an
-// effect.
+// IsGate reports whether a rule is a gate: it decides whether the other rules of its
+// policy have an effect.
 func (k *Kind) IsGate(rule merge.Key) bool {
 	for i := range k.gates {
-		if k.gates[i].has(rule) {
+		if k.gates[i].contains(rule) {
 			return true
 		}
 	}
 	return false
 }
 
-// Alternative returns which alternative of which group a rule belongs to: of
-// the alternatives of one group, one is enough. Both are keys; ok is false for a
-// rule of no group.
+// Alternative returns the group of alternatives that a rule belongs to and the member
+// of it, as keys. A request needs to satisfy only one member of a group. ok is false
+// for a rule of no group.
 func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
 	for i := range k.alternatives {
 		a := &k.alternatives[i]
-		if !a.has(rule) {
+		if !a.contains(rule) {
 			continue
 		}
-		if member, ok = rule.Ancestor(len(a.address) + 1); ok {
-			group, _ = rule.Ancestor(len(a.address))
+		if member, ok = rule.Ancestor(len(a.fieldPath) + 1); ok {
+			group, _ = rule.Ancestor(len(a.fieldPath))
 			return group, member, true
 		}
 	}
 	return merge.Key{}, merge.Key{}, false
 }
 
-// Binds reports whether a rule is at the address of those that bind to rules of
-// routes, and under which name.
+// Binds reports whether a rule binds to rules of routes, and returns its name.
 func (k *Kind) Binds(rule merge.Key) (name string, ok bool) {
-	if k.binding == nil || !k.binding.is(rule) {
+	if k.binding == nil || !k.binding.matches(rule) {
 		return "", false
 	}
 	segments := rule.Segments()
 	return segments[len(segments)-1], true
 }
 
-// target returns what the profile says of a target kind; nil if it may not be
-// targeted. A profile that lists none leaves it open.
+// target returns the entry of the profile for a target kind, nil if it may not be
+// targeted. A profile that lists no target kinds allows all.
 func (k *Kind) target(ref api.PolicyKind) *api.TargetKind {
 	if len(k.Targets.Kinds) == 0 {
 		return &api.TargetKind{Group: ref.Group, Kind: ref.Kind}
@@ -194,8 +190,8 @@ func (k *Kind) target(ref api.PolicyKind) *api.TargetKind {
 // MayTarget reports whether policies of the kind may target a kind.
 func (k *Kind) MayTarget(ref api.PolicyKind) bool { return k.target(ref) != nil }
 
-// levelsOf are the levels at which a policy on a kind stands; those of a route
-// are for kinds that are not here.
+// levelsOf are the levels of policies that target a kind. Other kinds have the levels
+// of a route or a backend.
 var levelsOf = map[string][]api.LevelName{
 	kindGatewayClass: {api.LevelGatewayClass},
 	"Gateway":        {api.LevelGateway, api.LevelListener},
@@ -220,15 +216,15 @@ func (k *Kind) HasLevelFor(ref api.PolicyKind) bool {
 	return slices.ContainsFunc(at, k.Has)
 }
 
-// sectionsOf are the levels of the sections of a kind; those of a Service are
-// its own.
+// sectionsOf are the levels of the sections of a kind. Ports of a Service have the
+// levels of the Service.
 var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener, "XListenerSet": api.LevelListener}
 
 // HasLevelAt reports whether the kind's hierarchy has a level for policies on a
 // target, or on the section of it.
 func (k *Kind) HasLevelAt(t api.Target) bool {
 	if kind := k.target(t.Target.PolicyKind()); kind != nil && kind.Virtual {
-		return true // on a path of its own
+		return true // it has its own path
 	}
 	section := t.Section != "" || t.Port != 0
 	route := t.Target.Group == api.GatewayGroup && strings.HasSuffix(t.Target.Kind, "Route")
@@ -237,7 +233,7 @@ func (k *Kind) HasLevelAt(t api.Target) bool {
 		return k.Has(at)
 	case section && strings.HasSuffix(t.Target.Kind, "Route"):
 		return k.Has(api.LevelRule)
-	case ok: // a level for its sections is none for the whole
+	case ok: // a level for its sections is not a level for the whole object
 		return k.Has(levelsOf[t.Target.Kind][0])
 	case route:
 		return k.Has(api.LevelRoute)
@@ -246,23 +242,23 @@ func (k *Kind) HasLevelAt(t api.Target) bool {
 	}
 }
 
-// Shape gives a spec that was put together of rules the lists that the rules
-// took apart. The spec is the caller's own; it is edited and returned.
+// Shape restores the keyed lists of a spec that was built from rules. It edits and
+// returns the spec, which must be the caller's own.
 func (k *Kind) Shape(spec map[string]any) map[string]any {
 	for _, l := range k.lists {
-		shape(spec, l.at)
+		restoreLists(spec, l.path)
 	}
 	return spec
 }
 
-func shape(at map[string]any, rest address) {
+func restoreLists(at map[string]any, rest fieldPath) {
 	for name, value := range at {
 		items, ok := value.(map[string]any)
 		if !ok || rest[0] != "*" && rest[0] != name {
 			continue
 		}
 		if len(rest) > 1 {
-			shape(items, rest[1:])
+			restoreLists(items, rest[1:])
 			continue
 		}
 		list := make([]any, 0, len(items))
@@ -271,8 +267,4 @@ func shape(at map[string]any, rest address) {
 		}
 		at[name] = list
 	}
-}
-
-func (k *Kind) errorf(format string, args ...any) error {
-	return fmt.Errorf("profile of %s: %w", k.Ref(), fmt.Errorf(format, args...))
 }

@@ -40,7 +40,7 @@ func TestMayTarget(t *testing.T) {
 	assert.True(t, k.MayTarget(api.PolicyKind{Group: api.GatewayGroup, Kind: "Gateway"}))
 }
 
-// SEMANTICS section 5: a kind that has the policy label and no profile.
+// SEMANTICS section 5: a kind with the policy label and without a profile.
 func TestFromLabel(t *testing.T) {
 	tests := map[string]struct {
 		label  string
@@ -93,8 +93,8 @@ func TestFromLabel(t *testing.T) {
 	})
 }
 
-// What is guessed must not deny what cannot be known.
-func TestGuessedKindsAreReadLeniently(t *testing.T) {
+// A derived profile must not deny fields whose meaning is not known.
+func TestDerivedKindsAreReadLeniently(t *testing.T) {
 	p, _ := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: "inherited"}, true))
 	k, err := policykind.Compile(p, policykind.Label)
 	require.NoError(t, err)
@@ -130,4 +130,35 @@ func crd(labels map[string]string, served bool, fields ...string) *apiextensions
 		}},
 	}
 	return out
+}
+
+func TestMayOverride(t *testing.T) {
+	annotated := func(overrides bool) func(*api.PolicyProfileSpec) {
+		return func(p *api.PolicyProfileSpec) {
+			p.Strategy.Annotation = &api.StrategyAnnotation{Name: "example.com/how", Values: map[string]api.StrategyReading{
+				"strict": {Strategy: "atomic", Overrides: overrides},
+			}}
+		}
+	}
+	for name, c := range map[string]struct {
+		edit func(*api.PolicyProfileSpec)
+		want bool
+	}{
+		"one without blocks": {func(*api.PolicyProfileSpec) {}, false},
+		"one with defaults":  {func(p *api.PolicyProfileSpec) { p.Blocks.Defaults = []string{"defaults"} }, false},
+		"one with overrides": {func(p *api.PolicyProfileSpec) { p.Blocks.Overrides = []string{"overrides"} }, true},
+		"one whose bare rules may be overrides": {func(p *api.PolicyProfileSpec) {
+			p.Blocks.Bare = &api.BareBlock{Field: "how", Overrides: []string{"yes"}}
+		}, true},
+		"one whose routes may make the rules overrides": {annotated(true), true},
+		"one whose routes say how to merge":             {annotated(false), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := api.PolicyProfileSpec{Group: "example.com", Kind: "Paint", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}}}
+			c.edit(&p)
+			k, err := policykind.Compile(p, policykind.Cluster)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, k.MayOverride())
+		})
+	}
 }

@@ -8,8 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// LabelPolicy is the label by which a CRD says that it is a policy kind
-// (GEP-713).
+// LabelPolicy is the label that marks a CRD as a policy kind (GEP-713).
 const LabelPolicy = api.GatewayGroup + "/policy"
 
 var (
@@ -17,10 +16,10 @@ var (
 	overridesNames = []string{"overrides", "override"}
 )
 
-// FromLabel guesses a profile from the policy label of a CRD (SEMANTICS
-// section 5): stanzas of defaults and overrides are blocks, the rest but the
-// target references is bare, and each top-level field is a rule. ok is false
-// without a label that says so.
+// FromLabel derives a profile from the policy label of a CRD (SEMANTICS section 5):
+// defaults and overrides are blocks, all other fields except the target references
+// are bare, and each top-level field is a rule. ok is false if the CRD has no valid
+// label.
 func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p api.PolicyProfileSpec, ok bool) {
 	p = api.PolicyProfileSpec{
 		Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind,
@@ -33,7 +32,7 @@ func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p api.PolicyProfi
 		p.Class = api.Direct
 	case "true":
 		p.Class = api.Direct
-		if specHas(crd, defaultsNames) || specHas(crd, overridesNames) {
+		if specHasField(crd, defaultsNames) || specHasField(crd, overridesNames) {
 			p.Class = api.Inherited
 		}
 	default:
@@ -46,9 +45,8 @@ func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p api.PolicyProfi
 	return p, true
 }
 
-// specHas reports whether the spec of some served version has one of the
-// fields.
-func specHas(crd *apiextensionsv1.CustomResourceDefinition, names []string) bool {
+// specHasField reports whether the spec of a served version has one of the fields.
+func specHasField(crd *apiextensionsv1.CustomResourceDefinition, names []string) bool {
 	for _, v := range crd.Spec.Versions {
 		if !v.Served || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue

@@ -10,8 +10,8 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// packed is a map or list as JSON, its names sorted. A map of Go takes 336 bytes
-// for one field as for eight, and policies are many small maps.
+// packed is a map or list as JSON with sorted names. A Go map takes 336 bytes for one
+// field as for eight, and policies are many small maps.
 type packed string
 
 // Unpack implements merge.Packed.
@@ -20,21 +20,21 @@ func (p packed) Unpack() any {
 	return v
 }
 
-// MarshalJSON returns the value as it is.
+// MarshalJSON returns the JSON of the value.
 func (p packed) MarshalJSON() ([]byte, error) { return []byte(p), nil }
 
-// Pack returns the policy in the form in which many are held: the values of its
-// rules are packed, and texts that policies have in common share their memory.
-// It says the same as before; it is another one, and has a version of its own.
+// Pack returns a copy of the policy that takes less memory: the values of its rules
+// are packed, and strings that policies have in common are shared. The copy has the
+// same content, and a version of its own.
 func (p *Policy) Pack() *Policy {
 	out := *p
-	out.Version = NextVersion() // what is remembered by a version holds pointers to its policy
+	out.Version = NextVersion() // memo entries of a version point to its policy
 	out.Blocks = make([]merge.Rules, len(p.Blocks))
 	for i, b := range p.Blocks {
 		rules := make([]merge.Rule, len(b.Rules))
 		for j, r := range b.Rules {
-			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, Hollow: r.Hollow}
-			if !r.Hollow {
+			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap}
+			if !r.EmptyMap {
 				rules[j].Value = packValue(r.Value)
 			}
 		}
@@ -51,15 +51,15 @@ func (p *Policy) Pack() *Policy {
 	return &out
 }
 
-// packValue packs a map or list, unless that would not say the same: a fraction that
-// is a whole number would come back as one.
+// packValue packs a map or list, unless it has a float64: one without a fraction
+// would be decoded as int64.
 func packValue(value any) any {
 	switch value.(type) {
 	case map[string]any, []any:
 	default:
 		return value
 	}
-	if fractions(value) {
+	if hasFloat(value) {
 		return value
 	}
 	var b bytes.Buffer
@@ -71,17 +71,17 @@ func packValue(value any) any {
 	return packed(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// fractions reports whether there is a float64 in a value.
-func fractions(value any) bool {
+// hasFloat reports whether a value contains a float64.
+func hasFloat(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, child := range v {
-			if fractions(child) {
+			if hasFloat(child) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, fractions)
+		return slices.ContainsFunc(v, hasFloat)
 	case float64:
 		return true
 	}

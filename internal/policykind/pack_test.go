@@ -27,19 +27,19 @@ var ruleValues = map[string]string{
 	"quotes":               `{"\"\\\n": "\u0000\u001f\ud83d\ude00"}`,
 }
 
-// read reads a policy with one rule whose value is given.
+// policyWith reads a policy with one rule of a value.
 func policyWith(t *testing.T, value string) *policykind.Policy {
 	t.Helper()
 	object, err := decode.Object([]byte(`{"metadata": {"namespace": "app", "name": "p"},
 		"spec": {"targetRef": {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r"}, "rule": ` + value + `}}`))
 	require.NoError(t, err)
-	p := made(t, "rules: [rule]").Read(object, merge.Newest)
+	p := mustCompile(t, "rules: [rule]").Read(object, merge.Newest)
 	require.NoError(t, p.Invalid)
 	return p
 }
 
-// What a policy says is the same packed: to the fold, to conditions, and as JSON.
-func TestAPackedPolicySaysTheSame(t *testing.T) {
+// A packed policy is the same for the fold, for conditions, and as JSON.
+func TestPackKeepsContent(t *testing.T) {
 	for name, text := range ruleValues {
 		t.Run(name, func(t *testing.T) {
 			p := policyWith(t, text)
@@ -61,7 +61,7 @@ func TestAPackedPolicySaysTheSame(t *testing.T) {
 	}
 }
 
-func TestPackedPoliciesThatDiffer(t *testing.T) {
+func TestPackedPoliciesDiffer(t *testing.T) {
 	for name, text := range ruleValues {
 		for other, with := range ruleValues {
 			if name == other {
@@ -73,7 +73,7 @@ func TestPackedPoliciesThatDiffer(t *testing.T) {
 	}
 }
 
-func TestPackedPoliciesShareWhatTheyHaveInCommon(t *testing.T) {
+func TestPackedPoliciesShareStrings(t *testing.T) {
 	one, other := policyWith(t, "1").Pack(), policyWith(t, "2").Pack()
 	for what, texts := range map[string][2]string{
 		"key":       {one.Blocks[0].Rules[0].Key.String(), other.Blocks[0].Rules[0].Key.String()},
@@ -87,9 +87,9 @@ func TestPackedPoliciesShareWhatTheyHaveInCommon(t *testing.T) {
 	assert.Len(t, one.Blocks[0].Rules, cap(one.Blocks[0].Rules), "a list has no room to grow")
 }
 
-// A condition of a kind whose lists are taken apart sees lists of plain values.
-func TestAConditionSeesPackedItemsOfAList(t *testing.T) {
-	k := made(t, "strategy: {allowed: [patch]}\nblocks: {overrides: [overrides], when: when}\nlists: [{path: parts, key: name}]\nwhole: [parts.*.types]")
+// A condition of a kind with keyed lists reads lists of plain values.
+func TestConditionReadsPackedListItems(t *testing.T) {
+	k := mustCompile(t, "strategy: {allowed: [patch]}\nblocks: {overrides: [overrides], when: when}\nlists: [{path: parts, key: name}]\nwhole: [parts.*.types]")
 	read := func(text string) *policykind.Policy {
 		object, err := decode.Object([]byte(text))
 		require.NoError(t, err)

@@ -11,73 +11,71 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Policy is one policy, read by its kind's profile. It is immutable.
+// Policy is a policy as its kind's profile reads it. It is immutable.
 type Policy struct {
 	merge.Policy
 	Kind *Kind
-	// Version differs between any two policies that were read: it identifies
-	// the content in a memo.
+	// Version is unique for each policy that was read: it is its key in a memo.
 	Version uint64
-	// State is the state of the object that the policy was read of, zero where
-	// that is not known: two policies of one state say the same.
+	// State is the state of the object that the policy was read from, zero if
+	// unknown. Two policies of the same state have the same content.
 	State   State
 	Targets []Target
-	// Onto is how the policy meets the next higher one, in kinds in which the
-	// lower dictates or always replaces; nil in others.
-	Onto *merge.Strategy
-	// Deleting tells that the policy is being deleted, or will be with its owner.
+	// StrategyOnHigher is the strategy with which the next higher policy is applied,
+	// in kinds whose lower policy decides it or always replaces; nil in others.
+	StrategyOnHigher *merge.Strategy
+	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool
-	// Binds tells that some rule of it binds to rules of routes.
+	// Binds is set if a rule of the policy binds to rules of routes.
 	Binds bool
-	// Unread tells what the policy is attached to that is not read; empty if
-	// nothing is.
+	// Unread is why the targets of the policy are not known; empty if they are.
 	Unread string
-	// Size is the length of the JSON that the policy was read of, in bytes; 0 for one
-	// that the store holds.
+	// Size is the length of the JSON that the policy was read from, in bytes; 0 for a
+	// policy of a snapshot.
 	Size int
-	// Idle are gates beside the blocks of the policy that take no part, since there
-	// is no other rule beside the blocks; none for most.
-	Idle []string
-	// Invalid tells why the policy cannot be read or compiled; nil if it can.
-	// An invalid policy takes no part.
+	// IgnoredGates are gates outside the blocks of the policy that are not applied,
+	// because there is no other rule outside the blocks.
+	IgnoredGates []string
+	// Invalid is why the policy cannot be read or compiled; nil if it can. An invalid
+	// policy is not applied.
 	Invalid error
 }
 
-// State is the state of one object: its uid, and the resourceVersion that it had.
+// State identifies the state of an object by its uid and resourceVersion.
 type State struct{ UID, Version string }
 
-// Known reports whether the state is one that an API server gave.
+// Known reports whether an API server set the state.
 func (s State) Known() bool { return s.UID != "" && s.Version != "" }
 
 var versions atomic.Uint64
 
-// NextVersion returns a version that no policy has.
+// NextVersion returns a version that no policy has yet.
 func NextVersion() uint64 { return versions.Add(1) }
 
-// Above returns how the bare rules of the policies above are read, given how
-// those of this one are: what is above a policy that replaces it has no way past
-// it, and one that is merged without a rule changes nothing (SEMANTICS section 3).
+// Above returns how the bare rules of the higher policies are applied, given how
+// those of this one are (SEMANTICS section 3). A policy that replaces those above it
+// replaces all of them, and a policy without rules that is merged changes nothing.
 func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 	replaced := as != nil && as.Strategy == merge.Atomic
-	if p.Onto == nil || replaced || p.Empty() && *p.Onto != merge.Atomic {
+	if p.StrategyOnHigher == nil || replaced || p.Empty() && *p.StrategyOnHigher != merge.Atomic {
 		return as
 	}
-	out := &merge.Reading{Block: merge.Bare, Strategy: *p.Onto}
+	out := &merge.Reading{Block: merge.Bare, Strategy: *p.StrategyOnHigher}
 	if p.Empty() {
 		out.By = &p.Policy
 	}
 	return out
 }
 
-// Ref names the policy.
+// Ref returns the reference of the policy.
 func (p *Policy) Ref() api.Ref {
 	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-// Same reports whether two policies read the same, whatever their versions.
+// Same reports whether two policies have the same content, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.Onto, o.Onto) &&
+		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
@@ -89,45 +87,44 @@ func sameBlock(a, b merge.Rules) bool {
 	return a.Block == b.Block && a.Strategy == b.Strategy &&
 		(a.When == nil) == (b.When == nil) && (a.When == nil || a.When.String() == b.When.String()) &&
 		slices.EqualFunc(a.Rules, b.Rules, func(a, b merge.Rule) bool {
-			return a.Key == b.Key && a.Hollow == b.Hollow && merge.Equal(a.Value, b.Value)
+			return a.Key == b.Key && a.EmptyMap == b.EmptyMap && merge.Equal(a.Value, b.Value)
 		})
 }
 
 // Target is one target reference of a policy.
 type Target struct {
-	// Ref names the object. With a Selector it has no name, and no namespace
-	// where the selector has its own rule for them.
+	// Ref is the reference of the object. With a Selector it has no name, and no
+	// namespace if the selector selects namespaces.
 	Ref api.Ref
-	// Section is a listener's, a rule's or a port's name, empty for the whole
+	// Section is the name of a listener, a rule or a port, empty for the whole
 	// object.
 	Section string
-	// Port is a listener's or a service's number, 0 for all.
+	// Port is the port number of a listener or a Service, 0 for all.
 	Port     int32
 	Selector *Selector
-	// Virtual tells that the kind exists nowhere as objects.
+	// Virtual is set if there are no objects of the kind.
 	Virtual bool
-	// Grant tells that a ReferenceGrant has to allow the target.
+	// Grant is set if a ReferenceGrant must allow the target.
 	Grant bool
-	// Consumer tells that only traffic from the policy's own namespace is
-	// affected.
+	// Consumer is set if only traffic from the policy's namespace is affected.
 	Consumer bool
-	// Refused tells why the policy may not target this, where it may not.
+	// Refused is why the policy may not target this; empty if it may.
 	Refused string
 }
 
 // Selector selects targets by their labels.
 type Selector struct {
 	Labels labels.Selector
-	// AnyNamespace, or those that Namespaces selects by their labels; else the
-	// policy's own.
+	// AnyNamespace selects in all namespaces, Namespaces in those with matching
+	// labels. If neither is set, the selector selects in the policy's own namespace.
 	AnyNamespace bool
 	Namespaces   labels.Selector
 }
 
-// Own reports whether it selects in the policy's own namespace alone.
+// Own reports whether it selects only in the policy's own namespace.
 func (s *Selector) Own() bool { return !s.AnyNamespace && s.Namespaces == nil }
 
-// String returns the selector as kubectl spells it.
+// String returns the selector as kubectl prints it.
 func (s *Selector) String() string {
 	text := s.Labels.String()
 	if text == "" {
@@ -142,7 +139,7 @@ func (s *Selector) String() string {
 	return text
 }
 
-// Same reports whether two targets say the same.
+// Same reports whether two targets are equal.
 func (t Target) Same(o Target) bool {
 	if (t.Selector == nil) != (o.Selector == nil) || t.Selector != nil && t.Selector.String() != o.Selector.String() {
 		return false
@@ -151,10 +148,10 @@ func (t Target) Same(o Target) bool {
 	return t == o
 }
 
-// Whole reports whether the target is a whole object, no section of it.
+// Whole reports whether the target is a whole object, not a section of it.
 func (t Target) Whole() bool { return t.Section == "" && t.Port == 0 }
 
-// String names the target as messages do.
+// String returns the target as messages name it.
 func (t Target) String() string {
 	text := t.Ref.String()
 	if t.Selector != nil {

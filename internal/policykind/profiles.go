@@ -16,11 +16,22 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
+// KindProfile is the kind of PolicyProfiles.
+var KindProfile = api.PolicyKind{Group: api.Group, Kind: api.KindPolicyProfile}
+
+// Profile is a PolicyProfile in an admission request. It is not part of a snapshot.
+type Profile struct{ api.PolicyProfile }
+
+// Ref returns the reference of the profile.
+func (p *Profile) Ref() api.Ref {
+	return api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name}
+}
+
 //go:embed profiles/*.yaml
 var builtin embed.FS
 
-// BuiltinKinds returns the kinds whose profiles come with Overrule, sorted. They
-// are read once: kinds are immutable.
+// BuiltinKinds returns the kinds of the built-in profiles, sorted. They are compiled
+// once: kinds are immutable.
 func BuiltinKinds() ([]*Kind, error) {
 	kinds, err := builtinKinds()
 	return slices.Clone(kinds), err
@@ -55,27 +66,26 @@ func readBuiltin() ([]*Kind, error) {
 	return out, nil
 }
 
-// Profiles knows which profile is in force for each policy kind: a cluster's
-// own (the oldest that is valid), else the built-in one, else a guess by the
-// label on the kind's CustomResourceDefinition. It is not safe for concurrent
-// use.
+// Profiles resolves the profile in force for each policy kind: the oldest valid
+// PolicyProfile of the cluster, else the built-in profile, else one derived from the
+// label on the kind's CustomResourceDefinition. It is not safe for concurrent use.
 type Profiles struct {
 	builtin map[api.PolicyKind]*Kind
 	cluster map[string]clusterProfile // by name
 }
 
-// clusterProfile is a PolicyProfile, compiled.
+// clusterProfile is a compiled PolicyProfile.
 type clusterProfile struct {
-	name    string
-	created int64
-	of      api.PolicyKind
-	kind    *Kind // nil if it is invalid
-	err     error
-	// going tells that it is being deleted, or will be with its owner.
-	going bool
+	name       string
+	created    int64
+	policyKind api.PolicyKind
+	kind       *Kind // nil if it is invalid
+	err        error
+	// deleting is set if it is being deleted, or will be with its owner.
+	deleting bool
 }
 
-// NewProfiles returns the built-in profiles.
+// NewProfiles returns Profiles with the built-in ones.
 func NewProfiles() (*Profiles, error) {
 	kinds, err := BuiltinKinds()
 	if err != nil {
@@ -88,21 +98,21 @@ func NewProfiles() (*Profiles, error) {
 	return p, nil
 }
 
-// Clone returns a copy that can be added to.
+// Clone returns a copy that can be changed.
 func (p *Profiles) Clone() *Profiles {
 	return &Profiles{builtin: p.builtin, cluster: maps.Clone(p.cluster)}
 }
 
-// Put adds a cluster's profile, or replaces it. created, in seconds since
-// 1970, stands in for a creation time that the object does not have. The error
-// tells what is wrong with the profile; it then is listed as refused.
+// Put adds or replaces a PolicyProfile of the cluster. created, in seconds since
+// 1970, is used if the object has no creation time. The error is that of Compile; an
+// invalid profile is listed by Refused.
 func (p *Profiles) Put(o *api.PolicyProfile, created int64) error {
 	if !o.CreationTimestamp.IsZero() {
 		created = o.CreationTimestamp.Unix()
 	}
 	c := clusterProfile{
-		name: o.Name, created: created, of: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind},
-		going: o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0,
+		name: o.Name, created: created, policyKind: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind},
+		deleting: o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0,
 	}
 	c.kind, c.err = Compile(o.Spec, Cluster)
 	if c.kind != nil {
@@ -112,20 +122,20 @@ func (p *Profiles) Put(o *api.PolicyProfile, created int64) error {
 	return c.err
 }
 
-// Remove takes a cluster's profile out.
+// Remove removes a PolicyProfile of the cluster.
 func (p *Profiles) Remove(name string) { delete(p.cluster, name) }
 
-// RemoveGoing removes the cluster's profiles that are being deleted, or will be with
-// an owner, except the one of a name.
-func (p *Profiles) RemoveGoing(except string) {
-	maps.DeleteFunc(p.cluster, func(name string, c clusterProfile) bool { return c.going && name != except })
+// RemoveDeleting removes the PolicyProfiles that are being deleted, or will be with
+// an owner, except the named one.
+func (p *Profiles) RemoveDeleting(except string) {
+	maps.DeleteFunc(p.cluster, func(name string, c clusterProfile) bool { return c.deleting && name != except })
 }
 
-// candidates returns the cluster's profiles of a kind, the oldest first.
+// candidates returns the PolicyProfiles of a kind, the oldest first.
 func (p *Profiles) candidates(ref api.PolicyKind) []clusterProfile {
 	var out []clusterProfile
 	for _, c := range p.cluster {
-		if c.of == ref {
+		if c.policyKind == ref {
 			out = append(out, c)
 		}
 	}
@@ -135,7 +145,7 @@ func (p *Profiles) candidates(ref api.PolicyKind) []clusterProfile {
 	return out
 }
 
-// Of returns the kind by its cluster's or built-in profile; nil if it has
+// Of returns the kind with its PolicyProfile or built-in profile, nil if it has
 // neither.
 func (p *Profiles) Of(ref api.PolicyKind) *Kind {
 	for _, c := range p.candidates(ref) {
@@ -146,8 +156,8 @@ func (p *Profiles) Of(ref api.PolicyKind) *Kind {
 	return p.builtin[ref]
 }
 
-// Defined returns the kind that a CustomResourceDefinition defines: as Of
-// says, else by its label; nil if it is no policy kind.
+// Defined returns the kind that a CustomResourceDefinition defines: the one that Of
+// returns, else one derived from its label; nil if it is not a policy kind.
 func (p *Profiles) Defined(crd *apiextensionsv1.CustomResourceDefinition) (*Kind, error) {
 	if k := p.Of(api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}); k != nil {
 		return k, nil
@@ -158,19 +168,19 @@ func (p *Profiles) Defined(crd *apiextensionsv1.CustomResourceDefinition) (*Kind
 	}
 	k, err := Compile(spec, Label)
 	if err != nil {
-		return nil, fmt.Errorf("guess a profile by label %s: %w", LabelPolicy, err)
+		return nil, fmt.Errorf("derive a profile from label %s: %w", LabelPolicy, err)
 	}
 	return k, nil
 }
 
-// Known returns the kinds that have a cluster's or built-in profile, sorted.
+// Known returns the kinds that have a PolicyProfile or a built-in profile, sorted.
 func (p *Profiles) Known() []*Kind {
 	refs := make(map[api.PolicyKind]bool)
 	for ref := range p.builtin {
 		refs[ref] = true
 	}
 	for _, c := range p.cluster {
-		refs[c.of] = true
+		refs[c.policyKind] = true
 	}
 	var out []*Kind
 	for _, ref := range slices.SortedFunc(maps.Keys(refs), api.ComparePolicyKinds) {
@@ -181,35 +191,35 @@ func (p *Profiles) Known() []*Kind {
 	return out
 }
 
-// Refused returns the cluster's profiles of a kind that are not in force, the
-// oldest first.
+// Refused returns the PolicyProfiles of a kind that are not in force, the oldest
+// first.
 func (p *Profiles) Refused(ref api.PolicyKind) []api.RefusedProfile {
 	var out []api.RefusedProfile
-	holder := ""
+	inForce := ""
 	for _, c := range p.candidates(ref) {
 		switch {
 		case c.err != nil:
 			out = append(out, api.RefusedProfile{Name: c.name, Reason: api.Invalid, Message: c.err.Error()})
-		case holder != "":
+		case inForce != "":
 			out = append(out, api.RefusedProfile{
 				Name: c.name, Reason: api.Conflicted,
-				Message: fmt.Sprintf("PolicyProfile %s is older and has %s: delete one of the two", holder, ref),
+				Message: fmt.Sprintf("PolicyProfile %s is older and has %s: delete one of the two", inForce, ref),
 			})
 		default:
-			holder = c.name
+			inForce = c.name
 		}
 	}
 	return out
 }
 
-// Status tells what became of a cluster's profile: nil if it is in force. ok
-// is false if there is no such profile.
+// Status returns why a PolicyProfile is refused, nil if it is in force. ok is false
+// if it does not exist.
 func (p *Profiles) Status(name string) (refused *api.RefusedProfile, ok bool) {
 	c, ok := p.cluster[name]
 	if !ok {
 		return nil, false
 	}
-	for _, r := range p.Refused(c.of) {
+	for _, r := range p.Refused(c.policyKind) {
 		if r.Name == name {
 			return &r, true
 		}
@@ -217,7 +227,7 @@ func (p *Profiles) Status(name string) (refused *api.RefusedProfile, ok bool) {
 	return nil, true
 }
 
-// InForce returns the kind as `profiles` shows it.
+// InForce returns the kind as the command `profiles` prints it.
 func (p *Profiles) InForce(k *Kind, installed bool) api.ProfileInForce {
 	return api.ProfileInForce{
 		PolicyKind: k.Ref(), Source: string(k.Source), Profile: k.Name, Installed: installed,

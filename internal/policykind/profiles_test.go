@@ -35,7 +35,7 @@ var (
 	rateLimit = api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 )
 
-// object of a profile as a cluster has it; with a year if it has one.
+// profileOf returns a PolicyProfile, with a creation time if year is set.
 func profileOf(t testing.TB, name string, kind api.PolicyKind, year int, text string) *api.PolicyProfile {
 	p := &api.PolicyProfile{Spec: profile(t, text)}
 	p.Name, p.Spec.Group, p.Spec.Kind = name, kind.Group, kind.Kind
@@ -60,7 +60,7 @@ func names(kinds []*policykind.Kind) []string {
 	return out
 }
 
-func TestAClustersProfileReplacesTheBuiltInOne(t *testing.T) {
+func TestClusterProfileReplacesBuiltin(t *testing.T) {
 	p := profiles(t)
 	own := p.Of(rateLimit)
 	require.NotNil(t, own)
@@ -86,7 +86,7 @@ func TestAClustersProfileReplacesTheBuiltInOne(t *testing.T) {
 	assert.Equal(t, api.ProfileInForce{PolicyKind: rateLimit, Source: "built-in", Spec: own.PolicyProfileSpec}, p.InForce(own, false))
 }
 
-func TestTheOlderOfTwoProfilesHolds(t *testing.T) {
+func TestOldestProfileIsInForce(t *testing.T) {
 	p := profiles(t)
 	require.NoError(t, p.Put(profileOf(t, "a-newer", paintKind, 2025, "class: direct"), created))
 	require.NoError(t, p.Put(profileOf(t, "older", paintKind, 2024, "{}"), created))
@@ -113,17 +113,17 @@ func TestTheOlderOfTwoProfilesHolds(t *testing.T) {
 	assert.Empty(t, p.Refused(paintKind))
 }
 
-func TestAProfileInFlightHasTheTimeOfItsRequest(t *testing.T) {
+func TestProfileWithoutCreationTime(t *testing.T) {
 	p := profiles(t)
 	require.NoError(t, p.Put(profileOf(t, "a", paintKind, 0, "{}"), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()))
 	require.NoError(t, p.Put(profileOf(t, "b", paintKind, 2025, "{}"), 0))
 	assert.Equal(t, "b", p.Of(paintKind).Name)
 }
 
-func TestAnInvalidProfileDoesNotHold(t *testing.T) {
+func TestInvalidProfileIsNotInForce(t *testing.T) {
 	p := profiles(t)
 	broken := profileOf(t, "broken", rateLimit, 2020, "levels: [Gateway, Gateway]")
-	const message = "profile of RateLimitPolicy.kuadrant.io: levels: Gateway stands twice: name each once"
+	const message = `invalid profile for RateLimitPolicy.kuadrant.io: spec.levels[1]: Duplicate value: "Gateway"`
 	require.EqualError(t, p.Put(broken, created), message)
 	assert.Equal(t, policykind.Builtin, p.Of(rateLimit).Source)
 	want := api.RefusedProfile{Name: "broken", Reason: api.Invalid, Message: message}
@@ -140,12 +140,12 @@ func TestAnInvalidProfileDoesNotHold(t *testing.T) {
 
 	broken.Spec.Levels = nil
 	require.NoError(t, p.Put(broken, created))
-	assert.Equal(t, "broken", p.Of(rateLimit).Name, "mended, the older one holds")
+	assert.Equal(t, "broken", p.Of(rateLimit).Name, "the older one is in force once it is valid")
 	refused, _ = p.Status("newer")
 	assert.Equal(t, api.Conflicted, refused.Reason)
 }
 
-func TestAProfileMayChangeItsKind(t *testing.T) {
+func TestProfileChangesKind(t *testing.T) {
 	p := profiles(t)
 	require.NoError(t, p.Put(profileOf(t, "mine", paintKind, 2024, "{}"), created))
 	require.NoError(t, p.Put(profileOf(t, "mine", rateLimit, 2024, "{}"), created))
@@ -165,7 +165,7 @@ func TestKnownKinds(t *testing.T) {
 	assert.Equal(t, before, names(p.Known()), "an invalid profile makes none known")
 }
 
-func TestACloneIsItsOwn(t *testing.T) {
+func TestClone(t *testing.T) {
 	p := profiles(t)
 	require.NoError(t, p.Put(profileOf(t, "mine", paintKind, 2024, "{}"), created))
 	c := p.Clone()
@@ -177,7 +177,6 @@ func TestACloneIsItsOwn(t *testing.T) {
 	assert.Equal(t, "other", c.Of(rateLimit).Name)
 }
 
-// What a CustomResourceDefinition defines.
 func TestDefined(t *testing.T) {
 	p := profiles(t)
 	label := map[string]string{policykind.LabelPolicy: "inherited"}
@@ -210,11 +209,11 @@ func TestDefined(t *testing.T) {
 	core := crd(label, true)
 	core.Spec.Group = "apps.k8s.io"
 	_, err = p.Defined(core)
-	require.EqualError(t, err, "guess a profile by label gateway.networking.k8s.io/policy: profile of Paint.apps.k8s.io: "+
-		`group "apps.k8s.io" is one of Kubernetes' own: a profile is for the kinds of a CustomResourceDefinition`)
+	require.EqualError(t, err, "derive a profile from label gateway.networking.k8s.io/policy: invalid profile for Paint.apps.k8s.io: "+
+		`spec.group: Invalid value: "apps.k8s.io": must be the group of a CustomResourceDefinition, not a built-in group of Kubernetes`)
 }
 
-func TestRefOfAProfile(t *testing.T) {
+func TestProfileRef(t *testing.T) {
 	p := &policykind.Profile{PolicyProfile: *profileOf(t, "mine", paintKind, 0, "{}")}
 	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, p.Ref())
 }

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestWhatLoosensTheProtectionOfOverrides(t *testing.T) {
+func TestWeakenedBy(t *testing.T) {
 	acting := func(code api.ReasonCode, a api.Action) func(*api.PolicyProfileSpec) {
 		return func(p *api.PolicyProfileSpec) { p.Actions = map[api.ReasonCode]api.Action{code: a} }
 	}
@@ -39,7 +39,7 @@ func TestWhatLoosensTheProtectionOfOverrides(t *testing.T) {
 		"a denial is spelt out":          {nil, acting(api.ReasonOverrideRemoved, api.Deny), nil},
 		"a conflict takes no override":   {nil, acting(api.ReasonConflicted, api.Warn), nil},
 		"nor does a value that is lost":  {nil, acting(api.ReasonConstraintViolated, api.Warn), nil},
-		"a gate less":                    {gated("when", "enabled"), gated("when"), []string{"gates would be without enabled"}},
+		"a gate less":                    {gated("when", "enabled"), gated("when"), []string{"gate enabled would be removed"}},
 		"gates in another order":         {gated("when", "enabled"), gated("enabled", "when"), nil},
 		"a gate more":                    {gated("when"), gated("enabled", "when"), nil},
 		"alternatives less":              {among("rules"), among(), []string{"alternatives would not begin with rules"}},
@@ -50,20 +50,20 @@ func TestWhatLoosensTheProtectionOfOverrides(t *testing.T) {
 		"another field, and an action": {nil, func(p *api.PolicyProfileSpec) {
 			p.Ignore = []string{"a"}
 			acting(api.ReasonOverrideRemoved, api.Warn)(p)
-		}, []string{"the action of OverrideRemoved would be Warn", "policies would be read in another way (ignore)"}},
-		"a target that may stand higher":  {nil, func(p *api.PolicyProfileSpec) { p.Targets.ClassFrom = []string{"*"} }, []string{"policies would be read in another way (targets)"}},
-		"another order on one level":      {nil, func(p *api.PolicyProfileSpec) { p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "priority"}} }, []string{"policies would be read in another way (order)"}},
-		"paths that end above the others": {nil, func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{api.LevelGateway} }, []string{"policies would be read in another way (levels)"}},
+		}, []string{"the action of OverrideRemoved would be Warn", "policies would be read differently (ignore)"}},
+		"a target that may stand higher":  {nil, func(p *api.PolicyProfileSpec) { p.Targets.ClassFrom = []string{"*"} }, []string{"policies would be read differently (targets)"}},
+		"another order on one level":      {nil, func(p *api.PolicyProfileSpec) { p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "priority"}} }, []string{"policies would be read differently (order)"}},
+		"paths that end above the others": {nil, func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{api.LevelGateway} }, []string{"policies would be read differently (levels)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, compiled(t, c.was).Loosens(compiled(t, c.now)))
+			assert.Equal(t, c.want, compiled(t, c.was).WeakenedBy(compiled(t, c.now)))
 		})
 	}
 }
 
-// Whatever a profile will be able to say counts, unless someone found that it has
-// no part in the protection of overrides.
-func TestEachFieldOfAProfileCounts(t *testing.T) {
+// Each new field of a profile counts, unless it is listed as one that does not affect
+// the protection of overrides.
+func TestWeakenedByComparesEachField(t *testing.T) {
 	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.PolicyProfileSpec]()) {
 		t.Run(f.Name, func(t *testing.T) {
@@ -72,12 +72,12 @@ func TestEachFieldOfAProfileCounts(t *testing.T) {
 			if f.Name == "Alternatives" { // one more is stricter
 				was, now = now, was
 			}
-			assert.Equal(t, harmless[f.Name], was.Loosens(now) == nil)
+			assert.Equal(t, harmless[f.Name], was.WeakenedBy(now) == nil)
 		})
 	}
 }
 
-// fill gives a field some value that is not its zero.
+// fill sets a field to a non-zero value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {

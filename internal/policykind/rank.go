@@ -4,29 +4,30 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// rank reads the policy's place in the kind's own order.
+// rank reads the rank of the policy from the fields or annotations of spec.order.
 func (r *reader) rank(root *field.Path, spec map[string]any, annotations map[string]string) {
 	o := r.kind.Order
 	if o == nil {
 		return
 	}
-	r.policy.Rank = r.place(&o.OrderKey, root, spec, annotations)
+	r.policy.Rank = r.orderValue(&o.OrderKey, root, spec, annotations)
 	if o.Then != nil {
-		r.policy.Rank = r.policy.Rank<<rankBits + r.place(o.Then, root, spec, annotations)
+		r.policy.Rank = r.policy.Rank<<orderBits + r.orderValue(o.Then, root, spec, annotations)
 	}
 }
 
-// rankBits are what a place takes: the second one is added below the first.
-const rankBits = 32
+// orderBits are the bits of one order value. The second value takes the bits below
+// the first.
+const orderBits = 32
 
-func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, annotations map[string]string) int {
+// orderValue returns the value of one order key, or its default.
+func (r *reader) orderValue(o *api.OrderKey, root *field.Path, spec map[string]any, annotations map[string]string) int {
 	at := field.NewPath("metadata", "annotations").Key(o.Annotation)
 	text := annotations[o.Annotation]
 	if o.Field != "" {
@@ -39,27 +40,27 @@ func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, a
 		text = o.Default
 	}
 	if text == "" {
-		return len(o.Values) // behind all, where there are some
+		return len(o.Values) // after all listed values
 	}
-	n, err := rank(o, text)
+	n, err := parseOrderValue(at, o, text)
 	if err != nil {
-		r.invalid(at, text, "%v", err)
+		r.errs = append(r.errs, err)
 	}
 	return n
 }
 
-// rank returns the place of a word in an order: the lower comes first.
-func rank(o *api.OrderKey, text string) (int, error) {
+// parseOrderValue returns the position of a value in an order; the lower comes first.
+func parseOrderValue(at *field.Path, o *api.OrderKey, text string) (int, *field.Error) {
 	if len(o.Values) > 0 {
 		i := slices.Index(o.Values, text)
 		if i < 0 {
-			return 0, fmt.Errorf("%q is none of %s", text, strings.Join(o.Values, ", "))
+			return 0, field.NotSupported(at, text, o.Values)
 		}
 		return i, nil
 	}
-	n, err := strconv.ParseInt(text, 10, rankBits)
+	n, err := strconv.ParseInt(text, 10, orderBits)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no whole number of 32 bits", text)
+		return 0, field.Invalid(at, text, "must be a 32-bit integer")
 	}
 	if o.HighestFirst {
 		n = -n

@@ -17,12 +17,12 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Read reads a policy. created, in seconds since 1970, stands in for a
-// creation time that the object does not have: the time of the request, or
-// merge.Newest. What is wrong with the policy is in its Invalid; what can be
-// read of it, its targets above all, is there even then.
+// Read reads a policy. created, in seconds since 1970, is used if the object has no
+// creation time: it is the time of the request, or merge.Newest. The error of an
+// invalid policy is in its Invalid; the fields that could be read, its targets above
+// all, are set even then.
 //
-// The policy keeps parts of the object: it must not be edited afterwards.
+// The policy shares parts of the object, which must not be edited afterwards.
 func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	u := unstructured.Unstructured{Object: object}
 	p := &Policy{Kind: k, Version: NextVersion()}
@@ -38,14 +38,14 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)
 	if !ok {
-		r.wrong(root, object["spec"], "an object")
+		r.wrongType(root, object["spec"], "an object")
 	} else {
 		r.targets(root, spec)
 		r.rank(root, spec, u.GetAnnotations())
 		r.unset(root, spec)
 		r.blocks(root, spec)
 	}
-	// Maps are walked in any order; the message is the same each time.
+	// maps are iterated in random order: sort, so that the message is always the same
 	slices.SortFunc(r.errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	if err := r.errs.ToAggregate(); err != nil {
 		p.Invalid = err
@@ -53,23 +53,23 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	return p
 }
 
-// InFlight returns the creation time of a create that is under way.
+// InFlight returns the creation time of an object whose CREATE is in flight.
 func InFlight(now time.Time) int64 { return metav1.NewTime(now).Unix() }
 
 type reader struct {
 	kind    *Kind
 	policy  *Policy
-	version string // of the kind's API that the object is written in
+	version string // the API version of the object
 	errs    field.ErrorList
-	limits  *ratelimit.Budget // of what binds, nil where nothing did
+	limits  *ratelimit.Budget // of the rules that bind, nil before the first
 }
 
 func (r *reader) invalid(at *field.Path, value any, format string, args ...any) {
 	r.errs = append(r.errs, field.Invalid(at, value, fmt.Sprintf(format, args...)))
 }
 
-// wrong books a value of the wrong type.
-func (r *reader) wrong(at *field.Path, value any, want string) {
+// wrongType adds the error of a value that is missing or of the wrong type.
+func (r *reader) wrongType(at *field.Path, value any, want string) {
 	if value == nil {
 		r.errs = append(r.errs, field.Required(at, "must be "+want))
 		return
@@ -92,7 +92,7 @@ func typeName(v any) string {
 	}
 }
 
-// unset reads the lists of rules to take out of higher defaults.
+// unset reads the lists of rules to remove from higher defaults.
 func (r *reader) unset(root *field.Path, spec map[string]any) {
 	for _, name := range r.kind.Unset {
 		value, at := lookup(root, spec, name)
@@ -101,7 +101,7 @@ func (r *reader) unset(root *field.Path, spec map[string]any) {
 		}
 		list, ok := value.([]any)
 		if !ok {
-			r.wrong(at, value, "a list of rule names")
+			r.wrongType(at, value, "a list of rule names")
 			continue
 		}
 		for i, entry := range list {
@@ -113,7 +113,7 @@ func (r *reader) unset(root *field.Path, spec map[string]any) {
 func (r *reader) unsetOne(at *field.Path, entry any) {
 	text, ok := entry.(string)
 	if !ok {
-		r.wrong(at, entry, "a rule name")
+		r.wrongType(at, entry, "a rule name")
 		return
 	}
 	name, err := merge.ParseName(text)
@@ -124,11 +124,11 @@ func (r *reader) unsetOne(at *field.Path, entry any) {
 	r.policy.Unset = append(r.policy.Unset, name)
 }
 
-// lookup returns the value at an address of the profile, nil if there is none,
-// and the place for messages.
+// lookup returns the value at a field path of the profile, nil if there is none, and
+// its path for errors.
 func lookup(root *field.Path, spec map[string]any, text string) (any, *field.Path) {
-	a := addressOf(text)
-	value, _ := a.in(spec)
+	a := cachedFieldPath(text)
+	value, _ := a.lookup(spec)
 	at := root
 	for _, segment := range a {
 		at = at.Child(segment)
@@ -136,68 +136,69 @@ func lookup(root *field.Path, spec map[string]any, text string) (any, *field.Pat
 	return value, at
 }
 
-// blocks reads the defaults, the bare rules and the overrides: what is in
-// neither a block nor another field that the profile names is bare.
+// blocks reads the defaults, the bare rules and the overrides. Fields outside the
+// blocks that the profile does not name otherwise are bare rules.
 func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	k := r.kind
 	bareAs := r.bareBlock(root, spec)
-	for _, a := range k.taken {
+	for _, a := range k.nonContent {
 		spec = a.without(spec)
 	}
 	bare, root := r.content(root, spec)
 	if bare == nil {
-		r.onto(k.strategies[0])
+		r.setStrategyOnHigher(k.strategies[0])
 		return
 	}
 	if k.SameTarget == api.Collect {
 		r.collect(bare, bareAs)
 		return
 	}
-	defaults := r.stanzas(root, bare, k.Blocks.Defaults)
-	overrides := r.stanzas(root, bare, k.Blocks.Overrides)
+	defaults := r.takeBlock(root, bare, k.Blocks.Defaults)
+	overrides := r.takeBlock(root, bare, k.Blocks.Overrides)
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
-	r.onto(strategy)
-	r.stanza(root, defaults, merge.Defaults)
+	r.setStrategyOnHigher(strategy)
+	r.addNamedBlock(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
 	r.block(root, bare, bareAs, strategy)
 	if defaults.name != "" || overrides.name != "" {
-		r.idle(above)
+		r.dropLoneGates(above)
 	}
-	r.stanza(root, overrides, merge.Overrides)
+	r.addNamedBlock(root, overrides, merge.Overrides)
 }
 
-// onto sets how the policy meets the next higher one, where that is for it to say.
-func (r *reader) onto(s merge.Strategy) {
+// setStrategyOnHigher sets the strategy of the next higher policy, if the lower policy
+// decides it.
+func (r *reader) setStrategyOnHigher(s merge.Strategy) {
 	if r.kind.LowerDecidesStrategy() {
-		r.policy.Onto = &s
+		r.policy.StrategyOnHigher = &s
 	}
 }
 
-// idle takes the bare block, which may be at a place, out of the policy if it has
-// nothing but gates: beside a block they take no part (SEMANTICS section 3).
-func (r *reader) idle(at int) {
+// dropLoneGates removes the bare block, which is at index i if there is one, if all
+// its rules are gates: beside a block they are not applied (SEMANTICS section 3).
+func (r *reader) dropLoneGates(i int) {
 	p := r.policy
-	if at == len(p.Blocks) || slices.ContainsFunc(p.Blocks[at].Rules, func(one merge.Rule) bool { return !r.kind.IsGate(one.Key) }) {
+	if i == len(p.Blocks) || slices.ContainsFunc(p.Blocks[i].Rules, func(one merge.Rule) bool { return !r.kind.IsGate(one.Key) }) {
 		return
 	}
-	for _, gate := range p.Blocks[at].Rules {
-		p.Idle = append(p.Idle, gate.Key.String())
+	for _, gate := range p.Blocks[i].Rules {
+		p.IgnoredGates = append(p.IgnoredGates, gate.Key.String())
 	}
-	p.Blocks = p.Blocks[:at]
+	p.Blocks = p.Blocks[:i]
 }
 
-// content returns what of spec is content, to be edited, and where it is.
+// content returns a copy of the content of spec, and its path.
 func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any, *field.Path) {
 	for _, segment := range r.kind.content {
 		root = root.Child(segment)
 	}
-	value, ok := r.kind.content.in(spec)
+	value, ok := r.kind.content.lookup(spec)
 	content, isObject := value.(map[string]any)
 	switch {
 	case !ok || value == nil:
 		return nil, root
 	case !isObject:
-		r.wrong(root, value, "an object")
+		r.wrongType(root, value, "an object")
 		return nil, root
 	}
 	content = maps.Clone(content)
@@ -207,7 +208,7 @@ func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any,
 	return content, root
 }
 
-// bareBlock tells as what the bare rules are applied.
+// bareBlock returns the block that the bare rules act as.
 func (r *reader) bareBlock(root *field.Path, spec map[string]any) merge.Block {
 	b := r.kind.Blocks.Bare
 	if b == nil {
@@ -216,7 +217,7 @@ func (r *reader) bareBlock(root *field.Path, spec map[string]any) merge.Block {
 	value, at := lookup(root, spec, b.Field)
 	text, ok := value.(string)
 	if value != nil && !ok {
-		r.wrong(at, value, "a string")
+		r.wrongType(at, value, "a string")
 	}
 	if slices.Contains(b.Overrides, text) {
 		return merge.Overrides
@@ -224,8 +225,8 @@ func (r *reader) bareBlock(root *field.Path, spec map[string]any) merge.Block {
 	return merge.Bare
 }
 
-// collect makes one rule of the whole content, under the policy's own name: it
-// stands beside those of others. An empty one says something, too.
+// collect makes one rule of the whole content under the policy's own name, so that
+// it does not conflict with those of other policies. Empty content is a rule too.
 func (r *reader) collect(content map[string]any, block merge.Block) {
 	name := r.policy.Name
 	if r.policy.Namespace != "" {
@@ -237,15 +238,15 @@ func (r *reader) collect(content map[string]any, block merge.Block) {
 	}}
 }
 
-// stanza is a block under the name that the policy gives it.
-type stanza struct {
+// namedBlock is the content of a block, and the name of its field.
+type namedBlock struct {
 	name    string
 	content map[string]any
 }
 
-// stanzas takes out of spec a block that may be spelled in several ways, and
-// says so if more than one is there.
-func (r *reader) stanzas(root *field.Path, spec map[string]any, names []string) (s stanza) {
+// takeBlock removes a block from spec and returns it. The block has one of several
+// names; more than one of them is an error.
+func (r *reader) takeBlock(root *field.Path, spec map[string]any, names []string) (s namedBlock) {
 	for _, name := range names {
 		value, ok := spec[name]
 		if !ok {
@@ -253,23 +254,23 @@ func (r *reader) stanzas(root *field.Path, spec map[string]any, names []string) 
 		}
 		content, ok := value.(map[string]any)
 		if !ok && value != nil && r.kind.Source == Label {
-			continue // a guess: the field may be anything, and stays content
+			continue // in a derived profile the field may be anything: it stays content
 		}
 		delete(spec, name)
 		switch {
 		case value == nil:
 		case !ok:
-			r.wrong(root.Child(name), value, "an object")
+			r.wrongType(root.Child(name), value, "an object")
 		case s.name != "":
-			r.errs = append(r.errs, field.Forbidden(root.Child(name), "stands beside "+s.name+": use one of the two"))
+			r.errs = append(r.errs, field.Forbidden(root.Child(name), "may not be set together with "+s.name+"; use one of the two"))
 		default:
-			s = stanza{name, maps.Clone(content)}
+			s = namedBlock{name, maps.Clone(content)}
 		}
 	}
 	return s
 }
 
-func (r *reader) stanza(root *field.Path, s stanza, block merge.Block) {
+func (r *reader) addNamedBlock(root *field.Path, s namedBlock, block merge.Block) {
 	if s.name == "" {
 		return
 	}
@@ -277,7 +278,7 @@ func (r *reader) stanza(root *field.Path, s stanza, block merge.Block) {
 	r.block(at, s.content, block, r.strategy(at, s.content, r.kind.Strategy.Field))
 }
 
-// strategy takes the strategy out of the content of a block.
+// strategy removes the strategy from the content of a block and returns it.
 func (r *reader) strategy(at *field.Path, content map[string]any, name string) merge.Strategy {
 	k := r.kind
 	value, ok := content[name]
@@ -295,7 +296,7 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 		ok = ok && slices.Contains(k.strategies, s)
 	}
 	if !ok && k.Source == Label {
-		return k.strategies[0] // a guess: the field may be anything, and stays content
+		return k.strategies[0] // in a derived profile the field may be anything: it stays content
 	}
 	delete(content, name)
 	if !ok {
@@ -304,14 +305,14 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 	return s
 }
 
-// block reads the rules of one block; content is the caller's to give away.
+// block reads the rules of one block. It edits content.
 func (r *reader) block(at *field.Path, content map[string]any, block merge.Block, s merge.Strategy) {
 	b := merge.Rules{Block: block, Strategy: s}
 	b.When = r.when(at, content)
 	split := splitter{kind: r.kind}
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
-	b.When = r.kind.shaped(b.When)
+	b.When = r.kind.withLists(b.When)
 	slices.SortFunc(split.rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
 	b.Rules = slices.Clip(split.rules)
 	r.bindings(at, b.Rules)
@@ -320,8 +321,8 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	}
 }
 
-// bindings reads the rules that bind to rules of routes, to find what is wrong
-// with them, and fills in what the API server would.
+// bindings validates the rules that bind to rules of routes, and sets their defaults
+// as the API server does.
 func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 	for i := range rules {
 		rule := &rules[i]
@@ -345,8 +346,8 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 	}
 }
 
-// when takes the condition out of the content of a block. A list there is
-// content: what a request is asked, one by one.
+// when removes the condition from the content of a block and compiles it. A list in
+// its place is content: conditions on requests.
 func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 	name := r.kind.Blocks.When
 	value, ok := content[name]
@@ -359,7 +360,7 @@ func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 	case value == nil:
 		return nil
 	case !ok:
-		r.wrong(at.Child(name), value, "a condition in CEL, as a string")
+		r.wrongType(at.Child(name), value, "a condition in CEL, as a string")
 		return nil
 	}
 	condition, err := cel.Compile(text)
@@ -370,25 +371,26 @@ func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 	return condition
 }
 
-// shaped lets a condition see the lists that the rules took apart.
-func (k *Kind) shaped(c merge.Condition) merge.Condition {
+// withLists returns a condition that is evaluated on specs with their keyed lists
+// restored.
+func (k *Kind) withLists(c merge.Condition) merge.Condition {
 	if c == nil || len(k.lists) == 0 {
 		return c
 	}
-	return shapedCondition{c, k}
+	return listCondition{c, k}
 }
 
-type shapedCondition struct {
+type listCondition struct {
 	merge.Condition
 	kind *Kind
 }
 
 // Evaluate implements merge.Condition.
-func (c shapedCondition) Evaluate(spec map[string]any) merge.Answer {
-	return c.Condition.Evaluate(c.kind.Shape(merge.UnpackMaps(spec))) // a list has nothing packed in it
+func (c listCondition) Evaluate(spec map[string]any) merge.Answer {
+	return c.Condition.Evaluate(c.kind.Shape(merge.UnpackMaps(spec))) // values of a list are never packed
 }
 
-// strategyNames are all words for a strategy that the kind knows.
+// strategyNames returns all names of the strategies of the kind.
 func (k *Kind) strategyNames() []string {
 	out := sortedKeys(k.spellings)
 	for _, s := range k.strategies {

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// What a profile says of the content, the blocks and the strategies.
+// The content, the blocks and the strategies of a profile.
 func TestReadByProfile(t *testing.T) {
 	const blocks = "blocks: {defaults: [defaults], overrides: [overrides], when: when}\n"
 	tests := map[string]struct {
@@ -97,64 +97,64 @@ func TestReadByProfile(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := test.spec
-			k := made(t, test.profile)
+			k := mustCompile(t, test.profile)
 			if k.Targets.Fields[0] == "targetRef" {
 				text = onRoute + text
 			}
 			p := spec(t, k, text)
 			require.NoError(t, p.Invalid)
 			assert.Equal(t, test.want, blocksOf(p))
-			assert.Equal(t, k.LowerDecidesStrategy(), p.Onto != nil)
+			assert.Equal(t, k.LowerDecidesStrategy(), p.StrategyOnHigher != nil)
 		})
 	}
 	t.Run("a policy without a namespace is collected under its name", func(t *testing.T) {
-		p := made(t, "sameTarget: collect").Read(object(t, "metadata: {name: p}\nspec: {"+onRoute[:len(onRoute)-1]+"}"), created)
+		p := mustCompile(t, "sameTarget: collect").Read(object(t, "metadata: {name: p}\nspec: {"+onRoute[:len(onRoute)-1]+"}"), created)
 		assert.Equal(t, []string{"bare atomic", "  p=map[]"}, blocksOf(p))
 	})
 }
 
-func TestContentThatItsProfileCannotRead(t *testing.T) {
+func TestReadInvalidContent(t *testing.T) {
 	tests := map[string]struct{ profile, spec, want string }{
 		"content that is no object":        {"content: policy.conf", "policy: {conf: [a]}", `spec.policy.conf: Invalid value: "list": must be an object`},
 		"a block in it that is none":       {"content: conf\nblocks: {defaults: [defaults]}\n", "conf: {defaults: 1}", `spec.conf.defaults: Invalid value: "number": must be an object`},
 		"the field of bare rules":          {"blocks: {bare: {field: a.b, overrides: [x]}}", "a: {b: 1}", `spec.a.b: Invalid value: "number": must be a string`},
 		"a word for no strategy":           {"strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Deep: merge}}", "mergeType: Flat", `spec.mergeType: Unsupported value: "Flat": supported values: "Deep", "atomic", "merge"`},
 		"a strategy that it does not have": {"strategy: {allowed: [atomic], bareField: mergeType}", "mergeType: merge", `spec.mergeType: Unsupported value: "merge": supported values: "atomic"`},
-		"a number in the order":            {"order: {field: rank}", "rank: first", `spec.rank: Invalid value: "first": "first" is no whole number of 32 bits`},
-		"a fraction in the order":          {"order: {field: rank}", "rank: 1.5", `spec.rank: Invalid value: "1.5": "1.5" is no whole number of 32 bits`},
-		"a number that is too large":       {"order: {field: rank}", "rank: 9007199254740993", `spec.rank: Invalid value: "9007199254740993": "9007199254740993" is no whole number of 32 bits`},
-		"a value in the order":             {"order: {field: deep.phase, values: [first, last]}", "deep: {phase: next}", `spec.deep.phase: Invalid value: "next": "next" is none of first, last`},
-		"the second key of the order":      {"order: {field: phase, then: {field: rank}}", "phase: 1\nrank: x", `spec.rank: Invalid value: "x": "x" is no whole number of 32 bits`},
+		"a number in the order":            {"order: {field: rank}", "rank: first", `spec.rank: Invalid value: "first": must be a 32-bit integer`},
+		"a fraction in the order":          {"order: {field: rank}", "rank: 1.5", `spec.rank: Invalid value: "1.5": must be a 32-bit integer`},
+		"a number that is too large":       {"order: {field: rank}", "rank: 9007199254740993", `spec.rank: Invalid value: "9007199254740993": must be a 32-bit integer`},
+		"a value in the order":             {"order: {field: deep.phase, values: [first, last]}", "deep: {phase: next}", `spec.deep.phase: Unsupported value: "next": supported values: "first", "last"`},
+		"the second key of the order":      {"order: {field: phase, then: {field: rank}}", "phase: 1\nrank: x", `spec.rank: Invalid value: "x": must be a 32-bit integer`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, made(t, test.profile), onRoute+test.spec)
+			p := spec(t, mustCompile(t, test.profile), onRoute+test.spec)
 			require.EqualError(t, p.Invalid, test.want)
 			assert.Len(t, p.Targets, 1, "its targets are known all the same")
 		})
 	}
 	t.Run("an annotation in the order", func(t *testing.T) {
 		p := weighing(t, "order: {annotation: example.com/weight}", "heavy")
-		require.EqualError(t, p.Invalid, `metadata.annotations[example.com/weight]: Invalid value: "heavy": "heavy" is no whole number of 32 bits`)
+		require.EqualError(t, p.Invalid, `metadata.annotations[example.com/weight]: Invalid value: "heavy": must be a 32-bit integer`)
 	})
 }
 
-// Who dictates the strategy where the lower policy does.
-func TestOnto(t *testing.T) {
-	k := made(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType, spellings: {StrategicMerge: patch}}")
+// The strategy that a lower policy sets.
+func TestStrategyOnHigher(t *testing.T) {
+	k := mustCompile(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType, spellings: {StrategicMerge: patch}}")
 	for text, want := range map[string]merge.Strategy{
 		"": merge.Atomic, "mergeType: null": merge.Atomic, "mergeType: StrategicMerge": merge.Patch, "mergeType: patch": merge.Patch,
 	} {
 		p := spec(t, k, onRoute+text)
 		require.NoError(t, p.Invalid, text)
-		require.NotNil(t, p.Onto, text)
-		assert.Equal(t, want, *p.Onto, text)
+		require.NotNil(t, p.StrategyOnHigher, text)
+		assert.Equal(t, want, *p.StrategyOnHigher, text)
 	}
 }
 
-// Who says how the higher policy is applied: the lower one where the profile says
-// so, or where the closest policy replaces those above it.
-func TestLowerDictates(t *testing.T) {
+// The lower policy decides how the higher one is applied if the profile sets so, or if the
+// closest policy replaces those above it.
+func TestLowerDecidesStrategy(t *testing.T) {
 	for profile, want := range map[string]bool{
 		"strategy: {by: lower, allowed: [merge]}": true,
 		"":                             true,
@@ -168,16 +168,15 @@ func TestLowerDictates(t *testing.T) {
 		"sameTarget: collect":                                            false,
 		"sameTarget: collect\nstrategy: {by: lower, allowed: [merge]}\n": false,
 	} {
-		k := made(t, profile)
+		k := mustCompile(t, profile)
 		assert.Equal(t, want, k.LowerDecidesStrategy(), profile)
-		assert.Equal(t, want, spec(t, k, onRoute).Onto != nil, profile)
+		assert.Equal(t, want, spec(t, k, onRoute).StrategyOnHigher != nil, profile)
 	}
 }
 
-// How what is above a policy is read: a policy without a rule is named where it
-// replaces, and changes nothing where it is merged.
+// A policy without rules replaces those above it, or changes nothing if it is merged.
 func TestAbove(t *testing.T) {
-	k := made(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType}")
+	k := mustCompile(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType}")
 	replaces, merges := spec(t, k, onRoute+"a: 1"), spec(t, k, onRoute+"mergeType: patch\na: 1")
 	empty, nothing := spec(t, k, onRoute), spec(t, k, onRoute+"mergeType: patch")
 	atomic, patch := &merge.Reading{Block: merge.Bare}, &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
@@ -191,13 +190,13 @@ func TestAbove(t *testing.T) {
 	for _, p := range []*policykind.Policy{replaces, merges, empty, nothing} {
 		assert.Same(t, by, p.Above(by), "there is no way past one that replaces")
 	}
-	other := spec(t, made(t, "strategy: {allowed: [merge]}"), onRoute)
+	other := spec(t, mustCompile(t, "strategy: {allowed: [merge]}"), onRoute)
 	assert.Nil(t, other.Above(nil), "the higher dictates")
 }
 
-// An annotation of a route says how the bare rules above it are applied.
+// An annotation of a route sets how the bare rules above it are applied.
 func TestReadings(t *testing.T) {
-	k := made(t, `strategy: {allowed: [merge], annotation: {name: example.com/how, values: {
+	k := mustCompile(t, `strategy: {allowed: [merge], annotation: {name: example.com/how, values: {
 		Shallow: {strategy: merge}, Prefer: {strategy: merge, overrides: true}, Deep: {strategy: patch}, '': {strategy: atomic}}}}`)
 	tests := map[string]struct {
 		annotations map[string]string
@@ -218,14 +217,14 @@ func TestReadings(t *testing.T) {
 	assert.Equal(t, []string{"bare merge", "  a.b=1"}, blocksOf(p), "a kind that some annotation patches has leaves as rules")
 }
 
-// weighing reads a policy app/p with that annotation example.com/weight.
+// weighing reads a policy app/p with the annotation example.com/weight.
 func weighing(t testing.TB, text, weight string) *policykind.Policy {
 	o := object(t, "metadata: {namespace: app, name: p}\nspec: {"+onRoute[:len(onRoute)-1]+"}")
 	o["metadata"].(map[string]any)["annotations"] = map[string]any{"example.com/weight": weight}
-	return made(t, text).Read(o, created)
+	return mustCompile(t, text).Read(o, created)
 }
 
-// The kind's own order: the lower rank comes first.
+// spec.order of a profile: the lower rank comes first.
 func TestRank(t *testing.T) {
 	const phases = "order: {field: phase, values: [AUTHN, AUTHZ, STATS], default: STATS}"
 	tests := map[string]struct {
@@ -248,7 +247,7 @@ func TestRank(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, made(t, test.profile), onRoute+test.spec)
+			p := spec(t, mustCompile(t, test.profile), onRoute+test.spec)
 			require.NoError(t, p.Invalid)
 			assert.Equal(t, test.want, p.Rank)
 		})
@@ -257,10 +256,10 @@ func TestRank(t *testing.T) {
 		p := weighing(t, "order: {annotation: example.com/weight, highestFirst: true}", "10")
 		require.NoError(t, p.Invalid)
 		assert.Equal(t, -10, p.Rank)
-		assert.Equal(t, -2, spec(t, made(t, "order: {annotation: example.com/weight, highestFirst: true, default: '2'}"), onRoute).Rank)
+		assert.Equal(t, -2, spec(t, mustCompile(t, "order: {annotation: example.com/weight, highestFirst: true, default: '2'}"), onRoute).Rank)
 	})
 	t.Run("two keys: the second only where the first are level", func(t *testing.T) {
-		k := made(t, "order: {field: phase, values: [AUTHN, AUTHZ], default: AUTHZ, then: {field: priority, highestFirst: true, default: '0'}}")
+		k := mustCompile(t, "order: {field: phase, values: [AUTHN, AUTHZ], default: AUTHZ, then: {field: priority, highestFirst: true, default: '0'}}")
 		var ranks []int
 		for _, text := range []string{
 			"phase: AUTHN\npriority: 2147483647\n", "phase: AUTHN\npriority: 5\n", "phase: AUTHN\n", "phase: AUTHN\npriority: -2147483648\n",
@@ -274,9 +273,9 @@ func TestRank(t *testing.T) {
 	})
 }
 
-// Keyed lists are merged item by item, and come back as lists.
+// Keyed lists are merged item by item, and restored as lists.
 func TestKeyedLists(t *testing.T) {
-	k := made(t, "strategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}, {path: 'metrics.*.tags', key: id}, {path: 'zones.*.ports', key: name}]\n")
+	k := mustCompile(t, "strategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}, {path: 'metrics.*.tags', key: id}, {path: 'zones.*.ports', key: name}]\n")
 	tests := map[string]struct {
 		spec  string
 		want  []string
@@ -319,7 +318,7 @@ func TestKeyedLists(t *testing.T) {
 	}
 }
 
-// tree puts rules together.
+// tree returns the nested value of rules.
 func tree(rules []merge.Rule) map[string]any {
 	out := make(map[string]any)
 	for _, r := range rules {
@@ -337,9 +336,9 @@ func tree(rules []merge.Rule) map[string]any {
 	return out
 }
 
-// A condition asks the lists that people wrote.
-func TestConditionsSeeLists(t *testing.T) {
-	k := made(t, "blocks: {overrides: [overrides], when: when}\nstrategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}]\n")
+// A condition reads the lists of the object.
+func TestConditionsReadKeyedLists(t *testing.T) {
+	k := mustCompile(t, "blocks: {overrides: [overrides], when: when}\nstrategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}]\n")
 	p := spec(t, k, onRoute+"overrides: {when: 'spec.metrics.exists(m, m.name == \"a\" && m.limit > 5)', metrics: [{name: a, limit: 5}]}")
 	require.NoError(t, p.Invalid)
 	require.Len(t, p.Blocks, 1)
@@ -354,7 +353,7 @@ func TestConditionsSeeLists(t *testing.T) {
 
 // The fields of a route that a kind controls.
 func TestControls(t *testing.T) {
-	k := made(t, "fields: [{rule: timeout, route: 'spec.rules[*].timeouts.request'}, {rule: 'a[\"b.c\"]', route: spec.hostnames, kinds: [HTTPRoute, GRPCRoute]}]")
+	k := mustCompile(t, "fields: [{rule: timeout, route: 'spec.rules[*].timeouts.request'}, {rule: 'a[\"b.c\"]', route: spec.hostnames, kinds: [HTTPRoute, GRPCRoute]}]")
 	assert.Equal(t, []policykind.Field{
 		{
 			Rule: merge.KeyOf("timeout"), Kinds: []string{"HTTPRoute"},
@@ -365,14 +364,14 @@ func TestControls(t *testing.T) {
 			Route: []policykind.Segment{{Name: "spec"}, {Name: "hostnames"}},
 		},
 	}, k.Controls())
-	k = made(t, "fields: [{rule: a, route: 'spec.rules[*].filters[*].x.a'}, {rule: b, route: 'spec.rules[*].filters[*].x.b'}]")
+	k = mustCompile(t, "fields: [{rule: a, route: 'spec.rules[*].filters[*].x.a'}, {rule: b, route: 'spec.rules[*].filters[*].x.b'}]")
 	assert.Len(t, k.Controls(), 2, "fields of the items of one list")
 }
 
-// A route's own value, as rules of the kind.
+// The rules of a route's own value.
 func TestFieldRules(t *testing.T) {
-	whole := made(t, "fields: [{rule: retry, route: 'spec.rules[*].retry'}]")
-	leaves := made(t, "strategy: {allowed: [patch]}\nfields: [{rule: retry, route: 'spec.rules[*].retry'}]")
+	whole := mustCompile(t, "fields: [{rule: retry, route: 'spec.rules[*].retry'}]")
+	leaves := mustCompile(t, "strategy: {allowed: [patch]}\nfields: [{rule: retry, route: 'spec.rules[*].retry'}]")
 	value := map[string]any{"attempts": int64(3), "codes": []any{int64(503)}}
 	retry := merge.KeyOf("retry")
 	assert.Equal(t, []merge.Rule{{Key: retry, Value: value}}, whole.FieldRules(whole.Controls()[0], value))
@@ -385,24 +384,24 @@ func TestFieldRules(t *testing.T) {
 	}
 }
 
-// Any difference is one, the version but.
-func TestSamePolicies(t *testing.T) {
-	k := made(t, "blocks: {overrides: [overrides], when: when}\nstrategy: {by: lower, allowed: [patch, merge], bareField: mergeType}\norder: {field: rank}\nunset: [unset]\ntargets: {workloads: [selector]}\n")
+// Policies differ in any field except the version.
+func TestPolicySame(t *testing.T) {
+	k := mustCompile(t, "blocks: {overrides: [overrides], when: when}\nstrategy: {by: lower, allowed: [patch, merge], bareField: mergeType}\norder: {field: rank}\nunset: [unset]\ntargets: {workloads: [selector]}\n")
 	const text = onRoute + "rank: 1\nunset: [a]\nb: {}\noverrides: {when: 'true', c: 1}\n"
 	read := func() *policykind.Policy { return spec(t, k, text) }
 	require.NoError(t, read().Invalid)
 	assert.True(t, read().Same(read()))
 	other := merge.Merge
 	for name, edit := range map[string]func(*policykind.Policy){
-		"kind":      func(p *policykind.Policy) { p.Kind = made(t, "{}") },
+		"kind":      func(p *policykind.Policy) { p.Kind = mustCompile(t, "{}") },
 		"namespace": func(p *policykind.Policy) { p.Namespace = "x" },
 		"name":      func(p *policykind.Policy) { p.Name = "x" },
 		"age":       func(p *policykind.Policy) { p.Created++ },
 		"rank":      func(p *policykind.Policy) { p.Rank++ },
 		"targets":   func(p *policykind.Policy) { p.Targets[0].Port = 80 },
 		"one more":  func(p *policykind.Policy) { p.Targets = append(p.Targets, p.Targets[0]) },
-		"onto":      func(p *policykind.Policy) { p.Onto = &other },
-		"no onto":   func(p *policykind.Policy) { p.Onto = nil },
+		"onto":      func(p *policykind.Policy) { p.StrategyOnHigher = &other },
+		"no onto":   func(p *policykind.Policy) { p.StrategyOnHigher = nil },
 		"unread":    func(p *policykind.Policy) { p.Unread = "x" },
 		"invalid":   func(p *policykind.Policy) { p.Invalid = assert.AnError },
 		"unset":     func(p *policykind.Policy) { p.Unset = nil },
@@ -410,7 +409,7 @@ func TestSamePolicies(t *testing.T) {
 		"strategy":  func(p *policykind.Policy) { p.Blocks[0].Strategy = merge.Merge },
 		"condition": func(p *policykind.Policy) { p.Blocks[1].When = nil },
 		"rule":      func(p *policykind.Policy) { p.Blocks[0].Rules[0].Key = merge.KeyOf("x") },
-		"hollow":    func(p *policykind.Policy) { p.Blocks[0].Rules[0].Hollow = false },
+		"hollow":    func(p *policykind.Policy) { p.Blocks[0].Rules[0].EmptyMap = false },
 		"value":     func(p *policykind.Policy) { p.Blocks[1].Rules[0].Value = int64(2) },
 	} {
 		p := read()
@@ -425,6 +424,6 @@ func TestSamePolicies(t *testing.T) {
 	assert.False(t, c.Same(d), "another condition")
 }
 
-func TestRefOfAPolicy(t *testing.T) {
-	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Paint", Namespace: "app", Name: "p"}, spec(t, made(t, "{}"), onRoute).Ref())
+func TestPolicyRef(t *testing.T) {
+	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Paint", Namespace: "app", Name: "p"}, spec(t, mustCompile(t, "{}"), onRoute).Ref())
 }

@@ -111,7 +111,7 @@ remove: [b]
 	assert.Empty(t, p.Blocks, "the list is not policy content")
 }
 
-// A wrong type is told by its place, and the same each time.
+// The error of a wrong type has its field path, and is the same each time.
 func TestReadInvalid(t *testing.T) {
 	tests := map[string]struct{ kind, spec, want string }{
 		"no spec":                             {"RateLimitPolicy", "", ""},
@@ -125,8 +125,8 @@ func TestReadInvalid(t *testing.T) {
 		"a stanza that is a list":             {"RateLimitPolicy", "defaults: [a]", `spec.defaults: Invalid value: "list": must be an object`},
 		"an unset list that is none":          {"RateLimitPolicy", "unset: limits.a", `spec.unset: Invalid value: "string": must be a list of rule names`},
 		"an unset entry that is none":         {"RateLimitPolicy", "unset: [a, 1]", `spec.unset[1]: Invalid value: "number": must be a rule name`},
-		"an unset entry without sense":        {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`},
-		"a condition that does not fit":       {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: it yields int; `},
+		"an unset entry without sense":        {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is not a valid name; write a name with characters other than letters, digits, "_" and "-" as ["…"]`},
+		"a condition that does not fit":       {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: a condition must evaluate to bool, not int`},
 		"an unset list that is an object":     {"RateLimitPolicy", "unset: {a: b}", `spec.unset: Invalid value: "object": must be a list of rule names`},
 		"a condition that is no string":       {"RateLimitPolicy", "overrides: {when: false, limits: {a: {}}}", `spec.overrides.when: Invalid value: "boolean": must be a condition in CEL, as a string`},
 		"mistakes inside a map, in one order": {"AuthPolicy", "rules: {authentication: 1, authorization: 1, callbacks: 1, metadata: 1}", `[spec.rules.authentication: Invalid value: "number": must be a map of rules by name, spec.rules.authorization: Invalid value: "number": must be a map of rules by name, spec.rules.callbacks: `},
@@ -166,7 +166,7 @@ func TestReadMeta(t *testing.T) {
 	assert.Equal(t, now.Truncate(time.Second).Unix(), policykind.InFlight(now))
 }
 
-func TestReadLeavesTheObjectAlone(t *testing.T) {
+func TestReadDoesNotEditObject(t *testing.T) {
 	text := onRoute + "defaults: {strategy: merge, when: 'true', limits: {a: {}}}\nlimits: {b: {}}\nunset: [c]\n"
 	o := object(t, "metadata: {namespace: app, name: p}")
 	o["spec"] = object(t, text)
@@ -200,8 +200,8 @@ overrides: {ttl: 1}
 	}, blocksOf(p))
 }
 
-// Omitted means the profile's default, and so does null.
-func TestTheDefaultStrategyIsTheProfiles(t *testing.T) {
+// The default strategy applies if the field is absent or null.
+func TestDefaultStrategy(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) {
 		p.Strategy = api.ProfileStrategy{Field: "strategy", Allowed: []api.StrategyName{"merge", "atomic"}}
 	})
@@ -210,14 +210,14 @@ func TestTheDefaultStrategyIsTheProfiles(t *testing.T) {
 	assert.Equal(t, []string{"defaults merge", "  a=1", "bare merge", "  b=1", "  strategy=content", "overrides merge", "  a=1"}, blocksOf(p))
 }
 
-func TestBothSpellingsOfABlock(t *testing.T) {
+func TestBlockWithTwoNames(t *testing.T) {
 	k := compiled(t, nil)
 	p := spec(t, k, onRoute+"default: {a: 1}\noverride: {b: {c: 1}}\n")
 	require.NoError(t, p.Invalid)
 	assert.Equal(t, []string{"defaults atomic", "  a=1", "overrides atomic", "  b=map[c:1]"}, blocksOf(p))
 
 	p = spec(t, k, onRoute+"default: {a: 1}\ndefaults: {a: 2}\n")
-	require.EqualError(t, p.Invalid, "spec.default: Forbidden: stands beside defaults: use one of the two")
+	require.EqualError(t, p.Invalid, "spec.default: Forbidden: may not be set together with defaults; use one of the two")
 }
 
 func TestRulesAreSortedByKey(t *testing.T) {
@@ -231,7 +231,7 @@ func TestRulesAreSortedByKey(t *testing.T) {
 	}, keys)
 }
 
-func TestAPatternMayGoOnBehindAStar(t *testing.T) {
+func TestPatternContinuesAfterWildcard(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Rules = []string{"zones.*.limits.*", "zones.eu.names"} })
 	p := spec(t, k, onRoute+"zones: {eu: {limits: {a: 1, b: {c: 2}}, names: {x: 1}}, us: {names: {x: 1}}}\n")
 	require.NoError(t, p.Invalid)
@@ -240,7 +240,7 @@ func TestAPatternMayGoOnBehindAStar(t *testing.T) {
 	}, blocksOf(p))
 }
 
-func TestAGuessedStanzaThatIsNoObjectIsContent(t *testing.T) {
+func TestDerivedBlockThatIsNotAnObjectIsContent(t *testing.T) {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Guess", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
 		Blocks: api.ProfileBlocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},

@@ -8,8 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// ScalePaths returns the field that the scale subresource of a definition writes,
-// by served version, for the versions that have one.
+// ScalePaths returns the replicas path of the scale subresource, for each served
+// version of a definition that has one.
 func ScalePaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
 	out := make(map[string]string)
 	for _, v := range crd.Spec.Versions {
@@ -20,8 +20,8 @@ func ScalePaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]string
 	return out
 }
 
-// Scales returns the versions, sorted, in which a scale writes a field that may
-// have a part in policies of the kind: any but what its profile ignores.
+// Scales returns the versions, sorted, in which a scale writes a field that its
+// profile does not ignore.
 func (k *Kind) Scales(paths map[string]string) []string {
 	var out []string
 	for _, version := range slices.Sorted(maps.Keys(paths)) {
@@ -32,10 +32,10 @@ func (k *Kind) Scales(paths map[string]string) []string {
 	return out
 }
 
-// ignores reports whether a field of an object, .spec.a.b, is one that the profile
-// says is no content.
+// ignores reports whether the profile ignores a field of an object, such as
+// .spec.a.b.
 func (k *Kind) ignores(path string) bool {
 	at := strings.Split(strings.TrimPrefix(path, "."), ".")
-	content := append(address{"spec"}, k.content...)
-	return content.holds(at) && slices.ContainsFunc(k.ignored, func(a address) bool { return a.holds(at[len(content):]) })
+	content := append(fieldPath{"spec"}, k.content...)
+	return content.isPrefixOf(at) && slices.ContainsFunc(k.ignored, func(a fieldPath) bool { return a.isPrefixOf(at[len(content):]) })
 }

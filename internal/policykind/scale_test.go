@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestScalesThatWriteWhatIsRead(t *testing.T) {
+func TestScales(t *testing.T) {
 	ignoring := func(content string, fields ...string) *policykind.Kind {
 		return compiled(t, func(p *api.PolicyProfileSpec) { p.Content, p.Ignore = content, fields })
 	}

@@ -1,138 +1,198 @@
 package policykind
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// Check returns what of the profile is not in the schema of its kind: one
-// message for each address, in the order of the profile's fields. The schema is
-// that of the whole object.
-func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
-	if schema == nil {
+// Schema is the schema of the version of a kind that is read, from its
+// CustomResourceDefinition. It is stored compressed, since a cluster has hundreds of
+// definitions and few of them are policy kinds, and is decoded once, when it is first
+// used. It is immutable, and safe for concurrent use.
+type Schema struct {
+	packed  []byte // JSON, deflated
+	unpack  sync.Once
+	content *structuralschema.Structural
+	err     error
+}
+
+// PackSchema returns the schema of a whole object without its documentation, nil for
+// nil. Structural returns the error of an invalid one.
+func PackSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
+	if props == nil {
 		return nil
 	}
-	c := checker{kind: k, schema: schema}
-	spec, content := address{"spec"}, append(address{"spec"}, k.content...)
-	blocks := c.blocks(content)
-	anywhere := append([]address{content}, blocks...)
-
-	t := k.Targets
-	c.texts("targets.fields", t.Fields, spec)
-	c.texts("targets.selectors", t.Selectors, spec)
-	c.texts("targets.workloads", t.Workloads, spec)
-	c.text("content", k.Content, spec)
-	c.texts("ignore", k.Ignore, content)
-	c.texts("blocks.defaults", k.Blocks.Defaults, content)
-	c.texts("blocks.overrides", k.Blocks.Overrides, content)
-	c.text("blocks.when", k.Blocks.When, anywhere...)
-	if b := k.Blocks.Bare; b != nil {
-		c.text("blocks.bare.field", b.Field, spec)
-	}
-	if len(blocks) > 0 {
-		c.text("strategy.field", k.Strategy.Field, blocks...)
-	}
-	c.text("strategy.bareField", k.Strategy.BareField, content)
-	c.texts("unset", k.Unset, spec)
-	c.texts("rules", k.Rules, anywhere...)
-	c.texts("whole", k.Whole, anywhere...)
-	for i, l := range k.lists {
-		c.address(fmt.Sprintf("lists[%d].path", i), l.at, anywhere...)
-		c.address(fmt.Sprintf("lists[%d].key", i), append(slices.Clip(l.at), "*", l.key), anywhere...)
-	}
-	if k.Order != nil {
-		c.text("order.field", k.Order.Field, spec)
-		if k.Order.Then != nil {
-			c.text("order.then.field", k.Order.Then.Field, spec)
-		}
-	}
-	for i, f := range k.fields {
-		c.address(fmt.Sprintf("fields[%d].rule", i), f.Rule.Segments(), anywhere...)
-	}
-	c.texts("gates", k.Gates, anywhere...)
-	c.texts("alternatives", k.Alternatives, anywhere...)
-	return c.missing
+	packed, err := pack(props)
+	return &Schema{packed: packed, err: err}
 }
 
-// checker looks a profile's addresses up in a schema.
-type checker struct {
-	kind    *Kind
-	schema  *apiextensionsv1.JSONSchemaProps
-	missing []string
+func pack(props *apiextensionsv1.JSONSchemaProps) ([]byte, error) {
+	data, err := json.Marshal(stripDocs(props))
+	if err != nil {
+		return nil, fmt.Errorf("encode schema: %w", err)
+	}
+	var packed bytes.Buffer
+	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // it fails for an invalid level only
+	_, _ = w.Write(data)                              // a buffer returns no error
+	_ = w.Close()
+	return packed.Bytes(), nil
 }
 
-// blocks returns where the blocks are that the schema has.
-func (c *checker) blocks(content address) []address {
-	var out []address
-	for _, name := range slices.Concat(c.kind.Blocks.Defaults, c.kind.Blocks.Overrides) {
-		if at := append(slices.Clip(content), name); c.has(at, nil) {
-			out = append(out, at)
+// Same reports whether two schemas are equal, documentation aside. Either may be nil.
+func (s *Schema) Same(o *Schema) bool {
+	return s == o || s != nil && o != nil && bytes.Equal(s.packed, o.packed)
+}
+
+// Structural returns the schema of the whole object, or an error if it is not
+// structural. The result is shared and must not be edited.
+func (s *Schema) Structural() (*structuralschema.Structural, error) {
+	s.unpack.Do(func() {
+		if s.err == nil {
+			s.content, s.err = structural(s.packed)
 		}
+	})
+	return s.content, s.err
+}
+
+func structural(packed []byte) (*structuralschema.Structural, error) {
+	data, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	if err != nil {
+		return nil, fmt.Errorf("decompress schema: %w", err)
+	}
+	var props apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(data, &props); err != nil {
+		return nil, fmt.Errorf("decode schema: %w", err)
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil); err != nil {
+		return nil, fmt.Errorf("decode schema: %w", err)
+	}
+	out, err := structuralschema.NewStructural(&internal)
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not structural: %w", err)
+	}
+	if errs := structuralschema.ValidateStructural(nil, out); len(errs) > 0 {
+		return nil, fmt.Errorf("the schema is not structural: %w", errs.ToAggregate())
+	}
+	return out, nil
+}
+
+// stripDocs returns a copy of a schema without descriptions and examples: they are
+// most of it, and schemas that differ only there are the same.
+func stripDocs(p *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Description, out.Title, out.ExternalDocs, out.Example = "", "", nil, nil
+	out.Properties, out.PatternProperties = stripDocsMap(p.Properties), stripDocsMap(p.PatternProperties)
+	out.Definitions = stripDocsMap(p.Definitions)
+	out.AllOf, out.OneOf, out.AnyOf = stripDocsList(p.AllOf), stripDocsList(p.OneOf), stripDocsList(p.AnyOf)
+	out.Not = stripDocs(p.Not)
+	if i := p.Items; i != nil {
+		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: stripDocs(i.Schema), JSONSchemas: stripDocsList(i.JSONSchemas)}
+	}
+	if a := p.AdditionalProperties; a != nil {
+		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: a.Allows, Schema: stripDocs(a.Schema)}
+	}
+	return &out
+}
+
+func stripDocsMap(all map[string]apiextensionsv1.JSONSchemaProps) map[string]apiextensionsv1.JSONSchemaProps {
+	if all == nil {
+		return nil
+	}
+	out := make(map[string]apiextensionsv1.JSONSchemaProps, len(all))
+	for name, p := range all {
+		out[name] = *stripDocs(&p)
 	}
 	return out
 }
 
-func (c *checker) texts(field string, texts []string, below ...address) {
-	for i, text := range texts {
-		c.text(fmt.Sprintf("%s[%d]", field, i), text, below...)
+func stripDocsList(all []apiextensionsv1.JSONSchemaProps) []apiextensionsv1.JSONSchemaProps {
+	if all == nil {
+		return nil
 	}
+	out := make([]apiextensionsv1.JSONSchemaProps, len(all))
+	for i := range all {
+		out[i] = *stripDocs(&all[i])
+	}
+	return out
 }
 
-func (c *checker) text(field, text string, below ...address) {
-	if text == "" {
-		return
+// WithSchema returns a copy of the kind with the schema of its objects, which may be
+// nil. It does not edit k: kinds are shared.
+func (k *Kind) WithSchema(s *Schema) *Kind {
+	if k.schema == s {
+		return k
 	}
-	a, _ := parseAddress(text) // the profile was compiled
-	c.address(field, a, below...)
+	out := *k
+	out.schema = s
+	return &out
 }
 
-// address books an address that is below none of the places.
-func (c *checker) address(field string, a address, below ...address) {
-	if !slices.ContainsFunc(below, func(at address) bool { return c.has(at, a) }) {
-		c.missing = append(c.missing, fmt.Sprintf("%s: %s is not in the schema of %s",
-			field, strings.Join(slices.Concat(below[0], a), "."), c.kind.Ref()))
+// Schema returns the schema of the kind's objects, nil if it is unknown. k may be nil.
+func (k *Kind) Schema() *Schema {
+	if k == nil {
+		return nil
 	}
+	return k.schema
 }
 
-// has reports whether the schema has an address below a place.
-func (c *checker) has(place, a address) bool {
-	return c.walk(c.schema, slices.Concat(place, a), len(place), 0)
+// Layout is where the rules are in the objects of a kind. Field paths are lists of
+// segments; in those of rules, * matches any name.
+type Layout struct {
+	// Content is the path of the content, below spec.
+	Content []string
+	// NotContent are the paths below spec that are not content, such as target
+	// references.
+	NotContent [][]string
+	// NotRules are the paths below the content that are not bare rules: the blocks,
+	// and their strategies. A condition is not among them, since a list in its place
+	// is a rule.
+	NotRules [][]string
+	// Leaves is set if the leaves of the content are the rules. A map at a path of
+	// Whole, below the content of a block, is one rule, and a list at a path of Lists
+	// is split by key.
+	Leaves       bool
+	Whole, Lists [][]string
+	// Rules are the paths of the rules otherwise, below the content of a block. A
+	// field that none of them matches is a rule.
+	Rules [][]string
 }
 
-// walk goes down from a node that stands for the first segments of an address;
-// those from start on are the profile's own.
-func (c *checker) walk(node *apiextensionsv1.JSONSchemaProps, a address, start, depth int) bool {
-	switch {
-	case depth == len(a):
-		return true
-	case node.XPreserveUnknownFields != nil && *node.XPreserveUnknownFields || node.XEmbeddedResource:
-		return true // anything may be below
-	case node.Items != nil:
-		return node.Items.Schema != nil && depth >= start && c.keyed(a[start:depth]) &&
-			c.walk(node.Items.Schema, a, start, depth+1)
+// Layout returns where the kind's rules are. The result is shared and must not be
+// edited.
+func (k *Kind) Layout() Layout {
+	out := Layout{
+		Content: k.content, NotContent: segments(k.nonContent), NotRules: segments(k.ignored),
+		Leaves: k.rulesAreLeaves, Whole: segments(k.wholeMaps), Rules: segments(k.rules),
 	}
-	for name, child := range node.Properties {
-		if (a[depth] == "*" || a[depth] == name) && c.walk(&child, a, start, depth+1) {
-			return true
+	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.Field, k.Strategy.BareField})
+	for _, name := range names {
+		if name != "" {
+			out.NotRules = append(out.NotRules, []string{name})
 		}
 	}
-	switch others := node.AdditionalProperties; {
-	case others == nil:
-		return false
-	case others.Schema == nil:
-		return others.Allows
-	default:
-		return c.walk(others.Schema, a, start, depth+1)
+	for _, l := range k.lists {
+		out.Lists = append(out.Lists, l.path)
 	}
+	return out
 }
 
-// keyed reports whether the profile takes the list at an address apart: into
-// any other no address goes.
-func (c *checker) keyed(a address) bool {
-	return slices.ContainsFunc(c.kind.lists, func(l keyedList) bool {
-		return slices.EqualFunc(l.at, a, func(a, b string) bool { return a == b || a == "*" || b == "*" })
-	})
+func segments(all []fieldPath) [][]string {
+	var out [][]string
+	for _, a := range all {
+		out = append(out, a)
+	}
+	return out
 }

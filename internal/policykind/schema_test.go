@@ -1,159 +1,142 @@
 package policykind_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 )
 
-// paintSchema is the schema of a kind with blocks, named rules, lists, and
-// corners in which anything goes.
-const paintSchema = `
+func TestSchemaRoundTrip(t *testing.T) {
+	s := policykind.PackSchema(schema(t, `
 type: object
 properties:
   spec:
     type: object
+    description: words
+    x-kubernetes-validations: [{rule: "self.size > 0"}]
     properties:
-      targetRef: {type: object, properties: {name: {type: string}}}
-      targetRefs: {type: array, items: {type: object, properties: {name: {type: string}}}}
-      priority: {type: integer}
-      mode: {type: string}
-      free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-      embedded: {type: object, x-kubernetes-embedded-resource: true}
-      open: {type: object, additionalProperties: true}
-      closed: {type: object, additionalProperties: false}
-      bare: {type: object, properties: {only: {type: string}}}
-      limits:
-        type: object
-        additionalProperties: {type: object, properties: {rates: {type: array, items: {type: object, properties: {name: {type: string}, limit: {type: integer}}}}}}
-      defaults: &block
-        type: object
-        properties:
-          when: {type: string}
-          strategy: {type: string}
-          rules: {type: object, properties: {a: {type: object, additionalProperties: {type: string}}, b: {type: object, properties: {x: {type: string}}}}}
-      overrides: *block
-      default: {type: object, properties: {colors: {type: object, properties: {red: {type: string}}}}}
-`
-
-func schema(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
-	t.Helper()
-	out := new(apiextensionsv1.JSONSchemaProps)
-	into(t, text, out)
-	return out
+      size: {type: integer, default: 2, example: 7}
+      either: {type: object, properties: {a: {type: string}}, oneOf: [{required: [a]}], anyOf: [{required: [a]}], allOf: [{required: [a]}], not: {required: [b]}}
+      tags: {type: array, items: {type: string, title: words}}
+      more: {type: object, additionalProperties: {type: string}}
+`))
+	got, err := s.Structural()
+	require.NoError(t, err)
+	spec := got.Properties["spec"]
+	assert.Empty(t, spec.Description)
+	assert.Equal(t, "self.size > 0", spec.XValidations[0].Rule)
+	assert.Equal(t, int64(2), spec.Properties["size"].Default.Object)
+	assert.Nil(t, spec.Properties["size"].Example.Object)
+	either := spec.Properties["either"].ValueValidation
+	assert.Equal(t, [][]string{{"a"}, {"a"}, {"a"}, {"b"}},
+		[][]string{either.OneOf[0].Required, either.AnyOf[0].Required, either.AllOf[0].Required, either.Not.Required})
+	assert.Equal(t, "string", spec.Properties["tags"].Items.Type)
+	assert.Equal(t, "string", spec.Properties["more"].AdditionalProperties.Structural.Type)
 }
 
-func TestCheckNamesWhatTheSchemaDoesNotHave(t *testing.T) {
-	patch := api.ProfileStrategy{Allowed: []api.StrategyName{"patch"}}
+func TestNonStructuralSchema(t *testing.T) {
 	for sentence, c := range map[string]struct {
-		edit func(*api.PolicyProfileSpec)
-		want []string
+		props *apiextensionsv1.JSONSchemaProps
+		want  string
 	}{
-		"targets": {func(p *api.PolicyProfileSpec) {
-			p.Targets.Fields, p.Targets.Selectors, p.Targets.Workloads = []string{"targetRef", "targetRfs"}, []string{"selectors"}, []string{"workload"}
-		}, []string{
-			"targets.fields[1]: spec.targetRfs is not in the schema of Paint.example.com",
-			"targets.selectors[0]: spec.selectors is not in the schema of Paint.example.com",
-			"targets.workloads[0]: spec.workload is not in the schema of Paint.example.com",
-		}},
-		"a target below a list": {func(p *api.PolicyProfileSpec) { p.Targets.Fields = []string{"targetRefs.name"} },
-			[]string{"targets.fields[0]: spec.targetRefs.name is not in the schema of Paint.example.com"}},
-		"blocks": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{
-				Defaults: []string{"defaults", "defalts"}, Overrides: []string{"overides"}, When: "iff",
-				Bare: &api.BareBlock{Field: "override", Overrides: []string{"yes"}},
-			}
-		}, []string{
-			"blocks.defaults[1]: spec.defalts is not in the schema of Paint.example.com",
-			"blocks.overrides[0]: spec.overides is not in the schema of Paint.example.com",
-			"blocks.when: spec.iff is not in the schema of Paint.example.com",
-			"blocks.bare.field: spec.override is not in the schema of Paint.example.com",
-		}},
-		"blocks that are all there": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{
-				Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when",
-				Bare: &api.BareBlock{Field: "mode", Overrides: []string{"override"}},
-			}
-			p.Strategy = api.ProfileStrategy{Field: "strategy", BareField: "mode"}
-		}, nil},
-		"a condition beside the bare rules": {func(p *api.PolicyProfileSpec) { p.Blocks = api.ProfileBlocks{When: "mode"} }, nil},
-		"a strategy that is in no block, and one that is only there": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{Defaults: []string{"defaults"}}
-			p.Strategy = api.ProfileStrategy{Field: "mode", BareField: "strategy"}
-		}, []string{
-			"strategy.field: spec.defaults.mode is not in the schema of Paint.example.com",
-			"strategy.bareField: spec.strategy is not in the schema of Paint.example.com",
-		}},
-		"rules below any block, or bare": {func(p *api.PolicyProfileSpec) {
-			p.Blocks = api.ProfileBlocks{Defaults: []string{"default", "defaults"}}
-			p.Rules = []string{"limits.*", "rules.a.*", "colors.*", "rules.*.x", "limitz.*", "rules.c", "limits.*.burst", "rules.a.b.c"}
-			p.Gates, p.Alternatives = []string{"when", "whem"}, []string{"rules.a", "rules.z"}
-		}, []string{
-			"rules[4]: spec.limitz.* is not in the schema of Paint.example.com",
-			"rules[5]: spec.rules.c is not in the schema of Paint.example.com",
-			"rules[6]: spec.limits.*.burst is not in the schema of Paint.example.com",
-			"rules[7]: spec.rules.a.b.c is not in the schema of Paint.example.com",
-			"gates[1]: spec.whem is not in the schema of Paint.example.com",
-			"alternatives[1]: spec.rules.z is not in the schema of Paint.example.com",
-		}},
-		"content and what is relative to it": {func(p *api.PolicyProfileSpec) {
-			p.Content, p.Ignore, p.Unset, p.Rules = "bare", []string{"only", "mode"}, []string{"mode", "unset"}, []string{"only", "limits.*"}
-		}, []string{
-			"ignore[1]: spec.bare.mode is not in the schema of Paint.example.com",
-			"unset[1]: spec.unset is not in the schema of Paint.example.com",
-			"rules[1]: spec.bare.limits.* is not in the schema of Paint.example.com",
-		}},
-		"content that is not there": {func(p *api.PolicyProfileSpec) { p.Content = "default.conf" },
-			[]string{"content: spec.default.conf is not in the schema of Paint.example.com"}},
-		"where anything goes": {func(p *api.PolicyProfileSpec) {
-			p.Rules = []string{"free.a.b.c", "embedded.kind.*", "open.a.b", "closed.a"}
-		}, []string{"rules[3]: spec.closed.a is not in the schema of Paint.example.com"}},
-		"lists that are taken apart, and others": {func(p *api.PolicyProfileSpec) {
-			p.Strategy = patch
-			p.Lists = []api.KeyedList{{Path: "limits.*.rates", Key: "name"}, {Path: "targetRefs", Key: "key"}, {Path: "rates", Key: "name"}}
-			p.Whole = []string{"limits.a.rates.*.limit", "limits.a.rates.first.window"}
-		}, []string{
-			"whole[1]: spec.limits.a.rates.first.window is not in the schema of Paint.example.com",
-			"lists[1].key: spec.targetRefs.*.key is not in the schema of Paint.example.com",
-			"lists[2].path: spec.rates is not in the schema of Paint.example.com",
-			"lists[2].key: spec.rates.*.name is not in the schema of Paint.example.com",
-		}},
-		"an order by a field": {func(p *api.PolicyProfileSpec) {
-			p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "prio"}, Then: &api.OrderKey{Field: "priorities"}}
-		}, []string{
-			"order.field: spec.prio is not in the schema of Paint.example.com",
-			"order.then.field: spec.priorities is not in the schema of Paint.example.com",
-		}},
-		"an order by an annotation": {func(p *api.PolicyProfileSpec) {
-			p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Annotation: "example.com/p"}}
-		}, nil},
-		"fields of a route": {func(p *api.PolicyProfileSpec) {
-			p.Fields = []api.RouteField{
-				{Rule: "mode", Route: "spec.rules[*].timeouts.request"}, {Rule: "timeout", Route: "spec.rules[*].timeouts.backendRequest"},
-			}
-		}, []string{"fields[1].rule: spec.timeout is not in the schema of Paint.example.com"}},
+		"no types":                  {schema(t, "properties: {spec: {properties: {a: {type: string}}}}"), "the schema is not structural: [properties[spec].type: Required value"},
+		"a reference":               {schema(t, "{type: object, $ref: other}"), "the schema is not structural: "},
+		"a default that is no JSON": {&apiextensionsv1.JSONSchemaProps{Type: "object", Default: &apiextensionsv1.JSON{Raw: []byte("{")}}, "encode schema: "},
+		"a list without items":      {schema(t, "{type: object, properties: {a: {type: array}}}"), "properties[a].items: Required value"},
+		"a resource that is pruned": {schema(t, paintSchema), "properties[spec].properties[embedded].properties: Required value"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			k := compiled(t, func(p *api.PolicyProfileSpec) {
-				p.Blocks = api.ProfileBlocks{}
-				c.edit(p)
-			})
-			assert.Equal(t, c.want, k.Check(schema(t, paintSchema)))
+			s := policykind.PackSchema(c.props)
+			for range 2 {
+				_, err := s.Structural()
+				require.ErrorContains(t, err, c.want)
+			}
 		})
 	}
 }
 
-func TestCheckOfAKindWithoutASchemaSaysNothing(t *testing.T) {
-	assert.Nil(t, compiled(t, nil).Check(nil))
+func TestSchemaSame(t *testing.T) {
+	pack := func(text string) *policykind.Schema { return policykind.PackSchema(schema(t, text)) }
+	a := pack("{type: object, properties: {a: {type: string}, b: {type: string}}}")
+	for sentence, c := range map[string]struct {
+		b    *policykind.Schema
+		want bool
+	}{
+		"itself":                          {a, true},
+		"the same in another order":       {pack("{properties: {b: {type: string}, a: {type: string}}, type: object}"), true},
+		"the same in other words":         {pack("{type: object, description: x, properties: {a: {type: string, title: words, externalDocs: {url: z}}, b: {type: string}}}"), true},
+		"one more field":                  {pack("{type: object, properties: {a: {type: string}, b: {type: string}, c: {type: string}}}"), false},
+		"another type below a definition": {pack("{type: object, properties: {a: {type: string}, b: {type: integer}}}"), false},
+		"none":                            {nil, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			assert.Equal(t, c.want, a.Same(c.b))
+			assert.Equal(t, c.want, c.b.Same(a))
+		})
+	}
+	assert.Nil(t, policykind.PackSchema(nil))
+	assert.True(t, (*policykind.Schema)(nil).Same(nil))
 }
 
-func TestCheckOfASchemaWithoutASpecNamesEverything(t *testing.T) {
-	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Blocks = api.ProfileBlocks{} })
-	assert.Equal(t, []string{
-		"targets.fields[0]: spec.targetRef is not in the schema of Paint.example.com",
-		"targets.fields[1]: spec.targetRefs is not in the schema of Paint.example.com",
-	}, k.Check(schema(t, "type: object")))
+func TestWithSchemaCopiesKind(t *testing.T) {
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	s := policykind.PackSchema(schema(t, "{type: object}"))
+	k := kinds[0].WithSchema(s)
+	assert.Same(t, s, k.Schema())
+	assert.Nil(t, kinds[0].Schema(), "built-in kinds are shared")
+	assert.Same(t, k, k.WithSchema(s))
+	assert.Same(t, kinds[0], kinds[0].WithSchema(nil))
+	assert.Nil(t, k.WithSchema(nil).Schema())
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			got, err := k.Schema().Structural()
+			assert.NoError(t, err)
+			assert.Equal(t, "object", got.Type)
+		})
+	}
+	readers.Wait()
+}
+
+func TestLayout(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		profile string
+		want    policykind.Layout
+	}{
+		"named rules in blocks": {`
+targets: {fields: [targetRef], selectors: [where.select]}
+blocks: {defaults: [defaults], overrides: [overrides], when: when}
+strategy: {field: strategy, bareField: mode}
+unset: [unset]
+rules: [rules.*.*, limits.*]`, policykind.Layout{
+			NotContent: [][]string{{"targetRef"}, {"where", "select"}, {"unset"}},
+			NotRules:   [][]string{{"defaults"}, {"overrides"}, {"strategy"}, {"mode"}},
+			Rules:      [][]string{{"rules", "*", "*"}, {"limits", "*"}},
+		}},
+		"leaves below an address": {`
+targets: {fields: [targetRef]}
+content: default
+ignore: [note]
+strategy: {allowed: [patch]}
+whole: [tags]
+lists: [{path: rules.*, key: name}]`, policykind.Layout{
+			Content: []string{"default"}, NotContent: [][]string{{"targetRef"}}, NotRules: [][]string{{"note"}},
+			Leaves: true, Whole: [][]string{{"tags"}}, Lists: [][]string{{"rules", "*"}},
+		}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			k := compiled(t, func(p *api.PolicyProfileSpec) {
+				*p = api.PolicyProfileSpec{Group: "example.com", Kind: "Paint", Class: api.Inherited}
+				unmarshalStrict(t, c.profile, p)
+			})
+			assert.Equal(t, c.want, k.Layout())
+		})
+	}
 }

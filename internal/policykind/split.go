@@ -8,21 +8,21 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// splitter takes the content of a block apart into rules.
+// splitter splits the content of a block into rules.
 type splitter struct {
 	kind  *Kind
 	rules []merge.Rule
 	errs  field.ErrorList
 }
 
-// walk goes down while some pattern goes on; live are those that match so far.
-func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, live []address) {
+// walk descends while a pattern continues. patterns are those that match so far.
+func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, patterns []fieldPath) {
 	content, isMap := value.(map[string]any)
 	switch {
-	case depth > 0 && s.kind.leaves:
-		s.leaf(key, value, depth)
+	case depth > 0 && s.kind.rulesAreLeaves:
+		s.walkLeaves(key, value, depth)
 		return
-	case depth > 0 && ends(live, depth):
+	case depth > 0 && ruleEndsAt(patterns, depth):
 		s.rules = append(s.rules, merge.Rule{Key: key, Value: value})
 		return
 	case value == nil:
@@ -32,33 +32,33 @@ func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, liv
 		return
 	}
 	for name, child := range content {
-		s.walk(at.Child(name), key.Child(name), child, depth+1, matching(live, depth, name))
+		s.walk(at.Child(name), key.Child(name), child, depth+1, matching(patterns, depth, name))
 	}
 }
 
-// leaf goes down to the leaves, or to a map that is one value.
-func (s *splitter) leaf(key merge.Key, value any, depth int) {
-	if items := s.items(key, value); items != nil {
+// walkLeaves descends to the leaves, or to a map that is one value.
+func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
+	if items := s.keyedItems(key, value); items != nil {
 		value = items
 	}
 	content, isMap := value.(map[string]any)
-	if !isMap || slices.ContainsFunc(s.kind.whole, func(p address) bool { return p.is(key) }) {
+	if !isMap || slices.ContainsFunc(s.kind.wholeMaps, func(p fieldPath) bool { return p.matches(key) }) {
 		s.rules = append(s.rules, merge.Rule{Key: key, Value: value})
 		return
 	}
 	if len(content) == 0 {
-		s.rules = append(s.rules, merge.Rule{Key: key, Value: content, Hollow: true})
+		s.rules = append(s.rules, merge.Rule{Key: key, Value: content, EmptyMap: true})
 	}
 	for name, child := range content {
-		s.leaf(key.Child(name), child, depth+1)
+		s.walkLeaves(key.Child(name), child, depth+1)
 	}
 }
 
-// items takes a list apart whose items are told apart by a key. A list that
-// lacks the key of an item, or has one twice, or is empty, is one value.
-func (s *splitter) items(key merge.Key, value any) map[string]any {
+// keyedItems returns the items of a keyed list by their key. It is nil for a list
+// that is one value: it is not keyed, is empty, or a key is missing or duplicate.
+func (s *splitter) keyedItems(key merge.Key, value any) map[string]any {
 	list, ok := value.([]any)
-	i := slices.IndexFunc(s.kind.lists, func(l keyedList) bool { return l.at.is(key) })
+	i := slices.IndexFunc(s.kind.lists, func(l keyedList) bool { return l.path.matches(key) })
 	if !ok || i < 0 || len(list) == 0 {
 		return nil
 	}
@@ -74,15 +74,15 @@ func (s *splitter) items(key merge.Key, value any) map[string]any {
 	return out
 }
 
-// ends reports whether a rule ends here: a pattern does, or none goes on.
-func ends(live []address, depth int) bool {
-	return len(live) == 0 || slices.ContainsFunc(live, func(p address) bool { return len(p) == depth })
+// ruleEndsAt reports whether a rule ends at a depth: a pattern ends, or none continues.
+func ruleEndsAt(patterns []fieldPath, depth int) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p fieldPath) bool { return len(p) == depth })
 }
 
-// matching returns the patterns that go on with a segment.
-func matching(live []address, depth int, segment string) []address {
-	var out []address
-	for _, p := range live {
+// matching returns the patterns that continue with a segment.
+func matching(patterns []fieldPath, depth int, segment string) []fieldPath {
+	var out []fieldPath
+	for _, p := range patterns {
 		if len(p) > depth && (p[depth] == "*" || p[depth] == segment) {
 			out = append(out, p)
 		}
@@ -90,16 +90,16 @@ func matching(live []address, depth int, segment string) []address {
 	return out
 }
 
-// FieldRules returns the rules that a route's own value of a field stands for,
-// none where it is unset.
+// FieldRules returns the rules of a route's own value of a field, none if it is
+// unset.
 func (k *Kind) FieldRules(f Field, value any) []merge.Rule {
 	if value == nil {
 		return nil
 	}
-	if !k.leaves {
+	if !k.rulesAreLeaves {
 		return []merge.Rule{{Key: f.Rule, Value: value}}
 	}
 	split := splitter{kind: k}
-	split.leaf(f.Rule, value, 1)
+	split.walkLeaves(f.Rule, value, 1)
 	return split.rules
 }

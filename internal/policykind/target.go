@@ -15,7 +15,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Kinds that targets are told apart by.
+// Kinds that are handled separately.
 const (
 	kindGatewayClass = "GatewayClass"
 	kindNamespace    = "Namespace"
@@ -23,7 +23,7 @@ const (
 	kindMesh         = "Mesh"
 )
 
-// targets reads the target references, one or a list in each field.
+// targets reads the target references: one, or a list, in each field.
 func (r *reader) targets(root *field.Path, spec map[string]any) {
 	t := r.kind.Targets
 	for _, name := range slices.Concat(t.Fields, t.Selectors) {
@@ -46,34 +46,34 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		}
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
-		r.noTarget(root)
+		r.addImplicitTarget(root)
 	}
 }
 
-// noTarget attaches a policy without a target to its namespace or the mesh, if
-// its kind does so.
-func (r *reader) noTarget(root *field.Path) {
+// addImplicitTarget attaches a policy without a target to its namespace or to the
+// mesh, if its kind has implicit targets.
+func (r *reader) addImplicitTarget(root *field.Path) {
 	t := r.kind.Targets
 	switch {
-	case t.Implicit == nil && r.kind.Source == Label: // a guess: it may target in ways of its own
-		r.policy.Unread = fmt.Sprintf("it names no target in %s, and nothing else is known of its kind", strings.Join(t.Fields, " or "))
+	case t.Implicit == nil && r.kind.Source == Label: // its targets may be in fields that are not known
+		r.policy.Unread = fmt.Sprintf("it has no target in %s, and its kind has no profile", strings.Join(t.Fields, " or "))
 	case t.Implicit == nil:
-		r.errs = append(r.errs, field.Required(root.Child(slices.Concat(t.Fields, t.Selectors)[0]), "a policy needs a target"))
+		r.errs = append(r.errs, field.Required(root.Child(slices.Concat(t.Fields, t.Selectors)[0]), "set the target of the policy"))
 	case r.policy.Namespace == "" || r.policy.Namespace == t.Implicit.MeshNamespace:
-		r.add(Target{Ref: api.Ref{Kind: kindMesh}})
+		r.addTarget(Target{Ref: api.Ref{Kind: kindMesh}})
 	default:
-		r.add(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}})
+		r.addTarget(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}})
 	}
 }
 
-func (r *reader) add(t Target) {
-	if !slices.ContainsFunc(r.policy.Targets, t.Same) { // named twice, it is one target
+func (r *reader) addTarget(t Target) {
+	if !slices.ContainsFunc(r.policy.Targets, t.Same) { // a target that is listed twice counts once
 		r.policy.Targets = append(r.policy.Targets, t)
 	}
 }
 
-// reference reads the fields of one target reference.
-type reference struct {
+// targetReader reads the fields of one target reference.
+type targetReader struct {
 	*reader
 	at     *field.Path
 	fields map[string]any
@@ -82,13 +82,13 @@ type reference struct {
 func (r *reader) target(at *field.Path, value any) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		r.wrong(at, value, "a target reference")
+		r.wrongType(at, value, "a target reference")
 		return
 	}
-	ref := reference{r, at, fields}
+	ref := targetReader{r, at, fields}
 	t := Target{
-		Ref:     api.Ref{Kind: ref.text("kind"), Namespace: r.policy.Namespace, Name: ref.text("name")},
-		Section: ref.text("sectionName"), Port: ref.port(),
+		Ref:     api.Ref{Kind: ref.stringField("kind"), Namespace: r.policy.Namespace, Name: ref.stringField("name")},
+		Section: ref.stringField("sectionName"), Port: ref.port(),
 	}
 	t.Ref.Group = ref.group(t.Ref.Kind)
 	if t.Ref.Group == "" && strings.EqualFold(t.Ref.Kind, kindNamespace) {
@@ -98,42 +98,42 @@ func (r *reader) target(at *field.Path, value any) {
 		t.Selector = ref.selector()
 	}
 	if t.Ref.Kind == "" || t.Ref.Name == "" && t.Selector == nil {
-		if r.kind.Source != Label { // a guessed kind may select in ways of its own
-			r.errs = append(r.errs, field.Required(at, "kind and name must be set"))
+		if r.kind.Source != Label { // its targets may be in fields that are not known
+			r.errs = append(r.errs, field.Required(at, "set kind and name"))
 		}
 		return
 	}
-	ref.allow(&t)
-	r.add(t)
+	ref.checkAllowed(&t)
+	r.addTarget(t)
 }
 
-func (r *reference) text(name string) string {
+func (r *targetReader) stringField(name string) string {
 	value := r.fields[name]
 	text, ok := value.(string)
 	if value != nil && !ok {
-		r.wrong(r.at.Child(name), value, "a string")
+		r.wrongType(r.at.Child(name), value, "a string")
 	}
 	return text
 }
 
-// group returns the group of the target. One that is left out is Gateway
-// API's, but for the kinds of Kubernetes' core; a version behind it, as the
-// examples of GEP-713 have it, is none of its business.
-func (r *reference) group(kind string) string {
+// group returns the group of the target. It defaults to Gateway API's, and to the
+// core group for kinds of that group. A version behind it, as in the examples of
+// GEP-713, is ignored.
+func (r *targetReader) group(kind string) string {
 	if r.fields["group"] == nil {
 		if kind == kindService || strings.EqualFold(kind, kindNamespace) {
 			return ""
 		}
 		return api.GatewayGroup
 	}
-	group, _, _ := strings.Cut(r.text("group"), "/")
+	group, _, _ := strings.Cut(r.stringField("group"), "/")
 	if group == "core" { // some schemas allow it for Service
 		return ""
 	}
 	return group
 }
 
-func (r *reference) port() int32 {
+func (r *targetReader) port() int32 {
 	switch n := r.fields["port"].(type) {
 	case nil:
 		return 0
@@ -142,23 +142,23 @@ func (r *reference) port() int32 {
 			return int32(n)
 		}
 	}
-	r.invalid(r.at.Child("port"), r.fields["port"], "must be a port number, 1 to 65535")
+	r.invalid(r.at.Child("port"), r.fields["port"], "must be a port number between 1 and 65535")
 	return 0
 }
 
-// selector reads a label selector, beside the kind or under "selector"; nil if
-// there is none.
-func (r *reference) selector() *Selector {
+// selector reads the label selector, which is next to kind or under "selector"; nil
+// if there is none.
+func (r *targetReader) selector() *Selector {
 	at, fields := r.at, r.fields
 	nested, ok := fields["selector"].(map[string]any)
 	if ok {
 		at, fields = at.Child("selector"), nested
 	}
-	all := ok && len(nested) == 0 || slices.Contains(r.kind.Targets.Selectors, r.field())
+	all := ok && len(nested) == 0 || slices.Contains(r.kind.Targets.Selectors, r.specField())
 	if fields["matchLabels"] == nil && fields["matchExpressions"] == nil && !all {
 		return nil
 	}
-	out := &Selector{Labels: r.labels(at, fields)}
+	out := &Selector{Labels: r.labelSelector(at, fields)}
 	rule, _ := r.fields["namespaces"].(map[string]any)
 	switch rule["from"] {
 	case nil, "Same":
@@ -168,22 +168,22 @@ func (r *reference) selector() *Selector {
 		at := r.at.Child("namespaces", "selector")
 		below, ok := rule["selector"].(map[string]any)
 		if !ok {
-			r.wrong(at, rule["selector"], "a label selector")
+			r.wrongType(at, rule["selector"], "a label selector")
 		}
-		out.Namespaces = r.labels(at, below)
+		out.Namespaces = r.labelSelector(at, below)
 	default:
 		r.errs = append(r.errs, field.NotSupported(r.at.Child("namespaces", "from"), rule["from"], []string{"All", "Same", "Selector"}))
 	}
 	return out
 }
 
-// field returns the field of spec that the reference stands in.
-func (r *reference) field() string {
+// specField returns the field of spec that holds the reference.
+func (r *targetReader) specField() string {
 	text, _, _ := strings.Cut(strings.TrimPrefix(r.at.String(), "spec."), "[")
 	return text
 }
 
-func (r *reference) labels(at *field.Path, fields map[string]any) labels.Selector {
+func (r *targetReader) labelSelector(at *field.Path, fields map[string]any) labels.Selector {
 	var s metav1.LabelSelector
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{
 		"matchLabels": fields["matchLabels"], "matchExpressions": fields["matchExpressions"],
@@ -194,12 +194,13 @@ func (r *reference) labels(at *field.Path, fields map[string]any) labels.Selecto
 			return out
 		}
 	}
-	r.invalid(at, "", "is no label selector: %v", err)
+	r.invalid(at, "", "must be a label selector: %v", err)
 	return labels.Nothing()
 }
 
-// allow books what may not be targeted, or on whose leave it may.
-func (r *reference) allow(t *Target) {
+// checkAllowed sets whether the policy may target t, or adds an error if its kind may
+// not.
+func (r *targetReader) checkAllowed(t *Target) {
 	kind := r.kind.target(t.Ref.PolicyKind())
 	if kind == nil {
 		value := t.Ref.PolicyKind().String()
@@ -207,77 +208,78 @@ func (r *reference) allow(t *Target) {
 		return
 	}
 	t.Virtual = kind.Virtual
-	r.section(t, kind.Section)
-	namespace := r.text("namespace")
+	r.readSection(t, kind.Section)
+	namespace := r.stringField("namespace")
 	switch {
 	case t.Ref.Group == api.GatewayGroup && t.Ref.Kind == kindGatewayClass:
 		t.Ref.Namespace = ""
-		r.class(t)
+		r.checkGatewayClass(t)
 	case t.Ref.PolicyKind() == api.PolicyKind{Kind: kindNamespace}:
 		t.Ref.Namespace = ""
 		if t.Selector != nil || t.Ref.Name != r.policy.Namespace {
-			r.elsewhere(t)
+			r.crossNamespace(t)
 		}
 	case t.Selector != nil && !t.Selector.Own():
 		t.Ref.Namespace = ""
-		r.elsewhere(t)
+		r.crossNamespace(t)
 	case namespace != "" && namespace != r.policy.Namespace:
 		t.Ref.Namespace = namespace
-		r.elsewhere(t)
+		r.crossNamespace(t)
 	}
 }
 
-// section reads what the section means.
-func (r *reference) section(t *Target, meaning api.SectionMeaning) {
+// readSection validates the section, and sets the port if the section is a port number.
+func (r *targetReader) readSection(t *Target, meaning api.SectionMeaning) {
 	if t.Section == "" {
 		return
 	}
 	at := r.at.Child("sectionName")
 	switch meaning {
 	case api.SectionNone:
-		r.invalid(at, t.Section, "policies of kind %s target a %s as a whole", r.kind.Kind, t.Ref.Kind)
+		r.invalid(at, t.Section, "must be empty: policies of kind %s target a whole %s", r.kind.Kind, t.Ref.Kind)
 	case api.SectionPortNumber:
 		n, err := strconv.ParseUint(t.Section, 10, 16)
 		if err != nil || n == 0 {
-			r.invalid(at, t.Section, "must be the number of a port")
+			r.invalid(at, t.Section, "must be a port number between 1 and 65535")
 			return
 		}
 		t.Section, t.Port = "", int32(n)
-	default: // what the target's kind has
+	default: // the name of a section of the target
 	}
 }
 
-// class lets policies of some namespaces target a GatewayClass.
-func (r *reference) class(t *Target) {
+// checkGatewayClass refuses a GatewayClass as target, except for policies in some
+// namespaces.
+func (r *targetReader) checkGatewayClass(t *Target) {
 	from := r.kind.Targets.ClassFrom
 	if r.policy.Namespace == "" || slices.Contains(from, "*") || slices.Contains(from, r.policy.Namespace) {
 		return
 	}
-	t.Refused = fmt.Sprintf("no %s that has a namespace may target a GatewayClass", r.kind.Kind)
+	t.Refused = fmt.Sprintf("a namespaced %s cannot target a GatewayClass", r.kind.Kind)
 	if len(from) > 0 {
-		t.Refused = fmt.Sprintf("only from namespace %s may a GatewayClass be targeted", strings.Join(from, ", "))
+		t.Refused = fmt.Sprintf("only policies in namespace %s can target a GatewayClass", strings.Join(from, ", "))
 	}
 }
 
-// elsewhere asks for leave for a target in another namespace. A policy without
-// a namespace needs none.
-func (r *reference) elsewhere(t *Target) {
+// crossNamespace sets what a target in another namespace requires, or refuses it. A
+// policy without a namespace requires nothing.
+func (r *targetReader) crossNamespace(t *Target) {
 	if r.policy.Namespace == "" {
 		return
 	}
-	switch leave := r.kind.Targets.Namespaces; {
-	case leave == api.LeaveFree:
-	case leave == api.LeaveGrant && t.Ref.Kind != kindNamespace:
+	switch allowed := r.kind.Targets.Namespaces; {
+	case allowed == api.LeaveFree:
+	case allowed == api.LeaveGrant && t.Ref.Kind != kindNamespace:
 		t.Grant = true
-	case leave == api.LeaveConsumer && t.Ref.Kind != kindNamespace:
+	case allowed == api.LeaveConsumer && t.Ref.Kind != kindNamespace:
 		t.Consumer = true
 	default:
-		t.Refused = fmt.Sprintf("no %s may target a namespace other than its own", r.kind.Kind)
+		t.Refused = fmt.Sprintf("a %s can only target its own namespace", r.kind.Kind)
 	}
 }
 
-// kindNames names the kinds, those of Gateway API without their group unless
-// that would be the very value that is refused.
+// kindNames returns the names of the kinds, those of Gateway API without their group
+// unless that would be the refused value.
 func kindNames(kinds []api.TargetKind, refused string) []string {
 	out := make([]string, len(kinds))
 	for i, k := range kinds {

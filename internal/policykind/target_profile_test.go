@@ -15,7 +15,7 @@ func service(namespace, name string) api.Ref {
 	return api.Ref{Kind: "Service", Namespace: namespace, Name: name}
 }
 
-// selecting is a target that selects by labels, as kubectl spells them.
+// selecting returns a target with a label selector in the syntax of kubectl.
 func selecting(ref api.Ref, text string, edit ...func(*policykind.Selector)) policykind.Target {
 	selector, err := labels.Parse(text)
 	if err != nil {
@@ -34,8 +34,8 @@ func inNamespaces(text string) func(*policykind.Selector) {
 	return func(s *policykind.Selector) { s.Namespaces, _ = labels.Parse(text) }
 }
 
-// assertTargets compares targets by what they say: selectors that say the same
-// may be built otherwise.
+// assertTargets compares targets with Target.Same, since equal selectors may differ in
+// memory.
 func assertTargets(t *testing.T, want, got []policykind.Target) {
 	t.Helper()
 	require.Len(t, got, len(want), "%v", got)
@@ -44,12 +44,12 @@ func assertTargets(t *testing.T, want, got []policykind.Target) {
 	}
 }
 
-// SEMANTICS section 5, and what a profile says of the targets.
+// SEMANTICS section 5, and the targets of a profile.
 func TestReadTargetsByProfile(t *testing.T) {
 	const (
 		selectors  = "targets: {selectors: [targetSelectors], namespaces: free}"
 		gateways   = "kind: Gateway, "
-		elsewhere  = "no Paint may target a namespace other than its own"
+		elsewhere  = "a Paint can only target its own namespace"
 		infraClass = "targets: {classFrom: [infra, ops]}"
 		service80  = "targetRef: {kind: Service, name: s"
 	)
@@ -209,11 +209,11 @@ func TestReadTargetsByProfile(t *testing.T) {
 		},
 		"from one that may not": {
 			infraClass, "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "only from namespace infra, ops may a GatewayClass be targeted"}},
+			[]policykind.Target{{Ref: class, Refused: "only policies in namespace infra, ops can target a GatewayClass"}},
 		},
 		"the leave for namespaces is none for a class": {
 			"targets: {namespaces: free}", "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "no Paint that has a namespace may target a GatewayClass"}},
+			[]policykind.Target{{Ref: class, Refused: "a namespaced Paint cannot target a GatewayClass"}},
 		},
 
 		"a port": {
@@ -257,16 +257,16 @@ func TestReadTargetsByProfile(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, made(t, test.profile), test.spec)
+			p := spec(t, mustCompile(t, test.profile), test.spec)
 			require.NoError(t, p.Invalid)
 			assertTargets(t, test.want, p.Targets)
 		})
 	}
 }
 
-// A policy without a namespace asks no one for leave.
+// A policy without a namespace needs no permission for other namespaces.
 func TestTargetsOfClusterScopedPolicies(t *testing.T) {
-	k := made(t, "targets: {selectors: [targetSelectors]}")
+	k := mustCompile(t, "targets: {selectors: [targetSelectors]}")
 	p := k.Read(object(t, `
 metadata: {name: p}
 spec:
@@ -280,30 +280,30 @@ spec:
 	}, p.Targets)
 }
 
-func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
+func TestReadInvalidTargetsByProfile(t *testing.T) {
 	const kinds = "targets: {kinds: [{group: '', kind: Service, section: PortNumber}, {group: gateway.networking.k8s.io, kind: HTTPRoute, section: None}]}"
 	tests := map[string]struct{ profile, spec, want string }{
 		"no target, by its first field": {
-			"targets: {fields: [], selectors: [policy.selectors]}", "a: 1", `spec.policy.selectors: Required value: a policy needs a target`,
+			"targets: {fields: [], selectors: [policy.selectors]}", "a: 1", `spec.policy.selectors: Required value: set the target of the policy`,
 		},
 		"a selector without a kind": {
-			"targets: {selectors: [sel]}", "sel: [{matchLabels: {a: b}}]", `spec.sel[0]: Required value: kind and name must be set`,
+			"targets: {selectors: [sel]}", "sel: [{matchLabels: {a: b}}]", `spec.sel[0]: Required value: set kind and name`,
 		},
 		"neither name nor selector": {
-			"{}", "targetRefs: [{kind: Gateway}]", `spec.targetRefs[0]: Required value: kind and name must be set`,
+			"{}", "targetRefs: [{kind: Gateway}]", `spec.targetRefs[0]: Required value: set kind and name`,
 		},
 		"a selector of unknown form": {
-			"{}", "targetRefs: [{kind: Gateway, selector: {labels: {a: b}}}]", `spec.targetRefs[0]: Required value: kind and name must be set`,
+			"{}", "targetRefs: [{kind: Gateway, selector: {labels: {a: b}}}]", `spec.targetRefs[0]: Required value: set kind and name`,
 		},
 		"a selector that is none": {
-			"{}", "targetRefs: [{kind: Gateway, selector: {matchLabels: [a]}}]", `spec.targetRefs[0].selector: Invalid value: "": is no label selector: `,
+			"{}", "targetRefs: [{kind: Gateway, selector: {matchLabels: [a]}}]", `spec.targetRefs[0].selector: Invalid value: "": must be a label selector: `,
 		},
 		"an operator that is none": {
-			"targets: {selectors: [sel]}", "sel: [{kind: Gateway, matchExpressions: [{key: a, operator: Is}]}]", `spec.sel[0]: Invalid value: "": is no label selector: `,
+			"targets: {selectors: [sel]}", "sel: [{kind: Gateway, matchExpressions: [{key: a, operator: Is}]}]", `spec.sel[0]: Invalid value: "": must be a label selector: `,
 		},
 		"a namespace selector that is none": {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector, selector: {matchLabels: 5}}}]",
-			`spec.sel[0].namespaces.selector: Invalid value: "": is no label selector: `,
+			`spec.sel[0].namespaces.selector: Invalid value: "": must be a label selector: `,
 		},
 		"a namespace selector that is not there": {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector}}]",
@@ -313,22 +313,22 @@ func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Foo}}]",
 			`spec.sel[0].namespaces.from: Unsupported value: "Foo": supported values: "All", "Same", "Selector"`,
 		},
-		"a port that is none":       {"{}", "targetRef: {kind: Service, name: s, port: 0}", `spec.targetRef.port: Invalid value: 0: must be a port number, 1 to 65535`},
-		"a port beyond the last":    {"{}", "targetRef: {kind: Service, name: s, port: 65536}", `spec.targetRef.port: Invalid value: 65536: must be a port number, 1 to 65535`},
-		"a port that is text":       {"{}", "targetRef: {kind: Service, name: s, port: http}", `spec.targetRef.port: Invalid value: "http": must be a port number, 1 to 65535`},
+		"a port that is none":       {"{}", "targetRef: {kind: Service, name: s, port: 0}", `spec.targetRef.port: Invalid value: 0: must be a port number between 1 and 65535`},
+		"a port beyond the last":    {"{}", "targetRef: {kind: Service, name: s, port: 65536}", `spec.targetRef.port: Invalid value: 65536: must be a port number between 1 and 65535`},
+		"a port that is text":       {"{}", "targetRef: {kind: Service, name: s, port: http}", `spec.targetRef.port: Invalid value: "http": must be a port number between 1 and 65535`},
 		"a group that is no text":   {"{}", "targetRef: {group: 5, kind: Service, name: s}", `spec.targetRef.group: Invalid value: "number": must be a string`},
 		"a section that is no text": {"{}", "targetRef: {kind: Service, name: s, sectionName: 5}", `spec.targetRef.sectionName: Invalid value: "number": must be a string`},
 		"a namespace that is no text": {
 			"{}", "targetRef: {kind: Service, name: s, namespace: [a]}", `spec.targetRef.namespace: Invalid value: "list": must be a string`,
 		},
 		"a section where none may be": {
-			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a": policies of kind Paint target a HTTPRoute as a whole`,
+			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a": must be empty: policies of kind Paint target a whole HTTPRoute`,
 		},
 		"a section that is no number": {
-			kinds, "targetRef: {kind: Service, name: s, sectionName: http}", `spec.targetRef.sectionName: Invalid value: "http": must be the number of a port`,
+			kinds, "targetRef: {kind: Service, name: s, sectionName: http}", `spec.targetRef.sectionName: Invalid value: "http": must be a port number between 1 and 65535`,
 		},
 		"a section that is no port": {
-			kinds, "targetRef: {kind: Service, name: s, sectionName: '0'}", `spec.targetRef.sectionName: Invalid value: "0": must be the number of a port`,
+			kinds, "targetRef: {kind: Service, name: s, sectionName: '0'}", `spec.targetRef.sectionName: Invalid value: "0": must be a port number between 1 and 65535`,
 		},
 		"a kind that is not listed": {
 			kinds, "targetRef: {kind: Gateway, name: g}", `spec.targetRef: Unsupported value: "Gateway.gateway.networking.k8s.io": supported values: "Service", "HTTPRoute"`,
@@ -336,7 +336,7 @@ func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorContains(t, spec(t, made(t, test.profile), test.spec).Invalid, test.want)
+			require.ErrorContains(t, spec(t, mustCompile(t, test.profile), test.spec).Invalid, test.want)
 		})
 	}
 }
@@ -370,21 +370,21 @@ func TestPoliciesWithoutATarget(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := map[string]any{"metadata": map[string]any{"namespace": test.namespace, "name": "p"}, "spec": object(t, test.spec)}
-			p := made(t, test.profile).Read(o, created)
+			p := mustCompile(t, test.profile).Read(o, created)
 			require.NoError(t, p.Invalid)
 			assertTargets(t, test.want, p.Targets)
 			assert.Equal(t, test.unread, p.Unread)
-			assert.Empty(t, blocksOf(p), "what tells the targets is no content")
+			assert.Empty(t, blocksOf(p), "target fields are not content")
 		})
 	}
 	t.Run("a target that cannot be read is no reason for the whole namespace", func(t *testing.T) {
-		p := spec(t, made(t, istio), "targetRefs: [{kind: Service}]")
+		p := spec(t, mustCompile(t, istio), "targetRefs: [{kind: Service}]")
 		require.Error(t, p.Invalid)
 		assert.Empty(t, p.Targets)
 	})
 }
 
-func TestNamesOfTargetsThatSelect(t *testing.T) {
+func TestSelectorTargetString(t *testing.T) {
 	gw := ref("Gateway", "app", "")
 	tests := map[string]policykind.Target{
 		"Gateway with a=b":                           selecting(gw, "a=b"),
@@ -403,8 +403,8 @@ func TestNamesOfTargetsThatSelect(t *testing.T) {
 	assert.False(t, policykind.Target{Port: 80}.Whole())
 }
 
-// Any difference is one.
-func TestSameTargets(t *testing.T) {
+// Targets differ in any field.
+func TestTargetSame(t *testing.T) {
 	same := func(edit func(*policykind.Target)) bool {
 		a := selecting(ref("Gateway", "app", ""), "a=b")
 		b := selecting(ref("Gateway", "app", ""), "a=b")

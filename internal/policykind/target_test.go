@@ -16,7 +16,7 @@ func ref(kind, namespace, name string) api.Ref {
 
 func TestReadTargets(t *testing.T) {
 	const group = "group: gateway.networking.k8s.io, "
-	const elsewhere = "no Paint may target a namespace other than its own"
+	const elsewhere = "a Paint can only target its own namespace"
 	tests := map[string]struct {
 		spec string
 		want []policykind.Target
@@ -39,7 +39,7 @@ func TestReadTargets(t *testing.T) {
 		},
 		"a GatewayClass is refused to a policy in a namespace": {
 			"targetRef: {" + group + "kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "no Paint that has a namespace may target a GatewayClass"}},
+			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "a namespaced Paint cannot target a GatewayClass"}},
 		},
 		"the same target twice is one": {
 			"targetRefs: [{" + group + "kind: HTTPRoute, name: r}, {" + group + "kind: HTTPRoute, name: r, namespace: app}]",
@@ -60,15 +60,15 @@ func TestReadTargets(t *testing.T) {
 	})
 }
 
-func TestTargetsThatCannotBeRead(t *testing.T) {
+func TestReadInvalidTargets(t *testing.T) {
 	const group = "group: gateway.networking.k8s.io, "
 	tests := map[string]struct{ spec, want string }{
-		"none":                  {"limits: {a: {}}", "spec.targetRef: Required value: a policy needs a target"},
-		"null":                  {"targetRef: null", "spec.targetRef: Required value: a policy needs a target"},
-		"an empty list":         {"targetRef: []", "spec.targetRef: Required value: a policy needs a target"},
+		"none":                  {"limits: {a: {}}", "spec.targetRef: Required value: set the target of the policy"},
+		"null":                  {"targetRef: null", "spec.targetRef: Required value: set the target of the policy"},
+		"an empty list":         {"targetRef: []", "spec.targetRef: Required value: set the target of the policy"},
 		"no object":             {"targetRef: r", `spec.targetRef: Invalid value: "string": must be a target reference`},
 		"an entry is no object": {"targetRef: [1]", `spec.targetRef[0]: Invalid value: "number": must be a target reference`},
-		"without a name":        {"targetRef: {" + group + "kind: HTTPRoute}", "spec.targetRef: Required value: kind and name must be set"},
+		"without a name":        {"targetRef: {" + group + "kind: HTTPRoute}", "spec.targetRef: Required value: set kind and name"},
 		"a name of wrong type":  {"targetRef: {" + group + "kind: HTTPRoute, name: 5}", `spec.targetRef.name: Invalid value: "number": must be a string`},
 		"a kind that it may not target": {
 			"targetRef: {group: '', kind: Service, name: s}",
@@ -91,7 +91,7 @@ func TestTargetsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestTargetNames(t *testing.T) {
+func TestTargetString(t *testing.T) {
 	assert.Equal(t, "HTTPRoute app/r", policykind.Target{Ref: ref("HTTPRoute", "app", "r")}.String())
 	assert.Equal(t, "Gateway app/g section http", policykind.Target{Ref: ref("Gateway", "app", "g"), Section: "http"}.String())
 }

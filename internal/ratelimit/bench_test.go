@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// bulk is how much there is to bind: a route's rules, the matches of each, and
-// limits with as many matches.
+// bulk is the size of a benchmark: the rules of a route, the matches of each, and limits
+// with as many matches.
 type bulk struct{ rules, matches, limits int }
 
 var (
@@ -21,10 +21,9 @@ var (
 	many = bulk{rules: 64, matches: 64, limits: 200}
 )
 
-// BenchmarkBind is what limits cost that bind to rules by triggers: a route made
-// ready for it, the limits bound, and each rule asked for its limit, beside the same
-// with limits that have no triggers. "few" is what people write, "many" what is bad
-// input. An op is one route.
+// BenchmarkBind measures binding limits to a route by triggers, and without triggers: it
+// prepares the route, binds the limits and gets the limit of each rule. "few" is a typical
+// size, "many" a malicious one. An op is one route.
 func BenchmarkBind(b *testing.B) {
 	for name, size := range map[string]bulk{"few": few, "many": many} {
 		route := size.route(b)
@@ -50,7 +49,7 @@ func BenchmarkBind(b *testing.B) {
 	}
 }
 
-// BenchmarkNearest is the search for what a match that no rule has may mean.
+// BenchmarkNearest measures the search for matches that are similar to a missing one.
 func BenchmarkNearest(b *testing.B) {
 	for name, size := range map[string]bulk{"few": few, "many": many} {
 		index := NewRoute(size.route(b))
@@ -65,8 +64,8 @@ func BenchmarkNearest(b *testing.B) {
 	}
 }
 
-// BenchmarkRead is the reading of a policy's limits: with as many triggers, or with
-// as many expressions of 1 KiB, as a limit may have.
+// BenchmarkRead measures reading the limits of a policy with the maximum number of
+// triggers, or of expressions of 1 KiB.
 func BenchmarkRead(b *testing.B) {
 	for name, values := range map[string][]any{
 		"few":              {few.limit(b, 0, few.matches)},
@@ -85,9 +84,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestALimitOfTheLargestSizeBindsToAllThatItStates holds that the benchmarks bind
-// what they say.
-func TestALimitOfTheLargestSizeBindsToAllThatItStates(t *testing.T) {
+// TestLargestLimitBinds checks that the limits of the benchmarks bind.
+func TestLargestLimitBinds(t *testing.T) {
 	size := bulk{rules: 64, matches: 64, limits: 3}
 	bound := size.read(t, size.matches).Bind(NewRoute(size.route(t)), []string{""})
 	for i := range bound.Limits {
@@ -105,7 +103,7 @@ func benchMatch(rule, m int) map[string]any {
 	}
 }
 
-// route has rules whose matches are told by their numbers.
+// route returns a route whose rules have numbered matches.
 func (s bulk) route(tb testing.TB) *gateway.Route {
 	tb.Helper()
 	rules := make([]any, s.rules)
@@ -125,7 +123,7 @@ func (s bulk) route(tb testing.TB) *gateway.Route {
 	return r
 }
 
-// limit states so many matches of every rule that is its own by number.
+// limit returns a limit with a number of matches of the rules with its number.
 func (s bulk) limit(tb testing.TB, number, matches int) any {
 	tb.Helper()
 	limit := map[string]any{"rates": []any{map[string]any{"limit": int64(5), "unit": "minute"}}}
@@ -160,7 +158,7 @@ func (s bulk) read(tb testing.TB, matches int) *Limits {
 
 // withExpressions is a limit with 64 conditions that are expressions.
 func withExpressions(pattern string) any {
-	when := make([]any, most)
+	when := make([]any, maxItems)
 	for i := range when {
 		when[i] = map[string]any{"selector": "auth.identity.group", "operator": "matches", "value": fmt.Sprintf("%s%d", pattern, i)}
 	}

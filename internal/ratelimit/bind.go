@@ -8,75 +8,74 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Limits are those that are in force together, in the order in which they bind: of
-// several that match a rule the first is bound to it, and shadows the others
-// there.
+// Limits are the limits that are in force together, in the order in which they bind: of
+// several that match a rule, the first is bound to it and shadows the others.
 type Limits struct {
-	All   []*Limit
-	facts [][][][]string // of limit, trigger and match
-	plain bool           // none has triggers
+	All         []*Limit
+	criteria    [][][][]string // by limit, trigger and match
+	untriggered bool           // no limit has triggers
 }
 
-// NewLimits returns limits in the order that they have.
+// NewLimits returns limits in the given order.
 func NewLimits(all []*Limit) *Limits {
-	out := &Limits{All: all, facts: make([][][][]string, len(all)), plain: true}
+	out := &Limits{All: all, criteria: make([][][][]string, len(all)), untriggered: true}
 	for i, l := range all {
-		out.facts[i] = make([][][]string, len(l.Triggers))
-		out.plain = out.plain && len(l.Triggers) == 0
+		out.criteria[i] = make([][][]string, len(l.Triggers))
+		out.untriggered = out.untriggered && len(l.Triggers) == 0
 		for t := range l.Triggers {
 			for m := range l.Triggers[t].Matches {
-				out.facts[i][t] = append(out.facts[i][t], facts(&l.Triggers[t].Matches[m].HTTPRouteMatch))
+				out.criteria[i][t] = append(out.criteria[i][t], criteria(&l.Triggers[t].Matches[m].HTTPRouteMatch))
 			}
 		}
 	}
 	return out
 }
 
-// Join returns the limits of several in their order.
+// Join concatenates several Limits.
 func Join(all []*Limits) *Limits {
-	out := &Limits{plain: true}
+	out := &Limits{untriggered: true}
 	for _, l := range all {
-		out.All, out.facts, out.plain = append(out.All, l.All...), append(out.facts, l.facts...), out.plain && l.plain
+		out.All, out.criteria, out.untriggered = append(out.All, l.All...), append(out.criteria, l.criteria...), out.untriggered && l.untriggered
 	}
 	return out
 }
 
-// Triggered reports whether any of them has triggers: else they bind to the rules
-// of all routes alike.
-func (l *Limits) Triggered() bool { return !l.plain }
+// Triggered reports whether a limit has triggers. Otherwise they bind to the rules of
+// all routes in the same way.
+func (l *Limits) Triggered() bool { return !l.untriggered }
 
-// Binding is what limits bind to of one route.
+// Binding is the result of binding limits to a route.
 type Binding struct {
 	Route *Route
-	// Limits, as they were given.
+	// Limits in the order of the bound Limits.
 	Limits []Bound
 }
 
-// Bound is what one limit matches of a route.
+// Bound is what a limit matches of a route.
 type Bound struct {
 	*Limit
-	// Triggers, as the limit has them.
-	Triggers []Chosen
+	// Triggers in the order of the limit.
+	Triggers []TriggerMatch
 
-	route  *Route
-	chosen set // nil for every match of every rule
+	route   *Route
+	matched bitset // nil for all matches
 }
 
-// Chosen is what a trigger chooses of a route.
-type Chosen struct {
-	// Outside are those of its hostnames by which no request reaches the route.
-	// Where they are all that it has, it chooses nothing.
-	Outside []string
-	// Found tells for each of its matches whether some rule has it, whatever the
+// TriggerMatch is what a trigger selects of a route.
+type TriggerMatch struct {
+	// UnreachableHostnames are the hostnames of the trigger for which no request reaches
+	// the route. If all are unreachable, the trigger selects nothing.
+	UnreachableHostnames []string
+	// Found is, for each match of the trigger, whether a rule has it, regardless of
 	// hostnames.
 	Found []bool
 
-	chosen set
-	apart  set // what it would choose, but for its hostnames; nil if it does
+	matched          bitset
+	hostnameExcluded bitset // what it would select without its hostnames; nil if it does select it
 }
 
-// Bind binds limits to the rules of a route that requests for some hostnames
-// reach, "" for any (hierarchy.Path.Hosts).
+// Bind binds limits to the rules of a route. hosts are the hostnames of the requests
+// that reach it, "" for any (gateway.Path.Hosts).
 func (l *Limits) Bind(r *Route, hosts []string) *Binding {
 	out := &Binding{Route: r, Limits: make([]Bound, len(l.All))}
 	for i, limit := range l.All {
@@ -85,42 +84,42 @@ func (l *Limits) Bind(r *Route, hosts []string) *Binding {
 		if len(limit.Triggers) == 0 {
 			continue
 		}
-		b.chosen = newSet(len(r.matches))
-		b.Triggers = make([]Chosen, len(limit.Triggers))
+		b.matched = newBitset(len(r.matches))
+		b.Triggers = make([]TriggerMatch, len(limit.Triggers))
 		for t := range limit.Triggers {
-			b.Triggers[t] = r.choose(&limit.Triggers[t], l.facts[i][t], hosts)
-			b.chosen.join(b.Triggers[t].chosen)
+			b.Triggers[t] = r.matchTrigger(&limit.Triggers[t], l.criteria[i][t], hosts)
+			b.matched.union(b.Triggers[t].matched)
 		}
 	}
 	return out
 }
 
-// choose returns what a trigger chooses; facts are those of its matches.
-func (r *Route) choose(t *Trigger, facts [][]string, hosts []string) Chosen {
-	out := Chosen{Found: make([]bool, len(facts)), chosen: newSet(len(r.matches))}
+// matchTrigger returns what a trigger selects. criteria are those of its matches.
+func (r *Route) matchTrigger(t *Trigger, facts [][]string, hosts []string) TriggerMatch {
+	out := TriggerMatch{Found: make([]bool, len(facts)), matched: newBitset(len(r.matches))}
 	for _, name := range t.Hostnames {
 		if !slices.ContainsFunc(hosts, func(h string) bool { return gateway.HostnamesIntersect(name, h) }) {
-			out.Outside = append(out.Outside, name)
+			out.UnreachableHostnames = append(out.UnreachableHostnames, name)
 		}
 	}
 	if len(facts) == 0 {
-		out.chosen.join(r.every)
+		out.matched.union(r.allMatches)
 	}
 	for m, of := range facts {
-		out.Found[m] = out.chosen.join(r.chosen(of))
+		out.Found[m] = out.matched.union(r.matchesWith(of))
 	}
-	if len(t.Hostnames) > 0 && len(out.Outside) == len(t.Hostnames) {
-		out.chosen, out.apart = nil, out.chosen
+	if len(t.Hostnames) > 0 && len(out.UnreachableHostnames) == len(t.Hostnames) {
+		out.matched, out.hostnameExcluded = nil, out.matched
 	}
 	return out
 }
 
-// Hostnames returns those that requests must be for where the limit matches a
-// rule, sorted; nil for all that reach the route.
+// Hostnames returns the hostnames of the requests to which the limit applies at a rule,
+// sorted; nil for all that reach the route.
 func (b *Bound) Hostnames(rule int) []string {
 	var out []string
 	for t := range b.Triggers {
-		if !b.route.within(b.Triggers[t].chosen, rule) {
+		if !b.route.ruleHasMatch(b.Triggers[t].matched, rule) {
 			continue
 		}
 		names := b.Limit.Triggers[t].Hostnames
@@ -133,21 +132,21 @@ func (b *Bound) Hostnames(rule int) []string {
 	return slices.Compact(out)
 }
 
-// Matches reports whether the limit matches a rule: it is bound to it, unless one
-// before it shadows it there.
+// Matches reports whether the limit matches a rule. It is bound to the rule unless an
+// earlier limit shadows it.
 func (b *Bound) Matches(rule int) bool {
-	return b.chosen == nil || b.route.within(b.chosen, rule)
+	return b.matched == nil || b.route.ruleHasMatch(b.matched, rule)
 }
 
-// KeptBy returns the hostnames that alone keep the limit from a rule, whose matches its
-// triggers choose; nil where something else does, or nothing.
-func (b *Bound) KeptBy(rule int) []string {
+// ExcludingHostnames returns the hostnames of the triggers that match a rule except for
+// their hostnames; nil if the limit matches the rule, or no trigger does.
+func (b *Bound) ExcludingHostnames(rule int) []string {
 	if b.Matches(rule) {
 		return nil
 	}
 	var out []string
 	for t := range b.Triggers {
-		if apart := b.Triggers[t].apart; apart != nil && b.route.within(apart, rule) {
+		if apart := b.Triggers[t].hostnameExcluded; apart != nil && b.route.ruleHasMatch(apart, rule) {
 			out = append(out, b.Limit.Triggers[t].Hostnames...)
 		}
 	}
@@ -155,23 +154,23 @@ func (b *Bound) KeptBy(rule int) []string {
 	return slices.Compact(out)
 }
 
-// ExcludedByHostnames reports whether it is its hostnames alone that keep the limit from every
-// rule that has a match of its triggers.
+// ExcludedByHostnames reports whether the limit matches no rule only because of the
+// hostnames of its triggers.
 func (b *Bound) ExcludedByHostnames() bool {
-	return !b.MatchesAny() && slices.ContainsFunc(b.Triggers, func(c Chosen) bool { return c.apart != nil && c.apart.next(0) >= 0 })
+	return !b.MatchesAny() && slices.ContainsFunc(b.Triggers, func(c TriggerMatch) bool { return c.hostnameExcluded != nil && c.hostnameExcluded.next(0) >= 0 })
 }
 
 // MatchesAny reports whether the limit matches any rule of the route.
-func (b *Bound) MatchesAny() bool { return b.chosen == nil || b.chosen.next(0) >= 0 }
+func (b *Bound) MatchesAny() bool { return b.matched == nil || b.matched.next(0) >= 0 }
 
-// within reports whether a set has a match of a rule.
-func (r *Route) within(s set, rule int) bool {
-	i := s.next(r.starts[rule])
-	return i >= 0 && i < r.starts[rule+1]
+// ruleHasMatch reports whether a set contains a match of a rule.
+func (r *Route) ruleHasMatch(s bitset, rule int) bool {
+	i := s.next(r.ruleStarts[rule])
+	return i >= 0 && i < r.ruleStarts[rule+1]
 }
 
-// At returns the limits that match a rule, by their place: the first is bound to
-// it, the others are shadowed.
+// At returns the indexes of the limits that match a rule: the first is bound to it, the
+// others are shadowed.
 func (b *Binding) At(rule int) []int {
 	var out []int
 	for i := range b.Limits {
@@ -182,43 +181,43 @@ func (b *Binding) At(rule int) []int {
 	return out
 }
 
-// First returns the place of the limit that is bound to a rule, or -1.
+// First returns the index of the limit that is bound to a rule, or -1.
 func (b *Binding) First(rule int) int {
 	return slices.IndexFunc(b.Limits, func(l Bound) bool { return l.Matches(rule) })
 }
 
-// By names the matches of a rule by which a limit with triggers matches it.
+// By returns the matches of a rule that the triggers of the limit select.
 func (b *Bound) By(rule int) []string { return b.texts(rule, true) }
 
-// AlsoMatches names the other matches of a rule that a limit with triggers matches: it
-// limits their requests, too, though it does not ask for them. Where one trigger
-// chooses every rule, there are none.
+// AlsoMatches returns the other matches of a rule that a limit with triggers matches: the
+// limit also applies to their requests, which its triggers do not select. There are none
+// if a trigger selects every rule.
 func (b *Bound) AlsoMatches(rule int) []string { return b.texts(rule, false) }
 
 func (b *Bound) texts(rule int, chosen bool) []string {
 	var out []string
-	if b.chosen == nil || !b.Matches(rule) {
+	if b.matched == nil || !b.Matches(rule) {
 		return nil
 	}
-	for i := b.route.starts[rule]; i < b.route.starts[rule+1]; i++ {
-		if b.chosen.has(i) == chosen {
-			out = append(out, textOf(&b.route.matches[i]))
+	for i := b.route.ruleStarts[rule]; i < b.route.ruleStarts[rule+1]; i++ {
+		if b.matched.has(i) == chosen {
+			out = append(out, matchText(&b.route.matches[i]))
 		}
 	}
 	return out
 }
 
-// Texts names the matches of a rule.
+// Texts returns the matches of a rule for messages.
 func (r *Route) Texts(rule int) []string {
 	var out []string
 	for i := range r.RuleMatches(rule) {
-		out = append(out, textOf(&r.matches[r.starts[rule]+i]))
+		out = append(out, matchText(&r.matches[r.ruleStarts[rule]+i]))
 	}
 	return out
 }
 
-// RuleMatches returns the matches of a rule, defaulted as the API server would;
-// shared, not to be edited.
+// RuleMatches returns the matches of a rule with the defaults of the API server. The
+// result is shared and must not be edited.
 func (r *Route) RuleMatches(rule int) []gatewayv1.HTTPRouteMatch {
-	return r.matches[r.starts[rule]:r.starts[rule+1]]
+	return r.matches[r.ruleStarts[rule]:r.ruleStarts[rule+1]]
 }

@@ -12,10 +12,10 @@ import (
 
 // routeOf is an HTTPRoute of rules in YAML.
 func routeOf(t *testing.T, rules string) *Route {
-	return NewRoute(aRoute(t, gateway.KindHTTPRoute, rules))
+	return NewRoute(newGatewayRoute(t, gateway.KindHTTPRoute, rules))
 }
 
-func aRoute(t *testing.T, kind, rules string) *gateway.Route {
+func newGatewayRoute(t *testing.T, kind, rules string) *gateway.Route {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte("metadata: {namespace: app, name: toystore}\nspec:\n  rules: " + rules))
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func limitsOf(t *testing.T, all ...string) *Limits {
 	return NewLimits(out)
 }
 
-// matched tells which limits match each rule, the bound one first.
+// matched returns the limits that match each rule, the bound one first.
 func matched(b *Binding) [][]string {
 	out := make([][]string, b.Route.Rules())
 	for rule := range out {
@@ -56,10 +56,10 @@ const toystore = `
     - path: {type: PathPrefix, value: /assets/}
 `
 
-// anyHost is that of a path without hostnames.
+// anyHost are the hosts of a path without hostnames.
 var anyHost = []string{""}
 
-func TestLimitsBindToTheRulesThatTheirTriggersState(t *testing.T) {
+func TestBind(t *testing.T) {
 	none, first, second, both := [][]string{nil, nil}, [][]string{{"l"}, nil}, [][]string{nil, {"l"}}, [][]string{{"l"}, {"l"}}
 	for name, c := range map[string]struct {
 		rules, triggers string
@@ -105,7 +105,7 @@ func TestLimitsBindToTheRulesThatTheirTriggersState(t *testing.T) {
 	}
 }
 
-func TestHostnamesNarrowWhatTriggersChoose(t *testing.T) {
+func TestBindHostnames(t *testing.T) {
 	for name, c := range map[string]struct {
 		hosts    []string
 		triggers string
@@ -113,20 +113,20 @@ func TestHostnamesNarrowWhatTriggersChoose(t *testing.T) {
 		outside  []string
 		names    []string
 	}{
-		"example 7, a name of the route's wildcard":         {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.toystore.acme.com]}]", [][]string{nil, {"l"}}, nil, []string{"games.toystore.acme.com"}},
-		"a name outside of it":                              {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.acme.com]}]", [][]string{nil, nil}, []string{"games.acme.com"}, nil},
-		"the wildcard's own suffix is none of its names":    {[]string{"*.toystore.acme.com"}, "[{hostnames: [toystore.acme.com]}]", [][]string{nil, nil}, []string{"toystore.acme.com"}, nil},
-		"a wildcard takes any number of labels":             {[]string{"*.acme.com"}, "[{hostnames: [a.b.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.b.acme.com"}},
-		"one of two inside is enough, the other is told":    {[]string{"a.acme.com", "b.acme.com"}, "[{matches: [{path: {value: /toys}}], hostnames: [b.acme.com, c.acme.com]}]", [][]string{{"l"}, nil}, []string{"c.acme.com"}, []string{"b.acme.com", "c.acme.com"}},
-		"a path for any hostname has every one":             {anyHost, "[{hostnames: [a.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
-		"hostnames are compared in lower case":              {[]string{"a.acme.com"}, "[{hostnames: [A.Acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
-		"of a trigger without any the route's":              {[]string{"a.acme.com"}, "[{matches: [{path: {value: /toys}}]}]", [][]string{{"l"}, nil}, nil, nil},
-		"hostnames do not let a match bind that is missing": {[]string{"a.acme.com"}, "[{matches: [{path: {value: /tosy}}], hostnames: [a.acme.com]}]", [][]string{nil, nil}, nil, nil},
+		"example 7, a name of the route's wildcard":             {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.toystore.acme.com]}]", [][]string{nil, {"l"}}, nil, []string{"games.toystore.acme.com"}},
+		"a name outside of it":                                  {[]string{"*.toystore.acme.com"}, "[{matches: [{path: {value: /assets/}}], hostnames: [games.acme.com]}]", [][]string{nil, nil}, []string{"games.acme.com"}, nil},
+		"the wildcard's own suffix is none of its names":        {[]string{"*.toystore.acme.com"}, "[{hostnames: [toystore.acme.com]}]", [][]string{nil, nil}, []string{"toystore.acme.com"}, nil},
+		"a wildcard takes any number of labels":                 {[]string{"*.acme.com"}, "[{hostnames: [a.b.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.b.acme.com"}},
+		"one of two inside is enough, the other is unreachable": {[]string{"a.acme.com", "b.acme.com"}, "[{matches: [{path: {value: /toys}}], hostnames: [b.acme.com, c.acme.com]}]", [][]string{{"l"}, nil}, []string{"c.acme.com"}, []string{"b.acme.com", "c.acme.com"}},
+		"a path for any hostname has every one":                 {anyHost, "[{hostnames: [a.acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
+		"hostnames are compared in lower case":                  {[]string{"a.acme.com"}, "[{hostnames: [A.Acme.com]}]", [][]string{{"l"}, {"l"}}, nil, []string{"a.acme.com"}},
+		"of a trigger without any the route's":                  {[]string{"a.acme.com"}, "[{matches: [{path: {value: /toys}}]}]", [][]string{{"l"}, nil}, nil, nil},
+		"hostnames do not let a match bind that is missing":     {[]string{"a.acme.com"}, "[{matches: [{path: {value: /tosy}}], hostnames: [a.acme.com]}]", [][]string{nil, nil}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := limitsOf(t, "l", c.triggers).Bind(routeOf(t, toystore), c.hosts)
 			assert.Equal(t, c.want, matched(b))
-			assert.Equal(t, c.outside, b.Limits[0].Triggers[0].Outside)
+			assert.Equal(t, c.outside, b.Limits[0].Triggers[0].UnreachableHostnames)
 			var names []string
 			for rule, all := range c.want {
 				if len(all) > 0 {
@@ -138,7 +138,7 @@ func TestHostnamesNarrowWhatTriggersChoose(t *testing.T) {
 	}
 }
 
-func TestHostnamesOfALimitAreThoseOfTheTriggersThatChoseTheRule(t *testing.T) {
+func TestBoundHostnames(t *testing.T) {
 	b := limitsOf(t, "l", `
   - {matches: [{path: {value: /toys}}], hostnames: [b.acme.com, a.acme.com]}
   - {matches: [{method: GET}], hostnames: [c.acme.com, a.acme.com]}
@@ -148,9 +148,9 @@ func TestHostnamesOfALimitAreThoseOfTheTriggersThatChoseTheRule(t *testing.T) {
 	assert.Nil(t, b.Limits[0].Hostnames(1), "one of the triggers is for all hostnames")
 }
 
-// Hostnames keep a limit from a rule that has a match of its triggers: another thing
-// than that no trigger chooses it.
-func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
+// A limit may not match a rule only because of the hostnames of its triggers, which is
+// different from no trigger matching it.
+func TestExcludingHostnames(t *testing.T) {
 	toys := "{matches: [{path: {value: /toys}}], hostnames: [b.shop.com, a.shop.com]}"
 	for name, c := range map[string]struct {
 		triggers string
@@ -174,13 +174,13 @@ func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
 				triggers = "[" + triggers + "]"
 			}
 			b := limitsOf(t, "l", triggers).Bind(routeOf(t, toystore), []string{"*.acme.com"})
-			assert.Equal(t, c.kept, b.Limits[0].KeptBy(0))
+			assert.Equal(t, c.kept, b.Limits[0].ExcludingHostnames(0))
 			assert.Equal(t, c.apart, b.Limits[0].ExcludedByHostnames())
 		})
 	}
 }
 
-func TestTheFirstLimitThatMatchesARuleIsBoundToIt(t *testing.T) {
+func TestFirstMatchingLimitIsBound(t *testing.T) {
 	b := limitsOf(t,
 		"assets", "[{matches: [{path: {value: /assets/}}]}]",
 		"readToys", "[{matches: [{path: {value: /toys}, method: GET}]}]",
@@ -197,12 +197,12 @@ func TestTheFirstLimitThatMatchesARuleIsBoundToIt(t *testing.T) {
 	assert.Equal(t, []bool{true, true, true, true, false}, somewhere)
 }
 
-func TestNoLimitIsBoundWhereNoneMatches(t *testing.T) {
+func TestNoMatchingLimit(t *testing.T) {
 	b := limitsOf(t, "l", "[{matches: [{path: {value: /tosy}}]}]").Bind(routeOf(t, toystore), anyHost)
 	assert.Equal(t, -1, b.First(0))
 }
 
-func TestABoundLimitTellsByWhichMatchesAndWhatItHoldsForBesides(t *testing.T) {
+func TestBoundMatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		triggers    string
 		by, besides []string // of the first rule
@@ -223,7 +223,7 @@ func TestABoundLimitTellsByWhichMatchesAndWhatItHoldsForBesides(t *testing.T) {
 	}
 }
 
-func TestMatchesOfATriggerAreFoundOneByOne(t *testing.T) {
+func TestTriggerMatchFound(t *testing.T) {
 	b := limitsOf(t, "l", `
   - {matches: [{path: {value: /tosy}}, {path: {value: /toys}}]}
   - {matches: [{path: {value: /assets/}}], hostnames: [a.shop.com]}`).Bind(routeOf(t, toystore), []string{"*.acme.com"})
@@ -231,13 +231,13 @@ func TestMatchesOfATriggerAreFoundOneByOne(t *testing.T) {
 	for _, c := range b.Limits[0].Triggers {
 		found = append(found, c.Found)
 	}
-	assert.Equal(t, [][]bool{{false, true}, {true}}, found, "found tells of the rules, whatever the hostnames")
+	assert.Equal(t, [][]bool{{false, true}, {true}}, found, "found does not depend on hostnames")
 	assert.Equal(t, [][]string{{"l"}, nil}, matched(b))
 }
 
 // Their rules have no such matches.
-func TestLimitsWithMatchesBindToNoRuleOfAGRPCRoute(t *testing.T) {
-	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
+func TestMatchesDoNotBindToGRPCRoute(t *testing.T) {
+	r := NewRoute(newGatewayRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
 	for name, c := range map[string]struct {
 		triggers string
 		want     [][]string
@@ -252,7 +252,7 @@ func TestLimitsWithMatchesBindToNoRuleOfAGRPCRoute(t *testing.T) {
 	}
 }
 
-func TestLimitsOfSeveralAreJoinedInTheirOrder(t *testing.T) {
+func TestJoin(t *testing.T) {
 	plain, triggered := limitsOf(t, "a", "[]"), limitsOf(t, "b", "[{matches: [{path: {value: /toys}}]}]")
 	assert.False(t, plain.Triggered())
 	assert.False(t, Join([]*Limits{plain, plain}).Triggered())

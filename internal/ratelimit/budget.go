@@ -6,19 +6,19 @@ import (
 	"overrule.dev/overrule/internal/pattern"
 )
 
-// mostExpressions is how long all expressions of a policy are, in bytes: 64 of the
-// longest. One that takes longer to compile than its length says counts for more.
-const mostExpressions = 64 * longestPattern
+// maxExpressionBytes is the maximum length of all regular expressions of a policy, in
+// bytes. An expression that is slow to compile counts for more than its length.
+const maxExpressionBytes = 64 * maxPatternLength
 
-// Budget is how many bytes the regular expressions of one policy may have, all of its
-// limits together: a policy may have thousands. A limit that is read from a part of
-// it is read from a whole one, too. It is not safe for concurrent use.
+// Budget limits the total length of the regular expressions of all limits of a policy,
+// in bytes: a policy may have thousands of limits. A limit that is valid with a part
+// of the budget is valid with a whole one. It is not safe for concurrent use.
 type Budget struct{ bytes int }
 
-// NewBudget returns that of a policy.
-func NewBudget() *Budget { return &Budget{bytes: mostExpressions} }
+// NewBudget returns the budget of a policy.
+func NewBudget() *Budget { return &Budget{bytes: maxExpressionBytes} }
 
-// Read reads a limit as the function Read does, and takes from the budget.
+// Read reads a limit as the function Read does, and charges it to the budget.
 func (b *Budget) Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
 	r := &reader{budget: b}
 	limit := r.limit(at, name, value)
@@ -28,7 +28,7 @@ func (b *Budget) Read(at *field.Path, name string, value any) (*Limit, field.Err
 	return limit, nil
 }
 
-// take takes an expression from the budget, and reports whether it is within.
+// take charges an expression to the budget, and reports whether the budget suffices.
 func (b *Budget) take(text string) bool {
 	b.bytes -= pattern.Cost(text)
 	return b.bytes >= 0

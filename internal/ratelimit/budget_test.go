@@ -16,7 +16,7 @@ func withPatterns(n int, pattern string) any {
 	return map[string]any{"rates": []any{map[string]any{"limit": int64(5), "unit": "second"}}, "when": when}
 }
 
-func TestTheExpressionsOfAPolicyShareABudget(t *testing.T) {
+func TestBudget(t *testing.T) {
 	kib := strings.Repeat("a", 1024)
 	limits := field.NewPath("limits")
 	b := NewBudget()
@@ -27,7 +27,7 @@ func TestTheExpressionsOfAPolicyShareABudget(t *testing.T) {
 	assert.Empty(t, errs, "64 KiB in all")
 	assert.Len(t, l.When, 32)
 
-	l, errs = b.Read(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is looked into
+	l, errs = b.Read(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is parsed
 	assert.Nil(t, l)
 	assert.Equal(t, field.ErrorList{field.Invalid(limits.Key("c").Child("when").Index(0).Child("value"), "[",
 		"all regular expressions of a policy must have at most 65536 bytes together; move limits to another policy")}, errs)

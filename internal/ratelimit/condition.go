@@ -5,7 +5,7 @@ import (
 )
 
 func (r *reader) conditions(at *field.Path, value any) []Condition {
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	var conditions []Condition
 	for i, item := range items {
 		conditions = append(conditions, r.condition(at.Index(i), item))
@@ -14,7 +14,7 @@ func (r *reader) conditions(at *field.Path, value any) []Condition {
 }
 
 func (r *reader) condition(at *field.Path, value any) Condition {
-	fields, ok := r.object(at, value, ofCondition)
+	fields, ok := r.object(at, value, conditionFields)
 	if !ok {
 		return Condition{}
 	}
@@ -28,32 +28,32 @@ func (r *reader) condition(at *field.Path, value any) Condition {
 
 func (r *reader) conditionSelector(at *field.Path, value any) string {
 	if value == nil {
-		r.fail(field.Required(at, "write what the condition is about, such as auth.identity.username"))
+		r.addError(field.Required(at, "set a selector, such as auth.identity.username"))
 		return ""
 	}
-	selector, ok := r.text(at, value, longest)
+	selector, ok := r.text(at, value, maxTextLength)
 	if !ok {
 		return ""
 	}
 	if err := CheckCondition(selector); err != nil {
-		r.fail(field.Invalid(at, shown(selector), err.Error()))
+		r.addError(field.Invalid(at, truncate(selector), err.Error()))
 	}
 	return selector
 }
 
-// operand reads what the operator compares with.
+// operand reads the value that the operator compares with.
 func (r *reader) operand(at *field.Path, operator Operator, value any) string {
 	if operator == Exists || operator == NotExists {
 		if value != nil {
-			r.fail(field.Forbidden(at, "operator "+string(operator)+" compares with nothing: take the value away"))
+			r.addError(field.Forbidden(at, "must not be set for operator "+string(operator)))
 		}
 		return ""
 	}
 	if value == nil {
-		r.fail(field.Required(at, "operator "+string(operator)+" needs a value to compare with"))
+		r.addError(field.Required(at, "must be set for operator "+string(operator)))
 		return ""
 	}
-	text, _ := r.text(at, value, longest)
+	text, _ := r.text(at, value, maxTextLength)
 	if operator == MatchesRE {
 		r.pattern(at, text)
 	}

@@ -1,5 +1,5 @@
-// Package ratelimit is what Kuadrant's RFC "RateLimitPolicy v2" says of limits:
-// how one is written, which rules of a route it binds to, which limit shadows
-// another, and what is made of them for the gateway and for the service that
-// counts. Values in, values out: it knows no policies and no paths.
+// Package ratelimit implements the limits of Kuadrant's RFC "RateLimitPolicy v2": it
+// reads and validates them, binds them to rules of a route, determines which limit
+// shadows another, and renders the actions of the gateway and the limits of the rate
+// limit service. Values in, values out: it does not depend on policies or paths.
 package ratelimit

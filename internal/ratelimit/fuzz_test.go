@@ -10,8 +10,8 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// No JSON brings the reader down; what it takes has rates of positive seconds,
-// selectors that are well known and triggers that state something.
+// No JSON makes Read panic. A valid limit has rates of positive durations, valid
+// selectors, and triggers with matches or hostnames.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{"rates":[{"limit":5,"unit":"second"}]}`,
@@ -27,7 +27,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, text []byte) {
 		value, err := decode.Value(text)
 		if err != nil {
-			return // no JSON
+			return // not JSON
 		}
 		IsRateLimit(value)
 		limit, errs := Read(field.NewPath("spec").Key(name), name, value)

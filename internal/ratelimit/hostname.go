@@ -8,27 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-const longestHostname = 253
+const maxHostnameLength = 253
 
-// hostname is Gateway API's pattern of one, wildcards included.
-var hostname = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+// hostnamePattern is Gateway API's pattern of a hostname, wildcards included.
+var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func (r *reader) hostnames(at *field.Path, value any) []string {
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	var hostnames []string
 	seen := make(map[string]bool, len(items))
 	for i, item := range items {
-		text, ok := r.text(at.Index(i), item, longestHostname)
+		text, ok := r.text(at.Index(i), item, maxHostnameLength)
 		if !ok {
 			continue
 		}
 		host := strings.ToLower(text)
 		if wrong := hostnameError(host); wrong != "" {
-			r.fail(field.Invalid(at.Index(i), shown(text), wrong))
+			r.addError(field.Invalid(at.Index(i), truncate(text), wrong))
 			continue
 		}
 		if seen[host] {
-			r.fail(field.Duplicate(at.Index(i), host))
+			r.addError(field.Duplicate(at.Index(i), host))
 		}
 		seen[host] = true
 		hostnames = append(hostnames, host)
@@ -36,19 +36,20 @@ func (r *reader) hostnames(at *field.Path, value any) []string {
 	return hostnames
 }
 
-// hostnameError says why no route can have a hostname, in lower case.
+// hostnameError returns why no route can have a hostname, which is in lower case. It
+// is empty for a valid hostname.
 func hostnameError(host string) string {
-	const example = ": write it like games.example.com or *.example.com"
+	const must = "must be a hostname such as games.example.com or *.example.com"
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return "is an IP address, not a hostname" + example
+		return must + ", not an IP address"
 	}
 	switch {
 	case strings.Contains(host, "/"):
-		return "is no hostname but a URL or a path" + example
+		return must + ", not a URL or a path"
 	case strings.Contains(host, ":"):
-		return "is a hostname with a port: take the port away"
-	case !hostname.MatchString(host):
-		return "is no hostname" + example
+		return must + ", without a port"
+	case !hostnamePattern.MatchString(host):
+		return must
 	}
 	return ""
 }

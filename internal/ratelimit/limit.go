@@ -4,36 +4,36 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Limit is one limit definition: spec.limits.<name> of the RFC.
+// Limit is a limit definition: spec.limits.<name> of the RFC.
 type Limit struct {
-	// Name is that of the definition in the policy: limits are in the order of
-	// their names, since a map has no other.
+	// Name is the name of the definition in the policy. Limits are ordered by name.
 	Name string
-	// Rates that hold together, at least one.
+	// Rates are the rates, at least one. All of them apply.
 	Rates []Rate
-	// Counters are the selectors that requests are counted apart by.
+	// Counters are the selectors by whose values requests are counted separately.
 	Counters []string
-	// When are the conditions that the service asks of each request, all of
-	// which must hold.
+	// When are the conditions that the rate limit service checks for each request. All
+	// of them must be met.
 	When []Condition
-	// Triggers choose the rules of a route that the limit binds to, any of them
-	// does; none: it binds to every rule.
+	// Triggers select the rules of a route that the limit binds to: those that any
+	// trigger selects. Without triggers it binds to every rule.
 	Triggers []Trigger
 }
 
-// Rate is so many requests in a span of time.
+// Rate is a number of requests per duration.
 type Rate struct {
-	// Limit is the most requests, at least 1.
+	// Limit is the maximum number of requests, at least 1.
 	Limit int64
-	// Duration is the span in units, at least 1.
+	// Duration is the number of units, at least 1.
 	Duration int64
 	Unit     Unit
 }
 
-// Seconds returns the span. A Rate that Read has let pass fits.
+// Seconds returns the duration in seconds. It does not overflow for a Rate that Read
+// returned.
 func (r Rate) Seconds() int64 { return r.Duration * secondsOf[r.Unit] }
 
-// Unit of time.
+// Unit is a unit of time.
 type Unit string
 
 // The units.
@@ -44,21 +44,21 @@ const (
 	Day    Unit = "day"
 )
 
-// Units are all of them, the shortest first.
+// Units are all units, the shortest first.
 var Units = []Unit{Second, Minute, Hour, Day}
 
 var secondsOf = map[Unit]int64{Second: 1, Minute: 60, Hour: 60 * 60, Day: 24 * 60 * 60}
 
-// Condition is a "soft" condition: one that is not about the route.
+// Condition is a condition on requests that is not about the route.
 type Condition struct {
-	// Selector is a path into the well-known data structure.
+	// Selector is a path in the well-known data structure.
 	Selector string
 	Operator Operator
-	// Value is compared with; none for exists and nexists.
+	// Value is the value to compare with, empty for exists and nexists.
 	Value string
 }
 
-// Operator of a condition.
+// Operator is the operator of a condition.
 type Operator string
 
 // The operators.
@@ -72,18 +72,18 @@ const (
 	NotInclude Operator = "excl"
 )
 
-// Operators are all of them.
+// Operators are all operators.
 var Operators = []Operator{Equals, NotEquals, Exists, NotExists, MatchesRE, Includes, NotInclude}
 
-// Trigger chooses rules of a route.
+// Trigger selects rules of a route.
 type Trigger struct {
-	// Matches, any of which chooses a rule that has one equal to it in every
-	// field that it states; none: every rule.
+	// Matches select a rule if any of them equals a match of the rule in every field
+	// that it sets. Without matches the trigger selects every rule.
 	Matches []Match
-	// Hostnames that requests must be for, in lower case; none: those of the
+	// Hostnames of the requests, in lower case. Without hostnames they are those of the
 	// route.
 	Hostnames []string
 }
 
-// Match is what a trigger states of a match of a rule.
+// Match is a match of a trigger. Fields that are not set match everything.
 type Match struct{ gatewayv1.HTTPRouteMatch }

@@ -8,13 +8,13 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Gateway API's own bounds.
+// Limits of Gateway API.
 const (
-	mostValues       = 16
-	longestName      = 256
-	longestHeader    = 4096
-	longestParameter = 1024
-	longestPath      = 1024
+	maxMatchValues     = 16
+	maxNameLength      = 256
+	maxHeaderLength    = 4096
+	maxParameterLength = 1024
+	maxPathLength      = 1024
 )
 
 var (
@@ -33,10 +33,10 @@ var (
 	pathChars = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+$`)
 )
 
-// match reads what is stated of a match, with Gateway API's defaults for what is
-// stated in part. One that states nothing chooses every rule.
+// match reads a match, with Gateway API's defaults for fields that are set in part. A
+// match without fields selects every rule.
 func (r *reader) match(at *field.Path, value any) Match {
-	fields, ok := r.object(at, value, ofMatch)
+	fields, ok := r.object(at, value, matchFields)
 	if !ok {
 		return Match{}
 	}
@@ -55,14 +55,14 @@ func (r *reader) match(at *field.Path, value any) Match {
 }
 
 func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
-	fields, ok := r.object(at, value, ofPath)
+	fields, ok := r.object(at, value, pathFields)
 	if !ok {
 		return nil
 	}
 	kind, known := oneOf(r, at.Child("type"), fields["type"], pathTypes, gatewayv1.PathMatchPathPrefix)
 	text := "/"
 	if fields["value"] != nil {
-		text, ok = r.text(at.Child("value"), fields["value"], longestPath)
+		text, ok = r.text(at.Child("value"), fields["value"], maxPathLength)
 	}
 	switch {
 	case !known || !ok:
@@ -70,41 +70,41 @@ func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
 		r.pattern(at.Child("value"), text)
 	default:
 		if wrong := pathError(text); wrong != "" {
-			r.fail(field.Invalid(at.Child("value"), shown(text), wrong))
+			r.addError(field.Invalid(at.Child("value"), truncate(text), wrong))
 		}
 	}
 	return &gatewayv1.HTTPPathMatch{Type: &kind, Value: &text}
 }
 
-// pathError says what Gateway API has against a path that is no expression: no
-// rule of a route can have it.
+// pathError returns why Gateway API does not allow a path of type Exact or PathPrefix:
+// no rule of a route can have it. It is empty for a valid path.
 func pathError(path string) string {
 	if !strings.HasPrefix(path, "/") {
-		return "must be an absolute path: start it with /"
+		return "must be an absolute path; start it with /"
 	}
 	for _, part := range []string{"//", "/./", "/../", "%2f", "%2F", "#"} {
 		if strings.Contains(path, part) {
-			return "must not contain " + part + ": no rule of a route may"
+			return "must not contain " + part
 		}
 	}
 	for _, end := range []string{"/..", "/."} {
 		if strings.HasSuffix(path, end) {
-			return "must not end with " + end + ": no rule of a route may"
+			return "must not end with " + end
 		}
 	}
 	if !pathChars.MatchString(path) {
-		return "has characters that no path has: write them as %XX"
+		return "must be percent-encoded: it contains characters that are not allowed in a path"
 	}
 	return ""
 }
 
-// headers are each there once: of two of one name, in any case, Gateway API takes
-// the first.
+// headers reads the headers. Of two with the same name, regardless of case, Gateway
+// API uses the first.
 func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch {
 	var headers []gatewayv1.HTTPHeaderMatch
 	seen := map[string]bool{}
-	for i, item := range r.list(at, value, mostValues) {
-		h, ok := readStated(r, at.Index(i), item, headerTypes, gatewayv1.HeaderMatchExact, longestHeader)
+	for i, item := range r.list(at, value, maxMatchValues) {
+		h, ok := readValueMatch(r, at.Index(i), item, headerTypes, gatewayv1.HeaderMatchExact, maxHeaderLength)
 		if key := strings.ToLower(h.name); ok && !seen[key] {
 			seen[key] = true
 			headers = append(headers, gatewayv1.HTTPHeaderMatch{Type: &h.kind, Name: gatewayv1.HTTPHeaderName(h.name), Value: h.value})
@@ -113,12 +113,12 @@ func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch 
 	return headers
 }
 
-// queryParams are each there once, as headers are; their case counts.
+// queryParams reads the query parameters, like headers but case-sensitive.
 func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryParamMatch {
 	var params []gatewayv1.HTTPQueryParamMatch
 	seen := map[string]bool{}
-	for i, item := range r.list(at, value, mostValues) {
-		p, ok := readStated(r, at.Index(i), item, queryTypes, gatewayv1.QueryParamMatchExact, longestParameter)
+	for i, item := range r.list(at, value, maxMatchValues) {
+		p, ok := readValueMatch(r, at.Index(i), item, queryTypes, gatewayv1.QueryParamMatchExact, maxParameterLength)
 		if ok && !seen[p.name] {
 			seen[p.name] = true
 			params = append(params, gatewayv1.HTTPQueryParamMatch{Type: &p.kind, Name: gatewayv1.HTTPHeaderName(p.name), Value: p.value})
@@ -127,26 +127,26 @@ func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryPar
 	return params
 }
 
-// stated is what is stated of a header or of a query parameter.
-type stated[T ~string] struct {
+// valueMatch is a match of a header or of a query parameter.
+type valueMatch[T ~string] struct {
 	kind        T
 	name, value string
 }
 
-func readStated[T ~string](r *reader, at *field.Path, value any, types []T, fallback T, most int) (stated[T], bool) {
-	var s stated[T]
-	fields, ok := r.object(at, value, ofValue)
+func readValueMatch[T ~string](r *reader, at *field.Path, value any, types []T, fallback T, maxLen int) (valueMatch[T], bool) {
+	var s valueMatch[T]
+	fields, ok := r.object(at, value, valueFields)
 	if !ok {
 		return s, false
 	}
 	var kindOK, nameOK, valueOK bool
 	s.kind, kindOK = oneOf(r, at.Child("type"), fields["type"], types, fallback)
-	if s.name, nameOK = r.text(at.Child("name"), fields["name"], longestName); nameOK && !token.MatchString(s.name) {
-		r.fail(field.Invalid(at.Child("name"), s.name, "must be a name of letters, digits and !#$%&'*+-.^_`|~"))
+	if s.name, nameOK = r.text(at.Child("name"), fields["name"], maxNameLength); nameOK && !token.MatchString(s.name) {
+		r.addError(field.Invalid(at.Child("name"), s.name, "must consist of letters, digits and !#$%&'*+-.^_`|~"))
 		nameOK = false
 	}
-	if s.value, valueOK = r.text(at.Child("value"), fields["value"], most); valueOK && s.value == "" {
-		r.fail(field.Required(at.Child("value"), "must not be empty"))
+	if s.value, valueOK = r.text(at.Child("value"), fields["value"], maxLen); valueOK && s.value == "" {
+		r.addError(field.Required(at.Child("value"), "must not be empty"))
 		valueOK = false
 	}
 	if s.kind == T(gatewayv1.HeaderMatchRegularExpression) {

@@ -10,10 +10,9 @@ import (
 )
 
 // Read reads a limit from decoded JSON: maps, lists, strings, booleans, int64 and
-// float64. It is strict, and tells all that is wrong, each at its place below at;
-// a limit with anything wrong is nil. Units, defaults and operators are those of
-// the RFC, paths, headers, query parameters and hostnames those of Gateway API,
-// whose defaults are filled in.
+// float64. It is strict, and returns all errors, with field paths below at; the limit
+// is nil if there are any. Units, defaults and operators are those of the RFC. Paths,
+// headers, query parameters and hostnames are those of Gateway API, with its defaults.
 func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
 	return NewBudget().Read(at, name, value)
 }
@@ -21,10 +20,10 @@ func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
 func (r *reader) limit(at *field.Path, name string, value any) *Limit {
 	r.name(at, name)
 	if list, ok := value.([]any); ok {
-		r.fail(field.TypeInvalid(at, kindOf(list), "a limit is an object, not a list: take the dash away before its first field"))
+		r.addError(field.TypeInvalid(at, typeName(list), "must be an object, not a list; remove the dash before its first field"))
 		return nil
 	}
-	fields, ok := r.object(at, value, ofLimit)
+	fields, ok := r.object(at, value, limitFields)
 	if !ok {
 		return nil
 	}
@@ -37,25 +36,24 @@ func (r *reader) limit(at *field.Path, name string, value any) *Limit {
 	}
 }
 
-// name checks what the limit is called: it becomes a part of the descriptor that
-// tells it apart.
+// name validates the name of the limit, which becomes a part of its descriptor.
 func (r *reader) name(at *field.Path, name string) {
-	const longestName = 253
+	const maxLimitNameLength = 253
 	switch {
 	case strings.TrimSpace(name) == "":
-		r.fail(field.Invalid(at, name, "a limit needs a name: write it before the colon"))
-	case len(name) > longestName:
-		r.fail(field.TooLong(at, "", longestName))
+		r.addError(field.Invalid(at, name, "the name of a limit must not be empty"))
+	case len(name) > maxLimitNameLength:
+		r.addError(field.TooLong(at, "", maxLimitNameLength))
 	case strings.ContainsFunc(name, unicode.IsControl):
-		r.fail(field.Invalid(at, name, "the name of a limit has no control characters: take them away"))
+		r.addError(field.Invalid(at, name, "the name of a limit must not contain control characters"))
 	}
 }
 
 func (r *reader) rates(at *field.Path, value any) []Rate {
 	before := len(r.errs)
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	if len(items) == 0 && len(r.errs) == before {
-		r.fail(field.Required(at, "a limit needs at least one rate: write rates: [{limit: 5, unit: second}]"))
+		r.addError(field.Required(at, "set at least one rate, such as rates: [{limit: 5, unit: second}]"))
 	}
 	var rates []Rate
 	for i, item := range items {
@@ -67,13 +65,13 @@ func (r *reader) rates(at *field.Path, value any) []Rate {
 }
 
 func (r *reader) rate(at *field.Path, value any) (Rate, bool) {
-	fields, ok := r.object(at, value, ofRate)
+	fields, ok := r.object(at, value, rateFields)
 	if !ok {
 		return Rate{}, false
 	}
 	rate := Rate{Duration: 1}
 	if fields["limit"] == nil {
-		r.fail(field.Required(at.Child("limit"), "write the most requests, at least 1"))
+		r.addError(field.Required(at.Child("limit"), "set the maximum number of requests, at least 1"))
 	} else {
 		rate.Limit, _ = r.positive(at.Child("limit"), fields["limit"])
 	}
@@ -82,21 +80,21 @@ func (r *reader) rate(at *field.Path, value any) (Rate, bool) {
 		rate.Duration, known = r.positive(at.Child("duration"), fields["duration"])
 	}
 	if rate.Unit, ok = oneOf(r, at.Child("unit"), fields["unit"], Units, ""); ok && known {
-		r.fits(at.Child("duration"), rate)
+		r.checkOverflow(at.Child("duration"), rate)
 	}
 	return rate, true
 }
 
-// fits checks that the span has a number of seconds.
-func (r *reader) fits(at *field.Path, rate Rate) {
+// checkOverflow validates that the duration in seconds fits into an int64.
+func (r *reader) checkOverflow(at *field.Path, rate Rate) {
 	if largest := math.MaxInt64 / secondsOf[rate.Unit]; rate.Duration > largest {
-		r.fail(field.Invalid(at, rate.Duration,
-			fmt.Sprintf("overflows seconds in 64 bits: at most %d where the unit is %s", largest, rate.Unit)))
+		r.addError(field.Invalid(at, rate.Duration,
+			fmt.Sprintf("must be at most %d for unit %s, so that the seconds fit in 64 bits", largest, rate.Unit)))
 	}
 }
 
 func (r *reader) counters(at *field.Path, value any) []string {
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	var counters []string
 	seen := make(map[string]bool, len(items))
 	for i, item := range items {
@@ -105,7 +103,7 @@ func (r *reader) counters(at *field.Path, value any) []string {
 			continue
 		}
 		if seen[counter] {
-			r.fail(field.Duplicate(at.Index(i), counter))
+			r.addError(field.Duplicate(at.Index(i), counter))
 		}
 		seen[counter] = true
 		counters = append(counters, counter)
@@ -115,15 +113,15 @@ func (r *reader) counters(at *field.Path, value any) []string {
 
 func (r *reader) counter(at *field.Path, value any) (string, bool) {
 	if _, ok := value.(map[string]any); ok {
-		r.fail(field.TypeInvalid(at, kindOf(value), "a counter is a selector: write it alone, such as auth.identity.username"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a selector, such as auth.identity.username"))
 		return "", false
 	}
-	selector, ok := r.text(at, value, longest)
+	selector, ok := r.text(at, value, maxTextLength)
 	if !ok {
 		return "", false
 	}
 	if err := CheckCounter(selector); err != nil {
-		r.fail(field.Invalid(at, shown(selector), err.Error()))
+		r.addError(field.Invalid(at, truncate(selector), err.Error()))
 		return "", false
 	}
 	return selector, true

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// decoded is YAML as the policies have it, read as the API server does.
+// decoded decodes YAML to JSON values like the API server.
 func decoded(t *testing.T, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -35,7 +35,7 @@ var (
 	post = new(gatewayv1.HTTPMethodPost)
 )
 
-func TestLimitsAreRead(t *testing.T) {
+func TestReadLimits(t *testing.T) {
 	toys, assets := path(gatewayv1.PathMatchPathPrefix, "/toys"), path(gatewayv1.PathMatchPathPrefix, "/assets/")
 	for name, c := range map[string]struct {
 		text string
@@ -198,7 +198,7 @@ func TestSecondsOfARate(t *testing.T) {
 	assert.Equal(t, int64(9223372036854720000), Rate{Duration: 106751991167300, Unit: Day}.Seconds())
 }
 
-func TestOnlyLimitsOfTheRFCSpeak(t *testing.T) {
+func TestIsRateLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want bool

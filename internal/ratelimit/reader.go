@@ -9,124 +9,124 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// most is how many there may be of anything that a limit lists: no policy that a
-// person wrote has as many, and none is slow to judge.
-const most = 64
+// maxItems is the maximum number of items of each list of a limit. It bounds the time
+// that evaluation takes.
+const maxItems = 64
 
-// longest text of a limit, in bytes, where Gateway API states no other bound.
-const longest = 1024
+// maxTextLength is the maximum length of a string in bytes, unless Gateway API sets
+// another one.
+const maxTextLength = 1024
 
-// reader reads decoded JSON and collects what is wrong with it. A field that is
-// null is as one that is not there, as the API server has it.
+// reader reads decoded JSON and collects the errors. A null field is treated as
+// absent, as by the API server.
 type reader struct {
-	errs field.ErrorList
-	// budget of the policy; over is whether an error says that it is spent.
-	budget *Budget
-	over   bool
+	errs           field.ErrorList
+	budget         *Budget // of the policy
+	budgetExceeded bool    // an error reports it already
 }
 
-func (r *reader) fail(err *field.Error) { r.errs = append(r.errs, err) }
+func (r *reader) addError(err *field.Error) { r.errs = append(r.errs, err) }
 
-// object returns the fields, after telling those that are not known.
-func (r *reader) object(at *field.Path, value any, of shape) (map[string]any, bool) {
+// object returns the fields of an object, and adds an error for each unknown one.
+func (r *reader) object(at *field.Path, value any, of objectFields) (map[string]any, bool) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		r.fail(field.TypeInvalid(at, kindOf(value), of.name+" is an object: write its fields, "+listed(of.fields)))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be an object with the fields "+joinAnd(of.fields)))
 		return nil, false
 	}
 	for _, name := range sortedKeys(fields) {
 		if !slices.Contains(of.fields, name) {
-			r.fail(field.Forbidden(at.Child(shown(name)), of.unknown(name)))
+			r.addError(field.Forbidden(at.Child(truncate(name)), of.unknownFieldDetail(name)))
 		}
 	}
 	return fields, true
 }
 
-// list returns at most `most` items: null has none.
-func (r *reader) list(at *field.Path, value any, most int) []any {
+// list returns the items of a list, at most maxLen; none for null.
+func (r *reader) list(at *field.Path, value any, maxLen int) []any {
 	if value == nil {
 		return nil
 	}
 	items, ok := value.([]any)
 	if !ok {
-		r.fail(field.TypeInvalid(at, kindOf(value), "must be a list: put a dash before each item"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a list; put a dash before each item"))
 		return nil
 	}
-	if len(items) > most {
-		r.fail(field.TooMany(at, len(items), most))
+	if len(items) > maxLen {
+		r.addError(field.TooMany(at, len(items), maxLen))
 		return nil
 	}
 	return items
 }
 
-// text returns a string of at most so many bytes.
-func (r *reader) text(at *field.Path, value any, most int) (string, bool) {
+// text returns a string of at most maxLen bytes.
+func (r *reader) text(at *field.Path, value any, maxLen int) (string, bool) {
 	s, ok := value.(string)
 	switch {
 	case value == nil:
-		r.fail(field.Required(at, "must be a string"))
+		r.addError(field.Required(at, "must be a string"))
 		return "", false
 	case !ok:
-		r.fail(field.TypeInvalid(at, kindOf(value), "must be a string: put it in quotes"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be a string; put it in quotes"))
 		return "", false
-	case len(s) > most:
-		r.fail(field.TooLong(at, "", most))
+	case len(s) > maxLen:
+		r.addError(field.TooLong(at, "", maxLen))
 		return "", false
 	}
 	return s, true
 }
 
-// positive returns a whole number from 1 on.
+// positive returns an integer that is at least 1.
 func (r *reader) positive(at *field.Path, value any) (int64, bool) {
 	var n int64
 	switch v := value.(type) {
 	case int64:
 		n = v
 	case float64:
-		if v != math.Trunc(v) { // so is what is not a number
-			r.fail(field.Invalid(at, v, "must be a whole number, at least 1"))
+		if v != math.Trunc(v) { // true for NaN, too
+			r.addError(field.Invalid(at, v, "must be an integer of at least 1"))
 			return 0, false
 		}
-		// 2^63, the least that fits no int64: MaxInt64 itself is no float64
+		// 2^63 is the least float64 that overflows int64
 		if v >= 1<<63 {
-			r.fail(field.Invalid(at, v, fmt.Sprintf("is too large: at most %d", int64(math.MaxInt64))))
+			r.addError(field.Invalid(at, v, fmt.Sprintf("must be at most %d", int64(math.MaxInt64))))
 			return 0, false
 		}
 		n = int64(max(v, math.MinInt64))
 	default:
-		r.fail(field.TypeInvalid(at, kindOf(value), "must be a whole number, at least 1, without quotes"))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be an integer of at least 1, without quotes"))
 		return 0, false
 	}
 	if n < 1 {
-		r.fail(field.Invalid(at, n, "must be at least 1"))
+		r.addError(field.Invalid(at, n, "must be at least 1"))
 		return 0, false
 	}
 	return n, true
 }
 
-// oneOf returns one of the values; what is absent is the fallback, which is
-// required to be stated where it is "".
+// oneOf returns one of the values, or the fallback if it is absent. Without a fallback
+// the value is required.
 func oneOf[T ~string](r *reader, at *field.Path, value any, of []T, fallback T) (T, bool) {
 	if value == nil && fallback != "" {
 		return fallback, true
 	}
 	if value == nil {
-		r.fail(field.Required(at, "must be one of "+listed(of)))
+		r.addError(field.Required(at, "must be one of "+joinAnd(of)))
 		return "", false
 	}
 	s, ok := value.(string)
 	if !ok {
-		r.fail(field.TypeInvalid(at, kindOf(value), "must be one of "+listed(of)))
+		r.addError(field.TypeInvalid(at, typeName(value), "must be one of "+joinAnd(of)))
 		return "", false
 	}
 	if !slices.Contains(of, T(s)) {
-		r.fail(field.NotSupported(at, shown(s), of))
+		r.addError(field.NotSupported(at, truncate(s), of))
 		return "", false
 	}
 	return T(s), true
 }
 
-func kindOf(value any) string {
+func typeName(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"
@@ -145,17 +145,17 @@ func kindOf(value any) string {
 	}
 }
 
-// shown cuts what a message repeats.
-func shown(s string) string {
-	const enough = 100
-	if len(s) <= enough {
+// truncate shortens a string of the user for a message.
+func truncate(s string) string {
+	const maxShown = 100
+	if len(s) <= maxShown {
 		return s
 	}
-	return strings.ToValidUTF8(s[:enough], "") + "…"
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
 
-// listed writes "a, b and c".
-func listed[T ~string](words []T) string {
+// joinAnd returns "a, b and c".
+func joinAnd[T ~string](words []T) string {
 	all := make([]string, len(words))
 	for i, w := range words {
 		all[i] = string(w)

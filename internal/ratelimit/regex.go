@@ -10,52 +10,52 @@ import (
 )
 
 const (
-	// longestPattern in bytes, as of a path of Gateway API.
-	longestPattern = 1024
-	// largestPattern in instructions. The length does not bound them: a{1000} has a
-	// thousand, and the gateway has to compile and run them.
-	largestPattern = 2000
+	// maxPatternLength is in bytes. It is that of a path of Gateway API.
+	maxPatternLength = 1024
+	// maxPatternSize is in instructions, which the gateway compiles and runs. The
+	// length does not bound them: a{1000} has a thousand.
+	maxPatternSize = 2000
 )
 
-// pattern checks a regular expression and takes it from the budget.
+// pattern validates a regular expression and charges it to the budget.
 func (r *reader) pattern(at *field.Path, text string) {
 	if !r.budget.take(text) {
-		if !r.over { // the same error for each of the others adds nothing
-			r.fail(field.Invalid(at, shown(text), fmt.Sprintf(
-				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", mostExpressions)))
+		if !r.budgetExceeded { // report it once
+			r.addError(field.Invalid(at, truncate(text), fmt.Sprintf(
+				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", maxExpressionBytes)))
 		}
-		r.over = true
+		r.budgetExceeded = true
 		return
 	}
 	if err := checkRegexp(at, text); err != nil {
-		r.fail(err)
+		r.addError(err)
 	}
 }
 
-// checkRegexp returns an error if an expression does not compile or is too large.
-// Its form does not matter: the engines of Envoy (RE2) and Limitador (the Rust
-// crate regex) take time linear in the text.
+// checkRegexp returns an error if an expression does not compile or is too large. No
+// form of it is slow to match: the engines of Envoy (RE2) and Limitador (the Rust crate
+// regex) take time linear in the input.
 func checkRegexp(at *field.Path, text string) *field.Error {
-	if len(text) > longestPattern {
-		return field.TooLong(at, "", longestPattern)
+	if len(text) > maxPatternLength {
+		return field.TooLong(at, "", maxPatternLength)
 	}
 	if pattern.Cost(text) > pattern.MaxCost {
-		return field.Invalid(at, shown(text), "takes too long to compile; "+pattern.Advice)
+		return field.Invalid(at, truncate(text), "takes too long to compile; "+pattern.Advice)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return field.Invalid(at, shown(text), fmt.Sprintf("does not compile: %v; use RE2 syntax", err))
+		return field.Invalid(at, truncate(text), fmt.Sprintf("does not compile: %v; use RE2 syntax", err))
 	}
-	if n := size(parsed); n > largestPattern {
-		return field.Invalid(at, shown(text), fmt.Sprintf(
-			"must compile to at most %d instructions, not %d; lower its repetition counts", largestPattern, n))
+	if n := size(parsed); n > maxPatternSize {
+		return field.Invalid(at, truncate(text), fmt.Sprintf(
+			"must compile to at most %d instructions, not %d; lower its repetition counts", maxPatternSize, n))
 	}
 	return nil
 }
 
-// size is about how many instructions the expression has: the compiled program has
-// at most 2*size+1. Compiling it to count them would take up to 40 MB, since Parse
-// lets a kilobyte be repeated a thousand times, nested repetitions included.
+// size estimates the number of instructions of an expression: the compiled program has
+// at most 2*size+1. To compile it in order to count them would take up to 40 MB, since
+// Parse allows a kilobyte to be repeated a thousand times, nested repetitions included.
 func size(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestRegularExpressionsThatAreAccepted(t *testing.T) {
+func TestValidRegularExpressions(t *testing.T) {
 	for name, pattern := range map[string]string{
 		"nothing":                     "",
 		"a word":                      `^admin$`,
@@ -31,7 +31,7 @@ func TestRegularExpressionsThatAreAccepted(t *testing.T) {
 	}
 }
 
-func TestRegularExpressionsThatAreRejected(t *testing.T) {
+func TestInvalidRegularExpressions(t *testing.T) {
 	const tooLarge = "must compile to at most 2000 instructions, not "
 	for name, c := range map[string]struct{ pattern, want string }{
 		"a group without end":     {`(a`, "value: Invalid value: \"(a\": does not compile: error parsing regexp: missing closing ): `(a`; use RE2 syntax"},
@@ -54,4 +54,21 @@ func TestRegularExpressionsThatAreRejected(t *testing.T) {
 			assert.Equal(t, c.want, err.Error())
 		})
 	}
+}
+
+// Short expressions that are slow to compile are charged for it: 64 expressions of a
+// kilobyte took 9 seconds.
+func TestSlowRegularExpressions(t *testing.T) {
+	slow := "(?i)[" + strings.Repeat("b-\U0010fffe", 169) + "]"
+	err := checkRegexp(field.NewPath("value"), slow)
+	require.NotNil(t, err)
+	assert.Contains(t, err.Error(), "takes too long to compile; use fewer Unicode classes")
+
+	one := "(?i)[b-\U0010fffe]"
+	require.Nil(t, checkRegexp(field.NewPath("value"), one))
+	b, n := NewBudget(), 0
+	for b.take(one) {
+		n++
+	}
+	assert.Equal(t, 16, n, "of a policy's 64 KiB")
 }

@@ -11,23 +11,22 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Rendering gathers which limits are bound to which rules at one gateway, and
-// makes the RFC's two documents of them: the actions of the gateway, and the
-// limits of the service that counts. The zero Rendering is not ready: NewRendering
-// makes one.
+// Rendering collects which limits are bound to which rules at a gateway, and renders the
+// RFC's two documents: the actions of the gateway, and the limits of the rate limit
+// service. Use NewRendering to create one.
 type Rendering struct {
 	namespace string
-	limits    map[string][]*rendered // by policy and name; several where a policy gives several
+	limits    map[string][]*rendered // by policy and name; a policy may have several of the same name
 }
 
-// NewRendering returns an empty one; namespace is that of the counters.
+// NewRendering returns an empty Rendering. namespace is that of the counters.
 func NewRendering(namespace string) *Rendering {
 	return &Rendering{namespace: namespace, limits: make(map[string][]*rendered)}
 }
 
-// Source tells where a limit is from.
+// Source is where a limit comes from.
 type Source struct {
-	// Policy is its namespace/name.
+	// Policy is the namespace/name of the policy.
 	Policy string
 	// Block of the policy.
 	Block string
@@ -35,70 +34,70 @@ type Source struct {
 
 // rendered is a limit and the rules that it is bound to.
 type rendered struct {
-	id     string // tells the limit apart, on the wire
+	id     string // identifies the limit in descriptors
 	source Source
 	limit  *Limit
-	at     map[spot]*bound
+	bound  map[ruleRef]*boundRule
 }
 
-// spot is a rule of a route.
-type spot struct {
+// ruleRef identifies a rule of a route.
+type ruleRef struct {
 	namespace, name, kind string
 	rule                  int
 }
 
-func compareSpots(a, b spot) int {
+func compareRuleRefs(a, b ruleRef) int {
 	return cmp.Or(
 		strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name),
 		strings.Compare(a.kind, b.kind), cmp.Compare(a.rule, b.rule),
 	)
 }
 
-// bound is a rule that a limit is bound to, and for which hostnames.
-type bound struct {
+// boundRule is a rule that a limit is bound to, and the hostnames of its requests.
+type boundRule struct {
 	route *gateway.Route
 	hosts map[string]bool
 }
 
-// Add books that a limit is bound to the i-th rule of a route, by which requests
-// for some hostnames come, "" for any (hierarchy.Path.Hosts). A rule that is added
-// more than once, as for each listener, is for the hostnames of all.
+// Add adds the binding of a limit to the i-th rule of a route. hosts are the hostnames of
+// the requests that reach it, "" for any (gateway.Path.Hosts). If a rule is added more
+// than once, such as for each listener, the hostnames are merged.
 func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, hosts []string) {
-	if b.sameHostnames() == nil {
-		hosts = narrowed(b.Hostnames(i), hosts)
+	if b.commonHostnames() == nil {
+		hosts = intersectHostnames(b.Hostnames(i), hosts)
 	}
 	if len(hosts) == 0 {
-		return // no request comes
+		return // no request reaches the rule
 	}
-	at := spot{namespace: route.Namespace, name: route.Name, kind: route.Kind, rule: i}
-	l := r.of(from, b.Limit)
-	if l.at[at] == nil {
-		l.at[at] = &bound{route: route, hosts: make(map[string]bool)}
+	at := ruleRef{namespace: route.Namespace, name: route.Name, kind: route.Kind, rule: i}
+	l := r.entryFor(from, b.Limit)
+	if l.bound[at] == nil {
+		l.bound[at] = &boundRule{route: route, hosts: make(map[string]bool)}
 	}
 	for _, h := range hosts {
-		l.at[at].hosts[h] = true
+		l.bound[at].hosts[h] = true
 	}
 }
 
-// of returns what is booked of a limit. A policy may have a limit of one name in
-// two blocks, each in force on paths of its own.
-func (r *Rendering) of(from Source, limit *Limit) *rendered {
+// entryFor returns the entry of a limit. A policy may have a limit of the same name in two
+// blocks, each in force on other paths.
+func (r *Rendering) entryFor(from Source, limit *Limit) *rendered {
 	id := from.Policy + "/" + limit.Name
 	for _, l := range r.limits[id] {
 		if l.limit == limit || reflect.DeepEqual(l.limit, limit) {
 			if from.Block < l.source.Block {
-				l.source = from // whatever the order in which they come
+				l.source = from // independent of the order of Add
 			}
 			return l
 		}
 	}
-	l := &rendered{source: from, limit: limit, at: make(map[spot]*bound)}
+	l := &rendered{source: from, limit: limit, bound: make(map[ruleRef]*boundRule)}
 	r.limits[id] = append(r.limits[id], l)
 	return l
 }
 
-// Documents returns both, in the order of the rules that limits are bound to: by
-// route, rule and name of the limit. Neither is nil.
+// Documents returns both documents, ordered by route, rule and name of the limit. Neither
+// is nil.
 func (r *Rendering) Documents() ([]api.GatewayAction, []api.RenderedLimit) {
 	actions, limits := []api.GatewayAction{}, []api.RenderedLimit{}
 	for _, l := range r.sorted() {
@@ -108,8 +107,8 @@ func (r *Rendering) Documents() ([]api.GatewayAction, []api.RenderedLimit) {
 	return actions, limits
 }
 
-// sorted returns the limits in order, each with what tells it apart: the name of
-// its policy and its own, and its block where the policy has another of that name.
+// sorted returns the limits in order and sets their ids: the names of the policy and of
+// the limit, and the block if the policy has another limit of that name.
 func (r *Rendering) sorted() []*rendered {
 	var out []*rendered
 	for id, several := range r.limits {
@@ -122,21 +121,23 @@ func (r *Rendering) sorted() []*rendered {
 		}
 	}
 	slices.SortFunc(out, func(a, b *rendered) int {
-		return cmp.Or(compareSpots(a.spots()[0], b.spots()[0]), strings.Compare(a.limit.Name, b.limit.Name), strings.Compare(a.id, b.id))
+		return cmp.Or(compareRuleRefs(a.ruleRefs()[0], b.ruleRefs()[0]), strings.Compare(a.limit.Name, b.limit.Name), strings.Compare(a.id, b.id))
 	})
 	return out
 }
 
-// spots returns the rules that the limit is bound to, in order; there is one.
-func (l *rendered) spots() []spot { return slices.SortedFunc(maps.Keys(l.at), compareSpots) }
+// ruleRefs returns the rules that the limit is bound to, in order. There is at least one.
+func (l *rendered) ruleRefs() []ruleRef {
+	return slices.SortedFunc(maps.Keys(l.bound), compareRuleRefs)
+}
 
 // rules returns an item for each match of each rule.
 func (l *rendered) rules() []api.GatewayRule {
 	var out []api.GatewayRule
-	for _, at := range l.spots() {
-		b := l.at[at]
-		hosts := widest(b.hosts)
-		for _, item := range itemsOf(b.route, at.rule) {
+	for _, at := range l.ruleRefs() {
+		b := l.bound[at]
+		hosts := mostGeneral(b.hosts)
+		for _, item := range gatewayRules(b.route, at.rule) {
 			item.Hosts = hosts
 			out = append(out, item)
 		}

@@ -15,8 +15,8 @@ import (
 
 const onlyFiveASecond = "rates: [{limit: 5, unit: second}]\n"
 
-// What hostnames of triggers come to: hosts of the action, by rule, or a condition.
-func TestHostnamesOfTriggers(t *testing.T) {
+// Hostnames of triggers are rendered as hosts of the action, by rule, or as a condition.
+func TestRenderHostnames(t *testing.T) {
 	const rules = "[{matches: [{path: {value: /a}}]}, {matches: [{path: {value: /b}}]}]"
 	path := func(p string) string { return "matches: [{path: {value: " + p + "}}]" }
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestHostnamesOfTriggers(t *testing.T) {
 			[]string{"*.acme.com", "*.c.com"}, []string{"*.acme.com", "*.c.com"}, []string{"*.acme.com", "*.c.com"},
 			`context.request.http.host matches "^([^.].*\\.c\\.com|a\\.acme\\.com|b\\.acme\\.com)$"`,
 		},
-		"different ones are told apart by the gateway": {
+		"different ones are separated by the gateway": {
 			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + ", hostnames: [dolls.acme.com, games.acme.com]}]",
 			[]string{"*.acme.com"}, []string{"games.acme.com"}, []string{"dolls.acme.com", "games.acme.com"}, "",
 		},
@@ -71,7 +71,7 @@ func TestHostnamesOfTriggers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, aRoute(t, gateway.KindHTTPRoute, rules), c.hosts...)
+			addAll(r, fromRoute, []*Limit{readLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, newGatewayRoute(t, gateway.KindHTTPRoute, rules), c.hosts...)
 			actions, limits := r.Documents()
 			require.Len(t, actions, 1)
 			assert.Equal(t, []api.GatewayRule{{Paths: []string{"/a*"}, Hosts: c.a}, {Paths: []string{"/b*"}, Hosts: c.b}}, actions[0].Rules)
@@ -85,8 +85,8 @@ func TestHostnamesOfTriggers(t *testing.T) {
 	}
 }
 
-// The expression for hostnames matches what Gateway API means by them.
-func TestTheExpressionForHostnames(t *testing.T) {
+// The expression for hostnames matches the hostnames that Gateway API matches.
+func TestHostnameExpression(t *testing.T) {
 	c := hostCondition([]string{"*.acme.com", "dolls.org"})
 	re := regexp.MustCompile(c.Value)
 	for host, want := range map[string]bool{
@@ -100,8 +100,8 @@ func TestTheExpressionForHostnames(t *testing.T) {
 	assert.Equal(t, c.Value, value)
 }
 
-// Through several listeners a rule is there once, for the hosts of all.
-func TestHostsOfListenersAreUnited(t *testing.T) {
+// A rule of several listeners is rendered once, with the hosts of all.
+func TestRenderMergesListenerHosts(t *testing.T) {
 	for name, c := range map[string]struct {
 		listeners [][]string
 		want      []string
@@ -114,7 +114,7 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 		"none, by which no request come": {[][]string{{"a.acme.com"}, {}}, []string{"a.acme.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, limit, route := NewRendering(edge), aLimit(t, "l", onlyFiveASecond), aRoute(t, gateway.KindHTTPRoute, "[{}]")
+			r, limit, route := NewRendering(edge), readLimit(t, "l", onlyFiveASecond), newGatewayRoute(t, gateway.KindHTTPRoute, "[{}]")
 			for _, hosts := range c.listeners {
 				addAll(r, fromRoute, []*Limit{limit}, route, hosts...)
 			}
@@ -126,10 +126,10 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 	}
 }
 
-// Where no request comes to a rule by any hostname, no hosts would mean any.
-func TestARuleThatNoRequestReachesIsLeftOut(t *testing.T) {
+// A rule without hosts would apply to any host, so an unreachable rule is omitted.
+func TestRenderOmitsUnreachableRules(t *testing.T) {
 	r := NewRendering(edge)
-	addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond)}, aRoute(t, gateway.KindHTTPRoute, "[{}]"))
+	addAll(r, fromRoute, []*Limit{readLimit(t, "l", onlyFiveASecond)}, newGatewayRoute(t, gateway.KindHTTPRoute, "[{}]"))
 	actions, limits := r.Documents()
 	assert.Empty(t, actions)
 	assert.Empty(t, limits)

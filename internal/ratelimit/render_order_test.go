@@ -14,7 +14,7 @@ import (
 
 func named(t *testing.T, kind, key, rules string) *gateway.Route {
 	t.Helper()
-	r := aRoute(t, kind, rules)
+	r := newGatewayRoute(t, kind, rules)
 	_, err := fmt.Sscanf(key, "%1s/%s", &r.Namespace, &r.Name)
 	assert.NoError(t, err)
 	return r
@@ -28,11 +28,11 @@ func bindings(actions []api.GatewayAction) []string {
 	return out
 }
 
-// Whatever order they come in, limits are in the order of the first rule that each
-// is bound to, and rules in that of their routes.
-func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
+// Limits are ordered by the first rule that each is bound to, and rules by their routes,
+// independent of the order of Add.
+func TestRenderOrder(t *testing.T) {
 	on := func(name, path string) *Limit {
-		return aLimit(t, name, onlyFiveASecond+"triggers: [{matches: [{path: {value: "+path+"}}]}]")
+		return readLimit(t, name, onlyFiveASecond+"triggers: [{matches: [{path: {value: "+path+"}}]}]")
 	}
 	rules := func(paths ...string) string {
 		var out []any
@@ -54,7 +54,7 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 			addAll(r, Source{"b/p", "bare"}, []*Limit{on("a", "/1")}, named(t, gateway.KindHTTPRoute, "b/a", rules("/1")), "")
 		},
 		func(r *Rendering) {
-			addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "c", onlyFiveASecond)}, named(t, gateway.KindGRPCRoute, "b/a", "[{}]"), "")
+			addAll(r, Source{"b/p", "bare"}, []*Limit{readLimit(t, "c", onlyFiveASecond)}, named(t, gateway.KindGRPCRoute, "b/a", "[{}]"), "")
 		},
 	}
 	for range len(adds) {
@@ -72,7 +72,7 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 		}
 	}
 	for _, back := range []bool{false, true} {
-		limits := []*Limit{aLimit(t, "a", onlyFiveASecond), aLimit(t, "b", onlyFiveASecond)}
+		limits := []*Limit{readLimit(t, "a", onlyFiveASecond), readLimit(t, "b", onlyFiveASecond)}
 		if back {
 			slices.Reverse(limits)
 		}
@@ -84,18 +84,18 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 		assert.Equal(t, []string{"a/p/a", "a/p/b"}, bindings(actions), "by their names on one rule")
 	}
 	r, route := NewRendering(edge), named(t, gateway.KindHTTPRoute, "a/r", "[{}]")
-	addAll(r, Source{"a/p", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
-	addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "a", onlyFiveASecond)}, route, "")
-	addAll(r, Source{"a/o", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
+	addAll(r, Source{"a/p", "bare"}, []*Limit{readLimit(t, "b", onlyFiveASecond)}, route, "")
+	addAll(r, Source{"b/p", "bare"}, []*Limit{readLimit(t, "a", onlyFiveASecond)}, route, "")
+	addAll(r, Source{"a/o", "bare"}, []*Limit{readLimit(t, "b", onlyFiveASecond)}, route, "")
 	actions, _ := r.Documents()
 	assert.Equal(t, []string{"b/p/a", "a/o/b", "a/p/b"}, bindings(actions), "and then by those of their policies")
 }
 
 func must[T any](v T, _ error) T { return v }
 
-// A policy may have a limit in two blocks, each in force on paths of its own. Where
-// they differ, they must not be taken for one.
-func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
+// A policy may have a limit of the same name in two blocks, in force on different paths.
+// Different ones must not be merged.
+func TestRenderLimitsOfSameName(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides string
 		want      []string
@@ -105,8 +105,8 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", c.overrides)}, named(t, gateway.KindHTTPRoute, "a/s", "[{}]"), "")
-			addAll(r, Source{"a/p", "defaults"}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, gateway.KindHTTPRoute, "a/r", "[{}]"), "")
+			addAll(r, Source{"a/p", "overrides"}, []*Limit{readLimit(t, "l", c.overrides)}, named(t, gateway.KindHTTPRoute, "a/s", "[{}]"), "")
+			addAll(r, Source{"a/p", "defaults"}, []*Limit{readLimit(t, "l", onlyFiveASecond)}, named(t, gateway.KindHTTPRoute, "a/r", "[{}]"), "")
 			actions, limits := r.Documents()
 			assert.Equal(t, c.want, bindings(actions))
 			assert.Len(t, limits, len(c.want))
@@ -114,20 +114,20 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 	}
 }
 
-// Which of two blocks with the same limit came first makes no difference.
-func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
+// The result does not depend on which of two blocks with the same limit is added first.
+func TestRenderNamesLimitByFirstBlock(t *testing.T) {
 	for _, blocks := range [][]string{{"defaults", "bare"}, {"bare", "defaults"}} {
 		r := NewRendering(edge)
 		for i, block := range blocks {
-			addAll(r, Source{"a/p", block}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, gateway.KindHTTPRoute, "a/"+"rs"[i:i+1], "[{}]"), "")
+			addAll(r, Source{"a/p", block}, []*Limit{readLimit(t, "l", onlyFiveASecond)}, named(t, gateway.KindHTTPRoute, "a/"+"rs"[i:i+1], "[{}]"), "")
 		}
-		addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", "rates: [{limit: 9, unit: second}]")}, named(t, gateway.KindHTTPRoute, "a/t", "[{}]"), "")
+		addAll(r, Source{"a/p", "overrides"}, []*Limit{readLimit(t, "l", "rates: [{limit: 9, unit: second}]")}, named(t, gateway.KindHTTPRoute, "a/t", "[{}]"), "")
 		actions, _ := r.Documents()
 		assert.Equal(t, []string{"a/p/l/bare", "a/p/l/overrides"}, bindings(actions), blocks)
 	}
 }
 
-func TestNothingIsBoundToNothing(t *testing.T) {
+func TestRenderNothing(t *testing.T) {
 	actions, limits := NewRendering(edge).Documents()
 	assert.Equal(t, []api.GatewayAction{}, actions)
 	assert.Equal(t, []api.RenderedLimit{}, limits)

@@ -13,8 +13,8 @@ import (
 
 const edge = "infra/edge"
 
-// aLimit reads a limit in YAML.
-func aLimit(t *testing.T, name, text string) *Limit {
+// readLimit reads a limit in YAML.
+func readLimit(t *testing.T, name, text string) *Limit {
 	t.Helper()
 	l, errs := Read(at, name, decoded(t, text))
 	require.Empty(t, errs, text)
@@ -37,12 +37,12 @@ var fromRoute = Source{Policy: "app/limits", Block: "bare"}
 func renderedOf(t *testing.T, limit, rules string, hosts ...string) (actions, limits any) {
 	t.Helper()
 	r := NewRendering(edge)
-	addAll(r, fromRoute, []*Limit{aLimit(t, "l", limit)}, aRoute(t, gateway.KindHTTPRoute, rules), hosts...)
+	addAll(r, fromRoute, []*Limit{readLimit(t, "l", limit)}, newGatewayRoute(t, gateway.KindHTTPRoute, rules), hosts...)
 	return r.Documents()
 }
 
-// is compares what is plain data with YAML, field by field.
-func is(t *testing.T, want string, got any) {
+// assertYAML compares plain data with YAML, field by field.
+func assertYAML(t *testing.T, want string, got any) {
 	t.Helper()
 	wanted, err := yaml.YAMLToJSONStrict([]byte(want))
 	require.NoError(t, err, want)
@@ -56,7 +56,7 @@ const tied = `
   - generic_key: {descriptor_key: ratelimit.binding, descriptor_value: app/limits/l}
 `
 
-func TestMatchesOfARuleBecomeItemsOfTheAction(t *testing.T) {
+func TestRenderMatches(t *testing.T) {
 	for name, c := range map[string]struct{ rules, want string }{
 		"a prefix ends in a star":              {"[{matches: [{path: {type: PathPrefix, value: /toys}}]}]", `[{paths: ["/toys*"]}]`},
 		"a prefix is what a path is by itself": {"[{matches: [{path: {value: /toys/}}]}]", `[{paths: ["/toys/*"]}]`},
@@ -86,12 +86,12 @@ func TestMatchesOfARuleBecomeItemsOfTheAction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			actions, _ := renderedOf(t, "rates: [{limit: 5, unit: second}]", c.rules, "")
-			is(t, "- rules: "+c.want+tied, actions)
+			assertYAML(t, "- rules: "+c.want+tied, actions)
 		})
 	}
 }
 
-func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
+func TestRenderGRPCMatches(t *testing.T) {
 	for name, c := range map[string]struct{ rules, want string }{
 		"a service and a method":       {"[{matches: [{method: {service: toys.v1.Store, method: Get}}]}]", `[{paths: [/toys.v1.Store/Get]}]`},
 		"a service":                    {"[{matches: [{method: {service: toys.v1.Store}}]}]", `[{paths: ["/toys.v1.Store/*"]}]`},
@@ -104,14 +104,14 @@ func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, fromRoute, []*Limit{aLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, aRoute(t, gateway.KindGRPCRoute, c.rules), "")
+			addAll(r, fromRoute, []*Limit{readLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, newGatewayRoute(t, gateway.KindGRPCRoute, c.rules), "")
 			actions, _ := r.Documents()
-			is(t, "- rules: "+c.want+tied, actions)
+			assertYAML(t, "- rules: "+c.want+tied, actions)
 		})
 	}
 }
 
-func TestSelectorsBecomeDescriptorActions(t *testing.T) {
+func TestRenderDescriptorActions(t *testing.T) {
 	const metadata = `- metadata: {descriptor_key: auth.identity.metadata.x-y, metadata_key: {key: envoy.filters.http.ext_authz, path: [{segment: {key: identity}}, {segment: {key: metadata}}, {segment: {key: x-y}}]}}`
 	for selector, want := range map[string]string{
 		"auth.identity.metadata.x-y":             metadata,
@@ -133,14 +133,14 @@ func TestSelectorsBecomeDescriptorActions(t *testing.T) {
 	} {
 		t.Run(selector, func(t *testing.T) {
 			actions, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], counters: ["+selector+"]}", "[{}]", "")
-			is(t, "- rules: [{paths: [\"/*\"]}]"+tied+"  "+want, actions)
-			is(t, "[{conditions: ['ratelimit.binding == \"app/limits/l\"'], variables: ["+selector+"], max_value: 5, seconds: 1, namespace: infra/edge}]", limits)
+			assertYAML(t, "- rules: [{paths: [\"/*\"]}]"+tied+"  "+want, actions)
+			assertYAML(t, "[{conditions: ['ratelimit.binding == \"app/limits/l\"'], variables: ["+selector+"], max_value: 5, seconds: 1, namespace: infra/edge}]", limits)
 		})
 	}
 }
 
-// What conditions look at comes before what counters do, and each once.
-func TestEachSelectorIsInTheDescriptorOnce(t *testing.T) {
+// The selectors of conditions come before those of counters, each once.
+func TestRenderEachSelectorOnce(t *testing.T) {
 	actions, _ := renderedOf(t, `
 rates: [{limit: 5, unit: second}]
 counters: [context.request.http.host, ratelimit.domain, context.source.address, context.destination.address]
@@ -149,7 +149,7 @@ when:
 - {selector: context.destination.address, operator: neq, value: a}
 triggers: [{hostnames: [a.example.com]}]
 `, "[{}]", "")
-	is(t, `
+	assertYAML(t, `
 - rules: [{paths: ["/*"]}]
   configurations:
   - generic_key: {descriptor_key: ratelimit.binding, descriptor_value: app/limits/l}
@@ -160,7 +160,7 @@ triggers: [{hostnames: [a.example.com]}]
 `, actions)
 }
 
-func TestOperatorsBecomeConditionsOfTheService(t *testing.T) {
+func TestRenderConditions(t *testing.T) {
 	for condition, want := range map[string]string{
 		"{operator: eq, value: admin}":         `auth.identity.group == "admin"`,
 		"{operator: neq, value: admin}":        `auth.identity.group != "admin"`,
@@ -176,12 +176,12 @@ func TestOperatorsBecomeConditionsOfTheService(t *testing.T) {
 			_, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], when: [{selector: auth.identity.group, "+condition[1:]+"]}", "[{}]", "")
 			text, err := json.Marshal(want)
 			require.NoError(t, err)
-			is(t, `[{conditions: ['ratelimit.binding == "app/limits/l"', `+string(text)+`], max_value: 5, seconds: 1, namespace: infra/edge}]`, limits)
+			assertYAML(t, `[{conditions: ['ratelimit.binding == "app/limits/l"', `+string(text)+`], max_value: 5, seconds: 1, namespace: infra/edge}]`, limits)
 		})
 	}
 }
 
-func TestEachRateIsALimitOfTheService(t *testing.T) {
+func TestRenderRates(t *testing.T) {
 	_, limits := renderedOf(t, `
 rates:
 - {limit: 1, unit: second}
@@ -190,7 +190,7 @@ rates:
 - {limit: 9223372036854775807, duration: 7, unit: day}
 counters: [auth.identity.username]
 `, "[{}]", "")
-	is(t, `
+	assertYAML(t, `
 - {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 1, seconds: 1, namespace: infra/edge}
 - {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 2, seconds: 600, namespace: infra/edge}
 - {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 3, seconds: 43200, namespace: infra/edge}
@@ -198,12 +198,12 @@ counters: [auth.identity.username]
 `, limits)
 }
 
-func TestSelectorsThatNoActionReaches(t *testing.T) {
-	l := aLimit(t, "l", `
+func TestUnsetSelectors(t *testing.T) {
+	l := readLimit(t, "l", `
 rates: [{limit: 5, unit: second}]
 counters: [context.request.time, auth.identity.username, context.request.http.body, context.request.http.path, context.request.http.headers.x, ratelimit.hitsAddend, context.source.address]
 when: [{selector: context.request.http.protocol, operator: exists}]
 `)
 	assert.Equal(t, []string{"context.request.http.protocol", "context.request.time", "context.request.http.body"}, l.UnsetSelectors())
-	assert.Empty(t, aLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").UnsetSelectors())
+	assert.Empty(t, readLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").UnsetSelectors())
 }

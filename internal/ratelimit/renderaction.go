@@ -10,15 +10,14 @@ import (
 const (
 	hostSelector = "context.request.http.host"
 	domain       = "ratelimit.domain"
-	// authFilter is the filter whose dynamic metadata auth.* stands for.
+	// authFilter is the filter that sets the dynamic metadata of auth.*.
 	authFilter = "envoy.filters.http.ext_authz"
 )
 
-// configurations returns the entries of the descriptor of a limit: the one that
-// ties it to its rules, and one for each value that its conditions and counters
-// look at.
+// configurations returns the entries of the descriptor of a limit: one that binds it to
+// its rules, and one for each value that its conditions and counters select.
 func (r *Rendering) configurations(l *rendered) []api.DescriptorAction {
-	out := []api.DescriptorAction{genericKey(binding, l.id)}
+	out := []api.DescriptorAction{genericKey(bindingDescriptor, l.id)}
 	for _, selector := range l.limit.selectors() {
 		switch action, ok := descriptor(selector); {
 		case selector == domain:
@@ -34,7 +33,7 @@ func genericKey(key, value string) api.DescriptorAction {
 	return api.DescriptorAction{GenericKey: &api.GenericKey{DescriptorKey: key, DescriptorValue: value}}
 }
 
-// selectors returns those of hostnames, conditions and counters, each once.
+// selectors returns the selectors of hostnames, conditions and counters, each once.
 func (l *Limit) selectors() []string {
 	var out []string
 	add := func(selector string) {
@@ -42,7 +41,7 @@ func (l *Limit) selectors() []string {
 			out = append(out, selector)
 		}
 	}
-	if l.sameHostnames() != nil {
+	if l.commonHostnames() != nil {
 		add(hostSelector)
 	}
 	for _, c := range l.When {
@@ -54,10 +53,10 @@ func (l *Limit) selectors() []string {
 	return out
 }
 
-// descriptor returns the action that adds the value of a selector, if there is
-// one: what is below ratelimit is a part of the request to the service already, and
-// nothing tells the time.
-func descriptor(selector string) (api.DescriptorAction, bool) {
+// descriptor returns the action that adds the value of a selector. ok is false if there
+// is none: attributes below ratelimit are in the request to the service anyway, and no
+// action adds the time.
+func descriptor(selector string) (action api.DescriptorAction, ok bool) {
 	cluster := &api.ClusterAction{DescriptorKey: selector}
 	switch {
 	case strings.HasPrefix(selector, "auth."):
@@ -80,8 +79,7 @@ func metadata(selector string) *api.MetadataAction {
 	return out
 }
 
-// headerOf returns the header that has an attribute of the request: its own, or a
-// pseudo-header.
+// headerOf returns the header or pseudo-header with an attribute of the request.
 func headerOf(selector string) string {
 	attribute := strings.TrimPrefix(selector, "context.request.http.")
 	if header, ok := strings.CutPrefix(attribute, "headers."); ok {
@@ -93,12 +91,12 @@ func headerOf(selector string) string {
 	return ":" + attribute
 }
 
-// pseudoHeaders are those that requests have.
+// pseudoHeaders are the pseudo-headers of requests.
 var pseudoHeaders = []string{":authority", ":method", ":path", ":scheme"}
 
-// UnsetSelectors returns the selectors of a limit whose value no action adds: there is
-// none for it, or it looks at a pseudo-header that no request has. Where the value
-// is missing a gateway sends no descriptor, and the service counts nothing.
+// UnsetSelectors returns the selectors of a limit whose value no action adds, or only
+// from a pseudo-header that no request has. Without the value a gateway sends no
+// descriptor, and the service does not count the request.
 func (l *Limit) UnsetSelectors() []string {
 	var out []string
 	for _, selector := range l.selectors() {

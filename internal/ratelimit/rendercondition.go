@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// conditionsOf returns the conditions of a limit as the service reads them: the one
-// that ties it to its rules, the one on hostnames, and its own.
+// conditionsOf returns the conditions of a limit in the syntax of the rate limit service:
+// one that binds it to its rules, one on hostnames, and its own.
 func conditionsOf(id string, l *Limit) []string {
-	all := []Condition{{Selector: binding, Operator: Equals, Value: id}}
-	if same := l.sameHostnames(); same != nil {
+	all := []Condition{{Selector: bindingDescriptor, Operator: Equals, Value: id}}
+	if same := l.commonHostnames(); same != nil {
 		all = append(all, hostCondition(same))
 	}
 	all = append(all, l.When...)
@@ -20,26 +20,26 @@ func conditionsOf(id string, l *Limit) []string {
 	return out
 }
 
-// signs are how the service writes operators.
-var signs = map[Operator]string{
+// operatorSymbols are the operators in the syntax of the rate limit service.
+var operatorSymbols = map[Operator]string{
 	Equals: "==", NotEquals: "!=", Exists: "exists", NotExists: "nexists",
 	MatchesRE: "matches", Includes: "incl", NotInclude: "excl",
 }
 
-// String writes the condition as the service that counts reads it: `a.b != "x"`.
+// String returns the condition in the syntax of the rate limit service: `a.b != "x"`.
 func (c Condition) String() string {
-	text := c.Selector + " " + signs[c.Operator]
+	text := c.Selector + " " + operatorSymbols[c.Operator]
 	if c.Operator == Exists || c.Operator == NotExists {
 		return text
 	}
-	return text + " " + quoted(c.Value)
+	return text + " " + quoteJSON(c.Value)
 }
 
-// quoted writes a text as JSON does, with nothing escaped for HTML.
-func quoted(text string) string {
+// quoteJSON returns a string as JSON, without escapes for HTML.
+func quoteJSON(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a text can be written
+	_ = e.Encode(text) // a string can always be encoded
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

@@ -8,10 +8,10 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// sameHostnames returns the hostnames of the triggers where all have the same,
-// sorted; nil where they have none, or differ. Then the service can be told of
-// them in a condition; else the gateway has to tell rules and hosts apart.
-func (l *Limit) sameHostnames() []string {
+// commonHostnames returns the hostnames of the triggers, sorted, if all triggers have the
+// same; nil if they have none, or different ones. Common hostnames become a condition of
+// the service; otherwise the gateway's action restricts the hosts of each rule.
+func (l *Limit) commonHostnames() []string {
 	var same []string
 	for i := range l.Triggers {
 		names := slices.Sorted(slices.Values(l.Triggers[i].Hostnames))
@@ -23,9 +23,9 @@ func (l *Limit) sameHostnames() []string {
 	return same
 }
 
-// narrowed returns what hostnames of triggers and hosts of a path, "" for any,
-// have in common; without hostnames the hosts.
-func narrowed(hostnames, hosts []string) []string {
+// intersectHostnames returns the intersection of the hostnames of triggers and the hosts
+// of a path, "" for any; without hostnames it returns the hosts.
+func intersectHostnames(hostnames, hosts []string) []string {
 	if len(hostnames) == 0 {
 		return hosts
 	}
@@ -33,15 +33,15 @@ func narrowed(hostnames, hosts []string) []string {
 	for _, a := range hostnames {
 		for _, b := range hosts {
 			if gateway.HostnamesIntersect(a, b) {
-				out = append(out, narrower(a, b))
+				out = append(out, moreSpecific(a, b))
 			}
 		}
 	}
 	return out
 }
 
-// narrower returns the one of two hostnames that meet that lies within the other.
-func narrower(a, b string) string {
+// moreSpecific returns the one of two overlapping hostnames that the other includes.
+func moreSpecific(a, b string) string {
 	_, wild := strings.CutPrefix(b, "*")
 	switch {
 	case b == "" || a == b:
@@ -57,14 +57,14 @@ func narrower(a, b string) string {
 	}
 }
 
-// widest returns the hostnames that lie within none of the others, sorted; nil for
+// mostGeneral returns the hostnames that no other hostname includes, sorted; nil for
 // any.
-func widest(hosts map[string]bool) []string {
+func mostGeneral(hosts map[string]bool) []string {
 	var out []string
 	for h := range hosts {
 		within := false
 		for other := range hosts {
-			within = within || other != h && gateway.HostnamesIntersect(h, other) && narrower(h, other) == h
+			within = within || other != h && gateway.HostnamesIntersect(h, other) && moreSpecific(h, other) == h
 		}
 		if !within && h != "" {
 			out = append(out, h)
@@ -74,9 +74,9 @@ func widest(hosts map[string]bool) []string {
 	return out
 }
 
-// hostCondition is the condition that a request is for one of several hostnames:
-// one that is no wildcard is compared with, else there is one expression, so that
-// all of them have one counter.
+// hostCondition returns the condition that a request is for one of several hostnames. A
+// single hostname without a wildcard is compared; otherwise the condition is one regular
+// expression, so that the hostnames share a counter.
 func hostCondition(hostnames []string) Condition {
 	if len(hostnames) == 1 && !strings.HasPrefix(hostnames[0], "*") {
 		return Condition{Selector: hostSelector, Operator: Equals, Value: hostnames[0]}

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	anyRequest = "/*"
-	prefixed   = "*"
-	expression = "~"
+	anyRequest     = "/*"
+	wildcardSuffix = "*"
+	regexPrefix    = "~"
 )
 
-// itemsOf returns an item for each match of a rule, without hosts.
-func itemsOf(r *gateway.Route, rule int) []api.GatewayRule {
+// gatewayRules returns an entry for each match of a rule, without hosts.
+func gatewayRules(r *gateway.Route, rule int) []api.GatewayRule {
 	var out []api.GatewayRule
 	for _, m := range r.HTTPMatches(rule) {
-		out = append(out, httpItem(&m))
+		out = append(out, httpRule(&m))
 	}
 	for _, m := range r.GRPCMatches(rule) {
-		out = append(out, grpcItem(&m))
+		out = append(out, grpcRule(&m))
 	}
 	if len(out) == 0 { // every request
 		out = []api.GatewayRule{{Paths: []string{anyRequest}}}
@@ -31,10 +31,10 @@ func itemsOf(r *gateway.Route, rule int) []api.GatewayRule {
 	return out
 }
 
-func httpItem(m *gatewayv1.HTTPRouteMatch) api.GatewayRule {
+func httpRule(m *gatewayv1.HTTPRouteMatch) api.GatewayRule {
 	out := api.GatewayRule{Paths: []string{anyRequest}}
 	if m.Path != nil {
-		out.Paths = []string{pathItem(pathType(m.Path), pathValue(m.Path))}
+		out.Paths = []string{pathPattern(pathType(m.Path), pathValue(m.Path))}
 	}
 	if m.Method != nil {
 		out.Methods = []string{string(*m.Method)}
@@ -42,28 +42,28 @@ func httpItem(m *gatewayv1.HTTPRouteMatch) api.GatewayRule {
 	seen := make(map[string]bool)
 	for i := range m.Headers {
 		h := &m.Headers[i]
-		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)), valueItem(h.Name, or(h.Type, gatewayv1.HeaderMatchExact), h.Value))
+		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)), matchValue(h.Name, valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value))
 	}
 	seen = make(map[string]bool)
 	for i := range m.QueryParams {
 		q := &m.QueryParams[i]
-		out.QueryParams = addValue(out.QueryParams, seen, string(q.Name), valueItem(q.Name, or(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
+		out.QueryParams = addValue(out.QueryParams, seen, string(q.Name), matchValue(q.Name, valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
 	}
 	return out
 }
 
-func pathItem(kind, value string) string {
+func pathPattern(kind, value string) string {
 	switch gatewayv1.PathMatchType(kind) {
 	case gatewayv1.PathMatchExact:
 		return value
 	case gatewayv1.PathMatchRegularExpression:
-		return expression + value
+		return regexPrefix + value
 	default:
-		return value + prefixed
+		return value + wildcardSuffix
 	}
 }
 
-// addValue adds a value unless there is one of that name: of two the first counts.
+// addValue adds a value unless there is one of that name: the first counts.
 func addValue(to []api.GatewayValue, seen map[string]bool, name string, value api.GatewayValue) []api.GatewayValue {
 	if seen[name] {
 		return to
@@ -72,7 +72,7 @@ func addValue(to []api.GatewayValue, seen map[string]bool, name string, value ap
 	return append(to, value)
 }
 
-func valueItem(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayValue {
+func matchValue(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayValue {
 	out := api.GatewayValue{Name: string(name), Value: value}
 	if kind != string(gatewayv1.HeaderMatchExact) {
 		out.Type = kind
@@ -80,15 +80,14 @@ func valueItem(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayVal
 	return out
 }
 
-// grpcItem returns the path by which a call comes over HTTP/2:
-// /<service>/<method>.
-func grpcItem(m *gatewayv1.GRPCRouteMatch) api.GatewayRule {
+// grpcRule returns the HTTP/2 path of the calls that match: /<service>/<method>.
+func grpcRule(m *gatewayv1.GRPCRouteMatch) api.GatewayRule {
 	out := api.GatewayRule{Paths: []string{grpcPath(m.Method)}}
 	seen := make(map[string]bool)
 	for i := range m.Headers {
 		h := &m.Headers[i]
 		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)),
-			valueItem(gatewayv1.HTTPHeaderName(h.Name), or(h.Type, gatewayv1.GRPCHeaderMatchExact), h.Value))
+			matchValue(gatewayv1.HTTPHeaderName(h.Name), valueOr(h.Type, gatewayv1.GRPCHeaderMatchExact), h.Value))
 	}
 	return out
 }
@@ -97,23 +96,23 @@ func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
 	if m == nil {
 		return anyRequest
 	}
-	service, method := or(m.Service, ""), or(m.Method, "")
-	exact := or(m.Type, gatewayv1.GRPCMethodMatchExact) == string(gatewayv1.GRPCMethodMatchExact)
+	service, method := valueOr(m.Service, ""), valueOr(m.Method, "")
+	exact := valueOr(m.Type, gatewayv1.GRPCMethodMatchExact) == string(gatewayv1.GRPCMethodMatchExact)
 	switch {
 	case service == "" && method == "":
 		return anyRequest
 	case exact && method == "":
-		return "/" + service + "/" + prefixed
+		return "/" + service + "/" + wildcardSuffix
 	case exact && service != "":
 		return "/" + service + "/" + method
 	case exact:
-		return expression + "/[^/]+/" + regexp.QuoteMeta(method)
+		return regexPrefix + "/[^/]+/" + regexp.QuoteMeta(method)
 	default:
-		return expression + "/" + grpcPart(service) + "/" + grpcPart(method)
+		return regexPrefix + "/" + grpcPart(service) + "/" + grpcPart(method)
 	}
 }
 
-// grpcPart is the expression for one part of the path.
+// grpcPart returns the expression for a segment of the path.
 func grpcPart(pattern string) string {
 	if pattern == "" {
 		return "[^/]+"

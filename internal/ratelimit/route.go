@@ -9,57 +9,57 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// Route is the rules of a route as limits bind to them.
+// Route is the rules of a route, prepared for binding limits.
 //
-// A match is a set of facts: its path, its method, each header and query
-// parameter. What a trigger states is one, too, and chooses the matches that have
-// all of its facts. So each fact has the set of matches that state it, and a
-// trigger's match costs a step for each of its facts.
+// A match is a set of criteria: its path, its method, each header and query parameter.
+// The match of a trigger selects the matches of the route that have all of its criteria.
+// Route indexes its matches by criterion, so that the cost of a trigger's match is one
+// step for each of its criteria.
 type Route struct {
-	matches []gatewayv1.HTTPRouteMatch // of all rules, one after another
-	starts  []int                      // of each rule in matches, and their end
-	stating map[string]set             // fact → matches
-	every   set
+	matches            []gatewayv1.HTTPRouteMatch // of all rules, in order
+	ruleStarts         []int                      // index of the first match of each rule, and the number of matches
+	matchesByCriterion map[string]bitset          // the matches that have a criterion
+	allMatches         bitset
 }
 
-// NewRoute reads the matches of a route. A rule of another than an HTTPRoute has
-// one that states nothing, which no match of a trigger chooses that states
-// something.
+// NewRoute returns the rules of a route. A rule of another kind than HTTPRoute has one
+// match without criteria, which only a match without criteria selects.
 func NewRoute(r *gateway.Route) *Route {
-	out := &Route{starts: make([]int, 1, len(r.Rules)+1), stating: make(map[string]set)}
+	out := &Route{ruleStarts: make([]int, 1, len(r.Rules)+1), matchesByCriterion: make(map[string]bitset)}
 	for i := range r.Rules {
 		all := r.HTTPMatches(i)
 		if len(all) == 0 {
 			all = []gatewayv1.HTTPRouteMatch{{}}
 		}
 		out.matches = append(out.matches, all...)
-		out.starts = append(out.starts, len(out.matches))
+		out.ruleStarts = append(out.ruleStarts, len(out.matches))
 	}
-	out.every = newSet(len(out.matches))
+	out.allMatches = newBitset(len(out.matches))
 	for i := range out.matches {
-		out.every.add(i)
-		for _, fact := range facts(&out.matches[i]) {
-			if out.stating[fact] == nil {
-				out.stating[fact] = newSet(len(out.matches))
+		out.allMatches.add(i)
+		for _, fact := range criteria(&out.matches[i]) {
+			if out.matchesByCriterion[fact] == nil {
+				out.matchesByCriterion[fact] = newBitset(len(out.matches))
 			}
-			out.stating[fact].add(i)
+			out.matchesByCriterion[fact].add(i)
 		}
 	}
 	return out
 }
 
-// Matches returns how many matches the rules have.
+// Matches returns the number of matches of all rules.
 func (r *Route) Matches() int { return len(r.matches) }
 
-// Rules returns how many rules there are.
-func (r *Route) Rules() int { return len(r.starts) - 1 }
+// Rules returns the number of rules.
+func (r *Route) Rules() int { return len(r.ruleStarts) - 1 }
 
-// chosen returns the matches that have all facts; shared, not to be edited.
-func (r *Route) chosen(facts []string) set {
+// matchesWith returns the matches that have all criteria. The result is shared and must
+// not be edited.
+func (r *Route) matchesWith(facts []string) bitset {
 	if len(facts) == 0 {
-		return r.every
+		return r.allMatches
 	}
-	out := r.stating[facts[0]]
+	out := r.matchesByCriterion[facts[0]]
 	if len(facts) > 1 && out != nil {
 		out = out.clone()
 	}
@@ -67,19 +67,19 @@ func (r *Route) chosen(facts []string) set {
 		if out == nil {
 			return nil
 		}
-		also := r.stating[fact]
+		also := r.matchesByCriterion[fact]
 		if also == nil {
 			return nil
 		}
-		out.keep(also)
+		out.intersect(also)
 	}
 	return out
 }
 
-// facts returns what a match states, each as a text that is the same for what is
-// equal by Gateway API: names of headers in any case, and of two headers or query
-// parameters of one name the first.
-func facts(m *gatewayv1.HTTPRouteMatch) []string {
+// criteria returns the criteria of a match as strings, which are equal if Gateway API
+// treats the criteria as equal: names of headers are case-insensitive, and of two
+// headers or query parameters of the same name only the first counts.
+func criteria(m *gatewayv1.HTTPRouteMatch) []string {
 	out := make([]string, 0, 2+len(m.Headers)+len(m.QueryParams))
 	if m.Path != nil {
 		out = append(out, "path\x00"+pathType(m.Path)+"\x00"+pathValue(m.Path))
@@ -96,29 +96,31 @@ func facts(m *gatewayv1.HTTPRouteMatch) []string {
 	}
 	for i := range m.Headers {
 		h := &m.Headers[i]
-		state("header", strings.ToLower(string(h.Name)), or(h.Type, gatewayv1.HeaderMatchExact), h.Value)
+		state("header", strings.ToLower(string(h.Name)), valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value)
 	}
 	for i := range m.QueryParams {
 		q := &m.QueryParams[i]
-		state("query", string(q.Name), or(q.Type, gatewayv1.QueryParamMatchExact), q.Value)
+		state("query", string(q.Name), valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value)
 	}
 	return out
 }
 
-func pathType(p *gatewayv1.HTTPPathMatch) string { return or(p.Type, gatewayv1.PathMatchPathPrefix) }
+func pathType(p *gatewayv1.HTTPPathMatch) string {
+	return valueOr(p.Type, gatewayv1.PathMatchPathPrefix)
+}
 
-func pathValue(p *gatewayv1.HTTPPathMatch) string { return or(p.Value, "/") }
+func pathValue(p *gatewayv1.HTTPPathMatch) string { return valueOr(p.Value, "/") }
 
-// or returns what a field says, or what Gateway API takes it to say.
-func or[T ~string](field *T, def T) string {
+// valueOr returns the value of a field, or its default.
+func valueOr[T ~string](field *T, def T) string {
 	if field == nil {
 		return string(def)
 	}
 	return string(*field)
 }
 
-// textOf names a match as messages do: "GET PathPrefix /toys with header x=1".
-func textOf(m *gatewayv1.HTTPRouteMatch) string {
+// matchText returns a match for messages: "GET PathPrefix /toys with header x=1".
+func matchText(m *gatewayv1.HTTPRouteMatch) string {
 	var words, with []string
 	if m.Method != nil {
 		words = append(words, string(*m.Method))
@@ -128,11 +130,11 @@ func textOf(m *gatewayv1.HTTPRouteMatch) string {
 	}
 	for i := range m.Headers {
 		h := &m.Headers[i]
-		with = append(with, valued("header", string(h.Name), or(h.Type, gatewayv1.HeaderMatchExact), h.Value))
+		with = append(with, valueText("header", string(h.Name), valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value))
 	}
 	for i := range m.QueryParams {
 		q := &m.QueryParams[i]
-		with = append(with, valued("query parameter", string(q.Name), or(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
+		with = append(with, valueText("query parameter", string(q.Name), valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
 	}
 	if len(words) == 0 {
 		words = []string{"any request"}
@@ -144,7 +146,7 @@ func textOf(m *gatewayv1.HTTPRouteMatch) string {
 	return text
 }
 
-func valued(what, name, kind, value string) string {
+func valueText(what, name, kind, value string) string {
 	equals := "="
 	if kind != string(gatewayv1.HeaderMatchExact) {
 		equals = "~"
@@ -152,5 +154,5 @@ func valued(what, name, kind, value string) string {
 	return fmt.Sprintf("%s %s%s%s", what, name, equals, value)
 }
 
-// String names what a match states.
-func (m *Match) String() string { return textOf(&m.HTTPRouteMatch) }
+// String returns the match for messages.
+func (m *Match) String() string { return matchText(&m.HTTPRouteMatch) }

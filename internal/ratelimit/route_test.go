@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-func TestMatchesAreNamedAsPeopleWriteThem(t *testing.T) {
+func TestMatchText(t *testing.T) {
 	for name, c := range map[string]struct{ match, want string }{
 		"a path":                {"{path: {type: Exact, value: /toys}}", "Exact /toys"},
 		"a path by default":     {"{path: {}}", "PathPrefix /"},
@@ -29,7 +29,7 @@ func TestMatchesAreNamedAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-func TestATriggersMatchSaysNoMoreThanItStates(t *testing.T) {
+func TestMatchString(t *testing.T) {
 	for match, want := range map[string]string{
 		"{}":                                   "any request",
 		"{method: GET}":                        "GET",
@@ -41,7 +41,7 @@ func TestATriggersMatchSaysNoMoreThanItStates(t *testing.T) {
 	}
 }
 
-func TestRulesHaveTheirMatchesDefaulted(t *testing.T) {
+func TestRuleMatchesAreDefaulted(t *testing.T) {
 	r := routeOf(t, "[{}, {matches: [{method: GET}, {path: {value: /a}}]}]")
 	assert.Equal(t, 2, r.Rules())
 	assert.Equal(t, []string{"PathPrefix /"}, r.Texts(0))
@@ -49,8 +49,7 @@ func TestRulesHaveTheirMatchesDefaulted(t *testing.T) {
 	assert.Len(t, r.RuleMatches(1), 2)
 }
 
-// Matches that are not there state nothing, which is not what a trigger states.
-func TestARouteWithoutRulesHasNothingToBindTo(t *testing.T) {
+func TestRouteWithoutRules(t *testing.T) {
 	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&gateway.Route{Kind: gateway.KindHTTPRoute}), anyHost)
 	assert.False(t, b.Limits[0].MatchesAny())
 	assert.Equal(t, []bool{false}, b.Limits[0].Triggers[0].Found)

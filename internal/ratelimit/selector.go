@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// CheckCounter checks the selector of a counter: a path into the well-known data
-// structure that ends at a value. The error says what to write instead.
+// CheckCounter validates the selector of a counter: a path in the well-known data
+// structure that selects a value. The error suggests what to use instead.
 func CheckCounter(selector string) error {
-	_, err := check(selector)
+	_, err := resolve(selector)
 	return err
 }
 
-// CheckCondition checks the selector of a condition: as of a counter, but none of
-// the attributes that a trigger expresses.
+// CheckCondition validates the selector of a condition. It may select what a counter
+// may, except for attributes that belong into triggers.
 func CheckCondition(selector string) error {
-	if place := expressedAs(selector); place != "" {
-		return fmt.Errorf("is not for conditions: write it as %s, since the rules of a route are chosen there", place)
+	if in := triggerField(selector); in != "" {
+		return fmt.Errorf("is not allowed in conditions; use %s", in)
 	}
-	meant, err := check(selector)
-	if place := expressedAs(meant); place != "" {
-		return fmt.Errorf("is no well-known selector: if %s is meant, write it as %s, since the rules of a route are chosen there", shown(meant), place)
+	suggestion, err := resolve(selector)
+	if in := triggerField(suggestion); in != "" {
+		return fmt.Errorf("unknown selector: if you mean %s, use %s", truncate(suggestion), in)
 	}
 	return err
 }
 
-// expressed is where a trigger expresses an attribute of the HTTP request.
-var expressed = map[string]string{
+// triggerFields are the fields of a trigger that match an attribute of the request.
+var triggerFields = map[string]string{
 	"method":  "triggers[].matches[].method",
 	"path":    "triggers[].matches[].path",
 	"headers": "triggers[].matches[].headers",
@@ -35,68 +35,70 @@ var expressed = map[string]string{
 	"host":    "triggers[].hostnames",
 }
 
-func expressedAs(selector string) string {
+func triggerField(selector string) string {
 	attribute, ok := strings.CutPrefix(selector, "context.request.http.")
 	if !ok {
 		return ""
 	}
 	attribute, _, _ = strings.Cut(attribute, ".")
-	return expressed[attribute]
+	return triggerFields[attribute]
 }
 
-// binding is the descriptor that ties a rule to its limit.
-const binding = "ratelimit.binding"
+// bindingDescriptor is the key of the descriptor that binds a rule to its limit.
+const bindingDescriptor = "ratelimit.binding"
 
-// check returns the selector that is meant, if one is near, with the error.
-func check(selector string) (meant string, err error) {
-	if selector == binding || strings.HasPrefix(selector, binding+".") {
-		return "", errors.New(binding + " is reserved: it tells which limit a rule is bound to; write another selector")
+// resolve validates a selector. suggestion is the selector that may be meant by an
+// unknown one, empty if none is close.
+func resolve(selector string) (suggestion string, err error) {
+	if selector == bindingDescriptor || strings.HasPrefix(selector, bindingDescriptor+".") {
+		return "", errors.New(bindingDescriptor + " is reserved; use another selector")
 	}
 	segments := Segments(selector)
-	if err := spelled(segments); err != nil {
+	if err := checkSegments(segments); err != nil {
 		return "", err
 	}
 	p := wellKnown
 	for i, segment := range segments {
-		if p.name != nil {
+		if p.namePattern != nil {
 			return "", nil
 		}
-		next, known := p.below[segment]
+		next, known := p.children[segment]
 		if !known {
-			return p.stray(segments, i)
+			return p.unknownSegment(segments, i)
 		}
 		p = next
 	}
-	if !p.value {
-		return "", fmt.Errorf("is not a value but what holds some: write one of those, such as %s.%s", selector, p.example)
+	if !p.selectable {
+		return "", fmt.Errorf("must select a value; use one of its fields, such as %s.%s", selector, p.example)
 	}
 	return "", nil
 }
 
-// stray judges a segment that is not one of those that are known here.
-func (p *place) stray(segments []string, i int) (string, error) {
-	if p.open && nearest(segments[i], sortedKeys(p.below)) == "" {
+// unknownSegment returns the error for a segment that is not a known child, nil if
+// any is allowed.
+func (p *attribute) unknownSegment(segments []string, i int) (string, error) {
+	if p.openEnded && closestWord(segments[i], sortedKeys(p.children)) == "" {
 		return "", nil
 	}
-	if meant := suggest(segments); meant != "" {
-		return meant, fmt.Errorf("is no well-known selector: did you mean %s?", shown(meant))
+	if suggestion := suggest(segments); suggestion != "" {
+		return suggestion, fmt.Errorf("unknown selector: did you mean %s?", truncate(suggestion))
 	}
 	if i == 0 {
-		return "", errors.New("is no well-known selector: they start with auth, context.destination, context.request.http, context.source or ratelimit")
+		return "", errors.New("unknown selector: must start with auth, context.destination, context.request.http, context.source or ratelimit")
 	}
 	at := strings.Join(segments[:i], ".")
-	if len(p.below) == 0 {
-		return "", fmt.Errorf("is no well-known selector: %s is a value, nothing is below it", at)
+	if len(p.children) == 0 {
+		return "", fmt.Errorf("unknown selector: %s has no fields", at)
 	}
-	return "", fmt.Errorf("is no well-known selector: %s has %s", at, listed(sortedKeys(p.below)))
+	return "", fmt.Errorf("unknown selector: %s has the fields %s", at, joinAnd(sortedKeys(p.children)))
 }
 
-// Segments returns the parts of a selector. The name of a header or of a label is
-// one part, dots and all.
+// Segments returns the segments of a selector. The name of a header or of a label is
+// one segment, including its dots.
 func Segments(selector string) []string {
 	var segments []string
 	for p, rest := wellKnown, selector; ; {
-		if p.name != nil {
+		if p.namePattern != nil {
 			return append(segments, rest)
 		}
 		segment, behind, more := strings.Cut(rest, ".")
@@ -104,31 +106,31 @@ func Segments(selector string) []string {
 		if !more {
 			return segments
 		}
-		next, known := p.below[segment]
+		next, known := p.children[segment]
 		if !known {
-			next = anything
+			next = anyAttribute
 		}
 		p, rest = next, behind
 	}
 }
 
-// spelled checks the letters of the segments.
-func spelled(segments []string) error {
+// checkSegments validates the characters of the segments.
+func checkSegments(segments []string) error {
 	p := wellKnown
 	for _, segment := range segments {
 		allowed := plain
-		if p.name != nil {
-			allowed = p.name
+		if p.namePattern != nil {
+			allowed = p.namePattern
 		}
 		if strings.Contains(segment, `\`) {
-			return errors.New(`is no selector: dots cannot be escaped in one with \; write it like auth.identity.username`)
+			return errors.New(`invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`)
 		}
 		if !allowed.MatchString(segment) {
-			return fmt.Errorf("is no selector: %q cannot stand between dots; write it like auth.identity.username", shown(segment))
+			return fmt.Errorf("invalid selector: %q is not a valid segment; use a selector such as auth.identity.username", truncate(segment))
 		}
-		next, known := p.below[segment]
+		next, known := p.children[segment]
 		if !known {
-			next = anything
+			next = anyAttribute
 		}
 		p = next
 	}

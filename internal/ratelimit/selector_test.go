@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWellKnownSelectorsAreTaken(t *testing.T) {
+func TestValidSelectors(t *testing.T) {
 	for _, selector := range []string{
 		// not about the route: for conditions, too
 		"auth.identity.username", "auth.identity.group", "auth.metadata.geo.country", "auth.authorization.opa.limit",
@@ -34,12 +34,12 @@ func TestWellKnownSelectorsAreTaken(t *testing.T) {
 	}
 }
 
-func TestSelectorsThatAreNoneAreToldWhatIsMeant(t *testing.T) {
+func TestInvalidSelectors(t *testing.T) {
 	const (
-		unknown = "is no well-known selector: "
-		starts  = unknown + "they start with auth, context.destination, context.request.http, context.source or ratelimit"
-		group   = "is not a value but what holds some: write one of those, such as "
-		written = " cannot stand between dots; write it like auth.identity.username"
+		unknown = "unknown selector: "
+		starts  = unknown + "must start with auth, context.destination, context.request.http, context.source or ratelimit"
+		group   = "must select a value; use one of its fields, such as "
+		written = " is not a valid segment; use a selector such as auth.identity.username"
 	)
 	for name, c := range map[string]struct{ selector, want string }{
 		"a letter too many":                   {"context.requests.http.size", unknown + "did you mean context.request.http.size?"},
@@ -54,28 +54,28 @@ func TestSelectorsThatAreNoneAreToldWhatIsMeant(t *testing.T) {
 		"part left out and a slip":            {"source.adress", unknown + "did you mean context.source.address?"},
 		"the field of the proto":              {"ratelimit.hits_addend", unknown + "did you mean ratelimit.hitsAddend?"},
 		"the first of two that are as near":   {"service", unknown + "did you mean context.destination.service?"},
-		"three letters that are others":       {"ratelimit.dexxxiptors.x", unknown + "ratelimit has descriptors, domain and hitsAddend"},
+		"three letters that are others":       {"ratelimit.dexxxiptors.x", unknown + "ratelimit has the fields descriptors, domain and hitsAddend"},
 		"nothing near":                        {"user.name", starts},
 		"one word that is nothing":            {"x", starts},
-		"nothing near below a known part":     {"context.request.http.user", unknown + "context.request.http has body, fragment, headers, host, id, method, path, protocol, query, raw_body, scheme and size"},
-		"another part of the context":         {"context.tls.sni", unknown + "context has destination, request and source"},
-		"below a value":                       {"context.request.http.size.bytes", unknown + "context.request.http.size is a value, nothing is below it"},
+		"nothing near below a known part":     {"context.request.http.user", unknown + "context.request.http has the fields body, fragment, headers, host, id, method, path, protocol, query, raw_body, scheme and size"},
+		"another part of the context":         {"context.tls.sni", unknown + "context has the fields destination, request and source"},
+		"below a value":                       {"context.request.http.size.bytes", unknown + "context.request.http.size has no fields"},
 		"a group":                             {"context.request.http", group + "context.request.http.path"},
 		"auth alone":                          {"auth", group + "auth.identity.username"},
 		"labels without a name":               {"context.source.labels", group + "context.source.labels.app"},
 		"descriptors without a name":          {"ratelimit.descriptors", group + "ratelimit.descriptors.x"},
-		"what ties rules to limits":           {"ratelimit.binding", "ratelimit.binding is reserved: it tells which limit a rule is bound to; write another selector"},
-		"what is below it":                    {"ratelimit.binding.x", "ratelimit.binding is reserved: it tells which limit a rule is bound to; write another selector"},
-		"nothing":                             {"", `is no selector: ""` + written},
-		"nothing between dots":                {"auth..username", `is no selector: ""` + written},
-		"nothing behind the last dot":         {"auth.identity.", `is no selector: ""` + written},
-		"a space":                             {"auth.identity.user name", `is no selector: "user name"` + written},
-		"an expression":                       {"auth.identity.username == 'x'", `is no selector: "username == 'x'"` + written},
-		"a label that ends in a slash":        {"context.source.labels.app/", `is no selector: "app/"` + written},
-		"a dot that is escaped":               {`auth.identity.metadata.annotations.a\.b`, `is no selector: dots cannot be escaped in one with \; write it like auth.identity.username`},
-		"a modifier":                          {"auth.identity.@extract:x", `is no selector: "@extract:x"` + written},
-		"a line feed":                         {"auth.identity\n", `is no selector: "identity\n"` + written},
-		"parts of any length are cut in what": {"auth." + strings.Repeat("x", 200) + "!", `is no selector: "` + strings.Repeat("x", 100) + `…"` + written},
+		"what ties rules to limits":           {"ratelimit.binding", "ratelimit.binding is reserved; use another selector"},
+		"what is below it":                    {"ratelimit.binding.x", "ratelimit.binding is reserved; use another selector"},
+		"nothing":                             {"", `invalid selector: ""` + written},
+		"nothing between dots":                {"auth..username", `invalid selector: ""` + written},
+		"nothing behind the last dot":         {"auth.identity.", `invalid selector: ""` + written},
+		"a space":                             {"auth.identity.user name", `invalid selector: "user name"` + written},
+		"an expression":                       {"auth.identity.username == 'x'", `invalid selector: "username == 'x'"` + written},
+		"a label that ends in a slash":        {"context.source.labels.app/", `invalid selector: "app/"` + written},
+		"a dot that is escaped":               {`auth.identity.metadata.annotations.a\.b`, `invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`},
+		"a modifier":                          {"auth.identity.@extract:x", `invalid selector: "@extract:x"` + written},
+		"a line feed":                         {"auth.identity\n", `invalid selector: "identity\n"` + written},
+		"parts of any length are cut in what": {"auth." + strings.Repeat("x", 200) + "!", `invalid selector: "` + strings.Repeat("x", 100) + `…"` + written},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.EqualError(t, CheckCounter(c.selector), c.want)
@@ -87,34 +87,33 @@ func TestSelectorsThatAreNoneAreToldWhatIsMeant(t *testing.T) {
 		"a letter left out at the start": {"contxt.request.http.path", unknown + "did you mean context.request.http.path?"},
 		"the name of a header is kept":   {"request.http.header.x.User", unknown + "did you mean context.request.http.headers.x.User?"},
 		"headers without a name":         {"context.request.http.headers", group + "context.request.http.headers.x-user"},
-		"nothing behind headers":         {"context.request.http.headers.", `is no selector: ""` + written},
-		"a header with a colon":          {"context.request.http.headers.:path", `is no selector: ":path"` + written},
+		"nothing behind headers":         {"context.request.http.headers.", `invalid selector: ""` + written},
+		"a header with a colon":          {"context.request.http.headers.:path", `invalid selector: ":path"` + written},
 	} {
 		t.Run("as a counter: "+name, func(t *testing.T) { assert.EqualError(t, CheckCounter(c.selector), c.want) })
 	}
 }
 
-// The RFC: "soft" conditions are about what is not of the HTTP route.
-func TestConditionsAreNotAboutWhatATriggerExpresses(t *testing.T) {
-	const since = ", since the rules of a route are chosen there"
+// The RFC: "soft" conditions are not about the HTTP route.
+func TestConditionSelectorsOfTriggers(t *testing.T) {
 	for name, c := range map[string]struct{ selector, want string }{
-		"the method":            {"context.request.http.method", "is not for conditions: write it as triggers[].matches[].method" + since},
-		"the path":              {"context.request.http.path", "is not for conditions: write it as triggers[].matches[].path" + since},
-		"the host":              {"context.request.http.host", "is not for conditions: write it as triggers[].hostnames" + since},
-		"a header":              {"context.request.http.headers.x-user", "is not for conditions: write it as triggers[].matches[].headers" + since},
-		"headers":               {"context.request.http.headers", "is not for conditions: write it as triggers[].matches[].headers" + since},
-		"the query":             {"context.request.http.query", "is not for conditions: write it as triggers[].matches[].queryParams" + since},
-		"a part of the path":    {"context.request.http.path.1", "is not for conditions: write it as triggers[].matches[].path" + since},
-		"a slip of the method":  {"context.request.http.metod", "is no well-known selector: if context.request.http.method is meant, write it as triggers[].matches[].method" + since},
-		"a part of the host":    {"http.host", "is no well-known selector: if context.request.http.host is meant, write it as triggers[].hostnames" + since},
-		"a header, in part":     {"headers.x", "is no well-known selector: if context.request.http.headers.x is meant, write it as triggers[].matches[].headers" + since},
-		"a slip of another one": {"context.request.http.sise", "is no well-known selector: did you mean context.request.http.size?"},
+		"the method":            {"context.request.http.method", "is not allowed in conditions; use triggers[].matches[].method"},
+		"the path":              {"context.request.http.path", "is not allowed in conditions; use triggers[].matches[].path"},
+		"the host":              {"context.request.http.host", "is not allowed in conditions; use triggers[].hostnames"},
+		"a header":              {"context.request.http.headers.x-user", "is not allowed in conditions; use triggers[].matches[].headers"},
+		"headers":               {"context.request.http.headers", "is not allowed in conditions; use triggers[].matches[].headers"},
+		"the query":             {"context.request.http.query", "is not allowed in conditions; use triggers[].matches[].queryParams"},
+		"a part of the path":    {"context.request.http.path.1", "is not allowed in conditions; use triggers[].matches[].path"},
+		"a slip of the method":  {"context.request.http.metod", "unknown selector: if you mean context.request.http.method, use triggers[].matches[].method"},
+		"a part of the host":    {"http.host", "unknown selector: if you mean context.request.http.host, use triggers[].hostnames"},
+		"a header, in part":     {"headers.x", "unknown selector: if you mean context.request.http.headers.x, use triggers[].matches[].headers"},
+		"a slip of another one": {"context.request.http.sise", "unknown selector: did you mean context.request.http.size?"},
 	} {
 		t.Run(name, func(t *testing.T) { assert.EqualError(t, CheckCondition(c.selector), c.want) })
 	}
 }
 
-func TestSelectorsHaveSegments(t *testing.T) {
+func TestSegments(t *testing.T) {
 	for selector, want := range map[string][]string{
 		"auth.identity.username":              {"auth", "identity", "username"},
 		"context.request.http.headers.x.user": {"context", "request", "http", "headers", "x.user"},

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// suggest returns the well-known selector that these segments are nearest to: with
-// slips of the pen mended, and parts put in that were left out. "" if none is near.
+// suggest returns the well-known selector that is closest to the segments, with typos
+// corrected and missing segments inserted. It is empty if none is close.
 func suggest(segments []string) string {
 	var s search
-	s.from(wellKnown, nil, segments, 0, false)
+	s.walk(wellKnown, nil, segments, 0, false)
 	return strings.Join(s.best, ".")
 }
 
-// search keeps the cheapest way; of several, the first in the order of names.
+// search keeps the selector of the least cost; of several, the first by name.
 type search struct {
 	best []string
 	cost int
 }
 
-func (s *search) found(cost int, path ...[]string) {
+func (s *search) consider(cost int, path ...[]string) {
 	if s.best != nil && cost >= s.cost {
 		return
 	}
@@ -29,30 +29,30 @@ func (s *search) found(cost int, path ...[]string) {
 	}
 }
 
-// from looks at what the rest may mean below a place. Behind a part that was put in
-// only what is known is meant: anything at all would fit where all is open.
-func (s *search) from(p *place, path, rest []string, cost int, putIn bool) {
+// walk tries the rest of the segments below an attribute. After an inserted segment
+// only known children are tried: an open-ended attribute would allow anything.
+func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool) {
 	switch {
 	case len(rest) == 0:
-		if p.value {
-			s.found(cost, path)
+		if p.selectable {
+			s.consider(cost, path)
 		}
 		return
-	case p.name != nil:
-		s.found(cost, path, rest) // parts that were spelled well make a name
+	case p.namePattern != nil:
+		s.consider(cost, path, rest) // the rest is one name
 		return
 	}
-	names := sortedKeys(p.below)
+	names := sortedKeys(p.children)
 	for _, name := range names {
 		next := append(slices.Clip(path), name)
-		if d, near := slip(rest[0], name); near {
-			s.from(p.below[name], next, rest[1:], cost+d, false)
+		if d, near := typoDistance(rest[0], name); near {
+			s.walk(p.children[name], next, rest[1:], cost+d, false)
 		}
-		if len(p.below[name].below) > 0 {
-			s.from(p.below[name], next, rest, cost+1, true)
+		if len(p.children[name].children) > 0 {
+			s.walk(p.children[name], next, rest, cost+1, true)
 		}
 	}
-	if p.open && !putIn && nearest(rest[0], names) == "" {
-		s.found(cost, path, rest)
+	if p.openEnded && !inserted && closestWord(rest[0], names) == "" {
+		s.consider(cost, path, rest)
 	}
 }

@@ -5,7 +5,7 @@ import (
 )
 
 func (r *reader) triggers(at *field.Path, value any) []Trigger {
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	var triggers []Trigger
 	for i, item := range items {
 		triggers = append(triggers, r.trigger(at.Index(i), item))
@@ -15,7 +15,7 @@ func (r *reader) triggers(at *field.Path, value any) []Trigger {
 
 func (r *reader) trigger(at *field.Path, value any) Trigger {
 	before := len(r.errs)
-	fields, ok := r.object(at, value, ofTrigger)
+	fields, ok := r.object(at, value, triggerObjectFields)
 	if !ok {
 		return Trigger{}
 	}
@@ -24,13 +24,13 @@ func (r *reader) trigger(at *field.Path, value any) Trigger {
 		Hostnames: r.hostnames(at.Child("hostnames"), fields["hostnames"]),
 	}
 	if len(trigger.Matches) == 0 && len(trigger.Hostnames) == 0 && len(r.errs) == before {
-		r.fail(field.Required(at, "states nothing: a trigger needs matches or hostnames; take the trigger away to bind to every rule"))
+		r.addError(field.Required(at, "set matches or hostnames, or remove the trigger to bind to every rule"))
 	}
 	return trigger
 }
 
 func (r *reader) matches(at *field.Path, value any) []Match {
-	items := r.list(at, value, most)
+	items := r.list(at, value, maxItems)
 	var matches []Match
 	for i, item := range items {
 		matches = append(matches, r.match(at.Index(i), item))

@@ -2,17 +2,17 @@ package ratelimit
 
 import "regexp"
 
-// place is one in the well-known data structure.
-type place struct {
-	// below are the places that are known below this one.
-	below map[string]*place
-	// open: anything may be below.
-	open bool
-	// name is what below this place is one name, dots and all.
-	name *regexp.Regexp
-	// value: the place is one, or may be, so that it can be selected.
-	value bool
-	// example of what is below a place that is no value.
+// attribute is a node of the well-known data structure.
+type attribute struct {
+	// children are the known attributes below this one.
+	children map[string]*attribute
+	// openEnded is set if there may be other attributes below it.
+	openEnded bool
+	// namePattern is set if the rest of a selector is one name, including its dots.
+	namePattern *regexp.Regexp
+	// selectable is set if the attribute is a value, or may be.
+	selectable bool
+	// example is a path below an attribute that is not selectable.
 	example string
 }
 
@@ -22,16 +22,16 @@ var (
 	label  = regexp.MustCompile(`^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)*$`)
 )
 
-var anything = &place{open: true, value: true}
+var anyAttribute = &attribute{openEnded: true, selectable: true}
 
-func leaf() *place { return &place{value: true} }
+func leaf() *attribute { return &attribute{selectable: true} }
 
 // peer is Envoy's AttributeContext.Peer, in its JSON names.
-func peer() *place {
-	return &place{example: "address", below: map[string]*place{
-		"address":     anything,
+func peer() *attribute {
+	return &attribute{example: "address", children: map[string]*attribute{
+		"address":     anyAttribute,
 		"service":     leaf(),
-		"labels":      {name: label, example: "app"},
+		"labels":      {namePattern: label, example: "app"},
 		"principal":   leaf(),
 		"certificate": leaf(),
 	}}
@@ -41,16 +41,16 @@ func peer() *place {
 // AttributeContext, the dynamic metadata of the external authorization (whose
 // parts are known as Authorino's; others may have others), and Envoy's
 // RateLimitRequest.
-var wellKnown = &place{below: map[string]*place{
-	"context": {example: "request.http.path", below: map[string]*place{
+var wellKnown = &attribute{children: map[string]*attribute{
+	"context": {example: "request.http.path", children: map[string]*attribute{
 		"source":      peer(),
 		"destination": peer(),
-		"request": {example: "http.path", below: map[string]*place{
-			"time": {value: true, below: map[string]*place{"seconds": leaf(), "nanos": leaf()}},
-			"http": {example: "path", below: map[string]*place{
+		"request": {example: "http.path", children: map[string]*attribute{
+			"time": {selectable: true, children: map[string]*attribute{"seconds": leaf(), "nanos": leaf()}},
+			"http": {example: "path", children: map[string]*attribute{
 				"id":       leaf(),
 				"method":   leaf(),
-				"headers":  {name: header, example: "x-user"},
+				"headers":  {namePattern: header, example: "x-user"},
 				"path":     leaf(),
 				"host":     leaf(),
 				"scheme":   leaf(),
@@ -63,16 +63,16 @@ var wellKnown = &place{below: map[string]*place{
 			}},
 		}},
 	}},
-	"auth": {open: true, example: "identity.username", below: map[string]*place{
-		"identity":      anything,
-		"metadata":      anything,
-		"authorization": anything,
-		"response":      anything,
-		"callbacks":     anything,
+	"auth": {openEnded: true, example: "identity.username", children: map[string]*attribute{
+		"identity":      anyAttribute,
+		"metadata":      anyAttribute,
+		"authorization": anyAttribute,
+		"response":      anyAttribute,
+		"callbacks":     anyAttribute,
 	}},
-	"ratelimit": {example: "domain", below: map[string]*place{
+	"ratelimit": {example: "domain", children: map[string]*attribute{
 		"domain":      leaf(),
-		"descriptors": {open: true, example: "x"},
+		"descriptors": {openEnded: true, example: "x"},
 		"hitsAddend":  leaf(),
 	}},
 }}

@@ -351,15 +351,15 @@ var aroundKinds = map[string]row{
 		write: kubectl("patch", "policyprofile/glosss", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn","OverrideEvaded":"Warn"}}}`),
 	},
 	"profile-gates": way{
-		world: coated("Satin"), code: "OverrideRemoved", says: []string{"gates would be without when"}, told: "less protected",
+		world: coated("Satin"), code: "OverrideRemoved", says: []string{"gate when would be removed"}, told: "less protected",
 		write: kubectl("patch", "policyprofile/satins", "--type=merge", "-p", `{"spec":{"gates":null,"alternatives":null}}`),
 	},
 	"profile-higher": way{
-		world: coated("Matt"), code: "OverrideRemoved", says: []string{"policies would be read in another way (targets)"}, told: "less protected",
+		world: coated("Matt"), code: "OverrideRemoved", says: []string{"policies would be read differently (targets)"}, told: "less protected",
 		write: kubectl("patch", "policyprofile/matts", "--type=merge", "-p", `{"spec":{"targets":{"classFrom":["*"]}}}`),
 	},
 	"profile-of-label": way{
-		world: coated("Size"), code: "OverrideRemoved", says: []string{"gates would be without when"}, told: "less protected",
+		world: coated("Size"), code: "OverrideRemoved", says: []string{"gate when would be removed"}, told: "less protected",
 		write: kubectl("delete", "policyprofile/sizes"),
 	},
 	"profile-copied": way{

@@ -146,8 +146,8 @@ func TestAProfileThatIsBadIsAnErrorAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a field that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
 		"a value of another type":   {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a does not fit its kind"},
-		"a class that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a cannot be used: profile of A.a.b: class "odd" is none of inherited, direct`},
-		"a kind of Kubernetes":      {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "one of Kubernetes' own"},
+		"a class that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a cannot be used: invalid profile for A.a.b: spec.class: Unsupported value: "odd": supported values: "inherited", "direct"`},
+		"a kind of Kubernetes":      {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "must be the group of a CustomResourceDefinition"},
 		"no name":                   {"spec: {}\n", "PolicyProfile has no metadata.name; give it one"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func (r *reached) object(which int, ref api.Ref) {
 func surviving(o *outcome, rule *merge.Name) []merge.Key {
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
-		if !o.Took(b.Block) {
+		if !o.BlockApplied(b.Block) {
 			continue
 		}
 		for _, r := range b.Rules {

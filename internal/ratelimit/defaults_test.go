@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// What the RFC and Gateway API take for granted is filled in, and nothing else.
-func TestALimitSaysWhatIsTakenForGranted(t *testing.T) {
+// The defaults of the RFC and of Gateway API are set, and nothing else.
+func TestDefaulted(t *testing.T) {
 	trigger := func(match string) string { return "{triggers: [{matches: [" + match + "]}]}" }
 	for name, c := range map[string]struct{ limit, want string }{
 		"a rate is for one of its unit":          {"{rates: [{limit: 5, unit: minute}]}", "{rates: [{limit: 5, unit: minute, duration: 1}]}"},
@@ -41,8 +41,8 @@ func TestALimitSaysWhatIsTakenForGranted(t *testing.T) {
 	}
 }
 
-// A duration is a whole number, as a decoded object has it.
-func TestADurationThatIsFilledInIsAWholeNumber(t *testing.T) {
+// The default duration is an int64, as in a decoded object.
+func TestDefaultedDurationIsInteger(t *testing.T) {
 	got := Defaulted(map[string]any{"rates": []any{map[string]any{"limit": int64(5), "unit": "day"}}})
 	assert.Equal(t, map[string]any{"rates": []any{map[string]any{"limit": int64(5), "unit": "day", "duration": int64(1)}}}, got)
 }

@@ -17,29 +17,28 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// costly is from which cost on the answers of a condition are cached: the key of
-// an answer costs less than evaluating again then.
-const costly = 100
+// minCachedCost is the cost of an evaluation from which on the answers of a condition
+// are cached: computing the key of an answer is cheaper than evaluating again.
+const minCachedCost = 100
 
-// bytesPerUnit is how many bytes of a spec are hashed in the time of one unit of
-// cost.
+// bytesPerUnit is the number of bytes of a spec that are hashed in the time of one
+// unit of cost.
 const bytesPerUnit = 100
 
-// mostAnswers bounds the cache: each takes some 250 bytes.
-const mostAnswers = 1 << 15
+// maxCachedAnswers bounds the cache. An entry takes some 250 bytes.
+const maxCachedAnswers = 1 << 15
 
-// answers caches what costly conditions answered, by expression and spec. Who
-// writes a policy pays for its conditions once; a later write that leaves what
-// they read as it is does not pay for them again.
-var answers = lru.New(mostAnswers)
+// answerCache caches the answers of expensive conditions by expression and spec, so
+// that a later write that does not change what they read does not evaluate them again.
+var answerCache = lru.New(maxCachedAnswers)
 
 // answerKey identifies an expression and the spec that it is evaluated on.
 type answerKey [sha256.Size]byte
 
-// key returns the key of the condition's answer for a spec, and what making it
-// costs; ok is false for a spec that is not decoded JSON.
+// key returns the cache key of the condition's answer for a spec, and the cost of
+// computing the key. ok is false for a spec that is not decoded JSON.
 func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64, ok bool) {
-	e := encoding{}
+	e := keyEncoder{}
 	e.text(c.expression)
 	if !e.value(spec) {
 		return key, 0, false
@@ -47,21 +46,20 @@ func (c *Condition) key(spec map[string]any) (key answerKey, cost uint64, ok boo
 	return sha256.Sum256(e.out), 1 + uint64(len(e.out))/bytesPerUnit, true
 }
 
-// keepable returns an answer without references to the spec.
-func keepable(a merge.Answer) merge.Answer {
+// detached returns an answer without references to the spec.
+func detached(a merge.Answer) merge.Answer {
 	if a.Err != nil && !errors.Is(a.Err, ErrBudget) {
 		a.Err = &EvalError{Cause: errors.New(a.Err.Error())}
 	}
 	return a
 }
 
-// encoding writes values as JSON with the names of maps sorted, as packed values
-// are. A float is written by its bits, since 1 and 1.0 are not the same to an
-// expression.
-type encoding struct{ out []byte }
+// keyEncoder encodes values as JSON with sorted names, as packed values are. A float is
+// encoded by its bits, since an expression distinguishes 1 and 1.0.
+type keyEncoder struct{ out []byte }
 
 // value appends a value, and reports whether it is decoded JSON.
-func (e *encoding) value(v any) bool {
+func (e *keyEncoder) value(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		e.out = append(e.out, "null"...)
@@ -85,7 +83,7 @@ func (e *encoding) value(v any) bool {
 	return true
 }
 
-func (e *encoding) list(items []any) bool {
+func (e *keyEncoder) list(items []any) bool {
 	e.out = append(e.out, '[')
 	for i, item := range items {
 		if i > 0 {
@@ -99,7 +97,7 @@ func (e *encoding) list(items []any) bool {
 	return true
 }
 
-func (e *encoding) object(fields map[string]any) bool {
+func (e *keyEncoder) object(fields map[string]any) bool {
 	e.out = append(e.out, '{')
 	for i, name := range slices.Sorted(maps.Keys(fields)) {
 		if i > 0 {
@@ -115,8 +113,8 @@ func (e *encoding) object(fields map[string]any) bool {
 	return true
 }
 
-// packed appends the JSON that a packed value is, or what it unpacks to.
-func (e *encoding) packed(p merge.Packed) bool {
+// packed appends the JSON of a packed value, or of what it unpacks to.
+func (e *keyEncoder) packed(p merge.Packed) bool {
 	if m, ok := p.(json.Marshaler); ok {
 		data, err := m.MarshalJSON()
 		e.out = append(e.out, data...)
@@ -125,8 +123,8 @@ func (e *encoding) packed(p merge.Packed) bool {
 	return e.value(p.Unpack())
 }
 
-// text appends a text as encoding/json writes it.
-func (e *encoding) text(s string) {
+// text appends a string as encoding/json encodes it.
+func (e *keyEncoder) text(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			e.escaped(s)
@@ -136,9 +134,9 @@ func (e *encoding) text(s string) {
 	e.out = append(append(append(e.out, '"'), s...), '"')
 }
 
-// escaped appends a text that needs escapes. One that is not UTF-8 is distinguished
-// from what it would be replaced by: it is written with its length.
-func (e *encoding) escaped(s string) {
+// escaped appends a string that needs escapes. One that is not UTF-8 is appended with
+// its length, so that it differs from the string that replaces its invalid bytes.
+func (e *keyEncoder) escaped(s string) {
 	var b bytes.Buffer
 	j := json.NewEncoder(&b)
 	j.SetEscapeHTML(false)

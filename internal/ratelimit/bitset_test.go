@@ -7,7 +7,7 @@ import (
 )
 
 // members lists what next finds.
-func members(s set) []int {
+func members(s bitset) []int {
 	var out []int
 	for i := s.next(0); i >= 0; i = s.next(i + 1) {
 		out = append(out, i)
@@ -15,15 +15,15 @@ func members(s set) []int {
 	return out
 }
 
-func setOf(n int, all ...int) set {
-	s := newSet(n)
+func setOf(n int, all ...int) bitset {
+	s := newBitset(n)
 	for _, i := range all {
 		s.add(i)
 	}
 	return s
 }
 
-func TestSetsHoldMembersOnBothSidesOfAWord(t *testing.T) {
+func TestBitsetWords(t *testing.T) {
 	all := []int{0, 1, 62, 63, 64, 65, 127, 128, 4095}
 	s := setOf(4096, all...)
 	assert.Equal(t, all, members(s))
@@ -37,21 +37,21 @@ func TestSetsHoldMembersOnBothSidesOfAWord(t *testing.T) {
 	assert.Equal(t, -1, s.next(4096))
 }
 
-func TestSetsWithoutMembersHaveNoNext(t *testing.T) {
-	assert.Equal(t, -1, set(nil).next(0))
-	assert.Equal(t, -1, newSet(0).next(0))
-	assert.Equal(t, -1, newSet(100).next(3))
+func TestEmptyBitset(t *testing.T) {
+	assert.Equal(t, -1, bitset(nil).next(0))
+	assert.Equal(t, -1, newBitset(0).next(0))
+	assert.Equal(t, -1, newBitset(100).next(3))
 }
 
-func TestSetsAreJoinedAndKept(t *testing.T) {
+func TestBitsetUnionIntersect(t *testing.T) {
 	a, b := setOf(130, 1, 64, 129), setOf(130, 64, 129)
 	kept := a.clone()
-	kept.keep(b)
+	kept.intersect(b)
 	assert.Equal(t, []int{64, 129}, members(kept))
 	assert.Equal(t, []int{1, 64, 129}, members(a), "a clone is one of its own")
-	assert.True(t, b.join(a))
+	assert.True(t, b.union(a))
 	assert.Equal(t, []int{1, 64, 129}, members(b))
-	assert.False(t, b.join(nil))
-	assert.False(t, b.join(newSet(130)))
+	assert.False(t, b.union(nil))
+	assert.False(t, b.union(newBitset(130)))
 	assert.Equal(t, []int{1, 64, 129}, members(b))
 }

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// rates is a spec whose evaluation costs something: n numbers under spec.rates.
+// rates returns a spec that is expensive to evaluate: n numbers in spec.rates.
 func rates(n int) m {
 	list := make([]any, n)
 	for i := range list {
@@ -32,7 +32,7 @@ func compiledAlone(t *testing.T, expression string) *Condition {
 	return c
 }
 
-func TestACostlyConditionIsEvaluatedOnceOnEqualSpecs(t *testing.T) {
+func TestExpensiveAnswersAreCached(t *testing.T) {
 	const text = `spec.rates.exists(r, r > 5000) // once`
 	first := compiledAlone(t, text).Evaluate(rates(400))
 	require.Greater(t, first.Cost, uint64(1000))
@@ -50,7 +50,7 @@ func TestACostlyConditionIsEvaluatedOnceOnEqualSpecs(t *testing.T) {
 	assert.Greater(t, other.Cost, uint64(5000), "of other values, it is evaluated")
 }
 
-func TestWhatCannotBeEvaluatedIsCachedAlike(t *testing.T) {
+func TestErrorsAreCached(t *testing.T) {
 	for name, text := range map[string]string{
 		"the limit":     `spec.rates.all(a, spec.rates.all(b, a + b >= 0)) // limit`,
 		"a wrong type":  `spec.rates.all(a, a >= 0) && spec.rates.exists(a, a > "x") // type`,
@@ -61,7 +61,7 @@ func TestWhatCannotBeEvaluatedIsCachedAlike(t *testing.T) {
 			first, again := c.Evaluate(rates(200)), c.Evaluate(rates(200))
 			assert.Less(t, again.Cost, first.Cost/10)
 			assert.Equal(t, first.Missing, again.Missing)
-			assert.Equal(t, first.Neighbours, again.Neighbours)
+			assert.Equal(t, first.HasSiblings, again.HasSiblings)
 			require.Equal(t, first.Err != nil, again.Err != nil)
 			if first.Err != nil {
 				require.EqualError(t, again.Err, first.Err.Error())
@@ -72,19 +72,19 @@ func TestWhatCannotBeEvaluatedIsCachedAlike(t *testing.T) {
 	}
 }
 
-// Values of no other origin than JSON are in a spec; what is not is evaluated.
-func TestASpecThatIsNoJSONIsNotCached(t *testing.T) {
+// A spec with values that are not decoded JSON is evaluated, not cached.
+func TestSpecThatIsNotJSONIsNotCached(t *testing.T) {
 	c := compiledAlone(t, `spec.rates.exists(r, r > 5000) || spec.odd == 1 // no JSON`)
 	odd := rates(400)
 	odd["odd"] = int32(1)
 	first := c.Evaluate(odd)
 	assert.Equal(t, first, c.Evaluate(odd))
 	for _, v := range []any{[]any{int32(1)}, m{"a": int32(1)}} {
-		assert.False(t, new(encoding).value(v))
+		assert.False(t, new(keyEncoder).value(v))
 	}
 }
 
-// raw is a packed value that is its JSON, lazy one that has to be unpacked.
+// raw is a packed value that implements json.Marshaler, lazy one that does not.
 type (
 	raw  string
 	lazy string
@@ -97,13 +97,13 @@ func (l lazy) Unpack() (v any) {
 	return v
 }
 
-func TestSpecsHaveOneKeyIfTheyAreEqual(t *testing.T) {
+func TestCacheKeys(t *testing.T) {
 	encoded := func(v any) string {
-		e := encoding{}
+		e := keyEncoder{}
 		require.True(t, e.value(v))
 		return string(e.out)
 	}
-	want := `{"a":[1,null,true,"x<&>"],"b":{}}` // letter by letter
+	want := `{"a":[1,null,true,"x<&>"],"b":{}}` // byte by byte
 	assert.Equal(t, want, encoded(m{"b": m{}, "a": []any{int64(1), nil, true, "x<&>"}}))
 	assert.Equal(t, encoded(m{"a": "é\"\\\n"}), encoded(raw(`{"a":"é\"\\\n"}`)), "packed or not")
 	assert.Equal(t, encoded(m{"a": []any{"b"}}), encoded(lazy(`{"a":["b"]}`)))
@@ -120,7 +120,7 @@ func TestSpecsHaveOneKeyIfTheyAreEqual(t *testing.T) {
 	}
 }
 
-// BenchmarkAnswers prints what finding an answer takes beside evaluating.
+// BenchmarkAnswers compares a cache lookup with an evaluation.
 func BenchmarkAnswers(b *testing.B) {
 	for _, n := range []int{20, 400, 1600} {
 		c, err := Compile(fmt.Sprintf("spec.rates.exists(r, r > 50000) // %s", strings.Repeat("n", n%7)))

@@ -5,35 +5,35 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Defaulted returns a limit as the API server stores it, with what the RFC and
-// Gateway API take for granted filled in: one from a file then says the same as the
-// one that is stored. The value is decoded JSON, and is not edited.
+// Defaulted returns a copy of a limit with the defaults of the RFC and of Gateway API
+// set, as the API server stores it: a limit from a file then equals the stored one.
+// The value is decoded JSON, and is not edited.
 func Defaulted(value any) any {
 	limit, ok := runtime.DeepCopyJSONValue(value).(map[string]any)
 	if !ok {
 		return value
 	}
 	for _, rate := range objects(limit["rates"]) {
-		fill(rate, "duration", int64(1))
+		setDefault(rate, "duration", int64(1))
 	}
 	for _, trigger := range objects(limit["triggers"]) {
 		for _, match := range objects(trigger["matches"]) {
 			if path, ok := match["path"].(map[string]any); ok {
-				fill(path, "type", string(gatewayv1.PathMatchPathPrefix))
-				fill(path, "value", "/")
+				setDefault(path, "type", string(gatewayv1.PathMatchPathPrefix))
+				setDefault(path, "value", "/")
 			}
 			for _, header := range objects(match["headers"]) {
-				fill(header, "type", string(gatewayv1.HeaderMatchExact))
+				setDefault(header, "type", string(gatewayv1.HeaderMatchExact))
 			}
 			for _, parameter := range objects(match["queryParams"]) {
-				fill(parameter, "type", string(gatewayv1.QueryParamMatchExact))
+				setDefault(parameter, "type", string(gatewayv1.QueryParamMatchExact))
 			}
 		}
 	}
 	return limit
 }
 
-// objects returns those items of a list that are objects.
+// objects returns the items of a list that are objects.
 func objects(list any) []map[string]any {
 	var out []map[string]any
 	items, _ := list.([]any)
@@ -45,7 +45,7 @@ func objects(list any) []map[string]any {
 	return out
 }
 
-func fill(object map[string]any, name string, value any) {
+func setDefault(object map[string]any, name string, value any) {
 	if object[name] == nil {
 		object[name] = value
 	}

@@ -17,7 +17,7 @@ func keyOf(t testing.TB, text string) merge.Key {
 	return k
 }
 
-// A gate is at the address that the profile names, or below it.
+// A gate is at the path of the profile, or below it.
 func TestIsGate(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Gates = []string{"when", "rules.*.enabled"} })
 	for key, want := range map[string]bool{
@@ -29,7 +29,7 @@ func TestIsGate(t *testing.T) {
 	assert.False(t, compiled(t, nil).IsGate(keyOf(t, "when")), "a profile that names none has none")
 }
 
-// An alternative is a member of a group: what is right below its address.
+// An alternative is a member of a group: a field right below its path.
 func TestAlternative(t *testing.T) {
 	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Alternatives = []string{"rules.authentication", "deep.*.any"} })
 	tests := map[string]struct{ group, member string }{
@@ -55,7 +55,7 @@ func TestAlternative(t *testing.T) {
 	assert.False(t, ok, "a profile that names none has none")
 }
 
-// The built-in profiles of kinds with several ways to authenticate say so.
+// The built-in profiles of kinds with several authentication methods have alternatives.
 func TestBuiltinGatesAndAlternatives(t *testing.T) {
 	auth := builtin(t, "AuthPolicy")
 	assert.True(t, auth.IsGate(keyOf(t, "when")))
@@ -66,4 +66,37 @@ func TestBuiltinGatesAndAlternatives(t *testing.T) {
 	_, _, ok := auth.Alternative(keyOf(t, "rules.authorization.a"))
 	assert.False(t, ok, "each of these must be met")
 	assert.True(t, builtin(t, "RateLimitPolicy").IsGate(keyOf(t, "when")))
+}
+
+// SEMANTICS section 3, gates outside blocks.
+func TestGatesOutsideBlocks(t *testing.T) {
+	const gate = `"when": [{"predicate": "false"}]`
+	tests := map[string]struct {
+		spec   string
+		blocks []merge.Block
+		idle   []string
+	}{
+		"alone":                       {gate, []merge.Block{merge.Bare}, nil},
+		"beside rules":                {gate + `, "limits": {"a": {}}`, []merge.Block{merge.Bare}, nil},
+		"beside defaults":             {gate + `, "defaults": {"limits": {"a": {}}}`, []merge.Block{merge.Defaults}, []string{"when"}},
+		"beside overrides":            {gate + `, "overrides": {"limits": {"a": {}}}`, []merge.Block{merge.Overrides}, []string{"when"}},
+		"beside an empty block":       {gate + `, "defaults": {}`, nil, []string{"when"}},
+		"beside a block that is null": {gate + `, "defaults": null`, []merge.Block{merge.Bare}, nil},
+		"beside rules and defaults":   {gate + `, "limits": {"b": {}}, "defaults": {"limits": {"a": {}}}`, []merge.Block{merge.Defaults, merge.Bare}, nil},
+		"inside the overrides":        {`"overrides": {` + gate + `, "limits": {"a": {}}}`, []merge.Block{merge.Overrides}, nil},
+	}
+	for _, kind := range []string{"RateLimitPolicy", "TokenRateLimitPolicy"} {
+		for name, test := range tests {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				p := spec(t, builtin(t, kind), `{targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g}, `+test.spec+"}")
+				require.NoError(t, p.Invalid)
+				var blocks []merge.Block
+				for _, b := range p.Blocks {
+					blocks = append(blocks, b.Block)
+				}
+				assert.Equal(t, test.blocks, blocks)
+				assert.Equal(t, test.idle, p.IgnoredGates)
+			})
+		}
+	}
 }

@@ -16,10 +16,10 @@ import (
 
 // routeWith has a rule for each list of matches.
 func routeWith(rules ...[]gatewayv1.HTTPRouteMatch) *Route {
-	out := &Route{starts: []int{0}}
+	out := &Route{ruleStarts: []int{0}}
 	for _, matches := range rules {
 		out.matches = append(out.matches, matches...)
-		out.starts = append(out.starts, len(out.matches))
+		out.ruleStarts = append(out.ruleStarts, len(out.matches))
 	}
 	return out
 }
@@ -36,7 +36,7 @@ func matchOf(method, kind, path string, headers ...string) gatewayv1.HTTPRouteMa
 	return m
 }
 
-func TestTheNearestMatches(t *testing.T) {
+func TestNearest(t *testing.T) {
 	const prefix, exact = "PathPrefix", "Exact"
 	for name, c := range map[string]struct {
 		rules  [][]gatewayv1.HTTPRouteMatch
@@ -63,12 +63,12 @@ func TestTheNearestMatches(t *testing.T) {
 			stated: matchOf("", prefix, "/toys", "x-a=1"),
 			want:   []NearMatch{{1, "PathPrefix /toys with header X-A=2"}, {0, "PathPrefix /toys"}},
 		},
-		"what two rules have is told of the first, once": {
+		"a match of two rules is listed once, for the first": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/a")}, {matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys")}},
 			stated: matchOf("", prefix, "/toy"),
 			want:   []NearMatch{{1, "PathPrefix /toys"}, {0, "PathPrefix /a"}},
 		},
-		"of those as near the first is told first": {
+		"of equally near ones the first is listed first": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/b")}, {matchOf("", prefix, "/a")}, {matchOf("", prefix, "/c")}, {matchOf("", prefix, "/e")}},
 			stated: matchOf("", prefix, "/d"),
 			want:   []NearMatch{{0, "PathPrefix /b"}, {1, "PathPrefix /a"}, {2, "PathPrefix /c"}},
@@ -85,8 +85,8 @@ func TestTheNearestMatches(t *testing.T) {
 	assert.Empty(t, routeWith([]gatewayv1.HTTPRouteMatch{matchOf("", prefix, "/a")}).Nearest(&Match{matchOf("", prefix, "/a")}, 0))
 }
 
-// Looking through all of them, letter by letter, finds the same.
-func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
+// Comparing all paths character by character gives the same result.
+func TestNearestAgreesWithReference(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	one := func() gatewayv1.HTTPRouteMatch {
 		path := "/" + strings.Repeat("ab/"[dice.IntN(3):][:1], dice.IntN(4)) + []string{"", "a", "toys", "toy", "ba"}[dice.IntN(5)]
@@ -102,7 +102,7 @@ func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
 		}
 		r, stated := routeWith(rules...), one()
 		want := nearestOfAll(r, &stated, 3)
-		if !assert.Equal(t, want, r.Nearest(&Match{stated}, 3), "%s of %v", textOf(&stated), r.Texts(0)) {
+		if !assert.Equal(t, want, r.Nearest(&Match{stated}, 3), "%s of %v", matchText(&stated), r.Texts(0)) {
 			return
 		}
 	}
@@ -117,12 +117,12 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 	for rule := range r.Rules() {
 		for i, text := range r.Texts(rule) {
 			had := r.RuleMatches(rule)[i]
-			letters := distance(*m.Path.Value, *had.Path.Value)
+			letters := editDistance(*m.Path.Value, *had.Path.Value)
 			if a, b := *m.Path.Value, *had.Path.Value; a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 				letters = (letters + 1) / 2
 			}
 			if !slices.ContainsFunc(all, func(o one) bool { return o.Text == text }) {
-				all = append(all, one{NearMatch{rule, text}, beside(m, &had) + 2*letters})
+				all = append(all, one{NearMatch{rule, text}, distanceExceptPath(m, &had) + 2*letters})
 			}
 		}
 	}
@@ -134,9 +134,8 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 	return out
 }
 
-// Very many long paths are not compared letter by letter, but those that share the
-// most are.
-func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
+// Of very many long paths only the most similar ones are compared character by character.
+func TestNearestOfManyLongPaths(t *testing.T) {
 	long := func(i int) string {
 		return fmt.Sprintf("/%08x/%s/%08x", i*2654435761%(1<<32), strings.Repeat("ab"[i%2:][:1], 90), i*40503%(1<<32))
 	}
@@ -152,7 +151,7 @@ func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
 }
 
 // A GRPCRoute has no such matches.
-func TestARouteWithoutMatchesOfHTTPHasNoneNear(t *testing.T) {
+func TestNearestOfGRPCRoute(t *testing.T) {
 	r := NewRoute(&gateway.Route{Kind: gateway.KindGRPCRoute, Rules: make([]gateway.Rule, 1)})
 	assert.Empty(t, r.Nearest(&Match{matchOf("", "PathPrefix", "/toys")}, 3))
 }

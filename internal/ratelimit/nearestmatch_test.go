@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-func TestTheNearestMatchesComeFirst(t *testing.T) {
+func TestNearestOrder(t *testing.T) {
 	const routes = `
   - matches:
     - {path: {value: /toys}, method: GET}
@@ -45,33 +45,33 @@ func nearestTo(t *testing.T, r *Route, match string, most int) []NearMatch {
 	return r.Nearest(&l.All[0].Triggers[0].Matches[0], most)
 }
 
-func TestEachNearMatchIsNamedOnceByTheFirstRuleThatHasIt(t *testing.T) {
+func TestNearestListsEachMatchOnce(t *testing.T) {
 	r := routeOf(t, "[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /b}}, {path: {value: /toys}}]}]")
 	assert.Equal(t, []NearMatch{{0, "PathPrefix /b"}, {1, "PathPrefix /toys"}}, nearestTo(t, r, "{path: {value: /a}}", 3))
 	assert.Equal(t, []NearMatch{{0, "PathPrefix /b"}}, nearestTo(t, r, "{path: {value: /a}}", 1))
 }
 
-func TestAnotherValueIsNearerThanNone(t *testing.T) {
+func TestDifferentValueIsNearerThanMissing(t *testing.T) {
 	r := routeOf(t, "[{matches: [{path: {value: /b}}, {path: {value: /b}, method: PUT}, {path: {value: /b}, headers: [{name: a, value: c}]}]}]")
 	assert.Equal(t, "PUT PathPrefix /b", nearestTo(t, r, "{path: {value: /b}, method: GET}", 1)[0].Text)
 	assert.Equal(t, "PathPrefix /b with header a=c", nearestTo(t, r, "{path: {value: /b}, headers: [{name: A, value: b}]}", 1)[0].Text)
 }
 
-func TestNothingIsNearWhereRulesStateNoMatches(t *testing.T) {
-	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
+func TestNearestWithoutMatches(t *testing.T) {
+	r := NewRoute(newGatewayRoute(t, gateway.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
 	assert.Empty(t, nearestTo(t, r, "{method: GET}", 3))
 }
 
-func TestPathsOfAnyLengthAreCompared(t *testing.T) {
+func TestNearestLongPaths(t *testing.T) {
 	long := "/" + strings.Repeat("a", 1000)
 	r := routeOf(t, "[{matches: [{path: {value: /b}}, {path: {value: "+long+"b}}]}]")
 	assert.Equal(t, "PathPrefix "+long+"b", nearestTo(t, r, "{path: {value: "+long+"}}", 1)[0].Text)
 }
 
-// Of several routes the nearest come first, whichever has them; of those as near, the
-// first route's.
-func TestTheNearestMatchesOfSeveralRoutes(t *testing.T) {
-	services := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
+// Of several routes the nearest matches come first; of equally near ones, those of the
+// first route.
+func TestNearestOf(t *testing.T) {
+	services := NewRoute(newGatewayRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
 	one := func(rules string) *Route { return routeOf(t, rules) }
 	first := one("[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /toyland}}]}]")
 	second := one("[{matches: [{path: {value: /c}}, {path: {value: /toys}}]}]")

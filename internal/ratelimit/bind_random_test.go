@@ -13,8 +13,8 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// valued is a field with a type and a value, a header or a query parameter where
-// it has a name.
+// valuedField is a field with a type and a value. With a name it is a header or a query
+// parameter.
 type valuedField struct {
 	Type  string `json:"type,omitempty"`
 	Name  string `json:"name,omitempty"`
@@ -34,20 +34,20 @@ type plainTrigger struct {
 	Hostnames []string     `json:"hostnames,omitempty"`
 }
 
-func oneOfThese(random *rand.Rand, all ...string) string { return all[random.IntN(len(all))] }
+func pick(random *rand.Rand, all ...string) string { return all[random.IntN(len(all))] }
 
-// aMatch has few values, so that they meet.
+// aMatch returns a random match of few values, so that matches are often equal.
 func aMatch(random *rand.Rand) plainMatch {
 	var m plainMatch
 	if random.IntN(3) > 0 {
-		m.Path = &valuedField{Type: oneOfThese(random, "", "PathPrefix", "Exact"), Value: oneOfThese(random, "", "/", "/a", "/b")}
+		m.Path = &valuedField{Type: pick(random, "", "PathPrefix", "Exact"), Value: pick(random, "", "/", "/a", "/b")}
 	}
-	m.Method = oneOfThese(random, "", "GET", "PUT")
+	m.Method = pick(random, "", "GET", "PUT")
 	for range random.IntN(3) - 1 + random.IntN(2) {
-		m.Headers = append(m.Headers, valuedField{oneOfThese(random, "", "Exact", "RegularExpression"), oneOfThese(random, "x", "X", "y"), oneOfThese(random, "1", "2")})
+		m.Headers = append(m.Headers, valuedField{pick(random, "", "Exact", "RegularExpression"), pick(random, "x", "X", "y"), pick(random, "1", "2")})
 	}
 	for range random.IntN(2) {
-		m.QueryParams = append(m.QueryParams, valuedField{oneOfThese(random, "", "Exact", "RegularExpression"), oneOfThese(random, "q", "Q"), oneOfThese(random, "1", "2")})
+		m.QueryParams = append(m.QueryParams, valuedField{pick(random, "", "Exact", "RegularExpression"), pick(random, "q", "Q"), pick(random, "1", "2")})
 	}
 	return m
 }
@@ -75,8 +75,8 @@ func list[T any](n int, item func() T) []T {
 	return out
 }
 
-// equalIn compares a field that a trigger states with what a match of a route has,
-// with Gateway API's defaults on both sides.
+// equalIn compares a field of a trigger's match with that of a route's match, with Gateway
+// API's defaults on both sides.
 func equalIn(stated, has valuedField, byDefault, value string) bool {
 	fill := func(f valuedField) (string, string) {
 		if f.Type == "" {
@@ -92,8 +92,8 @@ func equalIn(stated, has valuedField, byDefault, value string) bool {
 	return aType == bType && aValue == bValue
 }
 
-// allStated tells whether each of the fields that a trigger states is among those
-// of a match. Of two of one name the first counts.
+// allStated reports whether a match of a route has each of the fields of a trigger's
+// match. Of two with the same name the first counts.
 func allStated(stated, has []valuedField, same func(a, b string) bool) bool {
 	for i, s := range stated {
 		if slices.ContainsFunc(stated[:i], func(o valuedField) bool { return same(o.Name, s.Name) }) {
@@ -107,8 +107,8 @@ func allStated(stated, has []valuedField, same func(a, b string) bool) bool {
 	return true
 }
 
-// chosenBy is the issue's sentence: every field that the trigger's match states
-// equals that of the rule's match.
+// chosenBy reports whether every field of the trigger's match equals that of the rule's
+// match.
 func chosenBy(stated, has plainMatch) bool {
 	if stated.Path != nil {
 		path := valuedField{}
@@ -124,7 +124,7 @@ func chosenBy(stated, has plainMatch) bool {
 		allStated(stated.QueryParams, has.QueryParams, func(a, b string) bool { return a == b })
 }
 
-// meansOneOf lists names of a small world that a hostname means.
+// meansOneOf returns the hostnames of a small set that match a hostname.
 func meansOneOf(host string) []string {
 	world := []string{"a.x.test", "b.x.test", "c.x.test", "d.a.x.test", "e.d.a.x.test", "x.test", "a.y.test", "y.test", "z.test"}
 	return slices.DeleteFunc(world, func(name string) bool {
@@ -139,8 +139,8 @@ func meet(host string, hosts []string) bool {
 	})
 }
 
-// naive is a limit on a rule, worked out match by match.
-type naive struct {
+// expected is a limit on a rule, worked out match by match.
+type expected struct {
 	matches              bool
 	by, besides, outside []string
 	found                [][]bool
@@ -148,11 +148,11 @@ type naive struct {
 }
 
 // onRule binds a limit to the matches of a rule; all are those of the route.
-func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []plainMatch, hosts []string) naive {
+func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []plainMatch, hosts []string) expected {
 	if len(triggers) == 0 {
-		return naive{matches: true}
+		return expected{matches: true}
 	}
-	var out naive
+	var out expected
 	chosen, forAll := make([]bool, len(rule)), false
 	for _, t := range triggers {
 		inside := len(t.Hostnames) == 0
@@ -196,24 +196,23 @@ func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []pl
 	return out
 }
 
-// Binding by sets of facts is binding by comparing the fields of each match, one by
-// one.
-func TestLimitsBindAsTheirFieldsCompare(t *testing.T) {
+// Binding by criteria gives the same result as comparing the fields of each match.
+func TestBindAgreesWithReference(t *testing.T) {
 	var bound, shadowed, apart int
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 6))
 		rules := list(1+random.IntN(4), func() []plainMatch { return list(1+random.IntN(3), func() plainMatch { return aMatch(random) }) })
 		limits := list(1+random.IntN(4), func() []plainTrigger { return list(random.IntN(3), func() plainTrigger { return aTrigger(random) }) })
-		hosts := list(1+random.IntN(2), func() string { return oneOfThese(random, append([]string{""}, someHosts...)...) })
+		hosts := list(1+random.IntN(2), func() string { return pick(random, append([]string{""}, someHosts...)...) })
 		b := boundAtRandom(t, rules, limits, hosts)
 		for rule := range rules {
 			var at []int
 			for i, triggers := range limits {
 				want := onRule(triggers, rules[rule], b.Route.Texts(rule), slices.Concat(rules...), hosts)
 				l := &b.Limits[i]
-				got := naive{matches: l.Matches(rule), by: l.By(rule), besides: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
+				got := expected{matches: l.Matches(rule), by: l.By(rule), besides: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
 				for _, c := range l.Triggers {
-					got.outside, got.found = append(got.outside, c.Outside...), append(got.found, c.Found)
+					got.outside, got.found = append(got.outside, c.UnreachableHostnames...), append(got.found, c.Found)
 				}
 				require.Equal(t, want, got, "seed %d, rule %d, limit %d: %s on %s for %v", seed, rule, i, asJSON(t, triggers), asJSON(t, rules), hosts)
 				if want.matches {
@@ -234,7 +233,7 @@ func TestLimitsBindAsTheirFieldsCompare(t *testing.T) {
 	}
 }
 
-// boundAtRandom reads what was written, as the API server and policies have it.
+// boundAtRandom binds limits that are read from their JSON.
 func boundAtRandom(t *testing.T, rules [][]plainMatch, limits [][]plainTrigger, hosts []string) *Binding {
 	t.Helper()
 	type rule struct {
@@ -248,7 +247,7 @@ func boundAtRandom(t *testing.T, rules [][]plainMatch, limits [][]plainTrigger, 
 	for i, triggers := range limits {
 		written = append(written, fmt.Sprintf("l%d", i), asJSON(t, triggers))
 	}
-	route := NewRoute(aRoute(t, gateway.KindHTTPRoute, asJSON(t, all)))
+	route := NewRoute(newGatewayRoute(t, gateway.KindHTTPRoute, asJSON(t, all)))
 	return limitsOf(t, written...).Bind(route, hosts)
 }
 

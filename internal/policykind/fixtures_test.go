@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// created is the creation time that Read is given in tests.
+// created is the creation time that tests pass to Read.
 const created = 1000
 
 func object(t testing.TB, text string) map[string]any {
@@ -25,8 +25,8 @@ func object(t testing.TB, text string) map[string]any {
 	return out
 }
 
-// into reads YAML in the very case of a Go value's fields, and no others.
-func into(t testing.TB, text string, value any) {
+// unmarshalStrict decodes YAML, with case-sensitive names and no unknown fields.
+func unmarshalStrict(t testing.TB, text string, value any) {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err, text)
@@ -56,7 +56,7 @@ func builtin(t testing.TB, kind string) *policykind.Kind {
 	return nil
 }
 
-// compiled compiles a profile of Paint.example.com that a test completes.
+// compiled compiles a profile of Paint.example.com that edit changes.
 func compiled(t testing.TB, edit func(*api.PolicyProfileSpec)) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(paint(edit), policykind.Builtin)
@@ -76,8 +76,8 @@ func paint(edit func(*api.PolicyProfileSpec)) api.PolicyProfileSpec {
 	return p
 }
 
-// blocksOf shows the blocks of a policy, as in "overrides merge when <text>"
-// followed by its rules as "key=value".
+// blocksOf returns the blocks of a policy, such as "overrides merge when <text>",
+// followed by their rules as "key=value".
 func blocksOf(p *policykind.Policy) []string {
 	var out []string
 	for _, b := range p.Blocks {
@@ -94,7 +94,7 @@ func blocksOf(p *policykind.Policy) []string {
 }
 
 func show(r merge.Rule) string {
-	if r.Hollow {
+	if r.EmptyMap {
 		return r.Key.String() + " hollow"
 	}
 	return fmt.Sprintf("%s=%v", r.Key, r.Value)

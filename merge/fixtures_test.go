@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// policy builds a policy of namespace "ns". Tests set what else they need.
+// policy returns a policy of namespace "ns".
 func policy(name string, blocks ...merge.Rules) *merge.Policy {
 	return &merge.Policy{Namespace: "ns", Name: name, Blocks: blocks}
 }
@@ -42,13 +42,13 @@ func block(b merge.Block, s merge.Strategy, rules []merge.Rule) merge.Rules {
 	return merge.Rules{Block: b, Strategy: s, Rules: rules}
 }
 
-// when puts a block under a condition.
+// when sets the condition of a block.
 func when(b merge.Rules, c merge.Condition) merge.Rules {
 	b.When = c
 	return b
 }
 
-// rule makes a rule of a key that is written as people write it.
+// rule returns a rule with a key in the format of ParseKey.
 func rule(key string, value any) merge.Rule {
 	k, err := merge.ParseKey(key)
 	if err != nil {
@@ -62,11 +62,11 @@ func rule(key string, value any) merge.Rule {
 
 func hollow(key string) merge.Rule {
 	r := rule(key, map[string]any{})
-	r.Hollow = true
+	r.EmptyMap = true
 	return r
 }
 
-// condition is a merge.Condition that answers as it is told to.
+// condition is a merge.Condition with a given answer.
 type condition struct {
 	text   string
 	answer func(spec map[string]any) merge.Answer
@@ -75,13 +75,13 @@ type condition struct {
 func (c condition) Evaluate(spec map[string]any) merge.Answer { return c.answer(spec) }
 func (c condition) String() string                            { return c.text }
 
-// over is met where the number at a key of the spec is greater than a limit;
-// with no such key it says which is missing.
+// over returns a condition that is met if the number at a key is greater than a limit. Its
+// answer has the missing key if there is none.
 func over(key string, limit int64) merge.Condition {
 	return condition{text: fmt.Sprintf("spec.%s > %d", key, limit), answer: func(spec map[string]any) merge.Answer {
 		value, missing, beside := lookup(spec, key)
 		if missing != "" {
-			return merge.Answer{Missing: missing, Neighbours: beside, Cost: 1}
+			return merge.Answer{Missing: missing, HasSiblings: beside, Cost: 1}
 		}
 		n, ok := value.(int64)
 		if !ok {
@@ -107,7 +107,7 @@ func lookup(spec map[string]any, key string) (value any, missing string, beside 
 	return nil, key, false
 }
 
-// stack puts policies on a path, the highest first: each a level lower.
+// stack returns a path of policies, the highest first, each on its own level.
 func stack(policies ...*merge.Policy) []merge.Layer {
 	out := make([]merge.Layer, len(policies))
 	for i, p := range policies {
@@ -123,7 +123,7 @@ func fold(t testing.TB, layers ...merge.Layer) *merge.Result {
 	return r
 }
 
-// effectiveOf shows the rules of a result, as in "a=1 gw/overrides".
+// effectiveOf returns the rules of a result, such as "a=1 gw/overrides".
 func effectiveOf(r *merge.Result) []string {
 	var out []string
 	for _, e := range r.Rules {
@@ -132,8 +132,8 @@ func effectiveOf(r *merge.Result) []string {
 	return out
 }
 
-// lossesOf shows what was lost, as in "route: a bare to gw/overrides", with
-// "(equal)" and "(class in force)" where that is so.
+// lossesOf returns the lost rules, such as "route: a bare to gw/overrides", with "(equal)"
+// and "(class in force)" if set.
 func lossesOf(r *merge.Result) []string {
 	var out []string
 	for _, o := range r.Outcomes {
@@ -151,13 +151,13 @@ func lossesOf(r *merge.Result) []string {
 	return out
 }
 
-// countsOf shows the outcomes, as in "gw 1 of 2"; "gw silent" if no block took
-// part and some condition was not met.
+// countsOf returns the outcomes, such as "gw 1 of 2", or "gw silent" if no block was applied
+// because of a condition.
 func countsOf(r *merge.Result) []string {
 	var out []string
 	for _, o := range r.Outcomes {
 		text := fmt.Sprintf("%s %d of %d", o.Policy.Name, o.Rules-len(o.Lost), o.Rules)
-		if o.Silent {
+		if o.Skipped {
 			text += " silent"
 		}
 		out = append(out, text)
@@ -175,7 +175,7 @@ func notesOf(r *merge.Result) []string {
 
 func at(o merge.Origin) string {
 	if o.Policy == nil {
-		return "nobody"
+		return "none"
 	}
 	text := o.Policy.Name + "/" + o.Block.String()
 	if o.Conditional {
@@ -184,13 +184,13 @@ func at(o merge.Origin) string {
 	return text
 }
 
-// aged gives a policy its creation time, in seconds: less is older.
+// aged sets the creation time of a policy, in seconds.
 func aged(created int64, p *merge.Policy) *merge.Policy {
 	p.Created = created
 	return p
 }
 
-// on puts policies on one target, where they meet in the way that is given.
+// on returns layers of policies on the same target.
 func on(level int, meet merge.Meet, policies ...*merge.Policy) []merge.Layer {
 	out := make([]merge.Layer, len(policies))
 	for i, p := range policies {
@@ -199,7 +199,7 @@ func on(level int, meet merge.Meet, policies ...*merge.Policy) []merge.Layer {
 	return out
 }
 
-// as makes a path read the bare blocks of layers in another way.
+// as sets how the bare blocks of layers are applied.
 func as(b merge.Block, s merge.Strategy, layers ...merge.Layer) []merge.Layer {
 	for i := range layers {
 		layers[i].As = &merge.Reading{Block: b, Strategy: s}
@@ -207,10 +207,10 @@ func as(b merge.Block, s merge.Strategy, layers ...merge.Layer) []merge.Layer {
 	return layers
 }
 
-// path joins the layers of a path.
+// path concatenates the layers of a path.
 func path(layers ...[]merge.Layer) []merge.Layer { return slices.Concat(layers...) }
 
-// ranked gives a policy its place in the kind's own order.
+// ranked sets the rank of a policy.
 func ranked(rank int, p *merge.Policy) *merge.Policy {
 	p.Rank = rank
 	return p
