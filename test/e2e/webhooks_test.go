@@ -121,7 +121,7 @@ func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
 	second := c.install(t, "overrule-too")
 	says := "belong to installation overrule-system/overrule, whose Service exists; this installation (overrule-too/overrule) does not write them and evaluates no writes"
 	soon(t, func() bool {
-		return strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks: the webhook configurations overrule "+says)
+		return strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks: webhook configurations overrule "+says)
 	}, "it does not say so")
 	soon(t, func() bool {
 		return strings.Contains(c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, says)
