@@ -186,3 +186,28 @@ func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, 
 	}
 	j.report(api.ReasonRequirementUnmet, api.Warn, f)
 }
+
+// absentTargets warns of targets that a constraint names and that do not exist:
+// no write is held to it there.
+func (j *judge) absentTargets(ctx context.Context, c *constraint.Constraint) error {
+	if err := j.withNamed(ctx, c); err != nil {
+		return err
+	}
+	absent, whole := j.after.Absent(c)
+	if len(absent) == 0 {
+		return nil
+	}
+	names := make([]string, len(absent))
+	for i, n := range absent {
+		names[i] = n.String()
+	}
+	f := Finding{
+		What:   fmt.Sprintf("the constraint has no effect on targets that do not exist: %s", strings.Join(names, ", ")),
+		Advice: "check the target's kind, name and section, or create it",
+	}
+	if whole {
+		f.What = fmt.Sprintf("the constraint has no effect, since none of its targets exists: %s", strings.Join(names, ", "))
+	}
+	j.report(api.ReasonTargetNotFound, api.Warn, f)
+	return nil
+}

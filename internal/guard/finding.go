@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // Finding is one thing to deny for, or to tell.
@@ -49,60 +49,6 @@ func (f Finding) Message() string {
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
 	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Message: f.Message()}
-}
-
-// Decision is what the guard says of a change.
-type Decision struct {
-	Change Change
-	// Denials, Warnings and Audits are the findings by what is done about
-	// them, each sorted.
-	Denials, Warnings, Audits []Finding
-	Changes                   api.Changes
-	// After is the view as it would be after the change.
-	After *snapshot.View
-	// Cut tells that not all paths were looked at: it would have been too much.
-	Cut bool
-}
-
-// Denied reports whether something speaks against the change.
-func (j *Decision) Denied() bool { return len(j.Denials) > 0 }
-
-// Enforcement is what is done about a denial.
-type Enforcement string
-
-// The enforcements.
-const (
-	// EnforceDeny denies.
-	EnforceDeny Enforcement = "deny"
-	// EnforceWarn allows everything, and tells what would have been denied.
-	EnforceWarn Enforcement = "warn"
-	// EnforceAudit allows everything and tells the writer nothing: what would
-	// have been denied stands in the audit log, in metrics and in Events.
-	EnforceAudit Enforcement = "audit"
-)
-
-// Enforcements are all of them.
-var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
-
-// Denies reports whether a denial denies. An enforcement that is not set does.
-func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
-
-// Verdict returns the judgement as the JSON contract shows it.
-func (j *Decision) Verdict(e Enforcement) api.Verdict {
-	return api.Verdict{
-		Object: j.Change.Object().Ref(), Operation: string(j.Change.Operation),
-		Allowed: !j.Denied() || !e.Denies(),
-		Reasons: reasons(j.Denials), Warnings: reasons(j.Warnings),
-		Changes: j.Changes,
-	}
-}
-
-func reasons(findings []Finding) []api.Reason {
-	var out []api.Reason
-	for _, f := range findings {
-		out = append(out, f.Reason())
-	}
-	return out
 }
 
 // findings collects findings, each once, by all that they say: a write can
@@ -177,4 +123,51 @@ func comparePolicies(a, b *api.Ref) int {
 		y = *b
 	}
 	return api.CompareRefs(x, y)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// report books a finding. The profile of the policy being written may give its
+// reason another action than the default; what a ratchet has made a warning
+// stays one.
+func (j *judge) report(code api.ReasonCode, action api.Action, f Finding) {
+	var kind *policykind.Kind
+	if j.policy != nil {
+		kind = j.policy.Kind
+	}
+	j.reportOf(kind, code, action, f)
+}
+
+// reportOf books a finding about the policies of a kind, whatever is written.
+func (j *judge) reportOf(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
+	f.Code, f.Action = code, action
+	if kind != nil && action == defaults[code] {
+		f.Action = kind.Action(code, action)
+	}
+	j.found.add(f)
+}
+
+// defaults are the actions of the reasons that a profile can change.
+var defaults = map[api.ReasonCode]api.Action{
+	api.ReasonInvalid:            api.Deny,
+	api.ReasonTargetNotFound:     api.Warn,
+	api.ReasonNoPath:             api.Warn,
+	api.ReasonConflicted:         api.Deny,
+	api.ReasonUnsetOverride:      api.Deny,
+	api.ReasonConstraintViolated: api.Deny,
+	api.ReasonOverridden:         api.Warn,
+	api.ReasonBlastRadius:        api.Warn,
+	api.ReasonConditionSkipped:   api.Warn,
+	api.ReasonOverrideRemoved:    api.Deny,
+	api.ReasonOverrideEvaded:     api.Deny,
+	api.ReasonOverrideWeakened:   api.Deny,
+	api.ReasonEffectiveInvalid:   api.Deny,
+	api.ReasonTriggerUnmatched:   api.Deny,
+	api.ReasonLimitShadowed:      api.Warn,
+	api.ReasonLimitWidened:       api.Warn,
 }

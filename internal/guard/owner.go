@@ -1,14 +1,15 @@
 package guard
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // NewOwners names the owners that an edit adds to an object, "" for none
@@ -26,18 +27,50 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 	return clipped(strings.Join(out, ", "))
 }
 
-// withoutGoing returns a view without the grants of a namespace that are being
-// deleted, or will be with an owner, but for the one that is written: what hangs
-// on a grant may rest on those as little.
-func withoutGoing(v *snapshot.View, written api.Ref) *snapshot.View {
-	var gone []snapshot.Change
-	for o := range v.In(written.PolicyKind(), written.Namespace) {
-		if g, ok := o.(*gateway.Grant); ok && g.Deleting && g.Ref() != written {
-			gone = append(gone, snapshot.Delete(g.Ref()))
-		}
+// ownerless judges a new owner: the object will be deleted with it, and nobody
+// is asked then. So the overrides that hang on the object are lost now.
+func (j *judge) ownerless(ctx context.Context) error {
+	if j.change.Owner == "" || j.change.Before == nil {
+		return nil
 	}
-	if len(gone) == 0 {
-		return v
+	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, old: j.old, pairs: j.pairs}
+	o.change.After = nil
+	scope, err := o.gone(ctx)
+	if err != nil {
+		return err
 	}
-	return v.With(gone...)
+	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	if err := o.compareStaying(scope); err != nil {
+		return err
+	}
+	j.adopt(o)
+	return nil
+}
+
+// orphan judges a path for ownerless.
+func (j *judge) orphan(p effective.Pair) error {
+	if p.After != nil && !p.Again {
+		j.weakened(p)
+	}
+	return j.overrides(p, j.bind(p), false)
+}
+
+// gone is look for an object that is to be deleted without anyone being asked.
+func (j *judge) gone(ctx context.Context) (effective.Scope, error) {
+	switch j.change.Before.(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return j.reading(ctx)
+	}
+	j.before, j.after = j.change.apply(j.before)
+	return j.scope(), nil
+}
+
+// adopt books what is lost by a second evaluation of the change.
+func (j *judge) adopt(o *judge) {
+	j.loseAlso(o.lostOverrides)
+	for _, f := range o.rightful {
+		j.rightful.add(f)
+	}
 }

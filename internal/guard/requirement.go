@@ -1,12 +1,8 @@
 package guard
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -200,68 +196,4 @@ func (j *judge) book(c *constraint.Constraint, e *effective.Effective, u constra
 		j.needs.unmet[k] = &unmetTally{unmetKey: k, rule: u.Rule, on: e}
 	}
 	j.needs.unmet[k].paths++
-}
-
-// mostUnmet is how many violations of one demand are told one by one: a message
-// may differ from path to path.
-const mostUnmet = 10
-
-// unmet turns the constraints that are violated into findings.
-func (j *judge) unmet() {
-	all := j.reportUnbound(slices.SortedFunc(maps.Values(j.needs.unmet), compareUnmet))
-	for len(all) > 0 {
-		same := 1
-		for same < len(all) && sameDemand(all[0], all[same]) {
-			same++
-		}
-		j.tell(all[:same])
-		all = all[same:]
-	}
-}
-
-func compareUnmet(a, b *unmetTally) int {
-	return cmp.Or(
-		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
-		cmp.Compare(btoi(a.before), btoi(b.before)),
-		strings.Compare(a.at, b.at),
-		strings.Compare(a.message, b.message),
-	)
-}
-
-func sameDemand(a, b *unmetTally) bool {
-	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
-}
-
-// tell reports violations of one demand.
-func (j *judge) tell(all []*unmetTally) {
-	for i, t := range all {
-		ref := t.constraint.Ref()
-		f := Finding{Rule: t.rule, Policy: &ref}
-		if i == mostUnmet {
-			paths := 0
-			for _, rest := range all[i:] {
-				paths += rest.paths
-			}
-			f.What = fmt.Sprintf("%s of %s is not met on %s, either", t.at, ref, plural(paths, "more path"))
-		} else {
-			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", t.message, ref, somePaths(t.on, t.paths)), t.message
-		}
-		action := t.constraint.Enforcement
-		switch {
-		case !t.before:
-			f.Advice = fmt.Sprintf("change what leads to it, or ask the owner of %s", ref)
-		case action == api.Deny:
-			action = api.Warn
-			fallthrough
-		default:
-			f.What += ": it was so before, and gets no worse"
-			if f.Short != "" {
-				f.Short += fmt.Sprintf(" (%s): it was so before, and gets no worse", ref)
-			}
-		}
-		j.report(api.ReasonRequirementUnmet, action, f)
-		if i == mostUnmet {
-			return
-		}
-	}
 }

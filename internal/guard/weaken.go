@@ -254,11 +254,3 @@ func (j *judge) weakenings(may *rights) error {
 	}
 	return nil
 }
-
-// allows reports whether the writer may do what a finding denies.
-func (r *rights) allows(f Finding) (bool, error) {
-	if r == nil || f.Action != api.Deny {
-		return false, nil
-	}
-	return r.override(*f.Policy)
-}

@@ -120,3 +120,19 @@ func (j *judge) loseAlso(more map[lostOverride]*overrideTally) {
 		}
 	}
 }
+
+// withoutGoing returns a view without the grants of a namespace that are being
+// deleted, or will be with an owner, but for the one that is written: what hangs
+// on a grant may rest on those as little.
+func withoutGoing(v *snapshot.View, written api.Ref) *snapshot.View {
+	var gone []snapshot.Change
+	for o := range v.In(written.PolicyKind(), written.Namespace) {
+		if g, ok := o.(*gateway.Grant); ok && g.Deleting && g.Ref() != written {
+			gone = append(gone, snapshot.Delete(g.Ref()))
+		}
+	}
+	if len(gone) == 0 {
+		return v
+	}
+	return v.With(gone...)
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -141,4 +142,36 @@ func (j *judge) crowdFinding(at place, c crowd) {
 		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s, and may have %d", at, c.conditions, at.kind.Kind, mostConditions),
 		Advice: "put several into one condition, or remove one from a policy there",
 	})
+}
+
+// mostValidations is how many validations the PolicyConstraints of one namespace may
+// have together for a policy kind: as many as one may have by its schema. Writers of
+// what is below their targets have to pay for them all.
+const mostValidations = 64
+
+// crowdedBy denies a PolicyConstraint that brings more validations to its namespace
+// than there may be. One that adds none is not denied for those that there are.
+func (j *judge) crowdedBy(c *constraint.Constraint) {
+	namespace, kind := c.Ref().Namespace, c.PolicyKind()
+	is := validationsIn(j.after.Constraints(kind), namespace)
+	if namespace == "" || is <= mostValidations || is <= validationsIn(j.before.Constraints(kind), namespace) {
+		return
+	}
+	j.found.add(Finding{
+		Code: api.ReasonTooMuch, Action: api.Deny,
+		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s, and may have %d: every write of what they bind has to evaluate them",
+			namespace, is, kind, mostValidations),
+		Advice: "put several into one expression, or write rules in place of validations",
+	})
+}
+
+// validationsIn counts those of the constraints of a namespace.
+func validationsIn(all []*constraint.Constraint, namespace string) int {
+	n := 0
+	for _, c := range all {
+		if c.Ref().Namespace == namespace {
+			n += c.Validations()
+		}
+	}
+	return n
 }

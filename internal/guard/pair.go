@@ -7,34 +7,70 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// paths counts paths, each once, unit by unit.
-type paths struct {
-	told int                     // of units before, and those that come once for certain
-	unit int                     // at hand
-	ids  map[gateway.ID]struct{} // of it
+// pair judges one path.
+func (j *judge) pair(p effective.Pair) error {
+	j.onPaths = true
+	b := j.bind(p)
+	again := b.none() && j.like.same(p)
+	if !again {
+		j.like = likeOf(p, j.like.lost[:0])
+	}
+	if j.like.changed {
+		j.count(p)
+	}
+	if err := j.overrides(p, b, again); err != nil {
+		return err
+	}
+	if !b.none() {
+		j.like = like{lost: j.like.lost} // what is bound differs from path to path
+		j.bound(p, b)
+	}
+	if p.After == nil || p.Again {
+		return nil
+	}
+	if err := j.standing(p); err != nil {
+		return err
+	}
+	for i := range p.After.Outcomes {
+		o := &p.After.Outcomes[i]
+		if j.policy != nil && o.Policy == &j.policy.Policy {
+			j.ownPaths++
+			j.ownLosses(p, i)
+			j.unset(p, o)
+			continue
+		}
+		j.otherLosses(p, i)
+	}
+	j.objectLosses(p)
+	j.notes(p)
+	return nil
 }
 
-// add counts the path of a pair. once tells that it is of the only kind that is
-// counted: it then comes once, unless it is one of a mesh, where several may
-// become one.
-func (p *paths) add(pair *effective.Pair, once bool) {
-	path := &pair.Effective().Path
-	if once && path.Service == nil {
-		p.told++
-		return
+// standing judges what is in force after the write, whoever brought it about.
+func (j *judge) standing(p effective.Pair) error {
+	j.weakened(p)
+	j.hidden(p)
+	if err := j.conforms(p); err != nil {
+		return err
 	}
-	if p.unit != pair.Unit {
-		p.told += len(p.ids)
-		clear(p.ids)
-		p.unit = pair.Unit
-	}
-	if p.ids == nil {
-		p.ids = make(map[gateway.ID]struct{})
-	}
-	p.ids[path.ID()] = struct{}{}
+	return j.requirements(p)
 }
 
-func (p *paths) count() int { return p.told + len(p.ids) }
+func (j *judge) count(p effective.Pair) {
+	j.paths.add(&p, j.policyWritten())
+	j.namespaces.add(p.Effective().Path.Namespace())
+	j.blastOf(p).add(p, j.like.lostGroups, j.change.Object().Ref())
+	if j.observe != nil {
+		j.observe(p)
+	}
+}
+
+// policyWritten reports whether it is a policy that is written: only effective
+// policies of its own kind can change then.
+func (j *judge) policyWritten() bool {
+	_, ok := j.change.Object().(*policykind.Policy)
+	return ok
+}
 
 // like is what holds of all pairs of the same effective policies: on a gateway
 // without policies below, of every path.
@@ -75,21 +111,3 @@ func (l *like) same(p effective.Pair) bool {
 		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after &&
 		(len(l.lost) == 0 || l.at != nil && alike(l.at, &p.After.Path))
 }
-
-// names is a set that is mostly given the name that it was given before.
-type names struct {
-	all  map[string]struct{}
-	last string
-}
-
-func (n *names) add(name string) {
-	if n.all != nil && n.last == name {
-		return
-	}
-	if n.all == nil {
-		n.all = make(map[string]struct{})
-	}
-	n.all[name], n.last = struct{}{}, name
-}
-
-func (n *names) count() int { return len(n.all) }

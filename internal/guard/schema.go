@@ -227,21 +227,3 @@ func sourcesOf(e *effective.Effective) []api.Ref {
 	}
 	return out
 }
-
-// mostSources is how many policies are named.
-const mostSources = 4
-
-func listed(refs []api.Ref) string {
-	var names []string
-	for _, ref := range refs[:min(len(refs), mostSources)] {
-		names = append(names, ref.String())
-	}
-	switch more := len(refs) - len(names); {
-	case more > 0:
-		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
-	case len(names) == 1:
-		return names[0]
-	default:
-		return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-	}
-}

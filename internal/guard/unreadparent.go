@@ -108,15 +108,3 @@ func withGroup(r api.Ref) string {
 	}
 	return fmt.Sprintf("%s of %s", r, r.Group)
 }
-
-// parentsAlone tells which parents the write adds that are not read.
-func (j *judge) parentsAlone(was, is []api.Ref) {
-	for _, p := range is {
-		if p != (api.Ref{}) && !slices.Contains(was, p) {
-			j.report(api.ReasonNotRead, api.Warn, Finding{
-				What:   fmt.Sprintf("the parent %s is of a kind that is not read: effective policies by way of it are not known", withGroup(p)),
-				Advice: "no override is seen to hold there, so do not take the route off a gateway that has one in its favour",
-			})
-		}
-	}
-}

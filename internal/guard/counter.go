@@ -1,0 +1,53 @@
+package guard
+
+import (
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// paths counts paths, each once, unit by unit.
+type paths struct {
+	told int                     // of units before, and those that come once for certain
+	unit int                     // at hand
+	ids  map[gateway.ID]struct{} // of it
+}
+
+// add counts the path of a pair. once tells that it is of the only kind that is
+// counted: it then comes once, unless it is one of a mesh, where several may
+// become one.
+func (p *paths) add(pair *effective.Pair, once bool) {
+	path := &pair.Effective().Path
+	if once && path.Service == nil {
+		p.told++
+		return
+	}
+	if p.unit != pair.Unit {
+		p.told += len(p.ids)
+		clear(p.ids)
+		p.unit = pair.Unit
+	}
+	if p.ids == nil {
+		p.ids = make(map[gateway.ID]struct{})
+	}
+	p.ids[path.ID()] = struct{}{}
+}
+
+func (p *paths) count() int { return p.told + len(p.ids) }
+
+// names is a set that is mostly given the name that it was given before.
+type names struct {
+	all  map[string]struct{}
+	last string
+}
+
+func (n *names) add(name string) {
+	if n.all != nil && n.last == name {
+		return
+	}
+	if n.all == nil {
+		n.all = make(map[string]struct{})
+	}
+	n.all[name], n.last = struct{}{}, name
+}
+
+func (n *names) count() int { return len(n.all) }

@@ -1,0 +1,147 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// Kinds is what is asked about the policy kinds when what says how they are
+// read is written.
+type Kinds interface {
+	// Profiles returns the kinds that have a profile.
+	Profiles() []api.ProfileInForce
+	// Schema returns the schema of a kind, nil if the kind is not defined.
+	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
+	// Reread returns the view as it would be after a *policykind.Profile or a
+	// *policykind.Definition is written: before is nil on a create, after on a
+	// delete. Policies of kinds that are read in another way then are read
+	// again; where nothing is, it returns v itself. The error is a
+	// *policykind.DefinedError where the definition would be a second one of a kind.
+	Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
+}
+
+// reading judges a change of how policies are read: a profile, or a definition
+// of one of the kinds.
+func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
+	if p, ok := j.change.After.(*policykind.Profile); ok {
+		if err := j.profile(ctx, p); err != nil {
+			return effective.Scope{}, err
+		}
+	}
+	if j.Kinds == nil || len(j.found.by(api.Deny)) > 0 {
+		return effective.Scope{}, nil
+	}
+	after, err := j.Kinds.Reread(ctx, j.before, j.change.Before, j.change.After)
+	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
+		j.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "name another kind in it, or delete the first one before"})
+		return effective.Scope{}, nil
+	}
+	if err != nil {
+		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", j.change.Object().Ref(), err)
+	}
+	j.after = after
+	j.scales()
+	if after == j.before {
+		return effective.Scope{}, nil
+	}
+	if err := j.constraintsGone(ctx, after); err != nil {
+		return effective.Scope{}, err
+	}
+	kinds := readDifferently(j.before, after)
+	j.loosened = loosened(j.before, after, kinds)
+	return effective.Scope{All: true, Kinds: kinds}, nil
+}
+
+// loosened returns those of the kinds, read in both views, that protect overrides
+// less in the second, and in what respects.
+func loosened(before, after *snapshot.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
+	out := make(map[api.PolicyKind]string)
+	for _, ref := range kinds {
+		was, is := before.Kind(ref), after.Kind(ref)
+		if was == nil || is == nil {
+			continue
+		}
+		if how := was.Loosens(is); len(how) > 0 {
+			out[ref] = strings.Join(how, "; ")
+		}
+	}
+	return out
+}
+
+// scales warns of a definition with a scale subresource on what is read of its
+// policies: the webhook denies its writes.
+func (j *judge) scales() {
+	d, ok := j.change.After.(*policykind.Definition)
+	if !ok {
+		return
+	}
+	if kind := j.after.Kind(d.Defines()); kind != nil && len(kind.Scales(policykind.ScalePaths(&d.CustomResourceDefinition))) > 0 {
+		j.report(api.ReasonNotRead, api.Warn, Finding{
+			What:   fmt.Sprintf("the scale subresource of %s writes a field that is part of the policies, so its writes are denied", kind.Ref()),
+			Advice: "take it out of the definition, or name the field in ignore in the kind's PolicyProfile",
+		})
+	}
+}
+
+// readDifferently returns the kinds that two views read in different ways, nil
+// if it is not the kinds that they differ in.
+func readDifferently(before, after *snapshot.View) []api.PolicyKind {
+	var out []api.PolicyKind
+	for _, k := range before.Kinds() {
+		if after.Kind(k.Ref()) != k {
+			out = append(out, k.Ref())
+		}
+	}
+	for _, k := range after.Kinds() {
+		if before.Kind(k.Ref()) == nil {
+			out = append(out, k.Ref())
+		}
+	}
+	return out
+}
+
+// Versions is what Kinds are asked, if they know, where a CustomResourceDefinition is
+// edited.
+type Versions interface {
+	// Rewritten returns the views as they would be if the policies of the definition
+	// were written by another version than the one that is read: by each that the
+	// write brings or changes. v is the view after the write.
+	Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error)
+}
+
+// rewritten evaluates a definition by what its other versions would store: a write by
+// one of them, of a status or by a client that has never seen the policy, removes what
+// the version does not have, and stores its defaults.
+func (j *judge) rewritten(ctx context.Context) error {
+	was, edited := j.change.Before.(*policykind.Definition)
+	is, stays := j.change.After.(*policykind.Definition)
+	kinds, ok := j.Kinds.(Versions)
+	if !edited || !stays || !ok {
+		return nil
+	}
+	views, err := kinds.Rewritten(ctx, j.after, was, is)
+	if err != nil {
+		return fmt.Errorf("find out what the versions of %s store: %w", is.Ref(), err)
+	}
+	for _, r := range views {
+		o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, after: r.View, pairs: j.pairs}
+		scope := effective.Scope{All: true, Kinds: []api.PolicyKind{is.Defines()}}
+		if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
+			return fmt.Errorf("compare effective policies: %w", err)
+		}
+		for _, t := range o.lostOverrides {
+			t.version = r.Version
+		}
+		j.adopt(o)
+	}
+	return nil
+}

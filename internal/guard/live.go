@@ -1,0 +1,101 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// Live reads an object that the cache does not have (yet). It returns nil
+// where there is none.
+type Live func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
+
+// mostLive is the most targets that a policy may have to have them looked for,
+// and the most objects that are: Gateway API takes at most 16 targets.
+const mostLive = 16
+
+// withTargets adds to the view the targets of a policy that it lacks: they may
+// have been created a moment ago.
+func (g *Guard) withTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
+	p, ok := c.After.(*policykind.Policy)
+	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > mostLive {
+		return v, nil
+	}
+	asked := make(map[api.Ref]bool)
+	look := func(ref api.Ref) error {
+		if asked[ref] || len(asked) == mostLive {
+			return nil
+		}
+		asked[ref] = true
+		o, err := g.Live(ctx, ref)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", ref, err)
+		}
+		if o != nil {
+			v = v.With(snapshot.Put(o))
+		}
+		return nil
+	}
+	for _, t := range p.Targets {
+		if t.Refused != "" || t.Selector != nil {
+			continue
+		}
+		if !effective.Exists(v, t) {
+			if err := look(t.Ref); err != nil {
+				return nil, err
+			}
+		}
+		for _, parent := range missingParents(v, t.Ref) {
+			if err := look(parent); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// missingParents returns the parents of a route that a view lacks; none for
+// objects that are no routes.
+func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
+	r, ok := v.Get(ref).(*gateway.Route)
+	if !ok {
+		return nil
+	}
+	var out []api.Ref
+	for _, p := range r.Parents {
+		if v.Get(p.Ref()) == nil {
+			out = append(out, p.Ref())
+		}
+	}
+	return out
+}
+
+// withNamed adds to the view after the write the targets that it lacks: they may
+// have been created a moment ago.
+func (j *judge) withNamed(ctx context.Context, c *constraint.Constraint) error {
+	absent, _ := j.after.Absent(c)
+	if j.Live == nil || len(absent) > mostLive {
+		return nil
+	}
+	asked := make(map[api.Ref]bool)
+	for _, n := range absent {
+		if asked[n.Ref] || n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
+			continue // one in any namespace has no single address
+		}
+		asked[n.Ref] = true
+		o, err := j.Live(ctx, n.Ref)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", n, err)
+		}
+		if o != nil {
+			j.after = j.after.With(snapshot.Put(o))
+		}
+	}
+	return nil
+}

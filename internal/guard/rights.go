@@ -1,0 +1,81 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Rights tells who may remove or change overrides: those allowed the verb
+// override on the policy's resource in its namespace. It is safe for concurrent
+// use.
+type Rights interface {
+	// MayOverride asks for a user. An error tells that nobody can say now.
+	MayOverride(ctx context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error)
+	// Check returns the command with which users can see whether they may.
+	Check(policy api.Ref) string
+}
+
+// ErrRights tells that nobody could say whether a user may remove an override.
+var ErrRights = errors.New("whether the user may remove overrides cannot be found out")
+
+// rights asks once for each policy.
+type rights struct {
+	*judge
+	ctx   context.Context //nolint:containedctx // of one judgement
+	known map[api.Ref]bool
+}
+
+func (r *rights) override(policy api.Ref) (bool, error) {
+	if may, ok := r.known[policy]; ok {
+		return may, nil
+	}
+	if err := r.findSystem(r.ctx); err != nil {
+		return false, err
+	}
+	may := false
+	if r.Rights != nil && r.system == "" {
+		var err error
+		if may, err = r.Rights.MayOverride(r.ctx, r.change.User, policy); err != nil {
+			return false, fmt.Errorf("%w: %w", ErrRights, err)
+		}
+	}
+	r.known[policy] = may
+	return may, nil
+}
+
+// standIn reports whether an equal override that is as high stands in for one
+// that is lost: one that the writer could not take away next.
+func (r *rights) standIn(t *overrideTally) (bool, error) {
+	for _, p := range t.standIns {
+		lift, err := r.override(t.ref(p))
+		if err != nil || !lift {
+			return !lift && err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// allows reports whether the writer may do what a finding denies.
+func (r *rights) allows(f Finding) (bool, error) {
+	if r == nil || f.Action != api.Deny {
+		return false, nil
+	}
+	return r.override(*f.Policy)
+}
+
+// youMay is the advice to those who may override the policy.
+const youMay = "you may do that"
+
+// check returns the command that shows whether one may remove overrides.
+func (j *judge) check(policy api.Ref) string {
+	if j.Rights == nil {
+		return fmt.Sprintf("kubectl auth can-i override %s -n %s", strings.ToLower(policy.Kind), policy.Namespace)
+	}
+	return j.Rights.Check(policy)
+}

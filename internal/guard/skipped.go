@@ -1,0 +1,50 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/merge"
+)
+
+// notes tells of conditions that could not be evaluated, or that name a key
+// that the policies below left out: on the paths of the policy being written
+// always, else where the write brings them.
+func (j *judge) notes(p effective.Pair) {
+	if len(p.After.Notes) == 0 {
+		return
+	}
+	own := j.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &j.policy.Policy })
+	for _, n := range p.After.Notes {
+		if !own && noted(p.Before, n) {
+			continue
+		}
+		by := p.After.Ref(n.Policy)
+		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.NoteText(j.shown(n)), n.When)})
+	}
+}
+
+// shown returns a note without what depends on values that the condition reads:
+// they are of policies that its writer may not be allowed to read, or the reader is
+// not allowed to read the policies above.
+func (j *judge) shown(n merge.Note) merge.Note {
+	if j.ShowValues {
+		return n
+	}
+	if n.Answer.Err != nil {
+		n.Answer.Err = cel.WithoutValues(n.When.String(), n.Answer.Err)
+	} else if !cel.NamesKeys(n.When.String()) {
+		n.Answer.Missing = "a key"
+	}
+	return n
+}
+
+// noted reports whether the same was to be told before.
+func noted(before *effective.Effective, n merge.Note) bool {
+	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
+		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
+	})
+}
