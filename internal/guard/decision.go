@@ -19,7 +19,7 @@ type Decision struct {
 }
 
 // Denied reports whether something speaks against the change.
-func (j *Decision) Denied() bool { return len(j.Denials) > 0 }
+func (d *Decision) Denied() bool { return len(d.Denials) > 0 }
 
 // Enforcement is what is done about a denial.
 type Enforcement string
@@ -42,12 +42,12 @@ var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
 func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 
 // Verdict returns the judgement as the JSON contract shows it.
-func (j *Decision) Verdict(e Enforcement) api.Verdict {
+func (d *Decision) Verdict(e Enforcement) api.Verdict {
 	return api.Verdict{
-		Object: j.Change.Object().Ref(), Operation: string(j.Change.Operation),
-		Allowed: !j.Denied() || !e.Denies(),
-		Reasons: reasons(j.Denials), Warnings: reasons(j.Warnings),
-		Changes: j.Changes,
+		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),
+		Allowed: !d.Denied() || !e.Denies(),
+		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
+		Changes: d.Changes,
 	}
 }
 
