@@ -194,7 +194,7 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 		return allow()
 	}
 	a, err := s.decide(ctx, v, r, c)
-	unseen, _ := errors.AsType[*guard.UnseenError](err)
+	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
 	case unseen != nil:
 		return s.undecided("PoliciesUnlisted", printable(unseen.Error()))

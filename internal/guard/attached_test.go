@@ -73,9 +73,9 @@ func TestWhichValuesAPolicyConstraintReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, attachable(c.leave, strings.Replace(c.policy, "\n  targetRefs", "\n  defaults: {wall: secret}\n  targetRefs", 1)))
 			o := constraintIn(t, c.namespace, c.targets+"validations: [{expression: '!has(effective.wall) || effective.wall == \"x\"', message: broken}]")
-			j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
+			ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
 			require.NoError(t, err)
-			got := strings.Join(told(j), "\n")
+			got := strings.Join(told(ev), "\n")
 			assert.Equal(t, c.reads, strings.Contains(got, "would break"), got)
 			assert.Equal(t, !c.reads, strings.Contains(got, "is not evaluated in full"), got)
 		})
@@ -89,9 +89,9 @@ func TestPathsOnWhichAConstraintReadsLess(t *testing.T) {
 	v := world(t, attachable("referenceGrant", one, worlds.GrantDoc("sec", "in", "{group: example.com, kind: Paint, namespace: app}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
 		paintOf("app", toSelected+"wall: secret")))
 	o := constraintIn(t, "infra", "validations: [{expression: 'effective.wall == \"x\"', message: broken}]")
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
 	require.NoError(t, err)
-	got := strings.Join(told(j), "\n")
+	got := strings.Join(told(ev), "\n")
 	assert.Contains(t, got, "2 paths would break", "the backends of app/r")
 	assert.Contains(t, got, "not evaluated in full on 1 path:", "sec/a")
 }

@@ -33,8 +33,8 @@ func (b boundPair) elsewhere(p effective.Pair) bool {
 }
 
 // bind binds the limits of a path, before and after.
-func (j *judge) bind(p effective.Pair) boundPair {
-	return boundPair{sideOf(&j.binding.was, p.Before), sideOf(&j.binding.is, p.After)}
+func (ev *evaluation) bind(p effective.Pair) boundPair {
+	return boundPair{sideOf(&ev.binding.was, p.Before), sideOf(&ev.binding.is, p.After)}
 }
 
 func sideOf(b *effective.Binder, e *effective.Effective) *side {
@@ -45,7 +45,7 @@ func sideOf(b *effective.Binder, e *effective.Effective) *side {
 }
 
 // boundOn binds the limits of a path after the change.
-func (j *judge) boundOn(e *effective.Effective) *side { return sideOf(&j.binding.is, e) }
+func (ev *evaluation) boundOn(e *effective.Effective) *side { return sideOf(&ev.binding.is, e) }
 
 // holds reports whether an override is bound to the path's rule.
 func (s *side) holds(o effective.Override) bool {
@@ -133,8 +133,8 @@ type hiddenKey struct {
 // and not bound to the path's rule, which they were not before the write, either. It
 // is nothing new where a limit of the same policy came before them, or the same
 // limit did behind another one that is gone.
-func (j *judge) hidden(p effective.Pair) {
-	is := j.boundOn(p.After)
+func (ev *evaluation) hidden(p effective.Pair) {
+	is := ev.boundOn(p.After)
 	if is == nil {
 		return
 	}
@@ -143,7 +143,7 @@ func (j *judge) hidden(p effective.Pair) {
 		return
 	}
 	holder := is.Rules[all[0]]
-	was := sideOf(&j.binding.was, p.Before)
+	was := sideOf(&ev.binding.was, p.Before)
 	for _, i := range all[1:] {
 		r := is.Rules[i]
 		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.asHigh(holder, p.After.Level(r.From.Policy)) {
@@ -154,23 +154,23 @@ func (j *judge) hidden(p effective.Pair) {
 			continue
 		}
 		action := api.Deny
-		if j.change.Operation != "" && !j.lowerWrite(is.of(i)) {
+		if ev.change.Operation != "" && !ev.causedByWrite(is.of(i)) {
 			action = api.Warn
 		}
-		if j.binding.hidden == nil {
-			j.binding.hidden = make(map[hiddenKey]*policykind.Kind)
+		if ev.binding.hidden == nil {
+			ev.binding.hidden = make(map[hiddenKey]*policykind.Kind)
 		}
-		j.binding.hidden[hiddenKey{is.key(i), is.key(all[0]), action}] = p.After.Kind
+		ev.binding.hidden[hiddenKey{is.key(i), is.key(all[0]), action}] = p.After.Kind
 	}
 }
 
 // hiding turns these into findings, unless the write takes the override from where
 // it was bound: the message says so. For those who may override its policy a denial
 // is a warning; may is nil where the right does not matter.
-func (j *judge) hiding(may *rights) error {
-	for _, k := range slices.SortedFunc(maps.Keys(j.binding.hidden), compareHidden) {
-		kind, policy, by := j.binding.hidden[k], k.limit.ref(), k.by.ref()
-		if j.losesBinding(k.limit) {
+func (ev *evaluation) hiding(may *authorizer) error {
+	for _, k := range slices.SortedFunc(maps.Keys(ev.binding.hidden), compareHidden) {
+		kind, policy, by := ev.binding.hidden[k], k.limit.ref(), k.by.ref()
+		if ev.losesBinding(k.limit) {
 			continue
 		}
 		action := k.action
@@ -179,7 +179,7 @@ func (j *judge) hiding(may *rights) error {
 		} else if mine {
 			action = api.Warn
 		}
-		j.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, action, "more overrides that other limits are bound in place of"}, func() Finding {
+		ev.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, action, "more overrides that other limits are bound in place of"}, func() Finding {
 			return Finding{
 				Rule: k.by.at.String(), Policy: &policy,
 				Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", k.by.at, by, k.limit.at),
@@ -196,9 +196,9 @@ func compareHidden(a, b hiddenKey) int {
 }
 
 // losesBinding reports whether an override is lost since it is not bound any more.
-func (j *judge) losesBinding(k limitKey) bool {
-	for l, t := range j.lostOverrides {
-		if l.unbound != "" && l.rule == k.at.String() && t.ref(t.policy) == k.ref() {
+func (ev *evaluation) losesBinding(k limitKey) bool {
+	for l, t := range ev.lostOverrides {
+		if l.unboundReason != "" && l.rule == k.at.String() && t.ref(t.policy) == k.ref() {
 			return true
 		}
 	}

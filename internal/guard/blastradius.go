@@ -17,44 +17,44 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// blast is what a write does to the effective policies of one kind.
-type blast struct {
+// kindImpact is what a write does to the effective policies of one kind.
+type kindImpact struct {
 	kind       *policykind.Kind
 	limit      int // of paths, 0 for none
-	paths      paths
-	namespaces names
+	paths      pathCounter
+	namespaces nameSet
 	// lost counts the paths that have no rule of a group any more, by group.
 	lost map[string]int
 	// digests of the paths' changes, kept where there is a limit.
 	digests []string
 }
 
-// blastOf returns the blast of a kind. Its limit is that which was there before
+// impactOf returns the blast of a kind. Its limit is that which was there before
 // the write: a profile does not raise its own.
-func (j *judge) blastOf(p effective.Pair) *blast {
+func (ev *evaluation) impactOf(p effective.Pair) *kindImpact {
 	k := p.Effective().Kind
 	if p.Before != nil {
 		k = p.Before.Kind
 	}
-	if j.lastBlast != nil && j.lastBlast.kind == k {
-		return j.lastBlast
+	if ev.lastImpact != nil && ev.lastImpact.kind == k {
+		return ev.lastImpact
 	}
-	b := j.blasts[k.Ref()]
+	b := ev.impacts[k.Ref()]
 	if b == nil {
-		if j.blasts == nil {
-			j.blasts = make(map[api.PolicyKind]*blast)
+		if ev.impacts == nil {
+			ev.impacts = make(map[api.PolicyKind]*kindImpact)
 		}
-		b = &blast{kind: k, limit: j.BlastRadius, lost: make(map[string]int)}
+		b = &kindImpact{kind: k, limit: ev.BlastRadius, lost: make(map[string]int)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
-		j.blasts[k.Ref()] = b
+		ev.impacts[k.Ref()] = b
 	}
-	j.lastBlast = b
+	ev.lastImpact = b
 	return b
 }
 
-func (b *blast) add(p effective.Pair, lostGroups []string, object api.Ref) {
+func (b *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) {
 	b.paths.add(&p, true)
 	b.namespaces.add(p.Effective().Path.Namespace())
 	for _, g := range lostGroups {
@@ -82,10 +82,10 @@ func lostGroups(p effective.Pair) []string {
 		if left == nil {
 			left = make(map[string]bool)
 			for _, o := range p.After.Rules {
-				left[group(o.Key)] = left[group(o.Key)] || o.Value != nil
+				left[ruleGroup(o.Key)] = left[ruleGroup(o.Key)] || o.Value != nil
 			}
 		}
-		if g := group(r.Key); !left[g] {
+		if g := ruleGroup(r.Key); !left[g] {
 			left[g] = true // it is told once
 			out = append(out, g)
 		}
@@ -93,7 +93,7 @@ func lostGroups(p effective.Pair) []string {
 	return out
 }
 
-func group(k merge.Key) string {
+func ruleGroup(k merge.Key) string {
 	segments := k.Segments()
 	return segments[max(len(segments)-2, 0)]
 }
@@ -132,36 +132,36 @@ func digest(p effective.Pair, object api.Ref) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// blast tells how far the write reaches, and denies it where that is too far
+// reportBlastRadius tells how far the write reaches, and denies it where that is too far
 // for what was not acknowledged.
-func (j *judge) blast() {
-	if !reachesBelow(j.change.Object()) && !j.reachesBeyond() {
+func (ev *evaluation) reportBlastRadius() {
+	if !reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
 		return
 	}
-	hash := j.hash()
-	kinds := slices.SortedFunc(maps.Keys(j.blasts), api.ComparePolicyKinds)
+	hash := ev.changeHash()
+	kinds := slices.SortedFunc(maps.Keys(ev.impacts), api.ComparePolicyKinds)
 	for _, k := range kinds {
-		b := j.blasts[k]
+		b := ev.impacts[k]
 		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
-			subject(j.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.loses())}
+			objectText(ev.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.lostText())}
 		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
-			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.loses())
-		if b.limit == 0 || b.paths.count() <= b.limit || !j.reachesBeyond() || j.change.Acknowledged == hash {
-			j.reportOf(b.kind, api.ReasonBlastRadius, api.Warn, f)
+			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.lostText())
+		if b.limit == 0 || b.paths.count() <= b.limit || !ev.changesOtherNamespaces() || ev.change.Acknowledged == hash {
+			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
 		}
 		f.What += fmt.Sprintf(", more than the %d that one write may change unseen", b.limit)
-		if j.change.Acknowledged != "" {
-			f.What += fmt.Sprintf("; the acknowledgement %s is for another change than this one", j.change.Acknowledged)
+		if ev.change.Acknowledged != "" {
+			f.What += fmt.Sprintf("; the acknowledgement %s is for another change than this one", ev.change.Acknowledged)
 		}
-		f.Advice = j.acknowledge(hash)
+		f.Advice = ev.acknowledgeAdvice(hash)
 		f.Code, f.Action = api.ReasonBlastRadius, api.Deny
-		j.found.add(f)
+		ev.findings.add(f)
 	}
 }
 
-// loses names the groups of rules that paths have no more.
-func (b *blast) loses() string {
+// lostText names the groups of rules that paths have no more.
+func (b *kindImpact) lostText() string {
 	names := slices.SortedFunc(maps.Keys(b.lost), func(x, y string) int {
 		return cmp.Or(cmp.Compare(b.lost[y], b.lost[x]), strings.Compare(x, y))
 	})
@@ -184,15 +184,15 @@ func (b *blast) loses() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// reachesBeyond reports whether a path of another namespace than the object's
+// changesOtherNamespaces reports whether a path of another namespace than the object's
 // changes.
-func (j *judge) reachesBeyond() bool {
-	ref := j.change.Object().Ref()
+func (ev *evaluation) changesOtherNamespaces() bool {
+	ref := ev.change.Object().Ref()
 	own := ref.Namespace
 	if ref.PolicyKind() == (api.PolicyKind{Kind: gateway.KindNamespace}) {
 		own = ref.Name
 	}
-	for n := range j.namespaces.all {
+	for n := range ev.namespaces.all {
 		if n != own {
 			return true
 		}
@@ -200,34 +200,34 @@ func (j *judge) reachesBeyond() bool {
 	return false
 }
 
-// hash names the change that the write makes to effective policies, "" if none
+// changeHash names the change that the write makes to effective policies, "" if none
 // of its kinds has a limit. It depends on nothing but what it does.
-func (j *judge) hash() string {
+func (ev *evaluation) changeHash() string {
 	var digests []string
-	for _, b := range j.blasts {
+	for _, b := range ev.impacts {
 		digests = append(digests, b.digests...)
 	}
 	if len(digests) == 0 {
 		return ""
 	}
 	slices.Sort(digests)
-	object := j.change.Object().Ref()
+	object := ev.change.Object().Ref()
 	object.Name = "" // it may be yet to be generated
 	h := sha256.New()
-	fmt.Fprintln(h, j.change.Operation, object)
+	fmt.Fprintln(h, ev.change.Operation, object)
 	for _, d := range digests {
 		fmt.Fprintln(h, d)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// acknowledge says how to have the write let through.
-func (j *judge) acknowledge(hash string) string {
+// acknowledgeAdvice says how to have the write let through.
+func (ev *evaluation) acknowledgeAdvice(hash string) string {
 	look := "look at them with kubectl overrule diff, then "
-	if j.change.Operation != Delete {
+	if ev.change.Operation != Delete {
 		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, hash)
 	}
-	ref := j.change.Object().Ref()
+	ref := ev.change.Object().Ref()
 	namespace := ""
 	if ref.Namespace != "" {
 		namespace = " -n " + ref.Namespace

@@ -96,10 +96,10 @@ func TestBlastRadiusIsToldForEachKind(t *testing.T) {
 // More than three groups are lost: three are named, those of most paths first.
 func TestManyGroupsThatAreLost(t *testing.T) {
 	v := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1, b: 1, c: 1, d: 1}"), policyDoc("Paint", "app", "own", toRule+"a: 2\nb: 2\nz: 1")))
-	j := judged(t, v, gatewayPolicy("defaults: {strategy: patch, e: 1}"))
+	ev := judged(t, v, gatewayPolicy("defaults: {strategy: patch, e: 1}"))
 	assert.Equal(t, []string{
 		"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace (2 lose c, 2 lose d, 1 loses a, …)",
-	}, toldOf(j, "BlastRadius"))
+	}, toldOf(ev, "BlastRadius"))
 }
 
 // limited is what is told of a blast radius on three paths in two namespaces.
@@ -113,9 +113,9 @@ var hex = regexp.MustCompile("[0-9a-f]{16}")
 func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (told []string, printed string) {
 	t.Helper()
 	c.Acknowledged = hash
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Evaluate(t.Context(), v, c, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
-	for _, text := range toldOf(j, "BlastRadius") {
+	for _, text := range toldOf(ev, "BlastRadius") {
 		if all := hex.FindAllString(text, -1); len(all) > 0 {
 			printed = all[len(all)-1]
 		}

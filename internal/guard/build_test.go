@@ -41,9 +41,9 @@ func judged(t testing.TB, v *snapshot.View, doc string) *guard.Decision {
 
 func judgedBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
-	j, err := g.Evaluate(t.Context(), v, change(v, read(t, v, doc)), nil)
+	ev, err := g.Evaluate(t.Context(), v, change(v, read(t, v, doc)), nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
 func change(v *snapshot.View, after snapshot.Object) guard.Change {
@@ -57,15 +57,15 @@ func change(v *snapshot.View, after snapshot.Object) guard.Change {
 func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Decision {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
 // told shows a judgement, as in "Deny Invalid: message".
-func told(j *guard.Decision) []string {
+func told(ev *guard.Decision) []string {
 	var out []string
-	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
+	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
 		for _, f := range list {
 			out = append(out, fmt.Sprintf("%s %s: %s", f.Action, f.Code, f.Message()))
 		}
@@ -74,9 +74,9 @@ func told(j *guard.Decision) []string {
 }
 
 // codes shows a judgement without its messages, as in "Deny Invalid rule".
-func codes(j *guard.Decision) []string {
+func codes(ev *guard.Decision) []string {
 	var out []string
-	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
+	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
 		for _, f := range list {
 			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Action, f.Code, f.Rule)))
 		}

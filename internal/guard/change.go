@@ -46,9 +46,9 @@ func (c Change) Object() snapshot.Object {
 	return c.Before
 }
 
-// pack packs a policy that may be on very many paths, where its values are
+// packPolicies packs a policy that may be on very many paths, where its values are
 // compared with those in the view, which are packed.
-func (c *Change) pack(v *snapshot.View) {
+func (c *Change) packPolicies(v *snapshot.View) {
 	if _, few := effective.RoutesOnly(objects(*c)...); few {
 		return
 	}
@@ -67,7 +67,7 @@ func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	switch {
 	case c.Before == nil && v.Get(c.After.Ref()) != nil:
 		before = v.With(snapshot.Delete(c.After.Ref()))
-	case c.Before != nil && !held(v, c.Before):
+	case c.Before != nil && !storedInView(v, c.Before):
 		before = v.With(snapshot.Put(c.Before))
 	}
 	if n, ok := c.Before.(*gateway.Namespace); ok && c.After == nil {
@@ -79,10 +79,10 @@ func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	return before, before.With(snapshot.Put(c.After))
 }
 
-// held reports whether the view has the very policy or route that the request
+// storedInView reports whether the view has the very policy or route that the request
 // says is stored. Its own copy is then the better one: what was folded with it
 // is in the memo.
-func held(v *snapshot.View, o snapshot.Object) bool {
+func storedInView(v *snapshot.View, o snapshot.Object) bool {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		have, ok := v.Get(o.Ref()).(*policykind.Policy)
@@ -105,9 +105,9 @@ func objects(c Change) []snapshot.Object {
 	return out
 }
 
-// reachesBelow reports whether an object is one whose writes are told how many
+// reportsBlastRadius reports whether an object is one whose writes are told how many
 // paths they change: everything but a policy on routes alone.
-func reachesBelow(o snapshot.Object) bool {
+func reportsBlastRadius(o snapshot.Object) bool {
 	p, ok := o.(*policykind.Policy)
 	if !ok {
 		return true

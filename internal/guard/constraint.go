@@ -13,46 +13,46 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// constraint judges the write of a constraint: whether it can be used, where it
+// checkConstraint judges the write of a constraint: whether it can be used, where it
 // denies less than before, and what of the paths there are breaks it. These are
 // told, and stay as they are.
-func (j *judge) constraint(ctx context.Context) error {
-	was, _ := j.change.Before.(*constraint.Constraint)
-	c, ok := j.change.After.(*constraint.Constraint)
-	if !ok || j.change.Owner != "" {
-		if err := j.relaxed(ctx, was, nil); err != nil || !ok {
+func (ev *evaluation) checkConstraint(ctx context.Context) error {
+	was, _ := ev.change.Before.(*constraint.Constraint)
+	c, ok := ev.change.After.(*constraint.Constraint)
+	if !ok || ev.change.Owner != "" {
+		if err := ev.checkRelaxed(ctx, was, nil); err != nil || !ok {
 			return err
 		}
 	}
 	if c.Invalid != nil {
-		j.useless(c, c.Invalid, was != nil && was.Invalid != nil)
+		ev.reportUnusable(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
 	}
-	j.crowdedBy(c)
-	kind := j.after.Kind(c.PolicyKind())
+	ev.checkValidationLimit(c)
+	kind := ev.after.Kind(c.PolicyKind())
 	if kind == nil {
-		j.report(api.ReasonNotRead, api.Warn, Finding{
+		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   fmt.Sprintf("%s is kept, and in force once %s is a policy kind that is installed: now it is not", c.Ref(), c.PolicyKind()),
 			Advice: "check the group and the kind, and kubectl overrule profiles",
 		})
-		return j.relaxed(ctx, was, c)
+		return ev.checkRelaxed(ctx, was, c)
 	}
-	if err := j.absentTargets(ctx, c); err != nil {
+	if err := ev.reportAbsentTargets(ctx, c); err != nil {
 		return err
 	}
-	fault, err := j.misuse(ctx, c, was, kind)
+	fault, err := ev.checkConstraintSchema(ctx, c, was, kind)
 	if err != nil || fault {
 		return err
 	}
-	if err := j.relaxed(ctx, was, c); err != nil {
+	if err := ev.checkRelaxed(ctx, was, c); err != nil {
 		return err
 	}
-	return j.broken(ctx, c, kind)
+	return ev.checkExistingPaths(ctx, c, kind)
 }
 
-// useless denies a constraint that cannot be used; one that was so before stays
+// reportUnusable denies a constraint that cannot be used; one that was so before stays
 // editable.
-func (j *judge) useless(c *constraint.Constraint, why error, before bool) {
+func (ev *evaluation) reportUnusable(c *constraint.Constraint, why error, before bool) {
 	action := api.Deny
 	if before {
 		action = api.Warn
@@ -61,7 +61,7 @@ func (j *judge) useless(c *constraint.Constraint, why error, before bool) {
 	for _, fault := range flatten(why) {
 		faults = append(faults, fault.Error())
 	}
-	j.report(api.ReasonInvalid, action, Finding{
+	ev.report(api.ReasonInvalid, action, Finding{
 		What: fmt.Sprintf("%s cannot be used: %s", c.Ref(), strings.Join(faults, "; ")),
 	})
 }
@@ -77,28 +77,28 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// misuse finds what of a constraint does not fit the schema of its kind.
-func (j *judge) misuse(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
-	if j.Kinds == nil {
+// checkConstraintSchema finds what of a constraint does not fit the schema of its kind.
+func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
+	if ev.Kinds == nil {
 		return false, nil
 	}
-	schema, err := j.Kinds.Schema(ctx, kind.Ref())
+	schema, err := ev.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
 		return false, fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
 	}
-	shape := constraint.Shape{Schema: schema, Content: contents(kind), List: kind.SameTarget == api.Collect}
+	shape := constraint.Shape{Schema: schema, Content: contentPaths(kind), List: kind.SameTarget == api.Collect}
 	fault := c.Check(shape)
 	if fault == nil {
 		return false, nil
 	}
 	before := was != nil && was.PolicyKind() == c.PolicyKind() && (was.Invalid != nil || was.Check(shape) != nil)
-	j.useless(c, fault, before)
+	ev.reportUnusable(c, fault, before)
 	return true, nil
 }
 
-// contents returns where in an object of a kind there is what effective specs
+// contentPaths returns where in an object of a kind there is what effective specs
 // are made of.
-func contents(k *policykind.Kind) [][]string {
+func contentPaths(k *policykind.Kind) [][]string {
 	content := append([]string{"spec"}, k.Layout().Content...)
 	out := [][]string{content}
 	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
@@ -107,32 +107,32 @@ func contents(k *policykind.Kind) [][]string {
 	return out
 }
 
-// mostBroken is how many paths that break a new constraint are named.
-const mostBroken = 3
+// maxViolatingNamed is how many paths that break a new constraint are named.
+const maxViolatingNamed = 3
 
-// broken tells which paths break a constraint as they are. It looks at as many
+// checkExistingPaths tells which paths break a constraint as they are. It looks at as many
 // as it may in half the time that is left: telling must not deny.
-func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
-	ctx, cancel := halfOf(ctx)
+func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
+	ctx, cancel := withHalfDeadline(ctx)
 	defer cancel()
-	budget := j.Guard.budget(ctx)
+	budget := ev.Guard.budget(ctx)
 	only := []api.PolicyKind{kind.Ref()}
-	now := &judge{Guard: j.Guard, before: j.after, after: j.after, budget: budget} // no write is judged
+	now := &evaluation{Guard: ev.Guard, before: ev.after, after: ev.after, budget: budget} // no write is judged
 	paths, undecided := 0, 0
 	var named []string
-	err := j.Engine.Walk(j.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
-		level, on := c.On(&e.Path, j.after)
+	err := ev.Engine.Walk(ev.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		level, on := c.On(&e.Path, ev.after)
 		if !on {
 			return nil
 		}
-		found, err := now.evaluate(c, level, now.sides(effective.Pair{After: e}).after, budget)
+		found, err := now.evaluateConstraint(c, level, now.inputs(effective.Pair{After: e}).after, budget)
 		if len(found.Undecided) > 0 {
 			undecided++
 		}
 		if err != nil || len(found.Unmet) == 0 {
 			return err
 		}
-		if paths++; paths <= mostBroken {
+		if paths++; paths <= maxViolatingNamed {
 			named = append(named, fmt.Sprintf("%s (%s)", pathText(e), found.Unmet[0].Message))
 		}
 		return nil
@@ -140,19 +140,19 @@ func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *poli
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
 		return fmt.Errorf("look at the paths that there are: %w", err)
 	}
-	j.tellBroken(c, paths, named, err != nil)
-	j.tellUndecided(c, undecided)
+	ev.reportViolatingPaths(c, paths, named, err != nil)
+	ev.reportUndecided(c, undecided)
 	return nil
 }
 
-// tellUndecided tells on how many paths a constraint needs values that it may not
+// reportUndecided tells on how many paths a constraint needs values that it may not
 // depend on.
-func (j *judge) tellUndecided(c *constraint.Constraint, paths int) {
+func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
 	if paths == 0 {
 		return
 	}
 	ref := c.Ref()
-	j.report(api.ReasonNotRead, api.Warn, Finding{
+	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &ref,
 		What: fmt.Sprintf("%s is not evaluated in full on %s: it needs values of policies of other namespaces, which it does not read",
 			ref, plural(paths, "path")),
@@ -160,7 +160,7 @@ func (j *judge) tellUndecided(c *constraint.Constraint, paths int) {
 	})
 }
 
-func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, more bool) {
+func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths int, named []string, more bool) {
 	ref := c.Ref()
 	f := Finding{Policy: &ref}
 	switch {
@@ -184,16 +184,16 @@ func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, 
 		}
 		f.Advice = "they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
 	}
-	j.report(api.ReasonRequirementUnmet, api.Warn, f)
+	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
 }
 
-// absentTargets warns of targets that a constraint names and that do not exist:
+// reportAbsentTargets warns of targets that a constraint names and that do not exist:
 // no write is held to it there.
-func (j *judge) absentTargets(ctx context.Context, c *constraint.Constraint) error {
-	if err := j.withNamed(ctx, c); err != nil {
+func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Constraint) error {
+	if err := ev.readConstraintTargets(ctx, c); err != nil {
 		return err
 	}
-	absent, whole := j.after.Absent(c)
+	absent, whole := ev.after.Absent(c)
 	if len(absent) == 0 {
 		return nil
 	}
@@ -208,6 +208,6 @@ func (j *judge) absentTargets(ctx context.Context, c *constraint.Constraint) err
 	if whole {
 		f.What = fmt.Sprintf("the constraint has no effect, since none of its targets exists: %s", strings.Join(names, ", "))
 	}
-	j.report(api.ReasonTargetNotFound, api.Warn, f)
+	ev.report(api.ReasonTargetNotFound, api.Warn, f)
 	return nil
 }

@@ -48,11 +48,11 @@ func TestAConstraintWhoseTargetDoesNotExist(t *testing.T) {
 		"nor can a kind that is not read":   {"{group: example.com, kind: Bucket, namespace: app, name: b}", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v,
+			ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v,
 				guard.Change{Operation: guard.Create, After: readConstraint(t, "targets: ["+c.targets+"]\n"+atMost)}, nil)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, toldOf(j, "TargetNotFound"))
-			assert.Empty(t, j.Denials)
+			assert.Equal(t, c.want, toldOf(ev, "TargetNotFound"))
+			assert.Empty(t, ev.Denials)
 		})
 	}
 }
@@ -68,11 +68,11 @@ func TestATargetOfAConstraintIsLookedUp(t *testing.T) {
 		asked = append(asked, ref.String())
 		return full.Get(ref), nil
 	}}
-	j, err := g.Evaluate(t.Context(), v, c, nil)
+	ev, err := g.Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Gateway infra/g"}, asked)
 	assert.Equal(t, []string{"Warn TargetNotFound: the constraint has no effect on targets that do not exist: Gateway h; check the target's kind, name and section, or create it"},
-		toldOf(j, "TargetNotFound"))
+		toldOf(ev, "TargetNotFound"))
 
 	g.Live = func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("no") }
 	_, err = g.Evaluate(t.Context(), v, c, nil)

@@ -50,15 +50,15 @@ properties:
 	return oneSchema{schema: &s}
 }
 
-// written judges the write of a constraint.
-func written(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
+// givesOverride judges the write of a constraint.
+func givesOverride(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
 	t.Helper()
 	if g.Engine == nil {
 		g.Engine = effective.NewEngine()
 	}
-	j, err := g.Evaluate(t.Context(), v, change(v, c), nil)
+	ev, err := g.Evaluate(t.Context(), v, change(v, c), nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
 func TestConstraintsThatCannotBeUsed(t *testing.T) {
@@ -106,7 +106,7 @@ func TestConstraintsThatCannotBeUsed(t *testing.T) {
 			if c.before != "" {
 				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
-			assert.Equal(t, c.want, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
+			assert.Equal(t, c.want, told(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
 		"Warn NotRead: ClusterPolicyConstraint c is kept, and in force once Missing.example.com is a policy kind that is installed: now it is not; check the group and the kind, and kubectl overrule profiles",
-	}, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
+	}, told(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
 	v = v.With(snapshot.Put(c))
 	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
@@ -124,12 +124,12 @@ func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
 // That it did not fit another kind is no excuse.
 func TestAConstraintThatTurnsToAnotherKind(t *testing.T) {
 	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
-	assert.Equal(t, []string{"Deny Invalid"}, codes(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
 func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
 	v := world(t, routes(5))
-	got := told(written(t, &guard.Guard{}, v, readConstraint(t, need)))
+	got := told(givesOverride(t, &guard.Guard{}, v, readConstraint(t, need)))
 	require.Len(t, got, 1)
 	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths would break ClusterPolicyConstraint c as they are: "+
 		"HTTPRoute app/r000 rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r001 rule-1 of Gateway infra/g (a is missing), "+
@@ -140,12 +140,12 @@ func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
 func TestTooManyPathsToLookAt(t *testing.T) {
 	v := world(t, routes(50))
 	dear := strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)
-	got := told(written(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
+	got := told(givesOverride(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
 	require.Len(t, got, 1)
 	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths would break ClusterPolicyConstraint c as they are: ", got[0])
 	assert.Equal(t, []string{
 		"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c",
-	}, told(written(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
+	}, told(givesOverride(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
 }
 
 func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
@@ -153,15 +153,15 @@ func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	c := readConstraint(t, need)
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c"}, told(j))
+	assert.Equal(t, []string{"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c"}, told(ev))
 }
 
 func TestAConstraintThatIsDeletedIsInForceNoMore(t *testing.T) {
 	c := readConstraint(t, need)
-	j := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
-	assert.Empty(t, j.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
+	ev := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
+	assert.Empty(t, ev.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
 }
 
 func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
@@ -177,6 +177,6 @@ func TestAConstraintIsInForceAfterItsWrite(t *testing.T) {
 	v := world(t, base())
 	c, err := snapshot.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
 	require.NoError(t, err)
-	after := written(t, &guard.Guard{}, v, c).After
+	after := givesOverride(t, &guard.Guard{}, v, c).After
 	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(judged(t, after, routePolicy("a: 11"))))
 }

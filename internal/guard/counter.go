@@ -5,24 +5,24 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// paths counts paths, each once, unit by unit.
-type paths struct {
-	told int                     // of units before, and those that come once for certain
-	unit int                     // at hand
-	ids  map[gateway.ID]struct{} // of it
+// pathCounter counts paths, each once, unit by unit.
+type pathCounter struct {
+	counted int                     // of units before, and those that come once for certain
+	unit    int                     // at hand
+	ids     map[gateway.ID]struct{} // of it
 }
 
 // add counts the path of a pair. once tells that it is of the only kind that is
 // counted: it then comes once, unless it is one of a mesh, where several may
 // become one.
-func (p *paths) add(pair *effective.Pair, once bool) {
+func (p *pathCounter) add(pair *effective.Pair, once bool) {
 	path := &pair.Effective().Path
 	if once && path.Service == nil {
-		p.told++
+		p.counted++
 		return
 	}
 	if p.unit != pair.Unit {
-		p.told += len(p.ids)
+		p.counted += len(p.ids)
 		clear(p.ids)
 		p.unit = pair.Unit
 	}
@@ -32,15 +32,15 @@ func (p *paths) add(pair *effective.Pair, once bool) {
 	p.ids[path.ID()] = struct{}{}
 }
 
-func (p *paths) count() int { return p.told + len(p.ids) }
+func (p *pathCounter) count() int { return p.counted + len(p.ids) }
 
-// names is a set that is mostly given the name that it was given before.
-type names struct {
+// nameSet is a set that is mostly given the name that it was given before.
+type nameSet struct {
 	all  map[string]struct{}
 	last string
 }
 
-func (n *names) add(name string) {
+func (n *nameSet) add(name string) {
 	if n.all != nil && n.last == name {
 		return
 	}
@@ -50,4 +50,4 @@ func (n *names) add(name string) {
 	n.all[name], n.last = struct{}{}, name
 }
 
-func (n *names) count() int { return len(n.all) }
+func (n *nameSet) count() int { return len(n.all) }

@@ -29,41 +29,41 @@ type Kinds interface {
 	Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
 }
 
-// reading judges a change of how policies are read: a profile, or a definition
+// prepareKinds judges a change of how policies are read: a profile, or a definition
 // of one of the kinds.
-func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
-	if p, ok := j.change.After.(*policykind.Profile); ok {
-		if err := j.profile(ctx, p); err != nil {
+func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error) {
+	if p, ok := ev.change.After.(*policykind.Profile); ok {
+		if err := ev.checkProfile(ctx, p); err != nil {
 			return effective.Scope{}, err
 		}
 	}
-	if j.Kinds == nil || len(j.found.by(api.Deny)) > 0 {
+	if ev.Kinds == nil || len(ev.findings.withAction(api.Deny)) > 0 {
 		return effective.Scope{}, nil
 	}
-	after, err := j.Kinds.Reread(ctx, j.before, j.change.Before, j.change.After)
+	after, err := ev.Kinds.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
 	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
-		j.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "name another kind in it, or delete the first one before"})
+		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "name another kind in it, or delete the first one before"})
 		return effective.Scope{}, nil
 	}
 	if err != nil {
-		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", j.change.Object().Ref(), err)
+		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", ev.change.Object().Ref(), err)
 	}
-	j.after = after
-	j.scales()
-	if after == j.before {
+	ev.after = after
+	ev.reportScale()
+	if after == ev.before {
 		return effective.Scope{}, nil
 	}
-	if err := j.constraintsGone(ctx, after); err != nil {
+	if err := ev.reportRemovedConstraints(ctx, after); err != nil {
 		return effective.Scope{}, err
 	}
-	kinds := readDifferently(j.before, after)
-	j.loosened = loosened(j.before, after, kinds)
+	kinds := changedKinds(ev.before, after)
+	ev.lessProtected = lessProtected(ev.before, after, kinds)
 	return effective.Scope{All: true, Kinds: kinds}, nil
 }
 
-// loosened returns those of the kinds, read in both views, that protect overrides
+// lessProtected returns those of the kinds, read in both views, that protect overrides
 // less in the second, and in what respects.
-func loosened(before, after *snapshot.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
+func lessProtected(before, after *snapshot.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
 	out := make(map[api.PolicyKind]string)
 	for _, ref := range kinds {
 		was, is := before.Kind(ref), after.Kind(ref)
@@ -77,24 +77,24 @@ func loosened(before, after *snapshot.View, kinds []api.PolicyKind) map[api.Poli
 	return out
 }
 
-// scales warns of a definition with a scale subresource on what is read of its
+// reportScale warns of a definition with a scale subresource on what is read of its
 // policies: the webhook denies its writes.
-func (j *judge) scales() {
-	d, ok := j.change.After.(*policykind.Definition)
+func (ev *evaluation) reportScale() {
+	d, ok := ev.change.After.(*policykind.Definition)
 	if !ok {
 		return
 	}
-	if kind := j.after.Kind(d.Defines()); kind != nil && len(kind.Scales(policykind.ScalePaths(&d.CustomResourceDefinition))) > 0 {
-		j.report(api.ReasonNotRead, api.Warn, Finding{
+	if kind := ev.after.Kind(d.Defines()); kind != nil && len(kind.Scales(policykind.ScalePaths(&d.CustomResourceDefinition))) > 0 {
+		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   fmt.Sprintf("the scale subresource of %s writes a field that is part of the policies, so its writes are denied", kind.Ref()),
 			Advice: "take it out of the definition, or name the field in ignore in the kind's PolicyProfile",
 		})
 	}
 }
 
-// readDifferently returns the kinds that two views read in different ways, nil
+// changedKinds returns the kinds that two views read in different ways, nil
 // if it is not the kinds that they differ in.
-func readDifferently(before, after *snapshot.View) []api.PolicyKind {
+func changedKinds(before, after *snapshot.View) []api.PolicyKind {
 	var out []api.PolicyKind
 	for _, k := range before.Kinds() {
 		if after.Kind(k.Ref()) != k {
@@ -118,30 +118,30 @@ type Versions interface {
 	Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error)
 }
 
-// rewritten evaluates a definition by what its other versions would store: a write by
+// evaluateVersions evaluates a definition by what its other versions would store: a write by
 // one of them, of a status or by a client that has never seen the policy, removes what
 // the version does not have, and stores its defaults.
-func (j *judge) rewritten(ctx context.Context) error {
-	was, edited := j.change.Before.(*policykind.Definition)
-	is, stays := j.change.After.(*policykind.Definition)
-	kinds, ok := j.Kinds.(Versions)
+func (ev *evaluation) evaluateVersions(ctx context.Context) error {
+	was, edited := ev.change.Before.(*policykind.Definition)
+	is, stays := ev.change.After.(*policykind.Definition)
+	kinds, ok := ev.Kinds.(Versions)
 	if !edited || !stays || !ok {
 		return nil
 	}
-	views, err := kinds.Rewritten(ctx, j.after, was, is)
+	views, err := kinds.Rewritten(ctx, ev.after, was, is)
 	if err != nil {
 		return fmt.Errorf("find out what the versions of %s store: %w", is.Ref(), err)
 	}
 	for _, r := range views {
-		o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, after: r.View, pairs: j.pairs}
+		o := &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, after: r.View, pairs: ev.pairs}
 		scope := effective.Scope{All: true, Kinds: []api.PolicyKind{is.Defines()}}
-		if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
+		if err := ev.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
 			return fmt.Errorf("compare effective policies: %w", err)
 		}
 		for _, t := range o.lostOverrides {
 			t.version = r.Version
 		}
-		j.adopt(o)
+		ev.addLosses(o)
 	}
 	return nil
 }

@@ -65,9 +65,9 @@ func TestProfilesThatProtectOverridesLess(t *testing.T) {
 			judge := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: after}, Rights: bossAndDev()}
 				change := guard.Change{Operation: guard.Update, Before: profile("lock", nil), After: profile("lock", nil), Owner: test.owner, User: userOf(user)}
-				j, err := g.Evaluate(t.Context(), v, change, nil)
+				ev, err := g.Evaluate(t.Context(), v, change, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(toldOf(j, "OverrideRemoved"))
+				return nilIfEmpty(toldOf(ev, "OverrideRemoved"))
 			}
 			var denials, warnings []string
 			for _, what := range test.want {

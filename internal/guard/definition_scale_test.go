@@ -18,12 +18,12 @@ func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
 	d.Name, d.Spec.Group, d.Spec.Names.Kind = "others.example.com", "example.com", "Paint"
 	taken := &policykind.DefinedError{Kind: d.Defines(), By: "paints.example.com"}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: fmt.Errorf("read: %w", taken)}}}
-	j, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
+	ev, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
 	require.NoError(t, err)
-	assert.True(t, j.Denied())
+	assert.True(t, ev.Denied())
 	assert.Equal(t, []string{
 		"Deny NotRead: Paint.example.com is defined by paints.example.com already, and a second definition of it is not read; name another kind in it, or delete the first one before",
-	}, told(j))
+	}, told(ev))
 }
 
 func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
@@ -48,9 +48,9 @@ func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{}}
-			j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
+			ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, nilIfEmpty(toldOf(j, "NotRead")))
+			assert.Equal(t, c.want, nilIfEmpty(toldOf(ev, "NotRead")))
 		})
 	}
 }

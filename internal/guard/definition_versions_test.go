@@ -53,9 +53,9 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			judge := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
-				j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
+				ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(toldOf(j, "Override"))
+				return nilIfEmpty(toldOf(ev, "Override"))
 			}
 			var denials, warnings []string
 			for _, what := range c.want {
@@ -71,7 +71,7 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	require.EqualError(t, err, "find out what the versions of CustomResourceDefinition paints.example.com store: no answer")
 
 	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
-	assert.Empty(t, toldOf(j, "Override"), "versions of what is deleted store nothing")
+	assert.Empty(t, toldOf(ev, "Override"), "versions of what is deleted store nothing")
 }

@@ -11,23 +11,23 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// staying leaves out the policies that do not keep an override on a path: they are
+// remaining leaves out the policies that do not keep an override on a path: they are
 // being deleted, or will be with an owner, or rest on an object of which that is true.
 // No write is evaluated when they go.
-func (j *judge) staying(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
+func (ev *evaluation) remaining(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
 	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
-		held, ok := j.after.Get(is.Ref(p)).(*policykind.Policy)
-		return !ok || held.Deleting || !j.stays(o, was, is, p)
+		held, ok := ev.after.Get(is.Ref(p)).(*policykind.Policy)
+		return !ok || held.Deleting || !ev.remains(o, was, is, p)
 	})
 }
 
-// slips reports whether the policy of an override gives it in another place than
+// movesToTerminating reports whether the policy of an override gives it in another place than
 // before, where it rests on an object that is going.
-func (j *judge) slips(o effective.Override, was, is *effective.Effective) bool {
-	if samePlace(&was.Path, &is.Path) && attachedAt(is, o.Policy, o.Level) {
+func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effective.Effective) bool {
+	if sameAttachment(&was.Path, &is.Path) && attachedAt(is, o.Policy, o.Level) {
 		return false
 	}
-	return !j.stays(o, was, is, o.Policy)
+	return !ev.remains(o, was, is, o.Policy)
 }
 
 // attachedAt reports whether a policy is attached to a level of a path.
@@ -40,63 +40,63 @@ func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bo
 	return false
 }
 
-// stays reports whether an override of a policy, as high as the given one or higher,
+// remains reports whether an override of a policy, as high as the given one or higher,
 // rests on nothing that is going but what the given one rested on before.
-func (j *judge) stays(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
+func (ev *evaluation) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
 	var before []api.Ref
 	for _, l := range is.Layers {
 		if !samePolicy(l.Policy, by) || gateway.Level(l.Level) > o.Level {
 			continue
 		}
-		going := j.goingUnder(is, l.Policy, gateway.Level(l.Level))
+		going := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
 		if len(going) > 0 && before == nil {
-			before = j.restedOn(o, was)
+			before = ev.dependenciesBefore(o, was)
 		}
-		if eachIn(going, before) {
+		if coveredBy(going, before) {
 			return true
 		}
 	}
 	return false
 }
 
-// eachIn reports whether of each list one object is among others.
-func eachIn(all [][]api.Ref, others []api.Ref) bool {
+// coveredBy reports whether of each list one object is among others.
+func coveredBy(all [][]api.Ref, others []api.Ref) bool {
 	return !slices.ContainsFunc(all, func(some []api.Ref) bool {
 		return !slices.ContainsFunc(some, func(r api.Ref) bool { return slices.Contains(others, r) })
 	})
 }
 
-// goingUnder returns what a policy at a level of a path rests on after the write
+// terminatingDependencies returns what a policy at a level of a path rests on after the write
 // that is going: of each list one object would be enough.
 //
 // The path itself is not among that, nor the namespaces that it is in: its traffic
 // ends with them, or is taken by a path that was compared. A gateway does not end with
 // its class, nor a route with the service that is its parent.
-func (j *judge) goingUnder(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
+func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
 	if e.Path.Virtual != nil {
 		return nil
 	}
 	var out [][]api.Ref
-	if !within(&e.Path, p.Namespace) {
-		if ref := (&gateway.Namespace{Name: p.Namespace}).Ref(); j.going(ref) {
+	if !inNamespace(&e.Path, p.Namespace) {
+		if ref := (&gateway.Namespace{Name: p.Namespace}).Ref(); ev.isTerminating(ref) {
 			out = append(out, []api.Ref{ref})
 		}
 	}
 	on := targetAt(&e.Path, l)
-	if (l == gateway.LevelGatewayClass || l == gateway.LevelService || l == gateway.LevelServicePort) && j.going(on) {
+	if (l == gateway.LevelGatewayClass || l == gateway.LevelService || l == gateway.LevelServicePort) && ev.isTerminating(on) {
 		out = append(out, []api.Ref{on})
 	}
-	grants := grantsOf(j.after, e, p, on)
-	if len(grants) > 0 && !slices.ContainsFunc(grants, func(r api.Ref) bool { return !j.going(r) }) {
+	grants := grantsOf(ev.after, e, p, on)
+	if len(grants) > 0 && !slices.ContainsFunc(grants, func(r api.Ref) bool { return !ev.isTerminating(r) }) {
 		out = append(out, grants)
 	}
 	return out
 }
 
-// restedOn returns what an override on a path rested on before the write.
-func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.Ref {
+// dependenciesBefore returns what an override on a path rested on before the write.
+func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Effective) []api.Ref {
 	on := targetAt(&was.Path, o.Level)
-	out := append([]api.Ref{on}, grantsOf(j.before, was, o.Policy, on)...)
+	out := append([]api.Ref{on}, grantsOf(ev.before, was, o.Policy, on)...)
 	namespaces := []string{o.Policy.Namespace}
 	if p := &was.Path; p.Gateway != nil {
 		namespaces = append(namespaces, p.Gateway.Namespace)
@@ -116,10 +116,10 @@ func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.R
 	return out
 }
 
-// going reports whether an object is being deleted, or will be with an owner. So
+// isTerminating reports whether an object is being deleted, or will be with an owner. So
 // counts a namespace that a server does not hold yet: it is new.
-func (j *judge) going(ref api.Ref) bool {
-	switch o := j.after.Get(ref).(type) {
+func (ev *evaluation) isTerminating(ref api.Ref) bool {
+	switch o := ev.after.Get(ref).(type) {
 	case *gateway.Namespace:
 		return o.Deleting
 	case *gateway.Class:
@@ -129,7 +129,7 @@ func (j *judge) going(ref api.Ref) bool {
 	case *gateway.Grant:
 		return o.Deleting
 	case nil:
-		return j.Live != nil && ref.Kind == gateway.KindNamespace
+		return ev.Live != nil && ref.Kind == gateway.KindNamespace
 	default:
 		return false
 	}
@@ -170,14 +170,14 @@ func targetAt(p *gateway.Path, l gateway.Level) api.Ref {
 	}
 }
 
-// within reports whether an object of a path is in a namespace.
-func within(p *gateway.Path, namespace string) bool {
+// inNamespace reports whether an object of a path is in a namespace.
+func inNamespace(p *gateway.Path, namespace string) bool {
 	return p.Gateway != nil && p.Gateway.Namespace == namespace || p.Set != nil && p.Set.Namespace == namespace ||
 		p.Service != nil && p.Service.Namespace == namespace || p.Route != nil && p.Route.Namespace == namespace
 }
 
-// samePlace reports whether policies are attached to the same objects of two paths.
-func samePlace(a, b *gateway.Path) bool {
+// sameAttachment reports whether policies are attached to the same objects of two paths.
+func sameAttachment(a, b *gateway.Path) bool {
 	x, y := a.ID(), b.ID()
 	return sameClass(a, b) && x.GatewayNamespace == y.GatewayNamespace && x.Gateway == y.Gateway &&
 		x.SetKind == y.SetKind && x.SetNamespace == y.SetNamespace && x.Set == y.Set &&
@@ -185,9 +185,9 @@ func samePlace(a, b *gateway.Path) bool {
 		x.RouteKind == y.RouteKind && x.RouteNamespace == y.RouteNamespace && x.Route == y.Route && x.Backend.Object == y.Backend.Object
 }
 
-// alike reports whether the policies above routes rest on the same on two paths of the
+// sameAncestors reports whether the policies above routes rest on the same on two paths of the
 // same effective policies.
-func alike(a, b *gateway.Path) bool {
+func sameAncestors(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
 		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
 }

@@ -14,8 +14,8 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// judge is one judgement in the making.
-type judge struct {
+// evaluation is one judgement in the making.
+type evaluation struct {
 	*Guard
 	change        Change
 	before, after *snapshot.View
@@ -25,100 +25,100 @@ type judge struct {
 	budget      *effective.Budget
 	// orphaned tells that the object is judged as if it were deleted with its
 	// new owner.
-	orphaned bool
+	indirect bool
 	// system tells why it is the system that deletes the object, "" if it is
 	// not known to be; asked, that this was found out.
-	system string
-	asked  bool
-	cut    bool // the paths were too much to look at all
+	systemReason  string
+	systemChecked bool
+	truncated     bool // the paths were too much to look at all
 
-	found      findings
-	own        tally // of losses of the policy being written
-	others     tally // of losses that the write brings to other policies
-	ownPaths   int   // that the policy being written is on
-	onPaths    bool  // some path was judged
-	paths      paths // that change
-	namespaces names // likewise
-	blasts     map[api.PolicyKind]*blast
-	lastBlast  *blast
+	findings    findings
+	ownLosses   lossTally   // of losses of the policy being written
+	otherLosses lossTally   // of losses that the write brings to other policies
+	ownPaths    int         // that the policy being written is on
+	hasPaths    bool        // some path was judged
+	paths       pathCounter // that change
+	namespaces  nameSet     // likewise
+	impacts     map[api.PolicyKind]*kindImpact
+	lastImpact  *kindImpact
 
-	pairs         int32 // that were judged
-	held          []effective.Override
-	lostOverrides map[lostOverride]*overrideTally
-	loosened      map[api.PolicyKind]string      // how kinds protect overrides less after the write
-	causes        map[*merge.Rule]api.ReasonCode // of losses
-	departing     departing
-	rightful      findings // of overrides that are weakened, by right
-	like          like     // the pair before
-	surroundings  map[surroundingKey]*surrounding
-	binding       binding
-	misfits       map[misfitKey]*misfit
-	conformed     map[*merge.Result]*schema.Verdict // of conformAbove
-	needs         needs
+	pairs            int32 // that were judged
+	held             []effective.Override
+	lostOverrides    map[overrideLossKey]*overrideLoss
+	lessProtected    map[api.PolicyKind]string      // how kinds protect overrides less after the write
+	lossReasons      map[*merge.Rule]api.ReasonCode // of losses
+	terminating      terminatingPolicies
+	weakenings       findings // of overrides that are weakened, by right
+	prev             prevPair // the pair before
+	candidates       map[candidatesKey]*candidates
+	binding          binding
+	schemaViolations map[schemaViolationKey]*schemaViolation
+	withoutLower     map[*merge.Result]*schema.Verdict // of conformAbove
+	requirements     requirements
 }
 
 // run judges the change. What it found is whole only if there is no error.
-func (j *judge) run(ctx context.Context) error {
-	scope, err := j.look(ctx)
+func (ev *evaluation) run(ctx context.Context) error {
+	scope, err := ev.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	if err := j.compare(scope); err != nil {
+	if err := ev.comparePaths(scope); err != nil {
 		return err
 	}
-	if err := j.ownerless(ctx); err != nil {
+	if err := ev.evaluateNewOwner(ctx); err != nil {
 		return err
 	}
-	if err := j.rewritten(ctx); err != nil {
+	if err := ev.evaluateVersions(ctx); err != nil {
 		return err
 	}
-	if err := j.finish(ctx); err != nil {
+	if err := ev.summarize(ctx); err != nil {
 		return err
 	}
-	return j.unlisted(ctx)
+	return ev.checkUnlisted(ctx)
 }
 
-// look finds what is wrong with the object alone, and returns the paths that
+// prepare finds what is wrong with the object alone, and returns the paths that
 // its change touches; the views before and after it are made by then.
-func (j *judge) look(ctx context.Context) (effective.Scope, error) {
-	switch j.change.Object().(type) {
+func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
+	switch ev.change.Object().(type) {
 	case *policykind.Profile, *policykind.Definition:
-		return j.reading(ctx)
+		return ev.prepareKinds(ctx)
 	case *constraint.Constraint:
-		j.before, j.after = j.change.apply(j.before)
-		return effective.Scope{}, j.constraint(ctx)
+		ev.before, ev.after = ev.change.apply(ev.before)
+		return effective.Scope{}, ev.checkConstraint(ctx)
 	}
-	j.change.pack(j.before)
-	v, err := j.withTargets(ctx, j.before, j.change)
+	ev.change.packPolicies(ev.before)
+	v, err := ev.readMissingTargets(ctx, ev.before, ev.change)
 	if err != nil {
 		return effective.Scope{}, err
 	}
-	if g, ok := j.change.Object().(*gateway.Grant); ok {
-		v = withoutGoing(v, g.Ref())
+	if g, ok := ev.change.Object().(*gateway.Grant); ok {
+		v = withoutTerminatingGrants(v, g.Ref())
 	}
-	j.before, j.after = j.change.apply(v)
-	j.policy, _ = j.change.After.(*policykind.Policy)
-	if j.change.Before != nil {
-		j.old, _ = j.before.Get(j.change.Before.Ref()).(*policykind.Policy)
+	ev.before, ev.after = ev.change.apply(v)
+	ev.policy, _ = ev.change.After.(*policykind.Policy)
+	if ev.change.Before != nil {
+		ev.old, _ = ev.before.Get(ev.change.Before.Ref()).(*policykind.Policy)
 	}
-	if j.policy != nil {
-		j.policyAlone()
+	if ev.policy != nil {
+		ev.checkPolicy()
 	} else {
-		j.otherAlone()
+		ev.checkObject()
 	}
-	j.crowded()
-	return j.scope(), nil
+	ev.checkConditionLimit()
+	return ev.scope(), nil
 }
 
 // scope returns the paths that the change touches.
-func (j *judge) scope() effective.Scope {
-	s := effective.ScopeOf(objects(j.change)...)
-	if j.policyWritten() {
-		s.Kinds = []api.PolicyKind{j.change.Object().Ref().PolicyKind()}
+func (ev *evaluation) scope() effective.Scope {
+	s := effective.ScopeOf(objects(ev.change)...)
+	if ev.writesPolicy() {
+		s.Kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
 	}
-	if n, ok := j.change.Before.(*gateway.Namespace); ok && j.change.After == nil {
-		for _, c := range j.before.AllIn(n.Name) {
-			in := effective.ScopeOf(j.before.Get(c.Ref))
+	if n, ok := ev.change.Before.(*gateway.Namespace); ok && ev.change.After == nil {
+		for _, c := range ev.before.AllIn(n.Name) {
+			in := effective.ScopeOf(ev.before.Get(c.Ref))
 			s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)
 			s.Objects = append(s.Objects, in.Objects...)
 		}
@@ -126,37 +126,37 @@ func (j *judge) scope() effective.Scope {
 	return s
 }
 
-// compare judges the paths of a scope, before and after.
-func (j *judge) compare(s effective.Scope) error {
-	s.Empty = j.constrained()
-	if err := j.Engine.Compare(j.before, j.after, s, j.budget, j.pair); err != nil {
+// comparePaths judges the paths of a scope, before and after.
+func (ev *evaluation) comparePaths(s effective.Scope) error {
+	s.Empty = ev.constrainedKinds()
+	if err := ev.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
-	return j.compareStaying(s)
+	return ev.compareWithoutTerminating(s)
 }
 
-// finish turns what was counted on the paths into findings.
-func (j *judge) finish(ctx context.Context) error {
-	j.noPath()
-	j.ownLose()
-	j.othersLose()
-	may := &rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}
-	if err := j.bindings(may); err != nil {
+// summarize turns what was counted on the paths into findings.
+func (ev *evaluation) summarize(ctx context.Context) error {
+	ev.reportNoPath()
+	ev.reportOwnLosses()
+	ev.reportOtherLosses()
+	may := &authorizer{evaluation: ev, ctx: ctx, known: make(map[api.Ref]bool)}
+	if err := ev.bindings(may); err != nil {
 		return err
 	}
-	j.unmet()
-	j.unevaluated()
-	j.invalid()
-	j.blast()
-	return j.overridesLost(may)
+	ev.reportUnmet()
+	ev.reportUnevaluated()
+	ev.reportSchemaViolations()
+	ev.reportBlastRadius()
+	return ev.reportLostOverrides(may)
 }
 
-func (j *judge) judgement() *Decision {
+func (ev *evaluation) decision() *Decision {
 	return &Decision{
-		Change:  j.change,
-		Denials: j.found.by(api.Deny), Warnings: j.found.by(api.Warn), Audits: j.found.by(api.Audit),
-		Changes: api.Changes{Paths: j.paths.count(), Namespaces: j.namespaces.count()},
-		After:   j.after,
-		Cut:     j.cut,
+		Change:  ev.change,
+		Denials: ev.findings.withAction(api.Deny), Warnings: ev.findings.withAction(api.Warn), Audits: ev.findings.withAction(api.Audit),
+		Changes: api.Changes{Paths: ev.paths.count(), Namespaces: ev.namespaces.count()},
+		After:   ev.after,
+		Cut:     ev.truncated,
 	}
 }

@@ -49,9 +49,9 @@ func TestAViolationAmongVeryManyLosses(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		gatewayPolicy("overrides: {strategy: patch, when: 'spec.z > 50', z: 50}"),
 		policyDoc("Paint", "app", "fill", toRoute+"overrides: {strategy: patch, "+strings.TrimSuffix(other.String(), ", ")+"}")))
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v,
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v,
 		change(v, read(t, v, routePolicy("defaults: {strategy: patch, "+own.String()+"z: 100}"))), nil)
 	require.NoError(t, err)
-	require.True(t, j.Denied())
-	assert.Equal(t, "z", j.Denials[0].Rule)
+	require.True(t, ev.Denied())
+	assert.Equal(t, "z", ev.Denials[0].Rule)
 }

@@ -180,15 +180,15 @@ func TestPolicyWrites(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := judged(t, world(t, test.before), test.write)
-			got := codes(j)
+			ev := judged(t, world(t, test.before), test.write)
+			got := codes(ev)
 			for i, want := range test.want {
 				if i < len(got) && isMessage(want) {
-					got[i] = told(j)[i]
+					got[i] = told(ev)[i]
 				}
 			}
 			assert.Equal(t, test.want, got)
-			assert.Equal(t, len(j.Denials) > 0, j.Denied())
+			assert.Equal(t, len(ev.Denials) > 0, ev.Denied())
 		})
 	}
 }
@@ -221,14 +221,14 @@ func TestOtherWrites(t *testing.T) {
 		}, told(judged(t, v, gatewayDoc("g", "istio", "http"))))
 	})
 	t.Run("a policy deleted", func(t *testing.T) {
-		j := deleted(t, world(t, paint), paintRef("infra", "top"))
+		ev := deleted(t, world(t, paint), paintRef("infra", "top"))
 		assert.Equal(t, []string{
 			"Deny OverrideRemoved: the overrides of Paint infra/top hold a on 2 paths, and would not any more; " +
 				"ask the owner of infra/top, or see whether you may: kubectl auth can-i override paint -n infra",
 			"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace",
-		}, told(j))
-		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, j.Changes)
-		assert.Nil(t, j.After.Get(paintRef("infra", "top")))
+		}, told(ev))
+		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, ev.Changes)
+		assert.Nil(t, ev.After.Get(paintRef("infra", "top")))
 	})
 	t.Run("a route deleted", func(t *testing.T) {
 		assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r: effective policy of Paint changes on 2 paths in 1 namespace"}, told(deleted(t, world(t, paint), routeRef("r"))))
@@ -237,12 +237,12 @@ func TestOtherWrites(t *testing.T) {
 		assert.Empty(t, told(judged(t, world(t, paint), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "g"))))
 	})
 	t.Run("a rule inserted in front changes the new path alone", func(t *testing.T) {
-		j := judged(t, world(t, paint), routeDoc("r", "[{matches: [{path: {value: /new}}]}, {}, {matches: [{path: {value: /x}}]}]", "g"))
-		assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, j.Changes)
+		ev := judged(t, world(t, paint), routeDoc("r", "[{matches: [{path: {value: /new}}]}, {}, {matches: [{path: {value: /x}}]}]", "g"))
+		assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, ev.Changes)
 	})
 	t.Run("a route that asks for default gateways", func(t *testing.T) {
-		j := judged(t, world(t, base()), "kind: HTTPRoute\nmetadata: {namespace: app, name: s}\nspec: {useDefaultGateways: All}")
-		assert.Equal(t, []string{"Warn NotRead: useDefaultGateways is experimental and not read: effective policies by way of default gateways are not known; name the gateways in parentRefs"}, told(j))
+		ev := judged(t, world(t, base()), "kind: HTTPRoute\nmetadata: {namespace: app, name: s}\nspec: {useDefaultGateways: All}")
+		assert.Equal(t, []string{"Warn NotRead: useDefaultGateways is experimental and not read: effective policies by way of default gateways are not known; name the gateways in parentRefs"}, told(ev))
 	})
 	t.Run("a route is told of conditions that it brings, not of those that were there", func(t *testing.T) {
 		v := world(t, base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', x: 1}"), routePolicy("c: {unit: s}")))
@@ -316,17 +316,17 @@ func TestManyLosers(t *testing.T) {
 	for _, name := range "abcdefghijklmopqrstuvwxz" { // 24 rules; n and y are booleans
 		spec += string(name) + ": 1\n"
 	}
-	j := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: patch, "+strings.NewReplacer(": 1\n", ": 2, ").Replace(spec)+"}"))
-	assert.Len(t, j.Warnings, 22)
-	assert.Contains(t, told(j), "Warn Overridden: 4 more rules of other policies lose their effect, too")
+	ev := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: patch, "+strings.NewReplacer(": 1\n", ": 2, ").Replace(spec)+"}"))
+	assert.Len(t, ev.Warnings, 22)
+	assert.Contains(t, told(ev), "Warn Overridden: 4 more rules of other policies lose their effect, too")
 
-	j = judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
+	ev = judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
 	var shown []string
-	for _, f := range guard.OmitRepeated(j.Warnings) {
+	for _, f := range guard.OmitRepeated(ev.Warnings) {
 		if f.Code == api.ReasonOverridden {
 			shown = append(shown, f.What)
 		}
 	}
 	assert.Equal(t, []string{"all 24 rules of Paint app/own lose their effect on 2 paths: Paint infra/top replaces it as a whole"}, shown)
-	assert.Len(t, j.Warnings, 22, "20 of the rules, all of them, and BlastRadius")
+	assert.Len(t, ev.Warnings, 22, "20 of the rules, all of them, and BlastRadius")
 }

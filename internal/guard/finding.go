@@ -54,15 +54,15 @@ func (f Finding) Reason() api.Reason {
 // findings collects findings, each once, by all that they say: a write can
 // bring thousands. What is said on two paths, with two actions, has the
 // stricter one.
-type findings map[said]Finding
+type findings map[findingKey]Finding
 
-type said struct {
+type findingKey struct {
 	Finding
 	policy api.Ref
 }
 
 func (s *findings) add(f Finding) {
-	at := said{Finding: f}
+	at := findingKey{Finding: f}
 	at.Action = ""
 	if f.Policy != nil {
 		at.policy, at.Policy = *f.Policy, nil
@@ -79,8 +79,8 @@ func strictness(a api.Action) int {
 	return slices.Index([]api.Action{api.Audit, api.Warn, api.Deny}, a)
 }
 
-// by returns the findings of an action, sorted.
-func (s findings) by(a api.Action) []Finding {
+// withAction returns the findings of an action, sorted.
+func (s findings) withAction(a api.Action) []Finding {
 	var out []Finding
 	for _, f := range s {
 		if f.Action == a {
@@ -91,9 +91,9 @@ func (s findings) by(a api.Action) []Finding {
 	return out
 }
 
-// order is the order in which findings are told: what is wrong with the object
+// reasonOrder is the order in which findings are told: what is wrong with the object
 // itself, how far it reaches, and then what it costs others, which may be long.
-var order = []api.ReasonCode{
+var reasonOrder = []api.ReasonCode{
 	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
@@ -105,7 +105,7 @@ var order = []api.ReasonCode{
 func compare(a, b Finding) int {
 	return cmp.Or(
 		cmp.Compare(btoi(a.Unbound), btoi(b.Unbound)),
-		cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)),
+		cmp.Compare(slices.Index(reasonOrder, a.Code), slices.Index(reasonOrder, b.Code)),
 		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),
 		comparePolicies(a.Policy, b.Policy),
@@ -135,25 +135,25 @@ func btoi(b bool) int {
 // report books a finding. The profile of the policy being written may give its
 // reason another action than the default; what a ratchet has made a warning
 // stays one.
-func (j *judge) report(code api.ReasonCode, action api.Action, f Finding) {
+func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) {
 	var kind *policykind.Kind
-	if j.policy != nil {
-		kind = j.policy.Kind
+	if ev.policy != nil {
+		kind = ev.policy.Kind
 	}
-	j.reportOf(kind, code, action, f)
+	ev.reportForKind(kind, code, action, f)
 }
 
-// reportOf books a finding about the policies of a kind, whatever is written.
-func (j *judge) reportOf(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
+// reportForKind books a finding about the policies of a kind, whatever is written.
+func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
-	if kind != nil && action == defaults[code] {
+	if kind != nil && action == defaultActions[code] {
 		f.Action = kind.Action(code, action)
 	}
-	j.found.add(f)
+	ev.findings.add(f)
 }
 
-// defaults are the actions of the reasons that a profile can change.
-var defaults = map[api.ReasonCode]api.Action{
+// defaultActions are the actions of the reasons that a profile can change.
+var defaultActions = map[api.ReasonCode]api.Action{
 	api.ReasonInvalid:            api.Deny,
 	api.ReasonTargetNotFound:     api.Warn,
 	api.ReasonNoPath:             api.Warn,

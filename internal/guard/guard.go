@@ -45,25 +45,25 @@ const PathBudget = 2 * cel.Limit
 // denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
 // and an *UnseenError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
-	j := g.judge(ctx, v)
-	j.change, j.observe = c, observe
-	err := j.run(ctx)
+	ev := g.newEvaluation(ctx, v)
+	ev.change, ev.observe = c, observe
+	err := ev.run(ctx)
 	if tooMuch, ok := errors.AsType[*effective.TooMuchError](err); ok {
-		j.cut = true
-		j.found.add(tooMuchFinding(c, tooMuch, err))
+		ev.truncated = true
+		ev.findings.add(tooMuchFinding(c, tooMuch, err))
 	} else if err != nil {
 		return nil, err
 	}
-	if err := j.bySystem(ctx); err != nil {
+	if err := ev.auditSystemDeletion(ctx); err != nil {
 		return nil, err
 	}
-	return j.judgement(), nil
+	return ev.decision(), nil
 }
 
-func (g *Guard) judge(ctx context.Context, v *snapshot.View) *judge {
-	j := &judge{Guard: g, before: v, after: v, others: tally{most: mostLosses}, budget: g.budget(ctx)}
-	j.binding.is = j.binding.was.After()
-	return j
+func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {
+	ev := &evaluation{Guard: g, before: v, after: v, otherLosses: lossTally{max: maxLosses}, budget: g.budget(ctx)}
+	ev.binding.is = ev.binding.was.After()
+	return ev
 }
 
 func (g *Guard) budget(ctx context.Context) *effective.Budget {

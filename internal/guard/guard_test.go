@@ -27,23 +27,23 @@ func del(ref api.Ref) snapshot.Change { return snapshot.Delete(ref) }
 func TestTooMuch(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip)))
 	t.Run("a budget that is too small", func(t *testing.T) {
-		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
+		ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
 		assert.Equal(t, []string{
 			"Deny TooMuch: Paint app/own: too much to judge: the conditions of Paint infra/top cost more than the 1 units that one write may take; " +
 				"it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top for simpler conditions",
-		}, told(j))
+		}, told(ev))
 	})
 	t.Run("a context that has ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		g := &guard.Guard{Engine: effective.NewEngine()}
-		j, err := g.Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
+		ev, err := g.Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+		assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 	})
 	t.Run("no profile makes it less", func(t *testing.T) {
-		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, lenient(t, v), routePolicy("a: 100"))
-		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+		ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, lenient(t, v), routePolicy("a: 100"))
+		assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 	})
 }
 
@@ -112,17 +112,17 @@ func TestLive(t *testing.T) {
 	}
 	t.Run("and found", func(t *testing.T) {
 		g, asked := looking(read(t, v, routeDoc("late", "[{}]", "g")), nil)
-		j := judgedBy(t, g, v, late)
+		ev := judgedBy(t, g, v, late)
 		assert.Equal(t, []api.Ref{routeRef("late")}, *asked)
-		assert.Len(t, j.Warnings, 1, "only the refused target is left")
-		assert.Equal(t, api.Changes{Paths: 3, Namespaces: 1}, j.Changes)
-		assert.NotNil(t, j.After.Get(routeRef("late")))
+		assert.Len(t, ev.Warnings, 1, "only the refused target is left")
+		assert.Equal(t, api.Changes{Paths: 3, Namespaces: 1}, ev.Changes)
+		assert.NotNil(t, ev.After.Get(routeRef("late")))
 	})
 	t.Run("and not found", func(t *testing.T) {
 		g, asked := looking(nil, nil)
-		j := judgedBy(t, g, v, late)
+		ev := judgedBy(t, g, v, late)
 		assert.Equal(t, []api.Ref{routeRef("late")}, *asked)
-		assert.Len(t, j.Warnings, 3)
+		assert.Len(t, ev.Warnings, 3)
 	})
 	t.Run("and not to be had", func(t *testing.T) {
 		down := errors.New("down")
@@ -147,15 +147,15 @@ func TestTheRequestIsNewerThanTheCache(t *testing.T) {
 	t.Run("on an update", func(t *testing.T) {
 		c := change(stale, read(t, stale, routePolicy("a: 200")))
 		c.Before = read(t, stale, routePolicy("a: 10"))
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
+		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(ev))
 	})
 	t.Run("on a create of what the cache has still got", func(t *testing.T) {
 		c := guard.Change{Operation: guard.Create, After: read(t, stale, routePolicy("a: 200"))}
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
+		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(ev))
 	})
 }
 
@@ -173,21 +173,21 @@ func TestFindingsAreDeterministic(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip+"\n"), policyDoc("Paint", "infra", "hard", toGateway+"overrides: {strategy: patch, c: 1}")))
-	j := judged(t, v, routePolicy("a: 100\nc: 2"))
+	ev := judged(t, v, routePolicy("a: 100\nc: 2"))
 	top, hard := paintRef("infra", "top"), paintRef("infra", "hard")
 	want := api.Verdict{
 		Object: paintRef("app", "own"), Operation: "CREATE",
-		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Message: j.Denials[0].Message()}},
-		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Message: j.Warnings[0].Message()}},
+		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Message: ev.Denials[0].Message()}},
+		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Message: ev.Warnings[0].Message()}},
 		Changes:  api.Changes{Paths: 2, Namespaces: 1},
 	}
-	want.Changes = j.Changes
-	assert.Equal(t, want, j.Verdict(guard.EnforceDeny))
+	want.Changes = ev.Changes
+	assert.Equal(t, want, ev.Verdict(guard.EnforceDeny))
 	want.Allowed = true
-	assert.Equal(t, want, j.Verdict(guard.EnforceWarn), "it is told what would have been denied")
-	assert.Equal(t, want, j.Verdict(guard.EnforceAudit), "and is not denied either")
+	assert.Equal(t, want, ev.Verdict(guard.EnforceWarn), "it is told what would have been denied")
+	assert.Equal(t, want, ev.Verdict(guard.EnforceAudit), "and is not denied either")
 	want.Allowed = false
-	assert.Equal(t, want, j.Verdict(""), "what is not said denies")
+	assert.Equal(t, want, ev.Verdict(""), "what is not said denies")
 }
 
 // observe is shown each touched path whose effective policy differs.
@@ -215,9 +215,9 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 			c := change(v, read(t, v, w))
 			wg.Go(func() {
 				for range 20 {
-					j, err := g.Evaluate(context.Background(), v, c, nil)
+					ev, err := g.Evaluate(context.Background(), v, c, nil)
 					if assert.NoError(t, err) {
-						assert.Equal(t, want[i], told(j))
+						assert.Equal(t, want[i], told(ev))
 					}
 				}
 			})

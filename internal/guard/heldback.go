@@ -18,21 +18,21 @@ type limitSort struct {
 // tellLimit reports a finding about a limit, unless many of its sort were told:
 // then it counts as one more, and is not made. A write can bring thousands, and to
 // look for what is nearest to each takes its time.
-func (j *judge) tellLimit(s limitSort, finding func() Finding) {
-	if j.binding.told == nil {
-		j.binding.told = make(map[limitSort]int)
+func (ev *evaluation) tellLimit(s limitSort, finding func() Finding) {
+	if ev.binding.told == nil {
+		ev.binding.told = make(map[limitSort]int)
 	}
-	j.binding.told[s]++
-	if j.binding.told[s] <= mostBindings {
-		j.reportOf(s.kind, s.code, s.action, finding())
+	ev.binding.told[s]++
+	if ev.binding.told[s] <= mostBindings {
+		ev.reportForKind(s.kind, s.code, s.action, finding())
 	}
 }
 
 // heldBack tells how many were not told.
-func (j *judge) heldBack() {
-	for s, n := range j.binding.told {
+func (ev *evaluation) heldBack() {
+	for s, n := range ev.binding.told {
 		if n > mostBindings {
-			j.reportOf(s.kind, s.code, s.action, Finding{What: fmt.Sprintf("%s: %d", s.more, n-mostBindings)})
+			ev.reportForKind(s.kind, s.code, s.action, Finding{What: fmt.Sprintf("%s: %d", s.more, n-mostBindings)})
 		}
 	}
 }

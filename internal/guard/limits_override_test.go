@@ -67,9 +67,9 @@ func bindingWorld(more ...string) string {
 func overridesTold(t *testing.T, user, before, write string) []string {
 	t.Helper()
 	v := world(t, before)
-	j := judgedAs(t, bossAndDev(), user, v, change(v, read(t, v, write)))
+	ev := judgedAs(t, bossAndDev(), user, v, change(v, read(t, v, write)))
 	var out []string
-	for _, text := range codes(j) {
+	for _, text := range codes(ev) {
 		if strings.Contains(text, " Override") && !strings.Contains(text, " Overridden") {
 			out = append(out, text)
 		}

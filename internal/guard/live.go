@@ -16,20 +16,20 @@ import (
 // where there is none.
 type Live func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
 
-// mostLive is the most targets that a policy may have to have them looked for,
+// maxLiveReads is the most targets that a policy may have to have them looked for,
 // and the most objects that are: Gateway API takes at most 16 targets.
-const mostLive = 16
+const maxLiveReads = 16
 
-// withTargets adds to the view the targets of a policy that it lacks: they may
+// readMissingTargets adds to the view the targets of a policy that it lacks: they may
 // have been created a moment ago.
-func (g *Guard) withTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
+func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
 	p, ok := c.After.(*policykind.Policy)
-	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > mostLive {
+	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
 		return v, nil
 	}
 	asked := make(map[api.Ref]bool)
 	look := func(ref api.Ref) error {
-		if asked[ref] || len(asked) == mostLive {
+		if asked[ref] || len(asked) == maxLiveReads {
 			return nil
 		}
 		asked[ref] = true
@@ -76,11 +76,11 @@ func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
 	return out
 }
 
-// withNamed adds to the view after the write the targets that it lacks: they may
+// readConstraintTargets adds to the view after the write the targets that it lacks: they may
 // have been created a moment ago.
-func (j *judge) withNamed(ctx context.Context, c *constraint.Constraint) error {
-	absent, _ := j.after.Absent(c)
-	if j.Live == nil || len(absent) > mostLive {
+func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
+	absent, _ := ev.after.Absent(c)
+	if ev.Live == nil || len(absent) > maxLiveReads {
 		return nil
 	}
 	asked := make(map[api.Ref]bool)
@@ -89,12 +89,12 @@ func (j *judge) withNamed(ctx context.Context, c *constraint.Constraint) error {
 			continue // one in any namespace has no single address
 		}
 		asked[n.Ref] = true
-		o, err := j.Live(ctx, n.Ref)
+		o, err := ev.Live(ctx, n.Ref)
 		if err != nil {
 			return fmt.Errorf("look for %s: %w", n, err)
 		}
 		if o != nil {
-			j.after = j.after.With(snapshot.Put(o))
+			ev.after = ev.after.With(snapshot.Put(o))
 		}
 	}
 	return nil

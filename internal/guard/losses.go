@@ -10,16 +10,16 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// tally adds up losses that are the same but for the path.
-type tally struct {
-	losses map[lossKey]*loss
-	most   int  // that are told apart, 0 for all
-	beyond bool // there are more
+// lossTally adds up losses that are the same but for the path.
+type lossTally struct {
+	losses    map[lossKey]*loss
+	max       int  // that are told apart, 0 for all
+	truncated bool // there are more
 }
 
-// mostLosses is how many losses of other policies are told apart: few of them are
+// maxLosses is how many losses of other policies are told apart: few of them are
 // told at all, none is denied for, and there may be millions.
-const mostLosses = 10_000
+const maxLosses = 10_000
 
 type lossKey struct {
 	from        *merge.Policy
@@ -40,7 +40,7 @@ type loss struct {
 	paths int
 }
 
-func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole, before bool) {
+func (t *lossTally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole, before bool) {
 	if t.losses == nil {
 		t.losses = make(map[lossKey]*loss)
 	}
@@ -49,15 +49,15 @@ func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whol
 	switch {
 	case had != nil:
 		had.paths++
-	case t.most == 0 || len(t.losses) < t.most:
+	case t.max == 0 || len(t.losses) < t.max:
 		t.losses[k] = &loss{lossKey: k, lost: l, on: e, paths: 1}
 	default:
-		t.beyond = true
+		t.truncated = true
 	}
 }
 
 // sorted returns the losses by policy, rule and what beat it.
-func (t *tally) sorted() []*loss {
+func (t *lossTally) sorted() []*loss {
 	out := make([]*loss, 0, len(t.losses))
 	for _, l := range t.losses {
 		out = append(out, l)
@@ -84,22 +84,22 @@ func nameOf(p *merge.Policy) string {
 	return p.Namespace + "/" + p.Name
 }
 
-// objectLosses books the fields of the route itself that an override newly
+// countRouteLosses books the fields of the route itself that an override newly
 // takes, or takes again after they were edited.
-func (j *judge) objectLosses(p effective.Pair) {
+func (ev *evaluation) countRouteLosses(p effective.Pair) {
 	own := p.After.Own()
 	if own == nil {
 		return
 	}
 	for _, l := range own.Lost {
-		if l.To.Block == merge.Overrides && !lostBefore(p.Before, l) {
-			j.others.add(p.After, own, l, false, false)
+		if l.To.Block == merge.Overrides && !routeLostBefore(p.Before, l) {
+			ev.otherLosses.add(p.After, own, l, false, false)
 		}
 	}
 }
 
-// lostBefore reports whether the route's own fields lost the same value before.
-func lostBefore(before *effective.Effective, l merge.Lost) bool {
+// routeLostBefore reports whether the route's own fields lost the same value before.
+func routeLostBefore(before *effective.Effective, l merge.Lost) bool {
 	if before == nil || before.Own() == nil {
 		return false
 	}
@@ -108,18 +108,18 @@ func lostBefore(before *effective.Effective, l merge.Lost) bool {
 	})
 }
 
-// ownLosses books the rules of the policy being written, the i-th on the path,
+// countOwnLosses books the rules of the policy being written, the i-th on the path,
 // that a higher override takes.
-func (j *judge) ownLosses(p effective.Pair, i int) {
+func (ev *evaluation) countOwnLosses(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
 	if len(o.Lost) == 0 {
 		return
 	}
-	was, whole := before(p, o.Policy), o.ReplacedBy() != nil
+	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
-		if taken(p.After, i, l) {
-			old := lost(p.Before, was, l.Key)
-			j.own.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
+		if takenByHigher(p.After, i, l) {
+			old := lostToHigher(p.Before, was, l.Key)
+			ev.ownLosses.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
 		}
 	}
 }
@@ -130,9 +130,9 @@ func sameBlock(before, after merge.Origin) bool {
 		before.Policy.Namespace == after.Policy.Namespace && before.Policy.Name == after.Policy.Name
 }
 
-// otherLosses books the rules of another policy that a higher override newly
+// countOtherLosses books the rules of another policy that a higher override newly
 // takes. What had no effect before has none to lose.
-func (j *judge) otherLosses(p effective.Pair, i int) {
+func (ev *evaluation) countOtherLosses(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
 	}
@@ -140,18 +140,18 @@ func (j *judge) otherLosses(p effective.Pair, i int) {
 	if len(o.Lost) == 0 {
 		return
 	}
-	was, whole := before(p, o.Policy), o.ReplacedBy() != nil
+	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
-		if taken(p.After, i, l) && (was < 0 || inForce(&p.Before.Outcomes[was], l.Key)) {
-			j.others.add(p.After, o, l, whole, false)
+		if takenByHigher(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
+			ev.otherLosses.add(p.After, o, l, whole, false)
 		}
 	}
 }
 
-// taken reports whether an override of a higher policy took a rule of the i-th
+// takenByHigher reports whether an override of a higher policy took a rule of the i-th
 // policy. That a lower policy's rule beats a default is nothing to tell, in
 // whichever block it stands.
-func taken(e *effective.Effective, i int, l merge.Lost) bool {
+func takenByHigher(e *effective.Effective, i int, l merge.Lost) bool {
 	if l.To.Block != merge.Overrides {
 		return false
 	}
@@ -163,9 +163,9 @@ func taken(e *effective.Effective, i int, l merge.Lost) bool {
 	return false
 }
 
-// before returns the place among the policies of the path before the change
+// indexBefore returns the place among the policies of the path before the change
 // that a policy had there, or -1.
-func before(p effective.Pair, policy *merge.Policy) int {
+func indexBefore(p effective.Pair, policy *merge.Policy) int {
 	if p.Before == nil {
 		return -1
 	}
@@ -174,21 +174,21 @@ func before(p effective.Pair, policy *merge.Policy) int {
 	})
 }
 
-// inForce reports whether a rule of the policy took part and was not lost.
-func inForce(o *merge.Outcome, k merge.Key) bool {
+// wasInForce reports whether a rule of the policy took part and was not lost.
+func wasInForce(o *merge.Outcome, k merge.Key) bool {
 	if o.LostAt(k) != nil {
 		return false
 	}
 	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.Took(b.Block) })
 }
 
-// lost returns how a higher override took a rule of the i-th policy, or nil.
-func lost(e *effective.Effective, i int, k merge.Key) *merge.Lost {
+// lostToHigher returns how a higher override took a rule of the i-th policy, or nil.
+func lostToHigher(e *effective.Effective, i int, k merge.Key) *merge.Lost {
 	if i < 0 {
 		return nil
 	}
 	l := e.Outcomes[i].LostAt(k)
-	if l == nil || !taken(e, i, *l) {
+	if l == nil || !takenByHigher(e, i, *l) {
 		return nil
 	}
 	return l

@@ -89,9 +89,9 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 		}
 		return read(t, v, gatewayDoc(ref.Name, "c", "http")), nil
 	}
-	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
-	assert.Empty(t, told(j))
-	assert.Equal(t, 2, j.Changes.Paths)
+	ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
+	assert.Empty(t, told(ev))
+	assert.Equal(t, 2, ev.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
 		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}

@@ -11,112 +11,112 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// lostOverride is what losses of overrides are told apart by.
-type lostOverride struct {
-	kind     api.PolicyKind
-	policy   *merge.Policy
-	rule     string
-	code     api.ReasonCode
-	standIns string // their names
-	unbound  string // why it is not bound any more, "" where that is not why
-	loosened string // in what respects it is less protected, "" where it is lost
+// overrideLossKey is what losses of overrides are told apart by.
+type overrideLossKey struct {
+	kind            api.PolicyKind
+	policy          *merge.Policy
+	rule            string
+	code            api.ReasonCode
+	substituteNames string // their names
+	unboundReason   string // why it is not bound any more, "" where that is not why
+	lessProtected   string // in what respects it is less protected, "" where it is lost
 }
 
-// overrideTally adds up losses; the first path stands for all.
-type overrideTally struct {
-	lostOverride
-	was, is  *effective.Effective
-	standIns []*merge.Policy
-	paths    []int32 // each once, by the number of its pair
-	mine     bool    // the writer may
-	version  string  // by which the policies would have to be written, "" for none
+// overrideLoss adds up losses; the first path stands for all.
+type overrideLoss struct {
+	overrideLossKey
+	was, is     *effective.Effective
+	substitutes []*merge.Policy
+	paths       []int32 // each once, by the number of its pair
+	permitted   bool    // the writer may
+	version     string  // by which the policies would have to be written, "" for none
 }
 
-// book books a path, by the number of its pair.
-func (t *overrideTally) book(pair int32) {
+// addPath books a path, by the number of its pair.
+func (t *overrideLoss) addPath(pair int32) {
 	if n := len(t.paths); n == 0 || t.paths[n-1] != pair {
 		t.paths = append(t.paths, pair)
 	}
 }
 
-func (t *overrideTally) ref(p *merge.Policy) api.Ref {
+func (t *overrideLoss) ref(p *merge.Policy) api.Ref {
 	return api.Ref{Group: t.kind.Group, Kind: t.kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-// lose books the loss of an override that held on a path; it is not given on
+// addLost books the loss of an override that held on a path; it is not given on
 // one that the traffic takes now. It returns where it is booked.
-func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overrideTally {
-	standIns := j.staying(o, was, is, is.Substitutes(o))
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
+func (ev *evaluation) addLost(o effective.Override, was, is *effective.Effective) *overrideLoss {
+	standIns := ev.remaining(o, was, is, is.Substitutes(o))
+	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: ev.lossReason(was, o)}
 	for _, p := range standIns {
-		l.standIns += was.Ref(p).Key() + " "
+		l.substituteNames += was.Ref(p).Key() + " "
 	}
-	return j.tally(overrideTally{lostOverride: l, was: was, is: is, standIns: standIns})
+	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, substitutes: standIns})
 }
 
-// loosen books an override that is given on a path as before, and is less
+// addLessProtected books an override that is given on a path as before, and is less
 // protected from now on: a user who is not allowed to remove it must not prepare that, either.
-func (j *judge) loosen(o effective.Override, was *effective.Effective, how string) *overrideTally {
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, loosened: how}
-	return j.tally(overrideTally{lostOverride: l, was: was})
+func (ev *evaluation) addLessProtected(o effective.Override, was *effective.Effective, how string) *overrideLoss {
+	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, lessProtected: how}
+	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was})
 }
 
-// tally books the path of a loss, and returns where it is booked.
-func (j *judge) tally(loss overrideTally) *overrideTally {
-	if j.lostOverrides == nil {
-		j.lostOverrides = make(map[lostOverride]*overrideTally)
+// addLoss books the path of a loss, and returns where it is booked.
+func (ev *evaluation) addLoss(loss overrideLoss) *overrideLoss {
+	if ev.lostOverrides == nil {
+		ev.lostOverrides = make(map[overrideLossKey]*overrideLoss)
 	}
-	t := j.lostOverrides[loss.lostOverride]
+	t := ev.lostOverrides[loss.overrideLossKey]
 	if t == nil {
 		t = &loss
-		j.lostOverrides[loss.lostOverride] = t
+		ev.lostOverrides[loss.overrideLossKey] = t
 	}
-	t.book(j.pairs)
+	t.addPath(ev.pairs)
 	return t
 }
 
-// unbind books the loss of an override that is given on a path, and not bound to
+// addUnbound books the loss of an override that is given on a path, and not bound to
 // its rule any more.
-func (j *judge) unbind(o effective.Override, was, is *effective.Effective, why string) {
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unbound: why}
-	if !j.orphaned && j.old != nil && j.old.Ref() == was.Ref(o.Policy) {
+func (ev *evaluation) addUnbound(o effective.Override, was, is *effective.Effective, why string) {
+	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why}
+	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		l.code = api.ReasonOverrideRemoved
 	}
-	j.tally(overrideTally{lostOverride: l, was: was, is: is})
+	ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is})
 }
 
-// causeOf tells an override that its own policy gives up from one that is lost
+// lossReason tells an override that its own policy gives up from one that is lost
 // because something else is changed, its policy's target included. It is the same
 // on every path.
-func (j *judge) causeOf(was *effective.Effective, o effective.Override) api.ReasonCode {
-	code, known := j.causes[o.Rule]
+func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
+	code, known := ev.lossReasons[o.Rule]
 	if !known {
-		if j.causes == nil {
-			j.causes = make(map[*merge.Rule]api.ReasonCode)
+		if ev.lossReasons == nil {
+			ev.lossReasons = make(map[*merge.Rule]api.ReasonCode)
 		}
-		code = j.findCause(was, o)
-		j.causes[o.Rule] = code
+		code = ev.findLossReason(was, o)
+		ev.lossReasons[o.Rule] = code
 	}
 	return code
 }
 
-func (j *judge) findCause(was *effective.Effective, o effective.Override) api.ReasonCode {
+func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
 	switch {
-	case j.orphaned:
+	case ev.indirect:
 		return api.ReasonOverrideEvaded
-	case j.old == nil || j.old.Ref() != was.Ref(o.Policy):
+	case ev.old == nil || ev.old.Ref() != was.Ref(o.Policy):
 		return api.ReasonOverrideEvaded
-	case j.policy != nil && j.policy.Invalid == nil && written(&j.policy.Policy, o):
+	case ev.policy != nil && ev.policy.Invalid == nil && givesOverride(&ev.policy.Policy, o):
 		return api.ReasonOverrideEvaded
 	default:
 		return api.ReasonOverrideRemoved
 	}
 }
 
-// written reports whether a policy has a rule as an override of it has it,
+// givesOverride reports whether a policy has a rule as an override of it has it,
 // wherever it is attached. How a bare block is read is not for the policy to
 // say where its override is one.
-func written(p *merge.Policy, o effective.Override) bool {
+func givesOverride(p *merge.Policy, o effective.Override) bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
 		when := ""
 		if b.When != nil {
@@ -129,118 +129,118 @@ func written(p *merge.Policy, o effective.Override) bool {
 	})
 }
 
-// overridesLost turns the overrides that would not hold any more into findings:
+// reportLostOverrides turns the overrides that would not hold any more into findings:
 // for those who may remove them something to be told, for all others a denial.
-func (j *judge) overridesLost(may *rights) error {
-	findings := make(map[lostOverride]*overrideTally)
-	for _, t := range j.lost() {
-		mine, err := may.override(t.ref(t.policy))
+func (ev *evaluation) reportLostOverrides(may *authorizer) error {
+	findings := make(map[overrideLossKey]*overrideLoss)
+	for _, t := range ev.sortedLosses() {
+		mine, err := may.mayOverride(t.ref(t.policy))
 		if err != nil {
 			return err
 		}
 		covered := false
 		if !mine {
-			if covered, err = may.standIn(t); err != nil {
+			if covered, err = may.hasSubstitute(t); err != nil {
 				return err
 			}
 		}
 		if covered {
 			continue
 		}
-		t.mine, t.lostOverride.standIns = mine, ""
-		if first := findings[t.lostOverride]; first != nil {
+		t.permitted, t.overrideLossKey.substituteNames = mine, ""
+		if first := findings[t.overrideLossKey]; first != nil {
 			first.paths = slices.Compact(slices.Sorted(slices.Values(slices.Concat(first.paths, t.paths))))
 			continue
 		}
-		findings[t.lostOverride] = t
+		findings[t.overrideLossKey] = t
 	}
 	for _, t := range findings {
-		j.overrideLost(t)
+		ev.reportLostOverride(t)
 	}
-	return j.weakenings(may)
+	return ev.reportWeakenings(may)
 }
 
-// lost returns the losses by policy, rule and reason.
-func (j *judge) lost() []*overrideTally {
-	out := make([]*overrideTally, 0, len(j.lostOverrides))
-	for _, t := range j.lostOverrides {
+// sortedLosses returns the losses by policy, rule and reason.
+func (ev *evaluation) sortedLosses() []*overrideLoss {
+	out := make([]*overrideLoss, 0, len(ev.lostOverrides))
+	for _, t := range ev.lostOverrides {
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b *overrideTally) int {
+	slices.SortFunc(out, func(a, b *overrideLoss) int {
 		return cmp.Or(
 			api.CompareRefs(a.ref(a.policy), b.ref(b.policy)),
 			strings.Compare(a.rule, b.rule),
 			strings.Compare(string(a.code), string(b.code)),
-			strings.Compare(a.lostOverride.standIns, b.lostOverride.standIns),
-			strings.Compare(a.unbound, b.unbound),
-			strings.Compare(a.loosened, b.loosened),
+			strings.Compare(a.overrideLossKey.substituteNames, b.overrideLossKey.substituteNames),
+			strings.Compare(a.unboundReason, b.unboundReason),
+			strings.Compare(a.lessProtected, b.lessProtected),
 		)
 	})
 	return out
 }
 
-func (j *judge) overrideLost(t *overrideTally) {
+func (ev *evaluation) reportLostOverride(t *overrideLoss) {
 	policy := t.ref(t.policy)
 	f := Finding{Rule: t.rule, Policy: &policy}
 	on := fmt.Sprintf("on %s", plural(len(t.paths), "path"))
 	if len(t.paths) == 1 {
-		on = "on " + last(t.was)
+		on = "on " + endText(t.was)
 	}
 	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
 	switch {
-	case t.loosened != "":
-		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and this write would protect them less: %s", policy, t.rule, on, t.loosened)
+	case t.lessProtected != "":
+		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and this write would protect them less: %s", policy, t.rule, on, t.lessProtected)
 		f.Short = fmt.Sprintf("%s of %s would be less protected %s", t.rule, policy, on)
-	case t.code == api.ReasonOverrideRemoved && t.unbound == "":
+	case t.code == api.ReasonOverrideRemoved && t.unboundReason == "":
 		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and would not any more", policy, t.rule, on)
 	default:
-		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", slipping(t), t.rule, policy, on, j.why(t))
+		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", affectedText(t), t.rule, policy, on, ev.lossCause(t))
 	}
 	action := api.Deny
-	if t.mine {
+	if t.permitted {
 		action = api.Warn
-		f.Advice = youMay
+		f.Advice = permittedAdvice
 	} else {
-		f.Advice = fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), j.check(policy))
+		f.Advice = fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), ev.checkCommand(policy))
 	}
-	j.reportOf(t.was.Kind, t.code, action, f)
+	ev.reportForKind(t.was.Kind, t.code, action, f)
 }
 
-// slipping names what an override holds no more.
-func slipping(t *overrideTally) string {
+// affectedText names what an override holds no more.
+func affectedText(t *overrideLoss) string {
 	if len(t.paths) > 1 {
 		return plural(len(t.paths), "path")
 	}
 	if t.was.Path.Route != nil {
 		return t.was.Path.Route.Ref().String()
 	}
-	return last(t.was)
+	return endText(t.was)
 }
 
-// why says what takes an override out of force.
-func (j *judge) why(t *overrideTally) string {
-	object := j.change.Object().Ref()
+// lossCause says what takes an override out of force.
+func (ev *evaluation) lossCause(t *overrideLoss) string {
+	object := ev.change.Object().Ref()
 	switch {
-	case t.unbound == unmatched && t.is.Path.Rule != t.was.Path.Rule:
-		return fmt.Sprintf("%s %s, which may take its requests now", unmatched, last(t.is))
-	case t.unbound == unmatched || t.unbound == apart || t.unbound == gone:
-		return t.unbound + " " + last(t.is)
-	case t.unbound != "":
-		return t.unbound
+	case t.unboundReason == unmatched && t.is.Path.Rule != t.was.Path.Rule:
+		return fmt.Sprintf("%s %s, which may take its requests now", unmatched, endText(t.is))
+	case t.unboundReason == unmatched || t.unboundReason == apart || t.unboundReason == gone:
+		return t.unboundReason + " " + endText(t.is)
+	case t.unboundReason != "":
+		return t.unboundReason
 	case t.version != "":
 		return fmt.Sprintf("would not once it is written by version %s, which %s brings or changes", t.version, object)
-	case j.change.Owner != "":
-		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
-	case j.change.After == nil:
+	case ev.change.Owner != "":
+		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, ev.change.Owner)
+	case ev.change.After == nil:
 		return fmt.Sprintf("would not without %s", object)
-	case rootless(t.is.Path):
-		return j.byUnread(t.is)
+	case viaUnreadParent(t.is.Path):
+		return ev.unreadParentsText(t.is)
 	case t.is.Path.Route == nil && t.is.Path.Set != nil && t.is.Path.Gateway.Ref() != t.was.Path.Gateway.Ref():
 		return fmt.Sprintf("not on %s", t.is.Path.Gateway.Ref()) // the listener is the same
-	case !sameDoor(t.is.Path, t.was.Path):
-		return fmt.Sprintf("not on %s", through(t.is))
+	case !sameListener(t.is.Path, t.was.Path):
+		return fmt.Sprintf("not on %s", entryText(t.is))
 	case t.is.Path.Rule != t.was.Path.Rule || t.is.Path.ID().Backend != t.was.Path.ID().Backend:
-		return fmt.Sprintf("not on %s", last(t.is))
+		return fmt.Sprintf("not on %s", endText(t.is))
 	default:
 		return "would not after this write"
 	}

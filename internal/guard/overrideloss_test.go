@@ -347,9 +347,9 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 			judge := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: test.after}, Rights: bossAndDev()}
 				test.change.User = userOf(user)
-				j, err := g.Evaluate(t.Context(), before, test.change, nil)
+				ev, err := g.Evaluate(t.Context(), before, test.change, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(toldOf(j, "Override"))
+				return nilIfEmpty(toldOf(ev, "Override"))
 			}
 			var denials, warnings []string
 			for _, what := range test.want {
@@ -382,12 +382,12 @@ func TestLossesThatCostTooMuch(t *testing.T) {
 		"the paths of the object after": {Operation: guard.Create, After: h},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Evaluate(t.Context(), v, c, nil)
+			ev, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Evaluate(t.Context(), v, c, nil)
 			require.NoError(t, err)
-			assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+			assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 		})
 	}
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: h}, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: h}, nil)
 	require.NoError(t, err)
-	assert.NotContains(t, codes(j), "Deny TooMuch", "what the paths before cost is not for the writer to pay")
+	assert.NotContains(t, codes(ev), "Deny TooMuch", "what the paths before cost is not for the writer to pay")
 }

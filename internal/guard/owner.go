@@ -24,53 +24,53 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 			out = append(out, o.Kind+" "+o.Name)
 		}
 	}
-	return clipped(strings.Join(out, ", "))
+	return truncated(strings.Join(out, ", "))
 }
 
-// ownerless judges a new owner: the object will be deleted with it, and nobody
+// evaluateNewOwner judges a new owner: the object will be deleted with it, and nobody
 // is asked then. So the overrides that hang on the object are lost now.
-func (j *judge) ownerless(ctx context.Context) error {
-	if j.change.Owner == "" || j.change.Before == nil {
+func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
+	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
 	}
-	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, old: j.old, pairs: j.pairs}
+	o := &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, pairs: ev.pairs}
 	o.change.After = nil
-	scope, err := o.gone(ctx)
+	scope, err := o.prepareDeletion(ctx)
 	if err != nil {
 		return err
 	}
-	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
+	if err := ev.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
-	if err := o.compareStaying(scope); err != nil {
+	if err := o.compareWithoutTerminating(scope); err != nil {
 		return err
 	}
-	j.adopt(o)
+	ev.addLosses(o)
 	return nil
 }
 
-// orphan judges a path for ownerless.
-func (j *judge) orphan(p effective.Pair) error {
+// evaluateOwnedPath judges a path for ownerless.
+func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.After != nil && !p.Again {
-		j.weakened(p)
+		ev.checkWeakened(p)
 	}
-	return j.overrides(p, j.bind(p), false)
+	return ev.checkOverrides(p, ev.bind(p), false)
 }
 
-// gone is look for an object that is to be deleted without anyone being asked.
-func (j *judge) gone(ctx context.Context) (effective.Scope, error) {
-	switch j.change.Before.(type) {
+// prepareDeletion is look for an object that is to be deleted without anyone being asked.
+func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, error) {
+	switch ev.change.Before.(type) {
 	case *policykind.Profile, *policykind.Definition:
-		return j.reading(ctx)
+		return ev.prepareKinds(ctx)
 	}
-	j.before, j.after = j.change.apply(j.before)
-	return j.scope(), nil
+	ev.before, ev.after = ev.change.apply(ev.before)
+	return ev.scope(), nil
 }
 
-// adopt books what is lost by a second evaluation of the change.
-func (j *judge) adopt(o *judge) {
-	j.loseAlso(o.lostOverrides)
-	for _, f := range o.rightful {
-		j.rightful.add(f)
+// addLosses books what is lost by a second evaluation of the change.
+func (ev *evaluation) addLosses(o *evaluation) {
+	ev.addLostOverrides(o.lostOverrides)
+	for _, f := range o.weakenings {
+		ev.weakenings.add(f)
 	}
 }

@@ -111,15 +111,15 @@ func TestProfilesAreJudged(t *testing.T) {
 				c.After = test.after
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
-			j, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
+			ev, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
-			said(t, test.denied, j.Denials)
-			said(t, test.warned, j.Warnings)
+			findingKey(t, test.denied, ev.Denials)
+			findingKey(t, test.warned, ev.Warnings)
 		})
 	}
 }
 
-func said(t *testing.T, want string, findings []guard.Finding) {
+func findingKey(t *testing.T, want string, findings []guard.Finding) {
 	t.Helper()
 	if want == "" {
 		assert.Empty(t, findings)
@@ -137,8 +137,8 @@ func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
 
 func TestOfflineNobodyIsAskedAboutAProfile(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
+	ev, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	require.NoError(t, err)
-	assert.False(t, j.Denied())
-	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, j.Verdict(guard.EnforceDeny).Object)
+	assert.False(t, ev.Denied())
+	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, ev.Verdict(guard.EnforceDeny).Object)
 }

@@ -11,16 +11,16 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// mostConditions is how many conditions (`when`) the policies of one kind may have
+// maxConditions is how many conditions (`when`) the policies of one kind may have
 // together on one object, or on one section of it. Writes above the object, of
 // others, have to evaluate them all. The number bounds what that costs whatever
 // the values are that the conditions read: those are written by others, too, and
 // a condition that is cheap today can cost its limit tomorrow.
-const mostConditions = 16
+const maxConditions = 16
 
-// place is where policies of a kind have conditions: an object or a section of
+// attachPoint is where policies of a kind have conditions: an object or a section of
 // it; client is the namespace whose traffic alone is meant, if one is.
-type place struct {
+type attachPoint struct {
 	object  api.Ref
 	kind    api.PolicyKind
 	section string
@@ -29,44 +29,44 @@ type place struct {
 }
 
 // String names the place as messages do.
-func (p place) String() string {
+func (p attachPoint) String() string {
 	return policykind.Target{Ref: p.object, Section: p.section, Port: p.port}.String()
 }
 
-// crowd is the conditions in one place.
-type crowd struct {
+// conditionCount is the conditions in one place.
+type conditionCount struct {
 	conditions int
 	policies   []api.Ref
 }
 
-// crowded denies a write that brings more conditions to a place than there may
+// checkConditionLimit denies a write that brings more conditions to a place than there may
 // be. One that adds none there is not denied for those that there are.
-func (j *judge) crowded() {
-	for _, object := range j.reached() {
-		is := conditionsOn(j.after, object)
+func (ev *evaluation) checkConditionLimit() {
+	for _, object := range ev.affectedObjects() {
+		is := conditionsOn(ev.after, object)
 		for at, c := range is {
-			if c.conditions > mostConditions && c.conditions > conditionsOn(j.before, object)[at].conditions {
-				j.crowdFinding(at, c)
+			if c.conditions > maxConditions && c.conditions > conditionsOn(ev.before, object)[at].conditions {
+				ev.reportTooManyConditions(at, c)
 			}
 		}
 	}
 }
 
-// reached returns the objects to which the write may bring policies: the targets
+// affectedObjects returns the objects to which the write may bring policies: the targets
 // of a policy with conditions, whether they exist or not; what labels or a
 // namespace's labels let policies select; what a ReferenceGrant lets them have.
-func (j *judge) reached() []api.Ref {
-	switch o := j.change.After.(type) {
+func (ev *evaluation) affectedObjects() []api.Ref {
+	switch o := ev.change.After.(type) {
 	case nil:
 		return nil
 	case *policykind.Policy:
-		if conditionsOf(o) == 0 {
+		if countConditions(o) == 0 {
 			return nil
 		}
-		return targetsOf(j.after, o)
+		return targetsOf(ev.after, o)
 	case *gateway.Namespace:
 		var out []api.Ref
-		for _, c := range j.after.AllIn(o.Name) {
+		for _, c := range ev.after.AllIn(o.Name) {
 			out = append(out, c.Ref)
 		}
 		return out
@@ -74,11 +74,11 @@ func (j *judge) reached() []api.Ref {
 		var out []api.Ref
 		for _, to := range o.To {
 			kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
-			for p := range j.after.TargetsIn(kind, o.Namespace) {
-				out = append(out, targetsOf(j.after, p)...)
+			for p := range ev.after.TargetsIn(kind, o.Namespace) {
+				out = append(out, targetsOf(ev.after, p)...)
 			}
-			for p := range j.after.Selecting(kind) {
-				out = append(out, targetsOf(j.after, p)...)
+			for p := range ev.after.Selecting(kind) {
+				out = append(out, targetsOf(ev.after, p)...)
 			}
 		}
 		slices.SortFunc(out, api.CompareRefs)
@@ -103,27 +103,27 @@ func targetsOf(v *snapshot.View, p *policykind.Policy) []api.Ref {
 
 // conditionsOn returns the conditions that policies have on an object, by place;
 // nil for none.
-func conditionsOn(v *snapshot.View, object api.Ref) map[place]crowd {
-	var out map[place]crowd
+func conditionsOn(v *snapshot.View, object api.Ref) map[attachPoint]conditionCount {
+	var out map[attachPoint]conditionCount
 	for p, t := range v.On(object) {
-		n := conditionsOf(p)
+		n := countConditions(p)
 		if n == 0 || t.Refused != "" || p.Invalid != nil {
 			continue
 		}
-		at := place{object: object, kind: p.Kind.Ref(), section: t.Section, port: t.Port}
+		at := attachPoint{object: object, kind: p.Kind.Ref(), section: t.Section, port: t.Port}
 		if t.Consumer {
 			at.client = p.Namespace
 		}
 		if out == nil {
-			out = make(map[place]crowd)
+			out = make(map[attachPoint]conditionCount)
 		}
-		out[at] = crowd{out[at].conditions + n, append(out[at].policies, p.Ref())}
+		out[at] = conditionCount{out[at].conditions + n, append(out[at].policies, p.Ref())}
 	}
 	return out
 }
 
-// conditionsOf counts the blocks of a policy that have a condition.
-func conditionsOf(p *policykind.Policy) int {
+// countConditions counts the blocks of a policy that have a condition.
+func countConditions(p *policykind.Policy) int {
 	n := 0
 	for i := range p.Blocks {
 		if p.Blocks[i].When != nil {
@@ -133,40 +133,40 @@ func conditionsOf(p *policykind.Policy) int {
 	return n
 }
 
-func (j *judge) crowdFinding(at place, c crowd) {
+func (ev *evaluation) reportTooManyConditions(at attachPoint, c conditionCount) {
 	slices.SortFunc(c.policies, api.CompareRefs)
-	j.found.add(Finding{
+	ev.findings.add(Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
 		What: fmt.Sprintf("%s would have %d conditions (when) of kind %s on it, and may have %d: every write of what is above has to evaluate them; they are of %s",
-			at, c.conditions, at.kind.Kind, mostConditions, listed(c.policies)),
-		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s, and may have %d", at, c.conditions, at.kind.Kind, mostConditions),
+			at, c.conditions, at.kind.Kind, maxConditions, joinRefs(c.policies)),
+		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s, and may have %d", at, c.conditions, at.kind.Kind, maxConditions),
 		Advice: "put several into one condition, or remove one from a policy there",
 	})
 }
 
-// mostValidations is how many validations the PolicyConstraints of one namespace may
+// maxValidations is how many validations the PolicyConstraints of one namespace may
 // have together for a policy kind: as many as one may have by its schema. Writers of
 // what is below their targets have to pay for them all.
-const mostValidations = 64
+const maxValidations = 64
 
-// crowdedBy denies a PolicyConstraint that brings more validations to its namespace
+// checkValidationLimit denies a PolicyConstraint that brings more validations to its namespace
 // than there may be. One that adds none is not denied for those that there are.
-func (j *judge) crowdedBy(c *constraint.Constraint) {
+func (ev *evaluation) checkValidationLimit(c *constraint.Constraint) {
 	namespace, kind := c.Ref().Namespace, c.PolicyKind()
-	is := validationsIn(j.after.Constraints(kind), namespace)
-	if namespace == "" || is <= mostValidations || is <= validationsIn(j.before.Constraints(kind), namespace) {
+	is := countValidations(ev.after.Constraints(kind), namespace)
+	if namespace == "" || is <= maxValidations || is <= countValidations(ev.before.Constraints(kind), namespace) {
 		return
 	}
-	j.found.add(Finding{
+	ev.findings.add(Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
 		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s, and may have %d: every write of what they bind has to evaluate them",
-			namespace, is, kind, mostValidations),
+			namespace, is, kind, maxValidations),
 		Advice: "put several into one expression, or write rules in place of validations",
 	})
 }
 
-// validationsIn counts those of the constraints of a namespace.
-func validationsIn(all []*constraint.Constraint, namespace string) int {
+// countValidations counts those of the constraints of a namespace.
+func countValidations(all []*constraint.Constraint, namespace string) int {
 	n := 0
 	for _, c := range all {
 		if c.Ref().Namespace == namespace {

@@ -84,18 +84,18 @@ func TestConditionsBelowCostAWriteAboveNothing(t *testing.T) {
 	edit := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"c: 2")))
 	for _, budget := range []uint64{0, n * 100} {
 		g := &guard.Guard{Engine: effective.NewEngine(), Budget: budget}
-		j, err := g.Evaluate(t.Context(), v, edit, nil)
+		ev, err := g.Evaluate(t.Context(), v, edit, nil)
 		require.NoError(t, err)
-		assert.NotContains(t, codes(j), "Deny TooMuch", "budget %d", budget)
-		assert.NotContains(t, codes(j), "Warn ConditionSkipped")
+		assert.NotContains(t, codes(ev), "Deny TooMuch", "budget %d", budget)
+		assert.NotContains(t, codes(ev), "Warn ConditionSkipped")
 	}
 
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: n * 100}
 	more := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"overrides: {when: 'spec.list.all(x, spec.list.all(y, x + y > -1))', b: 1}")))
-	j, err := g.Evaluate(t.Context(), v, more, nil)
+	ev, err := g.Evaluate(t.Context(), v, more, nil)
 	require.NoError(t, err)
-	assert.Contains(t, strings.Join(told(j), "\n"), "the conditions of", "who writes it pays")
-	assert.True(t, j.Cut)
+	assert.Contains(t, strings.Join(told(ev), "\n"), "the conditions of", "who writes it pays")
+	assert.True(t, ev.Cut)
 }
 
 // Labels and grants bring policies to an object as a policy's own target does.
@@ -121,8 +121,8 @@ func TestLabelsAndGrantsBringConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.before)
-			j := judged(t, v, c.write)
-			assert.Contains(t, codes(j), "Deny TooMuch")
+			ev := judged(t, v, c.write)
+			assert.Contains(t, codes(ev), "Deny TooMuch")
 			assert.NotContains(t, codes(judged(t, v.With(snapshot.Put(read(t, v, c.write))), c.write)), "Deny TooMuch", "what there is stays")
 		})
 	}

@@ -110,9 +110,9 @@ func randomRateWrite(t *testing.T, seed uint64) (*randomWrite, bool) {
 	} else {
 		c = guard.Change{Operation: guard.Delete, Before: x.before.Get(read(t, x.before, was[x.name]).Ref())}
 	}
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), x.before, c, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), x.before, c, nil)
 	require.NoError(t, err)
-	x.judgement = j
+	x.judgement = ev
 	return x, true
 }
 

@@ -62,10 +62,10 @@ func (c plainChange) expected(w plainWorld) []string {
 // judged is what the guard says of a change to those who may nothing.
 func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guard.Decision, []string) {
 	t.Helper()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c.change(t, v), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c.change(t, v), nil)
 	require.NoError(t, err)
 	var out []string
-	for _, f := range j.Denials {
+	for _, f := range ev.Denials {
 		code := string(f.Code)
 		if code != "OverrideRemoved" && code != "OverrideEvaded" {
 			continue // what violates a condition, say
@@ -73,7 +73,7 @@ func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guar
 		out = append(out, plainLoss{plainName{f.Policy.Kind, f.Policy.Namespace, f.Policy.Name}, f.Rule, code}.String())
 	}
 	slices.Sort(out)
-	return j, slices.Compact(out)
+	return ev, slices.Compact(out)
 }
 
 // change is the change as the guard gets it.
@@ -97,12 +97,12 @@ func (c plainChange) change(t testing.TB, v *snapshot.View) guard.Change {
 
 // heldUp reports whether the change is not let through while the kinds of the
 // policies whose overrides it would evade were never listed.
-func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Decision) bool {
+func (c plainChange) heldUp(t testing.TB, v *snapshot.View, ev *guard.Decision) bool {
 	t.Helper()
 	if strings.HasPrefix(c.at().Kind, "At") {
 		return true // a policy: writes of a kind that is not listed are not evaluated
 	}
-	for _, f := range j.Denials {
+	for _, f := range ev.Denials {
 		if f.Code != api.ReasonOverrideEvaded {
 			continue
 		}
@@ -130,24 +130,24 @@ func worldJudged(t testing.TB, seed uint64, changes int) (denied int) {
 	v := w.view(t)
 	for range changes {
 		c := d.change(w, kinds)
-		j, got := c.judged(t, v, w)
+		ev, got := c.judged(t, v, w)
 		want := c.expected(w)
 		if !slices.Equal(want, got) {
 			require.Fail(t, "the guard and the second implementation differ", "seed %d: %s\nit was %s\nlost, but allowed:\n%s\ndenied, but not lost:\n%s\nworld:\n%s",
-				seed, c, before(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
+				seed, c, indexBefore(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
 		}
 		if len(want) > 0 {
 			denied++
-			require.True(t, c.heldUp(t, v, j), "seed %d: %s\nis let through while the kind of what it evades was never listed, in\n%s", seed, c, w)
+			require.True(t, c.heldUp(t, v, ev), "seed %d: %s\nis let through while the kind of what it evades was never listed, in\n%s", seed, c, w)
 		}
-		if !j.Denied() || d.in(3) { // some by those who may
-			w, v = c.in(w), j.After
+		if !ev.Denied() || d.in(3) { // some by those who may
+			w, v = c.in(w), ev.After
 		}
 	}
 	return denied
 }
 
-func before(c plainChange) string {
+func indexBefore(c plainChange) string {
 	if c.before == nil {
 		return "not there"
 	}

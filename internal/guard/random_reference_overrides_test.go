@@ -39,15 +39,15 @@ func (l plainLayer) overrides(p plainPath) []plainOverride {
 	return out
 }
 
-// inForce is a rule of the effective policy: who set it last, in which block.
-type inForce struct {
+// wasInForce is a rule of the effective policy: who set it last, in which block.
+type wasInForce struct {
 	policy   plainName
 	bare     bool
 	override bool
 	value    int
 }
 
-func met(when string, e map[string]inForce) bool {
+func met(when string, e map[string]wasInForce) bool {
 	k, l := e["k"], e["l"]
 	_, m := e["m"]
 	switch when {
@@ -63,8 +63,8 @@ func met(when string, e map[string]inForce) bool {
 }
 
 // fold is section 3 of the semantics.
-func (w plainWorld) fold(p plainPath) map[string]inForce {
-	e := make(map[string]inForce)
+func (w plainWorld) fold(p plainPath) map[string]wasInForce {
+	e := make(map[string]wasInForce)
 	for _, l := range slices.Backward(w.layers(p)) {
 		over := l.overrides(p)
 		for i, b := range l.blocks(p) {
@@ -74,13 +74,13 @@ func (w plainWorld) fold(p plainPath) map[string]inForce {
 			}
 			switch {
 			case isOverride && b.Atomic:
-				e = make(map[string]inForce)
+				e = make(map[string]wasInForce)
 			case !isOverride && b.Atomic && len(e) > 0:
 				continue
 			}
 			for key, value := range b.Rules {
 				if _, has := e[key]; isOverride || !has {
-					e[key] = inForce{l.key(), b.bare, isOverride, value}
+					e[key] = wasInForce{l.key(), b.bare, isOverride, value}
 				}
 			}
 		}

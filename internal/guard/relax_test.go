@@ -43,10 +43,10 @@ func TestConstraintsThatDenyLess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.world)
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: v}}
-			j, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
+			ev, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
 			require.NoError(t, err)
-			assert.False(t, j.Denied())
-			assert.Equal(t, c.want, nilIfEmpty(toldOf(j, "RequirementUnmet")))
+			assert.False(t, ev.Denied())
+			assert.Equal(t, c.want, nilIfEmpty(toldOf(ev, "RequirementUnmet")))
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestPathsOfARelaxedConstraintThatCannotBeCounted(t *testing.T) {
 	cancel()
 	v := world(t, base())
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(ended, v.With(snapshot.Put(was)), guard.Change{Operation: guard.Delete, Before: was}, nil)
+	ev, err := g.Evaluate(ended, v.With(snapshot.Put(was)), guard.Change{Operation: guard.Delete, Before: was}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c is in force on very many paths, and writes that it denies there may pass from now on"}, toldOf(j, "RequirementUnmet"))
+	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c is in force on very many paths, and writes that it denies there may pass from now on"}, toldOf(ev, "RequirementUnmet"))
 }

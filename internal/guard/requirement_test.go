@@ -47,9 +47,9 @@ func under(t testing.TB, spec, text string) *snapshot.View {
 }
 
 // requirementsOf shows the findings about constraints.
-func requirementsOf(j *guard.Decision) []string {
+func requirementsOf(ev *guard.Decision) []string {
 	var out []string
-	for _, text := range told(j) {
+	for _, text := range told(ev) {
 		if strings.Contains(text, " RequirementUnmet: ") {
 			out = append(out, text)
 		}
@@ -136,9 +136,9 @@ func TestAConstraintMayAskWhoWrites(t *testing.T) {
 	user := &authenticationv1.UserInfo{Username: "eve", Groups: []string{"dev"}, Extra: map[string]authenticationv1.ExtraValue{"x/y": {"!"}}}
 	as := func(u *authenticationv1.UserInfo) []string {
 		c.User = u
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
-		return requirementsOf(j)
+		return requirementsOf(ev)
 	}
 	assert.Equal(t, []string{"Deny RequirementUnmet: UPDATE of Paint app/own by eve!" + inRoute + " and 1 more path)" + ask}, as(user))
 	user.Groups = append(user.Groups, "admins")
@@ -157,8 +157,8 @@ func TestAPolicyThatIsDeletedMayBreakAConstraint(t *testing.T) {
 // What fits on a terminal still names the constraint and says that it was so.
 func TestConstraintsInFewWords(t *testing.T) {
 	v := under(t, need, base())
-	shorts := func(j *guard.Decision) (out []string) {
-		for _, f := range slices.Concat(j.Denials, j.Warnings) {
+	shorts := func(ev *guard.Decision) (out []string) {
+		for _, f := range slices.Concat(ev.Denials, ev.Warnings) {
 			if f.Code == api.ReasonRequirementUnmet {
 				out = append(out, f.Short)
 			}
@@ -169,9 +169,9 @@ func TestConstraintsInFewWords(t *testing.T) {
 	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): it was so before, and gets no worse"}, shorts(judged(t, v, labelled)))
 	empty := world(t, base())
 	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(j))
+	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(ev))
 }
 
 func TestConstraintsOnOtherPaths(t *testing.T) {
@@ -218,26 +218,26 @@ func TestPathsThatDoNotChangeCostLittle(t *testing.T) {
 	v := under(t, "validations: [{expression: 'path.route.name == \"\" && "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true', messageExpression: path.route.name}]", routes(300))
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 150_000}
 	labelled := strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1)
-	j := judgedBy(t, g, v, gatewayDoc("g", "istio", "http"))
-	assert.Empty(t, j.Denials)
-	j, err := g.Evaluate(t.Context(), v, change(v, read(t, v, labelled)), nil)
+	ev := judgedBy(t, g, v, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, ev.Denials)
+	ev, err := g.Evaluate(t.Context(), v, change(v, read(t, v, labelled)), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet"}, codes(j)[:1], "it is read anew, since the labels are others")
+	assert.Equal(t, []string{"Warn RequirementUnmet"}, codes(ev)[:1], "it is read anew, since the labels are others")
 
 	dear := under(t, "validations: [{expression: '"+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"path.route.name == \"\"'}]", routes(300))
-	j = judgedBy(t, g, dear, gatewayDoc("g", "istio", "http"))
-	assert.Empty(t, j.Denials, "they are looked at as long as it costs little")
-	require.Len(t, requirementsOf(j), 1)
-	assert.NotContains(t, requirementsOf(j)[0], "299 more paths")
+	ev = judgedBy(t, g, dear, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, ev.Denials, "they are looked at as long as it costs little")
+	require.Len(t, requirementsOf(ev), 1)
+	assert.NotContains(t, requirementsOf(ev)[0], "299 more paths")
 }
 
 func TestConstraintsThatCostTooMuch(t *testing.T) {
 	v := under(t, "validations: [{expression: 'path.route.name == \"\" || "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true'}]", routes(300))
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
-	j := judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
-	assert.Contains(t, j.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
-	assert.True(t, strings.HasSuffix(j.Denials[0].Message(), "; the last one asked was ClusterPolicyConstraint c: ask its owner for a simpler one"), j.Denials[0].Message())
+	ev := judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev)[:1])
+	assert.Contains(t, ev.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
+	assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), "; the last one asked was ClusterPolicyConstraint c: ask its owner for a simpler one"), ev.Denials[0].Message())
 }
 
 // What depends on the effective spec alone is asked once for all paths that
@@ -279,9 +279,9 @@ func TestADeadlineEndsTheEvaluation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	v := under(t, atMost, base())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 }
 
 // A gateway of another class has the same paths.

@@ -24,22 +24,22 @@ type Rights interface {
 // ErrRights tells that nobody could say whether a user may remove an override.
 var ErrRights = errors.New("whether the user may remove overrides cannot be found out")
 
-// rights asks once for each policy.
-type rights struct {
-	*judge
+// authorizer asks once for each policy.
+type authorizer struct {
+	*evaluation
 	ctx   context.Context //nolint:containedctx // of one judgement
 	known map[api.Ref]bool
 }
 
-func (r *rights) override(policy api.Ref) (bool, error) {
+func (r *authorizer) mayOverride(policy api.Ref) (bool, error) {
 	if may, ok := r.known[policy]; ok {
 		return may, nil
 	}
-	if err := r.findSystem(r.ctx); err != nil {
+	if err := r.findSystemDeletion(r.ctx); err != nil {
 		return false, err
 	}
 	may := false
-	if r.Rights != nil && r.system == "" {
+	if r.Rights != nil && r.systemReason == "" {
 		var err error
 		if may, err = r.Rights.MayOverride(r.ctx, r.change.User, policy); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrRights, err)
@@ -49,11 +49,11 @@ func (r *rights) override(policy api.Ref) (bool, error) {
 	return may, nil
 }
 
-// standIn reports whether an equal override that is as high stands in for one
+// hasSubstitute reports whether an equal override that is as high stands in for one
 // that is lost: one that the writer could not take away next.
-func (r *rights) standIn(t *overrideTally) (bool, error) {
-	for _, p := range t.standIns {
-		lift, err := r.override(t.ref(p))
+func (r *authorizer) hasSubstitute(t *overrideLoss) (bool, error) {
+	for _, p := range t.substitutes {
+		lift, err := r.mayOverride(t.ref(p))
 		if err != nil || !lift {
 			return !lift && err == nil, err
 		}
@@ -62,20 +62,20 @@ func (r *rights) standIn(t *overrideTally) (bool, error) {
 }
 
 // allows reports whether the writer may do what a finding denies.
-func (r *rights) allows(f Finding) (bool, error) {
+func (r *authorizer) allows(f Finding) (bool, error) {
 	if r == nil || f.Action != api.Deny {
 		return false, nil
 	}
-	return r.override(*f.Policy)
+	return r.mayOverride(*f.Policy)
 }
 
-// youMay is the advice to those who may override the policy.
-const youMay = "you may do that"
+// permittedAdvice is the advice to those who may override the policy.
+const permittedAdvice = "you may do that"
 
-// check returns the command that shows whether one may remove overrides.
-func (j *judge) check(policy api.Ref) string {
-	if j.Rights == nil {
+// checkCommand returns the command that shows whether one may remove overrides.
+func (ev *evaluation) checkCommand(policy api.Ref) string {
+	if ev.Rights == nil {
 		return fmt.Sprintf("kubectl auth can-i override %s -n %s", strings.ToLower(policy.Kind), policy.Namespace)
 	}
-	return j.Rights.Check(policy)
+	return ev.Rights.Check(policy)
 }

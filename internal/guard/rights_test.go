@@ -44,14 +44,14 @@ func bossAndDev() *owners { return &owners{may: map[string][]string{"boss": {"*"
 func judgedAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Decision {
 	t.Helper()
 	c.User = userOf(user)
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
 // toldOf shows the findings with a reason that begins so.
-func toldOf(j *guard.Decision, code string) []string {
-	return slices.DeleteFunc(told(j), func(text string) bool {
+func toldOf(ev *guard.Decision, code string) []string {
+	return slices.DeleteFunc(told(ev), func(text string) bool {
 		_, rest, _ := strings.Cut(text, " ")
 		return !strings.HasPrefix(rest, code)
 	})
@@ -114,11 +114,11 @@ func TestRightsAreAskedForOnlyWhenItMatters(t *testing.T) {
 // Without rights nobody may, and the check is the general one.
 func TestWithoutRightsNobodyMay(t *testing.T) {
 	v := world(t, twoTops())
-	j := judged(t, v, routePolicy("a: 1"))
+	ev := judged(t, v, routePolicy("a: 1"))
 	assert.Equal(t, []string{
 		"Deny OverrideRemoved: the overrides of Paint app/own hold b on 2 paths, and would not any more; " +
 			"ask the owner of app/own, or see whether you may: kubectl auth can-i override paint -n app",
-	}, toldOf(j, "OverrideRemoved"))
+	}, toldOf(ev, "OverrideRemoved"))
 }
 
 // A write is not let through, and not denied either, where nobody can say

@@ -16,19 +16,19 @@ import (
 
 // These check effective specs. One of each is enough for all guards: what it
 // remembers is told apart by the kinds and results that it is about.
-var conformity, conformityWithValues = schema.NewChecker(false), schema.NewChecker(true)
+var schemaChecker, schemaCheckerWithValues = schema.NewChecker(false), schema.NewChecker(true)
 
-// conformity returns the checker whose messages show what the reader may read.
-func (j *judge) conformity() *schema.Checker {
-	if j.ShowValues {
-		return conformityWithValues
+// checker returns the checker whose messages show what the reader may read.
+func (ev *evaluation) checker() *schema.Checker {
+	if ev.ShowValues {
+		return schemaCheckerWithValues
 	}
-	return conformity
+	return schemaChecker
 }
 
-// misfit is what breaks the schema of a kind on a number of paths; the first
+// schemaViolation is what breaks the schema of a kind on a number of paths; the first
 // stands for all.
-type misfit struct {
+type schemaViolation struct {
 	kind    *policykind.Kind
 	message string
 	before  bool // it did so before the write, too
@@ -37,84 +37,84 @@ type misfit struct {
 	paths   int
 }
 
-// misfitKey tells misfits apart.
-type misfitKey struct {
+// schemaViolationKey tells misfits apart.
+type schemaViolationKey struct {
 	kind    api.PolicyKind
 	message string
 	before  bool
 	below   bool
 }
 
-// conforms checks the effective spec of a path against its schema. What broke it
+// checkSchema checks the effective spec of a path against its schema. What broke it
 // before and is no worse now is told, and not denied.
-func (j *judge) conforms(p effective.Pair) error {
+func (ev *evaluation) checkSchema(p effective.Pair) error {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return nil
 	}
-	now, err := j.conformity().Check(p.After, j.budget)
+	now, err := ev.checker().Check(p.After, ev.budget)
 	if err != nil {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	if now.Unchecked != "" {
-		j.report(api.ReasonNotRead, api.Warn, Finding{What: now.Unchecked})
+		ev.report(api.ReasonNotRead, api.Warn, Finding{What: now.Unchecked})
 	}
 	if len(now.Problems) == 0 {
 		return nil
 	}
-	was, err := j.conformity().Check(p.Before, j.budget)
+	was, err := ev.checker().Check(p.Before, ev.budget)
 	if err != nil {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
-	above, err := j.conformAbove(p)
+	above, err := ev.checkWithoutLower(p)
 	if err != nil {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	for _, problem := range now.Problems {
-		j.misfit(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
+		ev.addSchemaViolation(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
 	}
 	return nil
 }
 
-// conformAbove checks what the policies of a path result in without those below what is
+// checkWithoutLower checks what the policies of a path result in without those below what is
 // written, of other namespaces: these cannot close it to its owner. It returns nil where
 // there are none. Paths of one result share the answer.
-func (j *judge) conformAbove(p effective.Pair) (*schema.Verdict, error) {
-	if v, ok := j.conformed[p.After.Result]; ok {
+func (ev *evaluation) checkWithoutLower(p effective.Pair) (*schema.Verdict, error) {
+	if v, ok := ev.withoutLower[p.After.Result]; ok {
 		return v, nil
 	}
-	v, err := j.checkAbove(p)
-	if j.conformed == nil {
-		j.conformed = make(map[*merge.Result]*schema.Verdict)
+	v, err := ev.evaluateWithoutLower(p)
+	if ev.withoutLower == nil {
+		ev.withoutLower = make(map[*merge.Result]*schema.Verdict)
 	}
-	j.conformed[p.After.Result] = v
+	ev.withoutLower[p.After.Result] = v
 	return v, err
 }
 
-func (j *judge) checkAbove(p effective.Pair) (*schema.Verdict, error) {
-	level, ok := j.levelWritten(p)
+func (ev *evaluation) evaluateWithoutLower(p effective.Pair) (*schema.Verdict, error) {
+	level, ok := ev.levelWritten(p)
 	if !ok {
 		return nil, nil //nolint:nilnil // there is nothing to check
 	}
-	namespace := j.writtenRef().Namespace
+	namespace := ev.writtenRef().Namespace
 	below := func(l merge.Layer) bool {
 		return gateway.Level(l.Level) > level && p.After.Ref(l.Policy).Namespace != namespace
 	}
 	if !slices.ContainsFunc(p.After.Layers, below) {
 		return nil, nil //nolint:nilnil // likewise
 	}
-	rest, err := p.After.Without(below, j.budget)
+	rest, err := p.After.Without(below, ev.budget)
 	if err != nil {
 		return nil, err
 	}
-	v, err := j.conformity().Check(rest, j.budget)
+	v, err := ev.checker().Check(rest, ev.budget)
 	return &v, err
 }
 
 // levelWritten returns the level of a path at which the object that is written stands:
 // a policy, or a gateway or listener set, which others attach what is below to. A route
 // names its backends itself.
-func (j *judge) levelWritten(p effective.Pair) (gateway.Level, bool) {
-	switch o := j.change.Object().(type) {
+func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
+	switch o := ev.change.Object().(type) {
 	case *policykind.Policy:
 		for _, e := range []*effective.Effective{p.After, p.Before} {
 			if e == nil {
@@ -138,27 +138,27 @@ func (j *judge) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	}
 }
 
-func (j *judge) misfit(e *effective.Effective, message string, before, below bool) {
-	if j.misfits == nil {
-		j.misfits = make(map[misfitKey]*misfit)
+func (ev *evaluation) addSchemaViolation(e *effective.Effective, message string, before, below bool) {
+	if ev.schemaViolations == nil {
+		ev.schemaViolations = make(map[schemaViolationKey]*schemaViolation)
 	}
-	k := misfitKey{e.Kind.Ref(), message, before, below}
-	if j.misfits[k] == nil {
-		j.misfits[k] = &misfit{kind: e.Kind, message: message, before: before, below: below, on: e}
+	k := schemaViolationKey{e.Kind.Ref(), message, before, below}
+	if ev.schemaViolations[k] == nil {
+		ev.schemaViolations[k] = &schemaViolation{kind: e.Kind, message: message, before: before, below: below, on: e}
 	}
-	j.misfits[k].paths++
+	ev.schemaViolations[k].paths++
 }
 
-// mostMisfits is how many are told one by one.
-const mostMisfits = 20
+// maxSchemaViolations is how many are told one by one.
+const maxSchemaViolations = 20
 
-// invalid turns what breaks its schema into findings.
-func (j *judge) invalid() {
-	var all []*misfit
-	for _, m := range j.misfits {
+// reportSchemaViolations turns what breaks its schema into findings.
+func (ev *evaluation) reportSchemaViolations() {
+	var all []*schemaViolation
+	for _, m := range ev.schemaViolations {
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b *misfit) int {
+	slices.SortFunc(all, func(a, b *schemaViolation) int {
 		return cmp.Or(
 			cmp.Compare(btoi(a.before || a.below), btoi(b.before || b.below)), // what is denied comes first
 			api.ComparePolicyKinds(a.kind.Ref(), b.kind.Ref()),
@@ -167,28 +167,28 @@ func (j *judge) invalid() {
 		)
 	})
 	for i, m := range all {
-		if i == mostMisfits {
-			j.reportOf(m.kind, api.ReasonEffectiveInvalid, actionOf(m), Finding{
+		if i == maxSchemaViolations {
+			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), Finding{
 				What: fmt.Sprintf("effective policies break the schema of their kind in %s", plural(len(all)-i, "more way")),
 			})
 			return
 		}
-		j.misfitFinding(m)
+		ev.reportSchemaViolation(m)
 	}
 }
 
-func actionOf(m *misfit) api.Action {
+func violationAction(m *schemaViolation) api.Action {
 	if m.before || m.below {
 		return api.Warn
 	}
 	return api.Deny
 }
 
-func (j *judge) misfitFinding(m *misfit) {
+func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 	sources := sourcesOf(m.on)
 	f := Finding{
 		What: fmt.Sprintf("the effective %s on %s breaks the schema of its kind: %s; it comes from %s",
-			m.kind.Kind, somePaths(m.on, m.paths), m.message, listed(sources)),
+			m.kind.Kind, pathsText(m.on, m.paths), m.message, joinRefs(sources)),
 		Short:  fmt.Sprintf("the effective %s breaks its schema: %s", m.kind.Kind, m.message),
 		Advice: "edit one of them so that they fit together",
 	}
@@ -199,10 +199,10 @@ func (j *judge) misfitFinding(m *misfit) {
 	case m.before:
 		f.What += "; that was so before"
 	case m.below:
-		f.What += fmt.Sprintf("; it is no more than a warning, since policies of other namespaces below %s break it", j.writtenRef())
+		f.What += fmt.Sprintf("; it is no more than a warning, since policies of other namespaces below %s break it", ev.writtenRef())
 	}
 	for i := range sources {
-		if j.policy == nil || sources[i] != j.policy.Ref() {
+		if ev.policy == nil || sources[i] != ev.policy.Ref() {
 			f.Policy = &sources[i]
 			break
 		}
@@ -210,7 +210,7 @@ func (j *judge) misfitFinding(m *misfit) {
 	if f.Policy != nil {
 		f.Advice += fmt.Sprintf(", or ask the owner of %s", f.Policy.Key())
 	}
-	j.reportOf(m.kind, api.ReasonEffectiveInvalid, actionOf(m), f)
+	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), f)
 }
 
 // sourcesOf returns the policies that have a rule in an effective policy, from

@@ -26,7 +26,7 @@ properties:
 `)).Kinds()
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
-			v := crowd(b, n, true)
+			v := conditionCount(b, n, true)
 			var policies []snapshot.Change
 			for o := range v.Objects(paintRef("", "").PolicyKind()) {
 				p := *o.(*policykind.Policy) //nolint:forcetypeassert // a kind of policies
@@ -43,9 +43,9 @@ properties:
 				i++
 				c := change(v, read(b, v, gatewayPolicy(fmt.Sprintf("overrides: {strategy: patch, c: %d}", i))))
 				b.StartTimer()
-				j, err := g.Evaluate(b.Context(), v, c, nil)
-				if err != nil || j.Changes.Paths != n {
-					b.Fatal(told(j), err)
+				ev, err := g.Evaluate(b.Context(), v, c, nil)
+				if err != nil || ev.Changes.Paths != n {
+					b.Fatal(told(ev), err)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/path")

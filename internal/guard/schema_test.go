@@ -40,9 +40,9 @@ properties:
 `)
 
 // invalid shows what a judgement says of schemas.
-func invalid(j *guard.Decision) []string {
+func invalid(ev *guard.Decision) []string {
 	var out []string
-	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
+	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
 		for _, f := range list {
 			if f.Code == api.ReasonEffectiveInvalid {
 				out = append(out, fmt.Sprintf("%s: %s", f.Action, f.Message()))
@@ -147,23 +147,23 @@ func TestWhatIsInForceAlreadyIsNotTold(t *testing.T) {
 func TestAProfileSaysWhatIsDoneAboutSchemas(t *testing.T) {
 	profile := worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults]}\nstrategy: {field: strategy, allowed: [patch]}\nactions: {EffectiveInvalid: Audit}")
 	v := world(t, docs(profile, oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("b: 1"), gatewayPolicy("defaults: {a: 1}")))
-	j := judged(t, v.With(snapshot.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
-	require.Len(t, j.Audits, 1)
-	assert.Equal(t, api.ReasonEffectiveInvalid, j.Audits[0].Code)
-	j = judged(t, v.With(snapshot.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
-	require.Len(t, j.Audits, 1, "whatever is written")
-	j = judged(t, v, routePolicy("b: 2"))
-	assert.Empty(t, j.Audits)
-	assert.Len(t, invalid(j), 1, "what was so before is told")
+	ev := judged(t, v.With(snapshot.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
+	require.Len(t, ev.Audits, 1)
+	assert.Equal(t, api.ReasonEffectiveInvalid, ev.Audits[0].Code)
+	ev = judged(t, v.With(snapshot.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
+	require.Len(t, ev.Audits, 1, "whatever is written")
+	ev = judged(t, v, routePolicy("b: 2"))
+	assert.Empty(t, ev.Audits)
+	assert.Len(t, invalid(ev), 1, "what was so before is told")
 }
 
 func TestASchemaThatCannotBeCheckedIsTold(t *testing.T) {
 	v := world(t, docs(worlds.SchemaDoc("Paint", "oneOf: [{properties: {a: {}}}]"), gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		gatewayPolicy("defaults: {strategy: patch, a: 1}")))
-	j := judged(t, v, routePolicy("b: 1"))
-	assert.False(t, j.Denied())
+	ev := judged(t, v, routePolicy("b: 1"))
+	assert.False(t, ev.Denied())
 	var told []string
-	for _, f := range j.Warnings {
+	for _, f := range ev.Warnings {
 		if f.Code == api.ReasonNotRead {
 			told = append(told, f.What)
 		}
@@ -192,9 +192,9 @@ func TestACheckThatTakesTooLongIsTooMuch(t *testing.T) {
 	v := world(t, docs(oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("b: 1"))), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("b: 1"))), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev)[:1])
 }
 
 // A definition that is edited changes what is valid.
@@ -216,10 +216,10 @@ func TestADefinitionThatAllowsLessIsAWriteToo(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: c.after}}
-			j, err := g.Evaluate(t.Context(), c.before, change, nil)
+			ev, err := g.Evaluate(t.Context(), c.before, change, nil)
 			require.NoError(t, err)
-			assert.Equal(t, c.denied, j.Denied())
-			assert.Len(t, invalid(j), c.want)
+			assert.Equal(t, c.denied, ev.Denied())
+			assert.Len(t, invalid(ev), c.want)
 		})
 	}
 }

@@ -10,28 +10,28 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// notes tells of conditions that could not be evaluated, or that name a key
+// reportSkippedConditions tells of conditions that could not be evaluated, or that name a key
 // that the policies below left out: on the paths of the policy being written
 // always, else where the write brings them.
-func (j *judge) notes(p effective.Pair) {
+func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
 	if len(p.After.Notes) == 0 {
 		return
 	}
-	own := j.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &j.policy.Policy })
+	own := ev.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &ev.policy.Policy })
 	for _, n := range p.After.Notes {
-		if !own && noted(p.Before, n) {
+		if !own && notedBefore(p.Before, n) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
-		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.NoteText(j.shown(n)), n.When)})
+		ev.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.NoteText(ev.redactNote(n)), n.When)})
 	}
 }
 
-// shown returns a note without what depends on values that the condition reads:
+// redactNote returns a note without what depends on values that the condition reads:
 // they are of policies that its writer may not be allowed to read, or the reader is
 // not allowed to read the policies above.
-func (j *judge) shown(n merge.Note) merge.Note {
-	if j.ShowValues {
+func (ev *evaluation) redactNote(n merge.Note) merge.Note {
+	if ev.ShowValues {
 		return n
 	}
 	if n.Answer.Err != nil {
@@ -42,8 +42,8 @@ func (j *judge) shown(n merge.Note) merge.Note {
 	return n
 }
 
-// noted reports whether the same was to be told before.
-func noted(before *effective.Effective, n merge.Note) bool {
+// notedBefore reports whether the same was to be told before.
+func notedBefore(before *effective.Effective, n merge.Note) bool {
 	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
 		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
 	})

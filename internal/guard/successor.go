@@ -9,40 +9,40 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// heirs returns the paths that take the traffic of a path which is no more, or
+// successors returns the paths that take the traffic of a path which is no more, or
 // whose rule gave its matches to another one. None where the traffic ends with
 // the path: its route or its gateway was deleted, say.
 //
 // A path that was there before is an heir only if the same hostnames reach it:
 // a route that gives up one of its hostnames moves nothing.
-func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([]*effective.Effective, error) {
+func (ev *evaluation) successors(p effective.Pair, o effective.Override, triggered bool) ([]*effective.Effective, error) {
 	x := p.Before
-	if p.After != nil && !j.moved(p, o) {
+	if p.After != nil && !ev.requestsMoved(p, o) {
 		return nil, nil
 	}
-	if x.Path.Virtual != nil || j.after.Kind(x.Kind.Ref()) == nil {
+	if x.Path.Virtual != nil || ev.after.Kind(x.Kind.Ref()) == nil {
 		return []*effective.Effective{{Kind: x.Kind, Path: x.Path}}, nil // it is still there, with no policy
 	}
-	s, err := j.surrounding(x)
+	s, err := ev.candidatesFor(x)
 	if s == nil || err != nil {
 		return nil, err
 	}
 	var out, same, fresh []*effective.Effective
 	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
-		known := s.before[s.earlier(y.Path)]
-		if !s.follows(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
+		known := s.before[s.idBefore(y.Path)]
+		if !s.mayReceive(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
 			continue
 		}
 		out = append(out, y)
-		if sameDoor(x.Path, y.Path) || s.route == nil && onSameListener(x.Path, y.Path) {
+		if sameListener(x.Path, y.Path) || s.route == nil && sameListenerName(x.Path, y.Path) {
 			same = append(same, y)
 		}
 		if known {
 			continue
 		}
 		fresh = append(fresh, y)
-		if !rootless(y.Path) { // it may take nothing
+		if !viaUnreadParent(y.Path) { // it may take nothing
 			ways = append(ways, y.Path)
 		}
 	}
@@ -56,26 +56,26 @@ func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([
 	}
 }
 
-// sameDoor reports whether two paths come in by the same listener, or by the same
+// sameListener reports whether two paths come in by the same listener, or by the same
 // service.
-func sameDoor(x, y gateway.Path) bool {
+func sameListener(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
 		a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
 		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
 }
 
-// mayMove reports whether a pair with the same policies may still have lost an
+// routeEdited reports whether a pair with the same policies may still have lost an
 // override: the route was edited, so that a rule's matches may be elsewhere.
-func (j *judge) mayMove(p effective.Pair) bool {
+func (ev *evaluation) routeEdited(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
 }
 
-// moved reports whether requests of a path's rule may be another rule's or
+// requestsMoved reports whether requests of a path's rule may be another rule's or
 // another backend's now. It matters to overrides that are attached to the rule
 // itself or to its backend.
-func (j *judge) moved(p effective.Pair, o effective.Override) bool {
-	if o.Level < gateway.LevelRule || !j.mayMove(p) {
+func (ev *evaluation) requestsMoved(p effective.Pair, o effective.Override) bool {
+	if o.Level < gateway.LevelRule || !ev.routeEdited(p) {
 		return false
 	}
 	x, y := &p.Before.Path, &p.After.Path
@@ -83,9 +83,9 @@ func (j *judge) moved(p effective.Pair, o effective.Override) bool {
 		o.Level >= gateway.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
-// surrounding is the paths of a kind through one route, on one gateway, or through
+// candidates is the paths of a kind through one route, on one gateway, or through
 // one listener set and on the gateway that it had, before and after a change.
-type surrounding struct {
+type candidates struct {
 	kind          *policykind.Kind
 	route, edited *gateway.Route // before and after, nil for those that end above
 	positions     []int          // of the route's rules, as hierarchy.MatchRules pairs them
@@ -93,20 +93,20 @@ type surrounding struct {
 	after         []*effective.Effective
 }
 
-type surroundingKey struct {
+type candidatesKey struct {
 	object api.Ref
 	kind   *policykind.Kind
 }
 
-// mostSurroundings is how many are kept: paths come route by route, so that
+// maxCandidateSets is how many are kept: paths come route by route, so that
 // older ones are seldom asked for again, and all of a large gateway's are more
 // than there is room for.
-const mostSurroundings = 64
+const maxCandidateSets = 64
 
-// surrounding returns the paths through the route of a path, or where it ends above
+// candidatesFor returns the paths through the route of a path, or where it ends above
 // through its listener set or on its gateway; nil if that is gone.
-func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
-	at := surroundingKey{kind: x.Kind}
+func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error) {
+	at := candidatesKey{kind: x.Kind}
 	switch {
 	case x.Path.Route != nil:
 		at.object = x.Path.Route.Ref()
@@ -117,29 +117,29 @@ func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
 	default:
 		return nil, nil // a service's own path goes with the service
 	}
-	if s, ok := j.surroundings[at]; ok {
+	if s, ok := ev.candidates[at]; ok {
 		return s, nil
 	}
-	s, err := j.survey(at, x.Path)
+	s, err := ev.collectCandidates(at, x.Path)
 	if err != nil {
 		return nil, err
 	}
-	if len(j.surroundings) >= mostSurroundings {
-		clear(j.surroundings)
+	if len(ev.candidates) >= maxCandidateSets {
+		clear(ev.candidates)
 	}
-	if j.surroundings == nil {
-		j.surroundings = make(map[surroundingKey]*surrounding)
+	if ev.candidates == nil {
+		ev.candidates = make(map[candidatesKey]*candidates)
 	}
-	j.surroundings[at] = s
+	ev.candidates[at] = s
 	return s, nil
 }
 
-func (j *judge) survey(at surroundingKey, x gateway.Path) (*surrounding, error) {
-	now := j.after.Get(at.object)
+func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*candidates, error) {
+	now := ev.after.Get(at.object)
 	if now == nil {
 		return nil, nil
 	}
-	s := &surrounding{kind: at.kind, before: make(map[gateway.ID]bool)}
+	s := &candidates{kind: at.kind, before: make(map[gateway.ID]bool)}
 	if edited, ok := now.(*gateway.Route); ok {
 		s.route, s.edited = x.Route, edited
 		s.positions = gateway.MatchRules(x.Route, edited)
@@ -149,7 +149,7 @@ func (j *judge) survey(at surroundingKey, x gateway.Path) (*surrounding, error) 
 	if x.Route == nil && x.Set != nil {
 		scope.Objects = append(scope.Objects, x.Gateway.Ref())
 	}
-	err := j.Engine.Walk(j.after, scope, false, j.budget, func(e *effective.Effective) error {
+	err := ev.Engine.Walk(ev.after, scope, false, ev.budget, func(e *effective.Effective) error {
 		s.after = append(s.after, e)
 		return nil
 	})
@@ -157,21 +157,21 @@ func (j *judge) survey(at surroundingKey, x gateway.Path) (*surrounding, error) 
 		return s, err
 	}
 	if set, ok := now.(*gateway.ListenerSet); ok {
-		s.byOther(set)
+		s.addUnreadSetParent(set)
 	} else {
-		j.byOthers(s, x)
+		ev.addUnreadParents(s, x)
 	}
 	if len(s.after) == 0 { // nothing is compared with those before
 		return s, nil
 	}
-	return s, j.Engine.Walk(j.before, scope, false, j.budget, func(e *effective.Effective) error {
+	return s, ev.Engine.Walk(ev.before, scope, false, ev.budget, func(e *effective.Effective) error {
 		s.before[e.Path.ID()] = true
 		return nil
 	})
 }
 
-// earlier returns the identity that a path after the change had before it.
-func (s *surrounding) earlier(y gateway.Path) gateway.ID {
+// idBefore returns the identity that a path after the change had before it.
+func (s *candidates) idBefore(y gateway.Path) gateway.ID {
 	id := y.ID()
 	if s.positions != nil && y.Rule >= 0 {
 		id.Rule = s.positions[y.Rule]
@@ -179,26 +179,26 @@ func (s *surrounding) earlier(y gateway.Path) gateway.ID {
 	return id
 }
 
-// follows reports whether a path may take the traffic of one that is gone.
-func (s *surrounding) follows(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
+// mayReceive reports whether a path may take the traffic of one that is gone.
+func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
 	if s.route == nil {
-		return onSameListener(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
+		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
 	}
 	if level >= gateway.LevelBackend &&
 		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
 		return false
 	}
-	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level, triggered)
+	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level, triggered)
 }
 
-// takes reports whether a rule after the change takes requests of the rule of a
+// ruleMayReceive reports whether a rule after the change takes requests of the rule of a
 // path before it: it is the same one, or has a match of it, or that rule is
 // gone, and any may: a policy that was attached to it has no target then. What is
 // bound by triggers goes where the matches go: those that no rule has any more to
 // any rule whose own they meet, or of a rule that is gone to any at all, since one
 // may be edited and renamed at once. For the same reason a new rule may take the
 // requests to the backend of a rule that is gone.
-func (s *surrounding) takes(x gateway.Path, rule int, level gateway.Level, triggered bool) bool {
+func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Level, triggered bool) bool {
 	if s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
 	}
@@ -213,7 +213,7 @@ func (s *surrounding) takes(x gateway.Path, rule int, level gateway.Level, trigg
 	}
 }
 
-func onSameListener(x, y gateway.Path) bool {
+func sameListenerName(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
 }

@@ -67,10 +67,10 @@ func TestDeletionsByTheSystem(t *testing.T) {
 				g.Live = test.live.look
 			}
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), GarbageCollected: test.collected, User: userOf("controller")}
-			j, err := g.Evaluate(t.Context(), test.view, c, nil)
+			ev, err := g.Evaluate(t.Context(), test.view, c, nil)
 			require.NoError(t, err)
-			assert.Equal(t, []string{test.want}, toldOf(j, "Override"))
-			assert.Equal(t, test.want[0] == 'D', j.Denied())
+			assert.Equal(t, []string{test.want}, toldOf(ev, "Override"))
+			assert.Equal(t, test.want[0] == 'D', ev.Denied())
 			if test.live != nil {
 				assert.Equal(t, test.looked, test.live.asked)
 			}
@@ -82,17 +82,17 @@ func TestDeletionsByTheSystem(t *testing.T) {
 func TestTheSystemIsNotAskedForRights(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
 	rights := &owners{err: errors.New("no answer")}
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
 	require.NoError(t, err)
-	assert.Empty(t, j.Denials)
+	assert.Empty(t, ev.Denials)
 	assert.Empty(t, rights.asked)
 }
 
 // Only deletions are made by the system.
 func TestEditsInANamespaceThatIsBeingDeletedAreJudged(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
-	j := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}"))))
-	assert.Equal(t, []string{"Deny " + removed + byRights}, toldOf(j, "Override"))
+	ev := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}"))))
+	assert.Equal(t, []string{"Deny " + removed + byRights}, toldOf(ev, "Override"))
 }
 
 // The namespace is looked for only on the way to a denial.
@@ -122,25 +122,25 @@ func TestWhateverSpeaksAgainstADeletionByTheSystem(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy("defaults: {a: 1}")))
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
 	t.Run("it reaches too far", func(t *testing.T) {
-		j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Audit BlastRadius"}, codes(j))
-		assert.Contains(t, told(j)[0], " (deleted by the system: namespace infra is being deleted); look at them")
+		assert.Equal(t, []string{"Audit BlastRadius"}, codes(ev))
+		assert.Contains(t, told(ev)[0], " (deleted by the system: namespace infra is being deleted); look at them")
 	})
 	t.Run("it costs too much", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Audit TooMuch"}, codes(j))
+		assert.Equal(t, []string{"Audit TooMuch"}, codes(ev))
 	})
 	t.Run("an object without a namespace is in none that is being deleted", func(t *testing.T) {
 		v := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), dyed("infra", "top", "{kind: GatewayClass, name: istio}")))
 		live := &living{found: read(t, v, dying)}
 		c := guard.Change{Operation: guard.Delete, Before: v.Get(read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}
-		j, err := (&guard.Guard{Engine: effective.NewEngine(), Live: live.look}).Evaluate(t.Context(), v, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine(), Live: live.look}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
-		assert.True(t, j.Denied())
+		assert.True(t, ev.Denied())
 		assert.Empty(t, live.asked)
 	})
 }

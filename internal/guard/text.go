@@ -10,8 +10,8 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// somePaths names the first of a number of paths.
-func somePaths(e *effective.Effective, n int) string {
+// pathsText names the first of a number of paths.
+func pathsText(e *effective.Effective, n int) string {
 	text := pathText(e)
 	if n > 1 {
 		text += " and " + plural(n-1, "more path")
@@ -23,7 +23,7 @@ func somePaths(e *effective.Effective, n int) string {
 func pathText(e *effective.Effective) string {
 	p := &e.Path
 	if p.Route == nil {
-		return last(e)
+		return endText(e)
 	}
 	text := p.Route.Ref().String()
 	if p.Rule >= 0 {
@@ -43,22 +43,22 @@ func pathText(e *effective.Effective) string {
 	return text
 }
 
-// last names the end of a path.
-func last(e *effective.Effective) string {
+// endText names the end of a path.
+func endText(e *effective.Effective) string {
 	elements := e.Path.Elements()
 	return elements[len(elements)-1].String()
 }
 
-// through names how a path comes in: its listener, or else its end.
-func through(e *effective.Effective) string {
+// entryText names how a path comes in: its listener, or else its end.
+func entryText(e *effective.Effective) string {
 	if e.Path.Listener != nil {
 		return e.Path.Element(gateway.LevelListener).String()
 	}
-	return last(e)
+	return endText(e)
 }
 
-// subject names what is being written; its name may be yet to be generated.
-func subject(c Change) string {
+// objectText names what is being written; its name may be yet to be generated.
+func objectText(c Change) string {
 	if ref := c.Object().Ref(); ref.Name != "" {
 		return ref.String()
 	}
@@ -72,17 +72,17 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// compact returns a value as JSON on one line, cut where it gets long.
-func compact(v any) string {
+// compactJSON returns a value as JSON on one line, cut where it gets long.
+func compactJSON(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return "a value that cannot be shown"
 	}
-	return clipped(string(data))
+	return truncated(string(data))
 }
 
-// clipped cuts a text that a writer made where it gets long for a message.
-func clipped(text string) string {
+// truncated cuts a text that a writer made where it gets long for a message.
+func truncated(text string) string {
 	const most = 512
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
@@ -90,12 +90,12 @@ func clipped(text string) string {
 	return text
 }
 
-// mostSources is how many policies are named.
-const mostSources = 4
+// maxNamed is how many policies are named.
+const maxNamed = 4
 
-func listed(refs []api.Ref) string {
+func joinRefs(refs []api.Ref) string {
 	var names []string
-	for _, ref := range refs[:min(len(refs), mostSources)] {
+	for _, ref := range refs[:min(len(refs), maxNamed)] {
 		names = append(names, ref.String())
 	}
 	switch more := len(refs) - len(names); {

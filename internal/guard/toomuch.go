@@ -14,11 +14,11 @@ import (
 func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	f := Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
-		What:   fmt.Sprintf("%s: %v", subject(c), e),
+		What:   fmt.Sprintf("%s: %v", objectText(c), e),
 		Advice: "change less in one write, or ask the cluster's administrator",
 	}
 	own := c.Object().Ref()
-	asking, _ := errors.AsType[*askingError](whole)
+	asking, _ := errors.AsType[*constraintError](whole)
 	switch {
 	case e.Dearest == own && own.Name != "":
 		f.Advice = "simplify its conditions, or give it fewer targets"
@@ -28,27 +28,27 @@ func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	case e.Limit > 0 && asking != nil:
 		f.Policy = &asking.constraint
 		f.Advice = fmt.Sprintf("the last one asked was %s: ask its owner for a simpler one", asking.constraint)
-	case size(c) > large:
-		f.Advice = fmt.Sprintf("it has %s: put fewer into one policy, or give it fewer targets", plural(size(c), "rule"))
+	case ruleCount(c) > manyRules:
+		f.Advice = fmt.Sprintf("it has %s: put fewer into one policy, or give it fewer targets", plural(ruleCount(c), "rule"))
 	}
 	return f
 }
 
-// askingError is that of asking a constraint.
-type askingError struct {
+// constraintError is that of asking a constraint.
+type constraintError struct {
 	constraint api.Ref
 	err        error
 }
 
-func (e *askingError) Error() string { return fmt.Sprintf("ask %s: %v", e.constraint, e.err) }
+func (e *constraintError) Error() string { return fmt.Sprintf("ask %s: %v", e.constraint, e.err) }
 
-func (e *askingError) Unwrap() error { return e.err }
+func (e *constraintError) Unwrap() error { return e.err }
 
-// large is how many rules of a policy are worth a word.
-const large = 200
+// manyRules is how many rules of a policy are worth a word.
+const manyRules = 200
 
-// size counts the rules of the policy that is written.
-func size(c Change) int {
+// ruleCount counts the rules of the policy that is written.
+func ruleCount(c Change) int {
 	p, ok := c.Object().(*policykind.Policy)
 	if !ok {
 		return 0

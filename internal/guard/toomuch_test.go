@@ -38,10 +38,10 @@ func TestAdviceOnWhatIsTooMuch(t *testing.T) {
 				cancel()
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Budget: 1}
-			j, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
+			ev, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
 			require.NoError(t, err)
-			require.Equal(t, []string{"Deny TooMuch"}, codes(j))
-			assert.True(t, strings.HasSuffix(j.Denials[0].Message(), c.advice), j.Denials[0].Message())
+			require.Equal(t, []string{"Deny TooMuch"}, codes(ev))
+			assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), c.advice), ev.Denials[0].Message())
 		})
 	}
 }

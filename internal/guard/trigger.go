@@ -142,18 +142,18 @@ type widenedKey struct {
 }
 
 // bound books what limits bind to on a path.
-func (j *judge) bound(p effective.Pair, b boundPair) {
-	if j.binding.unit != p.Unit {
-		j.endRoute()
-		j.binding.unit = p.Unit
+func (ev *evaluation) bound(p effective.Pair, b boundPair) {
+	if ev.binding.unit != p.Unit {
+		ev.endRoute()
+		ev.binding.unit = p.Unit
 	}
-	j.inForce(b.was, ofWas)
+	ev.inForce(b.was, ofWas)
 	if p.Again || b.is == nil {
 		return
 	}
-	j.inForce(b.is, ofIs)
-	j.shadowed(b)
-	j.widens(p, b)
+	ev.inForce(b.is, ofIs)
+	ev.shadowed(b)
+	ev.widens(p, b)
 }
 
 func ofWas(l *limitOnRoute) *limitSide { return &l.was }
@@ -163,38 +163,38 @@ func ofIs(l *limitOnRoute) *limitSide { return &l.is }
 // pathless books what limits would bind to on routes that are on no path: no
 // gateway takes them yet, or they have no rules. Those of the policy being written,
 // or those of the policies that name the route being written.
-func (j *judge) pathless() {
-	route, _ := j.change.After.(*gateway.Route)
-	was, _ := j.change.Before.(*gateway.Route)
+func (ev *evaluation) pathless() {
+	route, _ := ev.change.After.(*gateway.Route)
+	was, _ := ev.change.Before.(*gateway.Route)
 	switch {
-	case j.policy != nil && j.policy.Binds && j.policy.Invalid == nil && j.ownPaths == 0:
-		for _, t := range j.after.Targets(j.policy) {
-			if r, ok := j.after.Get(t.Ref).(*gateway.Route); ok && t.Refused == "" {
-				j.onPathless(r, r, j.old, j.policy, t)
+	case ev.policy != nil && ev.policy.Binds && ev.policy.Invalid == nil && ev.ownPaths == 0:
+		for _, t := range ev.after.Targets(ev.policy) {
+			if r, ok := ev.after.Get(t.Ref).(*gateway.Route); ok && t.Refused == "" {
+				ev.onPathless(r, r, ev.old, ev.policy, t)
 			}
 		}
-	case route != nil && was != nil && !j.onPaths:
-		for p, t := range j.after.On(route.Ref()) {
+	case route != nil && was != nil && !ev.hasPaths:
+		for p, t := range ev.after.On(route.Ref()) {
 			if p.Binds && p.Invalid == nil && t.Refused == "" {
-				j.onPathless(was, route, p, p, t)
+				ev.onPathless(was, route, p, p, t)
 			}
 		}
 	}
 }
 
 // onPathless books a policy on one such route, before and after.
-func (j *judge) onPathless(was, is *gateway.Route, old, policy *policykind.Policy, t policykind.Target) {
+func (ev *evaluation) onPathless(was, is *gateway.Route, old, policy *policykind.Policy, t policykind.Target) {
 	if old != nil && old.Invalid == nil {
-		j.onTarget(&j.binding.was, old, was, t, ofWas)
+		ev.onTarget(&ev.binding.was, old, was, t, ofWas)
 	}
-	j.onTarget(&j.binding.is, policy, is, t, ofIs)
-	j.endRoute()
+	ev.onTarget(&ev.binding.is, policy, is, t, ofIs)
+	ev.endRoute()
 }
 
-func (j *judge) onTarget(b *effective.Binder, p *policykind.Policy, r *gateway.Route, t policykind.Target, of func(*limitOnRoute) *limitSide) {
+func (ev *evaluation) onTarget(b *effective.Binder, p *policykind.Policy, r *gateway.Route, t policykind.Target, of func(*limitOnRoute) *limitSide) {
 	e := effective.Standalone(p, r)
 	if len(r.Rules) == 0 {
-		j.inForce(sideOf(b, e), of)
+		ev.inForce(sideOf(b, e), of)
 	}
 	for i := range r.Rules {
 		if t.Section != "" && !r.RuleAt(t.Section, i) {
@@ -203,28 +203,28 @@ func (j *judge) onTarget(b *effective.Binder, p *policykind.Policy, r *gateway.R
 		on := *e
 		on.Path.Rule = i
 		s := sideOf(b, &on)
-		j.inForce(s, of)
-		if s != nil && p == j.policy {
-			j.shadowed(boundPair{is: s})
-			j.widens(effective.Pair{After: &on}, boundPair{is: s})
+		ev.inForce(s, of)
+		if s != nil && p == ev.policy {
+			ev.shadowed(boundPair{is: s})
+			ev.widens(effective.Pair{After: &on}, boundPair{is: s})
 		}
 	}
 }
 
 // inForce books the limits that are in force on a path, on one side.
-func (j *judge) inForce(s *side, of func(*limitOnRoute) *limitSide) {
+func (ev *evaluation) inForce(s *side, of func(*limitOnRoute) *limitSide) {
 	if s == nil {
 		return
 	}
-	if j.binding.limits == nil {
-		j.binding.limits = make(map[limitKey]*limitOnRoute)
+	if ev.binding.limits == nil {
+		ev.binding.limits = make(map[limitKey]*limitOnRoute)
 	}
 	for i := range s.Rules {
 		k := s.key(i)
-		l := j.binding.limits[k]
+		l := ev.binding.limits[k]
 		if l == nil {
 			l = &limitOnRoute{}
-			j.binding.limits[k] = l
+			ev.binding.limits[k] = l
 		}
 		at, bound := of(l), &s.Binding.Limits[i]
 		if at.on == nil {
@@ -257,22 +257,22 @@ func (s *limitSide) hosts() {
 }
 
 // endRoute adds what was booked of one route to the sums over all.
-func (j *judge) endRoute() {
-	for k, l := range j.binding.limits {
-		if !j.written(k) && l.unchanged() {
+func (ev *evaluation) endRoute() {
+	for k, l := range ev.binding.limits {
+		if !ev.written(k) && l.unchanged() {
 			continue
 		}
-		t := j.binding.tallies[k]
+		t := ev.binding.tallies[k]
 		if t == nil {
-			t = &limitTally{limitKey: k, shows: j.showsMatches}
-			if j.binding.tallies == nil {
-				j.binding.tallies = make(map[limitKey]*limitTally)
+			t = &limitTally{limitKey: k, shows: ev.showsMatches}
+			if ev.binding.tallies == nil {
+				ev.binding.tallies = make(map[limitKey]*limitTally)
 			}
-			j.binding.tallies[k] = t
+			ev.binding.tallies[k] = t
 		}
 		t.add(l)
 	}
-	clear(j.binding.limits)
+	clear(ev.binding.limits)
 }
 
 // unchanged reports whether there is nothing to be told of a limit that is not
@@ -404,11 +404,11 @@ func (s *limitSum) sample(l limitSide) {
 }
 
 // written reports whether a limit is one of the policy being written.
-func (j *judge) written(k limitKey) bool { return j.policy != nil && j.policy.Ref() == k.ref() }
+func (ev *evaluation) written(k limitKey) bool { return ev.policy != nil && ev.policy.Ref() == k.ref() }
 
 // shadowed books the limits that match the path's rule and are not bound to it:
 // those that the policy being written is concerned with, and those that were.
-func (j *judge) shadowed(b boundPair) {
+func (ev *evaluation) shadowed(b boundPair) {
 	all := b.is.Matching()
 	if len(all) < 2 {
 		return
@@ -416,14 +416,14 @@ func (j *judge) shadowed(b boundPair) {
 	by := b.is.key(all[0])
 	for _, i := range all[1:] {
 		k := b.is.key(i)
-		if !j.written(k) && !j.written(by) && shadowedBefore(b.was, b.is, i, all[0]) {
+		if !ev.written(k) && !ev.written(by) && shadowedBefore(b.was, b.is, i, all[0]) {
 			continue
 		}
 		at := shadowKey{k, by}
-		if j.binding.shadows == nil {
-			j.binding.shadows = make(map[shadowKey]*limitOn)
+		if ev.binding.shadows == nil {
+			ev.binding.shadows = make(map[shadowKey]*limitOn)
 		}
-		j.binding.shadows[at] = j.binding.shadows[at].add(b.is.on.Kind, limitSide{on: b.is.on})
+		ev.binding.shadows[at] = ev.binding.shadows[at].add(b.is.on.Kind, limitSide{on: b.is.on})
 	}
 }
 
@@ -435,21 +435,21 @@ func shadowedBefore(was, is *side, limit, by int) bool {
 // widens books what a limit with triggers holds for beyond what it asks for: of
 // the policy being written the other matches of the rules that it is bound to; of
 // others what the write adds to it.
-func (j *judge) widens(p effective.Pair, b boundPair) {
+func (ev *evaluation) widens(p effective.Pair, b boundPair) {
 	holder := b.is.Holder()
 	if holder < 0 || len(b.is.Binding.Limits[holder].Triggers) == 0 {
 		return
 	}
 	k, bound, rule := b.is.key(holder), &b.is.Binding.Limits[holder], p.After.Path.Rule
-	if j.written(k) {
+	if ev.written(k) {
 		for _, text := range bound.AlsoMatches(rule) {
-			j.widen(k, text, p.After)
+			ev.widen(k, text, p.After)
 		}
 		return
 	}
 	was := b.was.find(b.is.Rules[holder].Key, b.is.Rules[holder].From.Policy)
 	if was < 0 || !b.was.Binding.Limits[was].Matches(p.Before.Path.Rule) {
-		l := j.binding.limits[k]
+		l := ev.binding.limits[k]
 		l.is.fresh = append(l.is.fresh, rule)
 		return
 	}
@@ -465,23 +465,23 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 	}
 	for _, text := range has {
 		if !slices.Contains(had, text) {
-			j.widen(k, text, p.After)
+			ev.widen(k, text, p.After)
 		}
 	}
 }
 
-func (j *judge) widen(k limitKey, what string, e *effective.Effective) {
-	if !j.showsMatches(e.Path.Route) {
+func (ev *evaluation) widen(k limitKey, what string, e *effective.Effective) {
+	if !ev.showsMatches(e.Path.Route) {
 		what = hiddenMatch
 	}
 	at := widenedKey{k, what}
-	if j.binding.widened == nil {
-		j.binding.widened = make(map[widenedKey]*limitOn)
+	if ev.binding.widened == nil {
+		ev.binding.widened = make(map[widenedKey]*limitOn)
 	}
-	if len(j.binding.widened) >= mostWidened && j.binding.widened[at] == nil {
+	if len(ev.binding.widened) >= mostWidened && ev.binding.widened[at] == nil {
 		return
 	}
-	j.binding.widened[at] = j.binding.widened[at].add(e.Kind, limitSide{on: e})
+	ev.binding.widened[at] = ev.binding.widened[at].add(e.Kind, limitSide{on: e})
 }
 
 func compareLimits(a, b limitKey) int {
@@ -493,8 +493,8 @@ const hiddenMatch = "(not shown)"
 
 // showsMatches reports whether messages show the matches of a route: to writers of
 // its namespace.
-func (j *judge) showsMatches(r *gateway.Route) bool {
-	return j.ShowValues || r.Namespace == j.writtenRef().Namespace
+func (ev *evaluation) showsMatches(r *gateway.Route) bool {
+	return ev.ShowValues || r.Namespace == ev.writtenRef().Namespace
 }
 
 // routeOf names the route of a path.

@@ -13,60 +13,60 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// UnseenError reports that a write cannot be evaluated: the answer may depend on
+// UnlistedKindError reports that a write cannot be evaluated: the answer may depend on
 // policies of a kind that was never listed.
-type UnseenError struct {
+type UnlistedKindError struct {
 	Kind api.PolicyKind
 	// What the write may do, and Advice what to do about that.
 	What, Advice string
 }
 
 // Error implements error.
-func (e *UnseenError) Error() string {
+func (e *UnlistedKindError) Error() string {
 	return fmt.Sprintf("the policies of kind %s could not be listed yet, and this write %s; %s", e.Kind, e.What, e.Advice)
 }
 
-// unseen is the evaluation of a write against a kind that was never listed: a policy
+// unlistedKind is the evaluation of a write against a kind that was never listed: a policy
 // of it, with overrides, may be attached to any object.
-type unseen struct {
-	*judge
+type unlistedKind struct {
+	*evaluation
 	kind *policykind.Kind
 	// lost is a path on which such an override may have been in force and is not
 	// after the write, unmet one on which a constraint may newly be violated.
 	lost, unmet *effective.Effective
 }
 
-// unlisted reports as an *UnseenError that the answer may depend on policies that
+// checkUnlisted reports as an *UnseenError that the answer may depend on policies that
 // were never listed. Users who are allowed to override all policies of the kind
 // may do what its overrides prevent; what the system deletes is not held up, and
 // what is denied is denied whatever those policies say.
-func (j *judge) unlisted(ctx context.Context) error {
-	if j.policyWritten() || len(j.found.by(api.Deny)) > 0 {
+func (ev *evaluation) checkUnlisted(ctx context.Context) error {
+	if ev.writesPolicy() || len(ev.findings.withAction(api.Deny)) > 0 {
 		return nil
 	}
-	for _, k := range j.before.Unlisted() {
-		u, err := j.unseenOf(k)
+	for _, k := range ev.before.Unlisted() {
+		u, err := ev.evaluateUnlisted(k)
 		if err != nil {
 			return err
 		}
-		if err := u.answer(ctx); err != nil {
+		if err := u.err(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unseenOf walks the paths of a kind that the write touches; with a new owner, as
+// evaluateUnlisted walks the paths of a kind that the write touches; with a new owner, as
 // if the object were deleted with it, too.
-func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
+func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error) {
 	all := func(v *snapshot.View) *snapshot.View {
 		return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k}))
 	}
-	u := &unseen{kind: k, judge: &judge{Guard: j.Guard, change: j.change, budget: j.budget, before: all(j.before), after: all(j.after)}}
-	if k.MayOverride() && (!slices.Contains(j.after.Unlisted(), k) || u.takesAlong()) {
+	u := &unlistedKind{kind: k, evaluation: &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after)}}
+	if k.MayOverride() && (!slices.Contains(ev.after.Unlisted(), k) || u.removesAttached()) {
 		u.lost = &effective.Effective{Kind: k}
 	}
-	switch o := j.change.Object().(type) {
+	switch o := ev.change.Object().(type) {
 	case *policykind.Profile:
 		return u, nil
 	case *policykind.Definition:
@@ -75,19 +75,19 @@ func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
 		}
 		return u, u.walk(effective.Scope{All: true})
 	}
-	if err := u.walk(u.scope()); err != nil || j.change.Owner == "" || j.change.Before == nil {
+	if err := u.walk(u.scope()); err != nil || ev.change.Owner == "" || ev.change.Before == nil {
 		return u, err
 	}
-	u.change.After, u.after = nil, u.before.With(snapshot.Delete(j.change.Before.Ref()))
-	u.surroundings = nil
+	u.change.After, u.after = nil, u.before.With(snapshot.Delete(ev.change.Before.Ref()))
+	u.candidates = nil
 	return u, u.walk(u.scope())
 }
 
-// takesAlong reports whether policies of the kind may go with the write, or the
+// removesAttached reports whether policies of the kind may go with the write, or the
 // grants by which they are attached, while what they are attached to stays.
-func (u *unseen) takesAlong() bool {
+func (u *unlistedKind) removesAttached() bool {
 	if g, ok := u.change.Before.(*gateway.Grant); ok {
-		return u.kind.Targets.Namespaces == api.LeaveGrant && grants(g, u.kind)
+		return u.kind.Targets.Namespaces == api.LeaveGrant && grantsKind(g, u.kind)
 	}
 	all := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
 	if u.kind.Targets.Namespaces == api.LeaveGrant && u.after.Count(all) < u.before.Count(all) {
@@ -98,44 +98,44 @@ func (u *unseen) takesAlong() bool {
 	return ok && u.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.LeaveOwn || len(t.ClassFrom) > 0)
 }
 
-func (u *unseen) walk(s effective.Scope) error {
+func (u *unlistedKind) walk(s effective.Scope) error {
 	s.Kinds = []api.PolicyKind{u.kind.Ref()}
 	s.Empty = s.Kinds
-	if err := u.Engine.Compare(u.before, u.after, s, u.budget, u.pair); err != nil {
+	if err := u.Engine.Compare(u.before, u.after, s, u.budget, u.evaluatePair); err != nil {
 		return fmt.Errorf("compare the paths of %s: %w", u.kind.Ref(), err)
 	}
 	return nil
 }
 
-// pair looks at one path, before and after.
-func (u *unseen) pair(p effective.Pair) error {
-	if u.unmet == nil && p.After != nil && (p.Before == nil || u.moves(p)) && u.constrainedOn(p) {
+// evaluatePair looks at one path, before and after.
+func (u *unlistedKind) evaluatePair(p effective.Pair) error {
+	if u.unmet == nil && p.After != nil && (p.Before == nil || u.mayReattach(p)) && u.constrainedOn(p) {
 		u.unmet = p.After
 	}
 	if u.lost != nil || p.Before == nil || !u.kind.MayOverride() {
 		return nil
 	}
-	loses, err := u.loses(p)
+	loses, err := u.losesOverride(p)
 	if loses {
 		u.lost = p.Before
 	}
 	return err
 }
 
-// loses reports whether an override that is attached to an element of a path would
+// losesOverride reports whether an override that is attached to an element of a path would
 // not be in force after the write on what takes its traffic.
-func (u *unseen) loses(p effective.Pair) (bool, error) {
-	if p.After != nil && u.moves(p) {
+func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
+	if p.After != nil && u.mayReattach(p) {
 		return true, nil
 	}
 	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
-		heirs, err := u.heirs(p, effective.Override{Level: l}, false)
+		successors, err := u.successors(p, effective.Override{Level: l}, false)
 		if err != nil {
 			return false, err
 		}
-		for _, heir := range heirs {
-			goesAlong := rootless(heir.Path) && carries(heir.Path, l)
-			if !goesAlong && !sameElement(&p.Before.Path, &heir.Path, l) {
+		for _, successor := range successors {
+			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
+			if !goesAlong && !sameElement(&p.Before.Path, &successor.Path, l) {
 				return true, nil
 			}
 		}
@@ -143,11 +143,11 @@ func (u *unseen) loses(p effective.Pair) (bool, error) {
 	return false, nil
 }
 
-// moves reports whether other policies may be attached to a path that stays, or be
+// mayReattach reports whether other policies may be attached to a path that stays, or be
 // applied in another way: an element of it is another one, was deleted while the
 // path still names it, has other labels or ports, or its route says how policies
 // are applied.
-func (u *unseen) moves(p effective.Pair) bool {
+func (u *unlistedKind) mayReattach(p effective.Pair) bool {
 	if u.change.After == nil || relabelled(u.change.Before, u.change.After) {
 		return true
 	}
@@ -165,7 +165,7 @@ func (u *unseen) moves(p effective.Pair) bool {
 
 // constrainedOn reports whether a constraint that denies is evaluated on a path
 // after the write, and binds it.
-func (u *unseen) constrainedOn(p effective.Pair) bool {
+func (u *unlistedKind) constrainedOn(p effective.Pair) bool {
 	for _, c := range u.after.Constraints(u.kind.Ref()) {
 		if level, on := c.On(&p.After.Path, u.after); on && c.Enforcement == api.Deny && u.binds(c, level, p) {
 			return true
@@ -174,34 +174,34 @@ func (u *unseen) constrainedOn(p effective.Pair) bool {
 	return false
 }
 
-// answer is nil if the answer does not depend on the kind for this user.
-func (u *unseen) answer(ctx context.Context) error {
-	if err := u.findSystem(ctx); err != nil || u.system != "" {
+// err is nil if the answer does not depend on the kind for this user.
+func (u *unlistedKind) err(ctx context.Context) error {
+	if err := u.findSystemDeletion(ctx); err != nil || u.systemReason != "" {
 		return err
 	}
 	const wait = "try again, or have the cluster's administrator see /readyz for the cause"
-	e := &UnseenError{Kind: u.kind.Ref(), Advice: wait}
+	e := &UnlistedKindError{Kind: u.kind.Ref(), Advice: wait}
 	if u.lost != nil {
 		every := api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind}
-		may, err := (&rights{judge: u.judge, ctx: ctx, known: make(map[api.Ref]bool)}).override(every)
+		may, err := (&authorizer{evaluation: u.evaluation, ctx: ctx, known: make(map[api.Ref]bool)}).mayOverride(every)
 		if err != nil {
 			return err
 		}
 		if !may {
-			e.What = "may take overrides of them out of force" + onPath(u.lost)
-			e.Advice += ", or see whether you may override them all: " + u.check(every)
+			e.What = "may take overrides of them out of force" + onPathText(u.lost)
+			e.Advice += ", or see whether you may override them all: " + u.checkCommand(every)
 			return e
 		}
 	}
 	if u.unmet != nil {
-		e.What = "may violate a constraint on them" + onPath(u.unmet)
+		e.What = "may violate a constraint on them" + onPathText(u.unmet)
 		return e
 	}
 	return nil
 }
 
-// onPath names a path, if one is known.
-func onPath(e *effective.Effective) string {
+// onPathText names a path, if one is known.
+func onPathText(e *effective.Effective) string {
 	if len(e.Path.Elements()) == 0 {
 		return ""
 	}
@@ -212,12 +212,12 @@ func onPath(e *effective.Effective) string {
 func sameElement(x, y *gateway.Path, l gateway.Level) bool {
 	a, b := x.Element(l), y.Element(l)
 	a.Index, b.Index = nil, nil
-	return a == b && (l != gateway.LevelRule || named(x.Route, a.Section) == named(y.Route, b.Section))
+	return a == b && (l != gateway.LevelRule || hasRuleName(x.Route, a.Section) == hasRuleName(y.Route, b.Section))
 }
 
-// named reports whether a rule of a route has a name itself: an unnamed one that is
+// hasRuleName reports whether a rule of a route has a name itself: an unnamed one that is
 // called by its position cannot be targeted by that name then.
-func named(r *gateway.Route, name string) bool {
+func hasRuleName(r *gateway.Route, name string) bool {
 	return r != nil && slices.ContainsFunc(r.Rules, func(rule gateway.Rule) bool { return rule.Name == name })
 }
 
@@ -233,7 +233,7 @@ func relabelled(before, after snapshot.Object) bool {
 		was != nil && is != nil && !slices.Equal(was.Ports, is.Ports)
 }
 
-// grants reports whether a grant is for policies of a kind.
-func grants(g *gateway.Grant, k *policykind.Kind) bool {
+// grantsKind reports whether a grant is for policies of a kind.
+func grantsKind(g *gateway.Grant, k *policykind.Kind) bool {
 	return slices.ContainsFunc(g.From, func(f gateway.GrantFrom) bool { return f.Group == k.Group && f.Kind == k.Kind })
 }

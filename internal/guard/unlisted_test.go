@@ -39,7 +39,7 @@ func unseenBy(t testing.TB, r guard.Rights, user string, v *snapshot.View, c gua
 	if err == nil {
 		return ""
 	}
-	var unseen *guard.UnseenError
+	var unseen *guard.UnlistedKindError
 	require.ErrorAs(t, err, &unseen)
 	return err.Error()
 }
@@ -139,8 +139,8 @@ func TestADirectKindThatWasNeverListedHoldsNothing(t *testing.T) {
 func TestADenialStandsWhateverIsUnlisted(t *testing.T) {
 	const dye = "kind: PolicyProfile\nmetadata: {name: dye}\nspec: {group: example.com, kind: Dye, class: inherited, targets: {fields: [targetRefs]}, blocks: {overrides: [overrides]}}"
 	v := withoutList(world(t, docs(dye, gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"), at("g", ""))), "Dye")
-	j := judgedAs(t, bossAndDev(), "dev", v, way{write: routeDoc("r", two, "h")}.change(t, v))
-	assert.Equal(t, []string{"Deny OverrideEvaded a", "Warn BlastRadius"}, codes(j))
+	ev := judgedAs(t, bossAndDev(), "dev", v, way{write: routeDoc("r", two, "h")}.change(t, v))
+	assert.Equal(t, []string{"Deny OverrideEvaded a", "Warn BlastRadius"}, codes(ev))
 }
 
 // A kind that is read in another way from now on may lose what its policies hold.
@@ -215,7 +215,7 @@ func TestAnUnlistedKindIsPartOfTheBudget(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, way{write: routeDoc("r", two, "h")}.change(t, v), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, way{write: routeDoc("r", two, "h")}.change(t, v), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 }

@@ -21,48 +21,48 @@ const (
 )
 
 // bindings turns what was booked of limits into findings.
-func (j *judge) bindings(may *rights) error {
-	j.endRoute()
-	j.pathless()
-	if b := &j.binding; len(b.tallies)+len(b.shadows)+len(b.widened)+len(b.hidden) == 0 {
+func (ev *evaluation) bindings(may *authorizer) error {
+	ev.endRoute()
+	ev.pathless()
+	if b := &ev.binding; len(b.tallies)+len(b.shadows)+len(b.widened)+len(b.hidden) == 0 {
 		return nil
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(j.binding.tallies), compareLimits) {
-		t := j.binding.tallies[k]
-		if j.written(k) {
-			j.ownLimit(t)
+	for _, k := range slices.SortedFunc(maps.Keys(ev.binding.tallies), compareLimits) {
+		t := ev.binding.tallies[k]
+		if ev.written(k) {
+			ev.ownLimit(t)
 		} else {
-			j.otherLimit(t)
+			ev.otherLimit(t)
 		}
 	}
-	j.shadowing()
-	j.widening()
-	if err := j.hiding(may); err != nil {
+	ev.shadowing()
+	ev.widening()
+	if err := ev.hiding(may); err != nil {
 		return err
 	}
-	j.heldBack()
+	ev.heldBack()
 	return nil
 }
 
 // ownLimit finds what is wrong with a limit of the policy being written: it binds to
 // nothing, or only in part.
-func (j *judge) ownLimit(t *limitTally) {
+func (ev *evaluation) ownLimit(t *limitTally) {
 	if t.is.all == nil {
 		return
 	}
-	j.movedHere(t)
-	denied := j.outside(t)
+	ev.movedHere(t)
+	denied := ev.outside(t)
 	switch {
 	case t.is.everywhereApart():
 		if !t.outside() || !denied && !t.was.everywhereApart() { // else that was said
-			j.unmatched(t)
+			ev.unmatched(t)
 		}
 	case len(t.unfound()) > 0:
 		for _, at := range t.unfound() {
-			j.tellLimit(t.sort(api.Warn, "more matches of triggers that no rule has"), func() Finding { return t.partly(at) })
+			ev.tellLimit(t.sort(api.Warn, "more matches of triggers that no rule has"), func() Finding { return t.partly(at) })
 		}
 	case t.is.apart != nil:
-		j.tellLimit(t.sort(api.Warn, "more limits that bind to no rule of some routes"), func() Finding {
+		ev.tellLimit(t.sort(api.Warn, "more limits that bind to no rule of some routes"), func() Finding {
 			return Finding{
 				Rule:   t.at.String(),
 				Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.routes(), plural(t.is.all.routes(), "route")),
@@ -75,10 +75,10 @@ func (j *judge) ownLimit(t *limitTally) {
 
 // movedHere takes what a limit was from the block of its policy that it was in before
 // the write.
-func (j *judge) movedHere(t *limitTally) {
+func (ev *evaluation) movedHere(t *limitTally) {
 	k := t.limitKey
 	for _, k.block = range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-		if o := j.binding.tallies[k]; t.was.all == nil && o != nil && o.is.all == nil {
+		if o := ev.binding.tallies[k]; t.was.all == nil && o != nil && o.is.all == nil {
 			t.was = o.was
 		}
 	}
@@ -90,7 +90,7 @@ func (s *limitSum) everywhereApart() bool { return s.apart != nil && s.apart.tim
 
 // outside finds hostnames of triggers by which no request reaches any of the
 // routes. It reports whether the write is denied for one.
-func (j *judge) outside(t *limitTally) (denied bool) {
+func (ev *evaluation) outside(t *limitTally) (denied bool) {
 	for i, trigger := range t.is.last.bound.Limit.Triggers {
 		for _, name := range trigger.Hostnames {
 			if t.is.inside[name] {
@@ -101,7 +101,7 @@ func (j *judge) outside(t *limitTally) (denied bool) {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
-			j.tellLimit(t.sort(action, "more hostnames of triggers that are outside those of the routes"), func() Finding {
+			ev.tellLimit(t.sort(action, "more hostnames of triggers that are outside those of the routes"), func() Finding {
 				return Finding{
 					Rule:  t.at.String(),
 					Short: fmt.Sprintf("hostname %s of %s is outside those of %s", name, t.at, routeOf(t.is.last.on)),
@@ -142,12 +142,12 @@ func hostnames(s limitSide) string {
 }
 
 // unmatched finds that a limit of the policy being written binds to nothing at all.
-func (j *judge) unmatched(t *limitTally) {
+func (ev *evaluation) unmatched(t *limitTally) {
 	action := api.Deny
 	if t.was.everywhereApart() {
 		action = api.Warn // it did so before: it stays editable
 	}
-	j.tellLimit(t.sort(action, "more limits that bind to no rule"), func() Finding {
+	ev.tellLimit(t.sort(action, "more limits that bind to no rule"), func() Finding {
 		f := Finding{
 			Rule:   t.at.String(),
 			Short:  fmt.Sprintf("%s binds to no rule of %s", t.at, routeOf(t.is.apart.first.on)),
@@ -272,10 +272,10 @@ func (t *limitTally) partly(at [2]int) Finding {
 }
 
 // otherLimit tells what a write does to the limits of another policy.
-func (j *judge) otherLimit(t *limitTally) {
+func (ev *evaluation) otherLimit(t *limitTally) {
 	policy := t.ref()
 	tell := func(code api.ReasonCode, more, what, short, advice string) {
-		j.tellLimit(limitSort{t.kind, code, api.Warn, more}, func() Finding {
+		ev.tellLimit(limitSort{t.kind, code, api.Warn, more}, func() Finding {
 			return Finding{
 				Rule: t.at.String(), Policy: &policy,
 				What:   fmt.Sprintf("%s of %s %s", t.at, policy, what),
@@ -309,8 +309,8 @@ func (j *judge) otherLimit(t *limitTally) {
 
 // unbound finds the limits of policies on a route itself, or on its rules, that bind
 // to nothing of it. One of a gateway's policy is meant for some of its routes.
-func (j *judge) unbound(e *effective.Effective) {
-	s := j.boundOn(e)
+func (ev *evaluation) unbound(e *effective.Effective) {
+	s := ev.boundOn(e)
 	if s == nil {
 		return
 	}
@@ -320,7 +320,7 @@ func (j *judge) unbound(e *effective.Effective) {
 			continue
 		}
 		policy := s.of(i)
-		j.reportOf(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
+		ev.reportForKind(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
 			Rule: s.Rules[i].Key.String(), Policy: &policy,
 			What: fmt.Sprintf("%s of %s binds to no rule of %s", s.Rules[i].Key, policy, routeOf(e)),
 		})
@@ -328,28 +328,28 @@ func (j *judge) unbound(e *effective.Effective) {
 }
 
 // shadowing tells which limits are bound in the place of others.
-func (j *judge) shadowing() {
-	all := slices.SortedFunc(maps.Keys(j.binding.shadows), func(a, b shadowKey) int {
+func (ev *evaluation) shadowing() {
+	all := slices.SortedFunc(maps.Keys(ev.binding.shadows), func(a, b shadowKey) int {
 		if c := compareLimits(a.limit, b.limit); c != 0 {
 			return c
 		}
 		return compareLimits(a.by, b.by)
 	})
 	for i, k := range all {
-		on, policy, by := j.binding.shadows[k], k.limit.ref(), k.by.ref()
+		on, policy, by := ev.binding.shadows[k], k.limit.ref(), k.by.ref()
 		if i == mostBindings {
-			j.reportOf(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{What: fmt.Sprintf("more limits are shadowed: %d", len(all)-i)})
+			ev.reportForKind(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{What: fmt.Sprintf("more limits are shadowed: %d", len(all)-i)})
 			return
 		}
 		limit, holder := k.limit.at.String(), k.by.at.String()
-		if policy != by || !j.written(k.limit) {
+		if policy != by || !ev.written(k.limit) {
 			limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
 		}
 		other := policy
-		if j.written(k.limit) {
+		if ev.written(k.limit) {
 			other = by
 		}
-		j.reportOf(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{
+		ev.reportForKind(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{
 			Rule: k.limit.at.String(), Policy: &other,
 			Short:  fmt.Sprintf("%s is shadowed by %s on %s", k.limit.at, k.by.at, on.onRules()),
 			What:   fmt.Sprintf("%s is shadowed by %s on %s: one limit is bound to a rule, the first by name", limit, holder, on.onRules()),
@@ -359,17 +359,17 @@ func (j *judge) shadowing() {
 }
 
 // widening tells what limits hold for beyond what they ask for.
-func (j *judge) widening() {
-	all := slices.SortedFunc(maps.Keys(j.binding.widened), func(a, b widenedKey) int {
+func (ev *evaluation) widening() {
+	all := slices.SortedFunc(maps.Keys(ev.binding.widened), func(a, b widenedKey) int {
 		if c := compareLimits(a.limit, b.limit); c != 0 {
 			return c
 		}
 		return strings.Compare(a.what, b.what)
 	})
 	for i, k := range all {
-		on, policy := j.binding.widened[k], k.limit.ref()
+		on, policy := ev.binding.widened[k], k.limit.ref()
 		if i == mostBindings {
-			j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("more matches are limited, too: %d", len(all)-i)})
+			ev.reportForKind(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("more matches are limited, too: %d", len(all)-i)})
 			return
 		}
 		f := Finding{
@@ -377,13 +377,13 @@ func (j *judge) widening() {
 			Short: fmt.Sprintf("%s of %s limits %s, too", k.limit.at, policy, k.what),
 			What:  fmt.Sprintf("%s of %s limits %s, too: %s has that match as well", k.limit.at, policy, k.what, on.onRules()),
 		}
-		if j.written(k.limit) {
+		if ev.written(k.limit) {
 			f.Policy, f.Short = nil, fmt.Sprintf("%s limits %s, too, which its triggers do not ask for", k.limit.at, k.what)
 			f.What = fmt.Sprintf("%s limits %s, too, which its triggers do not ask for: %s has that match as well", k.limit.at, k.what, on.onRules())
 		}
-		if f.Advice = "split the rule to limit a part of it"; k.limit.block == merge.Overrides && !j.written(k.limit) {
+		if f.Advice = "split the rule to limit a part of it"; k.limit.block == merge.Overrides && !ev.written(k.limit) {
 			f.Advice = fmt.Sprintf("ask the owner of %s before you split the rule", policy.Key())
 		}
-		j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, f)
+		ev.reportForKind(on.kind, api.ReasonLimitWidened, api.Warn, f)
 	}
 }

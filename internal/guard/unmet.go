@@ -10,24 +10,24 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// mostUnmet is how many violations of one demand are told one by one: a message
+// maxUnmet is how many violations of one demand are told one by one: a message
 // may differ from path to path.
-const mostUnmet = 10
+const maxUnmet = 10
 
-// unmet turns the constraints that are violated into findings.
-func (j *judge) unmet() {
-	all := j.reportUnbound(slices.SortedFunc(maps.Values(j.needs.unmet), compareUnmet))
+// reportUnmet turns the constraints that are violated into findings.
+func (ev *evaluation) reportUnmet() {
+	all := ev.reportUnbound(slices.SortedFunc(maps.Values(ev.requirements.unmet), compareUnmet))
 	for len(all) > 0 {
 		same := 1
-		for same < len(all) && sameDemand(all[0], all[same]) {
+		for same < len(all) && sameRequirement(all[0], all[same]) {
 			same++
 		}
-		j.tell(all[:same])
+		ev.reportRequirement(all[:same])
 		all = all[same:]
 	}
 }
 
-func compareUnmet(a, b *unmetTally) int {
+func compareUnmet(a, b *unmetRequirement) int {
 	return cmp.Or(
 		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
 		cmp.Compare(btoi(a.before), btoi(b.before)),
@@ -36,23 +36,23 @@ func compareUnmet(a, b *unmetTally) int {
 	)
 }
 
-func sameDemand(a, b *unmetTally) bool {
+func sameRequirement(a, b *unmetRequirement) bool {
 	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
 }
 
-// tell reports violations of one demand.
-func (j *judge) tell(all []*unmetTally) {
+// reportRequirement reports violations of one demand.
+func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 	for i, t := range all {
 		ref := t.constraint.Ref()
 		f := Finding{Rule: t.rule, Policy: &ref}
-		if i == mostUnmet {
+		if i == maxUnmet {
 			paths := 0
 			for _, rest := range all[i:] {
 				paths += rest.paths
 			}
 			f.What = fmt.Sprintf("%s of %s is not met on %s, either", t.at, ref, plural(paths, "more path"))
 		} else {
-			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", t.message, ref, somePaths(t.on, t.paths)), t.message
+			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", t.message, ref, pathsText(t.on, t.paths)), t.message
 		}
 		action := t.constraint.Enforcement
 		switch {
@@ -67,8 +67,8 @@ func (j *judge) tell(all []*unmetTally) {
 				f.Short += fmt.Sprintf(" (%s): it was so before, and gets no worse", ref)
 			}
 		}
-		j.report(api.ReasonRequirementUnmet, action, f)
-		if i == mostUnmet {
+		ev.report(api.ReasonRequirementUnmet, action, f)
+		if i == maxUnmet {
 			return
 		}
 	}
@@ -78,31 +78,31 @@ func (j *judge) tell(all []*unmetTally) {
 // once, and returns the violations of the others. A constraint of a tenant has as many
 // messages as its author likes: they must not take the place of what the writer of
 // something above has to know.
-func (j *judge) reportUnbound(all []*unmetTally) (bound []*unmetTally) {
-	var at []*unmetTally
+func (ev *evaluation) reportUnbound(all []*unmetRequirement) (bound []*unmetRequirement) {
+	var at []*unmetRequirement
 	for _, t := range all {
 		switch {
-		case !t.above:
+		case !t.unbound:
 			bound = append(bound, t)
 			continue
 		case len(at) > 0 && at[0].constraint.Ref() != t.constraint.Ref():
-			j.reportOneUnbound(at)
+			ev.reportOneUnbound(at)
 			at = nil
 		}
 		at = append(at, t)
 	}
 	if len(at) > 0 {
-		j.reportOneUnbound(at)
+		ev.reportOneUnbound(at)
 	}
 	return bound
 }
 
 // reportOneUnbound reports a constraint that does not bind the write by its first violation.
-func (j *judge) reportOneUnbound(all []*unmetTally) {
+func (ev *evaluation) reportOneUnbound(all []*unmetRequirement) {
 	first, more := all[0], ""
 	ref := first.constraint.Ref()
 	f := Finding{Policy: &ref, Unbound: true}
-	if !slices.ContainsFunc(all, func(t *unmetTally) bool { return t.at != first.at }) {
+	if !slices.ContainsFunc(all, func(t *unmetRequirement) bool { return t.at != first.at }) {
 		f.Rule = first.rule
 	}
 	if len(all) > 1 {
@@ -110,7 +110,7 @@ func (j *judge) reportOneUnbound(all []*unmetTally) {
 	}
 	f.Short = fmt.Sprintf("%s is not met, and does not bind this write: %s%s", ref, first.message, more)
 	f.What = fmt.Sprintf("%s is not met: %s (on %s)%s: it is no more than a warning, since the constraint does not bind writes of %s",
-		ref, first.message, somePaths(first.on, first.paths), more, j.writtenRef())
+		ref, first.message, pathsText(first.on, first.paths), more, ev.writtenRef())
 	if first.before {
 		f.What += "; it was so before, and gets no worse"
 	}
@@ -119,5 +119,5 @@ func (j *judge) reportOneUnbound(all []*unmetTally) {
 	if action == api.Deny {
 		action = api.Warn
 	}
-	j.report(api.ReasonRequirementUnmet, action, f)
+	ev.report(api.ReasonRequirementUnmet, action, f)
 }

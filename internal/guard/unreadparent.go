@@ -12,16 +12,16 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// byOthers adds to the surrounding of a route what takes its traffic by parents
+// addUnreadParents adds to the surrounding of a route what takes its traffic by parents
 // that are not read: paths without a root, one for each rule, on which only what
 // is attached to the route itself is known to hold. They were there before if all
 // of these parents were.
-func (j *judge) byOthers(s *surrounding, x gateway.Path) {
-	parents := j.unreadParents(j.after, s.edited, s.kind)
+func (ev *evaluation) addUnreadParents(s *candidates, x gateway.Path) {
+	parents := ev.unreadParents(ev.after, s.edited, s.kind)
 	if len(parents) == 0 {
 		return
 	}
-	was := j.unreadParents(j.before, s.route, s.kind)
+	was := ev.unreadParents(ev.before, s.route, s.kind)
 	known := !slices.ContainsFunc(parents, func(p api.Ref) bool { return !slices.Contains(was, p) })
 	rules := []int{-1}
 	if x.Rule >= 0 {
@@ -36,13 +36,13 @@ func (j *judge) byOthers(s *surrounding, x gateway.Path) {
 		y := gateway.Path{Route: s.edited, Rule: i}
 		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
 		if known {
-			s.before[s.earlier(y)] = true
+			s.before[s.idBefore(y)] = true
 		}
 	}
 }
 
-// byOther adds the listeners of a set that went to a parent that is not read.
-func (s *surrounding) byOther(set *gateway.ListenerSet) {
+// addUnreadSetParent adds the listeners of a set that went to a parent that is not read.
+func (s *candidates) addUnreadSetParent(set *gateway.ListenerSet) {
 	if set.Unread == (api.Ref{}) {
 		return
 	}
@@ -52,21 +52,21 @@ func (s *surrounding) byOther(set *gateway.ListenerSet) {
 	}
 }
 
-// rootless reports whether a path is one by a parent that is not read.
-func rootless(p gateway.Path) bool {
+// viaUnreadParent reports whether a path is one by a parent that is not read.
+func viaUnreadParent(p gateway.Path) bool {
 	return (p.Route != nil || p.Set != nil) && p.Gateway == nil && p.Service == nil
 }
 
-// carries reports whether what is attached at a level goes with the route, or the
+// movesAlong reports whether what is attached at a level goes with the route, or the
 // listener set, of a path that has no root.
-func carries(p gateway.Path, level gateway.Level) bool {
+func movesAlong(p gateway.Path, level gateway.Level) bool {
 	return level >= gateway.LevelRouteNamespace || p.Route == nil && level >= gateway.LevelListenerSet
 }
 
 // unreadParents returns the parents of a route by which a kind has no paths,
 // though they may bring traffic: those of kinds that are not read, the parents of
 // listener sets that are, and, where the kind has no paths of a mesh, Services.
-func (j *judge) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.Kind) []api.Ref {
+func (ev *evaluation) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.Kind) []api.Ref {
 	if r == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (j *judge) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.
 				out = append(out, o.Unread)
 			}
 		case *gateway.Service:
-			if !j.Engine.OnServices(k) {
+			if !ev.Engine.OnServices(k) {
 				out = append(out, o.Ref())
 			}
 		}
@@ -86,10 +86,10 @@ func (j *judge) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.
 	return out
 }
 
-// byUnread says that the parents by which a path is not read may take its
+// unreadParentsText says that the parents by which a path is not read may take its
 // traffic.
-func (j *judge) byUnread(e *effective.Effective) string {
-	parents := j.unreadParents(j.after, e.Path.Route, e.Kind)
+func (ev *evaluation) unreadParentsText(e *effective.Effective) string {
+	parents := ev.unreadParents(ev.after, e.Path.Route, e.Kind)
 	if e.Path.Route == nil {
 		parents = []api.Ref{e.Path.Set.Unread}
 	}

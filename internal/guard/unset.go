@@ -9,15 +9,15 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// unset finds rules that the policy being written newly unsets although an
+// checkUnset finds rules that the policy being written newly unsets although an
 // override of a higher policy sets them.
-func (j *judge) unset(p effective.Pair, o *merge.Outcome) {
+func (ev *evaluation) checkUnset(p effective.Pair, o *merge.Outcome) {
 	if len(o.Policy.Unset) == 0 {
 		return
 	}
 	var was map[unsetRule]bool
-	if j.old != nil && p.Before != nil {
-		was = unsetRules(p.Before, &j.old.Policy)
+	if ev.old != nil && p.Before != nil {
+		was = unsetRules(p.Before, &ev.old.Policy)
 	}
 	for u := range unsetRules(p.After, o.Policy) {
 		action := api.Deny
@@ -25,7 +25,7 @@ func (j *judge) unset(p effective.Pair, o *merge.Outcome) {
 			action = api.Warn
 		}
 		by := u.by
-		j.report(api.ReasonUnsetOverride, action, Finding{
+		ev.report(api.ReasonUnsetOverride, action, Finding{
 			Rule: u.rule, Policy: &by,
 			What:   fmt.Sprintf("unset %s has no effect: the overrides of %s set it", u.rule, by),
 			Advice: fmt.Sprintf("take it out of the list, or ask the owner of %s", by.Key()),

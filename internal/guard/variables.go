@@ -11,56 +11,56 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// sides are what constraints read of a path, before and after the write.
-type sides struct {
-	before, after *moment
+// constraintInputs are what constraints read of a path, before and after the write.
+type constraintInputs struct {
+	before, after *pathState
 	pair          effective.Pair
 	moved         func() bool
 }
 
-// moment is one of them: a path at one moment, with all that is known of it.
-type moment struct {
+// pathState is one of them: a path at one moment, with all that is known of it.
+type pathState struct {
 	*cel.Variables
 	on *effective.Effective
 	// previous is what the variable before is of, nil for none.
 	previous *effective.Effective
 	// handedOver are the rules whose place another policy has after the write; nil
 	// where that is no question.
-	handedOver func() map[merge.Key]bool
+	replacedRules func() map[merge.Key]bool
 }
 
-// sides makes the variables of a path; nothing of them before it is asked for.
+// inputs makes the variables of a path; nothing of them before it is asked for.
 // Before the write, nothing has changed: what was there before that is the same.
 // So it is where no write is judged.
-func (j *judge) sides(p effective.Pair) *sides {
-	s := &sides{pair: p, after: j.moment(p.After, p.Before, j.after)}
+func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
+	s := &constraintInputs{pair: p, after: ev.newPathState(p.After, p.Before, ev.after)}
 	if p.Before != nil {
-		s.before = j.moment(p.Before, p.Before, j.before)
-		s.before.handedOver = sync.OnceValue(func() map[merge.Key]bool { return j.handedOver(p) })
+		s.before = ev.newPathState(p.Before, p.Before, ev.before)
+		s.before.replacedRules = sync.OnceValue(func() map[merge.Key]bool { return ev.replacedRules(p) })
 	}
-	if j.change.Object() == nil {
-		s.after = j.moment(p.After, p.After, j.after)
+	if ev.change.Object() == nil {
+		s.after = ev.newPathState(p.After, p.After, ev.after)
 	}
 	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.Path(), s.after.Path()) })
 	return s
 }
 
-// handedOver returns the rules before the write whose place another policy has after
+// replacedRules returns the rules before the write whose place another policy has after
 // it, or that are gone from another policy than the one that is written. How far what is
 // there now is from their values is not compared: its author could find these out.
-func (j *judge) handedOver(p effective.Pair) map[merge.Key]bool {
+func (ev *evaluation) replacedRules(p effective.Pair) map[merge.Key]bool {
 	out := make(map[merge.Key]bool)
 	if p.Before.Result == p.After.Result {
 		return out
 	}
-	written := j.writtenRef()
+	written := ev.writtenRef()
 	for i := range p.Before.Rules {
 		r := &p.Before.Rules[i]
-		heir := written
+		successor := written
 		if now := p.After.At(r.Key); now != nil {
-			heir = p.After.Ref(now.From.Policy)
+			successor = p.After.Ref(now.From.Policy)
 		}
-		if p.Before.Ref(r.From.Policy) != heir {
+		if p.Before.Ref(r.From.Policy) != successor {
 			out[r.Key] = true
 		}
 	}
@@ -68,20 +68,20 @@ func (j *judge) handedOver(p effective.Pair) map[merge.Key]bool {
 }
 
 // isComparable reports whether all of the moment may be compared with another one.
-func (m *moment) isComparable() bool { return m.handedOver == nil || len(m.handedOver()) == 0 }
+func (m *pathState) isComparable() bool { return m.replacedRules == nil || len(m.replacedRules()) == 0 }
 
 // same reports whether a constraint cannot say anything new.
-func (s *sides) same(c *constraint.Constraint) bool {
+func (s *constraintInputs) same(c *constraint.Constraint) bool {
 	return s.pair.Before.Result == s.pair.After.Result && s.pair.Before.Kind == s.pair.After.Kind &&
 		(!c.Reads("path") || !s.moved())
 }
 
-func (j *judge) moment(e, previous *effective.Effective, v *snapshot.View) *moment {
-	m := &moment{on: e, previous: previous, Variables: &cel.Variables{
+func (ev *evaluation) newPathState(e, previous *effective.Effective, v *snapshot.View) *pathState {
+	m := &pathState{on: e, previous: previous, Variables: &cel.Variables{
 		Effective: sync.OnceValue(e.Spec),
 		Origins:   sync.OnceValue(func() any { return origins(e) }),
 		Path:      sync.OnceValue(func() any { return constraint.PathOf(&e.Path, v) }),
-		Request:   func() any { return j.request() },
+		Request:   func() any { return ev.request() },
 	}}
 	if previous != nil {
 		m.Before = sync.OnceValue(previous.Spec)
@@ -89,23 +89,23 @@ func (j *judge) moment(e, previous *effective.Effective, v *snapshot.View) *mome
 	return m
 }
 
-// hides reports whether the value of a rule on a path stays hidden.
-type hides func(*effective.Effective, *merge.Effective) bool
+// hideFunc reports whether the value of a rule on a path stays hidden.
+type hideFunc func(*effective.Effective, *merge.Effective) bool
 
-// hiding returns the variables with cel.Opaque for values that stay hidden.
-func (m *moment) hiding(hide hides) *cel.Variables {
+// redacted returns the variables with cel.Opaque for values that stay hidden.
+func (m *pathState) redacted(hide hideFunc) *cel.Variables {
 	if !hidesAny(m.on, hide) && (m.previous == nil || !hidesAny(m.previous, hide)) {
 		return m.Variables
 	}
 	out := *m.Variables
-	out.Effective = sync.OnceValue(func() any { return specHiding(m.on, hide) })
+	out.Effective = sync.OnceValue(func() any { return redactedSpec(m.on, hide) })
 	if m.previous != nil {
-		out.Before = sync.OnceValue(func() any { return specHiding(m.previous, hide) })
+		out.Before = sync.OnceValue(func() any { return redactedSpec(m.previous, hide) })
 	}
 	return &out
 }
 
-func hidesAny(e *effective.Effective, hide hides) bool {
+func hidesAny(e *effective.Effective, hide hideFunc) bool {
 	for i := range e.Rules {
 		if hide(e, &e.Rules[i]) {
 			return true
@@ -114,19 +114,19 @@ func hidesAny(e *effective.Effective, hide hides) bool {
 	return false
 }
 
-func specHiding(e *effective.Effective, hide hides) any {
+func redactedSpec(e *effective.Effective, hide hideFunc) any {
 	return e.SpecHiding(func(r *merge.Effective) bool { return hide(e, r) }, cel.Opaque)
 }
 
-// sight returns what a constraint that stands at a level reads of a path.
-func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.PathInput {
-	out := constraint.PathInput{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
-	namespace, written := c.Ref().Namespace, j.writtenRef()
+// inputFor returns what a constraint that stands at a level reads of a path.
+func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level, m *pathState) constraint.PathInput {
+	out := constraint.PathInput{Judged: m.Variables, Shown: func() *cel.Variables { return ev.readableVariables(m) }}
+	namespace, written := c.Ref().Namespace, ev.writtenRef()
 	if namespace == "" && m.isComparable() {
 		return out
 	}
-	out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
-		if !m.isComparable() && m.handedOver()[r.Key] {
+	out.Judged = m.redacted(func(e *effective.Effective, r *merge.Effective) bool {
+		if !m.isComparable() && m.replacedRules()[r.Key] {
 			return true
 		}
 		p := attachedPolicy{namespace, level, e, e.Ref(r.From.Policy)}
@@ -135,19 +135,19 @@ func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *momen
 	return out
 }
 
-// readable returns the variables with the values of the object that is written alone,
+// readableVariables returns the variables with the values of the object that is written alone,
 // or all where their reader may read them.
-func (j *judge) readable(m *moment) *cel.Variables {
-	if j.ShowValues {
+func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
+	if ev.ShowValues {
 		return m.Variables
 	}
-	written := j.writtenRef()
-	return m.hiding(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
+	written := ev.writtenRef()
+	return m.redacted(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
 }
 
 // writtenRef names the object that is written, none where no write is judged.
-func (j *judge) writtenRef() api.Ref {
-	if o := j.change.Object(); o != nil {
+func (ev *evaluation) writtenRef() api.Ref {
+	if o := ev.change.Object(); o != nil {
 		return o.Ref()
 	}
 	return api.Ref{}
@@ -166,20 +166,20 @@ func origins(e *effective.Effective) map[string]any {
 
 // request returns who writes what. Where no write is judged, it is nothing, and
 // by nobody.
-func (j *judge) request() map[string]any {
+func (ev *evaluation) request() map[string]any {
 	var object api.Ref
-	if o := j.change.Object(); o != nil {
+	if o := ev.change.Object(); o != nil {
 		object = o.Ref()
 	}
 	user := map[string]any{"username": "", "uid": "", "groups": []any{}, "extra": map[string]any{}}
-	if u := j.change.User; u != nil {
+	if u := ev.change.User; u != nil {
 		extra := make(map[string]any, len(u.Extra))
 		for k, v := range u.Extra {
 			extra[k] = decodedList(v)
 		}
 		user = map[string]any{"username": u.Username, "uid": u.UID, "groups": decodedList(u.Groups), "extra": extra}
 	}
-	return map[string]any{"operation": string(j.change.Operation), "object": constraint.RefOf(object), "userInfo": user}
+	return map[string]any{"operation": string(ev.change.Operation), "object": constraint.RefOf(object), "userInfo": user}
 }
 
 func decodedList(texts []string) []any {

@@ -123,9 +123,9 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 func toldAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []string {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
-	out := told(j)
+	out := told(ev)
 	v = v.With(snapshot.Put(c))
 	for _, write := range []string{routePolicy("strategy: patch\nb: 1"), routePolicy("strategy: patch\nb: 20")} {
 		out = append(out, requirementsOf(judgedBy(t, g, v, write))...)
@@ -143,10 +143,10 @@ func TestAConstraintThatNeedsWhatIsOpaque(t *testing.T) {
 	above := gatewayPolicy("defaults: {strategy: patch, l: {x: 500}}")
 	v := world(t, base(above))
 	c := constraintIn(t, "app", "rules: [{path: l.*, max: 10}]")
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Warn NotRead: PolicyConstraint app/c is not evaluated in full on 2 paths: it needs values of policies of other namespaces, " +
-		"which it does not read; demand something of origins instead, or ask for a ClusterPolicyConstraint"}, told(j))
+		"which it does not read; demand something of origins instead, or ask for a ClusterPolicyConstraint"}, told(ev))
 }
 
 // Messages show values of the object that is written, and of no other.

@@ -12,59 +12,59 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// mostSpare is what constraints may cost where they can only warn, in units of CEL
+// maxWarnCost is what constraints may cost where they can only warn, in units of CEL
 // cost. It is no part of the budget of the write, which the authors of such
 // constraints could else use up.
-const mostSpare = 100_000
+const maxWarnCost = 100_000
 
-var errSpare = errors.New("nothing is left for what is only a warning")
+var errWarnBudget = errors.New("nothing is left for what is only a warning")
 
-// spare is a meter for what is only a warning. It ends with the budget's time.
-type spare struct {
+// warnMeter is a meter for what is only a warning. It ends with the budget's time.
+type warnMeter struct {
 	spent  uint64
 	budget *effective.Budget
 }
 
 // Spend implements merge.Meter.
-func (s *spare) Spend(_ *merge.Policy, cost uint64) error {
-	if s.spent += cost; s.spent > mostSpare {
-		return errSpare
+func (s *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
+	if s.spent += cost; s.spent > maxWarnCost {
+		return errWarnBudget
 	}
 	return s.budget.Alive()
 }
 
-// aside returns the meter for a constraint that does not bind the write: its writer
+// unboundMeter returns the meter for a constraint that does not bind the write: its writer
 // does not pay for what others demand of objects below.
-func (j *judge) aside(c api.Ref) merge.Meter {
-	j.needs.above.budget = j.budget
-	if j.needs.costs == nil {
-		j.needs.costs = make(map[api.Ref]uint64)
+func (ev *evaluation) unboundMeter(c api.Ref) merge.Meter {
+	ev.requirements.unboundCost.budget = ev.budget
+	if ev.requirements.costs == nil {
+		ev.requirements.costs = make(map[api.Ref]uint64)
 	}
-	return asideMeter{&j.needs.above, c, j.needs.costs}
+	return constraintMeter{&ev.requirements.unboundCost, c, ev.requirements.costs}
 }
 
-// asideMeter books what a constraint takes of the spare.
-type asideMeter struct {
-	*spare
+// constraintMeter books what a constraint takes of the spare.
+type constraintMeter struct {
+	*warnMeter
 	of    api.Ref
 	costs map[api.Ref]uint64
 }
 
 // Spend implements merge.Meter.
-func (m asideMeter) Spend(by *merge.Policy, cost uint64) error {
+func (m constraintMeter) Spend(by *merge.Policy, cost uint64) error {
 	m.costs[m.of] += cost
-	return m.spare.Spend(by, cost)
+	return m.warnMeter.Spend(by, cost)
 }
 
-// unevaluated warns that constraints which do not bind the write were not evaluated
+// reportUnevaluated warns that constraints which do not bind the write were not evaluated
 // on all paths, and names the one that cost the most.
-func (j *judge) unevaluated() {
-	if j.needs.above.spent <= mostSpare {
+func (ev *evaluation) reportUnevaluated() {
+	if ev.requirements.unboundCost.spent <= maxWarnCost {
 		return
 	}
-	dearest := slices.MaxFunc(slices.SortedFunc(maps.Keys(j.needs.costs), api.CompareRefs),
-		func(a, b api.Ref) int { return cmp.Compare(j.needs.costs[a], j.needs.costs[b]) })
-	j.report(api.ReasonNotRead, api.Warn, Finding{
+	dearest := slices.MaxFunc(slices.SortedFunc(maps.Keys(ev.requirements.costs), api.CompareRefs),
+		func(a, b api.Ref) int { return cmp.Compare(ev.requirements.costs[a], ev.requirements.costs[b]) })
+	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &dearest,
 		What:   fmt.Sprintf("%s, which does not bind this write, was not evaluated on all paths, since it costs too much", dearest),
 		Advice: fmt.Sprintf("ask the owner of %s for a simpler one", dearest.Key()),

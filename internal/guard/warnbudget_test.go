@@ -30,13 +30,13 @@ func TestConstraintsBelowCostAWriteAboveNothing(t *testing.T) {
 		"the gateway":                strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1),
 		"the namespace of the route": "kind: Namespace\nmetadata: {name: app, labels: {x: z}}",
 	} {
-		j := judgedBy(t, g, v, write)
-		assert.Empty(t, j.Denials, name)
-		assert.Contains(t, told(j), unevaluated, name)
+		ev := judgedBy(t, g, v, write)
+		assert.Empty(t, ev.Denials, name)
+		assert.Contains(t, told(ev), unevaluated, name)
 	}
-	j := judgedBy(t, g, v, policyDoc("Paint", "app", "own", fmt.Sprintf("targetRefs: [%s]\na: 1", targetsUpTo(100))))
-	require.NotEmpty(t, j.Denials)
-	assert.Equal(t, api.ReasonTooMuch, j.Denials[0].Code, "writers of what it binds pay")
+	ev := judgedBy(t, g, v, policyDoc("Paint", "app", "own", fmt.Sprintf("targetRefs: [%s]\na: 1", targetsUpTo(100))))
+	require.NotEmpty(t, ev.Denials)
+	assert.Equal(t, api.ReasonTooMuch, ev.Denials[0].Code, "writers of what it binds pay")
 }
 
 // targetsUpTo are the first routes, as targets.
@@ -51,19 +51,19 @@ func targetsUpTo(n int) string {
 func TestTheDearestConstraintIsNamed(t *testing.T) {
 	v := world(t, docs(routes(300)))
 	v = v.With(snapshot.Put(constraintIn(t, "app", "validations: [{expression: 'path.route.name != \"\"'}]")), snapshot.Put(namedAs(t, "other", "dear", "validations: ["+dear+"]")))
-	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
-	assert.NotContains(t, strings.Join(told(j), "\n"), "NotRead", "it has no path in its namespace")
+	ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
+	assert.NotContains(t, strings.Join(told(ev), "\n"), "NotRead", "it has no path in its namespace")
 
 	v = v.With(snapshot.Put(namedAs(t, "app", "dear", "validations: ["+dear+"]")))
-	j = judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
-	assert.Contains(t, strings.Join(told(j), "\n"), "PolicyConstraint app/dear, which does not bind this write, was not evaluated on all paths")
+	ev = judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
+	assert.Contains(t, strings.Join(told(ev), "\n"), "PolicyConstraint app/dear, which does not bind this write, was not evaluated on all paths")
 }
 
 // What nothing changes about is looked at for a warning alone, and not paid for.
 func TestPathsThatDoNotChangeCostTheWriterNothing(t *testing.T) {
 	v := world(t, routes(300)).With(snapshot.Put(constraintIn(t, "infra", "validations: ["+strings.Replace(dear, "||", "&&", 1)+"]")))
-	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 10}, v, gatewayDoc("g", "istio", "http"))
-	assert.Empty(t, j.Denials)
+	ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 10}, v, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, ev.Denials)
 }
 
 func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
@@ -99,13 +99,13 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 		data := strings.TrimSuffix(strings.Repeat("{expression: 'true'}, ", 64), ", ")
 		v = v.With(snapshot.Put(readConstraintOf(t, fmt.Sprint("c", i), "Paint", "validations: ["+data+"]")))
 	}
-	j := judgedWrite(t, v, readConstraintOf(t, "c9", "Paint", "validations: [{expression: 'true'}]"))
-	assert.Empty(t, j.Denials, "those who write ClusterPolicyConstraints bind the cluster")
+	ev := judgedWrite(t, v, readConstraintOf(t, "c9", "Paint", "validations: [{expression: 'true'}]"))
+	assert.Empty(t, ev.Denials, "those who write ClusterPolicyConstraints bind the cluster")
 }
 
 func judgedWrite(t testing.TB, v *snapshot.View, o snapshot.Object) *guard.Decision {
 	t.Helper()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, change(v, o), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, change(v, o), nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }

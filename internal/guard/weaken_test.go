@@ -42,8 +42,8 @@ func from(by, policy string) string {
 	return text.Replace(watering)
 }
 
-// older is a policy that was created before all others.
-func older(doc string) string {
+// isOlder is a policy that was created before all others.
+func isOlder(doc string) string {
 	return strings.Replace(doc, "metadata: {", "metadata: {creationTimestamp: \"1999-01-01T00:00:00Z\", ", 1)
 }
 
@@ -83,7 +83,7 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"a gate of a higher policy":                  {base(lock, lockOwn(byKey)), lockTop("gate: 1"), []string{"Deny " + from("gate of Lock infra/top", "app/own")}},
 		"a gate in a higher policy's defaults":       {base(lock, lockOwn(byKey)), lockTop("defaults: {gate: 1}"), []string{"Deny " + from("gate of Lock infra/top", "app/own")}},
 		"an alternative of a higher policy":          {base(lock, lockOwn(byKey)), lockTop("defaults: {ways: {open: 1}}"), []string{"Deny " + from("ways.open of Lock infra/top", "app/own")}},
-		"a gate of an older policy beside it":        {base(lock, lockTop(byKey)), older(locked("infra", "beside", toGateway, "gate: 1")), []string{"Deny " + from("gate of Lock infra/beside", "infra/top")}},
+		"a gate of an older policy beside it":        {base(lock, lockTop(byKey)), isOlder(locked("infra", "beside", toGateway, "gate: 1")), []string{"Deny " + from("gate of Lock infra/beside", "infra/top")}},
 		"a gate of a newer policy beside it":         {base(lock, lockTop(byKey)), locked("infra", "beside", toGateway, "gate: 1"), []string{"Deny " + from("gate of Lock infra/beside", "infra/top")}},
 		"a higher policy's gate comes to a path with the override": {
 			base(lock, lockOwn(byKey), locked("infra", "top", "targetRefs: [{kind: Gateway, name: other}]\n", "gate: 1")), lockTop("gate: 1"),
@@ -179,9 +179,9 @@ func TestAProfileThatNamesGates(t *testing.T) {
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny " + gating}, toldOf(j, "OverrideWeakened"))
+	assert.Equal(t, []string{"Deny " + gating}, toldOf(ev, "OverrideWeakened"))
 }
 
 // What was an alternative to other rules before is not therefore one to these.
@@ -197,9 +197,9 @@ func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, toldOf(j, "OverrideWeakened"))
+	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, toldOf(ev, "OverrideWeakened"))
 }
 
 // An override's own policy may not weaken it either: that is an edit of it.
@@ -242,13 +242,13 @@ func TestADeletionThatBringsAGate(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := judgedAs(t, bossAndDev(), "dev", v, c)
+			ev := judgedAs(t, bossAndDev(), "dev", v, c)
 			if c.GarbageCollected {
-				assert.Empty(t, j.Denials)
-				assert.NotEmpty(t, j.Audits)
+				assert.Empty(t, ev.Denials)
+				assert.NotEmpty(t, ev.Audits)
 				return
 			}
-			assert.Subset(t, toldOf(j, "OverrideWeakened"), want)
+			assert.Subset(t, toldOf(ev, "OverrideWeakened"), want)
 			assert.Subset(t, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "OverrideWeakened"), allowed(want))
 		})
 	}
@@ -266,6 +266,6 @@ func TestTheRightToWeakenIsUnknown(t *testing.T) {
 // nothing, and its writer is warned.
 func TestAGateBesideBlocks(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey)))
-	j := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, lockOwn("gate: 1\ndefaults: {other: {a: 1}}"))))
-	assert.Equal(t, []string{"Warn NotRead: gate beside defaults or overrides has no effect without other rules beside them; move it into the block"}, told(j))
+	ev := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, lockOwn("gate: 1\ndefaults: {other: {a: 1}}"))))
+	assert.Equal(t, []string{"Warn NotRead: gate beside defaults or overrides has no effect without other rules beside them; move it into the block"}, told(ev))
 }
