@@ -155,7 +155,7 @@ func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.Contains(t, said(t, a), "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths")
+	assert.Contains(t, said(t, a), "OverrideRemoved: override rules.authentication.sso of AuthPolicy infra/gw-auth would no longer apply on 2 paths")
 	assert.Equal(t, want, a.Warnings)
 
 	collection := remove(t, gatewayAuth)
@@ -213,5 +213,5 @@ func TestAProfileIsJudged(t *testing.T) {
 	assert.True(t, write(good).Allowed)
 	a := write(strings.Replace(good, "example.com", "apps", 1))
 	assert.False(t, a.Allowed)
-	assert.Contains(t, said(t, a), `PolicyProfile mine cannot be used: profile of Paint.apps: group "apps" is one of Kubernetes' own`)
+	assert.Contains(t, said(t, a), `PolicyProfile mine is invalid: profile of Paint.apps: group "apps" is one of Kubernetes' own`)
 }

@@ -76,8 +76,8 @@ func TestWhichValuesAPolicyConstraintReads(t *testing.T) {
 			ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
 			require.NoError(t, err)
 			got := strings.Join(told(ev), "\n")
-			assert.Equal(t, c.reads, strings.Contains(got, "would break"), got)
-			assert.Equal(t, !c.reads, strings.Contains(got, "is not evaluated in full"), got)
+			assert.Equal(t, c.reads, strings.Contains(got, "already violate"), got)
+			assert.Equal(t, !c.reads, strings.Contains(got, "is not fully evaluated"), got)
 		})
 	}
 }
@@ -92,8 +92,8 @@ func TestPathsOnWhichAConstraintReadsLess(t *testing.T) {
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
 	require.NoError(t, err)
 	got := strings.Join(told(ev), "\n")
-	assert.Contains(t, got, "2 paths would break", "the backends of app/r")
-	assert.Contains(t, got, "not evaluated in full on 1 path:", "sec/a")
+	assert.Contains(t, got, "2 paths already violate", "the backends of app/r")
+	assert.Contains(t, got, "not fully evaluated on 1 path:", "sec/a")
 }
 
 // A namespace cannot close policies and Services of others to writes, whichever way

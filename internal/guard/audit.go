@@ -96,7 +96,7 @@ func (ev *evaluation) checkStandalone(e *effective.Effective) error {
 		for _, problem := range v.Problems {
 			ref := e.Ref(e.Outcomes[i].Policy)
 			ev.reportForKind(e.Kind, api.ReasonEffectiveInvalid, api.Deny, Finding{
-				Policy: &ref, What: fmt.Sprintf("%s breaks the schema of its kind by itself: %s", ref, problem.Message),
+				Policy: &ref, What: fmt.Sprintf("%s by itself violates the schema of its kind: %s", ref, problem.Message),
 			})
 		}
 	}

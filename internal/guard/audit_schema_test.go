@@ -26,10 +26,10 @@ func TestAnAuditFindsAPolicyThatBreaksItsSchemaByItself(t *testing.T) {
 		}
 		return out
 	}
-	const twice = " breaks the schema of its kind by itself: spec: at most one of a and b"
+	const twice = " by itself violates the schema of its kind: spec: at most one of a and b"
 	assert.Equal(t, []string{"Paint app/own" + twice}, audit(routePolicy("a: 1\nb: 2")))
-	assert.Contains(t, audit(gatewayPolicy("defaults: {a: wrong}")), "Paint infra/top breaks the schema of its kind by itself: spec.defaults.a: invalid value: spec.defaults.a in body must be of type integer")
-	assert.Equal(t, []string{"Paint app/own breaks the schema of its kind by itself: spec.a: invalid value: spec.a in body must be of type integer"}, audit(routePolicy("a: wrong")))
+	assert.Contains(t, audit(gatewayPolicy("defaults: {a: wrong}")), "Paint infra/top by itself violates the schema of its kind: spec.defaults.a: invalid value: spec.defaults.a in body must be of type integer")
+	assert.Equal(t, []string{"Paint app/own by itself violates the schema of its kind: spec.a: invalid value: spec.a in body must be of type integer"}, audit(routePolicy("a: wrong")))
 	assert.Empty(t, audit(routePolicy("a: 1")))
 	assert.Empty(t, audit(gatewayPolicy("defaults: {a: 1}\noverrides: {c: 1}")))
 	assert.Empty(t, audit(routePolicy("")), "without a rule there is nothing to check")

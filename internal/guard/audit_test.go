@@ -28,8 +28,8 @@ func TestAudit(t *testing.T) {
 		return api.Violation{Code: api.ReasonOverrideWeakened, Action: api.Deny, PolicyKind: kind, Path: path, Rule: rule, Policy: &top, Message: message}
 	}
 	const (
-		gates  = "gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top hold"
-		waters = "ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top hold"
+		gates  = "gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top set"
+		waters = "ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top set"
 	)
 	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)

@@ -62,7 +62,7 @@ const (
 	unmatched = "its triggers do not match"
 	apart     = "no request for the hostnames of its triggers reaches"
 	// gone: the rule is no more, and the triggers do not match another one.
-	gone = "that rule would be gone: its triggers do not match"
+	gone = "its rule would be removed, and its triggers do not match"
 )
 
 // unbinds says why an override that is given on the path is not bound to its rule,
@@ -90,7 +90,7 @@ func (s *side) unbinds(o effective.Override) string {
 	if s.asHigh(holder, o.Level) {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s, which comes before it by name, would be bound in its place", holder.Key, s.on.Ref(holder.From.Policy))
+	return fmt.Sprintf("%s of %s, which precedes it by name, would be bound instead", holder.Key, s.on.Ref(holder.From.Policy))
 }
 
 // asHigh reports whether a rule is an override of a policy at a level or above it.
@@ -179,12 +179,12 @@ func (ev *evaluation) hiding(may *authorizer) error {
 		} else if mine {
 			action = api.Warn
 		}
-		ev.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, action, "more overrides that other limits are bound in place of"}, func() Finding {
+		ev.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, action, "more overrides that other limits are bound instead of"}, func() Finding {
 			return Finding{
 				Rule: k.by.at.String(), Policy: &policy,
-				Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", k.by.at, by, k.limit.at),
-				What:   fmt.Sprintf("%s of %s is bound in place of %s, which the overrides of %s hold and which comes after it by name", k.by.at, by, k.limit.at, policy),
-				Advice: fmt.Sprintf("rename %s so that it comes after %s, or ask the owner of %s", k.by.at, k.limit.at, policy.Key()),
+				Short:  fmt.Sprintf("%s of %s is bound instead of %s, which follows it by name", k.by.at, by, k.limit.at),
+				What:   fmt.Sprintf("%s of %s is bound instead of %s, an override of %s that follows it by name", k.by.at, by, k.limit.at, policy),
+				Advice: fmt.Sprintf("rename %s so that it sorts after %s, or ask the owner of %s", k.by.at, k.limit.at, policy.Key()),
 			}
 		})
 	}

@@ -150,9 +150,9 @@ func (ev *evaluation) reportBlastRadius() {
 			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
 		}
-		f.What += fmt.Sprintf(", more than the %d that one write may change unseen", b.limit)
+		f.What += fmt.Sprintf(", more than the %d allowed without acknowledgement", b.limit)
 		if ev.change.Acknowledged != "" {
-			f.What += fmt.Sprintf("; the acknowledgement %s is for another change than this one", ev.change.Acknowledged)
+			f.What += fmt.Sprintf("; acknowledgement %s does not match this change", ev.change.Acknowledged)
 		}
 		f.Advice = ev.acknowledgeAdvice(hash)
 		f.Code, f.Action = api.ReasonBlastRadius, api.Deny
@@ -223,7 +223,7 @@ func (ev *evaluation) changeHash() string {
 
 // acknowledgeAdvice says how to have the write let through.
 func (ev *evaluation) acknowledgeAdvice(hash string) string {
-	look := "look at them with kubectl overrule diff, then "
+	look := "review them with kubectl overrule diff, then "
 	if ev.change.Operation != Delete {
 		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, hash)
 	}

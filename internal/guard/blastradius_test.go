@@ -103,8 +103,8 @@ func TestManyGroupsThatAreLost(t *testing.T) {
 }
 
 // limited is what is told of a blast radius on three paths in two namespaces.
-const limited = "Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces, more than the 2 that one write may change unseen; " +
-	"look at them with kubectl overrule diff, then set the annotation overrule.dev/acknowledge-blast-radius: HASH in the same write"
+const limited = "Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces, more than the 2 allowed without acknowledgement; " +
+	"review them with kubectl overrule diff, then set the annotation overrule.dev/acknowledge-blast-radius: HASH in the same write"
 
 var hex = regexp.MustCompile("[0-9a-f]{16}")
 
@@ -139,11 +139,11 @@ func TestBlastRadiusThatIsLimited(t *testing.T) {
 	})
 	t.Run("denied with that of another change", func(t *testing.T) {
 		got, _ := acknowledged(t, v, c, 2, "0123456789abcdef")
-		assert.Equal(t, []string{strings.Replace(limited, "unseen; ", "unseen; the acknowledgement HASH is for another change than this one; ", 1)}, got)
+		assert.Equal(t, []string{strings.Replace(limited, "acknowledgement; ", "acknowledgement; acknowledgement HASH does not match this change; ", 1)}, got)
 	})
 	t.Run("denied with what is no hash", func(t *testing.T) {
 		got, _ := acknowledged(t, v, c, 2, "yes")
-		assert.Equal(t, []string{strings.Replace(limited, "unseen; ", "unseen; the acknowledgement yes is for another change than this one; ", 1)}, got)
+		assert.Equal(t, []string{strings.Replace(limited, "acknowledgement; ", "acknowledgement; acknowledgement yes does not match this change; ", 1)}, got)
 	})
 	t.Run("as many as it may", func(t *testing.T) {
 		got, _ := acknowledged(t, v, c, 3, "")
@@ -198,8 +198,8 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
 	got, hash := acknowledged(t, v, c, 2, "")
 	assert.Equal(t, []string{
-		"Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces (3 lose a), more than the 2 that one write may change unseen; " +
-			"look at them with kubectl overrule diff, then delete it after kubectl annotate --overwrite paint.example.com top -n infra overrule.dev/acknowledge-blast-radius=HASH",
+		"Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces (3 lose a), more than the 2 allowed without acknowledgement; " +
+			"review them with kubectl overrule diff, then delete it after kubectl annotate --overwrite paint.example.com top -n infra overrule.dev/acknowledge-blast-radius=HASH",
 	}, got)
 	got, _ = acknowledged(t, v, c, 2, hash)
 	assert.Len(t, got, 1)

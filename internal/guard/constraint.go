@@ -32,8 +32,8 @@ func (ev *evaluation) checkConstraint(ctx context.Context) error {
 	kind := ev.after.Kind(c.PolicyKind())
 	if kind == nil {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   fmt.Sprintf("%s is kept, and in force once %s is a policy kind that is installed: now it is not", c.Ref(), c.PolicyKind()),
-			Advice: "check the group and the kind, and kubectl overrule profiles",
+			What:   fmt.Sprintf("%s has no effect until policy kind %s is installed", c.Ref(), c.PolicyKind()),
+			Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds",
 		})
 		return ev.checkRelaxed(ctx, was, c)
 	}
@@ -62,7 +62,7 @@ func (ev *evaluation) reportUnusable(c *constraint.Constraint, why error, before
 		faults = append(faults, fault.Error())
 	}
 	ev.report(api.ReasonInvalid, action, Finding{
-		What: fmt.Sprintf("%s cannot be used: %s", c.Ref(), strings.Join(faults, "; ")),
+		What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; ")),
 	})
 }
 
@@ -84,7 +84,7 @@ func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constra
 	}
 	schema, err := ev.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
-		return false, fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
+		return false, fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}
 	shape := constraint.Shape{Schema: schema, Content: contentPaths(kind), List: kind.SameTarget == api.Collect}
 	fault := c.Check(shape)
@@ -138,7 +138,7 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 		return nil
 	})
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
-		return fmt.Errorf("look at the paths that there are: %w", err)
+		return fmt.Errorf("walk existing paths: %w", err)
 	}
 	ev.reportViolatingPaths(c, paths, named, err != nil)
 	ev.reportUndecided(c, undecided)
@@ -154,9 +154,9 @@ func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
 	ref := c.Ref()
 	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &ref,
-		What: fmt.Sprintf("%s is not evaluated in full on %s: it needs values of policies of other namespaces, which it does not read",
+		What: fmt.Sprintf("%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read",
 			ref, plural(paths, "path")),
-		Advice: "demand something of origins instead, or ask for a ClusterPolicyConstraint",
+		Advice: "use origins instead, or ask for a ClusterPolicyConstraint",
 	})
 }
 
@@ -167,22 +167,22 @@ func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths int, 
 	case paths == 0 && !more:
 		return
 	case paths == 0:
-		f.What = fmt.Sprintf("there are too many paths to look at all: none that was looked at breaks %s", ref)
+		f.What = fmt.Sprintf("not all paths were checked, there are too many: none of those checked violates %s", ref)
 	default:
 		text := plural(paths, "path")
 		if more {
 			text = "at least " + text
 		}
-		f.What = fmt.Sprintf("%s would break %s as it is", text, ref)
+		f.What = fmt.Sprintf("%s already violates %s", text, ref)
 		if paths > 1 {
-			f.What = fmt.Sprintf("%s would break %s as they are", text, ref)
+			f.What = fmt.Sprintf("%s already violate %s", text, ref)
 		}
 		f.Short = fmt.Sprintf("%s would break %s: %s", text, ref.Name, named[0])
 		f.What += ": " + strings.Join(named, ", ")
 		if rest := paths - len(named); rest > 0 || more {
 			f.What += ", …"
 		}
-		f.Advice = "they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
+		f.Advice = "existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	}
 	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
 }
@@ -206,7 +206,7 @@ func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Con
 		Advice: "check the target's kind, name and section, or create it",
 	}
 	if whole {
-		f.What = fmt.Sprintf("the constraint has no effect, since none of its targets exists: %s", strings.Join(names, ", "))
+		f.What = fmt.Sprintf("the constraint has no effect: none of its targets exists: %s", strings.Join(names, ", "))
 	}
 	ev.report(api.ReasonTargetNotFound, api.Warn, f)
 	return nil

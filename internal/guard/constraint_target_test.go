@@ -19,7 +19,7 @@ import (
 func TestAConstraintWhoseTargetDoesNotExist(t *testing.T) {
 	const (
 		check   = "; check the target's kind, name and section, or create it"
-		whole   = "Warn TargetNotFound: the constraint has no effect, since none of its targets exists: "
+		whole   = "Warn TargetNotFound: the constraint has no effect: none of its targets exists: "
 		part    = "Warn TargetNotFound: the constraint has no effect on targets that do not exist: "
 		service = "{group: '', kind: Service, namespace: app, name: cart, sectionName: "
 	)
@@ -76,5 +76,5 @@ func TestATargetOfAConstraintIsLookedUp(t *testing.T) {
 
 	g.Live = func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("no") }
 	_, err = g.Evaluate(t.Context(), v, c, nil)
-	require.EqualError(t, err, "look for Gateway infra/g: no")
+	require.EqualError(t, err, "get Gateway infra/g: no")
 }

@@ -62,42 +62,42 @@ func givesOverride(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Ob
 }
 
 func TestConstraintsThatCannotBeUsed(t *testing.T) {
-	const kept = "; they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
+	const kept = "; existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	cases := map[string]struct {
 		before, after string
 		want          []string
 	}{
 		"it does not compile": {"", "validations: [{expression: 'effective.a >'}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
 		}},
 		"all that is wrong at once": {"", "validations: [{expression: '1'}]\nrules: [{path: a}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false; spec.rules[0]: Required value: set one of min, max, enum, pattern and required`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false; spec.rules[0]: Required value: set one of min, max, enum, pattern and required`,
 		}},
 		"it was so before": {"rules: [{path: b}]", "rules: [{path: a}]", []string{
-			"Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0]: Required value: set one of min, max, enum, pattern and required",
+			"Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0]: Required value: set one of min, max, enum, pattern and required",
 		}},
 		"a field that the kind does not have": {"", "validations: [{expression: effective.x < 5}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.x < 5": 1:10: undefined field 'x' of effective`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.x < 5": 1:10: undefined field 'x' of effective`,
 		}},
 		"a text compared with a number": {"", "validations: [{expression: effective.b < 5}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.b < 5": 1:13: found no matching overload for '_<_' applied to '(string, int)'`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.b < 5": 1:13: found no matching overload for '_<_' applied to '(string, int)'`,
 		}},
 		"an address that the kind does not have": {"", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"it did not fit before, either": {"rules: [{path: z, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+			`Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"it fitted before": {"rules: [{path: a, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"what a block has alone fits": {"", "validations: [{expression: '!has(effective.b)'}]", nil},
 		"nobody breaks it":            {"", "rules: [{path: a, max: 1}]", nil},
 		"all paths break it": {"", "rules: [{path: a, required: true}]", []string{
-			"Warn RequirementUnmet: 2 paths would break ClusterPolicyConstraint c as they are: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
+			"Warn RequirementUnmet: 2 paths already violate ClusterPolicyConstraint c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
 		}},
 		"one path breaks it": {"", "targets: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\nrules: [{path: a, required: true}]", []string{
-			"Warn RequirementUnmet: 1 path would break ClusterPolicyConstraint c as it is: HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
+			"Warn RequirementUnmet: 1 path already violates ClusterPolicyConstraint c: HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
 		}},
 	}
 	for name, c := range cases {
@@ -115,7 +115,7 @@ func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
 	v := world(t, base())
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
-		"Warn NotRead: ClusterPolicyConstraint c is kept, and in force once Missing.example.com is a policy kind that is installed: now it is not; check the group and the kind, and kubectl overrule profiles",
+		"Warn NotRead: ClusterPolicyConstraint c has no effect until policy kind Missing.example.com is installed; check the group and the kind; kubectl overrule profiles lists the policy kinds",
 	}, told(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
 	v = v.With(snapshot.Put(c))
 	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
@@ -131,9 +131,9 @@ func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
 	v := world(t, routes(5))
 	got := told(givesOverride(t, &guard.Guard{}, v, readConstraint(t, need)))
 	require.Len(t, got, 1)
-	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths would break ClusterPolicyConstraint c as they are: "+
+	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths already violate ClusterPolicyConstraint c: "+
 		"HTTPRoute app/r000 rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r001 rule-1 of Gateway infra/g (a is missing), "+
-		"HTTPRoute app/r002 rule-1 of Gateway infra/g (a is missing), …; they stay"), got[0])
+		"HTTPRoute app/r002 rule-1 of Gateway infra/g (a is missing), …; existing violations are allowed"), got[0])
 }
 
 // How many paths break it is told as far as the budget goes; it denies nothing.
@@ -142,9 +142,9 @@ func TestTooManyPathsToLookAt(t *testing.T) {
 	dear := strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)
 	got := told(givesOverride(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
 	require.Len(t, got, 1)
-	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths would break ClusterPolicyConstraint c as they are: ", got[0])
+	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths already violate ClusterPolicyConstraint c: ", got[0])
 	assert.Equal(t, []string{
-		"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c",
+		"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c",
 	}, told(givesOverride(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
 }
 
@@ -155,7 +155,7 @@ func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
 	c := readConstraint(t, need)
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c"}, told(ev))
+	assert.Equal(t, []string{"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c"}, told(ev))
 }
 
 func TestAConstraintThatIsDeletedIsInForceNoMore(t *testing.T) {
@@ -169,7 +169,7 @@ func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
 	v := world(t, base())
 	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
 	require.ErrorIs(t, err, lost)
-	assert.ErrorContains(t, err, "look for the definition of Paint.example.com: ")
+	assert.ErrorContains(t, err, "get definition of Paint.example.com: ")
 }
 
 // A constraint that is written is in force for what comes after it.

@@ -42,11 +42,11 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 	}
 	after, err := ev.Kinds.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
 	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
-		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "name another kind in it, or delete the first one before"})
+		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "define another kind, or delete the first definition before"})
 		return effective.Scope{}, nil
 	}
 	if err != nil {
-		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", ev.change.Object().Ref(), err)
+		return effective.Scope{}, fmt.Errorf("reread policies for %s: %w", ev.change.Object().Ref(), err)
 	}
 	ev.after = after
 	ev.reportScale()
@@ -87,7 +87,7 @@ func (ev *evaluation) reportScale() {
 	if kind := ev.after.Kind(d.Defines()); kind != nil && len(kind.Scales(policykind.ScalePaths(&d.CustomResourceDefinition))) > 0 {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   fmt.Sprintf("the scale subresource of %s writes a field that is part of the policies, so its writes are denied", kind.Ref()),
-			Advice: "take it out of the definition, or name the field in ignore in the kind's PolicyProfile",
+			Advice: "remove it from the definition, or list the field under ignore in the kind's PolicyProfile",
 		})
 	}
 }
@@ -130,7 +130,7 @@ func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 	}
 	views, err := kinds.Rewritten(ctx, ev.after, was, is)
 	if err != nil {
-		return fmt.Errorf("find out what the versions of %s store: %w", is.Ref(), err)
+		return fmt.Errorf("convert policies to the versions of %s: %w", is.Ref(), err)
 	}
 	for _, r := range views {
 		o := &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, after: r.View, pairs: ev.pairs}

@@ -32,7 +32,7 @@ func readBy(t *testing.T, v *snapshot.View, profile, objects string) *snapshot.V
 func TestProfilesThatProtectOverridesLess(t *testing.T) {
 	const full = lockSpec + "\ngates: [gate]\nalternatives: [ways]"
 	less := func(how string) []string {
-		return []string{"OverrideRemoved: the overrides of Lock infra/top hold ways.key on 2 paths, and this write would protect them less: " + how}
+		return []string{"OverrideRemoved: override ways.key of Lock infra/top, which applies on 2 paths, would be less protected: " + how}
 	}
 	tests := map[string]struct {
 		objects, was, now string

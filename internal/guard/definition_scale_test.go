@@ -22,7 +22,7 @@ func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, ev.Denied())
 	assert.Equal(t, []string{
-		"Deny NotRead: Paint.example.com is defined by paints.example.com already, and a second definition of it is not read; name another kind in it, or delete the first one before",
+		"Deny NotRead: Paint.example.com is defined by paints.example.com already, and a second definition of it is not read; define another kind, or delete the first definition before",
 	}, told(ev))
 }
 
@@ -41,7 +41,7 @@ func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
 		want  []string
 	}{
 		"of a policy kind": {defined("Paint", true), []string{
-			"Warn NotRead: the scale subresource of Paint.example.com writes a field that is part of the policies, so its writes are denied; take it out of the definition, or name the field in ignore in the kind's PolicyProfile",
+			"Warn NotRead: the scale subresource of Paint.example.com writes a field that is part of the policies, so its writes are denied; remove it from the definition, or list the field under ignore in the kind's PolicyProfile",
 		}},
 		"of a version that is not served": {defined("Paint", false), nil},
 		"of another kind":                 {defined("Deployment", true), nil},

@@ -40,7 +40,7 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	}
 	definition := &policykind.Definition{}
 	definition.Name, definition.Spec.Group, definition.Spec.Names.Kind = "paints.example.com", "example.com", "Paint"
-	why := "would not once it is written by version v2, which CustomResourceDefinition paints.example.com brings or changes"
+	why := "it is dropped when written in version v2, which CustomResourceDefinition paints.example.com adds or changes"
 	for name, c := range map[string]struct {
 		views []snapshot.Rewritten
 		want  []string
@@ -68,7 +68,7 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
-	require.EqualError(t, err, "find out what the versions of CustomResourceDefinition paints.example.com store: no answer")
+	require.EqualError(t, err, "convert policies to the versions of CustomResourceDefinition paints.example.com: no answer")
 
 	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)

@@ -109,7 +109,7 @@ func TestAStandInOfWhichOneTargetIsGoing(t *testing.T) {
 	v := world(t, docs(lacquer, classDoc("istio", ""), classDoc("new", owned), gatewayDoc("g", "istio", "http"), gatewayDoc("h", "new", "http"),
 		routeDoc("r", "[{}]", "g", "h"), on("top", "Gateway", "g", "h"), on("second", "GatewayClass", "istio", "new")))
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(lacquerRef("infra", "top"))}
-	assert.Equal(t, []string{deny("OverrideRemoved: the overrides of Lacquer infra/top hold a on 2 paths, and would not any more", "Lacquer infra/top")},
+	assert.Equal(t, []string{deny("OverrideRemoved: override a of Lacquer infra/top would no longer apply on 2 paths", "Lacquer infra/top")},
 		toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
 }
 

@@ -67,7 +67,7 @@ func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 		"LimitWidened": {
 			func(v string) string {
 				return docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("a", "[{matches: [{path: {value: /toyz}}, {path: {value: /"+v+"}}]}]", "g"))
-			}, rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))), "limits.a limits (not shown), too"},
+			}, rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))), "limits.a also applies to (not shown)"},
 		"Overridden": {
 			func(v string) string { return base(gatewayPolicy("overrides: {strategy: patch, b: " + v + "}")) }, routePolicy("strategy: patch\nb: 1"), "b has no effect"},
 		"OverrideRemoved": {

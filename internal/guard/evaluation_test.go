@@ -36,7 +36,7 @@ func TestPolicyWrites(t *testing.T) {
 		"nothing to say": {base(), routePolicy("a: 1"), nil},
 		"Invalid: it cannot be read": {
 			base(), routePolicy("overrides: 1"),
-			[]string{`Deny Invalid: Paint app/own cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`},
+			[]string{`Deny Invalid: Paint app/own is invalid and has no effect: spec.overrides: Invalid value: "number": must be an object`},
 		},
 		"Invalid: its condition does not compile": {
 			base(), routePolicy("overrides: {when: '1 +', a: 1}"), []string{"Deny Invalid"},
@@ -57,11 +57,11 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"TargetNotFound: another namespace": {
 			base(), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 1"),
-			[]string{"Warn TargetNotFound: the policy has no effect on its target: no Paint may target a namespace other than its own; choose another target, or put the policy where it may have this one"},
+			[]string{"Warn TargetNotFound: the policy has no effect on its target: no Paint may target a namespace other than its own; choose another target, or move the policy to a namespace that is allowed to target this one"},
 		},
 		"UnsetOverride: a rule that an override sets": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}")), routePolicy("b: 2\nunset: [a]"),
-			[]string{"Deny UnsetOverride: unset a has no effect: the overrides of Paint infra/top set it; take it out of the list, or ask the owner of infra/top"},
+			[]string{"Deny UnsetOverride: unset a has no effect: the overrides of Paint infra/top set it; remove it from the list, or ask the owner of infra/top"},
 		},
 		"UnsetOverride: an atomic one, by a prefix": {
 			base(gatewayPolicy("overrides: {c: {a: 1, b: 1}}")), routePolicy("unset: [c]"),
@@ -87,15 +87,15 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"ConstraintViolated: replaced by another value": {
 			base(gatewayPolicy(clip)), routePolicy("a: 100"),
-			[]string{"Deny ConstraintViolated: a: 100 is not what Paint infra/top allows on Gateway infra/g (when: spec.a > 50): it would be replaced by 50; change it or ask the owner of infra/top"},
+			[]string{"Deny ConstraintViolated: a: Invalid value: 100: not allowed by Paint infra/top on Gateway infra/g (when: spec.a > 50): it would be replaced by 50; change it or ask the owner of infra/top"},
 		},
 		"ConstraintViolated: removed": {
 			base(gatewayPolicy("overrides: {when: 'spec.a > 50', b: 1}")), routePolicy("a: 100"),
-			[]string{"Deny ConstraintViolated: a: 100 is not what Paint infra/top allows on Gateway infra/g (when: spec.a > 50): it would be removed; change it or ask the owner of infra/top"},
+			[]string{"Deny ConstraintViolated: a: Invalid value: 100: not allowed by Paint infra/top on Gateway infra/g (when: spec.a > 50): it would be removed; change it or ask the owner of infra/top"},
 		},
 		"ConstraintViolated: removed by a null": {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.a > 50', a: null}")), routePolicy("a: 100"),
-			[]string{"Deny ConstraintViolated: a: 100 is not what Paint infra/top allows on Gateway infra/g (when: spec.a > 50): it would be removed; change it or ask the owner of infra/top"},
+			[]string{"Deny ConstraintViolated: a: Invalid value: 100: not allowed by Paint infra/top on Gateway infra/g (when: spec.a > 50): it would be removed; change it or ask the owner of infra/top"},
 		},
 		"ConditionSkipped: overrides that cannot be judged apply": {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.a > 50', b: 50}")), routePolicy("a: many"),
@@ -223,8 +223,8 @@ func TestOtherWrites(t *testing.T) {
 	t.Run("a policy deleted", func(t *testing.T) {
 		ev := deleted(t, world(t, paint), paintRef("infra", "top"))
 		assert.Equal(t, []string{
-			"Deny OverrideRemoved: the overrides of Paint infra/top hold a on 2 paths, and would not any more; " +
-				"ask the owner of infra/top, or see whether you may: kubectl auth can-i override paint -n infra",
+			"Deny OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths; " +
+				"ask the owner of infra/top, or check whether you are allowed to: kubectl auth can-i override paint -n infra",
 			"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace",
 		}, told(ev))
 		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, ev.Changes)
@@ -242,7 +242,7 @@ func TestOtherWrites(t *testing.T) {
 	})
 	t.Run("a route that asks for default gateways", func(t *testing.T) {
 		ev := judged(t, world(t, base()), "kind: HTTPRoute\nmetadata: {namespace: app, name: s}\nspec: {useDefaultGateways: All}")
-		assert.Equal(t, []string{"Warn NotRead: useDefaultGateways is experimental and not read: effective policies by way of default gateways are not known; name the gateways in parentRefs"}, told(ev))
+		assert.Equal(t, []string{"Warn NotRead: useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown; list the gateways in parentRefs"}, told(ev))
 	})
 	t.Run("a route is told of conditions that it brings, not of those that were there", func(t *testing.T) {
 		v := world(t, base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', x: 1}"), routePolicy("c: {unit: s}")))
@@ -272,7 +272,7 @@ func TestConflicts(t *testing.T) {
 		},
 		"an older one that comes to the target pushes the holder out": {
 			base(label("one", newer, ""), label("two", old, ", sectionName: rule-1")), label("two", old, ""),
-			[]string{"Warn Conflicted: Label app/one loses HTTPRoute app/r to this policy, which is older, and has no effect there any more"},
+			[]string{"Warn Conflicted: Label app/one would no longer apply to HTTPRoute app/r: this policy is older and takes precedence"},
 		},
 		"a section is a target of its own": {base(label("one", old, "")), label("two", newer, ", sectionName: rule-1"), nil},
 		"an update that comes into conflict is denied": {
@@ -318,7 +318,7 @@ func TestManyLosers(t *testing.T) {
 	}
 	ev := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: patch, "+strings.NewReplacer(": 1\n", ": 2, ").Replace(spec)+"}"))
 	assert.Len(t, ev.Warnings, 22)
-	assert.Contains(t, told(ev), "Warn Overridden: 4 more rules of other policies lose their effect, too")
+	assert.Contains(t, told(ev), "Warn Overridden: 4 more rules of other policies also lose their effect")
 
 	ev = judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
 	var shown []string

@@ -30,7 +30,7 @@ func TestTooMuch(t *testing.T) {
 		ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
 		assert.Equal(t, []string{
 			"Deny TooMuch: Paint app/own: too much to judge: the conditions of Paint infra/top cost more than the 1 units that one write may take; " +
-				"it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top for simpler conditions",
+				"it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top to simplify its conditions",
 		}, told(ev))
 	})
 	t.Run("a context that has ended", func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestLive(t *testing.T) {
 		g, _ := looking(nil, down)
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, late)), nil)
 		require.ErrorIs(t, err, down)
-		require.EqualError(t, err, "look for HTTPRoute app/late: down")
+		require.EqualError(t, err, "get HTTPRoute app/late: down")
 	})
 	t.Run("but not for a deletion, a route, or what is there", func(t *testing.T) {
 		g, asked := looking(nil, nil)

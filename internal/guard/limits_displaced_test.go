@@ -58,12 +58,12 @@ func manyHidden(n int, action string) (top string, told []string) {
 	for i := range n {
 		overrides = append(overrides, aLimit(fmt.Sprintf("z%02d", i), ""))
 		if i < 20 {
-			told = append(told, fmt.Sprintf("%s OverrideWeakened: limits.a of Rate app/own is bound in place of limits.z%02d, which the overrides of Rate infra/top hold and which comes after it by name; "+
-				"rename limits.a so that it comes after limits.z%02d, or ask the owner of infra/top", action, i, i))
+			told = append(told, fmt.Sprintf("%s OverrideWeakened: limits.a of Rate app/own is bound instead of limits.z%02d, an override of Rate infra/top that follows it by name; "+
+				"rename limits.a so that it sorts after limits.z%02d, or ask the owner of infra/top", action, i, i))
 		}
 	}
 	if n > 20 {
-		told = append(told, fmt.Sprintf("%s OverrideWeakened: more overrides that other limits are bound in place of: %d", action, n-20))
+		told = append(told, fmt.Sprintf("%s OverrideWeakened: more overrides that other limits are bound instead of: %d", action, n-20))
 	}
 	return rateTop(overriding(overrides...)), told
 }
@@ -95,7 +95,7 @@ func TestAuditCountsOverridesBehindLowerLimits(t *testing.T) {
 	for _, one := range got {
 		assert.Equal(t, api.ReasonOverrideWeakened, one.Code)
 	}
-	assert.Equal(t, "more overrides that other limits are bound in place of: 3", got[20].Message)
+	assert.Equal(t, "more overrides that other limits are bound instead of: 3", got[20].Message)
 }
 
 // warningsOf turns denials into warnings.

@@ -223,24 +223,24 @@ func TestAnOverrideWhoseTrafficALowerLimitTakes(t *testing.T) {
 func TestTheMessageOfAnOverrideThatIsNotBound(t *testing.T) {
 	v := world(t, bindingWorld(rateTop(overriding(aLimit("a", onAssets)))))
 	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "g")))
-	const what = "OverrideEvaded: HTTPRoute app/r would slip from under limits.a: the overrides of Rate infra/top hold it on HTTPRouteRule app/r#rule-2, "
-	assert.Equal(t, []string{deny(what+"and its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
-	assert.Equal(t, []string{warn(what + "and its triggers do not match HTTPRouteRule app/r#rule-2")}, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override"))
+	const what = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
+	assert.Equal(t, []string{deny(what+"its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{warn(what + "its triggers do not match HTTPRouteRule app/r#rule-2")}, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override"))
 }
 
 // Hostnames alone take the override's limit from its rule.
 func TestTheMessageOfAnOverrideThatIsNotBoundForItsHostnames(t *testing.T) {
 	const (
 		onHost = "{matches: [{path: {value: /assets/}}], hostnames: [a.acme.com]}"
-		what   = "OverrideEvaded: HTTPRoute app/r would slip from under limits.a: the overrides of Rate infra/top hold it on HTTPRouteRule app/r#rule-2, "
-		apart  = "and no request for the hostnames of its triggers reaches HTTPRouteRule app/r#rule-2"
+		what   = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
+		apart  = "no request for the hostnames of its triggers reaches HTTPRouteRule app/r#rule-2"
 	)
 	v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com"), rateTop(overriding(aLimit("a", onHost)))))
 	for name, c := range map[string]struct{ write, why string }{
 		"the route gives one up":               {hosted("r", stores, "b.acme.com"), apart},
 		"the listener has another one":         {strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), apart},
-		"the match goes, and not the hostname": {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "a.acme.com, b.acme.com"), "and its triggers do not match HTTPRouteRule app/r#rule-2"},
-		"the match goes, and the hostname":     {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "b.acme.com"), "and its triggers do not match HTTPRouteRule app/r#rule-2"},
+		"the match goes, and not the hostname": {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "a.acme.com, b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
+		"the match goes, and the hostname":     {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write := change(v, read(t, v, c.write))

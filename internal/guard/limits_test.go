@@ -14,7 +14,7 @@ import (
 // Who shadows whom, and on what: told when either is written, or when it comes to be
 // so.
 func TestLimitsThatShadowOthers(t *testing.T) {
-	const advice = ": one limit is bound to a rule, the first by name; rename them to change their order, or let them choose other rules"
+	const advice = ": only one limit is bound to a rule, the first by name; rename one to change the order, or select other rules"
 	merging := func(all ...string) string { return "defaults: {strategy: merge, " + limitsDoc(all...) + "}" }
 	second := func(spec string) string { return rateOf("app", "second", toRoute, spec) }
 	onGetAndRest := bindingWorld(rateOwn(merging(aLimit("a", onGet), aLimit("b", ""))))
@@ -73,24 +73,24 @@ func TestLimitsThatAreWidened(t *testing.T) {
 	own := func(all ...string) string { return rateOwn(limitsDoc(all...)) }
 	route := func(rules string) string { return routeDoc("r", rules, "g") }
 	wider := strings.Replace(assetsRule, "matches: [", "matches: [{path: {value: /static/}}, ", 1)
-	const byRoute = "Warn LimitWidened: limits.a of Rate app/own limits PathPrefix /static/, too: rule-2 of HTTPRoute app/r has that match as well" + split
+	const byRoute = "Warn LimitWidened: limits.a of Rate app/own also applies to PathPrefix /static/: rule-2 of HTTPRoute app/r has that match as well" + split
 	for name, c := range map[string]struct {
 		before, write string
 		want          []string
 	}{
 		"the policy is written: the rule's other match": {
 			bindingWorld(), own(aLimit("a", onGet)),
-			[]string{"Warn LimitWidened: limits.a limits POST PathPrefix /toys, too, which its triggers do not ask for: rule-1 of HTTPRoute app/r has that match as well" + split},
+			[]string{"Warn LimitWidened: limits.a also applies to POST PathPrefix /toys, which its triggers do not select: rule-1 of HTTPRoute app/r has that match as well" + split},
 		},
 		"it was so before, and the policy is written again": {
 			bindingWorld(own(aLimit("a", onGet))), own(aLimit("a", onGet), aLimit("b", onAssets)),
-			[]string{"Warn LimitWidened: limits.a limits POST PathPrefix /toys, too, which its triggers do not ask for: rule-1 of HTTPRoute app/r has that match as well" + split},
+			[]string{"Warn LimitWidened: limits.a also applies to POST PathPrefix /toys, which its triggers do not select: rule-1 of HTTPRoute app/r has that match as well" + split},
 		},
 		"all matches are asked for":              {bindingWorld(), own(aLimit("a", onToys)), nil},
 		"all matches are asked for one by one":   {bindingWorld(), own(aLimit("a", onGet+", {matches: [{method: POST}]}")), nil},
 		"no triggers ask for nothing":            {bindingWorld(), own(aLimit("a", "")), nil},
 		"hostnames alone ask for every rule":     {bindingWorld(), own(aLimit("a", "{hostnames: [a.acme.com]}")), nil},
-		"a shadowed limit holds for nothing":     {bindingWorld(), rateOwn(limitsDoc(aLimit("a", onToys), aLimit("b", onGet))), []string{"Warn LimitShadowed: limits.b is shadowed by limits.a on rule-1 of HTTPRoute app/r: one limit is bound to a rule, the first by name; rename them to change their order, or let them choose other rules"}},
+		"a shadowed limit holds for nothing":     {bindingWorld(), rateOwn(limitsDoc(aLimit("a", onToys), aLimit("b", onGet))), []string{"Warn LimitShadowed: limits.b is shadowed by limits.a on rule-1 of HTTPRoute app/r: only one limit is bound to a rule, the first by name; rename one to change the order, or select other rules"}},
 		"a route's rule gains a match":           {bindingWorld(own(aLimit("a", onAssets))), route("[" + toysRule + ", " + wider + "]"), []string{byRoute}},
 		"a rule gains one, without triggers":     {bindingWorld(own(aLimit("a", ""))), route("[" + toysRule + ", " + wider + "]"), nil},
 		"a rule to which it is not bound":        {bindingWorld(own(aLimit("a", onToys))), route("[" + toysRule + ", " + wider + "]"), nil},
@@ -99,11 +99,11 @@ func TestLimitsThatAreWidened(t *testing.T) {
 		"what was beside is told to no other":    {bindingWorld(own(aLimit("a", onGet))), rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("b", onAssets)) + "}"), nil},
 		"a rule comes that it is bound to": {
 			bindingWorld(own(aLimit("a", onGet))), route("[" + toysRule + ", " + assetsRule + ", {matches: [{path: {value: /toys}, method: GET, headers: [{name: b, value: c}]}]}]"),
-			[]string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-3, too"},
+			[]string{"Warn LimitWidened: limits.a of Rate app/own is now also bound to HTTPRouteRule app/r#rule-3"},
 		},
 		"a bound rule gains a match that its triggers choose": {
 			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + ", " + postToys + ", " + putToys + "]}, " + assetsRule + "]"),
-			[]string{"Warn LimitWidened: limits.a of Rate app/own limits PUT PathPrefix /toys, too: rule-1 of HTTPRoute app/r has that match as well" + split},
+			[]string{"Warn LimitWidened: limits.a of Rate app/own also applies to PUT PathPrefix /toys: rule-1 of HTTPRoute app/r has that match as well" + split},
 		},
 		"a rule's matches become others that its triggers choose": {
 			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + putToys + "]}, " + assetsRule + "]"), nil,
@@ -113,11 +113,11 @@ func TestLimitsThatAreWidened(t *testing.T) {
 		},
 		"a rule's matches become one that its triggers choose, and one beside": {
 			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + putToys + ", {path: {value: /static/}}]}, " + assetsRule + "]"),
-			[]string{"Warn LimitWidened: limits.a of Rate app/own limits PathPrefix /static/, too: rule-1 of HTTPRoute app/r has that match as well" + split},
+			[]string{"Warn LimitWidened: limits.a of Rate app/own also applies to PathPrefix /static/: rule-1 of HTTPRoute app/r has that match as well" + split},
 		},
 		"a match beside becomes another one beside": {
 			bindingWorld(own(aLimit("a", onGet))), route("[{matches: [" + getToys + ", " + putToys + "]}, " + assetsRule + "]"),
-			[]string{"Warn LimitWidened: limits.a of Rate app/own limits PUT PathPrefix /toys, too: rule-1 of HTTPRoute app/r has that match as well" + split},
+			[]string{"Warn LimitWidened: limits.a of Rate app/own also applies to PUT PathPrefix /toys: rule-1 of HTTPRoute app/r has that match as well" + split},
 		},
 		"a rule is split, and both parts are chosen": {
 			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + "]}, {matches: [" + postToys + "]}, " + assetsRule + "]"), nil,
@@ -127,7 +127,7 @@ func TestLimitsThatAreWidened(t *testing.T) {
 		},
 		"a rule is split, and a part gains a match": {
 			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + "]}, {matches: [" + postToys + ", " + putToys + "]}, " + assetsRule + "]"),
-			[]string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-2, too"},
+			[]string{"Warn LimitWidened: limits.a of Rate app/own is now also bound to HTTPRouteRule app/r#rule-2"},
 		},
 		"a rule comes that every limit without triggers is bound to": {
 			bindingWorld(own(aLimit("a", ""))), route("[" + toysRule + ", " + assetsRule + ", {matches: [{path: {value: /x}}]}]"), nil,
@@ -190,5 +190,5 @@ func TestManyMatchesAreCounted(t *testing.T) {
 	}
 	got := toldOfLimits(t, world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{matches: ["+strings.Join(matches, ", ")+"]}]", "g"))), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /p00}}]}"))))
 	require.Len(t, got, 21)
-	assert.Equal(t, "Warn LimitWidened: more matches are limited, too: 9", got[20])
+	assert.Equal(t, "Warn LimitWidened: more matches that limits also apply to: 9", got[20])
 }

@@ -36,9 +36,9 @@ func hosted(name, rules, hostnames string) string {
 
 // What the writer of a policy is told of limits that bind to nothing, or in part.
 func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
-	const advice = "; state a match as the route has it, or add a rule with such a match to the route"
-	const missing = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1), POST PathPrefix /toys (rule-1), PathPrefix /assets/ (rule-2)"
-	const missingOnTwo = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /books (rule-1 of HTTPRoute app/s)"
+	const advice = "; use a match that the route has, or add a rule with this match to the route"
+	const missing = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1), POST PathPrefix /toys (rule-1), PathPrefix /assets/ (rule-2)"
+	const missingOnTwo = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /books (rule-1 of HTTPRoute app/s)"
 	const all = "TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r: "
 	books := routeDoc("s", "[{matches: [{path: {value: /books}}]}]", "g")
 	typo := rateOwn(limitsDoc(aLimit("a", onTypo)))
@@ -50,11 +50,11 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		"a typo": {bindingWorld(), typo, []string{"Deny " + all + missing + advice}},
 		"a typo that was there before": {
 			bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", onTypo), aLimit("b", ""))),
-			[]string{"Warn " + all + missing + "; that was so before" + advice},
+			[]string{"Warn " + all + missing + "; not introduced by this write" + advice},
 		},
 		"another typo than before": {
 			bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", strings.Replace(onTypo, "tosy", "tsoy", 1)))),
-			[]string{"Warn " + all + strings.Replace(missing, "tosy", "tsoy", 1) + "; that was so before" + advice},
+			[]string{"Warn " + all + strings.Replace(missing, "tosy", "tsoy", 1) + "; not introduced by this write" + advice},
 		},
 		"a typo in another limit than before": {
 			bindingWorld(typo), rateOwn(limitsDoc(aLimit("b", onTypo))),
@@ -69,15 +69,15 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		"a policy of a gateway, no routes": {docs(rate, gatewayDoc("g", "istio", "http")), rateTop(limitsDoc(aLimit("a", onTypo))), nil},
 		"one match of two": {
 			bindingWorld(), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /tosy}}, {path: {value: /toys}}]}"))),
-			[]string{"Warn TriggerUnmatched: limits.a is bound in part: " + missing + ", on HTTPRoute app/r; what the others choose is limited"},
+			[]string{"Warn TriggerUnmatched: limits.a is only partly bound: " + missing + ", on HTTPRoute app/r; requests of its other matches are limited"},
 		},
 		"one trigger of two": {
 			bindingWorld(), rateOwn(limitsDoc(aLimit("a", onAssets+", "+onTypo))),
-			[]string{"Warn TriggerUnmatched: limits.a is bound in part: " + strings.Replace(missing, "triggers[0]", "triggers[1]", 1) + ", on HTTPRoute app/r; what the others choose is limited"},
+			[]string{"Warn TriggerUnmatched: limits.a is only partly bound: " + strings.Replace(missing, "triggers[0]", "triggers[1]", 1) + ", on HTTPRoute app/r; requests of its other matches are limited"},
 		},
 		"no rule of one of two routes": {
 			bindingWorld(books), rateTop(limitsDoc(aLimit("a", onToys))),
-			[]string{"Warn TriggerUnmatched: limits.a binds to no rule of 1 of 2 routes: HTTPRoute app/s; their requests are not limited by it"},
+			[]string{"Warn TriggerUnmatched: limits.a binds to no rule of 1 of 2 routes: HTTPRoute app/s; requests to them are not limited by it"},
 		},
 		"no rule of two routes": {
 			bindingWorld(books), rateTop(limitsDoc(aLimit("a", onTypo))),
@@ -85,12 +85,12 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		},
 		"no rule, and the first route is one of services": {
 			bindingWorld(worlds.RouteTo("GRPCRoute", "app", "a", "[{}]", worlds.ToGateway("g"))), rateTop(limitsDoc(aLimit("a", onTypo))),
-			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of GRPCRoute app/a and 1 more route: no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /assets/ (rule-2 of HTTPRoute app/r)" + advice},
+			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of GRPCRoute app/a and 1 more route: no rule has the match PathPrefix /tosy of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /assets/ (rule-2 of HTTPRoute app/r)" + advice},
 		},
 		"no rule of three routes, and the last has the nearest match": {
 			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("a", "[{matches: [{path: {value: /x}}]}]", "g"), routeDoc("b", "[{matches: [{path: {value: /yyyy}}]}]", "g"), routeDoc("c", "[{}, {matches: [{path: {value: /toys}}]}]", "g")),
 			rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))),
-			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/a and 2 more routes: no rule has the match PathPrefix /toyz of triggers[0].matches[0], the nearest: PathPrefix /toys (rule-2 of HTTPRoute app/c), PathPrefix /yyyy (rule-1 of HTTPRoute app/b), PathPrefix /x (rule-1 of HTTPRoute app/a)" + advice},
+			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/a and 2 more routes: no rule has the match PathPrefix /toyz of triggers[0].matches[0], nearest: PathPrefix /toys (rule-2 of HTTPRoute app/c), PathPrefix /yyyy (rule-1 of HTTPRoute app/b), PathPrefix /x (rule-1 of HTTPRoute app/a)" + advice},
 		},
 		"no rule of a route of two gateways": {onTwo, typo, []string{"Deny " + all + missing + advice}},
 		"no rule of a route of two gateways, both of which it is on": {
@@ -98,7 +98,7 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		},
 		"a match of another rule than the one it is on": {
 			bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onAssets))),
-			[]string{"Deny " + all + "the rules that have the match PathPrefix /assets/ are not those that it is in force on; state a match of the rules that it is in force on"},
+			[]string{"Deny " + all + "the rules with the match PathPrefix /assets/ are not those that it applies to; use a match of the rules that it applies to"},
 		},
 		"a match of the rule that it is on": {bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onToys))), nil},
 		"each of two matches is one of another route": {
@@ -107,17 +107,17 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		"a hostname outside of the route's": {
 			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com")),
 			rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /toys}}], hostnames: [c.acme.com]}"))),
-			[]string{"Deny TriggerUnmatched: hostname c.acme.com of triggers[0] of limits.a is outside those by which requests reach HTTPRoute app/r: a.acme.com, b.acme.com; correct it, or add it to the route's hostnames"},
+			[]string{"Deny TriggerUnmatched: hostname c.acme.com of triggers[0] of limits.a does not match the hostnames of HTTPRoute app/r: a.acme.com, b.acme.com; correct it, or add it to the route's hostnames"},
 		},
 		"a hostname outside, and one inside": {
 			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com")),
 			rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com, c.acme.com]}"))),
-			[]string{"Deny TriggerUnmatched: hostname c.acme.com of triggers[0] of limits.a is outside those by which requests reach HTTPRoute app/r: a.acme.com; correct it, or add it to the route's hostnames"},
+			[]string{"Deny TriggerUnmatched: hostname c.acme.com of triggers[0] of limits.a does not match the hostnames of HTTPRoute app/r: a.acme.com; correct it, or add it to the route's hostnames"},
 		},
 		"a hostname that is one of another route of the gateway": {
 			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com"), hosted("s", stores, "b.acme.com")),
 			rateTop(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}"))),
-			[]string{"Warn TriggerUnmatched: limits.a binds to no rule of 1 of 2 routes: HTTPRoute app/s; their requests are not limited by it"},
+			[]string{"Warn TriggerUnmatched: limits.a binds to no rule of 1 of 2 routes: HTTPRoute app/s; requests to them are not limited by it"},
 		},
 		"a hostname of a route for all": {bindingWorld(), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}"))), nil},
 	} {
@@ -130,12 +130,12 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 
 // What the writer of something else is told of limits.
 func TestWritesThatUnbindLimits(t *testing.T) {
-	const restore = "; leave the matches that it is bound by, or edit the policy as well"
+	const restore = "; keep the matches that bind it, or edit the policy as well"
 	unboundByHost := func(limit string) []string {
-		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is bound to no rule of HTTPRoute app/r any more: no request for its hostnames reaches it; leave the hostnames that it is bound by, or edit the policy as well"}
+		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is no longer bound to any rule of HTTPRoute app/r: no request for its hostnames reaches it; keep the hostnames that bind it, or edit the policy as well"}
 	}
 	unbound := func(limit string) []string {
-		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is bound to no rule of HTTPRoute app/r any more" + restore}
+		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is no longer bound to any rule of HTTPRoute app/r" + restore}
 	}
 	route := func(rules string) string { return routeDoc("r", rules, "g") }
 	static := "{matches: [{path: {value: /static/}}]}"
@@ -151,13 +151,13 @@ func TestWritesThatUnbindLimits(t *testing.T) {
 			routeDoc("r", "["+toysRule+"]", "g", "h"), unbound("limits.a"),
 		},
 		"the route goes from its gateway":     {own(aLimit("a", onAssets)), routeDoc("r", stores), nil},
-		"the match is another rule's now":     {own(aLimit("a", onAssets)), route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), []string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-1, too"}},
+		"the match is another rule's now":     {own(aLimit("a", onAssets)), route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), []string{"Warn LimitWidened: limits.a of Rate app/own is now also bound to HTTPRouteRule app/r#rule-1"}},
 		"a match of a limit without triggers": {own(aLimit("a", "")), route("[" + toysRule + ", " + static + "]"), nil},
 		"a limit that matched nothing before": {own(aLimit("a", onTypo)), route("[" + toysRule + ", " + static + "]"), nil},
 		"a match is taken from a rule of two": {own(aLimit("a", onToys)), route("[{matches: [{path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil},
 		"one of a limit's matches is edited": {
 			own(aLimit("a", "{matches: [{path: {value: /toys}}, {path: {value: /assets/}}]}")), route("[" + toysRule + ", " + static + "]"),
-			[]string{"Warn TriggerUnmatched: limits.a of Rate app/own finds its match PathPrefix /assets/ in no rule of HTTPRoute app/r any more" + restore},
+			[]string{"Warn TriggerUnmatched: limits.a of Rate app/own no longer finds its match PathPrefix /assets/ in any rule of HTTPRoute app/r" + restore},
 		},
 		"two limits lose their rules": {
 			own(aLimit("a", onAssets), aLimit("b", onToys)), route("[" + static + "]"), append(unbound("limits.a"), unbound("limits.b")...),

@@ -35,7 +35,7 @@ func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Chan
 		asked[ref] = true
 		o, err := g.Live(ctx, ref)
 		if err != nil {
-			return fmt.Errorf("look for %s: %w", ref, err)
+			return fmt.Errorf("get %s: %w", ref, err)
 		}
 		if o != nil {
 			v = v.With(snapshot.Put(o))
@@ -91,7 +91,7 @@ func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.C
 		asked[n.Ref] = true
 		o, err := ev.Live(ctx, n.Ref)
 		if err != nil {
-			return fmt.Errorf("look for %s: %w", n, err)
+			return fmt.Errorf("get %s: %w", n, err)
 		}
 		if o != nil {
 			ev.after = ev.after.With(snapshot.Put(o))

@@ -28,6 +28,6 @@ func (ev *evaluation) reportNoPath() {
 		})
 	}
 	if more := len(targets) - maxPathless; more > 0 {
-		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy has no effect on %s either", plural(more, "more target"))})
+		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy also has no effect on %s", plural(more, "more target"))})
 	}
 }

@@ -44,7 +44,7 @@ func TestAPolicyOnNoPath(t *testing.T) {
 			base, policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: h}]\na: 1"),
 			[]string{"Warn NoPath: the policy has no effect: no route is attached to Gateway infra/h; it takes effect on routes that are attached later"},
 		},
-		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`}},
+		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p is invalid and has no effect: spec.overrides: Invalid value: "number": must be an object`}},
 		"of a kind without such a level": {
 			docs(base, worlds.ProfileDoc("Probe", "levels: [Gateway]")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
 			[]string{"Warn NotRead: policies of kind Probe may not stand at HTTPRoute app/r: their levels are Gateway"},
@@ -74,7 +74,7 @@ func TestAPolicyOnNoPathOfManyTargets(t *testing.T) {
 	}
 	got := told(judged(t, world(t, docs(text...)), policyDoc("Paint", "app", "p", "targetRefs: ["+strings.Join(targets, ", ")+"]\na: 1")))
 	require.Len(t, got, 9)
-	assert.Contains(t, got, "Warn NoPath: the policy has no effect on 4 more targets either")
+	assert.Contains(t, got, "Warn NoPath: the policy also has no effect on 4 more targets")
 }
 
 // A Gateway may have been created a moment ago, together with all below it.
@@ -96,7 +96,7 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 	t.Run("no answer is no verdict", func(t *testing.T) {
 		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, policy)), nil)
-		assert.EqualError(t, err, "look for Gateway infra/g: gone")
+		assert.EqualError(t, err, "get Gateway infra/g: gone")
 	})
 	t.Run("no more than a number of them", func(t *testing.T) {
 		asked = nil
@@ -127,9 +127,9 @@ func TestAuditPathless(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s on %s %s: %s", f.Action, f.Code, f.PolicyKind.Kind, f.Path[0], f.Policy, f.Message))
 	}
 	assert.Equal(t, []string{
-		`Deny Invalid Paint on HTTPRoute app/r Paint app/broken: Paint app/broken cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`,
-		`Deny EffectiveInvalid Paint on HTTPRoute app/r Paint app/text: Paint app/text breaks the schema of its kind by itself: spec.a: invalid value: spec.a in body must be of type integer: "string"`,
-		`Deny Invalid Paint on Paint app/aimless Paint app/aimless: Paint app/aimless cannot be read, so it has no effect: spec.targetRefs: Invalid value: "number": must be a target reference`,
+		`Deny Invalid Paint on HTTPRoute app/r Paint app/broken: Paint app/broken is invalid and has no effect: spec.overrides: Invalid value: "number": must be an object`,
+		`Deny EffectiveInvalid Paint on HTTPRoute app/r Paint app/text: Paint app/text by itself violates the schema of its kind: spec.a: invalid value: spec.a in body must be of type integer: "string"`,
+		`Deny Invalid Paint on Paint app/aimless Paint app/aimless: Paint app/aimless is invalid and has no effect: spec.targetRefs: Invalid value: "number": must be a target reference`,
 	}, got)
 	t.Run("a deadline ends it", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

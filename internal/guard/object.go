@@ -81,8 +81,8 @@ func (ev *evaluation) checkRoute() {
 	ev.reportUnreadParents(was, r.Unread)
 	if r.WantsDefaultGateways {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   "useDefaultGateways is experimental and not read: effective policies by way of default gateways are not known",
-			Advice: "name the gateways in parentRefs",
+			What:   "useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown",
+			Advice: "list the gateways in parentRefs",
 		})
 	}
 }
@@ -92,8 +92,8 @@ func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 	for _, p := range is {
 		if p != (api.Ref{}) && !slices.Contains(was, p) {
 			ev.report(api.ReasonNotRead, api.Warn, Finding{
-				What:   fmt.Sprintf("the parent %s is of a kind that is not read: effective policies by way of it are not known", withGroup(p)),
-				Advice: "no override is seen to hold there, so do not take the route off a gateway that has one in its favour",
+				What:   fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)),
+				Advice: "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on",
 			})
 		}
 	}

@@ -55,9 +55,9 @@ func (ev *evaluation) reportConstraintViolated(l *loss) {
 	by := l.on.Ref(l.to)
 	ev.report(api.ReasonConstraintViolated, action, Finding{
 		Rule: l.rule, Policy: &by,
-		What: fmt.Sprintf("%s: %s is not what %s allows on %s (when: %s): %s",
+		What: fmt.Sprintf("%s: Invalid value: %s: not allowed by %s on %s (when: %s): %s",
 			l.rule, compactJSON(l.lost.Value), by, overrideTarget(l), overrideCondition(l), ev.replacementText(l)),
-		Short:  fmt.Sprintf("%s is not what %s allows", l.rule, by),
+		Short:  fmt.Sprintf("%s is not allowed by %s", l.rule, by),
 		Advice: fmt.Sprintf("change it or ask the owner of %s", by.Key()),
 	})
 }
@@ -103,7 +103,7 @@ func (ev *evaluation) reportOverridden(l *loss, f Finding, rules, overrides stri
 	f.Advice = fmt.Sprintf("ask the owner of %s", by.Key())
 	if l.inForce != nil {
 		last := l.on.Ref(l.inForce)
-		f.What += fmt.Sprintf(", and %s is in force in the end", last)
+		f.What += fmt.Sprintf(", and %s is in force there", last)
 		f.Advice = fmt.Sprintf("ask the owners of %s and %s", by.Key(), last.Key())
 	}
 	ev.report(api.ReasonOverridden, api.Warn, f)
@@ -138,7 +138,7 @@ func (ev *evaluation) reportOtherLosses() {
 		if ev.otherLosses.truncated {
 			more = "more than " + more
 		}
-		ev.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies lose their effect, too"})
+		ev.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies also lose their effect"})
 	}
 }
 

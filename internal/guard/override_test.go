@@ -59,20 +59,20 @@ func judgedWays(t *testing.T, ways map[string]way) {
 
 const (
 	hard    = "overrides: {strategy: patch, a: 1}"
-	removed = "OverrideRemoved: the overrides of Paint infra/top hold a on 2 paths, and would not any more"
+	removed = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
 )
 
 // evaded is the loss of the override a on the two rules of a route.
 func evaded(policy, why string) []string {
-	return []string{fmt.Sprintf("OverrideEvaded: 2 paths would slip from under a: the overrides of %s hold it on 2 paths, and %s", policy, why)}
+	return []string{fmt.Sprintf("OverrideEvaded: 2 paths would no longer be subject to override a of %s, which applies on 2 paths: %s", policy, why)}
 }
 
 // slipped is that on one path of app/r alone.
 func slipped(policy, on, why string) []string {
-	return []string{fmt.Sprintf("OverrideEvaded: HTTPRoute app/r would slip from under a: the overrides of %s hold it on %s, and %s", policy, on, why)}
+	return []string{fmt.Sprintf("OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of %s, which applies on %s: %s", policy, on, why)}
 }
 
-const afterThis = "would not after this write"
+const afterThis = "it does not apply after this write"
 
 // What a policy's own write does to its overrides.
 func TestOverridesThatAreRemoved(t *testing.T) {
@@ -93,7 +93,7 @@ func TestOverridesThatAreRemoved(t *testing.T) {
 		},
 		"both rules": {
 			before: base(gatewayPolicy("overrides: {strategy: patch, a: 1, b: 1}")), write: gatewayPolicy("overrides: {strategy: patch, a: 2, b: 2}"),
-			want: []string{removed, strings.Replace(removed, "hold a", "hold b", 1)},
+			want: []string{removed, strings.Replace(removed, "override a", "override b", 1)},
 		},
 		"a null, which removes": {
 			before: base(gatewayPolicy("overrides: {strategy: patch, a: null}"), routePolicy("a: 1")), write: gatewayPolicy("overrides: {strategy: patch, b: 1}"), want: []string{removed},
@@ -140,7 +140,7 @@ func TestOverridesThatAreKept(t *testing.T) {
 func TestConditionalOverridesHold(t *testing.T) {
 	h := gatewayDoc("h", "istio", "http")
 	moved := routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")
-	fromH := evaded("Paint infra/top", "not on Listener infra/h#http")
+	fromH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
 	judgedWays(t, map[string]way{
 		"met":                            {before: base(gatewayPolicy(clip), routePolicy("a: 100"), h), write: moved, want: fromH},
 		"not met":                        {before: base(gatewayPolicy(clip), routePolicy("a: 30"), h), write: moved, want: fromH},

@@ -186,22 +186,22 @@ func (ev *evaluation) reportLostOverride(t *overrideLoss) {
 	if len(t.paths) == 1 {
 		on = "on " + endText(t.was)
 	}
-	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
+	f.Short = fmt.Sprintf("override %s of %s would no longer apply %s", t.rule, policy, on)
 	switch {
 	case t.lessProtected != "":
-		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and this write would protect them less: %s", policy, t.rule, on, t.lessProtected)
-		f.Short = fmt.Sprintf("%s of %s would be less protected %s", t.rule, policy, on)
+		f.What = fmt.Sprintf("override %s of %s, which applies %s, would be less protected: %s", t.rule, policy, on, t.lessProtected)
+		f.Short = fmt.Sprintf("override %s of %s would be less protected %s", t.rule, policy, on)
 	case t.code == api.ReasonOverrideRemoved && t.unboundReason == "":
-		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and would not any more", policy, t.rule, on)
+		f.What = f.Short
 	default:
-		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", affectedText(t), t.rule, policy, on, ev.lossCause(t))
+		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(t), t.rule, policy, on, ev.lossCause(t))
 	}
 	action := api.Deny
 	if t.permitted {
 		action = api.Warn
 		f.Advice = permittedAdvice
 	} else {
-		f.Advice = fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), ev.checkCommand(policy))
+		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
 	ev.reportForKind(t.was.Kind, t.code, action, f)
 }
@@ -222,26 +222,26 @@ func (ev *evaluation) lossCause(t *overrideLoss) string {
 	object := ev.change.Object().Ref()
 	switch {
 	case t.unboundReason == unmatched && t.is.Path.Rule != t.was.Path.Rule:
-		return fmt.Sprintf("%s %s, which may take its requests now", unmatched, endText(t.is))
+		return fmt.Sprintf("%s %s, which may receive its requests", unmatched, endText(t.is))
 	case t.unboundReason == unmatched || t.unboundReason == apart || t.unboundReason == gone:
 		return t.unboundReason + " " + endText(t.is)
 	case t.unboundReason != "":
 		return t.unboundReason
 	case t.version != "":
-		return fmt.Sprintf("would not once it is written by version %s, which %s brings or changes", t.version, object)
+		return fmt.Sprintf("it is dropped when written in version %s, which %s adds or changes", t.version, object)
 	case ev.change.Owner != "":
-		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, ev.change.Owner)
+		return fmt.Sprintf("%s would be deleted with %s, its new owner", object, ev.change.Owner)
 	case ev.change.After == nil:
-		return fmt.Sprintf("would not without %s", object)
+		return fmt.Sprintf("it depends on %s", object)
 	case viaUnreadParent(t.is.Path):
 		return ev.unreadParentsText(t.is)
 	case t.is.Path.Route == nil && t.is.Path.Set != nil && t.is.Path.Gateway.Ref() != t.was.Path.Gateway.Ref():
-		return fmt.Sprintf("not on %s", t.is.Path.Gateway.Ref()) // the listener is the same
+		return fmt.Sprintf("it does not apply on %s", t.is.Path.Gateway.Ref()) // the listener is the same
 	case !sameListener(t.is.Path, t.was.Path):
-		return fmt.Sprintf("not on %s", entryText(t.is))
+		return fmt.Sprintf("it does not apply on %s", entryText(t.is))
 	case t.is.Path.Rule != t.was.Path.Rule || t.is.Path.ID().Backend != t.was.Path.ID().Backend:
-		return fmt.Sprintf("not on %s", endText(t.is))
+		return fmt.Sprintf("it does not apply on %s", endText(t.is))
 	default:
-		return "would not after this write"
+		return "it does not apply after this write"
 	}
 }

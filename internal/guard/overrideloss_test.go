@@ -41,8 +41,8 @@ func listening(doc, listener, from string) string {
 func TestGatewaysThatChange(t *testing.T) {
 	g, both, h := gatewayDoc("g", "istio", "http"), gatewayDoc("g", "istio", "http", "alt"), gatewayDoc("h", "istio", "http")
 	r := routeDoc("r", two, "g")
-	onH := evaded("Paint infra/top", "not on Listener infra/h#http")
-	onAlt := evaded("Paint infra/top", "not on Listener infra/g#alt")
+	onH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
+	onAlt := evaded("Paint infra/top", "it does not apply on Listener infra/g#alt")
 	classes := docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", "kind: GatewayClass\nmetadata: {name: envoy}")
 	ofClass := dyed("infra", "top", "{kind: GatewayClass, name: istio}")
 	red := "targetRefs: [{kind: Gateway, selector: {matchLabels: {team: red}}}]\n" + hard
@@ -50,7 +50,7 @@ func TestGatewaysThatChange(t *testing.T) {
 	set, ofSet := worlds.SetDoc("app", "s", "g", "lower"), policyDoc("Paint", "app", "top", "targetRefs: [{kind: ListenerSet, name: s}]\n"+hard)
 	onBoth := toParents(two, worlds.ToSet("app", "s"), worlds.ToGateway("g"))
 	judgedWays(t, map[string]way{
-		"a listener is renamed":                              {before: docs(g, r, at("g", "http")), write: gatewayDoc("g", "istio", "http2"), want: evaded("Paint infra/top", "not on Listener infra/g#http2")},
+		"a listener is renamed":                              {before: docs(g, r, at("g", "http")), write: gatewayDoc("g", "istio", "http2"), want: evaded("Paint infra/top", "it does not apply on Listener infra/g#http2")},
 		"a listener is renamed, the gateway has the policy":  {before: docs(g, r, at("g", "")), write: gatewayDoc("g", "istio", "http2")},
 		"a listener is renamed, the route is elsewhere, too": {before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")), write: gatewayDoc("g", "istio", "http2")},
 		"it is renamed and has but one hostname, likewise": {
@@ -63,24 +63,24 @@ func TestGatewaysThatChange(t *testing.T) {
 		"it takes routes of all namespaces on one more":      {before: docs(listening(both, "alt", "from: Same"), r, at("g", "http")), write: both},
 		"its class changes":                                  {before: docs(classes, g, r, ofClass), write: gatewayDoc("g", "envoy", "http"), of: "Dye infra/top", want: evaded("Dye infra/top", afterThis)},
 		"its class changes, the policy is on the gateway":    {before: docs(classes, g, r, dyed("infra", "top", "{kind: Gateway, name: g}")), write: gatewayDoc("g", "envoy", "http")},
-		"the class is deleted":                               {before: docs(classes, g, r, ofClass), delete: "kind: GatewayClass\nmetadata: {name: istio}", of: "Dye infra/top", want: evaded("Dye infra/top", "would not without GatewayClass istio")},
+		"the class is deleted":                               {before: docs(classes, g, r, ofClass), delete: "kind: GatewayClass\nmetadata: {name: istio}", of: "Dye infra/top", want: evaded("Dye infra/top", "it depends on GatewayClass istio")},
 		"its label changes":                                  {before: docs(labelled, r, policyDoc("Paint", "infra", "top", red)), write: g, want: evaded("Paint infra/top", afterThis)},
 		"it is deleted":                                      {before: docs(g, r, at("g", "")), delete: g},
-		"it is deleted, the route is on another":             {before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")), delete: g, want: evaded("Paint infra/top", "would not without Gateway infra/g")},
+		"it is deleted, the route is on another":             {before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")), delete: g, want: evaded("Paint infra/top", "it depends on Gateway infra/g")},
 		"it shuts its listener, the route is on another one": {before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")), write: listening(g, "http", "from: Same"), want: onH},
 		"it admits no listener sets, the route is on the gateway, too": {
 			before: docs(g, set, onBoth, ofSet), write: strings.Replace(g, "allowedListeners: {namespaces: {from: All}}", "allowedListeners: {namespaces: {from: None}}", 1),
-			of: "Paint app/top", want: evaded("Paint app/top", "not on Listener infra/g#http"),
+			of: "Paint app/top", want: evaded("Paint app/top", "it does not apply on Listener infra/g#http"),
 		},
 		"it admits no listener sets": {
 			before: docs(g, set, toParents(two, worlds.ToSet("app", "s")), ofSet), write: strings.Replace(g, "allowedListeners: {namespaces: {from: All}}", "allowedListeners: {namespaces: {from: None}}", 1),
 		},
 		"a listener set goes to another gateway": {
 			before: docs(g, h, set, toParents(two, worlds.ToSet("app", "s")), at("g", "")), write: worlds.SetDoc("app", "s", "h", "lower"),
-			want: evaded("Paint infra/top", "not on Listener app/s#lower"),
+			want: evaded("Paint infra/top", "it does not apply on Listener app/s#lower"),
 		},
 		"a listener set is deleted, the route is on the gateway, too": {
-			before: docs(g, set, onBoth, ofSet), delete: set, of: "Paint app/top", want: evaded("Paint app/top", "would not without ListenerSet app/s"),
+			before: docs(g, set, onBoth, ofSet), delete: set, of: "Paint app/top", want: evaded("Paint app/top", "it depends on ListenerSet app/s"),
 		},
 	})
 }
@@ -105,14 +105,14 @@ func TestWhatOverridesHangOn(t *testing.T) {
 	judgedWays(t, map[string]way{
 		"a namespace's label, by which a listener took its routes": {
 			before: docs(listening(both, "http", "from: Selector, selector: {matchLabels: {team: red}}"), app("team: red"), r, at("g", "http")), write: app("team: blue"),
-			want: evaded("Paint infra/top", "not on Listener infra/g#alt"),
+			want: evaded("Paint infra/top", "it does not apply on Listener infra/g#alt"),
 		},
 		"a namespace's label, by which a policy chose its routes": {
 			before: docs(dye, g, app("team: red"), r, ofTeam), write: app("team: blue"), of: "Dye infra/top", want: evaded("Dye infra/top", afterThis),
 		},
 		"a namespace's other label": {before: docs(dye, g, app("team: red"), r, ofTeam), write: app("team: red, x: z")},
 		"a ReferenceGrant is deleted": {
-			before: docs(veil, g, r, grant, veiled), delete: grant, of: "Veil app/top", want: evaded("Veil app/top", "would not without ReferenceGrant infra/t"),
+			before: docs(veil, g, r, grant, veiled), delete: grant, of: "Veil app/top", want: evaded("Veil app/top", "it depends on ReferenceGrant infra/t"),
 		},
 		"a ReferenceGrant is narrowed": {
 			before: docs(veil, g, r, grant, veiled), write: worlds.GrantDoc("infra", "t", veils, "{group: gateway.networking.k8s.io, kind: Gateway, name: h}"),
@@ -121,7 +121,7 @@ func TestWhatOverridesHangOn(t *testing.T) {
 		"one of two ReferenceGrants is deleted": {before: docs(veil, g, r, grant, worlds.GrantDoc("infra", "u", veils, gateways), veiled), delete: grant},
 		"one of two ReferenceGrants is deleted, and the other is about to be": {
 			before: docs(veil, g, r, grant, strings.Replace(worlds.GrantDoc("infra", "u", veils, gateways), "name: u}", "name: u, deletionTimestamp: '2026-01-01T00:00:00Z'}", 1), veiled), delete: grant,
-			of: "Veil app/top", want: evaded("Veil app/top", "would not without ReferenceGrant infra/t"),
+			of: "Veil app/top", want: evaded("Veil app/top", "it depends on ReferenceGrant infra/t"),
 		},
 		"a ReferenceGrant that lets traffic through is deleted": {
 			before: docs(elsewhere, toShop), delete: toShop,
@@ -142,11 +142,11 @@ func TestWhatOverridesHangOn(t *testing.T) {
 			want: slipped("Dye app/top", "Service app/b#80", afterThis),
 		},
 		"a Service that is a target is deleted": {
-			before: docs(dye, g, service, toB, onPort), delete: service, of: "Dye app/top", want: slipped("Dye app/top", "Service app/b#80", "would not without Service app/b"),
+			before: docs(dye, g, service, toB, onPort), delete: service, of: "Dye app/top", want: slipped("Dye app/top", "Service app/b#80", "it depends on Service app/b"),
 		},
 		"a route goes to another port of the Service": {
 			before: docs(dye, g, service, toB, onPort), write: routeDoc("r", "[{backendRefs: [{name: b, port: 81}]}]", "g"), of: "Dye app/top",
-			want: slipped("Dye app/top", "Service app/b#80", "not on Service app/b#81"),
+			want: slipped("Dye app/top", "Service app/b#80", "it does not apply on Service app/b#81"),
 		},
 	})
 }
@@ -180,12 +180,12 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 	sealed := policyDoc("Seal", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}]\noverrides: {a: 1}")
 	g := gatewayDoc("g", "istio", "http")
 	slips := func(what, on, why string) []string {
-		return []string{"OverrideEvaded: " + on + " would slip from under a: the overrides of " + what + " hold it on " + on + ", and " + why}
+		return []string{"OverrideEvaded: " + on + " would no longer be subject to override a of " + what + ", which applies on " + on + ": " + why}
 	}
 	judgedWays(t, map[string]way{
 		"a listener is renamed": {
 			before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http2"), of: "Coat infra/top",
-			want: slips("Coat infra/top", "Listener infra/g#http", "not on Listener infra/g#http2"),
+			want: slips("Coat infra/top", "Listener infra/g#http", "it does not apply on Listener infra/g#http2"),
 		},
 		"a listener goes":  {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "alt")},
 		"a listener comes": {before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
@@ -202,7 +202,7 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 		"the policy goes from a section to it": {before: docs(coat, g, coated(", sectionName: http")), write: coated("")},
 		"the policy goes": {
 			before: docs(coat, g, coated("")), delete: coated(""), of: "Coat infra/top",
-			want: []string{"OverrideRemoved: the overrides of Coat infra/top hold a on Listener infra/g#http, and would not any more"},
+			want: []string{"OverrideRemoved: override a of Coat infra/top would no longer apply on Listener infra/g#http"},
 		},
 		"the class changes": {
 			before: docs(seal, "kind: GatewayClass\nmetadata: {name: istio}", g, sealed), write: gatewayDoc("g", "envoy", "http"), of: "Seal infra/top",
@@ -221,7 +221,7 @@ func TestOverridesOfServicesAndVirtualTargets(t *testing.T) {
 	}
 	fog := policyDoc("Fog", "app", "top", "targetRefs: [{group: example.com, kind: Bucket, name: b}]\noverrides: {a: 1}")
 	holds := func(policy, on string) []string {
-		return []string{"OverrideRemoved: the overrides of " + policy + " hold a on " + on + ", and would not any more"}
+		return []string{"OverrideRemoved: override a of " + policy + " would no longer apply on " + on}
 	}
 	judgedWays(t, map[string]way{
 		"of a Service":                            {before: docs(mesh, service, mist("")), delete: mist(""), of: "Mist app/top", want: holds("Mist app/top", "Service app/b")},
@@ -230,7 +230,7 @@ func TestOverridesOfServicesAndVirtualTargets(t *testing.T) {
 		"of a Service that is deleted":            {before: docs(mesh, service, mist("")), delete: service},
 		"of a virtual target":                     {before: docs(virtual, fog), delete: fog, of: "Fog app/top", want: holds("Fog app/top", "Bucket app/b")},
 		"of a virtual target, and edited":         {before: docs(virtual, fog), write: strings.Replace(fog, "a: 1", "a: 2", 1), of: "Fog app/top", want: holds("Fog app/top", "Bucket app/b")},
-		"of a virtual target that is another now": {before: docs(virtual, fog), write: strings.Replace(fog, "name: b}", "name: c}", 1), of: "Fog app/top", want: []string{"OverrideEvaded: Bucket app/b would slip from under a: the overrides of Fog app/top hold it on Bucket app/b, and would not after this write"}},
+		"of a virtual target that is another now": {before: docs(virtual, fog), write: strings.Replace(fog, "name: b}", "name: c}", 1), of: "Fog app/top", want: []string{"OverrideEvaded: Bucket app/b would no longer be subject to override a of Fog app/top, which applies on Bucket app/b: it does not apply after this write"}},
 	})
 }
 
@@ -253,15 +253,15 @@ func TestNewOwners(t *testing.T) {
 	grant := worlds.GrantDoc("infra", "t", "{group: example.com, kind: Veil, namespace: app}", gateways)
 	veiled := policyDoc("Veil", "app", "top", "targetRefs: [{kind: Gateway, namespace: infra, name: g}]\noverrides: {a: 1}")
 	judgedWays(t, map[string]way{
-		"of the policy":                {before: base(gatewayPolicy(hard)), write: gatewayPolicy(hard), owner: owner, want: evaded("Paint infra/top", "Paint infra/top would be deleted with ConfigMap infra/x, which is made its owner")},
-		"of the ReferenceGrant":        {before: base(veil, grant, veiled), write: grant, owner: owner, of: "Veil app/top", want: evaded("Veil app/top", "ReferenceGrant infra/t would be deleted with ConfigMap infra/x, which is made its owner")},
+		"of the policy":                {before: base(gatewayPolicy(hard)), write: gatewayPolicy(hard), owner: owner, want: evaded("Paint infra/top", "Paint infra/top would be deleted with ConfigMap infra/x, its new owner")},
+		"of the ReferenceGrant":        {before: base(veil, grant, veiled), write: grant, owner: owner, of: "Veil app/top", want: evaded("Veil app/top", "ReferenceGrant infra/t would be deleted with ConfigMap infra/x, its new owner")},
 		"of the gateway":               {before: base(gatewayPolicy(hard)), write: gatewayDoc("g", "istio", "http"), owner: owner},
 		"of the route":                 {before: base(gatewayPolicy(hard)), write: routeDoc("r", two, "g"), owner: owner},
 		"of a policy without override": {before: base(gatewayPolicy("defaults: {a: 1}")), write: gatewayPolicy("defaults: {a: 1}"), owner: owner},
 		"of a policy that is created":  {before: base(), write: gatewayPolicy(hard), owner: owner},
 		"of the policy, whose rule goes in the same write": {
 			before: base(gatewayPolicy(hard)), write: gatewayPolicy("overrides: {strategy: patch, b: 1}"), owner: owner,
-			want: append([]string{removed}, evaded("Paint infra/top", "Paint infra/top would be deleted with ConfigMap infra/x, which is made its owner")...),
+			want: append([]string{removed}, evaded("Paint infra/top", "Paint infra/top would be deleted with ConfigMap infra/x, its new owner")...),
 		},
 	})
 }
@@ -275,10 +275,10 @@ func TestNamespacesThatAreDeleted(t *testing.T) {
 	farPolicy := dyed("sec", "top", "{kind: Gateway, namespace: infra, name: g}")
 	judgedWays(t, map[string]way{
 		"of a policy on what is elsewhere": {
-			before: docs(dye, ns("sec"), g, routeDoc("r", two, "g"), farPolicy), delete: ns("sec"), of: "Dye sec/top", want: evaded("Dye sec/top", "would not without Namespace sec"),
+			before: docs(dye, ns("sec"), g, routeDoc("r", two, "g"), farPolicy), delete: ns("sec"), of: "Dye sec/top", want: evaded("Dye sec/top", "it depends on Namespace sec"),
 		},
 		"of the gateway and its policy, the route is on another": {
-			before: docs(ns("infra"), g, h, toBoth, at("g", "")), delete: ns("infra"), want: evaded("Paint infra/top", "would not without Namespace infra"),
+			before: docs(ns("infra"), g, h, toBoth, at("g", "")), delete: ns("infra"), want: evaded("Paint infra/top", "it depends on Namespace infra"),
 		},
 		"of the gateway and its policy, the route is on no other": {before: docs(ns("infra"), g, routeDoc("r", two, "g"), at("g", "")), delete: ns("infra")},
 		"of the route":     {before: docs(ns("app"), g, routeDoc("r", two, "g"), at("g", "")), delete: ns("app")},
@@ -331,15 +331,15 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 	}{
 		"a definition is deleted": {
 			guard.Change{Operation: guard.Delete, Before: definition}, without,
-			evaded("Dye infra/top", "would not without CustomResourceDefinition dyes.example.com"),
+			evaded("Dye infra/top", "it depends on CustomResourceDefinition dyes.example.com"),
 		},
 		"a definition loses its label": {guard.Change{Operation: guard.Update, Before: definition, After: definition}, without, evaded("Dye infra/top", afterThis)},
 		"a definition is edited":       {guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil, nil},
 		"a profile reads no overrides": {guard.Change{Operation: guard.Create, After: profile("dye", nil)}, reads(blind), evaded("Dye infra/top", afterThis)},
 		"a profile reads the same":     {guard.Change{Operation: guard.Update, Before: profile("dye", nil), After: profile("dye", nil)}, reads(dye), nil},
-		"a profile is deleted":         {guard.Change{Operation: guard.Delete, Before: profile("dye", nil)}, without, evaded("Dye infra/top", "would not without PolicyProfile dye")},
+		"a profile is deleted":         {guard.Change{Operation: guard.Delete, Before: profile("dye", nil)}, without, evaded("Dye infra/top", "it depends on PolicyProfile dye")},
 		"a profile has other paths": {guard.Change{Operation: guard.Create, After: profile("dye", nil)}, reads(paths), []string{
-			"OverrideRemoved: the overrides of Dye infra/top hold a on 2 paths, and this write would protect them less: policies would be read in another way (levels, shortPaths, targets)",
+			"OverrideRemoved: override a of Dye infra/top, which applies on 2 paths, would be less protected: policies would be read in another way (levels, shortPaths, targets)",
 		}},
 	}
 	for name, test := range tests {
@@ -368,7 +368,7 @@ func TestPoliciesThatCannotBeReadAnew(t *testing.T) {
 	definition.Name = "dyes.example.com"
 	_, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.ErrorIs(t, err, down)
-	require.EqualError(t, err, "find out what CustomResourceDefinition dyes.example.com does to the policies: no answer")
+	require.EqualError(t, err, "reread policies for CustomResourceDefinition dyes.example.com: no answer")
 }
 
 // Judging what is lost counts against the budget as all else does.

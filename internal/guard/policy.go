@@ -30,7 +30,7 @@ func (ev *evaluation) checkPolicy() {
 }
 
 func unreadableText(p *policykind.Policy) string {
-	return fmt.Sprintf("%s cannot be read, so it has no effect: %v", p.Ref(), p.Invalid)
+	return fmt.Sprintf("%s is invalid and has no effect: %v", p.Ref(), p.Invalid)
 }
 
 func (ev *evaluation) checkTarget(t api.Target) {
@@ -61,9 +61,9 @@ func (ev *evaluation) checkTarget(t api.Target) {
 func targetAdvice(t api.Target) string {
 	switch {
 	case t.Refused != "":
-		return "choose another target, or put the policy where it may have this one"
+		return "choose another target, or move the policy to a namespace that is allowed to target this one"
 	case t.Selector != "":
-		return "check the labels that it selects by, and those of the objects"
+		return "check the selector and the labels of the objects"
 	default:
 		return "check the target's kind, name and section, or create it"
 	}
@@ -87,7 +87,7 @@ func (ev *evaluation) reportDisplaced() {
 				ref := rival.Ref()
 				ev.report(api.ReasonConflicted, api.Warn, Finding{
 					Policy: &ref,
-					What:   fmt.Sprintf("%s loses %s to this policy, which is older, and has no effect there any more", ref, t),
+					What:   fmt.Sprintf("%s would no longer apply to %s: this policy is older and takes precedence", ref, t),
 				})
 			}
 		}
@@ -102,13 +102,13 @@ func (ev *evaluation) newlyConflicted(rival *policykind.Policy, t policykind.Tar
 func (ev *evaluation) reportUnread() {
 	if ev.policy.Unread != "" {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
-			What: fmt.Sprintf("the reach of %s is not known: %s", ev.policy.Ref(), ev.policy.Unread),
+			What: fmt.Sprintf("the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread),
 		})
 	}
 	for _, gate := range ev.policy.Idle {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			Rule:   gate,
-			What:   fmt.Sprintf("%s beside defaults or overrides has no effect without other rules beside them", gate),
+			What:   fmt.Sprintf("%s next to defaults or overrides has no effect without other rules next to them", gate),
 			Advice: "move it into the block",
 		})
 	}

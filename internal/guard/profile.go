@@ -19,7 +19,7 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 			action = api.Warn // it was before: it stays editable
 		}
 		ev.report(api.ReasonInvalid, action, Finding{
-			What: fmt.Sprintf("%s cannot be used: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
+			What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
 		})
 		return nil
 	}
@@ -36,13 +36,13 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 	}
 	schema, err := ev.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
-		return fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
+		return fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}
 	if schema == nil {
 		return nil
 	}
 	for _, lost := range kind.Check(schema) {
-		ev.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "correct the address, or the kind's definition"})
+		ev.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "fix the address or the kind's definition"})
 	}
 	return nil
 }

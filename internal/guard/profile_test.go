@@ -132,7 +132,7 @@ func findingKey(t *testing.T, want string, findings []guard.Finding) {
 func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
-	assert.EqualError(t, err, "look for the definition of Paint.example.com: no answer")
+	assert.EqualError(t, err, "get definition of Paint.example.com: no answer")
 }
 
 func TestOfflineNobodyIsAskedAboutAProfile(t *testing.T) {

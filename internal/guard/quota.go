@@ -137,10 +137,10 @@ func (ev *evaluation) reportTooManyConditions(at attachPoint, c conditionCount) 
 	slices.SortFunc(c.policies, api.CompareRefs)
 	ev.findings.add(Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
-		What: fmt.Sprintf("%s would have %d conditions (when) of kind %s on it, and may have %d: every write of what is above has to evaluate them; they are of %s",
+		What: fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d, since every write above it evaluates them; they are in %s",
 			at, c.conditions, at.kind.Kind, maxConditions, joinRefs(c.policies)),
-		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s, and may have %d", at, c.conditions, at.kind.Kind, maxConditions),
-		Advice: "put several into one condition, or remove one from a policy there",
+		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s: must have at most %d", at, c.conditions, at.kind.Kind, maxConditions),
+		Advice: "combine several into one, or remove one from a policy there",
 	})
 }
 
@@ -159,9 +159,9 @@ func (ev *evaluation) checkValidationLimit(c *constraint.Constraint) {
 	}
 	ev.findings.add(Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
-		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s, and may have %d: every write of what they bind has to evaluate them",
+		What: fmt.Sprintf("the PolicyConstraints of namespace %s would have %d validations for %s: must have at most %d, since every write that they apply to evaluates them",
 			namespace, is, kind, maxValidations),
-		Advice: "put several into one expression, or write rules in place of validations",
+		Advice: "combine several into one expression, or use rules instead of validations",
 	})
 }
 

@@ -32,8 +32,8 @@ func conditional(n int, namespace, target string) []string {
 func TestAWriteBringsNoMoreConditionsThanThereMayBe(t *testing.T) {
 	crowd := func(n int, more ...string) string { return base(append(conditional(n, "app", toRoute), more...)...) }
 	deny := func(at string, n int, of string) []string {
-		return []string{fmt.Sprintf("Deny TooMuch: %s would have %d conditions (when) of kind Paint on it, and may have 16: every write of what is above has to evaluate them; they are of %s; "+
-			"put several into one condition, or remove one from a policy there", at, n, of)}
+		return []string{fmt.Sprintf("Deny TooMuch: %s would have %d conditions (when) of kind Paint: must have at most 16, since every write above it evaluates them; they are in %s; "+
+			"combine several into one, or remove one from a policy there", at, n, of)}
 	}
 	const first = "Paint app/c000, Paint app/c001, Paint app/c002, Paint app/c003 and "
 	for name, c := range map[string]struct {

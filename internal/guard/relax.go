@@ -38,7 +38,7 @@ func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Con
 		return nil
 	})
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
-		return fmt.Errorf("look at the paths of %s: %w", was.Ref(), err)
+		return fmt.Errorf("walk paths of %s: %w", was.Ref(), err)
 	}
 	ev.reportRelaxed(was, paths, named, err != nil)
 	return nil
@@ -54,7 +54,7 @@ func (ev *evaluation) reportRelaxed(c *constraint.Constraint, paths int, named [
 	}
 	f := Finding{
 		Policy: &ref,
-		What:   fmt.Sprintf("%s is in force on %s, and writes that it denies there may pass from now on", ref, on),
+		What:   fmt.Sprintf("%s applies to %s, and would no longer deny some writes there", ref, on),
 		Short:  fmt.Sprintf("%s would deny less on %s", ref, on),
 	}
 	if len(named) > 0 {

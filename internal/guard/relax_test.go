@@ -15,7 +15,7 @@ import (
 
 func TestConstraintsThatDenyLess(t *testing.T) {
 	const limit = "rules: [{path: a, max: 1}]"
-	less := []string{"Warn RequirementUnmet: ClusterPolicyConstraint c is in force on 2 paths, and writes that it denies there may pass from now on: " +
+	less := []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to 2 paths, and would no longer deny some writes there: " +
 		"HTTPRoute app/r rule-1 of Gateway infra/g, HTTPRoute app/r rule-2 of Gateway infra/g"}
 	was := readConstraint(t, limit)
 	definition := &policykind.Definition{}
@@ -59,5 +59,5 @@ func TestPathsOfARelaxedConstraintThatCannotBeCounted(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	ev, err := g.Evaluate(ended, v.With(snapshot.Put(was)), guard.Change{Operation: guard.Delete, Before: was}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c is in force on very many paths, and writes that it denies there may pass from now on"}, toldOf(ev, "RequirementUnmet"))
+	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to very many paths, and would no longer deny some writes there"}, toldOf(ev, "RequirementUnmet"))
 }

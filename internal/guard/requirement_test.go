@@ -61,8 +61,8 @@ const (
 	atMost  = "rules: [{path: a, max: 10}]"
 	need    = "rules: [{path: a, required: true}]"
 	inRoute = " (ClusterPolicyConstraint c on HTTPRoute app/r rule-1 of Gateway infra/g"
-	ask     = "; change what leads to it, or ask the owner of ClusterPolicyConstraint c"
-	worseNo = ": it was so before, and gets no worse"
+	ask     = "; change what causes it, or ask the owner of ClusterPolicyConstraint c"
+	worseNo = ": existing violation, not made worse by this write"
 )
 
 func TestConstraintsOnWrites(t *testing.T) {
@@ -166,7 +166,7 @@ func TestConstraintsInFewWords(t *testing.T) {
 		return out
 	}
 	labelled := strings.Replace(routeDoc("r", "[{}]", "g"), "name: r}", "name: r, labels: {a: b}}", 1)
-	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): it was so before, and gets no worse"}, shorts(judged(t, v, labelled)))
+	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): existing violation, not made worse by this write"}, shorts(judged(t, v, labelled)))
 	empty := world(t, base())
 	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
@@ -182,14 +182,14 @@ func TestConstraintsOnOtherPaths(t *testing.T) {
 		worlds.RouteTo("HTTPRoute", "app", "r", rules, worlds.ToSet("sets", "s")), worlds.ServiceDoc("app", "cart", 80))
 	v := world(t, all).With(snapshot.Put(readConstraintOf(t, "roof", "Roof", need)), snapshot.Put(readConstraintOf(t, "floor", "Floor", need)))
 	assert.Equal(t, []string{
-		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint floor on HTTPRoute app/r rule-1 to Service app/cart of ListenerSet sets/s): it was so before, and gets no worse",
-		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint roof on Gateway infra/g): it was so before, and gets no worse",
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint floor on HTTPRoute app/r rule-1 to Service app/cart of ListenerSet sets/s): existing violation, not made worse by this write",
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint roof on Gateway infra/g): existing violation, not made worse by this write",
 	}, requirementsOf(judged(t, v, gatewayDoc("g", "istio", "http"))))
 
 	mesh := world(t, docs(worlds.ProfileDoc("Net", "levels: [Service, Route]\n"), worlds.ServiceDoc("app", "cart", 80),
 		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "cart")))).With(snapshot.Put(readConstraintOf(t, "net", "Net", need)))
 	assert.Equal(t, []string{
-		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint net on HTTPRoute app/r of Service app/cart): it was so before, and gets no worse",
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint net on HTTPRoute app/r of Service app/cart): existing violation, not made worse by this write",
 	}, requirementsOf(judged(t, mesh, worlds.ServiceDoc("app", "cart", 80))))
 }
 
@@ -208,7 +208,7 @@ func TestManyMessagesAreCounted(t *testing.T) {
 	require.Len(t, got, 11)
 	assert.Equal(t, []string{
 		"Deny RequirementUnmet: r000 (ClusterPolicyConstraint c on HTTPRoute app/r000 rule-1 of Gateway infra/g)" + ask,
-		"Deny RequirementUnmet: spec.validations[0] of ClusterPolicyConstraint c is not met on 4 more paths, either" + ask,
+		"Deny RequirementUnmet: spec.validations[0] of ClusterPolicyConstraint c is also not met on 4 more paths" + ask,
 	}, []string{got[0], got[10]})
 }
 
@@ -237,7 +237,7 @@ func TestConstraintsThatCostTooMuch(t *testing.T) {
 	ev := judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev)[:1])
 	assert.Contains(t, ev.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
-	assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), "; the last one asked was ClusterPolicyConstraint c: ask its owner for a simpler one"), ev.Denials[0].Message())
+	assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), "; the last constraint evaluated was ClusterPolicyConstraint c: ask its owner to simplify it"), ev.Denials[0].Message())
 }
 
 // What depends on the effective spec alone is asked once for all paths that

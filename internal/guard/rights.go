@@ -22,7 +22,7 @@ type Rights interface {
 }
 
 // ErrRights tells that nobody could say whether a user may remove an override.
-var ErrRights = errors.New("whether the user may remove overrides cannot be found out")
+var ErrRights = errors.New("cannot determine whether the user is allowed to remove overrides")
 
 // authorizer asks once for each policy.
 type authorizer struct {
@@ -70,7 +70,7 @@ func (r *authorizer) allows(f Finding) (bool, error) {
 }
 
 // permittedAdvice is the advice to those who may override the policy.
-const permittedAdvice = "you may do that"
+const permittedAdvice = "you are allowed to do that"
 
 // checkCommand returns the command that shows whether one may remove overrides.
 func (ev *evaluation) checkCommand(policy api.Ref) string {

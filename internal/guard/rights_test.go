@@ -61,10 +61,10 @@ func toldOf(ev *guard.Decision, code string) []string {
 // not remove it, and to those who may.
 func deny(what, policy string) string {
 	_, key, _ := strings.Cut(policy, " ")
-	return fmt.Sprintf("Deny %s; ask the owner of %s, or see whether you may: check %s", what, key, policy)
+	return fmt.Sprintf("Deny %s; ask the owner of %s, or check whether you are allowed to: check %s", what, key, policy)
 }
 
-func warn(what string) string { return "Warn " + what + "; you may do that" }
+func warn(what string) string { return "Warn " + what + "; you are allowed to do that" }
 
 // twoTops are a gateway policy of infra and a route policy of app, each with an
 // override.
@@ -72,13 +72,13 @@ func twoTops() string {
 	return base(gatewayPolicy("overrides: {strategy: patch, a: 1}"), routePolicy("overrides: {strategy: patch, b: 1}"))
 }
 
-const topLost = "OverrideEvaded: 2 paths would slip from under a: the overrides of Paint infra/top hold it on 2 paths, and not on Listener infra/h#http"
+const topLost = "OverrideEvaded: 2 paths would no longer be subject to override a of Paint infra/top, which applies on 2 paths: it does not apply on Listener infra/h#http"
 
 // Who may remove the overrides of one policy may not remove those of another.
 func TestRightsAreThoseOfEachPolicy(t *testing.T) {
 	v := world(t, docs(twoTops(), gatewayDoc("h", "istio", "http"), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, c: 1}")))
 	c := change(v, read(t, v, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")))
-	second := strings.NewReplacer("under a", "under c", "infra/top", "infra/second").Replace(topLost)
+	second := strings.NewReplacer("override a", "override c", "infra/top", "infra/second").Replace(topLost)
 	tests := map[string]struct {
 		may  []string
 		want []string
@@ -116,8 +116,8 @@ func TestWithoutRightsNobodyMay(t *testing.T) {
 	v := world(t, twoTops())
 	ev := judged(t, v, routePolicy("a: 1"))
 	assert.Equal(t, []string{
-		"Deny OverrideRemoved: the overrides of Paint app/own hold b on 2 paths, and would not any more; " +
-			"ask the owner of app/own, or see whether you may: kubectl auth can-i override paint -n app",
+		"Deny OverrideRemoved: override b of Paint app/own would no longer apply on 2 paths; " +
+			"ask the owner of app/own, or check whether you are allowed to: kubectl auth can-i override paint -n app",
 	}, toldOf(ev, "OverrideRemoved"))
 }
 
@@ -131,7 +131,7 @@ func TestRightsThatCannotBeHad(t *testing.T) {
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routePolicy("a: 1"))), nil)
 		require.ErrorIs(t, err, guard.ErrRights)
 		require.ErrorIs(t, err, down)
-		require.EqualError(t, err, "whether the user may remove overrides cannot be found out: no answer")
+		require.EqualError(t, err, "cannot determine whether the user is allowed to remove overrides: no answer")
 	})
 	t.Run("of the one that stands in for it", func(t *testing.T) {
 		// infra/second is the higher one, by its name
@@ -165,7 +165,7 @@ func (*oneAnswer) Check(api.Ref) string { return "" }
 // writer may take that one away next.
 func TestOverridesThatStandIn(t *testing.T) {
 	over := func(name, spec string) string { return policyDoc("Paint", "infra", name, toGateway+spec) }
-	const lost = "OverrideRemoved: the overrides of Paint infra/top hold a on 2 paths, and would not any more"
+	const lost = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
 	const equal = "overrides: {strategy: patch, a: 1}"
 	// of two policies on one gateway, neither of which tells its age, the first
 	// by its name is the higher
@@ -216,7 +216,7 @@ func TestStandInsOfOnePathAreNoneOfAnother(t *testing.T) {
 	v := world(t, docs(
 		gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), gatewayDoc("i", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		equal("top", "g"), equal("of-h", "h")))
-	const lost = "OverrideEvaded: HTTPRoute app/r would slip from under a: the overrides of Paint infra/top hold it on HTTPRouteRule app/r#rule-1, and not on Listener infra/"
+	const lost = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of Paint infra/top, which applies on HTTPRouteRule app/r#rule-1: it does not apply on Listener infra/"
 	to := func(gateways ...string) []string {
 		c := change(v, read(t, v, routeDoc("r", "[{}]", gateways...)))
 		return nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))

@@ -169,7 +169,7 @@ func (ev *evaluation) reportSchemaViolations() {
 	for i, m := range all {
 		if i == maxSchemaViolations {
 			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), Finding{
-				What: fmt.Sprintf("effective policies break the schema of their kind in %s", plural(len(all)-i, "more way")),
+				What: fmt.Sprintf("effective policies violate the schema of their kind in %s", plural(len(all)-i, "more way")),
 			})
 			return
 		}
@@ -187,19 +187,19 @@ func violationAction(m *schemaViolation) api.Action {
 func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 	sources := sourcesOf(m.on)
 	f := Finding{
-		What: fmt.Sprintf("the effective %s on %s breaks the schema of its kind: %s; it comes from %s",
+		What: fmt.Sprintf("the effective %s on %s violates the schema of its kind: %s; it is merged from %s",
 			m.kind.Kind, pathsText(m.on, m.paths), m.message, joinRefs(sources)),
-		Short:  fmt.Sprintf("the effective %s breaks its schema: %s", m.kind.Kind, m.message),
-		Advice: "edit one of them so that they fit together",
+		Short:  fmt.Sprintf("the effective %s violates its schema: %s", m.kind.Kind, m.message),
+		Advice: "edit one of them so that the result is valid",
 	}
 	if len(sources) == 1 {
-		f.Advice = "edit it so that what is left of it fits"
+		f.Advice = "edit it so that the rules left of it are valid"
 	}
 	switch {
 	case m.before:
-		f.What += "; that was so before"
+		f.What += "; not introduced by this write"
 	case m.below:
-		f.What += fmt.Sprintf("; it is no more than a warning, since policies of other namespaces below %s break it", ev.writtenRef())
+		f.What += fmt.Sprintf("; warning only, since policies of other namespaces below %s cause it", ev.writtenRef())
 	}
 	for i := range sources {
 		if ev.policy == nil || sources[i] != ev.policy.Ref() {

@@ -54,76 +54,76 @@ func invalid(ev *guard.Decision) []string {
 
 func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
 	gateways := docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"))
-	both := "the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec: at most one of a and b; " +
-		"it comes from Paint infra/top and Paint app/own"
+	both := "the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g violates the schema of its kind: spec: at most one of a and b; " +
+		"it is merged from Paint infra/top and Paint app/own"
 	for sentence, c := range map[string]struct {
 		world, write string
 		want         []string
 	}{
 		"by the lower policy": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"),
-			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Deny: " + both + "; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"by the higher policy": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), routePolicy("b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
-			[]string{"Warn: " + both + "; it is no more than a warning, since policies of other namespaces below Paint infra/top break it; edit one of them so that they fit together, or ask the owner of app/own"},
+			[]string{"Warn: " + both + "; warning only, since policies of other namespaces below Paint infra/top cause it; edit one of them so that the result is valid, or ask the owner of app/own"},
 		},
 		"by the gateway that lets a route in": {
 			docs(oneOf, listening(gatewayDoc("g", "istio", "http"), "http", "from: Same"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), gatewayDoc("g", "istio", "http"),
-			[]string{"Warn: " + both + "; it is no more than a warning, since policies of other namespaces below Gateway infra/g break it; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Warn: " + both + "; warning only, since policies of other namespaces below Gateway infra/g cause it; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"by the higher policy, which others of its level do not fit either": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), policyDoc("Paint", "infra", "more", toGateway+"defaults: {strategy: patch, b: 1}"), routePolicy("b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
-			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of app/own"},
+			[]string{"Deny: " + both + "; edit one of them so that the result is valid, or ask the owner of app/own"},
 		},
 		"by the higher policy, and a lower one of its namespace": {
 			docs(oneOf, gateways, worlds.RouteTo("HTTPRoute", "infra", "r", "[{}]", worlds.ToGateway("g")), policyDoc("Paint", "infra", "own", toRoute+"b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
-			[]string{"Deny: " + strings.ReplaceAll(both, "app/", "infra/") + "; edit one of them so that they fit together, or ask the owner of infra/own"},
+			[]string{"Deny: " + strings.ReplaceAll(both, "app/", "infra/") + "; edit one of them so that the result is valid, or ask the owner of infra/own"},
 		},
 		"by the end of a higher policy": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), policyDoc("Paint", "infra", "more", toGateway+"defaults: {strategy: patch, a: 1}"), gatewayPolicy("overrides: {strategy: atomic, c: 1}"), routePolicy("strategy: patch\nb: 1")), gatewayPolicy("defaults: {strategy: patch, c: 1}"),
-			[]string{"Warn: " + strings.Replace(both, "Paint infra/top and", "Paint infra/more, Paint infra/top and", 1) + "; it is no more than a warning, since policies of other namespaces below Paint infra/top break it; edit one of them so that they fit together, or ask the owner of infra/more"},
+			[]string{"Warn: " + strings.Replace(both, "Paint infra/top and", "Paint infra/more, Paint infra/top and", 1) + "; warning only, since policies of other namespaces below Paint infra/top cause it; edit one of them so that the result is valid, or ask the owner of infra/more"},
 		},
 		"by a route that comes to the gateway": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "h"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routeDoc("r", "[{}]", "g"),
-			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Deny: " + both + "; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"on some paths": {
 			docs(oneOf, gateways, routeDoc("r", "[{}, {}, {}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"),
-			[]string{"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g and 2 more paths breaks the schema of its kind: " +
-				"spec: at most one of a and b; it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g and 2 more paths violates the schema of its kind: " +
+				"spec: at most one of a and b; it is merged from Paint infra/top and Paint app/own; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"in another way on each": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1, limits: {one: 1, two: 2}}")), routePolicy("b: 1\nlimits: {three: 3, four: 4}"),
 			[]string{
-				"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
-					"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top",
-				"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top",
+				"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g violates the schema of its kind: spec.limits: must have at most 3 items; " +
+					"it is merged from Paint infra/top and Paint app/own; edit one of them so that the result is valid, or ask the owner of infra/top",
+				"Deny: " + both + "; edit one of them so that the result is valid, or ask the owner of infra/top",
 			},
 		},
 		"it was so before, and is no worse": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routePolicy("b: 2"),
-			[]string{"Warn: " + both + "; that was so before; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Warn: " + both + "; not introduced by this write; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"it was so before, and is better": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, limits: {one: 1, two: 2}}"), routePolicy("limits: {three: 3, four: 4, five: 5}")),
 			routePolicy("limits: {three: 3, four: 4}"),
-			[]string{"Warn: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
-				"it comes from Paint infra/top and Paint app/own; that was so before; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Warn: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g violates the schema of its kind: spec.limits: must have at most 3 items; " +
+				"it is merged from Paint infra/top and Paint app/own; not introduced by this write; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"it was so before, and gets worse": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, limits: {one: 1, two: 2}}"), routePolicy("limits: {three: 3, four: 4}")),
 			routePolicy("limits: {three: 3, four: 4, five: 5}"),
-			[]string{"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
-				"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top"},
+			[]string{"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g violates the schema of its kind: spec.limits: must have at most 3 items; " +
+				"it is merged from Paint infra/top and Paint app/own; edit one of them so that the result is valid, or ask the owner of infra/top"},
 		},
 		"it was so before, and something else is wrong now": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1, limits: {one: 1, two: 2}}"), routePolicy("b: 1")),
 			routePolicy("b: 1\nlimits: {three: 3, four: 4}"),
 			[]string{
-				"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
-					"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top",
-				"Warn: " + both + "; that was so before; edit one of them so that they fit together, or ask the owner of infra/top",
+				"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g violates the schema of its kind: spec.limits: must have at most 3 items; " +
+					"it is merged from Paint infra/top and Paint app/own; edit one of them so that the result is valid, or ask the owner of infra/top",
+				"Warn: " + both + "; not introduced by this write; edit one of them so that the result is valid, or ask the owner of infra/top",
 			},
 		},
 		"it is mended":             {docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routePolicy("c: 1"), nil},
@@ -184,7 +184,7 @@ func TestManyThingsThatAreWrongAreSummedUp(t *testing.T) {
 	v := world(t, docs(schema, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch"+higher+"}")))
 	all := invalid(judged(t, v, routePolicy(lower)))
 	require.Len(t, all, 21)
-	assert.Contains(t, all, "Deny: effective policies break the schema of their kind in 5 more ways")
+	assert.Contains(t, all, "Deny: effective policies violate the schema of their kind in 5 more ways")
 	assert.Contains(t, all[1], "spec: not both of 00")
 }
 

@@ -94,6 +94,6 @@ func TestRequestsThatManyRulesMayTakeAreToldOnce(t *testing.T) {
 	before := docs(rate, gatewayDoc("g", "istio", "http"), ruling(getToys, anyPath, getCars, likeToys), rateTop(overriding(aLimit("toys", onGet))))
 	v := world(t, before)
 	c := change(v, read(t, v, ruling(getToysOfA, anyPath, getCars, likeToys)))
-	assert.Equal(t, []string{deny("OverrideEvaded: HTTPRoute app/r would slip from under limits.toys: the overrides of Rate infra/top hold it on HTTPRouteRule app/r#rule-1, "+
-		"and its triggers do not match HTTPRouteRule app/r#rule-2, which may take its requests now", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{deny("OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.toys of Rate infra/top, which applies on HTTPRouteRule app/r#rule-1: "+
+		"its triggers do not match HTTPRouteRule app/r#rule-2, which may receive its requests", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
 }

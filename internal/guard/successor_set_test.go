@@ -20,7 +20,7 @@ func TestListenerSetsThatMove(t *testing.T) {
 		return docs(coat, open("g"), open("h"), worlds.SetDoc("app", "s", "g", "lower"), coated(policy))
 	}
 	lost := func(why string) []string {
-		return []string{"OverrideEvaded: Listener app/s#lower would slip from under a: the overrides of Coat infra/top hold it on Listener app/s#lower, and " + why}
+		return []string{"OverrideEvaded: Listener app/s#lower would no longer be subject to override a of Coat infra/top, which applies on Listener app/s#lower: " + why}
 	}
 	ofSet := policyDoc("Coat", "app", "top", "targetRefs: [{kind: ListenerSet, name: s, sectionName: lower}]\noverrides: {a: 1}")
 	set := func(gw string, listeners ...string) string {
@@ -30,7 +30,7 @@ func TestListenerSetsThatMove(t *testing.T) {
 	samePort := func(gw string) string {
 		return strings.Replace(set(gw, "lower", "other"), "port: 81", "port: 80", 1)
 	}
-	toH := lost("not on Gateway infra/h")
+	toH := lost("it does not apply on Gateway infra/h")
 	ways := map[string]way{
 		"to another gateway":                          {before: before(onG), write: set("h", "lower"), want: toH},
 		"to another gateway, by another name":         {before: before(onG), write: set("h", "new"), want: toH},

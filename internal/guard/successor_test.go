@@ -61,8 +61,8 @@ func TestRetargetedPolicies(t *testing.T) {
 func TestRoutesThatMove(t *testing.T) {
 	g, h, r := gatewayDoc("g", "istio", "http", "alt"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g")
 	onG := toParents(two, section("g", "http"))
-	fromH := evaded("Paint infra/top", "not on Listener infra/h#http")
-	toAlt := evaded("Paint infra/top", "not on Listener infra/g#alt")
+	fromH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
+	toAlt := evaded("Paint infra/top", "it does not apply on Listener infra/g#alt")
 	judgedWays(t, map[string]way{
 		"to another gateway":                          {before: docs(g, h, onG, at("g", "")), write: routeDoc("r", two, "h"), want: fromH},
 		"from one of two gateways":                    {before: docs(gatewayDoc("g", "istio", "http"), h, routeDoc("r", two, "g", "h"), at("g", "")), write: routeDoc("r", two, "h"), want: fromH},
@@ -74,10 +74,10 @@ func TestRoutesThatMove(t *testing.T) {
 		"to a gateway that is not there":              {before: docs(g, r, at("g", "")), write: routeDoc("r", two, "none")},
 		"to a gateway with the same policy":           {before: docs(g, h, onG, strings.Replace(at("g", ""), "name: g}", "name: g}, {kind: Gateway, name: h}", 1)), write: routeDoc("r", two, "h")},
 		"to a gateway of a policy with another value": {before: docs(g, h, onG, at("g", ""), policyDoc("Paint", "infra", "other", "targetRefs: [{kind: Gateway, name: h}]\noverrides: {strategy: patch, a: 2}")), write: routeDoc("r", two, "h"), want: fromH},
-		"with fewer rules":                            {before: docs(g, h, onG, at("g", "")), write: routeDoc("r", "[{}]", "h"), want: slipped("Paint infra/top", "HTTPRouteRule app/r#rule-1", "not on Listener infra/h#http")},
+		"with fewer rules":                            {before: docs(g, h, onG, at("g", "")), write: routeDoc("r", "[{}]", "h"), want: slipped("Paint infra/top", "HTTPRouteRule app/r#rule-1", "it does not apply on Listener infra/h#http")},
 		"to a listener set of another gateway": {
 			before: docs(g, h, worlds.SetDoc("app", "s", "h", "lower"), onG, at("g", "")), write: toParents(two, worlds.ToSet("app", "s")),
-			want: evaded("Paint infra/top", "not on Listener app/s#lower"),
+			want: evaded("Paint infra/top", "it does not apply on Listener app/s#lower"),
 		},
 		"to a listener set of the same gateway": {
 			before: docs(g, worlds.SetDoc("app", "s", "g", "lower"), onG, at("g", "")), write: toParents(two, worlds.ToSet("app", "s")),
@@ -107,7 +107,7 @@ func TestRoutesThatChangeHostnames(t *testing.T) {
 		},
 		"a listener gives up a hostname that another has": {
 			before: docs(gw("x.example", "*.example"), r("", "x.example"), at("g", "http")), write: gw("z.example", "*.example"),
-			want: evaded("Paint infra/top", "not on Listener infra/g#alt"),
+			want: evaded("Paint infra/top", "it does not apply on Listener infra/g#alt"),
 		},
 		"a listener gives up a hostname that no other has": {
 			before: docs(gw("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: gw("z.example", "y.example"),
@@ -139,7 +139,7 @@ func TestRulesThatMove(t *testing.T) {
 		"the rule gives one of two matches to another one": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleC+"}]"), onRule("x")),
 			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: z, matches: [{path: {value: /c}}, {path: {value: /b}}]}]"),
-			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "not on HTTPRouteRule app/r#z"),
+			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
 		},
 		"the rule gives up a match that another one had, too": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleB+"}]"), onRule("x")),
@@ -148,14 +148,14 @@ func TestRulesThatMove(t *testing.T) {
 		"the rule gives a match to a new one": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}]"), onRule("x")),
 			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: new, " + ruleB + "}]"),
-			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "not on HTTPRouteRule app/r#new"),
+			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#new"),
 		},
 		"the rule shares a match with a new one": {
 			before: docs(g, r(named), onRule("x")), write: r("[{name: x, " + ruleA + "}, {name: z, " + ruleB + "}, {name: new, " + ruleA + "}]"),
 		},
 		"the rule is deleted, and others stay": {
 			before: docs(g, r("[{name: z, "+ruleB+"}, {name: x, "+ruleA+"}]"), onRule("x")), write: r("[{name: z, " + ruleB + "}]"),
-			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "not on HTTPRouteRule app/r#z"),
+			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
 		},
 		"the only rule is deleted":    {before: docs(g, r("[{name: x, "+ruleA+"}]"), onRule("x")), write: r("[]")},
 		"a rule is inserted in front": {before: docs(g, r(unnamed), at("g", "")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]")},
@@ -164,7 +164,7 @@ func TestRulesThatMove(t *testing.T) {
 		},
 		"a rule is inserted in front of one that is known by its place": {
 			before: docs(g, r(unnamed), onRule("rule-1")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]"),
-			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#rule-1", "not on HTTPRouteRule app/r#rule-2"),
+			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#rule-1", "it does not apply on HTTPRouteRule app/r#rule-2"),
 		},
 		"another rule takes the name that one is known by": {
 			before: docs(g, r(unnamed), onRule("rule-1")), write: r("[{" + ruleA + "}, {name: rule-1, " + ruleB + "}]"),

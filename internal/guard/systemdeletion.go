@@ -22,7 +22,7 @@ func (ev *evaluation) auditSystemDeletion(ctx context.Context) error {
 	for at, f := range ev.findings {
 		if f.Action == api.Deny {
 			f.Action = api.Audit
-			f.What = fmt.Sprintf("%s (deleted by the system: %s)", f.What, ev.systemReason)
+			f.What = fmt.Sprintf("%s (deletion not denied: %s)", f.What, ev.systemReason)
 			ev.findings[at] = f
 		}
 	}
@@ -36,7 +36,7 @@ func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 	}
 	ev.systemChecked = true
 	if ev.change.GarbageCollected {
-		ev.systemReason = "the garbage collector"
+		ev.systemReason = "garbage collection"
 		return nil
 	}
 	name := ev.change.Before.Ref().Namespace
@@ -48,12 +48,12 @@ func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 	if (n == nil || !n.Terminating) && ev.Live != nil {
 		o, err := ev.Live(ctx, ref) // its deletion is a moment ago, maybe
 		if err != nil {
-			return fmt.Errorf("look for %s: %w", ref, err)
+			return fmt.Errorf("get %s: %w", ref, err)
 		}
 		n, _ = o.(*gateway.Namespace)
 	}
 	if n != nil && n.Terminating {
-		ev.systemReason = "namespace " + name + " is being deleted"
+		ev.systemReason = "namespace " + name + " is terminating"
 	}
 	return nil
 }

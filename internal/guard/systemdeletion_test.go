@@ -17,7 +17,7 @@ import (
 const (
 	infra    = "kind: Namespace\nmetadata: {name: infra}"
 	dying    = "kind: Namespace\nmetadata: {name: infra, deletionTimestamp: '2026-01-01T00:00:00Z'}"
-	byRights = "; ask the owner of infra/top, or see whether you may: check Paint infra/top"
+	byRights = "; ask the owner of infra/top, or check whether you are allowed to: check Paint infra/top"
 )
 
 func namespaceRef(name string) api.Ref { return api.Ref{Kind: "Namespace", Name: name} }
@@ -39,7 +39,7 @@ func (l *living) look(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 func TestDeletionsByTheSystem(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
 	terminating, other := read(t, v, dying), read(t, v, "kind: Namespace\nmetadata: {name: other}")
-	namespaced := "Audit " + removed + " (deleted by the system: namespace infra is being deleted)" + byRights
+	namespaced := "Audit " + removed + " (deletion not denied: namespace infra is terminating)" + byRights
 	tests := map[string]struct {
 		view      *snapshot.View
 		live      *living
@@ -57,7 +57,7 @@ func TestDeletionsByTheSystem(t *testing.T) {
 			v.With(del(namespaceRef("infra"))), &living{found: terminating}, false, namespaced, []api.Ref{namespaceRef("infra")},
 		},
 		"the garbage collector": {
-			v, &living{}, true, "Audit " + removed + " (deleted by the system: the garbage collector)" + byRights, nil,
+			v, &living{}, true, "Audit " + removed + " (deletion not denied: garbage collection)" + byRights, nil,
 		},
 	}
 	for name, test := range tests {
@@ -113,7 +113,7 @@ func TestANamespaceThatCannotBeLookedForIsAnError(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
 	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
 	require.ErrorIs(t, err, live.err)
-	require.EqualError(t, err, "look for Namespace infra: down")
+	require.EqualError(t, err, "get Namespace infra: down")
 }
 
 // What else would be denied is recorded, too: judging that takes too long, and
@@ -125,7 +125,7 @@ func TestWhateverSpeaksAgainstADeletionByTheSystem(t *testing.T) {
 		ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Audit BlastRadius"}, codes(ev))
-		assert.Contains(t, told(ev)[0], " (deleted by the system: namespace infra is being deleted); look at them")
+		assert.Contains(t, told(ev)[0], " (deletion not denied: namespace infra is terminating); review them")
 	})
 	t.Run("it costs too much", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

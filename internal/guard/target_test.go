@@ -58,7 +58,7 @@ func TestReferenceGrants(t *testing.T) {
 	})
 	t.Run("a policy without one is told so", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; choose another target, or put the policy where it may have this one",
+			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; choose another target, or move the policy to a namespace that is allowed to target this one",
 		}, told(judged(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
@@ -85,13 +85,13 @@ func TestSelectors(t *testing.T) {
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	const all = "{kind: HTTPRoute, selector: {}}"
 	assert.Equal(t, []string{
-		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the labels that it selects by, and those of the objects",
+		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the selector and the labels of the objects",
 	}, told(judged(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
 		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
 	}, told(judged(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
-		"Warn Conflicted: Probe app/two loses HTTPRoute app/r to this policy, which is older, and has no effect there any more",
+		"Warn Conflicted: Probe app/two would no longer apply to HTTPRoute app/r: this policy is older and takes precedence",
 	}, told(judged(t, world(t, granted(probe("two", newer, "{kind: HTTPRoute, name: r}"))), probe("one", older, all))))
 }
 
@@ -136,7 +136,7 @@ func TestWritesOfOtherKinds(t *testing.T) {
 	t.Run("a policy that selects workloads is not read", func(t *testing.T) {
 		v := world(t, base(worlds.ClassProfileDoc("inherited", "Dye", "targets: {fields: [targetRefs], workloads: [selector]}")))
 		assert.Equal(t, []string{
-			"Warn NotRead: the reach of Dye app/d is not known: it selects workloads by their labels in spec.selector, which Overrule does not read",
+			"Warn NotRead: the paths of Dye app/d are unknown: it selects workloads by their labels in spec.selector, which Overrule does not read",
 		}, told(judged(t, v, policyDoc("Dye", "app", "d", "selector: {matchLabels: {app: x}}\na: 1"))))
 	})
 }

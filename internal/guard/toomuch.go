@@ -15,7 +15,7 @@ func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	f := Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
 		What:   fmt.Sprintf("%s: %v", objectText(c), e),
-		Advice: "change less in one write, or ask the cluster's administrator",
+		Advice: "split the change into smaller writes, or ask the cluster administrator",
 	}
 	own := c.Object().Ref()
 	asking, _ := errors.AsType[*constraintError](whole)
@@ -24,12 +24,12 @@ func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 		f.Advice = "simplify its conditions, or give it fewer targets"
 	case e.Dearest != (api.Ref{}):
 		f.Policy = &e.Dearest
-		f.Advice = fmt.Sprintf("ask the owner of %s for simpler conditions", e.Dearest.Key())
+		f.Advice = fmt.Sprintf("ask the owner of %s to simplify its conditions", e.Dearest.Key())
 	case e.Limit > 0 && asking != nil:
 		f.Policy = &asking.constraint
-		f.Advice = fmt.Sprintf("the last one asked was %s: ask its owner for a simpler one", asking.constraint)
+		f.Advice = fmt.Sprintf("the last constraint evaluated was %s: ask its owner to simplify it", asking.constraint)
 	case ruleCount(c) > manyRules:
-		f.Advice = fmt.Sprintf("it has %s: put fewer into one policy, or give it fewer targets", plural(ruleCount(c), "rule"))
+		f.Advice = fmt.Sprintf("it has %s: split the policy, or give it fewer targets", plural(ruleCount(c), "rule"))
 	}
 	return f
 }
@@ -40,7 +40,7 @@ type constraintError struct {
 	err        error
 }
 
-func (e *constraintError) Error() string { return fmt.Sprintf("ask %s: %v", e.constraint, e.err) }
+func (e *constraintError) Error() string { return fmt.Sprintf("evaluate %s: %v", e.constraint, e.err) }
 
 func (e *constraintError) Unwrap() error { return e.err }
 

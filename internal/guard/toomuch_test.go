@@ -25,11 +25,11 @@ func TestAdviceOnWhatIsTooMuch(t *testing.T) {
 		late   bool
 		advice string
 	}{
-		"another policy's condition": {routePolicy("a: 100"), false, "; ask the owner of infra/top for simpler conditions"},
+		"another policy's condition": {routePolicy("a: 100"), false, "; ask the owner of infra/top to simplify its conditions"},
 		"its own condition":          {gatewayPolicy(clip), false, "; simplify its conditions, or give it fewer targets"},
-		"time":                       {routePolicy("a: 1"), true, "; change less in one write, or ask the cluster's administrator"},
-		"time, for very many rules":  {routePolicy(strings.Join(many, "\n")), true, "; it has 201 rules: put fewer into one policy, or give it fewer targets"},
-		"time, for a route":          {routeDoc("r", "[{}]", "g"), true, "; change less in one write, or ask the cluster's administrator"},
+		"time":                       {routePolicy("a: 1"), true, "; split the change into smaller writes, or ask the cluster administrator"},
+		"time, for very many rules":  {routePolicy(strings.Join(many, "\n")), true, "; it has 201 rules: split the policy, or give it fewer targets"},
+		"time, for a route":          {routeDoc("r", "[{}]", "g"), true, "; split the change into smaller writes, or ask the cluster administrator"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ type UnlistedKindError struct {
 
 // Error implements error.
 func (e *UnlistedKindError) Error() string {
-	return fmt.Sprintf("the policies of kind %s could not be listed yet, and this write %s; %s", e.Kind, e.What, e.Advice)
+	return fmt.Sprintf("policies of kind %s are not listed yet, and this write %s; %s", e.Kind, e.What, e.Advice)
 }
 
 // unlistedKind is the evaluation of a write against a kind that was never listed: a policy
@@ -179,7 +179,7 @@ func (u *unlistedKind) err(ctx context.Context) error {
 	if err := u.findSystemDeletion(ctx); err != nil || u.systemReason != "" {
 		return err
 	}
-	const wait = "try again, or have the cluster's administrator see /readyz for the cause"
+	const wait = "retry, or ask the cluster administrator to check /readyz"
 	e := &UnlistedKindError{Kind: u.kind.Ref(), Advice: wait}
 	if u.lost != nil {
 		every := api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind}
@@ -188,8 +188,8 @@ func (u *unlistedKind) err(ctx context.Context) error {
 			return err
 		}
 		if !may {
-			e.What = "may take overrides of them out of force" + onPathText(u.lost)
-			e.Advice += ", or see whether you may override them all: " + u.checkCommand(every)
+			e.What = "may disable their overrides" + onPathText(u.lost)
+			e.Advice += ", or check whether you are allowed to override them all: " + u.checkCommand(every)
 			return e
 		}
 	}

@@ -54,17 +54,17 @@ func (w way) unseen(t *testing.T, v *snapshot.View, c guard.Change) {
 	kind, _, _ := strings.Cut(w.of, " ")
 	v = withoutList(v, kind)
 	c.Before = v.Get(c.Object().Ref())
-	assert.Contains(t, unseenBy(t, bossAndDev(), "dev", v, c), "may take overrides of them out of force")
+	assert.Contains(t, unseenBy(t, bossAndDev(), "dev", v, c), "may disable their overrides")
 	assert.Empty(t, unseenBy(t, bossAndDev(), "boss", v, c), "who may override all of them is not held up")
 }
 
-const unseenPaint = "the policies of kind Paint.example.com could not be listed yet, and this write "
+const unseenPaint = "policies of kind Paint.example.com are not listed yet, and this write "
 
 func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 	const (
-		wait = "; try again, or have the cluster's administrator see /readyz for the cause"
-		ask  = wait + ", or see whether you may override them all: check Paint"
-		lost = unseenPaint + "may take overrides of them out of force"
+		wait = "; retry, or ask the cluster administrator to check /readyz"
+		ask  = wait + ", or check whether you are allowed to override them all: check Paint"
+		lost = unseenPaint + "may disable their overrides"
 		onG  = lost + " on HTTPRoute app/r rule-1 of Gateway infra/g" + ask
 	)
 	g, h, x := gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), "{name: x, port: 81, protocol: HTTP}"
@@ -180,7 +180,7 @@ func TestADefinitionThatAnUnlistedKindDependsOn(t *testing.T) {
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
 		return err
 	}
-	require.ErrorContains(t, deleted(of("ListenerSet", "listenersets"), without), "may take overrides of them out of force on HTTPRoute app/r rule-1 of ListenerSet app/s")
+	require.ErrorContains(t, deleted(of("ListenerSet", "listenersets"), without), "may disable their overrides on HTTPRoute app/r rule-1 of ListenerSet app/s")
 	require.NoError(t, deleted(of("UDPRoute", "udproutes"), v.With(del(routeRef("none")))))
 }
 

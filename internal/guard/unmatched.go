@@ -67,7 +67,7 @@ func (ev *evaluation) ownLimit(t *limitTally) {
 				Rule:   t.at.String(),
 				Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.routes(), plural(t.is.all.routes(), "route")),
 				What:   fmt.Sprintf("%s binds to no rule of %d of %s: %s", t.at, t.is.apart.routes(), plural(t.is.all.routes(), "route"), t.is.apart.onRoutes()),
-				Advice: "their requests are not limited by it",
+				Advice: "requests to them are not limited by it",
 			}
 		})
 	}
@@ -101,11 +101,11 @@ func (ev *evaluation) outside(t *limitTally) (denied bool) {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
-			ev.tellLimit(t.sort(action, "more hostnames of triggers that are outside those of the routes"), func() Finding {
+			ev.tellLimit(t.sort(action, "more hostnames of triggers that do not match those of the routes"), func() Finding {
 				return Finding{
 					Rule:  t.at.String(),
-					Short: fmt.Sprintf("hostname %s of %s is outside those of %s", name, t.at, routeOf(t.is.last.on)),
-					What: fmt.Sprintf("hostname %s of triggers[%d] of %s is outside those by which requests reach %s: %s",
+					Short: fmt.Sprintf("hostname %s of %s does not match those of %s", name, t.at, routeOf(t.is.last.on)),
+					What: fmt.Sprintf("hostname %s of triggers[%d] of %s does not match the hostnames of %s: %s",
 						name, i, t.at, t.is.all.onRoutes(), hostnames(t.is.last)),
 					Advice: "correct it, or add it to the route's hostnames",
 				}
@@ -152,13 +152,13 @@ func (ev *evaluation) unmatched(t *limitTally) {
 			Rule:   t.at.String(),
 			Short:  fmt.Sprintf("%s binds to no rule of %s", t.at, routeOf(t.is.apart.first.on)),
 			What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), t.whatIsMissing()),
-			Advice: "state a match as the route has it, or add a rule with such a match to the route",
+			Advice: "use a match that the route has, or add a rule with this match to the route",
 		}
 		if len(t.unfound()) == 0 {
-			f.Advice = "state a match of the rules that it is in force on"
+			f.Advice = "use a match of the rules that it applies to"
 		}
 		if action == api.Warn {
-			f.What += "; that was so before"
+			f.What += "; not introduced by this write"
 		}
 		return f
 	})
@@ -188,7 +188,7 @@ func (t *limitTally) outside() bool {
 func (t *limitTally) whatIsMissing() string {
 	missing := t.unfound()
 	if len(missing) == 0 {
-		text := fmt.Sprintf("the rules that have the match %s are not those that it is in force on", t.someMatch())
+		text := fmt.Sprintf("the rules with the match %s are not those that it applies to", t.someMatch())
 		if t.hasOutside() {
 			text += ", for its hostnames"
 		}
@@ -199,7 +199,7 @@ func (t *limitTally) whatIsMissing() string {
 		out = append(out, t.noMatch(at))
 	}
 	if more := len(missing) - len(out); more > 0 {
-		out = append(out, fmt.Sprintf("and %d more likewise", more))
+		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(out, "; ")
 }
@@ -229,13 +229,13 @@ func (t *limitTally) noMatch(at [2]int) string {
 	near := t.nearest(match)
 	switch r := t.is.last.on.Path.Route; {
 	case len(near) > 0:
-		return text + ", the nearest: " + strings.Join(near, ", ")
+		return text + ", nearest: " + strings.Join(near, ", ")
 	case len(r.Rules) == 0:
-		return text + ", since it has no rules"
+		return text + ": the route has no rules"
 	case len(t.is.some) > 0:
 		return text // none of those that have is shown
 	default:
-		return text + fmt.Sprintf(", since the rules of a %s have none", r.Kind)
+		return text + fmt.Sprintf(": rules of a %s have no matches", r.Kind)
 	}
 }
 
@@ -265,9 +265,9 @@ func (t *limitTally) partly(at [2]int) Finding {
 	on := t.is.last
 	return Finding{
 		Rule:   t.at.String(),
-		Short:  fmt.Sprintf("%s is bound in part: no rule has the match %s", t.at, &on.bound.Limit.Triggers[at[0]].Matches[at[1]]),
-		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, t.noMatch(at), t.is.all.onRoutes()),
-		Advice: "what the others choose is limited",
+		Short:  fmt.Sprintf("%s is only partly bound: no rule has the match %s", t.at, &on.bound.Limit.Triggers[at[0]].Matches[at[1]]),
+		What:   fmt.Sprintf("%s is only partly bound: %s, on %s", t.at, t.noMatch(at), t.is.all.onRoutes()),
+		Advice: "requests of its other matches are limited",
 	}
 }
 
@@ -284,26 +284,26 @@ func (ev *evaluation) otherLimit(t *limitTally) {
 			}
 		})
 	}
-	const restore = "leave the matches that it is bound by, or edit the policy as well"
+	const restore = "keep the matches that bind it, or edit the policy as well"
 	if t.unbound != nil && t.unbound.first.bound.ExcludedByHostnames() {
-		tell(api.ReasonTriggerUnmatched, "more limits that are bound to no rule any more",
-			fmt.Sprintf("is bound to no rule of %s any more: no request for its hostnames reaches it", t.unbound.onRoutes()),
-			"is bound to no rule any more", "leave the hostnames that it is bound by, or edit the policy as well")
+		tell(api.ReasonTriggerUnmatched, "more limits no longer bound to any rule",
+			fmt.Sprintf("is no longer bound to any rule of %s: no request for its hostnames reaches it", t.unbound.onRoutes()),
+			"is no longer bound to any rule", "keep the hostnames that bind it, or edit the policy as well")
 	} else if t.unbound != nil {
-		tell(api.ReasonTriggerUnmatched, "more limits that are bound to no rule any more",
-			fmt.Sprintf("is bound to no rule of %s any more", t.unbound.onRoutes()), "is bound to no rule any more", restore)
+		tell(api.ReasonTriggerUnmatched, "more limits no longer bound to any rule",
+			fmt.Sprintf("is no longer bound to any rule of %s", t.unbound.onRoutes()), "is no longer bound to any rule", restore)
 	}
 	if t.stranded != nil {
 		tell(api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route",
-			fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "binds to no rule", "its triggers choose none of the rules' matches")
+			fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "binds to no rule", "its triggers select none of the rules' matches")
 	}
 	for _, text := range slices.Sorted(maps.Keys(t.missing)) {
-		tell(api.ReasonTriggerUnmatched, "more matches of triggers that no rule has any more",
-			fmt.Sprintf("finds its match %s in no rule of %s any more", text, t.missing[text].onRoutes()),
-			"finds its match "+text+" no more", restore)
+		tell(api.ReasonTriggerUnmatched, "more matches of triggers that no rule has after this write",
+			fmt.Sprintf("no longer finds its match %s in any rule of %s", text, t.missing[text].onRoutes()),
+			"no longer finds its match "+text, restore)
 	}
 	for _, rule := range slices.Sorted(maps.Keys(t.fresh)) {
-		tell(api.ReasonLimitWidened, "more rules that limits are bound to, too", fmt.Sprintf("is bound to %s, too", rule), "is bound to one more rule", "")
+		tell(api.ReasonLimitWidened, "more rules that limits are also bound to", fmt.Sprintf("is now also bound to %s", rule), "is bound to one more rule", "")
 	}
 }
 
@@ -352,8 +352,8 @@ func (ev *evaluation) shadowing() {
 		ev.reportForKind(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{
 			Rule: k.limit.at.String(), Policy: &other,
 			Short:  fmt.Sprintf("%s is shadowed by %s on %s", k.limit.at, k.by.at, on.onRules()),
-			What:   fmt.Sprintf("%s is shadowed by %s on %s: one limit is bound to a rule, the first by name", limit, holder, on.onRules()),
-			Advice: "rename them to change their order, or let them choose other rules",
+			What:   fmt.Sprintf("%s is shadowed by %s on %s: only one limit is bound to a rule, the first by name", limit, holder, on.onRules()),
+			Advice: "rename one to change the order, or select other rules",
 		})
 	}
 }
@@ -369,17 +369,17 @@ func (ev *evaluation) widening() {
 	for i, k := range all {
 		on, policy := ev.binding.widened[k], k.limit.ref()
 		if i == mostBindings {
-			ev.reportForKind(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("more matches are limited, too: %d", len(all)-i)})
+			ev.reportForKind(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("more matches that limits also apply to: %d", len(all)-i)})
 			return
 		}
 		f := Finding{
 			Rule: k.limit.at.String(), Policy: &policy,
-			Short: fmt.Sprintf("%s of %s limits %s, too", k.limit.at, policy, k.what),
-			What:  fmt.Sprintf("%s of %s limits %s, too: %s has that match as well", k.limit.at, policy, k.what, on.onRules()),
+			Short: fmt.Sprintf("%s of %s also applies to %s", k.limit.at, policy, k.what),
+			What:  fmt.Sprintf("%s of %s also applies to %s: %s has that match as well", k.limit.at, policy, k.what, on.onRules()),
 		}
 		if ev.written(k.limit) {
-			f.Policy, f.Short = nil, fmt.Sprintf("%s limits %s, too, which its triggers do not ask for", k.limit.at, k.what)
-			f.What = fmt.Sprintf("%s limits %s, too, which its triggers do not ask for: %s has that match as well", k.limit.at, k.what, on.onRules())
+			f.Policy, f.Short = nil, fmt.Sprintf("%s also applies to %s, which its triggers do not select", k.limit.at, k.what)
+			f.What = fmt.Sprintf("%s also applies to %s, which its triggers do not select: %s has that match as well", k.limit.at, k.what, on.onRules())
 		}
 		if f.Advice = "split the rule to limit a part of it"; k.limit.block == merge.Overrides && !ev.written(k.limit) {
 			f.Advice = fmt.Sprintf("ask the owner of %s before you split the rule", policy.Key())

@@ -50,21 +50,21 @@ func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 			for _, rest := range all[i:] {
 				paths += rest.paths
 			}
-			f.What = fmt.Sprintf("%s of %s is not met on %s, either", t.at, ref, plural(paths, "more path"))
+			f.What = fmt.Sprintf("%s of %s is also not met on %s", t.at, ref, plural(paths, "more path"))
 		} else {
 			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", t.message, ref, pathsText(t.on, t.paths)), t.message
 		}
 		action := t.constraint.Enforcement
 		switch {
 		case !t.before:
-			f.Advice = fmt.Sprintf("change what leads to it, or ask the owner of %s", ref)
+			f.Advice = fmt.Sprintf("change what causes it, or ask the owner of %s", ref)
 		case action == api.Deny:
 			action = api.Warn
 			fallthrough
 		default:
-			f.What += ": it was so before, and gets no worse"
+			f.What += ": existing violation, not made worse by this write"
 			if f.Short != "" {
-				f.Short += fmt.Sprintf(" (%s): it was so before, and gets no worse", ref)
+				f.Short += fmt.Sprintf(" (%s): existing violation, not made worse by this write", ref)
 			}
 		}
 		ev.report(api.ReasonRequirementUnmet, action, f)
@@ -108,13 +108,13 @@ func (ev *evaluation) reportOneUnbound(all []*unmetRequirement) {
 	if len(all) > 1 {
 		more = fmt.Sprintf(", and %d more", len(all)-1)
 	}
-	f.Short = fmt.Sprintf("%s is not met, and does not bind this write: %s%s", ref, first.message, more)
-	f.What = fmt.Sprintf("%s is not met: %s (on %s)%s: it is no more than a warning, since the constraint does not bind writes of %s",
+	f.Short = fmt.Sprintf("%s is not met, but does not apply to this write: %s%s", ref, first.message, more)
+	f.What = fmt.Sprintf("%s is not met: %s (on %s)%s: warning only, since the constraint does not apply to writes of %s",
 		ref, first.message, pathsText(first.on, first.paths), more, ev.writtenRef())
 	if first.before {
-		f.What += "; it was so before, and gets no worse"
+		f.What += "; existing violation, not made worse by this write"
 	}
-	f.Advice = fmt.Sprintf("tell the owner of %s", ref)
+	f.Advice = fmt.Sprintf("notify the owner of %s", ref)
 	action := first.constraint.Enforcement
 	if action == api.Deny {
 		action = api.Warn

@@ -97,7 +97,7 @@ func (ev *evaluation) unreadParentsText(e *effective.Effective) string {
 	for _, p := range parents {
 		names = append(names, withGroup(p))
 	}
-	return fmt.Sprintf("what holds by way of %s is not read", strings.Join(names, ", "))
+	return fmt.Sprintf("policies through %s are not evaluated", strings.Join(names, ", "))
 }
 
 // withGroup names an object with the group of its kind: one that is not read may

@@ -16,7 +16,7 @@ const (
 	stranger = "{group: example.com, kind: Gateway, namespace: infra, name: h}"
 )
 
-func byUnread(parents string) string { return "what holds by way of " + parents + " is not read" }
+func byUnread(parents string) string { return "policies through " + parents + " are not evaluated" }
 
 // Traffic that goes to a parent of a kind that is not read has not ended.
 func TestRoutesThatMoveToWhatIsNotRead(t *testing.T) {
@@ -49,8 +49,8 @@ func TestRoutesThatMoveToWhatIsNotRead(t *testing.T) {
 // Whoever writes such a parent learns that it is not read; who leaves it as it was
 // does not.
 func TestParentsThatAreNotReadAreTold(t *testing.T) {
-	const what = "Warn NotRead: the parent ServiceEntry app/out of networking.istio.io is of a kind that is not read: effective policies by way of it are not known; " +
-		"no override is seen to hold there, so do not take the route off a gateway that has one in its favour"
+	const what = "Warn NotRead: parent ServiceEntry app/out of networking.istio.io is of an unsupported kind: effective policies through it are unknown; " +
+		"overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on"
 	v := world(t, gatewayDoc("g", "istio", "http"))
 	assert.Equal(t, []string{what}, told(judged(t, v, toParents(two, entry, entry))))
 	v = world(t, docs(gatewayDoc("g", "istio", "http"), toParents(two, entry)))

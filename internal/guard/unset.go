@@ -28,7 +28,7 @@ func (ev *evaluation) checkUnset(p effective.Pair, o *merge.Outcome) {
 		ev.report(api.ReasonUnsetOverride, action, Finding{
 			Rule: u.rule, Policy: &by,
 			What:   fmt.Sprintf("unset %s has no effect: the overrides of %s set it", u.rule, by),
-			Advice: fmt.Sprintf("take it out of the list, or ask the owner of %s", by.Key()),
+			Advice: fmt.Sprintf("remove it from the list, or ask the owner of %s", by.Key()),
 		})
 	}
 }

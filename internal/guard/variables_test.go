@@ -145,8 +145,8 @@ func TestAConstraintThatNeedsWhatIsOpaque(t *testing.T) {
 	c := constraintIn(t, "app", "rules: [{path: l.*, max: 10}]")
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn NotRead: PolicyConstraint app/c is not evaluated in full on 2 paths: it needs values of policies of other namespaces, " +
-		"which it does not read; demand something of origins instead, or ask for a ClusterPolicyConstraint"}, told(ev))
+	assert.Equal(t, []string{"Warn NotRead: PolicyConstraint app/c is not fully evaluated on 2 paths: it needs values of policies of other namespaces, " +
+		"which it is not allowed to read; use origins instead, or ask for a ClusterPolicyConstraint"}, told(ev))
 }
 
 // Messages show values of the object that is written, and of no other.

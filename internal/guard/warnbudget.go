@@ -17,7 +17,7 @@ import (
 // constraints could else use up.
 const maxWarnCost = 100_000
 
-var errWarnBudget = errors.New("nothing is left for what is only a warning")
+var errWarnBudget = errors.New("cost limit of warnings exceeded")
 
 // warnMeter is a meter for what is only a warning. It ends with the budget's time.
 type warnMeter struct {
@@ -66,7 +66,7 @@ func (ev *evaluation) reportUnevaluated() {
 		func(a, b api.Ref) int { return cmp.Compare(ev.requirements.costs[a], ev.requirements.costs[b]) })
 	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &dearest,
-		What:   fmt.Sprintf("%s, which does not bind this write, was not evaluated on all paths, since it costs too much", dearest),
-		Advice: fmt.Sprintf("ask the owner of %s for a simpler one", dearest.Key()),
+		What:   fmt.Sprintf("%s, which does not apply to this write, was not evaluated on all paths: it costs too much", dearest),
+		Advice: fmt.Sprintf("ask the owner of %s to simplify it", dearest.Key()),
 	})
 }

@@ -24,7 +24,7 @@ func TestConstraintsBelowCostAWriteAboveNothing(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
 	v := world(t, docs(routes(300), routeDoc("r", "[{}]", "g"), "kind: Namespace\nmetadata: {name: app}"))
 	v = v.With(snapshot.Put(constraintIn(t, "app", "validations: ["+dear+"]")))
-	const unevaluated = "Warn NotRead: PolicyConstraint app/c, which does not bind this write, was not evaluated on all paths, since it costs too much; ask the owner of app/c for a simpler one"
+	const unevaluated = "Warn NotRead: PolicyConstraint app/c, which does not apply to this write, was not evaluated on all paths: it costs too much; ask the owner of app/c to simplify it"
 	for name, write := range map[string]string{
 		"the gateway's policy":       policyDoc("Paint", "infra", "top", onG+"a: 1"),
 		"the gateway":                strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1),
@@ -56,7 +56,7 @@ func TestTheDearestConstraintIsNamed(t *testing.T) {
 
 	v = v.With(snapshot.Put(namedAs(t, "app", "dear", "validations: ["+dear+"]")))
 	ev = judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
-	assert.Contains(t, strings.Join(told(ev), "\n"), "PolicyConstraint app/dear, which does not bind this write, was not evaluated on all paths")
+	assert.Contains(t, strings.Join(told(ev), "\n"), "PolicyConstraint app/dear, which does not apply to this write, was not evaluated on all paths")
 }
 
 // What nothing changes about is looked at for a warning alone, and not paid for.
@@ -70,8 +70,8 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 	some := func(namespace, name string, n int) *constraint.Constraint {
 		return namedAs(t, namespace, name, "validations: ["+strings.TrimSuffix(strings.Repeat("{expression: 'true'}, ", n), ", ")+"]")
 	}
-	deny := []string{"Deny TooMuch: the PolicyConstraints of namespace app would have 65 validations for Paint.example.com, and may have 64: every write of what they bind has to evaluate them; " +
-		"put several into one expression, or write rules in place of validations"}
+	deny := []string{"Deny TooMuch: the PolicyConstraints of namespace app would have 65 validations for Paint.example.com: must have at most 64, since every write that they apply to evaluates them; " +
+		"combine several into one expression, or use rules instead of validations"}
 	for name, c := range map[string]struct {
 		before []*constraint.Constraint
 		write  *constraint.Constraint

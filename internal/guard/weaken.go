@@ -187,14 +187,14 @@ func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener
 	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: &policy}
 	if w.Gate {
 		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s hold", w.By.Key, by, rules, policy)
+		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s set", w.By.Key, by, rules, policy)
 	} else {
 		f.Short = fmt.Sprintf("%s of %s is enough in place of %s", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s is enough in place of %s, which the overrides of %s hold", w.By.Key, by, rules, policy)
+		f.What = fmt.Sprintf("%s of %s is enough in place of %s, which the overrides of %s set", w.By.Key, by, rules, policy)
 	}
-	f.Advice = fmt.Sprintf("take %s out of %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
+	f.Advice = fmt.Sprintf("remove %s from %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
 	if w.Own() { // its own policy was edited
-		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), ev.checkCommand(policy))
+		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
 	ev.deferWeakening(e.Kind, f)
 }

@@ -28,8 +28,8 @@ func locked(namespace, name, target, spec string) string {
 
 const (
 	byKey    = "overrides: {ways: {key: 1}}"
-	gating   = "OverrideWeakened: gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top hold; take gate out of app/own, or ask the owner of infra/top"
-	watering = "OverrideWeakened: ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top hold; take ways.open out of app/own, or ask the owner of infra/top"
+	gating   = "OverrideWeakened: gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top set; remove gate from app/own, or ask the owner of infra/top"
+	watering = "OverrideWeakened: ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top set; remove ways.open from app/own, or ask the owner of infra/top"
 )
 
 // from is what is said of a weakening by a rule, which names its policy, and of the
@@ -55,7 +55,7 @@ func allowed(denied []string) []string {
 	var out []string
 	for _, text := range denied {
 		if what, deny := strings.CutPrefix(text, "Deny "); deny {
-			text = "Warn " + what[:strings.LastIndex(what, "; ")] + "; you may do that"
+			text = "Warn " + what[:strings.LastIndex(what, "; ")] + "; you are allowed to do that"
 		}
 		out = append(out, text)
 	}
@@ -204,8 +204,8 @@ func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
 
 // An override's own policy may not weaken it either: that is an edit of it.
 func TestAnOverrideThatItsOwnPolicyWeakens(t *testing.T) {
-	const gate = "gate of Lock infra/top decides whether ways.key has an effect, which the overrides of Lock infra/top hold"
-	const open = "ways.open of Lock infra/top is enough in place of ways.key, which the overrides of Lock infra/top hold"
+	const gate = "gate of Lock infra/top decides whether ways.key has an effect, which the overrides of Lock infra/top set"
+	const open = "ways.open of Lock infra/top is enough in place of ways.key, which the overrides of Lock infra/top set"
 	tests := map[string]struct{ write, want string }{
 		"a gate beside the override":          {"defaults: {gate: 1}\n" + byKey, gate},
 		"a gate beside it that takes no part": {"gate: 1\n" + byKey, ""},
@@ -221,7 +221,7 @@ func TestAnOverrideThatItsOwnPolicyWeakens(t *testing.T) {
 			c := change(v, read(t, v, lockTop(test.write)))
 			var denied, warned []string
 			if test.want != "" {
-				denied, warned = []string{deny("OverrideRemoved: "+test.want, "Lock infra/top")}, []string{"Warn OverrideRemoved: " + test.want + "; you may do that"}
+				denied, warned = []string{deny("OverrideRemoved: "+test.want, "Lock infra/top")}, []string{"Warn OverrideRemoved: " + test.want + "; you are allowed to do that"}
 			}
 			assert.Equal(t, denied, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")))
 			assert.Equal(t, warned, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override")))
@@ -267,5 +267,5 @@ func TestTheRightToWeakenIsUnknown(t *testing.T) {
 func TestAGateBesideBlocks(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey)))
 	ev := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, lockOwn("gate: 1\ndefaults: {other: {a: 1}}"))))
-	assert.Equal(t, []string{"Warn NotRead: gate beside defaults or overrides has no effect without other rules beside them; move it into the block"}, told(ev))
+	assert.Equal(t, []string{"Warn NotRead: gate next to defaults or overrides has no effect without other rules next to them; move it into the block"}, told(ev))
 }

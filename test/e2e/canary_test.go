@@ -60,7 +60,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	outcomes, first := came(r)
 	assert.Zero(t, code, r.Text())
 	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
-	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
+	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ is invalid: .*targets: `, first)
 	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Came)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")

@@ -115,7 +115,7 @@ func TestRightsThatCannotBeFoundOut(t *testing.T) {
 	got := asUser(t, s, gwAuth, withoutAuth()...)
 	assert.Equal(t, exitUnusable, got.code)
 	assert.Empty(t, got.stdout)
-	assert.Contains(t, got.stderr, "error: judge AuthPolicy infra/gw-auth: whether the user may remove overrides cannot be found out: "+
+	assert.Contains(t, got.stderr, "error: judge AuthPolicy infra/gw-auth: cannot determine whether the user is allowed to remove overrides: "+
 		"ask whether the user may override AuthPolicy infra/gw-auth: ")
 	assert.Contains(t, got.stderr, "warning: who you are cannot be found out, and constraints that ask for it are judged as for nobody: ")
 }
