@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -59,11 +60,10 @@ func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Bud
 	if err := ev.checkStandalone(e); err != nil {
 		return nil, err
 	}
-	ev.unbound(e)
-	if err := cmp.Or(ev.hiding(nil), ev.reportWeakenings(nil)); err != nil {
+	ev.limits.AddUnbound(e)
+	if err := cmp.Or(ev.addLimitFindings(limits.Exceptions{}), ev.reportWeakenings(nil)); err != nil {
 		return nil, err
 	}
-	ev.heldBack()
 	ev.reportUnmet()
 	ev.reportSchemaViolations()
 	return ev.violations(e), nil

@@ -8,6 +8,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/internal/snapshot"
@@ -51,7 +52,7 @@ type evaluation struct {
 	weakenings       findings // of overrides that are weakened, by right
 	prev             prevPair // the pair before
 	candidates       map[candidatesKey]*candidates
-	binding          binding
+	limits           limits.Tracker
 	schemaViolations map[schemaViolationKey]*schemaViolation
 	withoutLower     map[*merge.Result]*schema.Verdict // of conformAbove
 	requirements     requirements
@@ -129,6 +130,7 @@ func (ev *evaluation) scope() effective.Scope {
 // comparePaths judges the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
 	s.Empty = ev.constrainedKinds()
+	ev.limits.Write = ev.limitsWrite()
 	if err := ev.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
@@ -141,7 +143,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportOwnLosses()
 	ev.reportOtherLosses()
 	may := &authorizer{evaluation: ev, ctx: ctx, known: make(map[api.Ref]bool)}
-	if err := ev.bindings(may); err != nil {
+	if err := ev.reportLimits(may); err != nil {
 		return err
 	}
 	ev.reportUnmet()

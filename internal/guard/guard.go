@@ -62,7 +62,6 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 
 func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {
 	ev := &evaluation{Guard: g, before: v, after: v, otherLosses: lossTally{max: maxLosses}, budget: g.budget(ctx)}
-	ev.binding.is = ev.binding.was.After()
 	return ev
 }
 

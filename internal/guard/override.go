@@ -5,6 +5,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/merge"
 )
 
@@ -18,11 +19,11 @@ import (
 // One that binds to rules of routes holds where it is bound.
 //
 // again tells that the pair is like the one before.
-func (ev *evaluation) checkOverrides(p effective.Pair, b boundPair, again bool) error {
+func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool) error {
 	if p.Before == nil {
 		return nil
 	}
-	still := p.After != nil && !ev.routeEdited(p) && !b.elsewhere(p) && sameClass(&p.Before.Path, &p.After.Path)
+	still := p.After != nil && !ev.routeEdited(p) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path)
 	loosened := ev.lessProtected[p.Before.Kind.Ref()]
 	if still && loosened == "" && p.Before.Result == p.After.Result {
 		return nil
@@ -38,7 +39,7 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b boundPair, again bool) 
 	ev.held = p.Before.AppendHeld(ev.held[:0])
 	var kept keptOverrides
 	for _, o := range ev.held {
-		bound := b.was.holds(o)
+		bound := b.Before.Holds(o)
 		if p.After != nil {
 			if !p.After.Sets(o) || ev.movesToTerminating(o, p.Before, p.After) {
 				if t := ev.addLost(o, p.Before, p.After); still {
@@ -46,7 +47,7 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b boundPair, again bool) 
 				}
 				continue
 			}
-			if unbound := b.is.unbinds(o); bound && unbound != "" {
+			if unbound := b.After.UnboundReason(o); bound && unbound != "" {
 				ev.addUnbound(o, p.Before, p.After, unbound)
 				continue
 			}
@@ -86,9 +87,9 @@ func (k *keptOverrides) add(successor *effective.Effective, policy *merge.Policy
 
 // checkSuccessors books an override that does not hold on the paths which take the
 // traffic of one that is gone, or that gave up a match, and where it is kept.
-func (ev *evaluation) checkSuccessors(p effective.Pair, b boundPair, o effective.Override, kept *keptOverrides) error {
-	at, bound := o, b.was.holds(o)
-	triggered := bound && b.was.Triggered()
+func (ev *evaluation) checkSuccessors(p effective.Pair, b limits.Pair, o effective.Override, kept *keptOverrides) error {
+	at, bound := o, b.Before.Holds(o)
+	triggered := bound && b.Before.Triggered()
 	if triggered {
 		at.Level = gateway.LevelRule // by its triggers it hangs on the rule
 	}
@@ -102,9 +103,9 @@ func (ev *evaluation) checkSuccessors(p effective.Pair, b boundPair, o effective
 		}
 		if !successor.Sets(o) || ev.movesToTerminating(o, p.Before, successor) {
 			ev.addLost(o, p.Before, successor)
-		} else if unbound := ev.boundOn(successor).unbinds(o); bound && unbound != "" {
-			if p.After == nil && unbound == unmatched {
-				unbound = gone
+		} else if unbound := ev.limits.BindAfter(successor).UnboundReason(o); bound && unbound != "" {
+			if p.After == nil && unbound == limits.Unmatched {
+				unbound = limits.RuleRemoved
 			}
 			ev.addUnbound(o, p.Before, successor, unbound)
 		} else {

@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/merge"
 )
 
@@ -221,9 +222,9 @@ func affectedText(t *overrideLoss) string {
 func (ev *evaluation) lossCause(t *overrideLoss) string {
 	object := ev.change.Object().Ref()
 	switch {
-	case t.unboundReason == unmatched && t.is.Path.Rule != t.was.Path.Rule:
-		return fmt.Sprintf("%s %s, which may receive its requests", unmatched, endText(t.is))
-	case t.unboundReason == unmatched || t.unboundReason == apart || t.unboundReason == gone:
+	case t.unboundReason == limits.Unmatched && t.is.Path.Rule != t.was.Path.Rule:
+		return fmt.Sprintf("%s %s, which may receive its requests", limits.Unmatched, endText(t.is))
+	case t.unboundReason == limits.Unmatched || t.unboundReason == limits.HostnamesUnmatched || t.unboundReason == limits.RuleRemoved:
 		return t.unboundReason + " " + endText(t.is)
 	case t.unboundReason != "":
 		return t.unboundReason

@@ -54,7 +54,7 @@ func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.After != nil && !p.Again {
 		ev.checkWeakened(p)
 	}
-	return ev.checkOverrides(p, ev.bind(p), false)
+	return ev.checkOverrides(p, ev.limits.Bind(p), false)
 }
 
 // prepareDeletion is look for an object that is to be deleted without anyone being asked.

@@ -10,8 +10,8 @@ import (
 // evaluatePair judges one path.
 func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	ev.hasPaths = true
-	b := ev.bind(p)
-	again := b.none() && ev.prev.sameEffective(p)
+	b := ev.limits.Bind(p)
+	again := b.None() && ev.prev.sameEffective(p)
 	if !again {
 		ev.prev = newPrevPair(p, ev.prev.lost[:0])
 	}
@@ -21,9 +21,9 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	if err := ev.checkOverrides(p, b, again); err != nil {
 		return err
 	}
-	if !b.none() {
+	if !b.None() {
 		ev.prev = prevPair{lost: ev.prev.lost} // what is bound differs from path to path
-		ev.bound(p, b)
+		ev.limits.Add(p, b)
 	}
 	if p.After == nil || p.Again {
 		return nil
@@ -49,7 +49,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 // evaluateAfter judges what is in force after the write, whoever brought it about.
 func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	ev.checkWeakened(p)
-	ev.hidden(p)
+	ev.limits.AddDisplaced(p)
 	if err := ev.checkSchema(p); err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 		before: ev.terminating.without(ev.before), after: ev.terminating.without(ev.after), lessProtected: ev.lessProtected,
 	}
 	s.Empty = nil
-	err := ev.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.bind(p), false) })
+	err := ev.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
 	if err != nil {
 		return fmt.Errorf("compare effective policies without those that are going: %w", err)
 	}

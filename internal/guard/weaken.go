@@ -40,7 +40,7 @@ func (ev *evaluation) checkWeakened(p effective.Pair) {
 func (ev *evaluation) checkWeakenedOnSuccessor(was, is *effective.Effective, policies []*merge.Policy) {
 	h := weakenedBefore{on: was}
 	for _, w := range is.Weakeners() {
-		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return sameName(p, w.HeldRules.Policy) }) {
+		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return samePolicy(p, w.HeldRules.Policy) }) {
 			_, held, _ := h.classify(&w)
 			ev.addWeakening(is, &w, held, api.Deny)
 		}
@@ -95,7 +95,7 @@ func (h *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived we
 	h.load()
 	was := h.by[keyOf(w)]
 	switch {
-	case was == nil || !sameName(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
+	case was == nil || !samePolicy(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
 		k := h.split(w.HeldRules, h.heldBy(w.HeldRules.Policy))
 		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
 	case was.Except != w.Except: // the profile names other alternatives now
@@ -111,7 +111,7 @@ func (h *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived we
 
 // heldBy returns what the overrides of a policy held.
 func (h *weakenedBefore) heldBy(policy *merge.Policy) *effective.HeldRules {
-	i := slices.IndexFunc(h.all, func(held *effective.HeldRules) bool { return sameName(held.Policy, policy) })
+	i := slices.IndexFunc(h.all, func(held *effective.HeldRules) bool { return samePolicy(held.Policy, policy) })
 	if i < 0 {
 		return &noHeldRules
 	}
