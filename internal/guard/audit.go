@@ -38,7 +38,7 @@ func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	for _, p := range policies {
-		ev, e := &evaluation{Guard: g, budget: budget}, effective.Pathless(p)
+		ev, e := &evaluation{guard: g, budget: budget}, effective.Pathless(p)
 		if p.Invalid != nil {
 			ref := p.Ref()
 			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadableText(p)})
@@ -53,7 +53,7 @@ func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy
 
 // audit judges one path as if a write had just brought it about.
 func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
-	ev := &evaluation{Guard: g, before: v, after: v, budget: b}
+	ev := &evaluation{guard: g, before: v, after: v, budget: b}
 	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}

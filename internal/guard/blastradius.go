@@ -44,7 +44,7 @@ func (ev *evaluation) impactOf(p effective.Pair) *kindImpact {
 		if ev.impacts == nil {
 			ev.impacts = make(map[api.PolicyKind]*kindImpact)
 		}
-		b = &kindImpact{kind: k, limit: ev.BlastRadius, lost: make(map[string]int)}
+		b = &kindImpact{kind: k, limit: ev.guard.BlastRadius, lost: make(map[string]int)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}

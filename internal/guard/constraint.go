@@ -79,10 +79,10 @@ func flatten(err error) []error {
 
 // checkConstraintSchema finds what of a constraint does not fit the schema of its kind.
 func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
-	if ev.Kinds == nil {
+	if ev.guard.Kinds == nil {
 		return false, nil
 	}
-	schema, err := ev.Kinds.Schema(ctx, kind.Ref())
+	schema, err := ev.guard.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
 		return false, fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}
@@ -115,12 +115,12 @@ const maxViolatingNamed = 3
 func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
 	ctx, cancel := withHalfDeadline(ctx)
 	defer cancel()
-	budget := ev.Guard.budget(ctx)
+	budget := ev.guard.budget(ctx)
 	only := []api.PolicyKind{kind.Ref()}
-	now := &evaluation{Guard: ev.Guard, before: ev.after, after: ev.after, budget: budget} // no write is judged
+	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after, budget: budget} // no write is judged
 	paths, undecided := 0, 0
 	var named []string
-	err := ev.Engine.Walk(ev.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+	err := ev.guard.Engine.Walk(ev.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
 		level, on := c.On(&e.Path, ev.after)
 		if !on {
 			return nil

@@ -37,10 +37,10 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 			return effective.Scope{}, err
 		}
 	}
-	if ev.Kinds == nil || len(ev.findings.withAction(api.Deny)) > 0 {
+	if ev.guard.Kinds == nil || len(ev.findings.withAction(api.Deny)) > 0 {
 		return effective.Scope{}, nil
 	}
-	after, err := ev.Kinds.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
+	after, err := ev.guard.Kinds.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
 	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
 		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "define another kind, or delete the first definition before"})
 		return effective.Scope{}, nil
@@ -124,7 +124,7 @@ type Versions interface {
 func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 	was, edited := ev.change.Before.(*policykind.Definition)
 	is, stays := ev.change.After.(*policykind.Definition)
-	kinds, ok := ev.Kinds.(Versions)
+	kinds, ok := ev.guard.Kinds.(Versions)
 	if !edited || !stays || !ok {
 		return nil
 	}
@@ -133,9 +133,9 @@ func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 		return fmt.Errorf("convert policies to the versions of %s: %w", is.Ref(), err)
 	}
 	for _, r := range views {
-		o := &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, after: r.View, pairs: ev.pairs}
+		o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, after: r.View, pairs: ev.pairs}
 		scope := effective.Scope{All: true, Kinds: []api.PolicyKind{is.Defines()}}
-		if err := ev.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
+		if err := ev.guard.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
 			return fmt.Errorf("compare effective policies: %w", err)
 		}
 		for _, t := range o.lostOverrides {

@@ -17,7 +17,7 @@ import (
 
 // evaluation is one judgement in the making.
 type evaluation struct {
-	*Guard
+	guard         *Guard
 	change        Change
 	before, after *snapshot.View
 	// policy is the policy being written, old the same before; nil otherwise.
@@ -90,7 +90,7 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		return effective.Scope{}, ev.checkConstraint(ctx)
 	}
 	ev.change.packPolicies(ev.before)
-	v, err := ev.readMissingTargets(ctx, ev.before, ev.change)
+	v, err := ev.guard.readMissingTargets(ctx, ev.before, ev.change)
 	if err != nil {
 		return effective.Scope{}, err
 	}
@@ -131,7 +131,7 @@ func (ev *evaluation) scope() effective.Scope {
 func (ev *evaluation) comparePaths(s effective.Scope) error {
 	s.Empty = ev.constrainedKinds()
 	ev.limits.Write = ev.limitsWrite()
-	if err := ev.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
+	if err := ev.guard.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
 	return ev.compareWithoutTerminating(s)
@@ -142,7 +142,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportNoPath()
 	ev.reportOwnLosses()
 	ev.reportOtherLosses()
-	may := &authorizer{evaluation: ev, ctx: ctx, known: make(map[api.Ref]bool)}
+	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
 	if err := ev.reportLimits(may); err != nil {
 		return err
 	}

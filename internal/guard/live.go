@@ -80,7 +80,7 @@ func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
 // have been created a moment ago.
 func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
 	absent, _ := ev.after.Absent(c)
-	if ev.Live == nil || len(absent) > maxLiveReads {
+	if ev.guard.Live == nil || len(absent) > maxLiveReads {
 		return nil
 	}
 	asked := make(map[api.Ref]bool)
@@ -89,7 +89,7 @@ func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.C
 			continue // one in any namespace has no single address
 		}
 		asked[n.Ref] = true
-		o, err := ev.Live(ctx, n.Ref)
+		o, err := ev.guard.Live(ctx, n.Ref)
 		if err != nil {
 			return fmt.Errorf("get %s: %w", n, err)
 		}

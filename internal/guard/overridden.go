@@ -82,7 +82,7 @@ func overrideCondition(l *loss) string {
 func (ev *evaluation) replacementText(l *loss) string {
 	for _, e := range l.on.Rules {
 		if e.Key == l.lost.Key && e.Value != nil {
-			if e.From.Policy != l.to && !ev.ShowValues {
+			if e.From.Policy != l.to && !ev.guard.ShowValues {
 				return "it would be replaced by the value of " + l.on.Ref(e.From.Policy).String()
 			}
 			return "it would be replaced by " + compactJSON(e.Value)

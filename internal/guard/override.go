@@ -9,108 +9,156 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// checkOverrides books the overrides that hold on a path and would not any more.
+// overrideCheck compares the overrides of a path before and after the write.
+type overrideCheck struct {
+	ev     *evaluation
+	paths  effective.Pair
+	limits limits.Pair
+	// stays is set if no requests of the path can have moved, so that pairs of the same
+	// effective policies have the same losses.
+	stays bool
+	// lessProtected is how the kind protects overrides less after the write.
+	lessProtected string
+	kept          keptOverrides
+}
+
+// checkOverrides adds the overrides that apply on a path and would no longer apply
+// after the write.
 //
-// An override holds as long as its policy gives it on the path: the same value
-// under the same condition, or under none. What beats it then is a higher
-// override, which is how the hierarchy works. That its condition is not met is
-// no loss either: the lower policies comply.
+// An override applies as long as its policy gives it on the path: the same value
+// under the same condition, or under none. That a higher override beats it then is no
+// loss: the hierarchy works so. That its condition is not met is no loss either: the
+// lower policies comply. An override that binds to rules of routes applies where it is
+// bound.
 //
-// One that binds to rules of routes holds where it is bound.
-//
-// again tells that the pair is like the one before.
+// again is set if the pair has the same effective policies as the previous one.
 func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool) error {
 	if p.Before == nil {
 		return nil
 	}
-	still := p.After != nil && !ev.routeEdited(p) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path)
-	loosened := ev.lessProtected[p.Before.Kind.Ref()]
-	if still && loosened == "" && p.Before.Result == p.After.Result {
+	c := overrideCheck{
+		ev: ev, paths: p, limits: b,
+		stays:         p.After != nil && !ev.routeEdited(p) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path),
+		lessProtected: ev.lessProtected[p.Before.Kind.Ref()],
+	}
+	if c.stays && c.lessProtected == "" && p.Before.Result == p.After.Result {
 		return nil
 	}
 	ev.pairs++
 	ev.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
-	if still && again {
+	if c.stays && again {
 		for _, t := range ev.prev.lost {
 			t.addPath(ev.pairs)
 		}
 		return nil
 	}
 	ev.held = p.Before.AppendHeld(ev.held[:0])
-	var kept keptOverrides
 	for _, o := range ev.held {
-		bound := b.Before.Holds(o)
-		if p.After != nil {
-			if !p.After.Sets(o) || ev.movesToTerminating(o, p.Before, p.After) {
-				if t := ev.addLost(o, p.Before, p.After); still {
-					ev.prev.addLost(t, o.Level)
-				}
-				continue
-			}
-			if unbound := b.After.UnboundReason(o); bound && unbound != "" {
-				ev.addUnbound(o, p.Before, p.After, unbound)
-				continue
-			}
-		}
-		if loosened != "" {
-			if t := ev.addLessProtected(o, p.Before, loosened); still {
-				ev.prev.lost = append(ev.prev.lost, t)
-			}
-			continue
-		}
-		if err := ev.checkSuccessors(p, b, o, &kept); err != nil {
+		if err := c.check(o); err != nil {
 			return err
 		}
 	}
-	for i, successor := range kept.heirs {
-		ev.checkWeakenedOnSuccessor(p.Before, successor, kept.policies[i])
+	for i, successor := range c.kept.successors {
+		ev.checkWeakenedOnSuccessor(p.Before, successor, c.kept.policies[i])
 	}
 	return nil
 }
 
-// keptOverrides is the paths that take the traffic of one, each with the policies whose
-// overrides they keep.
-type keptOverrides struct {
-	heirs    []*effective.Effective
-	policies [][]*merge.Policy
+// check checks one override that applies before the write.
+func (c *overrideCheck) check(o effective.Override) error {
+	switch {
+	case c.paths.After != nil && c.addLost(o):
+		return nil
+	case c.lessProtected != "":
+		t := c.ev.addLessProtected(o, c.paths.Before, c.lessProtected)
+		if c.stays {
+			c.ev.prev.lost = append(c.ev.prev.lost, t)
+		}
+		return nil
+	default:
+		return c.checkSuccessors(o)
+	}
 }
 
-func (k *keptOverrides) add(successor *effective.Effective, policy *merge.Policy) {
-	i := slices.Index(k.heirs, successor)
-	if i < 0 {
-		i, k.heirs, k.policies = len(k.heirs), append(k.heirs, successor), append(k.policies, nil)
+// addLost adds an override that is not given, or not bound, on the path itself after the
+// write. It reports whether it did.
+func (c *overrideCheck) addLost(o effective.Override) bool {
+	before, after := c.paths.Before, c.paths.After
+	if !after.Sets(o) || c.ev.movesToTerminating(o, before, after) {
+		if t := c.ev.addLost(o, before, after); c.stays {
+			c.ev.prev.addLost(t, o.Level)
+		}
+		return true
 	}
-	if !slices.Contains(k.policies[i], policy) {
-		k.policies[i] = append(k.policies[i], policy)
+	if !c.limits.Before.Holds(o) {
+		return false
 	}
+	reason := c.limits.After.UnboundReason(o)
+	if reason != "" {
+		c.ev.addUnbound(o, before, after, reason)
+	}
+	return reason != ""
 }
 
-// checkSuccessors books an override that does not hold on the paths which take the
-// traffic of one that is gone, or that gave up a match, and where it is kept.
-func (ev *evaluation) checkSuccessors(p effective.Pair, b limits.Pair, o effective.Override, kept *keptOverrides) error {
-	at, bound := o, b.Before.Holds(o)
-	triggered := bound && b.Before.Triggered()
+// checkSuccessors checks an override on the paths that take the traffic of a path which
+// is removed, or whose rule gives up a match.
+func (c *overrideCheck) checkSuccessors(o effective.Override) error {
+	at, triggered := o, c.limits.Before.Holds(o) && c.limits.Before.Triggered()
 	if triggered {
-		at.Level = gateway.LevelRule // by its triggers it hangs on the rule
+		at.Level = gateway.LevelRule // its triggers bind it to the rule
 	}
-	successors, err := ev.successors(p, at, triggered && o.Level < gateway.LevelRule)
+	successors, err := c.ev.successors(c.paths, at, triggered && o.Level < gateway.LevelRule)
 	if err != nil {
 		return err
 	}
 	for _, successor := range successors {
-		if viaUnreadParent(successor.Path) && movesAlong(successor.Path, o.Level) {
-			continue
-		}
-		if !successor.Sets(o) || ev.movesToTerminating(o, p.Before, successor) {
-			ev.addLost(o, p.Before, successor)
-		} else if unbound := ev.limits.BindAfter(successor).UnboundReason(o); bound && unbound != "" {
-			if p.After == nil && unbound == limits.Unmatched {
-				unbound = limits.RuleRemoved
-			}
-			ev.addUnbound(o, p.Before, successor, unbound)
-		} else {
-			kept.add(successor, o.Policy)
+		if !viaUnreadParent(successor.Path) || !movesAlong(successor.Path, o.Level) {
+			c.checkSuccessor(o, successor)
 		}
 	}
 	return nil
+}
+
+// checkSuccessor adds an override that is not given, or not bound, on a successor, and
+// keeps note of one that is.
+func (c *overrideCheck) checkSuccessor(o effective.Override, successor *effective.Effective) {
+	if !successor.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, successor) {
+		c.ev.addLost(o, c.paths.Before, successor)
+		return
+	}
+	if reason := c.unboundOn(o, successor); reason != "" {
+		c.ev.addUnbound(o, c.paths.Before, successor, reason)
+		return
+	}
+	c.kept.add(successor, o.Policy)
+}
+
+// unboundOn returns why an override that was bound is not bound on a successor, "" if
+// it is or was not bound.
+func (c *overrideCheck) unboundOn(o effective.Override, successor *effective.Effective) string {
+	if !c.limits.Before.Holds(o) {
+		return ""
+	}
+	reason := c.ev.limits.BindAfter(successor).UnboundReason(o)
+	if c.paths.After == nil && reason == limits.Unmatched {
+		return limits.RuleRemoved
+	}
+	return reason
+}
+
+// keptOverrides are the successors of a path, each with the policies whose overrides
+// they keep.
+type keptOverrides struct {
+	successors []*effective.Effective
+	policies   [][]*merge.Policy
+}
+
+func (k *keptOverrides) add(successor *effective.Effective, policy *merge.Policy) {
+	i := slices.Index(k.successors, successor)
+	if i < 0 {
+		i, k.successors, k.policies = len(k.successors), append(k.successors, successor), append(k.policies, nil)
+	}
+	if !slices.Contains(k.policies[i], policy) {
+		k.policies[i] = append(k.policies[i], policy)
+	}
 }

@@ -33,13 +33,13 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
 	}
-	o := &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, pairs: ev.pairs}
+	o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, pairs: ev.pairs}
 	o.change.After = nil
 	scope, err := o.prepareDeletion(ctx)
 	if err != nil {
 		return err
 	}
-	if err := ev.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
+	if err := ev.guard.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
 	if err := o.compareWithoutTerminating(scope); err != nil {

@@ -24,11 +24,11 @@ func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Con
 	}
 	ctx, cancel := withHalfDeadline(ctx)
 	defer cancel()
-	budget := ev.Guard.budget(ctx)
+	budget := ev.guard.budget(ctx)
 	only := []api.PolicyKind{was.PolicyKind()}
 	paths := 0
 	var named []string
-	err := ev.Engine.Walk(ev.before, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+	err := ev.guard.Engine.Walk(ev.before, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
 		if _, on := was.On(&e.Path, ev.before); !on {
 			return nil
 		}

@@ -24,10 +24,10 @@ type Rights interface {
 // ErrRights tells that nobody could say whether a user may remove an override.
 var ErrRights = errors.New("cannot determine whether the user is allowed to remove overrides")
 
-// authorizer asks once for each policy.
+// authorizer asks once for each policy whether the writer is allowed to override it.
 type authorizer struct {
-	*evaluation
-	ctx   context.Context //nolint:containedctx // of one judgement
+	ev    *evaluation
+	ctx   context.Context //nolint:containedctx // of one evaluation
 	known map[api.Ref]bool
 }
 
@@ -35,13 +35,13 @@ func (r *authorizer) mayOverride(policy api.Ref) (bool, error) {
 	if may, ok := r.known[policy]; ok {
 		return may, nil
 	}
-	if err := r.findSystemDeletion(r.ctx); err != nil {
+	if err := r.ev.findSystemDeletion(r.ctx); err != nil {
 		return false, err
 	}
 	may := false
-	if r.Rights != nil && r.systemReason == "" {
+	if r.ev.guard.Rights != nil && r.ev.systemReason == "" {
 		var err error
-		if may, err = r.Rights.MayOverride(r.ctx, r.change.User, policy); err != nil {
+		if may, err = r.ev.guard.Rights.MayOverride(r.ctx, r.ev.change.User, policy); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrRights, err)
 		}
 	}
@@ -74,8 +74,8 @@ const permittedAdvice = "you are allowed to do that"
 
 // checkCommand returns the command that shows whether one may remove overrides.
 func (ev *evaluation) checkCommand(policy api.Ref) string {
-	if ev.Rights == nil {
+	if ev.guard.Rights == nil {
 		return fmt.Sprintf("kubectl auth can-i override %s -n %s", strings.ToLower(policy.Kind), policy.Namespace)
 	}
-	return ev.Rights.Check(policy)
+	return ev.guard.Rights.Check(policy)
 }

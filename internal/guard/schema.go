@@ -20,7 +20,7 @@ var schemaChecker, schemaCheckerWithValues = schema.NewChecker(false), schema.Ne
 
 // checker returns the checker whose messages show what the reader may read.
 func (ev *evaluation) checker() *schema.Checker {
-	if ev.ShowValues {
+	if ev.guard.ShowValues {
 		return schemaCheckerWithValues
 	}
 	return schemaChecker

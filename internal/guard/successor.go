@@ -149,7 +149,7 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 	if x.Route == nil && x.Set != nil {
 		scope.Objects = append(scope.Objects, x.Gateway.Ref())
 	}
-	err := ev.Engine.Walk(ev.after, scope, false, ev.budget, func(e *effective.Effective) error {
+	err := ev.guard.Engine.Walk(ev.after, scope, false, ev.budget, func(e *effective.Effective) error {
 		s.after = append(s.after, e)
 		return nil
 	})
@@ -164,7 +164,7 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 	if len(s.after) == 0 { // nothing is compared with those before
 		return s, nil
 	}
-	return s, ev.Engine.Walk(ev.before, scope, false, ev.budget, func(e *effective.Effective) error {
+	return s, ev.guard.Engine.Walk(ev.before, scope, false, ev.budget, func(e *effective.Effective) error {
 		s.before[e.Path.ID()] = true
 		return nil
 	})

@@ -97,11 +97,11 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 		return nil
 	}
 	o := &evaluation{
-		Guard: ev.Guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old, pairs: ev.pairs,
+		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old, pairs: ev.pairs,
 		before: ev.terminating.without(ev.before), after: ev.terminating.without(ev.after), lessProtected: ev.lessProtected,
 	}
 	s.Empty = nil
-	err := ev.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
+	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
 	if err != nil {
 		return fmt.Errorf("compare effective policies without those that are going: %w", err)
 	}

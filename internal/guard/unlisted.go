@@ -29,7 +29,7 @@ func (e *UnlistedKindError) Error() string {
 // unlistedKind is the evaluation of a write against a kind that was never listed: a policy
 // of it, with overrides, may be attached to any object.
 type unlistedKind struct {
-	*evaluation
+	ev   *evaluation
 	kind *policykind.Kind
 	// lost is a path on which such an override may have been in force and is not
 	// after the write, unmet one on which a constraint may newly be violated.
@@ -62,7 +62,7 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 	all := func(v *snapshot.View) *snapshot.View {
 		return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k}))
 	}
-	u := &unlistedKind{kind: k, evaluation: &evaluation{Guard: ev.Guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after)}}
+	u := &unlistedKind{kind: k, ev: &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after)}}
 	if k.MayOverride() && (!slices.Contains(ev.after.Unlisted(), k) || u.removesAttached()) {
 		u.lost = &effective.Effective{Kind: k}
 	}
@@ -70,38 +70,38 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 	case *policykind.Profile:
 		return u, nil
 	case *policykind.Definition:
-		if kind := o.Defines(); u.after.Count(kind) == u.before.Count(kind) {
+		if kind := o.Defines(); u.ev.after.Count(kind) == u.ev.before.Count(kind) {
 			return u, nil
 		}
 		return u, u.walk(effective.Scope{All: true})
 	}
-	if err := u.walk(u.scope()); err != nil || ev.change.Owner == "" || ev.change.Before == nil {
+	if err := u.walk(u.ev.scope()); err != nil || ev.change.Owner == "" || ev.change.Before == nil {
 		return u, err
 	}
-	u.change.After, u.after = nil, u.before.With(snapshot.Delete(ev.change.Before.Ref()))
-	u.candidates = nil
-	return u, u.walk(u.scope())
+	u.ev.change.After, u.ev.after = nil, u.ev.before.With(snapshot.Delete(ev.change.Before.Ref()))
+	u.ev.candidates = nil
+	return u, u.walk(u.ev.scope())
 }
 
 // removesAttached reports whether policies of the kind may go with the write, or the
 // grants by which they are attached, while what they are attached to stays.
 func (u *unlistedKind) removesAttached() bool {
-	if g, ok := u.change.Before.(*gateway.Grant); ok {
+	if g, ok := u.ev.change.Before.(*gateway.Grant); ok {
 		return u.kind.Targets.Namespaces == api.LeaveGrant && grantsKind(g, u.kind)
 	}
 	all := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
-	if u.kind.Targets.Namespaces == api.LeaveGrant && u.after.Count(all) < u.before.Count(all) {
+	if u.kind.Targets.Namespaces == api.LeaveGrant && u.ev.after.Count(all) < u.ev.before.Count(all) {
 		return true
 	}
 	t := &u.kind.Targets
-	_, ok := u.change.Before.(*gateway.Namespace)
-	return ok && u.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.LeaveOwn || len(t.ClassFrom) > 0)
+	_, ok := u.ev.change.Before.(*gateway.Namespace)
+	return ok && u.ev.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.LeaveOwn || len(t.ClassFrom) > 0)
 }
 
 func (u *unlistedKind) walk(s effective.Scope) error {
 	s.Kinds = []api.PolicyKind{u.kind.Ref()}
 	s.Empty = s.Kinds
-	if err := u.Engine.Compare(u.before, u.after, s, u.budget, u.evaluatePair); err != nil {
+	if err := u.ev.guard.Engine.Compare(u.ev.before, u.ev.after, s, u.ev.budget, u.evaluatePair); err != nil {
 		return fmt.Errorf("compare the paths of %s: %w", u.kind.Ref(), err)
 	}
 	return nil
@@ -129,7 +129,7 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 		return true, nil
 	}
 	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
-		successors, err := u.successors(p, effective.Override{Level: l}, false)
+		successors, err := u.ev.successors(p, effective.Override{Level: l}, false)
 		if err != nil {
 			return false, err
 		}
@@ -148,7 +148,7 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 // path still names it, has other labels or ports, or its route says how policies
 // are applied.
 func (u *unlistedKind) mayReattach(p effective.Pair) bool {
-	if u.change.After == nil || relabelled(u.change.Before, u.change.After) {
+	if u.ev.change.After == nil || relabelled(u.ev.change.Before, u.ev.change.After) {
 		return true
 	}
 	was, is := &p.Before.Path, &p.After.Path
@@ -166,8 +166,8 @@ func (u *unlistedKind) mayReattach(p effective.Pair) bool {
 // constrainedOn reports whether a constraint that denies is evaluated on a path
 // after the write, and binds it.
 func (u *unlistedKind) constrainedOn(p effective.Pair) bool {
-	for _, c := range u.after.Constraints(u.kind.Ref()) {
-		if level, on := c.On(&p.After.Path, u.after); on && c.Enforcement == api.Deny && u.binds(c, level, p) {
+	for _, c := range u.ev.after.Constraints(u.kind.Ref()) {
+		if level, on := c.On(&p.After.Path, u.ev.after); on && c.Enforcement == api.Deny && u.ev.binds(c, level, p) {
 			return true
 		}
 	}
@@ -176,20 +176,20 @@ func (u *unlistedKind) constrainedOn(p effective.Pair) bool {
 
 // err is nil if the answer does not depend on the kind for this user.
 func (u *unlistedKind) err(ctx context.Context) error {
-	if err := u.findSystemDeletion(ctx); err != nil || u.systemReason != "" {
+	if err := u.ev.findSystemDeletion(ctx); err != nil || u.ev.systemReason != "" {
 		return err
 	}
 	const wait = "retry, or ask the cluster administrator to check /readyz"
 	e := &UnlistedKindError{Kind: u.kind.Ref(), Advice: wait}
 	if u.lost != nil {
 		every := api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind}
-		may, err := (&authorizer{evaluation: u.evaluation, ctx: ctx, known: make(map[api.Ref]bool)}).mayOverride(every)
+		may, err := (&authorizer{ev: u.ev, ctx: ctx, known: make(map[api.Ref]bool)}).mayOverride(every)
 		if err != nil {
 			return err
 		}
 		if !may {
 			e.What = "may disable their overrides" + onPathText(u.lost)
-			e.Advice += ", or check whether you are allowed to override them all: " + u.checkCommand(every)
+			e.Advice += ", or check whether you are allowed to override them all: " + u.ev.checkCommand(every)
 			return e
 		}
 	}

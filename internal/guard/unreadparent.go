@@ -78,7 +78,7 @@ func (ev *evaluation) unreadParents(v *snapshot.View, r *gateway.Route, k *polic
 				out = append(out, o.Unread)
 			}
 		case *gateway.Service:
-			if !ev.Engine.OnServices(k) {
+			if !ev.guard.Engine.OnServices(k) {
 				out = append(out, o.Ref())
 			}
 		}

@@ -138,7 +138,7 @@ func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level,
 // readableVariables returns the variables with the values of the object that is written alone,
 // or all where their reader may read them.
 func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
-	if ev.ShowValues {
+	if ev.guard.ShowValues {
 		return m.Variables
 	}
 	written := ev.writtenRef()
