@@ -51,7 +51,7 @@ func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy
 	return out, nil
 }
 
-// audit judges one path as if a write had just brought it about.
+// audit evaluates one path as if a write had just created it.
 func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
 	ev := &evaluation{guard: g, before: v, after: v, budget: b}
 	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
@@ -69,7 +69,7 @@ func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Bud
 	return ev.violations(e), nil
 }
 
-// violations returns what was found on a path.
+// violations returns the findings of a path.
 func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 	var out []api.Violation
 	for _, action := range []api.Action{api.Deny, api.Warn, api.Audit} {
@@ -83,7 +83,8 @@ func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 	return out
 }
 
-// checkStandalone finds policies of a path that break the schema of their kind by themselves.
+// checkStandalone checks whether policies of a path violate the schema of their kind by
+// themselves.
 func (ev *evaluation) checkStandalone(e *effective.Effective) error {
 	for i := range e.Outcomes {
 		v, err := ev.checker().CheckStandalone(e, e.Outcomes[i].Policy, ev.budget)

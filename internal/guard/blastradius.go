@@ -17,20 +17,20 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// kindImpact is what a write does to the effective policies of one kind.
+// kindImpact is what a write changes in the effective policies of one kind.
 type kindImpact struct {
 	kind       *policykind.Kind
 	limit      int // of paths, 0 for none
 	paths      pathCounter
 	namespaces nameSet
-	// lost counts the paths that have no rule of a group any more, by group.
+	// lost counts the paths that lose all rules of a group, by group.
 	lost map[string]int
 	// digests of the paths' changes, kept where there is a limit.
 	digests []string
 }
 
-// impactOf returns the blast of a kind. Its limit is that which was there before
-// the write: a profile does not raise its own.
+// impactOf returns the impact on a kind. Its limit is the one before the write: a profile
+// does not raise its own.
 func (ev *evaluation) impactOf(p effective.Pair) *kindImpact {
 	k := p.Effective().Kind
 	if p.Before != nil {
@@ -65,9 +65,9 @@ func (b *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) 
 	}
 }
 
-// lostGroups returns the groups of rules that were in force on a path and are
-// not any more: for rules.a.* and the like a, for a rule of its own itself. A
-// path that is gone loses none.
+// lostGroups returns the groups of rules that are in force on a path before the write and
+// not after it: for rules.a.* and the like a, for a rule of its own the rule itself. A
+// path that is removed loses none.
 func lostGroups(p effective.Pair) []string {
 	if p.Before == nil || p.After == nil {
 		return nil
@@ -86,7 +86,7 @@ func lostGroups(p effective.Pair) []string {
 			}
 		}
 		if g := ruleGroup(r.Key); !left[g] {
-			left[g] = true // it is told once
+			left[g] = true // it counts once
 			out = append(out, g)
 		}
 	}
@@ -98,9 +98,9 @@ func ruleGroup(k merge.Key) string {
 	return segments[max(len(segments)-2, 0)]
 }
 
-// digest tells what changes on a path. The name of the object that is written
-// has no part in it: it may be generated, another one each time. Nor have values of
-// other objects: the writer could find out a short one by trying.
+// digest returns a hash of what changes on a path. It leaves out the name of the object
+// that is written, which may be generated, and values of other objects: the writer could
+// find out a short one by trying.
 func digest(p effective.Pair, object api.Ref) string {
 	e := p.Effective()
 	path, rules := e.Path.Elements(), p.Rules()
@@ -132,8 +132,8 @@ func digest(p effective.Pair, object api.Ref) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// reportBlastRadius tells how far the write reaches, and denies it where that is too far
-// for what was not acknowledged.
+// reportBlastRadius reports how many paths the write changes, and denies it where they are
+// more than the limit and not acknowledged.
 func (ev *evaluation) reportBlastRadius() {
 	if !reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
 		return
@@ -160,7 +160,7 @@ func (ev *evaluation) reportBlastRadius() {
 	}
 }
 
-// lostText names the groups of rules that paths have no more.
+// lostText names the groups of rules that paths lose.
 func (b *kindImpact) lostText() string {
 	names := slices.SortedFunc(maps.Keys(b.lost), func(x, y string) int {
 		return cmp.Or(cmp.Compare(b.lost[y], b.lost[x]), strings.Compare(x, y))
@@ -200,8 +200,8 @@ func (ev *evaluation) changesOtherNamespaces() bool {
 	return false
 }
 
-// changeHash names the change that the write makes to effective policies, "" if none
-// of its kinds has a limit. It depends on nothing but what it does.
+// changeHash returns a hash of the change to effective policies, "" if none of its kinds
+// has a limit. It depends on nothing but that change.
 func (ev *evaluation) changeHash() string {
 	var digests []string
 	for _, b := range ev.impacts {
@@ -221,7 +221,7 @@ func (ev *evaluation) changeHash() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// acknowledgeAdvice says how to have the write let through.
+// acknowledgeAdvice says how to acknowledge the write.
 func (ev *evaluation) acknowledgeAdvice(hash string) string {
 	look := "review them with kubectl overrule diff, then "
 	if ev.change.Operation != Delete {

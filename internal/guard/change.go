@@ -21,18 +21,18 @@ const (
 	Delete Operation = "DELETE"
 )
 
-// Change is a write to be judged.
+// Change is a write to be evaluated.
 type Change struct {
 	Operation Operation
 	// Before is the object as it is stored, nil on a create; After as it would
 	// be, nil on a delete.
 	Before, After snapshot.Object
-	// User who writes, nil where nobody is known.
+	// User who writes, nil where the user is not known.
 	User *authenticationv1.UserInfo
 	// Owner is an owner that the write adds to the object, "" for none: the
 	// object will be deleted with it.
 	Owner string
-	// GarbageCollected tells that the garbage collector deletes the object.
+	// GarbageCollected is set if the garbage collector deletes the object.
 	GarbageCollected bool
 	// Acknowledged is the object's annotation of that name.
 	Acknowledged string
@@ -60,8 +60,8 @@ func (c *Change) packPolicies(v *snapshot.View) {
 	}
 }
 
-// apply returns the views before and after the change. A namespace goes with
-// all that is in it.
+// apply returns the views before and after the change. A namespace is deleted with all
+// objects in it.
 func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	before = v // but the request knows better than a cache
 	switch {
@@ -79,9 +79,8 @@ func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	return before, before.With(snapshot.Put(c.After))
 }
 
-// storedInView reports whether the view has the very policy or route that the request
-// says is stored. Its own copy is then the better one: what was folded with it
-// is in the memo.
+// storedInView reports whether the view has the very policy or route that the request says
+// is stored. The view's copy is then preferred: the memo has its folds.
 func storedInView(v *snapshot.View, o snapshot.Object) bool {
 	switch o := o.(type) {
 	case *policykind.Policy:
@@ -105,8 +104,8 @@ func objects(c Change) []snapshot.Object {
 	return out
 }
 
-// reportsBlastRadius reports whether an object is one whose writes are told how many
-// paths they change: everything but a policy on routes alone.
+// reportsBlastRadius reports whether writes of an object are reported with the number of
+// paths that they change: of everything but a policy on routes alone.
 func reportsBlastRadius(o snapshot.Object) bool {
 	p, ok := o.(*policykind.Policy)
 	if !ok {

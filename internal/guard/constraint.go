@@ -13,9 +13,9 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// checkConstraint judges the write of a constraint: whether it can be used, where it
-// denies less than before, and what of the paths there are breaks it. These are
-// told, and stay as they are.
+// checkConstraint checks the write of a constraint: whether it is valid, where it denies
+// less than before, and which existing paths violate it. Existing violations are reported,
+// and do not deny the write.
 func (ev *evaluation) checkConstraint(ctx context.Context) error {
 	was, _ := ev.change.Before.(*constraint.Constraint)
 	c, ok := ev.change.After.(*constraint.Constraint)
@@ -50,7 +50,7 @@ func (ev *evaluation) checkConstraint(ctx context.Context) error {
 	return ev.checkExistingPaths(ctx, c, kind)
 }
 
-// reportUnusable denies a constraint that cannot be used; one that was so before stays
+// reportUnusable denies a constraint that is invalid; one that was invalid before stays
 // editable.
 func (ev *evaluation) reportUnusable(c *constraint.Constraint, why error, before bool) {
 	action := api.Deny
@@ -77,7 +77,8 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// checkConstraintSchema finds what of a constraint does not fit the schema of its kind.
+// checkConstraintSchema checks a constraint against the schema of its kind. It reports
+// whether the constraint is invalid.
 func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
 	if ev.guard.Kinds == nil {
 		return false, nil
@@ -96,8 +97,8 @@ func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constra
 	return true, nil
 }
 
-// contentPaths returns where in an object of a kind there is what effective specs
-// are made of.
+// contentPaths returns the field paths of an object of a kind that effective specs are
+// made of.
 func contentPaths(k *policykind.Kind) [][]string {
 	content := append([]string{"spec"}, k.Layout().Content...)
 	out := [][]string{content}
@@ -110,14 +111,14 @@ func contentPaths(k *policykind.Kind) [][]string {
 // maxViolatingNamed is how many paths that break a new constraint are named.
 const maxViolatingNamed = 3
 
-// checkExistingPaths tells which paths break a constraint as they are. It looks at as many
-// as it may in half the time that is left: telling must not deny.
+// checkExistingPaths reports which existing paths violate a constraint. It checks as many
+// as half the remaining time allows: a report must not cause a denial.
 func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
 	ctx, cancel := withHalfDeadline(ctx)
 	defer cancel()
 	budget := ev.guard.budget(ctx)
 	only := []api.PolicyKind{kind.Ref()}
-	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after, budget: budget} // no write is judged
+	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after, budget: budget} // no write is evaluated
 	paths, undecided := 0, 0
 	var named []string
 	err := ev.guard.Engine.Walk(ev.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
@@ -145,8 +146,8 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 	return nil
 }
 
-// reportUndecided tells on how many paths a constraint needs values that it may not
-// depend on.
+// reportUndecided reports on how many paths a constraint needs values that it is not
+// allowed to read.
 func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
 	if paths == 0 {
 		return
@@ -187,8 +188,8 @@ func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths int, 
 	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
 }
 
-// reportAbsentTargets warns of targets that a constraint names and that do not exist:
-// no write is held to it there.
+// reportAbsentTargets warns of targets that a constraint names and that do not exist: no
+// write is checked there.
 func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Constraint) error {
 	if err := ev.readConstraintTargets(ctx, c); err != nil {
 		return err

@@ -8,13 +8,12 @@ import (
 // pathCounter counts paths, each once, unit by unit.
 type pathCounter struct {
 	counted int                     // of units before, and those that come once for certain
-	unit    int                     // at hand
+	unit    int                     // the current one
 	ids     map[gateway.ID]struct{} // of it
 }
 
-// add counts the path of a pair. once tells that it is of the only kind that is
-// counted: it then comes once, unless it is one of a mesh, where several may
-// become one.
+// add counts the path of a pair. once is set if only one kind is counted: then each path
+// comes once, unless it is one of a mesh, where several may become one.
 func (p *pathCounter) add(pair *effective.Pair, once bool) {
 	path := &pair.Effective().Path
 	if once && path.Service == nil {
@@ -34,7 +33,7 @@ func (p *pathCounter) add(pair *effective.Pair, once bool) {
 
 func (p *pathCounter) count() int { return p.counted + len(p.ids) }
 
-// nameSet is a set that is mostly given the name that it was given before.
+// nameSet is a set that is mostly given the same name several times in a row.
 type nameSet struct {
 	all  map[string]struct{}
 	last string

@@ -5,7 +5,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Decision is what the guard says of a change.
+// Decision is the result of evaluating a change.
 type Decision struct {
 	Change Change
 	// Denials, Warnings and Audits are the findings by what is done about
@@ -14,11 +14,11 @@ type Decision struct {
 	Changes                   api.Changes
 	// After is the view as it would be after the change.
 	After *snapshot.View
-	// Cut tells that not all paths were looked at: it would have been too much.
+	// Cut is set if not all paths were evaluated: it would have cost too much.
 	Cut bool
 }
 
-// Denied reports whether something speaks against the change.
+// Denied reports whether the change has denials.
 func (d *Decision) Denied() bool { return len(d.Denials) > 0 }
 
 // Enforcement is what is done about a denial.
@@ -28,20 +28,20 @@ type Enforcement string
 const (
 	// EnforceDeny denies.
 	EnforceDeny Enforcement = "deny"
-	// EnforceWarn allows everything, and tells what would have been denied.
+	// EnforceWarn allows everything, and warns of what would have been denied.
 	EnforceWarn Enforcement = "warn"
-	// EnforceAudit allows everything and tells the writer nothing: what would
-	// have been denied stands in the audit log, in metrics and in Events.
+	// EnforceAudit allows everything without a warning: what would
+	// have been denied is in the audit log, in metrics and in Events.
 	EnforceAudit Enforcement = "audit"
 )
 
-// Enforcements are all of them.
+// Enforcements lists all enforcements.
 var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
 
 // Denies reports whether a denial denies. An enforcement that is not set does.
 func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 
-// Verdict returns the judgement as the JSON contract shows it.
+// Verdict returns the decision as the JSON contract shows it.
 func (d *Decision) Verdict(e Enforcement) api.Verdict {
 	return api.Verdict{
 		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),

@@ -29,8 +29,8 @@ type Kinds interface {
 	Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
 }
 
-// prepareKinds judges a change of how policies are read: a profile, or a definition
-// of one of the kinds.
+// prepareKinds evaluates a change of how policies are read: a profile, or a definition of
+// a policy kind.
 func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error) {
 	if p, ok := ev.change.After.(*policykind.Profile); ok {
 		if err := ev.checkProfile(ctx, p); err != nil {
@@ -77,8 +77,8 @@ func lessProtected(before, after *snapshot.View, kinds []api.PolicyKind) map[api
 	return out
 }
 
-// reportScale warns of a definition with a scale subresource on what is read of its
-// policies: the webhook denies its writes.
+// reportScale warns of a definition with a scale subresource on a field that is read of
+// its policies: the webhook denies its writes.
 func (ev *evaluation) reportScale() {
 	d, ok := ev.change.After.(*policykind.Definition)
 	if !ok {
@@ -92,8 +92,8 @@ func (ev *evaluation) reportScale() {
 	}
 }
 
-// changedKinds returns the kinds that two views read in different ways, nil
-// if it is not the kinds that they differ in.
+// changedKinds returns the kinds that two views read in different ways, nil if there are
+// none.
 func changedKinds(before, after *snapshot.View) []api.PolicyKind {
 	var out []api.PolicyKind
 	for _, k := range before.Kinds() {
@@ -109,8 +109,7 @@ func changedKinds(before, after *snapshot.View) []api.PolicyKind {
 	return out
 }
 
-// Versions is what Kinds are asked, if they know, where a CustomResourceDefinition is
-// edited.
+// Versions is implemented by Kinds that know the versions of a CustomResourceDefinition.
 type Versions interface {
 	// Rewritten returns the views as they would be if the policies of the definition
 	// were written by another version than the one that is read: by each that the
@@ -118,8 +117,8 @@ type Versions interface {
 	Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error)
 }
 
-// evaluateVersions evaluates a definition by what its other versions would store: a write by
-// one of them, of a status or by a client that has never seen the policy, removes what
+// evaluateVersions evaluates a definition by what its other versions would store: a write
+// in one of them, of a status or by a client that has never seen the policy, removes what
 // the version does not have, and stores its defaults.
 func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 	was, edited := ev.change.Before.(*policykind.Definition)

@@ -11,9 +11,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// remaining leaves out the policies that do not keep an override on a path: they are
-// being deleted, or will be with an owner, or rest on an object of which that is true.
-// No write is evaluated when they go.
+// remaining leaves out the policies that do not keep an override on a path: they are being
+// deleted, or will be with an owner, or depend on an object of which that is true. No
+// write is evaluated when they are deleted.
 func (ev *evaluation) remaining(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
 	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
 		held, ok := ev.after.Get(is.Ref(p)).(*policykind.Policy)
@@ -21,8 +21,8 @@ func (ev *evaluation) remaining(o effective.Override, was, is *effective.Effecti
 	})
 }
 
-// movesToTerminating reports whether the policy of an override gives it in another place than
-// before, where it rests on an object that is going.
+// movesToTerminating reports whether the policy of an override gives it in another place
+// than before, where it depends on an object that is terminating.
 func (ev *evaluation) movesToTerminating(o effective.Override, was, is *effective.Effective) bool {
 	if sameAttachment(&was.Path, &is.Path) && attachedAt(is, o.Policy, o.Level) {
 		return false
@@ -41,37 +41,38 @@ func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bo
 }
 
 // remains reports whether an override of a policy, as high as the given one or higher,
-// rests on nothing that is going but what the given one rested on before.
+// depends on nothing that is terminating but what the given one depended on before.
 func (ev *evaluation) remains(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
 	var before []api.Ref
 	for _, l := range is.Layers {
 		if !samePolicy(l.Policy, by) || gateway.Level(l.Level) > o.Level {
 			continue
 		}
-		going := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
-		if len(going) > 0 && before == nil {
+		terminating := ev.terminatingDependencies(is, l.Policy, gateway.Level(l.Level))
+		if len(terminating) > 0 && before == nil {
 			before = ev.dependenciesBefore(o, was)
 		}
-		if coveredBy(going, before) {
+		if coveredBy(terminating, before) {
 			return true
 		}
 	}
 	return false
 }
 
-// coveredBy reports whether of each list one object is among others.
+// coveredBy reports whether each list has one of some objects.
 func coveredBy(all [][]api.Ref, others []api.Ref) bool {
 	return !slices.ContainsFunc(all, func(some []api.Ref) bool {
 		return !slices.ContainsFunc(some, func(r api.Ref) bool { return slices.Contains(others, r) })
 	})
 }
 
-// terminatingDependencies returns what a policy at a level of a path rests on after the write
-// that is going: of each list one object would be enough.
+// terminatingDependencies returns the terminating objects that a policy at a level of a
+// path depends on after the write. Each list has alternatives: one of its objects would be
+// enough.
 //
-// The path itself is not among that, nor the namespaces that it is in: its traffic
-// ends with them, or is taken by a path that was compared. A gateway does not end with
-// its class, nor a route with the service that is its parent.
+// The path itself is not among them, nor the namespaces that it is in: its traffic ends
+// with them, or is taken by a path that was compared. A gateway does not end with its
+// class, nor a route with the service that is its parent.
 func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
 	if e.Path.Virtual != nil {
 		return nil
@@ -93,7 +94,7 @@ func (ev *evaluation) terminatingDependencies(e *effective.Effective, p *merge.P
 	return out
 }
 
-// dependenciesBefore returns what an override on a path rested on before the write.
+// dependenciesBefore returns what an override on a path depended on before the write.
 func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Effective) []api.Ref {
 	on := targetAt(&was.Path, o.Level)
 	out := append([]api.Ref{on}, grantsOf(ev.before, was, o.Policy, on)...)
@@ -116,8 +117,8 @@ func (ev *evaluation) dependenciesBefore(o effective.Override, was *effective.Ef
 	return out
 }
 
-// isTerminating reports whether an object is being deleted, or will be with an owner. So
-// counts a namespace that a server does not hold yet: it is new.
+// isTerminating reports whether an object is being deleted, or will be with an owner. A
+// namespace that a server does not have yet counts as terminating: it is new.
 func (ev *evaluation) isTerminating(ref api.Ref) bool {
 	switch o := ev.after.Get(ref).(type) {
 	case *gateway.Namespace:
@@ -135,8 +136,8 @@ func (ev *evaluation) isTerminating(ref api.Ref) bool {
 	}
 }
 
-// grantsOf returns the ReferenceGrants that let a policy have its target, none where
-// it needs none.
+// grantsOf returns the ReferenceGrants that allow a policy its target, none where it needs
+// none.
 func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.Ref) []api.Ref {
 	if on.Namespace == "" || on.Namespace == p.Namespace {
 		return nil
@@ -185,8 +186,8 @@ func sameAttachment(a, b *gateway.Path) bool {
 		x.RouteKind == y.RouteKind && x.RouteNamespace == y.RouteNamespace && x.Route == y.Route && x.Backend.Object == y.Backend.Object
 }
 
-// sameAncestors reports whether the policies above routes rest on the same on two paths of the
-// same effective policies.
+// sameAncestors reports whether the policies above routes depend on the same objects on
+// two paths of the same effective policies.
 func sameAncestors(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
 		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// evaluation is one judgement in the making.
+// evaluation is the evaluation of one change.
 type evaluation struct {
 	guard         *Guard
 	change        Change
@@ -24,41 +24,41 @@ type evaluation struct {
 	policy, old *policykind.Policy
 	observe     func(effective.Pair)
 	budget      *effective.Budget
-	// orphaned tells that the object is judged as if it were deleted with its
-	// new owner.
+	// indirect is set if the policies are not edited by the write itself: they would be
+	// deleted with a new owner, or converted by another version.
 	indirect bool
-	// system tells why it is the system that deletes the object, "" if it is
-	// not known to be; asked, that this was found out.
+	// systemReason says why a deletion is a system deletion, "" if it is not known to
+	// be one; systemChecked is set once that was found out.
 	systemReason  string
 	systemChecked bool
-	truncated     bool // the paths were too much to look at all
+	truncated     bool // not all paths were evaluated
 
 	findings    findings
 	ownLosses   lossTally   // of losses of the policy being written
 	otherLosses lossTally   // of losses that the write brings to other policies
 	ownPaths    int         // that the policy being written is on
-	hasPaths    bool        // some path was judged
+	hasPaths    bool        // some path was evaluated
 	paths       pathCounter // that change
 	namespaces  nameSet     // likewise
 	impacts     map[api.PolicyKind]*kindImpact
 	lastImpact  *kindImpact
 
-	pairs            int32 // that were judged
+	pairs            int32 // that were evaluated
 	held             []effective.Override
 	lostOverrides    map[overrideLossKey]*overrideLoss
 	lessProtected    map[api.PolicyKind]string      // how kinds protect overrides less after the write
 	lossReasons      map[*merge.Rule]api.ReasonCode // of losses
 	terminating      terminatingPolicies
-	weakenings       findings // of overrides that are weakened, by right
+	weakenings       findings // of overrides that are weakened, before permissions
 	prev             prevPair // the pair before
 	candidates       map[candidatesKey]*candidates
 	limits           limits.Tracker
 	schemaViolations map[schemaViolationKey]*schemaViolation
-	withoutLower     map[*merge.Result]*schema.Verdict // of conformAbove
+	withoutLower     map[*merge.Result]*schema.Verdict // of checkWithoutLower
 	requirements     requirements
 }
 
-// run judges the change. What it found is whole only if there is no error.
+// run evaluates the change. The findings are complete only if there is no error.
 func (ev *evaluation) run(ctx context.Context) error {
 	scope, err := ev.prepare(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func (ev *evaluation) run(ctx context.Context) error {
 	return ev.checkUnlisted(ctx)
 }
 
-// prepare finds what is wrong with the object alone, and returns the paths that
-// its change touches; the views before and after it are made by then.
+// prepare checks the object alone, sets the views before and after the change, and returns
+// the paths that the change touches.
 func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 	switch ev.change.Object().(type) {
 	case *policykind.Profile, *policykind.Definition:
@@ -127,7 +127,7 @@ func (ev *evaluation) scope() effective.Scope {
 	return s
 }
 
-// comparePaths judges the paths of a scope, before and after.
+// comparePaths evaluates the paths of a scope, before and after.
 func (ev *evaluation) comparePaths(s effective.Scope) error {
 	s.Empty = ev.constrainedKinds()
 	ev.limits.Write = ev.limitsWrite()
@@ -153,6 +153,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	return ev.reportLostOverrides(may)
 }
 
+// decision returns the findings by action, and the counts.
 func (ev *evaluation) decision() *Decision {
 	return &Decision{
 		Change:  ev.change,

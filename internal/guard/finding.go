@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Finding is one thing to deny for, or to tell.
+// Finding is one reason to deny a write, or one warning.
 type Finding struct {
 	Code   api.ReasonCode
 	Action api.Action
@@ -91,8 +91,8 @@ func (s findings) withAction(a api.Action) []Finding {
 	return out
 }
 
-// reasonOrder is the order in which findings are told: what is wrong with the object
-// itself, how far it reaches, and then what it costs others, which may be long.
+// reasonOrder is the order of findings: what is wrong with the object itself, how many
+// paths change, and then what it costs others, which may be long.
 var reasonOrder = []api.ReasonCode{
 	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
@@ -132,9 +132,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// report books a finding. The profile of the policy being written may give its
-// reason another action than the default; what a ratchet has made a warning
-// stays one.
+// report adds a finding. The profile of the policy that is written may give its reason
+// another action than the default; an action that was lowered to a warning stays one.
 func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) {
 	var kind *policykind.Kind
 	if ev.policy != nil {
@@ -143,7 +142,7 @@ func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) 
 	ev.reportForKind(kind, code, action, f)
 }
 
-// reportForKind books a finding about the policies of a kind, whatever is written.
+// reportForKind adds a finding about the policies of a kind, whichever object is written.
 func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
 	if kind != nil && action == defaultActions[code] {

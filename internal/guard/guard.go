@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Guard judges changes. It is safe for concurrent use.
+// Guard evaluates changes. It is safe for concurrent use.
 type Guard struct {
 	Engine *effective.Engine
 	// Live, if set, is asked once for a target that the view lacks.
@@ -17,7 +17,7 @@ type Guard struct {
 	// Kinds, if set, is asked about the policy kinds where a PolicyProfile or a
 	// CustomResourceDefinition is written.
 	Kinds Kinds
-	// Rights, if set, is asked who may remove overrides; else nobody may.
+	// Rights, if set, decides who is allowed to remove overrides; without it, no one is.
 	Rights Rights
 	// BlastRadius is the most paths whose effective policy one write may change
 	// without having been acknowledged; 0 is no limit.
@@ -25,23 +25,23 @@ type Guard struct {
 	// ShowValues has messages show values of objects other than the one that is
 	// written: the reader may read them all.
 	ShowValues bool
-	// Budget is what the conditions of one judgement may cost, in units of
+	// Budget is what the conditions of one evaluation may cost, in units of
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64
 }
 
-// DefaultBudget of a judgement: about a second of evaluating conditions.
+// DefaultBudget is the budget of an evaluation: about a second of evaluating conditions.
 const DefaultBudget = 1_500_000
 
-// PathBudget is what each path adds to the budget: a condition at its limit,
-// evaluated twice. So a condition that is on very many paths is limited by time,
-// and not because there are many.
+// PathBudget is what each path adds to the budget: a condition at its limit, evaluated
+// twice. So a condition that is on very many paths is limited by time, and not by their
+// number.
 const PathBudget = 2 * cel.Limit
 
-// Evaluate judges one change on top of a view. observe, if not nil, is shown
+// Evaluate evaluates one change on top of a view. observe, if not nil, is shown
 // every touched path whose effective policy differs.
 //
-// A change that would cost too much to judge, or longer than ctx lasts, is
+// A change that would cost too much to evaluate, or take longer than ctx lasts, is
 // denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
 // and an *UnseenError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {

@@ -32,7 +32,7 @@ func (ev *evaluation) addLimitFindings(x limits.Exceptions) error {
 	return err
 }
 
-// losesBinding reports whether an override is lost since it is not bound any more.
+// losesBinding reports whether an override is lost since it is no longer bound.
 func (ev *evaluation) losesBinding(policy api.Ref, rule string) bool {
 	for l, t := range ev.lostOverrides {
 		if l.unboundReason != "" && l.rule == rule && t.ref(t.policy) == policy {

@@ -12,16 +12,16 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Live reads an object that the cache does not have (yet). It returns nil
-// where there is none.
+// Live reads an object that the cache does not have yet. It returns nil if the object does
+// not exist.
 type Live func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
 
-// maxLiveReads is the most targets that a policy may have to have them looked for,
-// and the most objects that are: Gateway API takes at most 16 targets.
+// maxLiveReads is the most targets that a policy may have to have them read live, and the
+// most objects that are: Gateway API takes at most 16 targets.
 const maxLiveReads = 16
 
-// readMissingTargets adds to the view the targets of a policy that it lacks: they may
-// have been created a moment ago.
+// readMissingTargets adds to the view the targets of a policy that it lacks: they may have
+// been created a moment ago.
 func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
 	p, ok := c.After.(*policykind.Policy)
 	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
@@ -60,8 +60,8 @@ func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Chan
 	return v, nil
 }
 
-// missingParents returns the parents of a route that a view lacks; none for
-// objects that are no routes.
+// missingParents returns the parents of a route that a view lacks; none for objects that
+// are no routes.
 func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
 	r, ok := v.Get(ref).(*gateway.Route)
 	if !ok {
@@ -76,8 +76,8 @@ func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
 	return out
 }
 
-// readConstraintTargets adds to the view after the write the targets that it lacks: they may
-// have been created a moment ago.
+// readConstraintTargets adds to the view after the write the targets that it lacks: they
+// may have been created a moment ago.
 func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
 	absent, _ := ev.after.Absent(c)
 	if ev.guard.Live == nil || len(absent) > maxLiveReads {

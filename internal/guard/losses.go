@@ -13,12 +13,12 @@ import (
 // lossTally adds up losses that are the same but for the path.
 type lossTally struct {
 	losses    map[lossKey]*loss
-	max       int  // that are told apart, 0 for all
+	max       int  // that are counted separately, 0 for all
 	truncated bool // there are more
 }
 
-// maxLosses is how many losses of other policies are told apart: few of them are
-// told at all, none is denied for, and there may be millions.
+// maxLosses is how many losses of other policies are counted separately: few of them are
+// reported at all, none is denied for, and there may be millions.
 const maxLosses = 10_000
 
 type lossKey struct {
@@ -84,8 +84,8 @@ func nameOf(p *merge.Policy) string {
 	return p.Namespace + "/" + p.Name
 }
 
-// countRouteLosses books the fields of the route itself that an override newly
-// takes, or takes again after they were edited.
+// countRouteLosses counts the fields of the route itself that an override newly takes, or
+// takes again after they were edited.
 func (ev *evaluation) countRouteLosses(p effective.Pair) {
 	own := p.After.Own()
 	if own == nil {
@@ -108,7 +108,7 @@ func routeLostBefore(before *effective.Effective, l merge.Lost) bool {
 	})
 }
 
-// countOwnLosses books the rules of the policy being written, the i-th on the path,
+// countOwnLosses counts the rules of the policy that is written, the i-th on the path,
 // that a higher override takes.
 func (ev *evaluation) countOwnLosses(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
@@ -130,8 +130,8 @@ func sameBlock(before, after merge.Origin) bool {
 		before.Policy.Namespace == after.Policy.Namespace && before.Policy.Name == after.Policy.Name
 }
 
-// countOtherLosses books the rules of another policy that a higher override newly
-// takes. What had no effect before has none to lose.
+// countOtherLosses counts the rules of another policy that a higher override newly takes.
+// A rule that had no effect before has none to lose.
 func (ev *evaluation) countOtherLosses(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
@@ -149,8 +149,7 @@ func (ev *evaluation) countOtherLosses(p effective.Pair, i int) {
 }
 
 // takenByHigher reports whether an override of a higher policy took a rule of the i-th
-// policy. That a lower policy's rule beats a default is nothing to tell, in
-// whichever block it stands.
+// policy. That a lower policy's rule beats a default is no loss, in whichever block it is.
 func takenByHigher(e *effective.Effective, i int, l merge.Lost) bool {
 	if l.To.Block != merge.Overrides {
 		return false

@@ -8,11 +8,10 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-// maxPathless is how many targets without a path are named: a selector can have
-// thousands.
+// maxPathless is how many targets without a path are named: a selector can have thousands.
 const maxPathless = 8
 
-// reportNoPath warns that the policy being written is in force nowhere, though its
+// reportNoPath warns that the policy that is written is in force nowhere, though its
 // targets exist: no path goes through any of them.
 func (ev *evaluation) reportNoPath() {
 	if ev.policy == nil || ev.policy.Invalid != nil || ev.policy.Unread != "" || ev.ownPaths > 0 {

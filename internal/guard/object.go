@@ -9,8 +9,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// checkObject finds what is to be told of an object that is no policy, before
-// any path is looked at.
+// checkObject checks an object that is no policy, before any path is evaluated.
 func (ev *evaluation) checkObject() {
 	switch o := ev.change.Object().(type) {
 	case *gateway.Route:
@@ -22,7 +21,7 @@ func (ev *evaluation) checkObject() {
 	}
 }
 
-// checkListenerSet tells that a gateway does not take the listeners of a set.
+// checkListenerSet warns of a gateway that does not allow the listeners of a set.
 func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 	if ev.change.After != nil {
 		var was []api.Ref
@@ -42,7 +41,7 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 	})
 }
 
-// checkGrant tells which policies lose a target with a ReferenceGrant.
+// checkGrant reports which policies lose a target with a ReferenceGrant.
 func (ev *evaluation) checkGrant() {
 	for _, o := range objects(ev.change) {
 		for _, to := range o.(*gateway.Grant).To { //nolint:forcetypeassert // both are of one kind
@@ -68,7 +67,7 @@ func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
 	}
 }
 
-// checkRoute tells what of a route Overrule does not read.
+// checkRoute reports what of a route is not supported.
 func (ev *evaluation) checkRoute() {
 	r, ok := ev.change.After.(*gateway.Route)
 	if !ok {
@@ -87,7 +86,7 @@ func (ev *evaluation) checkRoute() {
 	}
 }
 
-// reportUnreadParents tells which parents the write adds that are not read.
+// reportUnreadParents reports which parents of unsupported kinds the write adds.
 func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 	for _, p := range is {
 		if p != (api.Ref{}) && !slices.Contains(was, p) {

@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// wholeLoss is a policy that another one replaces whole, on a number of paths.
+// wholeLoss is a policy that another one replaces as a whole, on a number of paths.
 type wholeLoss struct {
 	from, to, inForce *merge.Policy
 	paths             int
@@ -28,7 +28,8 @@ func countWholeLosses(losses []*loss) map[wholeLoss]int {
 	return out
 }
 
-// reportOwnLosses finds the rules of the policy being written that a higher override takes.
+// reportOwnLosses reports the rules of the policy that is written that a higher override
+// takes.
 func (ev *evaluation) reportOwnLosses() {
 	losses := ev.ownLosses.sorted()
 	whole := countWholeLosses(losses)
@@ -46,7 +47,7 @@ func (ev *evaluation) reportOwnLosses() {
 	}
 }
 
-// reportConstraintViolated finds a rule that a conditional override replaces or removes.
+// reportConstraintViolated reports a rule that a conditional override replaces or removes.
 func (ev *evaluation) reportConstraintViolated(l *loss) {
 	action := api.Deny
 	if l.before {
@@ -91,7 +92,7 @@ func (ev *evaluation) replacementText(l *loss) string {
 	return "it would be removed"
 }
 
-// reportOverridden tells that rules of the policy being written have no effect.
+// reportOverridden reports rules of the policy that is written that have no effect.
 func (ev *evaluation) reportOverridden(l *loss, f Finding, rules, overrides string) {
 	by := l.on.Ref(l.to)
 	on := ""
@@ -109,10 +110,10 @@ func (ev *evaluation) reportOverridden(l *loss, f Finding, rules, overrides stri
 	ev.report(api.ReasonOverridden, api.Warn, f)
 }
 
-// maxOtherLosses is how many losses of other policies are told one by one.
+// maxOtherLosses is how many losses of other policies are reported one by one.
 const maxOtherLosses = 20
 
-// reportOtherLosses tells whose rules the write newly costs their effect.
+// reportOtherLosses reports which rules of other policies lose their effect.
 func (ev *evaluation) reportOtherLosses() {
 	losses := ev.otherLosses.sorted()
 	whole, shown := countWholeLosses(losses), make(map[wholeLoss]bool)
@@ -142,7 +143,7 @@ func (ev *evaluation) reportOtherLosses() {
 	}
 }
 
-// reportOtherLoss tells what another policy loses.
+// reportOtherLoss reports what another policy loses.
 func (ev *evaluation) reportOtherLoss(l *loss, f Finding, rules, lose, overrides string) {
 	from := l.on.Ref(l.from)
 	f.Policy = &from

@@ -12,28 +12,29 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// overrideLossKey is what losses of overrides are told apart by.
+// overrideLossKey identifies a loss of an override, on any path.
 type overrideLossKey struct {
 	kind            api.PolicyKind
 	policy          *merge.Policy
 	rule            string
 	code            api.ReasonCode
 	substituteNames string // their names
-	unboundReason   string // why it is not bound any more, "" where that is not why
+	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
 	lessProtected   string // in what respects it is less protected, "" where it is lost
 }
 
-// overrideLoss adds up losses; the first path stands for all.
+// overrideLoss is an override that is lost on a number of paths; the first path stands for
+// all.
 type overrideLoss struct {
 	overrideLossKey
 	was, is     *effective.Effective
 	substitutes []*merge.Policy
 	paths       []int32 // each once, by the number of its pair
-	permitted   bool    // the writer may
+	permitted   bool    // the writer is allowed to remove it
 	version     string  // by which the policies would have to be written, "" for none
 }
 
-// addPath books a path, by the number of its pair.
+// addPath adds a path, by the number of its pair.
 func (t *overrideLoss) addPath(pair int32) {
 	if n := len(t.paths); n == 0 || t.paths[n-1] != pair {
 		t.paths = append(t.paths, pair)
@@ -44,25 +45,26 @@ func (t *overrideLoss) ref(p *merge.Policy) api.Ref {
 	return api.Ref{Group: t.kind.Group, Kind: t.kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-// addLost books the loss of an override that held on a path; it is not given on
-// one that the traffic takes now. It returns where it is booked.
+// addLost adds the loss of an override that applied on a path and is not given on the one
+// that takes its traffic. It returns where it was added.
 func (ev *evaluation) addLost(o effective.Override, was, is *effective.Effective) *overrideLoss {
-	standIns := ev.remaining(o, was, is, is.Substitutes(o))
+	substitutes := ev.remaining(o, was, is, is.Substitutes(o))
 	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: ev.lossReason(was, o)}
-	for _, p := range standIns {
+	for _, p := range substitutes {
 		l.substituteNames += was.Ref(p).Key() + " "
 	}
-	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, substitutes: standIns})
+	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, substitutes: substitutes})
 }
 
-// addLessProtected books an override that is given on a path as before, and is less
-// protected from now on: a user who is not allowed to remove it must not prepare that, either.
+// addLessProtected adds an override that is given on a path as before, and is less
+// protected after the write: a user who is not allowed to remove it must not prepare that
+// either.
 func (ev *evaluation) addLessProtected(o effective.Override, was *effective.Effective, how string) *overrideLoss {
 	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, lessProtected: how}
 	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was})
 }
 
-// addLoss books the path of a loss, and returns where it is booked.
+// addLoss adds the path of a loss, and returns where it was added.
 func (ev *evaluation) addLoss(loss overrideLoss) *overrideLoss {
 	if ev.lostOverrides == nil {
 		ev.lostOverrides = make(map[overrideLossKey]*overrideLoss)
@@ -76,8 +78,8 @@ func (ev *evaluation) addLoss(loss overrideLoss) *overrideLoss {
 	return t
 }
 
-// addUnbound books the loss of an override that is given on a path, and not bound to
-// its rule any more.
+// addUnbound adds the loss of an override that is given on a path, and no longer bound to
+// its rule.
 func (ev *evaluation) addUnbound(o effective.Override, was, is *effective.Effective, why string) {
 	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why}
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
@@ -86,9 +88,9 @@ func (ev *evaluation) addUnbound(o effective.Override, was, is *effective.Effect
 	ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is})
 }
 
-// lossReason tells an override that its own policy gives up from one that is lost
-// because something else is changed, its policy's target included. It is the same
-// on every path.
+// lossReason returns OverrideRemoved if an override's own policy gives it up, and
+// OverrideEvaded if it is lost because something else is changed, its policy's target
+// included. It is the same on every path.
 func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
 	code, known := ev.lossReasons[o.Rule]
 	if !known {
@@ -101,6 +103,7 @@ func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override)
 	return code
 }
 
+// findLossReason is lossReason without its memo.
 func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
 	switch {
 	case ev.indirect:
@@ -114,9 +117,9 @@ func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Overr
 	}
 }
 
-// givesOverride reports whether a policy has a rule as an override of it has it,
-// wherever it is attached. How a bare block is read is not for the policy to
-// say where its override is one.
+// givesOverride reports whether a policy has a rule as an override of it has it, wherever
+// it is attached. How a bare block is read does not depend on the policy where its
+// override is one.
 func givesOverride(p *merge.Policy, o effective.Override) bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
 		when := ""
@@ -130,8 +133,8 @@ func givesOverride(p *merge.Policy, o effective.Override) bool {
 	})
 }
 
-// reportLostOverrides turns the overrides that would not hold any more into findings:
-// for those who may remove them something to be told, for all others a denial.
+// reportLostOverrides turns the overrides that would no longer apply into findings:
+// warnings for writers who are allowed to remove them, denials for all others.
 func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 	findings := make(map[overrideLossKey]*overrideLoss)
 	for _, t := range ev.sortedLosses() {
@@ -207,7 +210,7 @@ func (ev *evaluation) reportLostOverride(t *overrideLoss) {
 	ev.reportForKind(t.was.Kind, t.code, action, f)
 }
 
-// affectedText names what an override holds no more.
+// affectedText names what is no longer subject to an override.
 func affectedText(t *overrideLoss) string {
 	if len(t.paths) > 1 {
 		return plural(len(t.paths), "path")
@@ -218,7 +221,7 @@ func affectedText(t *overrideLoss) string {
 	return endText(t.was)
 }
 
-// lossCause says what takes an override out of force.
+// lossCause says why an override would no longer apply.
 func (ev *evaluation) lossCause(t *overrideLoss) string {
 	object := ev.change.Object().Ref()
 	switch {

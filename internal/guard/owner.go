@@ -12,9 +12,9 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// NewOwners names the owners that an edit adds to an object, "" for none
-// (Change.Owner). A reference that is edited is a new one: the garbage collector
-// takes an owner of another name for gone.
+// NewOwners names the owners that an edit adds to an object, "" for none (Change.Owner). A
+// reference that is edited is a new one: to the garbage collector an owner of another name
+// does not exist.
 func NewOwners(was, now []metav1.OwnerReference) string {
 	var out []string
 	for _, o := range now {
@@ -27,8 +27,8 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 	return truncated(strings.Join(out, ", "))
 }
 
-// evaluateNewOwner judges a new owner: the object will be deleted with it, and nobody
-// is asked then. So the overrides that hang on the object are lost now.
+// evaluateNewOwner evaluates a new owner: the object will be deleted with it, and that
+// deletion is not evaluated. So the overrides that depend on the object count as lost now.
 func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
@@ -49,7 +49,7 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	return nil
 }
 
-// evaluateOwnedPath judges a path for ownerless.
+// evaluateOwnedPath evaluates a path for evaluateNewOwner and evaluateVersions.
 func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.After != nil && !p.Again {
 		ev.checkWeakened(p)
@@ -57,7 +57,8 @@ func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	return ev.checkOverrides(p, ev.limits.Bind(p), false)
 }
 
-// prepareDeletion is look for an object that is to be deleted without anyone being asked.
+// prepareDeletion is prepare for an object that will be deleted without another
+// evaluation.
 func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, error) {
 	switch ev.change.Before.(type) {
 	case *policykind.Profile, *policykind.Definition:
@@ -67,7 +68,7 @@ func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, err
 	return ev.scope(), nil
 }
 
-// addLosses books what is lost by a second evaluation of the change.
+// addLosses adds the losses of a second evaluation of the change.
 func (ev *evaluation) addLosses(o *evaluation) {
 	ev.addLostOverrides(o.lostOverrides)
 	for _, f := range o.weakenings {

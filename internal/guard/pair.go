@@ -7,7 +7,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// evaluatePair judges one path.
+// evaluatePair evaluates one path.
 func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	ev.hasPaths = true
 	b := ev.limits.Bind(p)
@@ -46,7 +46,8 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	return nil
 }
 
-// evaluateAfter judges what is in force after the write, whoever brought it about.
+// evaluateAfter evaluates what is in force on a path after the write, whether the write
+// caused it or not.
 func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	ev.checkWeakened(p)
 	ev.limits.AddDisplaced(p)
@@ -56,6 +57,7 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	return ev.checkRequirements(p)
 }
 
+// countPath counts a path whose effective policy changes.
 func (ev *evaluation) countPath(p effective.Pair) {
 	ev.paths.add(&p, ev.writesPolicy())
 	ev.namespaces.add(p.Effective().Path.Namespace())
@@ -65,15 +67,15 @@ func (ev *evaluation) countPath(p effective.Pair) {
 	}
 }
 
-// writesPolicy reports whether it is a policy that is written: only effective
-// policies of its own kind can change then.
+// writesPolicy reports whether the object is a policy: then only effective policies of its
+// own kind can change.
 func (ev *evaluation) writesPolicy() bool {
 	_, ok := ev.change.Object().(*policykind.Policy)
 	return ok
 }
 
-// prevPair is what holds of all pairs of the same effective policies: on a gateway
-// without policies below, of every path.
+// prevPair is the result of the previous pair. Pairs of the same effective policies share
+// it: on a gateway without policies below, all paths do.
 type prevPair struct {
 	kind          *policykind.Kind
 	before, after *merge.Result
@@ -91,7 +93,7 @@ func (l *prevPair) addLost(t *overrideLoss, at gateway.Level) {
 	}
 }
 
-// newPrevPair returns what a pair is like; room is for its losses.
+// newPrevPair returns the result of a pair; room is reused for its losses.
 func newPrevPair(p effective.Pair, room []*overrideLoss) prevPair {
 	l := prevPair{changed: p.Changed(), lost: room}
 	if p.Before == nil || p.After == nil {
@@ -104,8 +106,8 @@ func newPrevPair(p effective.Pair, room []*overrideLoss) prevPair {
 	return l
 }
 
-// sameEffective reports whether another pair is of the same effective policies. What becomes of
-// overrides depends on what the policies rest on, too.
+// sameEffective reports whether another pair has the same effective policies. Losses of
+// overrides also depend on the objects that the policies depend on.
 func (l *prevPair) sameEffective(p effective.Pair) bool {
 	return l.kind != nil && p.Before != nil && p.After != nil &&
 		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after &&

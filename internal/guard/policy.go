@@ -9,8 +9,8 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// checkPolicy finds what is wrong with the policy being written and with its
-// targets, before any path is looked at.
+// checkPolicy checks the policy that is written and its targets, before any path is
+// evaluated.
 func (ev *evaluation) checkPolicy() {
 	if ev.policy.Invalid != nil {
 		action := api.Deny
@@ -57,7 +57,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 	}
 }
 
-// targetAdvice says what to do about a target that is not there.
+// targetAdvice says what to do about a target that does not exist.
 func targetAdvice(t api.Target) string {
 	switch {
 	case t.Refused != "":
@@ -75,7 +75,7 @@ func (ev *evaluation) wasConflicted(t api.Target) bool {
 	})
 }
 
-// reportDisplaced tells which policies lose a target to the one being written.
+// reportDisplaced reports which policies lose a target to the one that is written.
 func (ev *evaluation) reportDisplaced() {
 	if ev.policy.Kind.SameTarget != api.None && ev.policy.Kind.SameTarget != api.FieldConflict {
 		return
@@ -98,7 +98,7 @@ func (ev *evaluation) newlyConflicted(rival *policykind.Policy, t policykind.Tar
 	return effective.Holder(ev.before, rival, t) == rival && effective.Holder(ev.after, rival, t) != rival
 }
 
-// reportUnread tells what of the policy being written Overrule does not read.
+// reportUnread reports what of the policy that is written is not read.
 func (ev *evaluation) reportUnread() {
 	if ev.policy.Unread != "" {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{

@@ -9,8 +9,8 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// checkProfile judges the write of a PolicyProfile: whether it can be read, whether
-// another one has its kind, and whether its addresses lead anywhere.
+// checkProfile checks the write of a PolicyProfile: whether it is valid, whether another
+// one defines its kind, and whether its addresses exist in the schema.
 func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) error {
 	kind, err := policykind.Compile(p.Spec, policykind.Cluster)
 	if err != nil {
@@ -47,15 +47,15 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 	return nil
 }
 
-// isOlder reports whether the profile being written has been there before the
-// one that has its kind: it then is the one that is in force, or was refused.
+// isOlder reports whether the profile that is written existed before the one that defines
+// its kind: it is then in force, or was refused.
 func isOlder(c Change, holder api.ProfileInForce) bool {
 	if c.Before == nil {
 		return false
 	}
 	for _, r := range holder.Refused {
 		if r.Name == c.Before.Ref().Name {
-			return r.Reason != api.Conflicted // mended, it may be the older one
+			return r.Reason != api.Conflicted // fixed, it may be the older one
 		}
 	}
 	return true

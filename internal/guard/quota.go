@@ -11,15 +11,14 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// maxConditions is how many conditions (`when`) the policies of one kind may have
-// together on one object, or on one section of it. Writes above the object, of
-// others, have to evaluate them all. The number bounds what that costs whatever
-// the values are that the conditions read: those are written by others, too, and
-// a condition that is cheap today can cost its limit tomorrow.
+// maxConditions is how many conditions (`when`) the policies of one kind may have together
+// on one object, or on one section of it. Writes above the object, of others, evaluate
+// them all. The number bounds that cost whatever values the conditions read: those are
+// written by others, too, and a condition that is cheap today can cost its limit tomorrow.
 const maxConditions = 16
 
-// attachPoint is where policies of a kind have conditions: an object or a section of
-// it; client is the namespace whose traffic alone is meant, if one is.
+// attachPoint is where policies of a kind have conditions: an object or a section of it;
+// client is the namespace whose traffic alone is meant, if one is.
 type attachPoint struct {
 	object  api.Ref
 	kind    api.PolicyKind
@@ -33,14 +32,14 @@ func (p attachPoint) String() string {
 	return policykind.Target{Ref: p.object, Section: p.section, Port: p.port}.String()
 }
 
-// conditionCount is the conditions in one place.
+// conditionCount is the conditions at one attachPoint.
 type conditionCount struct {
 	conditions int
 	policies   []api.Ref
 }
 
-// checkConditionLimit denies a write that brings more conditions to a place than there may
-// be. One that adds none there is not denied for those that there are.
+// checkConditionLimit denies a write that brings more conditions to a place than allowed.
+// One that adds none there is not denied for existing ones.
 func (ev *evaluation) checkConditionLimit() {
 	for _, object := range ev.affectedObjects() {
 		is := conditionsOn(ev.after, object)
@@ -53,8 +52,8 @@ func (ev *evaluation) checkConditionLimit() {
 }
 
 // affectedObjects returns the objects to which the write may bring policies: the targets
-// of a policy with conditions, whether they exist or not; what labels or a
-// namespace's labels let policies select; what a ReferenceGrant lets them have.
+// of a policy with conditions, whether they exist or not; what labels or a namespace's
+// labels let policies select; what a ReferenceGrant allows them.
 func (ev *evaluation) affectedObjects() []api.Ref {
 	switch o := ev.change.After.(type) {
 	case nil:
@@ -149,8 +148,8 @@ func (ev *evaluation) reportTooManyConditions(at attachPoint, c conditionCount) 
 // what is below their targets have to pay for them all.
 const maxValidations = 64
 
-// checkValidationLimit denies a PolicyConstraint that brings more validations to its namespace
-// than there may be. One that adds none is not denied for those that there are.
+// checkValidationLimit denies a PolicyConstraint that brings more validations to its
+// namespace than allowed. One that adds none is not denied for existing ones.
 func (ev *evaluation) checkValidationLimit(c *constraint.Constraint) {
 	namespace, kind := c.Ref().Namespace, c.PolicyKind()
 	is := countValidations(ev.after.Constraints(kind), namespace)

@@ -16,8 +16,8 @@ import (
 // maxRelaxedNamed is how many paths of a relaxed constraint are named.
 const maxRelaxedNamed = 3
 
-// checkRelaxed warns of a constraint that would deny less, with the paths that it is
-// on; now is nil where it is gone. It is for RBAC to say who may do that.
+// checkRelaxed warns of a constraint that would deny less, with the paths that it applies
+// to; now is nil if it is removed. Permission to do that is a matter of RBAC.
 func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Constraint) error {
 	if was == nil || !was.Relaxes(now) || ev.before.Kind(was.PolicyKind()) == nil {
 		return nil
@@ -66,7 +66,8 @@ func (ev *evaluation) reportRelaxed(c *constraint.Constraint, paths int, named [
 	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
 }
 
-// reportRemovedConstraints warns of the constraints that go with their definition.
+// reportRemovedConstraints warns of the constraints that are removed with their
+// definition.
 func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snapshot.View) error {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		for o := range ev.before.Objects(kind) {
@@ -82,7 +83,7 @@ func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snaps
 	return nil
 }
 
-// withHalfDeadline returns a context with half the time that is left: what only warns must
+// withHalfDeadline returns a context with half the remaining time: what only warns must
 // not take so long that the write is denied.
 func withHalfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()

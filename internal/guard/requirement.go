@@ -12,14 +12,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// requirements is what the constraints on the paths of one write come to.
+// requirements is the state of evaluating the constraints on the paths of one write.
 type requirements struct {
-	// judged is what constraints say of folds, where it depends on nothing else.
+	// results are those of folds, where a constraint reads nothing else.
 	results map[resultKey]constraint.Result
 	// unmet adds up what is the same but for the path.
 	unmet map[unmetKey]*unmetRequirement
-	// spare is left for paths on which nothing changes, and above for constraints
-	// that do not bind the write; costs is what each of those took of it.
+	// unchangedCost is spent on paths on which nothing changes, and unboundCost on
+	// constraints that do not bind the write; costs is what each of these took.
 	unchangedCost, unboundCost warnMeter
 	costs                      map[api.Ref]uint64
 }
@@ -38,7 +38,7 @@ type unmetKey struct {
 	unbound     bool // the write is of something that the constraint does not bind
 }
 
-// unmetRequirement is a demand that is not met on a number of paths; the first stands
+// unmetRequirement is a requirement that is not met on a number of paths; the first stands
 // for all.
 type unmetRequirement struct {
 	unmetKey
@@ -47,22 +47,22 @@ type unmetRequirement struct {
 	paths int
 }
 
-// constrainedKinds returns the kinds whose paths without a policy are to be judged,
-// too: a policy changes nothing on those of other kinds.
+// constrainedKinds returns the kinds whose paths without a policy are evaluated, too: a
+// policy changes nothing on those of other kinds.
 func (ev *evaluation) constrainedKinds() []api.PolicyKind {
 	return slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) })
 }
 
-// mayAffect reports whether the write may change effective policies of a kind,
-// or their paths.
+// mayAffect reports whether the write may change effective policies of a kind, or their
+// paths.
 func (ev *evaluation) mayAffect(k api.PolicyKind) bool {
 	p, ok := ev.change.Object().(*policykind.Policy)
 	return !ok || p.Kind.Ref() == k
 }
 
-// checkRequirements judges the constraints on a path: what the write introduces is
-// what the constraint's enforcement says, what was so before and gets no worse
-// is told.
+// checkRequirements evaluates the constraints on a path. What the write introduces is
+// treated as the constraint's enforcement says; a violation that existed before and is not
+// made worse is a warning.
 func (ev *evaluation) checkRequirements(p effective.Pair) error {
 	all := ev.after.Constraints(p.After.Kind.Ref())
 	if len(all) == 0 || !ev.mayAffect(p.After.Kind.Ref()) {
@@ -115,11 +115,11 @@ func (ev *evaluation) checkRequirement(c *constraint.Constraint, level constrain
 	return err
 }
 
-// binds reports whether a constraint that stands at a level of a path binds the
-// write: one of an object at that level or below. What is above, or on no path,
-// as a namespace, a profile or a definition, it does not: else a namespace could
-// close the objects of another one to writes. So it is with a backend of another
-// namespace. A ReferenceGrant is part of its namespace.
+// binds reports whether a constraint that applies at a level of a path binds the write:
+// one of an object at that level or below. What is above, or on no path, as a namespace, a
+// profile or a definition, it does not bind: else a namespace could block writes to
+// objects of another one. So it is with a backend of another namespace. A ReferenceGrant
+// is part of its namespace.
 func (ev *evaluation) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
 	namespace := c.Ref().Namespace
 	if namespace == "" {
@@ -149,7 +149,7 @@ func (ev *evaluation) binds(c *constraint.Constraint, level constraint.Level, p 
 	}
 }
 
-// checkUnchanged tells what is not met on a path on which nothing changes, as long as
+// checkUnchanged reports what is not met on a path on which nothing changes, as long as
 // that costs little.
 func (ev *evaluation) checkUnchanged(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
 	if ev.requirements.unchangedCost.spent > maxWarnCost {
@@ -166,8 +166,8 @@ func (ev *evaluation) checkUnchanged(c *constraint.Constraint, level constraint.
 	return err
 }
 
-// evaluateConstraint asks a constraint that stands at a level once for all paths that share
-// a fold, if it reads nothing but what is folded.
+// evaluateConstraint evaluates a constraint that applies at a level, once for all paths
+// that share a fold if it reads nothing else.
 func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constraint.Level, s *pathState, m merge.Meter) (constraint.Result, error) {
 	shared := s.isComparable() && !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
 	at := resultKey{c, level, s.on.Result, namespacesOf(&s.on.Path)}
@@ -187,6 +187,7 @@ func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constra
 	return found, nil
 }
 
+// addUnmet adds a path on which a requirement is not met.
 func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before, above bool) {
 	k := unmetKey{c, u.At, u.Message, before, above}
 	if ev.requirements.unmet == nil {

@@ -11,17 +11,17 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Rights tells who may remove or change overrides: those allowed the verb
-// override on the policy's resource in its namespace. It is safe for concurrent
-// use.
+// Rights decides which users are allowed to remove or change overrides: those with the
+// verb override on the policy's resource in its namespace. It is safe for concurrent use.
 type Rights interface {
-	// MayOverride asks for a user. An error tells that nobody can say now.
+	// MayOverride reports whether a user is allowed to. It returns an error if that
+	// cannot be determined now.
 	MayOverride(ctx context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error)
-	// Check returns the command with which users can see whether they may.
+	// Check returns the command with which users can check their permission.
 	Check(policy api.Ref) string
 }
 
-// ErrRights tells that nobody could say whether a user may remove an override.
+// ErrRights is returned if the permission of a user cannot be determined.
 var ErrRights = errors.New("cannot determine whether the user is allowed to remove overrides")
 
 // authorizer asks once for each policy whether the writer is allowed to override it.
@@ -49,19 +49,19 @@ func (r *authorizer) mayOverride(policy api.Ref) (bool, error) {
 	return may, nil
 }
 
-// hasSubstitute reports whether an equal override that is as high stands in for one
-// that is lost: one that the writer could not take away next.
+// hasSubstitute reports whether an equal override that is as high takes the place of one
+// that is lost: one that the writer is not allowed to remove next.
 func (r *authorizer) hasSubstitute(t *overrideLoss) (bool, error) {
 	for _, p := range t.substitutes {
-		lift, err := r.mayOverride(t.ref(p))
-		if err != nil || !lift {
-			return !lift && err == nil, err
+		permitted, err := r.mayOverride(t.ref(p))
+		if err != nil || !permitted {
+			return !permitted && err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// allows reports whether the writer may do what a finding denies.
+// allows reports whether the writer is allowed to do what a finding denies.
 func (r *authorizer) allows(f Finding) (bool, error) {
 	if r == nil || f.Action != api.Deny {
 		return false, nil
@@ -69,10 +69,10 @@ func (r *authorizer) allows(f Finding) (bool, error) {
 	return r.mayOverride(*f.Policy)
 }
 
-// permittedAdvice is the advice to those who may override the policy.
+// permittedAdvice is the advice to writers who are allowed to override the policy.
 const permittedAdvice = "you are allowed to do that"
 
-// checkCommand returns the command that shows whether one may remove overrides.
+// checkCommand returns the command that shows whether one is allowed to remove overrides.
 func (ev *evaluation) checkCommand(policy api.Ref) string {
 	if ev.guard.Rights == nil {
 		return fmt.Sprintf("kubectl auth can-i override %s -n %s", strings.ToLower(policy.Kind), policy.Namespace)

@@ -14,11 +14,11 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// These check effective specs. One of each is enough for all guards: what it
-// remembers is told apart by the kinds and results that it is about.
+// These check effective specs. All guards share them: a result is remembered by the kind
+// and the effective policy that it is about.
 var schemaChecker, schemaCheckerWithValues = schema.NewChecker(false), schema.NewChecker(true)
 
-// checker returns the checker whose messages show what the reader may read.
+// checker returns the checker whose messages show what the reader is allowed to read.
 func (ev *evaluation) checker() *schema.Checker {
 	if ev.guard.ShowValues {
 		return schemaCheckerWithValues
@@ -26,18 +26,18 @@ func (ev *evaluation) checker() *schema.Checker {
 	return schemaChecker
 }
 
-// schemaViolation is what breaks the schema of a kind on a number of paths; the first
+// schemaViolation is a violation of the schema of a kind on a number of paths; the first
 // stands for all.
 type schemaViolation struct {
 	kind    *policykind.Kind
 	message string
-	before  bool // it did so before the write, too
-	below   bool // policies below what is written, of other namespaces, are to blame
+	before  bool // it existed before the write
+	below   bool // policies of other namespaces below what is written cause it
 	on      *effective.Effective
 	paths   int
 }
 
-// schemaViolationKey tells misfits apart.
+// schemaViolationKey identifies a schema violation, on any path.
 type schemaViolationKey struct {
 	kind    api.PolicyKind
 	message string
@@ -45,8 +45,8 @@ type schemaViolationKey struct {
 	below   bool
 }
 
-// checkSchema checks the effective spec of a path against its schema. What broke it
-// before and is no worse now is told, and not denied.
+// checkSchema checks the effective spec of a path against its schema. A violation that
+// existed before is a warning.
 func (ev *evaluation) checkSchema(p effective.Pair) error {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return nil
@@ -75,9 +75,9 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 	return nil
 }
 
-// checkWithoutLower checks what the policies of a path result in without those below what is
-// written, of other namespaces: these cannot close it to its owner. It returns nil where
-// there are none. Paths of one result share the answer.
+// checkWithoutLower checks the effective spec of a path without the policies of other
+// namespaces below the object that is written: these must not block writes of its owner.
+// It returns nil where there are none. Paths of one result share the answer.
 func (ev *evaluation) checkWithoutLower(p effective.Pair) (*schema.Verdict, error) {
 	if v, ok := ev.withoutLower[p.After.Result]; ok {
 		return v, nil
@@ -110,8 +110,8 @@ func (ev *evaluation) evaluateWithoutLower(p effective.Pair) (*schema.Verdict, e
 	return &v, err
 }
 
-// levelWritten returns the level of a path at which the object that is written stands:
-// a policy, or a gateway or listener set, which others attach what is below to. A route
+// levelWritten returns the level of a path at which the object that is written is: a
+// policy, or a gateway or listener set, to which others attach what is below. A route
 // names its backends itself.
 func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	switch o := ev.change.Object().(type) {
@@ -149,10 +149,10 @@ func (ev *evaluation) addSchemaViolation(e *effective.Effective, message string,
 	ev.schemaViolations[k].paths++
 }
 
-// maxSchemaViolations is how many are told one by one.
+// maxSchemaViolations is how many are reported one by one.
 const maxSchemaViolations = 20
 
-// reportSchemaViolations turns what breaks its schema into findings.
+// reportSchemaViolations turns schema violations into findings.
 func (ev *evaluation) reportSchemaViolations() {
 	var all []*schemaViolation
 	for _, m := range ev.schemaViolations {
@@ -213,8 +213,8 @@ func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
 	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), f)
 }
 
-// sourcesOf returns the policies that have a rule in an effective policy, from
-// the highest to the lowest.
+// sourcesOf returns the policies that have a rule in an effective policy, from the highest
+// to the lowest.
 func sourcesOf(e *effective.Effective) []api.Ref {
 	var out []api.Ref
 	for _, o := range e.Outcomes {

@@ -10,9 +10,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// reportSkippedConditions tells of conditions that could not be evaluated, or that name a key
-// that the policies below left out: on the paths of the policy being written
-// always, else where the write brings them.
+// reportSkippedConditions reports conditions that could not be evaluated, or that name a
+// key that the policies below left out: on the paths of the policy that is written always,
+// else where the write brings them.
 func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
 	if len(p.After.Notes) == 0 {
 		return
@@ -27,9 +27,9 @@ func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
 	}
 }
 
-// redactNote returns a note without what depends on values that the condition reads:
-// they are of policies that its writer may not be allowed to read, or the reader is
-// not allowed to read the policies above.
+// redactNote returns a note without what depends on values that the condition reads: they
+// are of policies that its writer may not be allowed to read, or the reader is not allowed
+// to read the policies above.
 func (ev *evaluation) redactNote(n merge.Note) merge.Note {
 	if ev.guard.ShowValues {
 		return n
@@ -42,7 +42,7 @@ func (ev *evaluation) redactNote(n merge.Note) merge.Note {
 	return n
 }
 
-// notedBefore reports whether the same was to be told before.
+// notedBefore reports whether the path had the same note before the write.
 func notedBefore(before *effective.Effective, n merge.Note) bool {
 	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
 		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)

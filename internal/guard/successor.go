@@ -9,12 +9,12 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// successors returns the paths that take the traffic of a path which is no more, or
-// whose rule gave its matches to another one. None where the traffic ends with
-// the path: its route or its gateway was deleted, say.
+// successors returns the paths that take the traffic of a path which is removed, or whose
+// rule gives its matches to another one. There are none where the traffic ends with the
+// path: its route or its gateway was deleted, say.
 //
-// A path that was there before is an heir only if the same hostnames reach it:
-// a route that gives up one of its hostnames moves nothing.
+// A path that existed before is a successor only if the same hostnames reach it: a route
+// that gives up one of its hostnames moves nothing.
 func (ev *evaluation) successors(p effective.Pair, o effective.Override, triggered bool) ([]*effective.Effective, error) {
 	x := p.Before
 	if p.After != nil && !ev.requestsMoved(p, o) {
@@ -56,8 +56,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 	}
 }
 
-// sameListener reports whether two paths come in by the same listener, or by the same
-// service.
+// sameListener reports whether two paths have the same listener, or the same service.
 func sameListener(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
@@ -66,14 +65,14 @@ func sameListener(x, y gateway.Path) bool {
 }
 
 // routeEdited reports whether a pair with the same policies may still have lost an
-// override: the route was edited, so that a rule's matches may be elsewhere.
+// override: the route was edited, so that a rule's matches may have moved.
 func (ev *evaluation) routeEdited(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
 }
 
-// requestsMoved reports whether requests of a path's rule may be another rule's or
-// another backend's now. It matters to overrides that are attached to the rule
-// itself or to its backend.
+// requestsMoved reports whether requests of a path's rule may go to another rule or
+// another backend. It matters to overrides that are attached to the rule itself or to its
+// backend.
 func (ev *evaluation) requestsMoved(p effective.Pair, o effective.Override) bool {
 	if o.Level < gateway.LevelRule || !ev.routeEdited(p) {
 		return false
@@ -83,8 +82,8 @@ func (ev *evaluation) requestsMoved(p effective.Pair, o effective.Override) bool
 		o.Level >= gateway.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
-// candidates is the paths of a kind through one route, on one gateway, or through
-// one listener set and on the gateway that it had, before and after a change.
+// candidates is the paths of a kind through one route, on one gateway, or through one
+// listener set and on the gateway that it had, before and after a change.
 type candidates struct {
 	kind          *policykind.Kind
 	route, edited *gateway.Route // before and after, nil for those that end above
@@ -98,13 +97,12 @@ type candidatesKey struct {
 	kind   *policykind.Kind
 }
 
-// maxCandidateSets is how many are kept: paths come route by route, so that
-// older ones are seldom asked for again, and all of a large gateway's are more
-// than there is room for.
+// maxCandidateSets is how many are kept: paths come route by route, so that older ones are
+// seldom needed again, and all of a large gateway's would take too much memory.
 const maxCandidateSets = 64
 
 // candidatesFor returns the paths through the route of a path, or where it ends above
-// through its listener set or on its gateway; nil if that is gone.
+// through its listener set or on its gateway; nil if that is removed.
 func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error) {
 	at := candidatesKey{kind: x.Kind}
 	switch {
@@ -179,7 +177,7 @@ func (s *candidates) idBefore(y gateway.Path) gateway.ID {
 	return id
 }
 
-// mayReceive reports whether a path may take the traffic of one that is gone.
+// mayReceive reports whether a path may receive the traffic of one that is removed.
 func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
 	if s.route == nil {
 		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
@@ -191,13 +189,13 @@ func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, t
 	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level, triggered)
 }
 
-// ruleMayReceive reports whether a rule after the change takes requests of the rule of a
-// path before it: it is the same one, or has a match of it, or that rule is
-// gone, and any may: a policy that was attached to it has no target then. What is
-// bound by triggers goes where the matches go: those that no rule has any more to
-// any rule whose own they meet, or of a rule that is gone to any at all, since one
-// may be edited and renamed at once. For the same reason a new rule may take the
-// requests to the backend of a rule that is gone.
+// ruleMayReceive reports whether a rule after the change may receive requests of the rule
+// of a path before it: it is the same one, or has a match of it, or that rule is removed,
+// and any may: a policy that was attached to it has no target then. What is bound by
+// triggers follows the matches: those that no rule has after the write may go to any rule
+// whose own they meet, and those of a removed rule to any at all, since one write may edit
+// and rename a rule. For the same reason a new rule may receive the requests to the
+// backend of a rule that is removed.
 func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Level, triggered bool) bool {
 	if s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
@@ -213,6 +211,8 @@ func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Leve
 	}
 }
 
+// sameListenerName reports whether two paths have the same listener, perhaps on different
+// gateways.
 func sameListenerName(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener

@@ -8,10 +8,9 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// auditSystemDeletion finds out whether a deletion that would be denied is one that the
-// system makes: of an object whose owner is gone, or whose namespace is being
-// deleted. That was judged when the owner was set, or the namespace deleted.
-// Such a deletion is never denied: what speaks against it is recorded.
+// auditSystemDeletion finds out whether a deletion that would be denied is made by the
+// garbage collector or by namespace deletion. It was evaluated when the owner was set, or
+// the namespace deleted. Such a deletion is never denied: its denials are recorded.
 func (ev *evaluation) auditSystemDeletion(ctx context.Context) error {
 	if ev.change.Operation != Delete || len(ev.findings.withAction(api.Deny)) == 0 {
 		return nil
@@ -29,7 +28,7 @@ func (ev *evaluation) auditSystemDeletion(ctx context.Context) error {
 	return nil
 }
 
-// findSystemDeletion sets system. It is asked for on the way to a denial alone.
+// findSystemDeletion sets systemReason. It is needed only before a denial.
 func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 	if ev.change.Operation != Delete || ev.systemChecked {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// terminatingPolicies are the policies on the paths before the write that are going, or rest on
-// what is: an override that such a one beats, or whose target it has, holds as soon as
-// that is gone. So the write is compared without them as well.
+// terminatingPolicies are the policies on the paths before the write that are terminating,
+// or depend on objects that are: an override that such a one beats, or whose target it
+// has, applies as soon as that is deleted. So the write is also compared without them.
 type terminatingPolicies struct {
 	policies map[api.Ref]bool
-	// at is the path that was looked at, known are the policies above its route: paths
+	// at is the path that was observed last, known are the policies above its route: paths
 	// come gateway by gateway.
 	at    gateway.Path
 	known []policyAtLevel
@@ -29,7 +29,7 @@ type policyAtLevel struct {
 	level  int
 }
 
-// observe books those of a path. The lowest policy beats none.
+// observe adds those of a path. The lowest policy beats none.
 func (d *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 	if e.Path.Gateway != d.at.Gateway || e.Path.Set != d.at.Set || e.Path.Service != d.at.Service {
 		d.at, d.known = e.Path, d.known[:0]
@@ -47,14 +47,14 @@ func (d *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 		if !ok || p.Ref() == ev.change.Object().Ref() {
 			continue
 		}
-		going := ev.terminatingDependencies(e, l.Policy, gateway.Level(l.Level))
-		if len(going) > 0 && ev.writtenDependsOnAll(e, going) && !p.Deleting {
+		terminating := ev.terminatingDependencies(e, l.Policy, gateway.Level(l.Level))
+		if len(terminating) > 0 && ev.writtenDependsOnAll(e, terminating) && !p.Deleting {
 			continue
 		}
 		if above {
 			d.known = append(d.known, at)
 		}
-		if p.Deleting || len(going) > 0 {
+		if p.Deleting || len(terminating) > 0 {
 			if d.policies == nil {
 				d.policies = make(map[api.Ref]bool)
 			}
@@ -63,11 +63,11 @@ func (d *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
 	}
 }
 
-// writtenDependsOnAll reports whether the policy that is written rests on the same on a path: it
-// goes as well then.
-func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, going [][]api.Ref) bool {
+// writtenDependsOnAll reports whether the policy that is written depends on the same
+// objects on a path: it is deleted as well then.
+func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, terminating [][]api.Ref) bool {
 	return ev.old != nil && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
-		return l.Policy == &ev.old.Policy && coveredBy(going, ev.dependenciesBefore(effective.Override{Policy: l.Policy, Level: gateway.Level(l.Level)}, e))
+		return l.Policy == &ev.old.Policy && coveredBy(terminating, ev.dependenciesBefore(effective.Override{Policy: l.Policy, Level: gateway.Level(l.Level)}, e))
 	})
 }
 
@@ -90,8 +90,8 @@ func (d *terminatingPolicies) without(v *snapshot.View) *snapshot.View {
 	return v.With(changes...)
 }
 
-// compareWithoutTerminating compares the paths of a scope once more, without the policies that are
-// going, for the overrides that hold then.
+// compareWithoutTerminating compares the paths of a scope again without the terminating
+// policies, for the overrides that apply then.
 func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	if len(ev.terminating.policies) == 0 {
 		return nil
@@ -103,13 +103,13 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	s.Empty = nil
 	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
 	if err != nil {
-		return fmt.Errorf("compare effective policies without those that are going: %w", err)
+		return fmt.Errorf("compare effective policies without those that are terminating: %w", err)
 	}
 	ev.addLostOverrides(o.lostOverrides)
 	return nil
 }
 
-// addLostOverrides books losses that were not found before.
+// addLostOverrides adds losses that were not found before.
 func (ev *evaluation) addLostOverrides(more map[overrideLossKey]*overrideLoss) {
 	for l, t := range more {
 		if ev.lostOverrides == nil {
@@ -122,8 +122,8 @@ func (ev *evaluation) addLostOverrides(more map[overrideLossKey]*overrideLoss) {
 }
 
 // withoutTerminatingGrants returns a view without the grants of a namespace that are being
-// deleted, or will be with an owner, but for the one that is written: what hangs
-// on a grant may rest on those as little.
+// deleted, or will be with an owner, but for the one that is written: policies that need a
+// grant must not depend on those.
 func withoutTerminatingGrants(v *snapshot.View, written api.Ref) *snapshot.View {
 	var gone []snapshot.Change
 	for o := range v.In(written.PolicyKind(), written.Namespace) {

@@ -57,7 +57,7 @@ func entryText(e *effective.Effective) string {
 	return endText(e)
 }
 
-// objectText names what is being written; its name may be yet to be generated.
+// objectText names the object that is written; its name may be yet to be generated.
 func objectText(c Change) string {
 	if ref := c.Object().Ref(); ref.Name != "" {
 		return ref.String()
@@ -81,7 +81,7 @@ func compactJSON(v any) string {
 	return truncated(string(data))
 }
 
-// truncated cuts a text that a writer made where it gets long for a message.
+// truncated cuts a text that a writer made where it is too long for a message.
 func truncated(text string) string {
 	const most = 512
 	if len(text) > most {

@@ -9,8 +9,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// tooMuchFinding tells what of a write, or around it, was too much, and what to
-// do about that.
+// tooMuchFinding says what exceeded the limits of an evaluation, and what to do about it.
 func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	f := Finding{
 		Code: api.ReasonTooMuch, Action: api.Deny,
@@ -34,7 +33,7 @@ func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	return f
 }
 
-// constraintError is that of asking a constraint.
+// constraintError is an error of evaluating a constraint.
 type constraintError struct {
 	constraint api.Ref
 	err        error
@@ -44,7 +43,7 @@ func (e *constraintError) Error() string { return fmt.Sprintf("evaluate %s: %v",
 
 func (e *constraintError) Unwrap() error { return e.err }
 
-// manyRules is how many rules of a policy are worth a word.
+// manyRules is from how many rules of a policy on their number is reported.
 const manyRules = 200
 
 // ruleCount counts the rules of the policy that is written.

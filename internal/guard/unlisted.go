@@ -36,10 +36,10 @@ type unlistedKind struct {
 	lost, unmet *effective.Effective
 }
 
-// checkUnlisted reports as an *UnseenError that the answer may depend on policies that
-// were never listed. Users who are allowed to override all policies of the kind
-// may do what its overrides prevent; what the system deletes is not held up, and
-// what is denied is denied whatever those policies say.
+// checkUnlisted returns an *UnlistedKindError if the answer may depend on policies that
+// were never listed. Users who are allowed to override all policies of the kind may do
+// what its overrides prevent; system deletions are not delayed, and a denial stands
+// whatever those policies say.
 func (ev *evaluation) checkUnlisted(ctx context.Context) error {
 	if ev.writesPolicy() || len(ev.findings.withAction(api.Deny)) > 0 {
 		return nil
@@ -56,8 +56,8 @@ func (ev *evaluation) checkUnlisted(ctx context.Context) error {
 	return nil
 }
 
-// evaluateUnlisted walks the paths of a kind that the write touches; with a new owner, as
-// if the object were deleted with it, too.
+// evaluateUnlisted walks the paths of a kind that the write touches; with a new owner also
+// as if the object were deleted with it.
 func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error) {
 	all := func(v *snapshot.View) *snapshot.View {
 		return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k}))
@@ -83,8 +83,8 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 	return u, u.walk(u.ev.scope())
 }
 
-// removesAttached reports whether policies of the kind may go with the write, or the
-// grants by which they are attached, while what they are attached to stays.
+// removesAttached reports whether the write may remove policies of the kind, or the grants
+// by which they are attached, while what they are attached to stays.
 func (u *unlistedKind) removesAttached() bool {
 	if g, ok := u.ev.change.Before.(*gateway.Grant); ok {
 		return u.kind.Targets.Namespaces == api.LeaveGrant && grantsKind(g, u.kind)
@@ -107,7 +107,7 @@ func (u *unlistedKind) walk(s effective.Scope) error {
 	return nil
 }
 
-// evaluatePair looks at one path, before and after.
+// evaluatePair evaluates one path, before and after.
 func (u *unlistedKind) evaluatePair(p effective.Pair) error {
 	if u.unmet == nil && p.After != nil && (p.Before == nil || u.mayReattach(p)) && u.constrainedOn(p) {
 		u.unmet = p.After
@@ -144,9 +144,8 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 }
 
 // mayReattach reports whether other policies may be attached to a path that stays, or be
-// applied in another way: an element of it is another one, was deleted while the
-// path still names it, has other labels or ports, or its route says how policies
-// are applied.
+// applied in another way: an element of it is another one, was deleted while the path
+// still names it, has other labels or ports, or its route says how policies are applied.
 func (u *unlistedKind) mayReattach(p effective.Pair) bool {
 	if u.ev.change.After == nil || relabelled(u.ev.change.Before, u.ev.change.After) {
 		return true
@@ -174,7 +173,7 @@ func (u *unlistedKind) constrainedOn(p effective.Pair) bool {
 	return false
 }
 
-// err is nil if the answer does not depend on the kind for this user.
+// err returns nil if the answer does not depend on the kind for this user.
 func (u *unlistedKind) err(ctx context.Context) error {
 	if err := u.ev.findSystemDeletion(ctx); err != nil || u.ev.systemReason != "" {
 		return err
@@ -216,7 +215,7 @@ func sameElement(x, y *gateway.Path, l gateway.Level) bool {
 }
 
 // hasRuleName reports whether a rule of a route has a name itself: an unnamed one that is
-// called by its position cannot be targeted by that name then.
+// called by its position cannot be targeted by that name.
 func hasRuleName(r *gateway.Route, name string) bool {
 	return r != nil && slices.ContainsFunc(r.Rules, func(rule gateway.Rule) bool { return rule.Name == name })
 }

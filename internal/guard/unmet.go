@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// maxUnmet is how many violations of one demand are told one by one: a message
+// maxUnmet is how many violations of one requirement are reported one by one: a message
 // may differ from path to path.
 const maxUnmet = 10
 
@@ -40,7 +40,7 @@ func sameRequirement(a, b *unmetRequirement) bool {
 	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
 }
 
-// reportRequirement reports violations of one demand.
+// reportRequirement reports violations of one requirement.
 func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 	for i, t := range all {
 		ref := t.constraint.Ref()

@@ -12,10 +12,10 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// addUnreadParents adds to the surrounding of a route what takes its traffic by parents
-// that are not read: paths without a root, one for each rule, on which only what
-// is attached to the route itself is known to hold. They were there before if all
-// of these parents were.
+// addUnreadParents adds to the candidates of a route what may take its traffic by parents
+// of unsupported kinds: paths without a root, one for each rule, on which only what is
+// attached to the route itself is known to apply. They existed before if all of these
+// parents did.
 func (ev *evaluation) addUnreadParents(s *candidates, x gateway.Path) {
 	parents := ev.unreadParents(ev.after, s.edited, s.kind)
 	if len(parents) == 0 {
@@ -41,7 +41,8 @@ func (ev *evaluation) addUnreadParents(s *candidates, x gateway.Path) {
 	}
 }
 
-// addUnreadSetParent adds the listeners of a set that went to a parent that is not read.
+// addUnreadSetParent adds the listeners of a set that moved to a parent of an unsupported
+// kind.
 func (s *candidates) addUnreadSetParent(set *gateway.ListenerSet) {
 	if set.Unread == (api.Ref{}) {
 		return
@@ -52,20 +53,20 @@ func (s *candidates) addUnreadSetParent(set *gateway.ListenerSet) {
 	}
 }
 
-// viaUnreadParent reports whether a path is one by a parent that is not read.
+// viaUnreadParent reports whether a path goes by a parent of an unsupported kind.
 func viaUnreadParent(p gateway.Path) bool {
 	return (p.Route != nil || p.Set != nil) && p.Gateway == nil && p.Service == nil
 }
 
-// movesAlong reports whether what is attached at a level goes with the route, or the
+// movesAlong reports whether what is attached at a level moves with the route, or the
 // listener set, of a path that has no root.
 func movesAlong(p gateway.Path, level gateway.Level) bool {
 	return level >= gateway.LevelRouteNamespace || p.Route == nil && level >= gateway.LevelListenerSet
 }
 
-// unreadParents returns the parents of a route by which a kind has no paths,
-// though they may bring traffic: those of kinds that are not read, the parents of
-// listener sets that are, and, where the kind has no paths of a mesh, Services.
+// unreadParents returns the parents of a route by which a kind has no paths, though they
+// may bring traffic: those of unsupported kinds, the parents of listener sets that are,
+// and, where the kind has no paths of a mesh, Services.
 func (ev *evaluation) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.Kind) []api.Ref {
 	if r == nil {
 		return nil
@@ -86,8 +87,8 @@ func (ev *evaluation) unreadParents(v *snapshot.View, r *gateway.Route, k *polic
 	return out
 }
 
-// unreadParentsText says that the parents by which a path is not read may take its
-// traffic.
+// unreadParentsText names the parents of unsupported kinds that may take the traffic of a
+// path.
 func (ev *evaluation) unreadParentsText(e *effective.Effective) string {
 	parents := ev.unreadParents(ev.after, e.Path.Route, e.Kind)
 	if e.Path.Route == nil {
@@ -100,8 +101,8 @@ func (ev *evaluation) unreadParentsText(e *effective.Effective) string {
 	return fmt.Sprintf("policies through %s are not evaluated", strings.Join(names, ", "))
 }
 
-// withGroup names an object with the group of its kind: one that is not read may
-// have the kind's name of one that is.
+// withGroup names an object with the group of its kind: one of an unsupported kind may
+// have the kind's name of a supported one.
 func withGroup(r api.Ref) string {
 	if r.Group == "" {
 		return r.String()

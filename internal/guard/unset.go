@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// checkUnset finds rules that the policy being written newly unsets although an
+// checkUnset reports rules that the policy that is written newly unsets although an
 // override of a higher policy sets them.
 func (ev *evaluation) checkUnset(p effective.Pair, o *merge.Outcome) {
 	if len(o.Policy.Unset) == 0 {

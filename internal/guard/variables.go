@@ -11,27 +11,27 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// constraintInputs are what constraints read of a path, before and after the write.
+// constraintInputs is what constraints read of a path, before and after the write.
 type constraintInputs struct {
 	before, after *pathState
 	pair          effective.Pair
 	moved         func() bool
 }
 
-// pathState is one of them: a path at one moment, with all that is known of it.
+// pathState is a path at one time, with the variables that constraints read.
 type pathState struct {
 	*cel.Variables
 	on *effective.Effective
 	// previous is what the variable before is of, nil for none.
 	previous *effective.Effective
-	// handedOver are the rules whose place another policy has after the write; nil
-	// where that is no question.
+	// replacedRules are the rules whose place another policy has after the write; nil
+	// where none can be.
 	replacedRules func() map[merge.Key]bool
 }
 
-// inputs makes the variables of a path; nothing of them before it is asked for.
-// Before the write, nothing has changed: what was there before that is the same.
-// So it is where no write is judged.
+// inputs returns the variables of a path; none is computed before it is read. Before the
+// write, nothing has changed: the variable before has the same value. So it is in an
+// audit.
 func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
 	s := &constraintInputs{pair: p, after: ev.newPathState(p.After, p.Before, ev.after)}
 	if p.Before != nil {
@@ -46,8 +46,8 @@ func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
 }
 
 // replacedRules returns the rules before the write whose place another policy has after
-// it, or that are gone from another policy than the one that is written. How far what is
-// there now is from their values is not compared: its author could find these out.
+// it, or that are removed from another policy than the one that is written. The new values
+// are not compared with theirs: the author could find these out.
 func (ev *evaluation) replacedRules(p effective.Pair) map[merge.Key]bool {
 	out := make(map[merge.Key]bool)
 	if p.Before.Result == p.After.Result {
@@ -67,10 +67,10 @@ func (ev *evaluation) replacedRules(p effective.Pair) map[merge.Key]bool {
 	return out
 }
 
-// isComparable reports whether all of the moment may be compared with another one.
+// isComparable reports whether all of the state may be compared with another one.
 func (m *pathState) isComparable() bool { return m.replacedRules == nil || len(m.replacedRules()) == 0 }
 
-// same reports whether a constraint cannot say anything new.
+// same reports whether a constraint cannot have another result.
 func (s *constraintInputs) same(c *constraint.Constraint) bool {
 	return s.pair.Before.Result == s.pair.After.Result && s.pair.Before.Kind == s.pair.After.Kind &&
 		(!c.Reads("path") || !s.moved())
@@ -118,7 +118,7 @@ func redactedSpec(e *effective.Effective, hide hideFunc) any {
 	return e.SpecHiding(func(r *merge.Effective) bool { return hide(e, r) }, cel.Opaque)
 }
 
-// inputFor returns what a constraint that stands at a level reads of a path.
+// inputFor returns what a constraint that applies at a level reads of a path.
 func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level, m *pathState) constraint.PathInput {
 	out := constraint.PathInput{Judged: m.Variables, Shown: func() *cel.Variables { return ev.readableVariables(m) }}
 	namespace, written := c.Ref().Namespace, ev.writtenRef()
@@ -135,8 +135,8 @@ func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level,
 	return out
 }
 
-// readableVariables returns the variables with the values of the object that is written alone,
-// or all where their reader may read them.
+// readableVariables returns the variables with the values of the object that is written
+// alone, or all where their reader is allowed to read them.
 func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
 	if ev.guard.ShowValues {
 		return m.Variables
@@ -145,7 +145,7 @@ func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
 	return m.redacted(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
 }
 
-// writtenRef names the object that is written, none where no write is judged.
+// writtenRef names the object that is written, none in an audit.
 func (ev *evaluation) writtenRef() api.Ref {
 	if o := ev.change.Object(); o != nil {
 		return o.Ref()
@@ -164,8 +164,7 @@ func origins(e *effective.Effective) map[string]any {
 	return out
 }
 
-// request returns who writes what. Where no write is judged, it is nothing, and
-// by nobody.
+// request returns who writes what. It is empty in an audit.
 func (ev *evaluation) request() map[string]any {
 	var object api.Ref
 	if o := ev.change.Object(); o != nil {

@@ -12,14 +12,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// maxWarnCost is what constraints may cost where they can only warn, in units of CEL
-// cost. It is no part of the budget of the write, which the authors of such
-// constraints could else use up.
+// maxWarnCost is what constraints may cost where they can only warn, in units of CEL cost.
+// It is no part of the budget of the write: else the authors of such constraints could use
+// that up.
 const maxWarnCost = 100_000
 
 var errWarnBudget = errors.New("cost limit of warnings exceeded")
 
-// warnMeter is a meter for what is only a warning. It ends with the budget's time.
+// warnMeter is a meter for evaluations that can only warn. It ends with the budget's time.
 type warnMeter struct {
 	spent  uint64
 	budget *effective.Budget
@@ -34,7 +34,7 @@ func (s *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
 }
 
 // unboundMeter returns the meter for a constraint that does not bind the write: its writer
-// does not pay for what others demand of objects below.
+// does not pay for what others require of objects below.
 func (ev *evaluation) unboundMeter(c api.Ref) merge.Meter {
 	ev.requirements.unboundCost.budget = ev.budget
 	if ev.requirements.costs == nil {
@@ -43,7 +43,7 @@ func (ev *evaluation) unboundMeter(c api.Ref) merge.Meter {
 	return constraintMeter{&ev.requirements.unboundCost, c, ev.requirements.costs}
 }
 
-// constraintMeter books what a constraint takes of the spare.
+// constraintMeter counts what a constraint costs, and spends it from the shared meter.
 type constraintMeter struct {
 	*warnMeter
 	of    api.Ref
@@ -62,11 +62,11 @@ func (ev *evaluation) reportUnevaluated() {
 	if ev.requirements.unboundCost.spent <= maxWarnCost {
 		return
 	}
-	dearest := slices.MaxFunc(slices.SortedFunc(maps.Keys(ev.requirements.costs), api.CompareRefs),
+	costliest := slices.MaxFunc(slices.SortedFunc(maps.Keys(ev.requirements.costs), api.CompareRefs),
 		func(a, b api.Ref) int { return cmp.Compare(ev.requirements.costs[a], ev.requirements.costs[b]) })
 	ev.report(api.ReasonNotRead, api.Warn, Finding{
-		Policy: &dearest,
-		What:   fmt.Sprintf("%s, which does not apply to this write, was not evaluated on all paths: it costs too much", dearest),
-		Advice: fmt.Sprintf("ask the owner of %s to simplify it", dearest.Key()),
+		Policy: &costliest,
+		What:   fmt.Sprintf("%s, which does not apply to this write, was not evaluated on all paths: it costs too much", costliest),
+		Advice: fmt.Sprintf("ask the owner of %s to simplify it", costliest.Key()),
 	})
 }

@@ -12,9 +12,8 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// checkWeakened finds rules that gate or water down the rules of an override, whichever
-// policy they come from. What did so before is reported to those who write such a
-// policy.
+// checkWeakened checks for rules that gate or weaken the rules of an override, whichever
+// policy they come from. What did so before is reported to those who write such a policy.
 func (ev *evaluation) checkWeakened(p effective.Pair) {
 	if p.Before != nil && p.Before.Result == p.After.Result && ev.policy == nil {
 		return
@@ -35,8 +34,8 @@ func (ev *evaluation) checkWeakened(p effective.Pair) {
 	}
 }
 
-// checkWeakenedOnSuccessor finds what newly weakens the overrides of some policies on a path
-// that takes the traffic of one on which they held.
+// checkWeakenedOnSuccessor checks what newly weakens the overrides of some policies on a
+// path that takes the traffic of one on which they applied.
 func (ev *evaluation) checkWeakenedOnSuccessor(was, is *effective.Effective, policies []*merge.Policy) {
 	h := weakenedBefore{on: was}
 	for _, w := range is.Weakeners() {
@@ -55,8 +54,7 @@ type weakenedBefore struct {
 	kept map[[2]*effective.HeldRules]heldSplit // by what is held now and before
 }
 
-// weakenerKey tells a rule from another that weakens the same overrides, whose
-// policy is named.
+// weakenerKey identifies a rule that weakens the overrides of a policy.
 type weakenerKey struct {
 	rule   merge.Key
 	gate   bool
@@ -86,11 +84,11 @@ func (h *weakenedBefore) load() {
 	h.all = h.on.InForce()
 }
 
-// classify returns the overrides that a rule weakens: those that it weakened before,
-// too; those that were held and not weakened so; and those that were not held. An
-// alternative was enough whatever it says; a gate may let less through now. One of
-// another policy is new though it is equal: else its author could find out the value
-// of the one that was there by trying.
+// classify returns the overrides that a rule weakens: those that it weakened before, too;
+// those that were held and not weakened so; and those that were not held. An alternative
+// was enough, whatever its value; a gate may let less through now. One of another policy
+// is new though it is equal: else its author could find out the value of the existing one
+// by trying.
 func (h *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived weakenedRules) {
 	h.load()
 	was := h.by[keyOf(w)]
@@ -130,7 +128,7 @@ func (h *weakenedBefore) split(held, before *effective.HeldRules) heldSplit {
 	return k
 }
 
-// splitHeld parts what is held by whether it was before. Both are sorted by key.
+// splitHeld splits what is held by whether it was held before. Both are sorted by key.
 func splitHeld(held, before []*merge.Effective) heldSplit {
 	var k heldSplit
 	i := 0
@@ -199,10 +197,10 @@ func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener
 	ev.deferWeakening(e.Kind, f)
 }
 
-// arrivalAction returns what is done where an override comes into force on a path that
-// has what weakens it; "" for nothing. A write of its own policy, of a gateway or
-// of a class is not to blame, and neither is one that brings it to a path whose
-// higher policies weaken it: they weaken every path there.
+// arrivalAction returns what is done where an override comes into force on a path that has
+// what weakens it; "" for nothing. A write of its own policy, of a gateway or of a class
+// only warns, and one that brings it to a path whose higher policies weaken it reports
+// nothing: they weaken every path there.
 func (ev *evaluation) arrivalAction(e *effective.Effective, w *effective.Weakener) api.Action {
 	switch {
 	case ev.change.Operation == "":
@@ -216,9 +214,9 @@ func (ev *evaluation) arrivalAction(e *effective.Effective, w *effective.Weakene
 	}
 }
 
-// causedByWrite reports whether a write is to blame for an override that comes to what
-// weakens it. One of the override's own policy is not, nor one of a gateway or its
-// class: they bring the override to policies that were there already.
+// causedByWrite reports whether the write causes an override to meet what weakens it. One
+// of the override's own policy does not, nor one of a gateway or its class: they bring the
+// override to existing policies.
 func (ev *evaluation) causedByWrite(override api.Ref) bool {
 	switch o := ev.change.Object().(type) {
 	case *policykind.Policy:
@@ -230,8 +228,9 @@ func (ev *evaluation) causedByWrite(override api.Ref) bool {
 	}
 }
 
-// deferWeakening books a finding about an override that is weakened: a denial is a
-// warning for those who may override its policy.
+// deferWeakening adds a finding about an override that is weakened, to be reported once
+// the writer's permissions are known: a denial is a warning for writers who are allowed to
+// override the policy.
 func (ev *evaluation) deferWeakening(kind *policykind.Kind, f Finding) {
 	if f.Action == api.Deny {
 		f.Action = kind.Action(f.Code, api.Deny)
@@ -239,8 +238,8 @@ func (ev *evaluation) deferWeakening(kind *policykind.Kind, f Finding) {
 	ev.weakenings.add(f)
 }
 
-// reportWeakenings reports what was booked by right; may is nil where the right does not
-// matter.
+// reportWeakenings reports the findings of deferWeakening; may is nil where permissions do
+// not matter.
 func (ev *evaluation) reportWeakenings(may *authorizer) error {
 	for _, f := range ev.weakenings {
 		mine, err := may.allows(f)
