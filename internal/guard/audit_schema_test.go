@@ -14,7 +14,7 @@ import (
 // A policy that was stored before its schema was tightened, or that stands in a
 // file, breaks the schema by itself: an audit lists it. A write is not held to it,
 // since the API server has checked what is written.
-func TestAnAuditFindsAPolicyThatBreaksItsSchemaByItself(t *testing.T) {
+func TestAuditReportsStandaloneSchemaViolation(t *testing.T) {
 	objects := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), oneOf)
 	audit := func(policy string) (out []string) {
 		found, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), world(t, docs(objects, policy)), effective.Scope{All: true})
@@ -35,5 +35,5 @@ func TestAnAuditFindsAPolicyThatBreaksItsSchemaByItself(t *testing.T) {
 	assert.Empty(t, audit(routePolicy("")), "without a rule there is nothing to check")
 
 	v := world(t, docs(objects, routePolicy("a: 1\nb: 2")))
-	assert.Empty(t, judged(t, v, routePolicy("a: 1\nb: 3")).Denials)
+	assert.Empty(t, evaluate(t, v, routePolicy("a: 1\nb: 3")).Denials)
 }

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// An audit finds what stands, whoever brought it about.
+// An audit reports existing violations, whoever caused them.
 func TestAudit(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey), lockOwn("gate: 1\nways: {open: 1}"), policyDoc("Paint", "infra", "fine", toGateway+hard)))
 	kind := api.PolicyKind{Group: "example.com", Kind: "Lock"}
@@ -64,7 +64,7 @@ func TestAudit(t *testing.T) {
 
 // A limit on a rule of a route binds to that rule or to nothing, whatever the others
 // match; one on the route is content with any.
-func TestAuditFindsLimitsThatAreBoundToNothing(t *testing.T) {
+func TestAuditReportsUnboundLimits(t *testing.T) {
 	own := api.Ref{Group: "example.com", Kind: "Rate", Namespace: "app", Name: "own"}
 	first := 0
 	onFirst := api.Violation{

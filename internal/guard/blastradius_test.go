@@ -24,8 +24,8 @@ func shopRoute(gateways ...string) string {
 	return worlds.RouteTo("HTTPRoute", "shop", "r", "[{}]", parents...)
 }
 
-// How far a write reaches is told for each kind.
-func TestBlastRadiusIsToldForEachKind(t *testing.T) {
+// The blast radius is reported per kind.
+func TestBlastRadiusIsReportedPerKind(t *testing.T) {
 	g := gatewayDoc("g", "istio", "http")
 	group := worlds.ProfileDoc("Dye", "rules: [rules.*.*, mark]\nstrategy: {allowed: [merge]}\nblocks: {defaults: [defaults]}")
 	dyes := func(spec string) string { return policyDoc("Dye", "infra", "dye", toGateway+spec) }
@@ -83,23 +83,23 @@ func TestBlastRadiusIsToldForEachKind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, test.before)
-			w := way{write: test.write, delete: test.delete}
+			w := overrideCase{write: test.write, delete: test.delete}
 			var want []string
 			for _, text := range test.want {
 				want = append(want, "Warn BlastRadius: "+text)
 			}
-			assert.Equal(t, want, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, w.change(t, v)), "BlastRadius")))
+			assert.Equal(t, want, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, w.change(t, v)), "BlastRadius")))
 		})
 	}
 }
 
 // More than three groups are lost: three are named, those of most paths first.
-func TestManyGroupsThatAreLost(t *testing.T) {
+func TestManyLostGroups(t *testing.T) {
 	v := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1, b: 1, c: 1, d: 1}"), policyDoc("Paint", "app", "own", toRule+"a: 2\nb: 2\nz: 1")))
-	ev := judged(t, v, gatewayPolicy("defaults: {strategy: patch, e: 1}"))
+	ev := evaluate(t, v, gatewayPolicy("defaults: {strategy: patch, e: 1}"))
 	assert.Equal(t, []string{
 		"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace (2 lose c, 2 lose d, 1 loses a, …)",
-	}, toldOf(ev, "BlastRadius"))
+	}, messagesOf(ev, "BlastRadius"))
 }
 
 // limited is what is told of a blast radius on three paths in two namespaces.
@@ -108,24 +108,24 @@ const limited = "Deny BlastRadius: Paint infra/top: effective policy of Paint ch
 
 var hex = regexp.MustCompile("[0-9a-f]{16}")
 
-// acknowledged judges a change with an annotation, under a limit, and returns
+// acknowledged evaluates a change with an annotation, under a limit, and returns
 // what is told with the hash as HASH, and that hash.
-func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (told []string, printed string) {
+func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (reported []string, printed string) {
 	t.Helper()
 	c.Acknowledged = hash
 	ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
-	for _, text := range toldOf(ev, "BlastRadius") {
+	for _, text := range messagesOf(ev, "BlastRadius") {
 		if all := hex.FindAllString(text, -1); len(all) > 0 {
 			printed = all[len(all)-1]
 		}
-		told = append(told, hex.ReplaceAllString(text, "HASH"))
+		reported = append(reported, hex.ReplaceAllString(text, "HASH"))
 	}
-	return told, printed
+	return reported, printed
 }
 
 // A write that changes more paths than it may needs the hash of its change.
-func TestBlastRadiusThatIsLimited(t *testing.T) {
+func TestBlastRadiusLimit(t *testing.T) {
 	v := world(t, base(shopRoute("g")))
 	c := change(v, read(t, v, gatewayPolicy("defaults: {a: 1}")))
 	open := []string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces"}
@@ -169,7 +169,7 @@ func TestBlastRadiusThatIsLimited(t *testing.T) {
 }
 
 // The profile has the last word on its kind's limit.
-func TestBlastRadiusThatTheProfileLimits(t *testing.T) {
+func TestBlastRadiusLimitOfProfile(t *testing.T) {
 	tests := map[string]struct {
 		profile string
 		limit   int

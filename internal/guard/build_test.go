@@ -32,14 +32,14 @@ func paintRef(namespace, name string) api.Ref {
 	return api.Ref{Group: "example.com", Kind: "Paint", Namespace: namespace, Name: name}
 }
 
-// judged judges the change of one document on top of a view: a CREATE, or an
+// evaluate evaluates the change of one document on top of a view: a CREATE, or an
 // UPDATE of what the view has.
-func judged(t testing.TB, v *snapshot.View, doc string) *guard.Decision {
+func evaluate(t testing.TB, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
-	return judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, doc)
+	return evaluateBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, doc)
 }
 
-func judgedBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Decision {
+func evaluateBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
 	ev, err := g.Evaluate(t.Context(), v, change(v, read(t, v, doc)), nil)
 	require.NoError(t, err)
@@ -62,8 +62,8 @@ func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Decision {
 	return ev
 }
 
-// told shows a judgement, as in "Deny Invalid: message".
-func told(ev *guard.Decision) []string {
+// messages shows a decision, as in "Deny Invalid: message".
+func messages(ev *guard.Decision) []string {
 	var out []string
 	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
 		for _, f := range list {
@@ -73,7 +73,7 @@ func told(ev *guard.Decision) []string {
 	return out
 }
 
-// codes shows a judgement without its messages, as in "Deny Invalid rule".
+// codes shows a decision without its messages, as in "Deny Invalid rule".
 func codes(ev *guard.Decision) []string {
 	var out []string
 	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {

@@ -16,7 +16,7 @@ import (
 )
 
 // A constraint whose target does not exist is not silent.
-func TestAConstraintWhoseTargetDoesNotExist(t *testing.T) {
+func TestConstraintWithAbsentTarget(t *testing.T) {
 	const (
 		check   = "; check the target's kind, name and section, or create it"
 		whole   = "Warn TargetNotFound: the constraint has no effect: none of its targets exists: "
@@ -51,14 +51,14 @@ func TestAConstraintWhoseTargetDoesNotExist(t *testing.T) {
 			ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v,
 				guard.Change{Operation: guard.Create, After: readConstraint(t, "targets: ["+c.targets+"]\n"+atMost)}, nil)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, toldOf(ev, "TargetNotFound"))
+			assert.Equal(t, c.want, messagesOf(ev, "TargetNotFound"))
 			assert.Empty(t, ev.Denials)
 		})
 	}
 }
 
 // A target that was created a moment ago is looked up once.
-func TestATargetOfAConstraintIsLookedUp(t *testing.T) {
+func TestConstraintTargetIsReadLive(t *testing.T) {
 	v := world(t, routeDoc("r", "[{}]"))
 	c := guard.Change{Operation: guard.Create, After: readConstraint(t,
 		"targets: [{kind: Gateway, namespace: infra, name: g}, {kind: Gateway, namespace: infra, name: g, sectionName: http}, {kind: Gateway, name: h}]\n"+atMost)}
@@ -72,7 +72,7 @@ func TestATargetOfAConstraintIsLookedUp(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Gateway infra/g"}, asked)
 	assert.Equal(t, []string{"Warn TargetNotFound: the constraint has no effect on targets that do not exist: Gateway h; check the target's kind, name and section, or create it"},
-		toldOf(ev, "TargetNotFound"))
+		messagesOf(ev, "TargetNotFound"))
 
 	g.Live = func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("no") }
 	_, err = g.Evaluate(t.Context(), v, c, nil)

@@ -50,8 +50,8 @@ properties:
 	return oneSchema{schema: &s}
 }
 
-// givesOverride judges the write of a constraint.
-func givesOverride(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
+// evaluateObject evaluates the write of a constraint.
+func evaluateObject(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
 	t.Helper()
 	if g.Engine == nil {
 		g.Engine = effective.NewEngine()
@@ -61,7 +61,7 @@ func givesOverride(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Ob
 	return ev
 }
 
-func TestConstraintsThatCannotBeUsed(t *testing.T) {
+func TestInvalidConstraints(t *testing.T) {
 	const kept = "; existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	cases := map[string]struct {
 		before, after string
@@ -92,7 +92,7 @@ func TestConstraintsThatCannotBeUsed(t *testing.T) {
 			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"what a block has alone fits": {"", "validations: [{expression: '!has(effective.b)'}]", nil},
-		"nobody breaks it":            {"", "rules: [{path: a, max: 1}]", nil},
+		"no path violates it":         {"", "rules: [{path: a, max: 1}]", nil},
 		"all paths break it": {"", "rules: [{path: a, required: true}]", []string{
 			"Warn RequirementUnmet: 2 paths already violate ClusterPolicyConstraint c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
 		}},
@@ -106,65 +106,65 @@ func TestConstraintsThatCannotBeUsed(t *testing.T) {
 			if c.before != "" {
 				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
-			assert.Equal(t, c.want, told(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
+			assert.Equal(t, c.want, messages(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
 		})
 	}
 }
 
-func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
+func TestConstraintOnMissingKind(t *testing.T) {
 	v := world(t, base())
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
 		"Warn NotRead: ClusterPolicyConstraint c has no effect until policy kind Missing.example.com is installed; check the group and the kind; kubectl overrule profiles lists the policy kinds",
-	}, told(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
+	}, messages(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
 	v = v.With(snapshot.Put(c))
-	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
+	assert.Empty(t, requirementsOf(evaluate(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
 
 // That it did not fit another kind is no excuse.
-func TestAConstraintThatTurnsToAnotherKind(t *testing.T) {
+func TestConstraintChangesKind(t *testing.T) {
 	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
-	assert.Equal(t, []string{"Deny Invalid"}, codes(givesOverride(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
-func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
+func TestManyViolatingPathsAreCounted(t *testing.T) {
 	v := world(t, routes(5))
-	got := told(givesOverride(t, &guard.Guard{}, v, readConstraint(t, need)))
+	got := messages(evaluateObject(t, &guard.Guard{}, v, readConstraint(t, need)))
 	require.Len(t, got, 1)
 	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths already violate ClusterPolicyConstraint c: "+
 		"HTTPRoute app/r000 rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r001 rule-1 of Gateway infra/g (a is missing), "+
 		"HTTPRoute app/r002 rule-1 of Gateway infra/g (a is missing), …; existing violations are allowed"), got[0])
 }
 
-// How many paths break it is told as far as the budget goes; it denies nothing.
-func TestTooManyPathsToLookAt(t *testing.T) {
+// How many paths violate it is reported as far as the budget goes; it denies nothing.
+func TestConstraintWithTooManyPaths(t *testing.T) {
 	v := world(t, routes(50))
 	dear := strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)
-	got := told(givesOverride(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
+	got := messages(evaluateObject(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
 	require.Len(t, got, 1)
 	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths already violate ClusterPolicyConstraint c: ", got[0])
 	assert.Equal(t, []string{
 		"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c",
-	}, told(givesOverride(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
+	}, messages(evaluateObject(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
 }
 
-func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
+func TestConstraintDeadlineDeniesNothing(t *testing.T) {
 	v := world(t, routes(50))
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	c := readConstraint(t, need)
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c"}, told(ev))
+	assert.Equal(t, []string{"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c"}, messages(ev))
 }
 
-func TestAConstraintThatIsDeletedIsInForceNoMore(t *testing.T) {
+func TestDeletedConstraint(t *testing.T) {
 	c := readConstraint(t, need)
 	ev := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
 	assert.Empty(t, ev.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
 }
 
-func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
+func TestConstraintSchemaError(t *testing.T) {
 	lost := errors.New("no connection")
 	v := world(t, base())
 	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
@@ -173,10 +173,10 @@ func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
 }
 
 // A constraint that is written is in force for what comes after it.
-func TestAConstraintIsInForceAfterItsWrite(t *testing.T) {
+func TestConstraintAppliesAfterWrite(t *testing.T) {
 	v := world(t, base())
 	c, err := snapshot.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
 	require.NoError(t, err)
-	after := givesOverride(t, &guard.Guard{}, v, c).After
-	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(judged(t, after, routePolicy("a: 11"))))
+	after := evaluateObject(t, &guard.Guard{}, v, c).After
+	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(evaluate(t, after, routePolicy("a: 11"))))
 }

@@ -29,7 +29,7 @@ func readBy(t *testing.T, v *snapshot.View, profile, objects string) *snapshot.V
 
 // A profile that protects overrides less is a removal of those that hold, though
 // all of them hold after it as before.
-func TestProfilesThatProtectOverridesLess(t *testing.T) {
+func TestProfilesProtectOverridesLess(t *testing.T) {
 	const full = lockSpec + "\ngates: [gate]\nalternatives: [ways]"
 	less := func(how string) []string {
 		return []string{"OverrideRemoved: override ways.key of Lock infra/top, which applies on 2 paths, would be less protected: " + how}
@@ -62,25 +62,25 @@ func TestProfilesThatProtectOverridesLess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, docs(worlds.ProfileDoc("Lock", test.was), test.objects))
 			after := readBy(t, v, worlds.ProfileDoc("Lock", test.now), test.objects)
-			judge := func(user string) []string {
+			messagesFor := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: after}, Rights: bossAndDev()}
 				change := guard.Change{Operation: guard.Update, Before: profile("lock", nil), After: profile("lock", nil), Owner: test.owner, User: userOf(user)}
 				ev, err := g.Evaluate(t.Context(), v, change, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(toldOf(ev, "OverrideRemoved"))
+				return nilIfEmpty(messagesOf(ev, "OverrideRemoved"))
 			}
 			var denials, warnings []string
 			for _, what := range test.want {
-				what, told := strings.CutPrefix(what, "Warn ")
+				what, reported := strings.CutPrefix(what, "Warn ")
 				warnings = append(warnings, warn(what))
-				if told {
+				if reported {
 					denials = append(denials, "Warn "+strings.TrimPrefix(deny(what, "Lock infra/top"), "Deny "))
 					continue
 				}
 				denials = append(denials, deny(what, "Lock infra/top"))
 			}
-			assert.Equal(t, denials, judge("dev"))
-			assert.Equal(t, warnings, judge("boss"))
+			assert.Equal(t, denials, messagesFor("dev"))
+			assert.Equal(t, warnings, messagesFor("boss"))
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
+func TestSecondDefinitionOfKindIsDenied(t *testing.T) {
 	d := &policykind.Definition{}
 	d.Name, d.Spec.Group, d.Spec.Names.Kind = "others.example.com", "example.com", "Paint"
 	taken := &policykind.DefinedError{Kind: d.Defines(), By: "paints.example.com"}
@@ -23,10 +23,10 @@ func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
 	assert.True(t, ev.Denied())
 	assert.Equal(t, []string{
 		"Deny NotRead: Paint.example.com is defined by paints.example.com already, and a second definition of it is not read; define another kind, or delete the first definition before",
-	}, told(ev))
+	}, messages(ev))
 }
 
-func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
+func TestDefinitionWithScale(t *testing.T) {
 	v := world(t, base())
 	defined := func(kind string, served bool) *policykind.Definition {
 		d := &policykind.Definition{}
@@ -50,7 +50,7 @@ func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{}}
 			ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, nilIfEmpty(toldOf(ev, "NotRead")))
+			assert.Equal(t, c.want, nilIfEmpty(messagesOf(ev, "NotRead")))
 		})
 	}
 }

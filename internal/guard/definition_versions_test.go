@@ -26,7 +26,7 @@ func (v versioned) Rewritten(context.Context, *snapshot.View, *policykind.Defini
 }
 
 // A definition is evaluated by what each of its other versions stores.
-func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
+func TestVersionsThatRemoveOverrides(t *testing.T) {
 	v := world(t, base(gatewayPolicy("overrides: {strategy: patch, a: 1}")))
 	without := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1}")))
 	stored := func(w *snapshot.View) *snapshot.View {
@@ -51,18 +51,18 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 		"both":                      {[]snapshot.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", why)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			judge := func(user string) []string {
+			messagesFor := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
 				ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(toldOf(ev, "Override"))
+				return nilIfEmpty(messagesOf(ev, "Override"))
 			}
 			var denials, warnings []string
 			for _, what := range c.want {
 				denials, warnings = append(denials, deny(what, "Paint infra/top")), append(warnings, warn(what))
 			}
-			assert.Equal(t, denials, judge("dev"))
-			assert.Equal(t, warnings, judge("boss"))
+			assert.Equal(t, denials, messagesFor("dev"))
+			assert.Equal(t, warnings, messagesFor("boss"))
 		})
 	}
 
@@ -73,5 +73,5 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
-	assert.Empty(t, toldOf(ev, "Override"), "versions of what is deleted store nothing")
+	assert.Empty(t, messagesOf(ev, "Override"), "versions of what is deleted store nothing")
 }

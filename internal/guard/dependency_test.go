@@ -45,7 +45,7 @@ func lacquerOn(namespace, name, kind, target, more string) string {
 
 // An equal override stands in for none where it rests on what goes without a write
 // that is evaluated, unless the one that is lost rested on that as well.
-func TestStandInsThatRestOnWhatIsGoing(t *testing.T) {
+func TestSubstitutesDependOnTerminating(t *testing.T) {
 	const inInfra = ", namespace: infra"
 	first := lacquerOn("sec", "top", "Gateway", "g", inInfra) + "\n---\n" + leave("leave", "sec", "")
 	second := lacquerOn("two", "top", "Gateway", "g", inInfra) + "\n---\n" + leave("leave-two", "two", "")
@@ -71,14 +71,14 @@ func TestStandInsThatRestOnWhatIsGoing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base(lacquer, test.world))
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(test.first)}
-			assert.Equal(t, test.stays, len(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.stays, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 	}
 }
 
 // The same policy keeps an override by nothing that is going, either: a route does not
 // move to where it holds by such a grant, nor is it moved to such a class.
-func TestOverridesAreNotMovedToWhatIsGoing(t *testing.T) {
+func TestOverridesMoveToTerminating(t *testing.T) {
 	w := func(class string) string {
 		return base(lacquer, classDoc("istio", ""), classDoc("new", class), lacquerOn("infra", "top", "Gateway", "g", ""))
 	}
@@ -89,20 +89,20 @@ func TestOverridesAreNotMovedToWhatIsGoing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, strings.Replace(w(test.class), "gatewayClassName: istio", "gatewayClassName: new", 1))
 			c := change(v, read(t, v, lacquerOn("infra", "top", "GatewayClass", "new", "")))
-			assert.Equal(t, test.stays, len(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.stays, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 		t.Run(name+", to which the gateway is moved", func(t *testing.T) {
 			both := policyDoc("Lacquer", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}, {kind: GatewayClass, name: new}]\noverrides: {a: 1}")
 			v := world(t, base(lacquer, classDoc("istio", ""), classDoc("new", test.class), both))
 			c := change(v, read(t, v, strings.Replace(gatewayDoc("g", "istio", "http"), "istio", "new", 1)))
-			assert.Equal(t, test.stays, len(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.stays, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 	}
 }
 
 // Paths of one result may rest on different objects. A policy that is going on one of
 // them counts as going on all.
-func TestAStandInOfWhichOneTargetIsGoing(t *testing.T) {
+func TestSubstituteWithOneTerminatingTarget(t *testing.T) {
 	on := func(name, kind, one, other string) string {
 		return policyDoc("Lacquer", "infra", name, "targetRefs: [{kind: "+kind+", name: "+one+"}, {kind: "+kind+", name: "+other+"}]\noverrides: {a: 1}")
 	}
@@ -110,12 +110,12 @@ func TestAStandInOfWhichOneTargetIsGoing(t *testing.T) {
 		routeDoc("r", "[{}]", "g", "h"), on("top", "Gateway", "g", "h"), on("second", "GatewayClass", "istio", "new")))
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(lacquerRef("infra", "top"))}
 	assert.Equal(t, []string{deny("OverrideRemoved: override a of Lacquer infra/top would no longer apply on 2 paths", "Lacquer infra/top")},
-		toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
+		messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
 }
 
 // An override that only what is going beats holds once that is gone: it is not removed
 // meanwhile.
-func TestOverridesBeneathWhatIsGoing(t *testing.T) {
+func TestOverridesBelowTerminating(t *testing.T) {
 	above := func(more string) string {
 		return strings.Replace(policyDoc("Lacquer", "infra", "above", "targetRefs: [{kind: GatewayClass, name: istio}]\noverrides: {a: 2}"), "name: above}", "name: above"+more+"}", 1)
 	}
@@ -135,15 +135,15 @@ func TestOverridesBeneathWhatIsGoing(t *testing.T) {
 		top := lacquerRef("infra", "top")
 		t.Run(name+": delete it", func(t *testing.T) {
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(top)}
-			assert.Equal(t, test.free, len(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.free, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 		t.Run(name+": give it an owner", func(t *testing.T) {
 			c := change(v, read(t, v, strings.Replace(here, "name: top}", "name: top"+owned+"}", 1)))
 			c.Owner = "ConfigMap x"
-			assert.Equal(t, test.free, len(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "OverrideEvaded")) == 0)
+			assert.Equal(t, test.free, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "OverrideEvaded")) == 0)
 		})
 		t.Run(name+": label it", func(t *testing.T) {
-			assert.Empty(t, toldOf(judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, strings.Replace(here, "name: top}", "name: top, labels: {a: b}}", 1)))), "Override"))
+			assert.Empty(t, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, strings.Replace(here, "name: top}", "name: top, labels: {a: b}}", 1)))), "Override"))
 		})
 	}
 }

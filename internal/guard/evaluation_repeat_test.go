@@ -12,9 +12,9 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// A change is judged several times where others are in flight, by one engine
+// A change is evaluated several times where others are in flight, by one engine
 // that remembers: each time it comes to the same.
-func TestJudgedAgainIsJudgedTheSame(t *testing.T) {
+func TestEvaluationIsRepeatable(t *testing.T) {
 	over := policyDoc("Paint", "infra", "old", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g}]\n"+
 		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), over))
@@ -32,14 +32,14 @@ func TestJudgedAgainIsJudgedTheSame(t *testing.T) {
 			for range 3 {
 				again, err := g.Evaluate(t.Context(), v, c, nil)
 				require.NoError(t, err)
-				assert.Equal(t, told(first), told(again))
+				assert.Equal(t, messages(first), messages(again))
 			}
 		})
 	}
 }
 
-// What is denied is not lost among what is only told, however much that is.
-func TestAViolationAmongVeryManyLosses(t *testing.T) {
+// What is denied is not lost among warnings, however many.
+func TestViolationAmongManyLosses(t *testing.T) {
 	const many = 10_001
 	var own, other strings.Builder
 	for i := range many {

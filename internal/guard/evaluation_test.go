@@ -97,7 +97,7 @@ func TestPolicyWrites(t *testing.T) {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.a > 50', a: null}")), routePolicy("a: 100"),
 			[]string{"Deny ConstraintViolated: a: Invalid value: 100: not allowed by Paint infra/top on Gateway infra/g (when: spec.a > 50): it would be removed; change it or ask the owner of infra/top"},
 		},
-		"ConditionSkipped: overrides that cannot be judged apply": {
+		"ConditionSkipped: overrides that cannot be evaluated apply": {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.a > 50', b: 50}")), routePolicy("a: many"),
 			[]string{"Warn ConditionSkipped"},
 		},
@@ -159,7 +159,7 @@ func TestPolicyWrites(t *testing.T) {
 				policyDoc("Paint", "infra", "second", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\noverrides: {strategy: patch, when: 'spec.k == 1', a: 2}")),
 			routePolicy("k: 1"), nil,
 		},
-		"others that had lost before are not told of again": {
+		"others that had lost before are not reported again": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}"), routePolicy("a: 2")), gatewayPolicy("overrides: {strategy: patch, a: 3}"),
 			[]string{"Deny OverrideRemoved a", "Warn BlastRadius"},
 		},
@@ -167,7 +167,7 @@ func TestPolicyWrites(t *testing.T) {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', c: {max: 50}}")), routePolicy("c: {unit: s}"),
 			[]string{"Warn ConditionSkipped: the condition of the overrides of Paint infra/top names c.max, which is not set beside what is: the block takes no part (when: spec.c.max > 50)"},
 		},
-		"ConditionSkipped: defaults that cannot be judged": {
+		"ConditionSkipped: defaults that cannot be evaluated": {
 			base(gatewayPolicy("defaults: {strategy: patch, when: 'spec.a > 50', b: 50}")), routePolicy("a: many"),
 			[]string{"Warn ConditionSkipped"},
 		},
@@ -180,11 +180,11 @@ func TestPolicyWrites(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ev := judged(t, world(t, test.before), test.write)
+			ev := evaluate(t, world(t, test.before), test.write)
 			got := codes(ev)
 			for i, want := range test.want {
 				if i < len(got) && isMessage(want) {
-					got[i] = told(ev)[i]
+					got[i] = messages(ev)[i]
 				}
 			}
 			assert.Equal(t, test.want, got)
@@ -193,7 +193,7 @@ func TestPolicyWrites(t *testing.T) {
 	}
 }
 
-// isMessage tells a whole message from a code.
+// isMessage reports whether a text is a whole message, and not a code.
 func isMessage(text string) bool {
 	for _, r := range text {
 		if r == ':' {
@@ -211,14 +211,14 @@ func TestOtherWrites(t *testing.T) {
 		assert.Equal(t, []string{
 			"Warn BlastRadius: HTTPRoute app/s: effective policy of Paint changes on 2 paths in 1 namespace",
 			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/top overrides it",
-		}, told(judged(t, v, routeDoc("s", "[{}]", "g"))))
+		}, messages(evaluate(t, v, routeDoc("s", "[{}]", "g"))))
 	})
 	t.Run("a gateway that lets routes in", func(t *testing.T) {
 		v := world(t, paint).With(put(t, world(t, paint), gatewayDoc("g", "istio")))
 		assert.Equal(t, []string{
 			"Warn BlastRadius: Gateway infra/g: effective policy of Paint changes on 2 paths in 1 namespace",
 			"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
-		}, told(judged(t, v, gatewayDoc("g", "istio", "http"))))
+		}, messages(evaluate(t, v, gatewayDoc("g", "istio", "http"))))
 	})
 	t.Run("a policy deleted", func(t *testing.T) {
 		ev := deleted(t, world(t, paint), paintRef("infra", "top"))
@@ -226,28 +226,28 @@ func TestOtherWrites(t *testing.T) {
 			"Deny OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths; " +
 				"ask the owner of infra/top, or check whether you are allowed to: kubectl auth can-i override paint -n infra",
 			"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace",
-		}, told(ev))
+		}, messages(ev))
 		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, ev.Changes)
 		assert.Nil(t, ev.After.Get(paintRef("infra", "top")))
 	})
 	t.Run("a route deleted", func(t *testing.T) {
-		assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r: effective policy of Paint changes on 2 paths in 1 namespace"}, told(deleted(t, world(t, paint), routeRef("r"))))
+		assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r: effective policy of Paint changes on 2 paths in 1 namespace"}, messages(deleted(t, world(t, paint), routeRef("r"))))
 	})
 	t.Run("a route that is re-applied", func(t *testing.T) {
-		assert.Empty(t, told(judged(t, world(t, paint), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "g"))))
+		assert.Empty(t, messages(evaluate(t, world(t, paint), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "g"))))
 	})
 	t.Run("a rule inserted in front changes the new path alone", func(t *testing.T) {
-		ev := judged(t, world(t, paint), routeDoc("r", "[{matches: [{path: {value: /new}}]}, {}, {matches: [{path: {value: /x}}]}]", "g"))
+		ev := evaluate(t, world(t, paint), routeDoc("r", "[{matches: [{path: {value: /new}}]}, {}, {matches: [{path: {value: /x}}]}]", "g"))
 		assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, ev.Changes)
 	})
 	t.Run("a route that asks for default gateways", func(t *testing.T) {
-		ev := judged(t, world(t, base()), "kind: HTTPRoute\nmetadata: {namespace: app, name: s}\nspec: {useDefaultGateways: All}")
-		assert.Equal(t, []string{"Warn NotRead: useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown; list the gateways in parentRefs"}, told(ev))
+		ev := evaluate(t, world(t, base()), "kind: HTTPRoute\nmetadata: {namespace: app, name: s}\nspec: {useDefaultGateways: All}")
+		assert.Equal(t, []string{"Warn NotRead: useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown; list the gateways in parentRefs"}, messages(ev))
 	})
-	t.Run("a route is told of conditions that it brings, not of those that were there", func(t *testing.T) {
+	t.Run("a route is warned of conditions that it brings, not of existing ones", func(t *testing.T) {
 		v := world(t, base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', x: 1}"), routePolicy("c: {unit: s}")))
-		assert.Equal(t, []string{"Warn BlastRadius", "Warn ConditionSkipped"}, codes(judged(t, v.With(del(routeRef("r"))), routeDoc("r", "[{}]", "g"))))
-		assert.Equal(t, []string{"Warn BlastRadius"}, codes(judged(t, v, routeDoc("r", "[{}]", "g"))), "the second rule is gone")
+		assert.Equal(t, []string{"Warn BlastRadius", "Warn ConditionSkipped"}, codes(evaluate(t, v.With(del(routeRef("r"))), routeDoc("r", "[{}]", "g"))))
+		assert.Equal(t, []string{"Warn BlastRadius"}, codes(evaluate(t, v, routeDoc("r", "[{}]", "g"))), "the second rule is gone")
 	})
 }
 
@@ -283,7 +283,7 @@ func TestConflicts(t *testing.T) {
 			base(label("one", old, ""), label("three", old, ", sectionName: rule-1"), label("two", newer, ", sectionName: rule-1")), label("two", newer, ""),
 			[]string{"Deny Conflicted: " + heldBy},
 		},
-		"a rival that had lost before is not told of": {
+		"a rival that had lost before is not reported": {
 			base(label("one", old, ""), label("two", newer, ""), label("zero", "2023-01-01T00:00:00Z", "")), label("one", old, ""),
 			[]string{"Warn Conflicted: HTTPRoute app/r is held by Label app/zero, which is older; policies of kind Label do not merge on one target: edit Label app/zero or choose another target"},
 		},
@@ -294,33 +294,33 @@ func TestConflicts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, told(judged(t, world(t, test.before), test.write)))
+			assert.Equal(t, test.want, messages(evaluate(t, world(t, test.before), test.write)))
 		})
 	}
 }
 
-// A condition that fails is told with what became of its block.
-func TestFailedConditionsSayWhatTheirBlocksDo(t *testing.T) {
+// A condition that fails is reported with its effect on the block.
+func TestFailedConditionsNameEffect(t *testing.T) {
 	for block, want := range map[string]string{"overrides": "so the block applies: ", "defaults": "so the block takes no part: "} {
 		v := world(t, base(gatewayPolicy(block+": {strategy: patch, when: 'spec.a > 50', b: 50}")))
-		got := told(judged(t, v, routePolicy("a: many")))
+		got := messages(evaluate(t, v, routePolicy("a: many")))
 		assert.Len(t, got, 1)
 		assert.Contains(t, got[0], "Warn ConditionSkipped: the condition of the "+block+" of Paint infra/top cannot be evaluated, "+want)
 		assert.Contains(t, got[0], "(when: spec.a > 50)")
 	}
 }
 
-// Losses of others are told one by one up to a number.
-func TestManyLosers(t *testing.T) {
+// Losses of others are reported one by one up to a number.
+func TestManyOtherLossesAreCounted(t *testing.T) {
 	spec := ""
 	for _, name := range "abcdefghijklmopqrstuvwxz" { // 24 rules; n and y are booleans
 		spec += string(name) + ": 1\n"
 	}
-	ev := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: patch, "+strings.NewReplacer(": 1\n", ": 2, ").Replace(spec)+"}"))
+	ev := evaluate(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: patch, "+strings.NewReplacer(": 1\n", ": 2, ").Replace(spec)+"}"))
 	assert.Len(t, ev.Warnings, 22)
-	assert.Contains(t, told(ev), "Warn Overridden: 4 more rules of other policies also lose their effect")
+	assert.Contains(t, messages(ev), "Warn Overridden: 4 more rules of other policies also lose their effect")
 
-	ev = judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
+	ev = evaluate(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
 	var shown []string
 	for _, f := range guard.OmitRepeated(ev.Warnings) {
 		if f.Code == api.ReasonOverridden {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestANoteIsCutToWhatAnEventTakes(t *testing.T) {
+func TestEventNoteIsTruncated(t *testing.T) {
 	assert.Equal(t, "a; b", EventNote("a\nb"))
 	exact := strings.Repeat("x", 1024)
 	assert.Equal(t, exact, EventNote(exact))

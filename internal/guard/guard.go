@@ -43,7 +43,7 @@ const PathBudget = 2 * cel.Limit
 //
 // A change that would cost too much to evaluate, or take longer than ctx lasts, is
 // denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
-// and an *UnseenError.
+// and an *UnlistedKindError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
 	ev := g.newEvaluation(ctx, v)
 	ev.change, ev.observe = c, observe

@@ -19,8 +19,8 @@ func defaulting(all ...string) string {
 }
 
 // An override that is shadowed already is not free to all: what comes before it is
-// told of the next lower policy, too.
-func TestLimitsBeforeAnOverrideThatIsShadowedAlready(t *testing.T) {
+// reported for the next lower policy, too.
+func TestLimitsBeforeDisplacedOverride(t *testing.T) {
 	toys := overriding(aLimit("toys", onToys))
 	second := func(spec string) string { return rateOf("app", "second", toRoute, spec) }
 	weakened := func(limit string) []string { return []string{"Deny OverrideWeakened limits." + limit} }
@@ -45,48 +45,48 @@ func TestLimitsBeforeAnOverrideThatIsShadowedAlready(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := bindingWorld(c.before...)
-			assert.Equal(t, c.want, overridesTold(t, "dev", before, c.write))
-			assert.Equal(t, warningsOf(c.want), overridesTold(t, "boss", before, c.write), "who may override is warned")
+			assert.Equal(t, c.want, overrideMessages(t, "dev", before, c.write))
+			assert.Equal(t, warningsOf(c.want), overrideMessages(t, "boss", before, c.write), "who may override is warned")
 		})
 	}
 }
 
 // manyHidden is a world in which a lower limit comes before so many overrides, and
-// what is told of these.
-func manyHidden(n int, action string) (top string, told []string) {
+// the messages about these.
+func manyHidden(n int, action string) (top string, reported []string) {
 	var overrides []string
 	for i := range n {
 		overrides = append(overrides, aLimit(fmt.Sprintf("z%02d", i), ""))
 		if i < 20 {
-			told = append(told, fmt.Sprintf("%s OverrideWeakened: limits.a of Rate app/own is bound instead of limits.z%02d, an override of Rate infra/top that follows it by name; "+
+			reported = append(reported, fmt.Sprintf("%s OverrideWeakened: limits.a of Rate app/own is bound instead of limits.z%02d, an override of Rate infra/top that follows it by name; "+
 				"rename limits.a so that it sorts after limits.z%02d, or ask the owner of infra/top", action, i, i))
 		}
 	}
 	if n > 20 {
-		told = append(told, fmt.Sprintf("%s OverrideWeakened: more overrides that other limits are bound instead of: %d", action, n-20))
+		reported = append(reported, fmt.Sprintf("%s OverrideWeakened: more overrides that other limits are bound instead of: %d", action, n-20))
 	}
-	return rateTop(overriding(overrides...)), told
+	return rateTop(overriding(overrides...)), reported
 }
 
-// Of very many the first twenty are told by their names, and how many more there are.
-func TestManyOverridesBehindLowerLimitsAreCounted(t *testing.T) {
+// Of very many the first twenty are reported by name, and how many more there are.
+func TestManyDisplacedOverridesAreCounted(t *testing.T) {
 	route, own := routeDoc("r", stores, "g"), rateOwn(limitsDoc(aLimit("a", "")))
 	for _, n := range []int{20, 21, 45} {
 		t.Run(fmt.Sprintf("the route comes under %d of them", n), func(t *testing.T) {
 			top, want := manyHidden(n, "Deny")
 			v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores), own, top))
-			assert.Equal(t, want, toldOf(judged(t, v, route), "OverrideWeakened"))
+			assert.Equal(t, want, messagesOf(evaluate(t, v, route), "OverrideWeakened"))
 		})
 		t.Run(fmt.Sprintf("%d of them come to the route", n), func(t *testing.T) {
 			top, want := manyHidden(n, "Warn")
 			v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), route, own))
-			assert.Equal(t, want, toldOf(judged(t, v, top), "OverrideWeakened"))
+			assert.Equal(t, want, messagesOf(evaluate(t, v, top), "OverrideWeakened"))
 		})
 	}
 }
 
-// An audit tells of each path no more than a write is told.
-func TestAuditCountsOverridesBehindLowerLimits(t *testing.T) {
+// An audit reports no more of each path than a write.
+func TestAuditCountsDisplacedOverrides(t *testing.T) {
 	top, _ := manyHidden(23, "Deny")
 	v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+assetsRule+"]", "g"), rateOwn(limitsDoc(aLimit("a", ""))), top))
 	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})

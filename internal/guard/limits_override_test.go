@@ -63,11 +63,11 @@ func bindingWorld(more ...string) string {
 	return docs(append([]string{rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores, "g")}, more...)...)
 }
 
-// overridesTold are the codes of what is told of overrides, and the rules.
-func overridesTold(t *testing.T, user, before, write string) []string {
+// overrideMessages are the codes of findings about overrides, and the rules.
+func overrideMessages(t *testing.T, user, before, write string) []string {
 	t.Helper()
 	v := world(t, before)
-	ev := judgedAs(t, bossAndDev(), user, v, change(v, read(t, v, write)))
+	ev := evaluateAs(t, bossAndDev(), user, v, change(v, read(t, v, write)))
 	var out []string
 	for _, text := range codes(ev) {
 		if strings.Contains(text, " Override") && !strings.Contains(text, " Overridden") {
@@ -78,7 +78,7 @@ func overridesTold(t *testing.T, user, before, write string) []string {
 }
 
 // An override of a limit holds where it is bound to the rule.
-func TestOverridesOfLimitsThatAreNotBoundAnyMore(t *testing.T) {
+func TestLimitOverridesThatBecomeUnbound(t *testing.T) {
 	evaded := func(rule string) []string { return []string{"Deny OverrideEvaded limits." + rule} }
 	removed := func(rule string) []string { return []string{"Deny OverrideRemoved limits." + rule} }
 	route := func(rules string) string { return routeDoc("r", rules, "g") }
@@ -167,18 +167,18 @@ func TestOverridesOfLimitsThatAreNotBoundAnyMore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, overridesTold(t, "dev", c.before, c.write))
+			assert.Equal(t, c.want, overrideMessages(t, "dev", c.before, c.write))
 			var mine []string
 			for _, text := range c.want {
 				mine = append(mine, strings.Replace(text, "Deny", "Warn", 1))
 			}
-			assert.Equal(t, mine, overridesTold(t, "boss", c.before, c.write), "who may override is told")
+			assert.Equal(t, mine, overrideMessages(t, "boss", c.before, c.write), "users who are allowed to override are warned")
 		})
 	}
 }
 
 // What shadows an override that was not bound there before is no loss: it never held.
-func TestOverridesOfLimitsThatAreShadowedFromTheFirst(t *testing.T) {
+func TestLimitOverridesShadowedFromTheStart(t *testing.T) {
 	denied, warned := []string{"Deny OverrideWeakened limits.a"}, []string{"Warn OverrideWeakened limits.a"}
 	for name, c := range map[string]struct {
 		before, write string
@@ -206,30 +206,30 @@ func TestOverridesOfLimitsThatAreShadowedFromTheFirst(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, overridesTold(t, "dev", c.before, c.write))
-			assert.Equal(t, warningsOf(c.want), overridesTold(t, "boss", c.before, c.write), "who may override is warned")
+			assert.Equal(t, c.want, overrideMessages(t, "dev", c.before, c.write))
+			assert.Equal(t, warningsOf(c.want), overrideMessages(t, "boss", c.before, c.write), "who may override is warned")
 		})
 	}
 }
 
 // The traffic of a rule goes to one on which a lower limit comes first.
-func TestAnOverrideWhoseTrafficALowerLimitTakes(t *testing.T) {
+func TestLowerLimitTakesTrafficOfOverride(t *testing.T) {
 	before := bindingWorld(rateTop(overriding(aLimit("b", onAssets))), rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("a", onGet))+"}"))
 	write := routeDoc("r", "["+strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1)+"]", "g")
-	assert.Contains(t, overridesTold(t, "dev", before, write), "Deny OverrideEvaded limits.b")
-	assert.Contains(t, overridesTold(t, "boss", before, write), "Warn OverrideEvaded limits.b")
+	assert.Contains(t, overrideMessages(t, "dev", before, write), "Deny OverrideEvaded limits.b")
+	assert.Contains(t, overrideMessages(t, "boss", before, write), "Warn OverrideEvaded limits.b")
 }
 
-func TestTheMessageOfAnOverrideThatIsNotBound(t *testing.T) {
+func TestUnboundOverrideMessage(t *testing.T) {
 	v := world(t, bindingWorld(rateTop(overriding(aLimit("a", onAssets)))))
 	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "g")))
 	const what = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
-	assert.Equal(t, []string{deny(what+"its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
-	assert.Equal(t, []string{warn(what + "its triggers do not match HTTPRouteRule app/r#rule-2")}, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override"))
+	assert.Equal(t, []string{deny(what+"its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{warn(what + "its triggers do not match HTTPRouteRule app/r#rule-2")}, messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "Override"))
 }
 
 // Hostnames alone take the override's limit from its rule.
-func TestTheMessageOfAnOverrideThatIsNotBoundForItsHostnames(t *testing.T) {
+func TestUnboundOverrideMessageForHostnames(t *testing.T) {
 	const (
 		onHost = "{matches: [{path: {value: /assets/}}], hostnames: [a.acme.com]}"
 		what   = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
@@ -244,25 +244,25 @@ func TestTheMessageOfAnOverrideThatIsNotBoundForItsHostnames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			write := change(v, read(t, v, c.write))
-			assert.Equal(t, []string{deny(what+c.why, "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, write), "Override"))
-			assert.Equal(t, []string{warn(what + c.why)}, toldOf(judgedAs(t, bossAndDev(), "boss", v, write), "Override"))
+			assert.Equal(t, []string{deny(what+c.why, "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, write), "Override"))
+			assert.Equal(t, []string{warn(what + c.why)}, messagesOf(evaluateAs(t, bossAndDev(), "boss", v, write), "Override"))
 		})
 	}
 	all := hosted("r", stores, "a.acme.com, b.acme.com, c.acme.com")
-	assert.Empty(t, toldOf(judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, all))), "Override"), "the hostname stays")
+	assert.Empty(t, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, all))), "Override"), "the hostname stays")
 }
 
 // A rule becomes one that an override's limit matches, behind one of a lower policy:
 // it was in force before and bound to nothing there.
-func TestAnOverrideThatMatchesOneMoreRuleBehindALowerLimit(t *testing.T) {
+func TestOverrideMatchesAnotherRuleBehindLowerLimit(t *testing.T) {
 	before := bindingWorld(rateTop(overriding(aLimit("b", onToys))), rateOwn(limitsDoc(aLimit("a", onAssets))))
 	write := routeDoc("r", "["+toysRule+", {matches: [{path: {value: /assets/}}, {path: {value: /toys}, method: PUT}]}]", "g")
-	assert.Equal(t, []string{"Deny OverrideWeakened limits.a"}, overridesTold(t, "dev", before, write))
+	assert.Equal(t, []string{"Deny OverrideWeakened limits.a"}, overrideMessages(t, "dev", before, write))
 }
 
 // The override is written as it was, and its own policy's default shadows it.
-func TestAnOverrideBehindADefaultOfItsOwnPolicy(t *testing.T) {
+func TestOverrideBehindDefaultOfItsPolicy(t *testing.T) {
 	before := bindingWorld(rateTop(overriding(aLimit("b", ""))))
 	write := rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", "")) + "}\n" + overriding(aLimit("b", "")))
-	assert.Equal(t, []string{"Deny OverrideRemoved limits.b"}, overridesTold(t, "dev", before, write))
+	assert.Equal(t, []string{"Deny OverrideRemoved limits.b"}, overrideMessages(t, "dev", before, write))
 }

@@ -11,9 +11,9 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// Who shadows whom, and on what: told when either is written, or when it comes to be
+// Who shadows whom, and on what: reported when either is written, or when it happens
 // so.
-func TestLimitsThatShadowOthers(t *testing.T) {
+func TestShadowedLimits(t *testing.T) {
 	const advice = ": only one limit is bound to a rule, the first by name; rename one to change the order, or select other rules"
 	merging := func(all ...string) string { return "defaults: {strategy: merge, " + limitsDoc(all...) + "}" }
 	second := func(spec string) string { return rateOf("app", "second", toRoute, spec) }
@@ -54,21 +54,21 @@ func TestLimitsThatShadowOthers(t *testing.T) {
 			bindingWorld(rateOwn(merging(aLimit("a", onAssets)))), second(merging(aLimit("b", ""))),
 			[]string{"Warn LimitShadowed: limits.b of Rate app/second is shadowed by limits.a of Rate app/own on rule-2 of HTTPRoute app/r" + advice},
 		},
-		"what was so before is not told to others":  {onGetAndRest, rateTop(merging(aLimit("b", ""))), nil},
-		"what was so before is not told of a route": {onGetAndRest, routeDoc("r", "["+toysRule+", "+strings.Replace(assetsRule, "{", "{timeouts: {request: 1s}, ", 1)+"]", "g"), nil},
-		"what was so before is told to their writer": {
+		"what was so before is not reported to others":   {onGetAndRest, rateTop(merging(aLimit("b", ""))), nil},
+		"what was so before is not reported for a route": {onGetAndRest, routeDoc("r", "["+toysRule+", "+strings.Replace(assetsRule, "{", "{timeouts: {request: 1s}, ", 1)+"]", "g"), nil},
+		"what was so before is reported to their writer": {
 			onGetAndRest, rateOwn(merging(aLimit("a", onToys), aLimit("b", ""))),
 			[]string{"Warn LimitShadowed: limits.b is shadowed by limits.a on rule-1 of HTTPRoute app/r" + advice},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, toldOfLimits(t, world(t, c.before), c.write))
+			assert.Equal(t, c.want, limitMessages(t, world(t, c.before), c.write))
 		})
 	}
 }
 
 // What limits hold for beyond what they ask for.
-func TestLimitsThatAreWidened(t *testing.T) {
+func TestWidenedLimits(t *testing.T) {
 	const split = "; split the rule to limit a part of it"
 	own := func(all ...string) string { return rateOwn(limitsDoc(all...)) }
 	route := func(rules string) string { return routeDoc("r", rules, "g") }
@@ -86,17 +86,17 @@ func TestLimitsThatAreWidened(t *testing.T) {
 			bindingWorld(own(aLimit("a", onGet))), own(aLimit("a", onGet), aLimit("b", onAssets)),
 			[]string{"Warn LimitWidened: limits.a also applies to POST PathPrefix /toys, which its triggers do not select: rule-1 of HTTPRoute app/r has that match as well" + split},
 		},
-		"all matches are asked for":              {bindingWorld(), own(aLimit("a", onToys)), nil},
-		"all matches are asked for one by one":   {bindingWorld(), own(aLimit("a", onGet+", {matches: [{method: POST}]}")), nil},
-		"no triggers ask for nothing":            {bindingWorld(), own(aLimit("a", "")), nil},
-		"hostnames alone ask for every rule":     {bindingWorld(), own(aLimit("a", "{hostnames: [a.acme.com]}")), nil},
-		"a shadowed limit holds for nothing":     {bindingWorld(), rateOwn(limitsDoc(aLimit("a", onToys), aLimit("b", onGet))), []string{"Warn LimitShadowed: limits.b is shadowed by limits.a on rule-1 of HTTPRoute app/r: only one limit is bound to a rule, the first by name; rename one to change the order, or select other rules"}},
-		"a route's rule gains a match":           {bindingWorld(own(aLimit("a", onAssets))), route("[" + toysRule + ", " + wider + "]"), []string{byRoute}},
-		"a rule gains one, without triggers":     {bindingWorld(own(aLimit("a", ""))), route("[" + toysRule + ", " + wider + "]"), nil},
-		"a rule to which it is not bound":        {bindingWorld(own(aLimit("a", onToys))), route("[" + toysRule + ", " + wider + "]"), nil},
-		"a rule loses a match":                   {bindingWorld(own(aLimit("a", onGet))), route("[{matches: [{path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil},
-		"the route's matches are in other order": {bindingWorld(own(aLimit("a", onGet))), route("[{matches: [{path: {value: /toys}, method: POST}, {path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil},
-		"what was beside is told to no other":    {bindingWorld(own(aLimit("a", onGet))), rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("b", onAssets)) + "}"), nil},
+		"all matches are asked for":               {bindingWorld(), own(aLimit("a", onToys)), nil},
+		"all matches are asked for one by one":    {bindingWorld(), own(aLimit("a", onGet+", {matches: [{method: POST}]}")), nil},
+		"no triggers ask for nothing":             {bindingWorld(), own(aLimit("a", "")), nil},
+		"hostnames alone ask for every rule":      {bindingWorld(), own(aLimit("a", "{hostnames: [a.acme.com]}")), nil},
+		"a shadowed limit holds for nothing":      {bindingWorld(), rateOwn(limitsDoc(aLimit("a", onToys), aLimit("b", onGet))), []string{"Warn LimitShadowed: limits.b is shadowed by limits.a on rule-1 of HTTPRoute app/r: only one limit is bound to a rule, the first by name; rename one to change the order, or select other rules"}},
+		"a route's rule gains a match":            {bindingWorld(own(aLimit("a", onAssets))), route("[" + toysRule + ", " + wider + "]"), []string{byRoute}},
+		"a rule gains one, without triggers":      {bindingWorld(own(aLimit("a", ""))), route("[" + toysRule + ", " + wider + "]"), nil},
+		"a rule to which it is not bound":         {bindingWorld(own(aLimit("a", onToys))), route("[" + toysRule + ", " + wider + "]"), nil},
+		"a rule loses a match":                    {bindingWorld(own(aLimit("a", onGet))), route("[{matches: [{path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil},
+		"the route's matches are in other order":  {bindingWorld(own(aLimit("a", onGet))), route("[{matches: [{path: {value: /toys}, method: POST}, {path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil},
+		"what was beside is reported to no other": {bindingWorld(own(aLimit("a", onGet))), rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("b", onAssets)) + "}"), nil},
 		"a rule comes that it is bound to": {
 			bindingWorld(own(aLimit("a", onGet))), route("[" + toysRule + ", " + assetsRule + ", {matches: [{path: {value: /toys}, method: GET, headers: [{name: b, value: c}]}]}]"),
 			[]string{"Warn LimitWidened: limits.a of Rate app/own is now also bound to HTTPRouteRule app/r#rule-3"},
@@ -134,51 +134,51 @@ func TestLimitsThatAreWidened(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, toldOfLimits(t, world(t, c.before), c.write))
+			assert.Equal(t, c.want, limitMessages(t, world(t, c.before), c.write))
 		})
 	}
 }
 
-// Of very many findings the first are told, and how many more there are.
+// Of very many findings the first are reported, and how many more there are.
 func TestManyLimitsAreCounted(t *testing.T) {
 	var all []string
 	for i := range 30 {
 		all = append(all, aLimit(fmt.Sprintf("l%02d", i), onAssets))
 	}
-	got := toldOfLimits(t, world(t, bindingWorld()), rateOwn(limitsDoc(all...)))
+	got := limitMessages(t, world(t, bindingWorld()), rateOwn(limitsDoc(all...)))
 	require.Len(t, got, 21)
 	assert.Equal(t, "Warn LimitShadowed: more limits are shadowed: 9", got[20])
 }
 
 // The same objects in any order give the same words.
-func TestWhatIsToldOfLimitsHasOneOrder(t *testing.T) {
+func TestLimitFindingsAreOrdered(t *testing.T) {
 	before := bindingWorld(rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("d", onAssets), aLimit("b", onGet), aLimit("c", ""))+"}"), routeDoc("s", stores, "g"))
 	write := rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", onGet), aLimit("e", onAssets), aLimit("f", onTypo)) + "}")
-	first := toldOfLimits(t, world(t, before), write)
+	first := limitMessages(t, world(t, before), write)
 	require.NotEmpty(t, first)
 	for range 20 {
-		require.Equal(t, first, toldOfLimits(t, world(t, before), write))
+		require.Equal(t, first, limitMessages(t, world(t, before), write))
 	}
 }
 
-// A deletion of a policy is told for what it takes from others alone.
-func TestTheLimitsOfADeletedPolicyAreNothingToTell(t *testing.T) {
+// A deletion of a policy is reported for what it takes from others alone.
+func TestDeletedPolicyHasNoLimitFindings(t *testing.T) {
 	v := world(t, bindingWorld(rateOwn(limitsDoc(aLimit("a", onGet), aLimit("b", onTypo)))))
 	ref := v.Get(read(t, v, rateOwn(limitsDoc(aLimit("a", "")))).Ref()).Ref()
 	assert.Empty(t, codes(deleted(t, v, ref)))
-	assert.Empty(t, told(&guard.Decision{}))
+	assert.Empty(t, messages(&guard.Decision{}))
 }
 
 // A condition that another policy meets puts a limit with triggers in the place of one without.
-func TestALimitThatComesToHaveTriggers(t *testing.T) {
+func TestLimitGetsTriggers(t *testing.T) {
 	top := rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", "")) + "}\noverrides: {strategy: merge, when: 'has(spec.limits.b)', " + limitsDoc(aLimit("a", onGet)) + "}")
 	v := world(t, bindingWorld(top, rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("c", ""))+"}")))
-	assert.NotPanics(t, func() { judged(t, v, rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("b", ""))+"}")) })
+	assert.NotPanics(t, func() { evaluate(t, v, rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("b", ""))+"}")) })
 }
 
-func TestARouteWriteNamesThePolicyOfShadowedLimits(t *testing.T) {
+func TestRouteWriteNamesPolicyOfShadowedLimits(t *testing.T) {
 	before := bindingWorld(rateOwn(limitsDoc(aLimit("a", onAssets), aLimit("b", onToys))))
-	got := toldOfLimits(t, world(t, before), routeDoc("r", "["+strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1)+", "+assetsRule+"]", "g"))
+	got := limitMessages(t, world(t, before), routeDoc("r", "["+strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1)+", "+assetsRule+"]", "g"))
 	assert.Len(t, got, 2)
 	assert.Contains(t, got[0], "LimitShadowed: limits.b of Rate app/own is shadowed by limits.a")
 }
@@ -188,7 +188,7 @@ func TestManyMatchesAreCounted(t *testing.T) {
 	for i := range 30 {
 		matches = append(matches, fmt.Sprintf("{path: {value: /p%02d}}", i))
 	}
-	got := toldOfLimits(t, world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{matches: ["+strings.Join(matches, ", ")+"]}]", "g"))), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /p00}}]}"))))
+	got := limitMessages(t, world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{matches: ["+strings.Join(matches, ", ")+"]}]", "g"))), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /p00}}]}"))))
 	require.Len(t, got, 21)
 	assert.Equal(t, "Warn LimitWidened: more matches that limits also apply to: 9", got[20])
 }

@@ -17,10 +17,10 @@ const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]
 
 // toldOfLimits is all texts about what limits bind to, matches of routes of all
 // namespaces included.
-func toldOfLimits(t *testing.T, v *snapshot.View, write string) []string {
+func limitMessages(t *testing.T, v *snapshot.View, write string) []string {
 	t.Helper()
 	var out []string
-	for _, text := range told(judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}, v, write)) {
+	for _, text := range messages(evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}, v, write)) {
 		_, rest, _ := strings.Cut(text, " ")
 		if strings.HasPrefix(rest, "TriggerUnmatched") || strings.HasPrefix(rest, "Limit") {
 			out = append(out, text)
@@ -34,8 +34,8 @@ func hosted(name, rules, hostnames string) string {
 	return strings.Replace(routeDoc(name, rules, "g"), "spec:\n", "spec:\n  hostnames: ["+hostnames+"]\n", 1)
 }
 
-// What the writer of a policy is told of limits that bind to nothing, or in part.
-func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
+// What the writer of a policy learns about limits that bind to nothing, or in part.
+func TestUnmatchedTriggers(t *testing.T) {
 	const advice = "; use a match that the route has, or add a rule with this match to the route"
 	const missing = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1), POST PathPrefix /toys (rule-1), PathPrefix /assets/ (rule-2)"
 	const missingOnTwo = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /books (rule-1 of HTTPRoute app/s)"
@@ -122,14 +122,14 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		"a hostname of a route for all": {bindingWorld(), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}"))), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := toldOfLimits(t, world(t, c.before), c.write)
+			got := limitMessages(t, world(t, c.before), c.write)
 			assert.Equal(t, c.want, got)
 		})
 	}
 }
 
-// What the writer of something else is told of limits.
-func TestWritesThatUnbindLimits(t *testing.T) {
+// What the writer of something else learns about limits.
+func TestWritesUnbindLimits(t *testing.T) {
 	const restore = "; keep the matches that bind it, or edit the policy as well"
 	unboundByHost := func(limit string) []string {
 		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is no longer bound to any rule of HTTPRoute app/r: no request for its hostnames reaches it; keep the hostnames that bind it, or edit the policy as well"}
@@ -175,13 +175,13 @@ func TestWritesThatUnbindLimits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, toldOfLimits(t, world(t, c.before), c.write))
+			assert.Equal(t, c.want, limitMessages(t, world(t, c.before), c.write))
 		})
 	}
 }
 
-func TestALimitThatIsLeftWithAHostnameThatWasOutside(t *testing.T) {
+func TestLimitKeepsUnmatchedHostname(t *testing.T) {
 	outside := "{hostnames: [b.acme.com]}"
 	before := docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com"), rateOwn(limitsDoc(aLimit("a", outside+", "+onToys))))
-	assert.Equal(t, []string{"Deny TriggerUnmatched limits.a"}, codes(judged(t, world(t, before), rateOwn(limitsDoc(aLimit("a", outside)))))[:1])
+	assert.Equal(t, []string{"Deny TriggerUnmatched limits.a"}, codes(evaluate(t, world(t, before), rateOwn(limitsDoc(aLimit("a", outside)))))[:1])
 }

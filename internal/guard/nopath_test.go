@@ -19,7 +19,7 @@ import (
 )
 
 // SEMANTICS section 8, NoPath: a policy that reaches no path, with the reason.
-func TestAPolicyOnNoPath(t *testing.T) {
+func TestPolicyWithoutPath(t *testing.T) {
 	const (
 		class  = "kind: GatewayClass\nmetadata: {name: c}"
 		lonely = "the policy has no effect: HTTPRoute app/r is not attached to any Gateway: it has no parentRefs; change that or choose another target"
@@ -60,25 +60,25 @@ func TestAPolicyOnNoPath(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, told(judged(t, world(t, test.world), test.policy)))
+			assert.Equal(t, test.want, messages(evaluate(t, world(t, test.world), test.policy)))
 		})
 	}
 }
 
 // A selector can have thousands of targets, and a terminal has ten lines.
-func TestAPolicyOnNoPathOfManyTargets(t *testing.T) {
+func TestPolicyWithoutPathOnManyTargets(t *testing.T) {
 	var text, targets []string
 	for i := range 12 {
 		text = append(text, routeDoc(fmt.Sprintf("r%02d", i), "[{}]"))
 		targets = append(targets, fmt.Sprintf("{kind: HTTPRoute, name: r%02d}", i))
 	}
-	got := told(judged(t, world(t, docs(text...)), policyDoc("Paint", "app", "p", "targetRefs: ["+strings.Join(targets, ", ")+"]\na: 1")))
+	got := messages(evaluate(t, world(t, docs(text...)), policyDoc("Paint", "app", "p", "targetRefs: ["+strings.Join(targets, ", ")+"]\na: 1")))
 	require.Len(t, got, 9)
 	assert.Contains(t, got, "Warn NoPath: the policy also has no effect on 4 more targets")
 }
 
 // A Gateway may have been created a moment ago, together with all below it.
-func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
+func TestMissingParentIsReadLive(t *testing.T) {
 	v := world(t, docs(routeDoc("r", "[{}]", "g", "h", "none")))
 	policy := policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")
 	var asked []string
@@ -89,8 +89,8 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 		}
 		return read(t, v, gatewayDoc(ref.Name, "c", "http")), nil
 	}
-	ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
-	assert.Empty(t, told(ev))
+	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
+	assert.Empty(t, messages(ev))
 	assert.Equal(t, 2, ev.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 		for i := range 20 {
 			gateways = append(gateways, fmt.Sprintf("g%d", i))
 		}
-		judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
+		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
 		assert.Len(t, asked, 16)
 	})
 }

@@ -38,7 +38,7 @@ func listening(doc, listener, from string) string {
 }
 
 // What is above the routes is written.
-func TestGatewaysThatChange(t *testing.T) {
+func TestGatewayChanges(t *testing.T) {
 	g, both, h := gatewayDoc("g", "istio", "http"), gatewayDoc("g", "istio", "http", "alt"), gatewayDoc("h", "istio", "http")
 	r := routeDoc("r", two, "g")
 	onH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
@@ -49,7 +49,7 @@ func TestGatewaysThatChange(t *testing.T) {
 	labelled := strings.Replace(g, "name: g}", "name: g, labels: {team: red}}", 1)
 	set, ofSet := worlds.SetDoc("app", "s", "g", "lower"), policyDoc("Paint", "app", "top", "targetRefs: [{kind: ListenerSet, name: s}]\n"+hard)
 	onBoth := toParents(two, worlds.ToSet("app", "s"), worlds.ToGateway("g"))
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"a listener is renamed":                              {before: docs(g, r, at("g", "http")), write: gatewayDoc("g", "istio", "http2"), want: evaded("Paint infra/top", "it does not apply on Listener infra/g#http2")},
 		"a listener is renamed, the gateway has the policy":  {before: docs(g, r, at("g", "")), write: gatewayDoc("g", "istio", "http2")},
 		"a listener is renamed, the route is elsewhere, too": {before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")), write: gatewayDoc("g", "istio", "http2")},
@@ -86,7 +86,7 @@ func TestGatewaysThatChange(t *testing.T) {
 }
 
 // What a path hangs on without going through it is written.
-func TestWhatOverridesHangOn(t *testing.T) {
+func TestDependenciesOfOverrides(t *testing.T) {
 	g, both, r := gatewayDoc("g", "istio", "http"), gatewayDoc("g", "istio", "http", "alt"), routeDoc("r", two, "g")
 	app := func(labels string) string { return "kind: Namespace\nmetadata: {name: app, labels: {" + labels + "}}" }
 	ofTeam := dyed("infra", "top", "{kind: HTTPRoute, selector: {}, namespaces: {from: Selector, selector: {matchLabels: {team: red}}}}")
@@ -102,7 +102,7 @@ func TestWhatOverridesHangOn(t *testing.T) {
 	elsewhere := docs(dye, g, toParents("[{backendRefs: [{name: b, namespace: shop, port: 80}]}]", worlds.ToGateway("g")), worlds.ServiceDoc("shop", "b", 80),
 		dyed("shop", "top", `{group: "", kind: Service, name: b}`))
 	toShop := worlds.GrantDoc("shop", "t", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app}", `{group: "", kind: Service}`)
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"a namespace's label, by which a listener took its routes": {
 			before: docs(listening(both, "http", "from: Selector, selector: {matchLabels: {team: red}}"), app("team: red"), r, at("g", "http")), write: app("team: blue"),
 			want: evaded("Paint infra/top", "it does not apply on Listener infra/g#alt"),
@@ -139,20 +139,20 @@ func TestWhatOverridesHangOn(t *testing.T) {
 		},
 		"a Service loses the port that is a target": {
 			before: docs(dye, g, service, toB, onPort), write: worlds.ServiceDoc("app", "b", 81), of: "Dye app/top",
-			want: slipped("Dye app/top", "Service app/b#80", afterThis),
+			want: evadedOn("Dye app/top", "Service app/b#80", afterThis),
 		},
 		"a Service that is a target is deleted": {
-			before: docs(dye, g, service, toB, onPort), delete: service, of: "Dye app/top", want: slipped("Dye app/top", "Service app/b#80", "it depends on Service app/b"),
+			before: docs(dye, g, service, toB, onPort), delete: service, of: "Dye app/top", want: evadedOn("Dye app/top", "Service app/b#80", "it depends on Service app/b"),
 		},
 		"a route goes to another port of the Service": {
 			before: docs(dye, g, service, toB, onPort), write: routeDoc("r", "[{backendRefs: [{name: b, port: 81}]}]", "g"), of: "Dye app/top",
-			want: slipped("Dye app/top", "Service app/b#80", "it does not apply on Service app/b#81"),
+			want: evadedOn("Dye app/top", "Service app/b#80", "it does not apply on Service app/b#81"),
 		},
 	})
 }
 
 // Paths with more backends than one.
-func TestBackendsThatAreDropped(t *testing.T) {
+func TestDroppedBackends(t *testing.T) {
 	g, h := gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http")
 	b1, b2 := "{name: b1, port: 80}", "{name: b2, port: 80}"
 	services := docs(dye, worlds.ServiceDoc("app", "b1", 80), worlds.ServiceDoc("app", "b2", 80))
@@ -160,7 +160,7 @@ func TestBackendsThatAreDropped(t *testing.T) {
 		return routeDoc("r", "[{backendRefs: ["+backends+"]}]", gateways...)
 	}
 	onG, onB1 := dyed("infra", "top", "{kind: Gateway, name: g}"), dyed("app", "top", `{group: "", kind: Service, name: b1}`)
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"one of two, under the gateway":              {before: docs(services, g, r(b1+", "+b2, "g"), onG), write: r(b2, "g")},
 		"one of two, on two gateways":                {before: docs(services, g, h, r(b1+", "+b2, "g", "h"), onG), write: r(b2, "g", "h")},
 		"one for another one, on two gateways":       {before: docs(services, g, h, r(b1, "g", "h"), onG), write: r(b2, "g", "h")},
@@ -182,7 +182,7 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 	slips := func(what, on, why string) []string {
 		return []string{"OverrideEvaded: " + on + " would no longer be subject to override a of " + what + ", which applies on " + on + ": " + why}
 	}
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"a listener is renamed": {
 			before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http2"), of: "Coat infra/top",
 			want: slips("Coat infra/top", "Listener infra/g#http", "it does not apply on Listener infra/g#http2"),
@@ -223,7 +223,7 @@ func TestOverridesOfServicesAndVirtualTargets(t *testing.T) {
 	holds := func(policy, on string) []string {
 		return []string{"OverrideRemoved: override a of " + policy + " would no longer apply on " + on}
 	}
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"of a Service":                            {before: docs(mesh, service, mist("")), delete: mist(""), of: "Mist app/top", want: holds("Mist app/top", "Service app/b")},
 		"of a Service, edited":                    {before: docs(mesh, service, mist("")), write: strings.Replace(mist(""), "a: 1", "a: 2", 1), of: "Mist app/top", want: holds("Mist app/top", "Service app/b")},
 		"of a port of a Service":                  {before: docs(mesh, service, mist(", port: 81")), delete: mist(""), of: "Mist app/top", want: holds("Mist app/top", "Service app/b#81")},
@@ -235,16 +235,16 @@ func TestOverridesOfServicesAndVirtualTargets(t *testing.T) {
 }
 
 // In kinds that do not merge, an older policy pushes another off its target.
-func TestAnOlderPolicyTakesTheTarget(t *testing.T) {
+func TestOlderPolicyTakesTarget(t *testing.T) {
 	lone := worlds.ProfileDoc("Lone", "sameTarget: none\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}")
 	aged := func(name, year, gw string) string {
 		doc := policyDoc("Lone", "infra", name, "targetRefs: [{kind: Gateway, name: "+gw+"}]\noverrides: {a: 1}")
 		return strings.Replace(doc, "name: "+name+"}", "name: "+name+", creationTimestamp: '"+year+"-01-01T00:00:00Z'}", 1)
 	}
-	way{
+	overrideCase{
 		before: base(lone, aged("top", "2025", "g"), strings.Replace(aged("older", "2020", "none"), "a: 1", "a: 2", 1)),
 		write:  strings.Replace(aged("older", "2020", "g"), "a: 1", "a: 2", 1), of: "Lone infra/top", want: evaded("Lone infra/top", afterThis),
-	}.judged(t)
+	}.run(t)
 }
 
 // An object that gets an owner will be deleted with it.
@@ -252,7 +252,7 @@ func TestNewOwners(t *testing.T) {
 	const owner = "ConfigMap infra/x"
 	grant := worlds.GrantDoc("infra", "t", "{group: example.com, kind: Veil, namespace: app}", gateways)
 	veiled := policyDoc("Veil", "app", "top", "targetRefs: [{kind: Gateway, namespace: infra, name: g}]\noverrides: {a: 1}")
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"of the policy":                {before: base(gatewayPolicy(hard)), write: gatewayPolicy(hard), owner: owner, want: evaded("Paint infra/top", "Paint infra/top would be deleted with ConfigMap infra/x, its new owner")},
 		"of the ReferenceGrant":        {before: base(veil, grant, veiled), write: grant, owner: owner, of: "Veil app/top", want: evaded("Veil app/top", "ReferenceGrant infra/t would be deleted with ConfigMap infra/x, its new owner")},
 		"of the gateway":               {before: base(gatewayPolicy(hard)), write: gatewayDoc("g", "istio", "http"), owner: owner},
@@ -268,12 +268,12 @@ func TestNewOwners(t *testing.T) {
 
 // A Namespace takes everything in it along, and its DELETE is where the user is
 // known.
-func TestNamespacesThatAreDeleted(t *testing.T) {
+func TestDeletedNamespaces(t *testing.T) {
 	ns := func(name string) string { return "kind: Namespace\nmetadata: {name: " + name + "}" }
 	g, h := gatewayDoc("g", "istio", "http"), strings.Replace(gatewayDoc("h", "istio", "http"), "namespace: infra", "namespace: edge", 1)
 	toBoth := toParents(two, worlds.ToGateway("g"), "{namespace: edge, name: h}")
 	farPolicy := dyed("sec", "top", "{kind: Gateway, namespace: infra, name: g}")
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"of a policy on what is elsewhere": {
 			before: docs(dye, ns("sec"), g, routeDoc("r", two, "g"), farPolicy), delete: ns("sec"), of: "Dye sec/top", want: evaded("Dye sec/top", "it depends on Namespace sec"),
 		},
@@ -290,7 +290,7 @@ func TestNamespacesThatAreDeleted(t *testing.T) {
 	})
 }
 
-// rereading is what reads the policies anew where a profile or a definition is
+// rereading is what rereads the policies where a profile or a definition is
 // written.
 type rereading struct {
 	known
@@ -304,8 +304,8 @@ func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Obj
 	return r.after, r.err
 }
 
-// What says how policies are read is judged by what it does to them.
-func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
+// What says how policies are read is evaluated by what it does to them.
+func TestProfilesAndDefinitionsRemoveOverrides(t *testing.T) {
 	objects := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), policyDoc("Dye", "infra", "top", toGateway+"overrides: {a: 1}"),
 		policyDoc("Paint", "infra", "other", toGateway+"overrides: {strategy: patch, b: 1}"))
 	before := world(t, docs(dye, objects))
@@ -344,24 +344,24 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			judge := func(user string) []string {
+			messagesFor := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: test.after}, Rights: bossAndDev()}
 				test.change.User = userOf(user)
 				ev, err := g.Evaluate(t.Context(), before, test.change, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(toldOf(ev, "Override"))
+				return nilIfEmpty(messagesOf(ev, "Override"))
 			}
 			var denials, warnings []string
 			for _, what := range test.want {
 				denials, warnings = append(denials, deny(what, "Dye infra/top")), append(warnings, warn(what))
 			}
-			assert.Equal(t, denials, judge("dev"))
-			assert.Equal(t, warnings, judge("boss"))
+			assert.Equal(t, denials, messagesFor("dev"))
+			assert.Equal(t, warnings, messagesFor("boss"))
 		})
 	}
 }
 
-func TestPoliciesThatCannotBeReadAnew(t *testing.T) {
+func TestRereadError(t *testing.T) {
 	down := errors.New("no answer")
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: down}}}
 	definition := &policykind.Definition{}
@@ -372,7 +372,7 @@ func TestPoliciesThatCannotBeReadAnew(t *testing.T) {
 }
 
 // Judging what is lost counts against the budget as all else does.
-func TestLossesThatCostTooMuch(t *testing.T) {
+func TestOverrideLossBudget(t *testing.T) {
 	costly := policyDoc("Paint", "infra", "of-h", "targetRefs: [{kind: Gateway, name: h}]\noverrides: {strategy: patch, b: 1, when: '[1, 2, 3].all(x, x > 0)'}")
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g", "h"), at("g", ""), costly))
 	g, h := v.Gateway("infra", "g"), v.Gateway("infra", "h")

@@ -54,7 +54,7 @@ func paintSchema(fields ...string) *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}}
 }
 
-func TestProfilesAreJudged(t *testing.T) {
+func TestProfileWrites(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	twice := func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{"Gateway", "Gateway"} }
 	holds := func(name string, refused ...api.RefusedProfile) []api.ProfileInForce {
@@ -113,13 +113,13 @@ func TestProfilesAreJudged(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
 			ev, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
-			findingKey(t, test.denied, ev.Denials)
-			findingKey(t, test.warned, ev.Warnings)
+			assertMessage(t, test.denied, ev.Denials)
+			assertMessage(t, test.warned, ev.Warnings)
 		})
 	}
 }
 
-func findingKey(t *testing.T, want string, findings []guard.Finding) {
+func assertMessage(t *testing.T, want string, findings []guard.Finding) {
 	t.Helper()
 	if want == "" {
 		assert.Empty(t, findings)
@@ -129,13 +129,13 @@ func findingKey(t *testing.T, want string, findings []guard.Finding) {
 	assert.Contains(t, findings[0].Message(), want)
 }
 
-func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
+func TestProfileSchemaError(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	assert.EqualError(t, err, "get definition of Paint.example.com: no answer")
 }
 
-func TestOfflineNobodyIsAskedAboutAProfile(t *testing.T) {
+func TestProfileWithoutKinds(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	ev, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	require.NoError(t, err)

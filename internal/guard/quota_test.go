@@ -29,7 +29,7 @@ func conditional(n int, namespace, target string) []string {
 	return out
 }
 
-func TestAWriteBringsNoMoreConditionsThanThereMayBe(t *testing.T) {
+func TestConditionLimit(t *testing.T) {
 	crowd := func(n int, more ...string) string { return base(append(conditional(n, "app", toRoute), more...)...) }
 	deny := func(at string, n int, of string) []string {
 		return []string{fmt.Sprintf("Deny TooMuch: %s would have %d conditions (when) of kind Paint: must have at most 16, since every write above it evaluates them; they are in %s; "+
@@ -57,7 +57,7 @@ func TestAWriteBringsNoMoreConditionsThanThereMayBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.before)
 			var got []string
-			for _, line := range told(judged(t, v, c.write)) {
+			for _, line := range messages(evaluate(t, v, c.write)) {
 				if strings.Contains(line, "TooMuch") {
 					got = append(got, line)
 				}
@@ -69,7 +69,7 @@ func TestAWriteBringsNoMoreConditionsThanThereMayBe(t *testing.T) {
 
 // Conditions that cost all that they may, of one namespace on very many routes, are
 // paid for by those who write them: a write of the gateway's policy evaluates none.
-func TestConditionsBelowCostAWriteAboveNothing(t *testing.T) {
+func TestConditionsBelowCostNothingAbove(t *testing.T) {
 	const n = 40
 	dear := "defaults: {when: 'spec.list.all(x, spec.list.all(y, x + y + %d > 0))', b: 1}\n"
 	values := strings.TrimSuffix(strings.Repeat("1, ", 25), ", ")
@@ -94,12 +94,12 @@ func TestConditionsBelowCostAWriteAboveNothing(t *testing.T) {
 	more := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"overrides: {when: 'spec.list.all(x, spec.list.all(y, x + y > -1))', b: 1}")))
 	ev, err := g.Evaluate(t.Context(), v, more, nil)
 	require.NoError(t, err)
-	assert.Contains(t, strings.Join(told(ev), "\n"), "the conditions of", "who writes it pays")
+	assert.Contains(t, strings.Join(messages(ev), "\n"), "the conditions of", "who writes it pays")
 	assert.True(t, ev.Cut)
 }
 
 // Labels and grants bring policies to an object as a policy's own target does.
-func TestLabelsAndGrantsBringConditions(t *testing.T) {
+func TestConditionLimitOnLabelsAndGrants(t *testing.T) {
 	const (
 		named     = "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\n"
 		selecting = "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"
@@ -121,9 +121,9 @@ func TestLabelsAndGrantsBringConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.before)
-			ev := judged(t, v, c.write)
+			ev := evaluate(t, v, c.write)
 			assert.Contains(t, codes(ev), "Deny TooMuch")
-			assert.NotContains(t, codes(judged(t, v.With(snapshot.Put(read(t, v, c.write))), c.write)), "Deny TooMuch", "what there is stays")
+			assert.NotContains(t, codes(evaluate(t, v.With(snapshot.Put(read(t, v, c.write))), c.write)), "Deny TooMuch", "what there is stays")
 		})
 	}
 }

@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// dice throws the objects of small worlds: few names, so that they meet.
-type dice struct {
+// generator throws the objects of small worlds: few names, so that they meet.
+type generator struct {
 	*rand.Rand
-	// ruled tells that the policies of the world are on rules of routes, and
+	// ruled is set if the policies of the world are on rules of routes, and
 	// that it is mostly these that change: they meet too rarely else.
 	ruled bool
 }
 
-func newDice(seed uint64) dice {
-	d := dice{rand.New(rand.NewPCG(seed, 4)), false}
+func newGenerator(seed uint64) generator {
+	d := generator{rand.New(rand.NewPCG(seed, 4)), false}
 	d.ruled = d.in(4)
 	return d
 }
 
-func (d dice) of(list ...string) string { return list[d.IntN(len(list))] }
+func (d generator) of(list ...string) string { return list[d.IntN(len(list))] }
 
 // in is true once in n times.
-func (d dice) in(n int) bool { return d.IntN(n) == 0 }
+func (d generator) in(n int) bool { return d.IntN(n) == 0 }
 
-func (d dice) team() string      { return d.of("", "red", "blue") }
-func (d dice) namespace() string { return d.of("infra", "infra", "app") }
+func (d generator) team() string      { return d.of("", "red", "blue") }
+func (d generator) namespace() string { return d.of("infra", "infra", "app") }
 
-func (d dice) listener(name string) plainListener {
+func (d generator) listener(name string) plainListener {
 	return plainListener{
 		Name: name, Host: d.of("", "", "x.example", "y.example", "*.example"), Port: 80 + d.IntN(2),
 		From: d.of("All", "All", "All", "All", "All", "All", "Same", "red"),
 	}
 }
 
-func (d dice) listeners() []plainListener {
+func (d generator) listeners() []plainListener {
 	var out []plainListener
 	for _, name := range []string{"a", "b", "c"}[:1+d.IntN(5)/2] {
 		out = append(out, d.listener(name))
@@ -42,21 +42,21 @@ func (d dice) listeners() []plainListener {
 	return out
 }
 
-func (d dice) gateway() plainGateway {
+func (d generator) gateway() plainGateway {
 	return plainGateway{
 		plainName: plainName{"Gateway", "infra", d.of("g", "g", "h", "h", "i")}, Team: d.team(), Class: d.of("c", "d"),
 		Sets: d.of("All", "All", "Same", "None", "red"), Listeners: d.listeners(),
 	}
 }
 
-func (d dice) set() plainSet {
+func (d generator) set() plainSet {
 	return plainSet{
 		plainName:        plainName{"ListenerSet", d.namespace(), d.of("s", "u")},
 		GatewayNamespace: "infra", Gateway: d.of("g", "h"), Listeners: d.listeners(),
 	}
 }
 
-func (d dice) parent() plainParent {
+func (d generator) parent() plainParent {
 	p := plainParent{Kind: "Gateway", Namespace: "infra", Name: d.of("g", "g", "h", "h", "i")}
 	if d.in(4) {
 		p = plainParent{Kind: "ListenerSet", Namespace: d.namespace(), Name: d.of("s", "u")}
@@ -70,7 +70,7 @@ func (d dice) parent() plainParent {
 	return p
 }
 
-func (d dice) rule() plainRule {
+func (d generator) rule() plainRule {
 	r := plainRule{Name: d.of("", "", "x", "x", "z", "rule-1")}
 	for range 1 + d.IntN(3) {
 		if m := d.of("/1", "/2", "/3", "/4"); !slices.Contains(r.Matches, m) {
@@ -89,7 +89,7 @@ func (d dice) rule() plainRule {
 }
 
 // rules have each name once, as the API server sees to.
-func (d dice) rules() []plainRule {
+func (d generator) rules() []plainRule {
 	var out []plainRule
 	for range 1 + d.IntN(3) + btoi(d.ruled) {
 		out = addRule(out, len(out), d.rule())
@@ -104,7 +104,7 @@ func addRule(list []plainRule, at int, r plainRule) []plainRule {
 	return slices.Insert(slices.Clone(list), at, r)
 }
 
-func (d dice) route() plainRoute {
+func (d generator) route() plainRoute {
 	r := plainRoute{plainName: plainName{"HTTPRoute", d.of("app", "app", "infra"), d.of("r", "q")}, Team: d.team(), Hosts: d.hosts(), Rules: d.rules()}
 	if d.in(3) {
 		r.How = "deep"
@@ -115,19 +115,19 @@ func (d dice) route() plainRoute {
 	return r
 }
 
-func (d dice) hosts() []string {
+func (d generator) hosts() []string {
 	return [][]string{nil, nil, nil, {"x.example"}, {"y.example"}, {"x.example", "y.example"}, {"x.example", "y.example"}, {"*.example"}}[d.IntN(8)]
 }
 
-func (d dice) service() plainService {
+func (d generator) service() plainService {
 	return plainService{plainName{"Service", d.of("app", "app", "infra"), d.of("b", "e")}, []int{80, 81}[:1+d.IntN(2)]}
 }
 
-func (d dice) grant() plainGrant {
+func (d generator) grant() plainGrant {
 	return plainGrant{plainName{"ReferenceGrant", "infra", d.of("t", "v")}, d.of("app", "app", "none"), d.of("", "g", "h")}
 }
 
-func (d dice) target() plainTarget {
+func (d generator) target() plainTarget {
 	t := plainTarget{Kind: d.of("Gateway", "Gateway", "Gateway", "HTTPRoute", "HTTPRoute", "ListenerSet", "GatewayClass", "Namespace", "Service")}
 	switch t.Kind {
 	case "Gateway":
@@ -157,7 +157,7 @@ func (d dice) target() plainTarget {
 	return t
 }
 
-func (d dice) sections(kind string) string {
+func (d generator) sections(kind string) string {
 	switch kind {
 	case "HTTPRoute":
 		return d.of("x", "x", "z", "rule-1", "rule-1", "rule-2")
@@ -168,7 +168,7 @@ func (d dice) sections(kind string) string {
 	}
 }
 
-func (d dice) block() plainBlock {
+func (d generator) block() plainBlock {
 	b := plainBlock{Atomic: d.in(3), Rules: map[string]int{}}
 	for _, name := range []string{"k", "l", "m"} {
 		if d.in(2) {
@@ -181,7 +181,7 @@ func (d dice) block() plainBlock {
 	return b
 }
 
-func (d dice) policy(kinds []string) plainPolicy {
+func (d generator) policy(kinds []string) plainPolicy {
 	p := plainPolicy{
 		plainName: plainName{d.of(kinds...), d.namespace(), d.of("p1", "p2", "p3", "p4")},
 		Created:   1 + d.IntN(3), Targets: []plainTarget{d.target()},
@@ -199,7 +199,7 @@ func (d dice) policy(kinds []string) plainPolicy {
 	return p
 }
 
-func (d dice) refill(p *plainPolicy) {
+func (d generator) refill(p *plainPolicy) {
 	p.Overrides = d.block()
 	if d.in(3) {
 		p.Defaults = d.block()
@@ -211,7 +211,7 @@ func (d dice) refill(p *plainPolicy) {
 }
 
 // newPlainWorld is a world with policies of some of the kinds.
-func newPlainWorld(d dice, kinds []string) plainWorld {
+func newPlainWorld(d generator, kinds []string) plainWorld {
 	var w plainWorld
 	put := func(o plainObject) { w = w.with(o.key(), o) }
 	for _, name := range []string{"c", "d"} {

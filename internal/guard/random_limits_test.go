@@ -84,10 +84,10 @@ func (p *ratePolicy) edited(random *rand.Rand, overrides bool) *ratePolicy {
 
 // randomWrite is a write and what the guard says of it.
 type randomWrite struct {
-	was, is   rateWorld
-	before    *snapshot.View
-	name      string
-	judgement *guard.Decision
+	was, is  rateWorld
+	before   *snapshot.View
+	name     string
+	decision *guard.Decision
 }
 
 func (x *randomWrite) has(list []guard.Finding, codes ...api.ReasonCode) bool {
@@ -112,7 +112,7 @@ func randomRateWrite(t *testing.T, seed uint64) (*randomWrite, bool) {
 	}
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), x.before, c, nil)
 	require.NoError(t, err)
-	x.judgement = ev
+	x.decision = ev
 	return x, true
 }
 
@@ -124,13 +124,13 @@ func (x *randomWrite) paired(t *testing.T, visit func(was, is ratePath, there bo
 	for _, p := range x.was.paths() {
 		after := p
 		if rateRoutes[p.route] == x.name {
-			after.rule = slices.Index(positions(t, x.before, x.judgement.After, x.name), p.rule)
+			after.rule = slices.Index(positions(t, x.before, x.decision.After, x.name), p.rule)
 		}
 		visit(p, after, slices.Contains(now, after))
 	}
 }
 
-// gives tells whether a policy has the same override.
+// gives reports whether a policy has the same override.
 func (p *ratePolicy) gives(l rateInForce) bool {
 	if p == nil || !p.overrides {
 		return false
@@ -139,7 +139,7 @@ func (p *ratePolicy) gives(l rateInForce) bool {
 	return ok && reflect.DeepEqual(has, l.rateLimit)
 }
 
-// lost tells whether an override that was bound to the rule of a path is not any
+// lost reports whether an override that was bound to the rule of a path is not any
 // more: it is gone, does not match, or a limit that is no override as high comes
 // before it.
 func (x *randomWrite) lost(l rateInForce, at ratePath) bool {
@@ -164,7 +164,7 @@ func (x *randomWrite) lost(l rateInForce, at ratePath) bool {
 
 const randomWrites = 1000
 
-func TestOverridesAreLostWhereTheyAreNotBound(t *testing.T) {
+func TestRandomUnboundOverridesAreLost(t *testing.T) {
 	var denied, kept int
 	for seed := range uint64(randomWrites) {
 		x, ok := randomRateWrite(t, seed)
@@ -181,26 +181,26 @@ func TestOverridesAreLostWhereTheyAreNotBound(t *testing.T) {
 			// Where traffic that it held goes otherwise is not worked out here.
 			sure = sure && there && keeps(x.was.routes[was.route].rules[was.rule], x.is.routes[is.route].rules[is.rule])
 		})
-		told := x.has(x.judgement.Denials, api.ReasonOverrideEvaded, api.ReasonOverrideRemoved)
+		reported := x.has(x.decision.Denials, api.ReasonOverrideEvaded, api.ReasonOverrideRemoved)
 		switch {
 		case lost:
 			denied++
-			require.True(t, told, "seed %d, %s: nothing said of an override that is lost\n%s", seed, x.name, x.show(t))
+			require.True(t, reported, "seed %d, %s: nothing said of an override that is lost\n%s", seed, x.name, x.show(t))
 		case sure && !x.silentlyLost():
 			kept++
-			require.False(t, told, "seed %d, %s: %v\n%s", seed, x.name, codes(x.judgement), x.show(t))
+			require.False(t, reported, "seed %d, %s: %v\n%s", seed, x.name, codes(x.decision), x.show(t))
 		}
 	}
 	require.Greater(t, denied, 50)
 	require.Greater(t, kept, 100)
 }
 
-// keeps tells whether a rule has all matches that it had.
+// keeps reports whether a rule has all matches that it had.
 func keeps(was, is rateRule) bool {
 	return !slices.ContainsFunc(was.matches, func(m rateMatch) bool { return !slices.Contains(is.matches, m) })
 }
 
-// silentlyLost tells whether an override that was bound to nothing is taken from a
+// silentlyLost reports whether an override that was bound to nothing is taken from a
 // path: it was given there, and is a loss all the same.
 func (x *randomWrite) silentlyLost() bool {
 	for _, p := range []struct{ was, is *ratePolicy }{{x.was.top, x.is.top}, {x.was.own, x.is.own}} {
@@ -222,7 +222,7 @@ func (x *randomWrite) show(t *testing.T) string {
 	for name, doc := range x.was.docs(t) {
 		out = append(out, "before "+name+":\n"+doc)
 	}
-	return strings.Join(append(out, "after "+x.name+":\n"+x.is.docs(t)[x.name], strings.Join(told(x.judgement), "\n")), "\n")
+	return strings.Join(append(out, "after "+x.name+":\n"+x.is.docs(t)[x.name], strings.Join(messages(x.decision), "\n")), "\n")
 }
 
 // ratesOf is a limit of a policy over all paths that it is in force on.
@@ -254,7 +254,7 @@ func (w rateWorld) over(name string, top bool) ratesOf {
 }
 
 // A policy is denied for triggers that match nothing if they did not so before.
-func TestTriggersThatMatchNothingAreDeniedOnce(t *testing.T) {
+func TestRandomUnmatchedTriggersAreDenied(t *testing.T) {
 	var denied, allowed int
 	for seed := range uint64(randomWrites) {
 		x, ok := randomRateWrite(t, seed)
@@ -271,7 +271,7 @@ func TestTriggersThatMatchNothingAreDeniedOnce(t *testing.T) {
 				want = want || x.introduces(name, x.name == "top")
 			}
 		}
-		got := x.has(x.judgement.Denials, api.ReasonTriggerUnmatched)
+		got := x.has(x.decision.Denials, api.ReasonTriggerUnmatched)
 		require.Equal(t, want, got, "seed %d\n%s", seed, x.show(t))
 		denied, allowed = denied+btoi(want), allowed+btoi(!want)
 	}
@@ -279,7 +279,7 @@ func TestTriggersThatMatchNothingAreDeniedOnce(t *testing.T) {
 	require.Greater(t, allowed, 100)
 }
 
-// introduces tells whether the write makes a limit one that matches nothing, or one
+// introduces reports whether the write makes a limit one that matches nothing, or one
 // for a hostname that reaches nothing.
 func (x *randomWrite) introduces(name string, top bool) bool {
 	was, is := x.was.over(name, top), x.is.over(name, top)

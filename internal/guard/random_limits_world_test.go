@@ -209,7 +209,7 @@ func (w rateWorld) inForce(p ratePath) []rateInForce {
 	return slices.SortedFunc(maps.Values(out), func(a, b rateInForce) int { return strings.Compare(a.name, b.name) })
 }
 
-// matches tells whether a limit matches the rule of a path.
+// matches reports whether a limit matches the rule of a path.
 func (w rateWorld) matches(l rateLimit, p ratePath) bool {
 	return len(l.triggers) == 0 || slices.ContainsFunc(l.triggers, func(t rateTrigger) bool {
 		inside := len(t.hosts) == 0 || slices.ContainsFunc(t.hosts, func(h string) bool { return w.reaches(h, p) })
@@ -222,7 +222,7 @@ func (w rateWorld) matches(l rateLimit, p ratePath) bool {
 	})
 }
 
-// reaches tells whether some request for a hostname reaches a path.
+// reaches reports whether some request for a hostname reaches a path.
 func (w rateWorld) reaches(host string, p ratePath) bool {
 	names := w.names(p)
 	for name := range namesOf(host) {

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestConstraintsThatDenyLess(t *testing.T) {
+func TestRelaxedConstraints(t *testing.T) {
 	const limit = "rules: [{path: a, max: 1}]"
 	less := []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to 2 paths, and would no longer deny some writes there: " +
 		"HTTPRoute app/r rule-1 of Gateway infra/g, HTTPRoute app/r rule-2 of Gateway infra/g"}
@@ -46,12 +46,12 @@ func TestConstraintsThatDenyLess(t *testing.T) {
 			ev, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
 			require.NoError(t, err)
 			assert.False(t, ev.Denied())
-			assert.Equal(t, c.want, nilIfEmpty(toldOf(ev, "RequirementUnmet")))
+			assert.Equal(t, c.want, nilIfEmpty(messagesOf(ev, "RequirementUnmet")))
 		})
 	}
 }
 
-func TestPathsOfARelaxedConstraintThatCannotBeCounted(t *testing.T) {
+func TestRelaxedConstraintWithTooManyPaths(t *testing.T) {
 	was := readConstraint(t, "rules: [{path: a, max: 1}]")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -59,5 +59,5 @@ func TestPathsOfARelaxedConstraintThatCannotBeCounted(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	ev, err := g.Evaluate(ended, v.With(snapshot.Put(was)), guard.Change{Operation: guard.Delete, Before: was}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to very many paths, and would no longer deny some writes there"}, toldOf(ev, "RequirementUnmet"))
+	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to very many paths, and would no longer deny some writes there"}, messagesOf(ev, "RequirementUnmet"))
 }

@@ -40,8 +40,8 @@ func (o *owners) Check(policy api.Ref) string { return "check " + policy.String(
 // boss may remove all overrides, dev none.
 func bossAndDev() *owners { return &owners{may: map[string][]string{"boss": {"*"}}} }
 
-// judgedAs judges a change by a user.
-func judgedAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Decision {
+// evaluateAs evaluates a change by a user.
+func evaluateAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Decision {
 	t.Helper()
 	c.User = userOf(user)
 	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
@@ -49,15 +49,15 @@ func judgedAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c gua
 	return ev
 }
 
-// toldOf shows the findings with a reason that begins so.
-func toldOf(ev *guard.Decision, code string) []string {
-	return slices.DeleteFunc(told(ev), func(text string) bool {
+// messagesOf shows the findings with a reason that begins so.
+func messagesOf(ev *guard.Decision, code string) []string {
+	return slices.DeleteFunc(messages(ev), func(text string) bool {
 		_, rest, _ := strings.Cut(text, " ")
 		return !strings.HasPrefix(rest, code)
 	})
 }
 
-// deny and warn are what is told of the loss of an override to those who may
+// deny and warn are what is reported of the loss of an override to those who may
 // not remove it, and to those who may.
 func deny(what, policy string) string {
 	_, key, _ := strings.Cut(policy, " ")
@@ -75,7 +75,7 @@ func twoTops() string {
 const topLost = "OverrideEvaded: 2 paths would no longer be subject to override a of Paint infra/top, which applies on 2 paths: it does not apply on Listener infra/h#http"
 
 // Who may remove the overrides of one policy may not remove those of another.
-func TestRightsAreThoseOfEachPolicy(t *testing.T) {
+func TestPermissionsPerPolicy(t *testing.T) {
 	v := world(t, docs(twoTops(), gatewayDoc("h", "istio", "http"), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, c: 1}")))
 	c := change(v, read(t, v, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")))
 	second := strings.NewReplacer("override a", "override c", "infra/top", "infra/second").Replace(topLost)
@@ -92,38 +92,38 @@ func TestRightsAreThoseOfEachPolicy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &owners{may: map[string][]string{"dev": test.may}}
-			assert.Equal(t, test.want, toldOf(judgedAs(t, o, "dev", v, c), "Override"))
+			assert.Equal(t, test.want, messagesOf(evaluateAs(t, o, "dev", v, c), "Override"))
 			assert.Equal(t, []string{"Paint infra/second", "Paint infra/top"}, o.asked, "each once")
 		})
 	}
 }
 
 // Nobody is asked unless an override would be lost.
-func TestRightsAreAskedForOnlyWhenItMatters(t *testing.T) {
+func TestPermissionsAreCheckedOnlyBeforeDenial(t *testing.T) {
 	v := world(t, twoTops())
 	o := bossAndDev()
 	for _, doc := range []string{
 		gatewayPolicy("overrides: {strategy: patch, a: 1}\ndefaults: {strategy: patch, c: 1}"),
 		routePolicy("overrides: {strategy: patch, b: 1}\nc: 1"), routeDoc("r", "[{}]"), gatewayDoc("g", "istio", "http", "alt"),
 	} {
-		assert.Empty(t, toldOf(judgedAs(t, o, "dev", v, change(v, read(t, v, doc))), "Override"), doc)
+		assert.Empty(t, messagesOf(evaluateAs(t, o, "dev", v, change(v, read(t, v, doc))), "Override"), doc)
 	}
 	assert.Empty(t, o.asked)
 }
 
-// Without rights nobody may, and the check is the general one.
-func TestWithoutRightsNobodyMay(t *testing.T) {
+// Without Rights no one is permitted, and the check is the general one.
+func TestWithoutRightsNoOneIsPermitted(t *testing.T) {
 	v := world(t, twoTops())
-	ev := judged(t, v, routePolicy("a: 1"))
+	ev := evaluate(t, v, routePolicy("a: 1"))
 	assert.Equal(t, []string{
 		"Deny OverrideRemoved: override b of Paint app/own would no longer apply on 2 paths; " +
 			"ask the owner of app/own, or check whether you are allowed to: kubectl auth can-i override paint -n app",
-	}, toldOf(ev, "OverrideRemoved"))
+	}, messagesOf(ev, "OverrideRemoved"))
 }
 
-// A write is not let through, and not denied either, where nobody can say
+// A write is not let through, and not denied either, where it cannot be determined
 // whether the user may.
-func TestRightsThatCannotBeHad(t *testing.T) {
+func TestPermissionCheckFails(t *testing.T) {
 	down := errors.New("no answer")
 	v := world(t, twoTops())
 	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: down}}
@@ -163,11 +163,11 @@ func (*oneAnswer) Check(api.Ref) string { return "" }
 
 // An equal override that is as high stands in for one that is lost, unless the
 // writer may take that one away next.
-func TestOverridesThatStandIn(t *testing.T) {
+func TestSubstituteOverrides(t *testing.T) {
 	over := func(name, spec string) string { return policyDoc("Paint", "infra", name, toGateway+spec) }
 	const lost = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
 	const equal = "overrides: {strategy: patch, a: 1}"
-	// of two policies on one gateway, neither of which tells its age, the first
+	// of two policies on one gateway, neither of which has a creation time, the first
 	// by its name is the higher
 	tests := map[string]struct {
 		more string
@@ -202,14 +202,14 @@ func TestOverridesThatStandIn(t *testing.T) {
 			v := world(t, base(gatewayPolicy(equal), test.more))
 			o := &owners{may: map[string][]string{"dev": test.may}}
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
-			assert.Equal(t, test.want, nilIfEmpty(toldOf(judgedAs(t, o, "dev", v, c), "Override")))
+			assert.Equal(t, test.want, nilIfEmpty(messagesOf(evaluateAs(t, o, "dev", v, c), "Override")))
 		})
 	}
 }
 
 // Each path that takes the traffic must have the override, or one that stands
 // in for it.
-func TestStandInsOfOnePathAreNoneOfAnother(t *testing.T) {
+func TestSubstitutesArePerPath(t *testing.T) {
 	equal := func(name, gw string) string {
 		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: "+gw+"}]\noverrides: {strategy: patch, a: 1}")
 	}
@@ -219,7 +219,7 @@ func TestStandInsOfOnePathAreNoneOfAnother(t *testing.T) {
 	const lost = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of Paint infra/top, which applies on HTTPRouteRule app/r#rule-1: it does not apply on Listener infra/"
 	to := func(gateways ...string) []string {
 		c := change(v, read(t, v, routeDoc("r", "[{}]", gateways...)))
-		return nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
+		return nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
 	}
 	assert.Nil(t, to("h"))
 	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("i"))

@@ -26,7 +26,7 @@ properties:
 `)).Kinds()
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
-			v := conditionCount(b, n, true)
+			v := gatewayWorld(b, n, true)
 			var policies []snapshot.Change
 			for o := range v.Objects(paintRef("", "").PolicyKind()) {
 				p := *o.(*policykind.Policy) //nolint:forcetypeassert // a kind of policies
@@ -45,7 +45,7 @@ properties:
 				b.StartTimer()
 				ev, err := g.Evaluate(b.Context(), v, c, nil)
 				if err != nil || ev.Changes.Paths != n {
-					b.Fatal(told(ev), err)
+					b.Fatal(messages(ev), err)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/path")

@@ -39,7 +39,7 @@ properties:
   strategy: {type: string}
 `)
 
-// invalid shows what a judgement says of schemas.
+// invalid shows what a decision reports about schemas.
 func invalid(ev *guard.Decision) []string {
 	var out []string
 	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
@@ -52,7 +52,7 @@ func invalid(ev *guard.Decision) []string {
 	return out
 }
 
-func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
+func TestMergedSchemaViolations(t *testing.T) {
 	gateways := docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"))
 	both := "the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g violates the schema of its kind: spec: at most one of a and b; " +
 		"it is merged from Paint infra/top and Paint app/own"
@@ -133,46 +133,46 @@ func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
 		"a route of no such paths": {docs(oneOf, gateways, gatewayPolicy("defaults: {strategy: patch, a: 1}")), routeDoc("r", "[{}]", "g"), nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			assert.Equal(t, c.want, invalid(judged(t, world(t, c.world), c.write)))
+			assert.Equal(t, c.want, invalid(evaluate(t, world(t, c.world), c.write)))
 		})
 	}
 }
 
 // What only the paths are written of does not change what is in force.
-func TestWhatIsInForceAlreadyIsNotTold(t *testing.T) {
+func TestUnchangedSchemaViolationIsNotReported(t *testing.T) {
 	v := world(t, docs(oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")))
-	assert.Empty(t, invalid(judged(t, v, routeDoc("r", "[{matches: [{path: {value: /x}}]}]", "g"))))
+	assert.Empty(t, invalid(evaluate(t, v, routeDoc("r", "[{matches: [{path: {value: /x}}]}]", "g"))))
 }
 
-func TestAProfileSaysWhatIsDoneAboutSchemas(t *testing.T) {
+func TestProfileSetsActionOfSchemaViolations(t *testing.T) {
 	profile := worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults]}\nstrategy: {field: strategy, allowed: [patch]}\nactions: {EffectiveInvalid: Audit}")
 	v := world(t, docs(profile, oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("b: 1"), gatewayPolicy("defaults: {a: 1}")))
-	ev := judged(t, v.With(snapshot.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
+	ev := evaluate(t, v.With(snapshot.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
 	require.Len(t, ev.Audits, 1)
 	assert.Equal(t, api.ReasonEffectiveInvalid, ev.Audits[0].Code)
-	ev = judged(t, v.With(snapshot.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
+	ev = evaluate(t, v.With(snapshot.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
 	require.Len(t, ev.Audits, 1, "whatever is written")
-	ev = judged(t, v, routePolicy("b: 2"))
+	ev = evaluate(t, v, routePolicy("b: 2"))
 	assert.Empty(t, ev.Audits)
-	assert.Len(t, invalid(ev), 1, "what was so before is told")
+	assert.Len(t, invalid(ev), 1, "an existing violation is reported")
 }
 
-func TestASchemaThatCannotBeCheckedIsTold(t *testing.T) {
+func TestUncheckedSchemaIsReported(t *testing.T) {
 	v := world(t, docs(worlds.SchemaDoc("Paint", "oneOf: [{properties: {a: {}}}]"), gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		gatewayPolicy("defaults: {strategy: patch, a: 1}")))
-	ev := judged(t, v, routePolicy("b: 1"))
+	ev := evaluate(t, v, routePolicy("b: 1"))
 	assert.False(t, ev.Denied())
-	var told []string
+	var reported []string
 	for _, f := range ev.Warnings {
 		if f.Code == api.ReasonNotRead {
-			told = append(told, f.What)
+			reported = append(reported, f.What)
 		}
 	}
-	require.Len(t, told, 1)
-	assert.Contains(t, told[0], "effective policies of Paint.example.com are not checked against its definition: the schema is not structural: ")
+	require.Len(t, reported, 1)
+	assert.Contains(t, reported[0], "effective policies of Paint.example.com are not checked against its definition: the schema is not structural: ")
 }
 
-func TestManyThingsThatAreWrongAreSummedUp(t *testing.T) {
+func TestManySchemaViolationsAreCounted(t *testing.T) {
 	fields, rules, lower, higher := "", "", "", ""
 	for i := range 25 {
 		fields += fmt.Sprintf("  a%02d: {type: integer}\n  b%02d: {type: integer}\n", i, i)
@@ -182,13 +182,13 @@ func TestManyThingsThatAreWrongAreSummedUp(t *testing.T) {
 	}
 	schema := worlds.SchemaDoc("Paint", "type: object\nx-kubernetes-validations:\n"+rules+"properties:\n"+fields+"  defaults: {type: object, x-kubernetes-preserve-unknown-fields: true}\n")
 	v := world(t, docs(schema, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch"+higher+"}")))
-	all := invalid(judged(t, v, routePolicy(lower)))
+	all := invalid(evaluate(t, v, routePolicy(lower)))
 	require.Len(t, all, 21)
 	assert.Contains(t, all, "Deny: effective policies violate the schema of their kind in 5 more ways")
 	assert.Contains(t, all[1], "spec: not both of 00")
 }
 
-func TestACheckThatTakesTooLongIsTooMuch(t *testing.T) {
+func TestSchemaCheckTimeout(t *testing.T) {
 	v := world(t, docs(oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -198,7 +198,7 @@ func TestACheckThatTakesTooLongIsTooMuch(t *testing.T) {
 }
 
 // A definition that is edited changes what is valid.
-func TestADefinitionThatAllowsLessIsAWriteToo(t *testing.T) {
+func TestStricterDefinitionIsEvaluated(t *testing.T) {
 	objects := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1"))
 	loose, strict := world(t, docs(worlds.SchemaDoc("Paint", "type: object\nproperties: {a: {type: integer}, b: {type: integer}}"), objects)), world(t, docs(oneOf, objects))
 	definition := &policykind.Definition{}

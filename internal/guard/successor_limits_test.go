@@ -31,7 +31,7 @@ func ruling(rules ...string) string {
 
 // Where a rule to which an override's limit is bound gives up a match, its requests
 // go to rules whose own it meets.
-func TestRequestsThatLeaveTheRuleOfABoundOverride(t *testing.T) {
+func TestRequestsLeaveRuleOfBoundOverride(t *testing.T) {
 	type rules = []string
 	both := getToys + ", " + postToys
 	for name, c := range map[string]struct {
@@ -73,27 +73,27 @@ func TestRequestsThatLeaveTheRuleOfABoundOverride(t *testing.T) {
 			if c.evaded {
 				denied, warned = []string{"Deny OverrideEvaded limits.toys"}, []string{"Warn OverrideEvaded limits.toys"}
 			}
-			assert.Equal(t, denied, overridesTold(t, "dev", before, ruling(c.after...)))
-			assert.Equal(t, warned, overridesTold(t, "boss", before, ruling(c.after...)), "who may override is told")
+			assert.Equal(t, denied, overrideMessages(t, "dev", before, ruling(c.after...)))
+			assert.Equal(t, warned, overrideMessages(t, "boss", before, ruling(c.after...)), "users who are allowed to override are warned")
 		})
 	}
 }
 
 // What the merge of two rules took under an override is under it from then on.
-func TestRulesThatAreMergedAndThenLoseAMatch(t *testing.T) {
+func TestMergedRulesLoseMatch(t *testing.T) {
 	override := rateTop(overriding(aLimit("toys", onToys)))
 	merged := ruling(getToys+", "+postToys, anyPath)
 	apart := docs(rate, gatewayDoc("g", "istio", "http"), ruling(getToys, postToys, anyPath), override)
-	assert.Empty(t, overridesTold(t, "dev", apart, merged))
+	assert.Empty(t, overrideMessages(t, "dev", apart, merged))
 	together := docs(rate, gatewayDoc("g", "istio", "http"), merged, override)
-	assert.Equal(t, []string{"Deny OverrideEvaded limits.toys"}, overridesTold(t, "dev", together, ruling(getToys, anyPath)))
+	assert.Equal(t, []string{"Deny OverrideEvaded limits.toys"}, overrideMessages(t, "dev", together, ruling(getToys, anyPath)))
 }
 
 // Each of many rules may take the requests: that is one thing to tell.
-func TestRequestsThatManyRulesMayTakeAreToldOnce(t *testing.T) {
+func TestRequestsOfManySuccessorsAreReportedOnce(t *testing.T) {
 	before := docs(rate, gatewayDoc("g", "istio", "http"), ruling(getToys, anyPath, getCars, likeToys), rateTop(overriding(aLimit("toys", onGet))))
 	v := world(t, before)
 	c := change(v, read(t, v, ruling(getToysOfA, anyPath, getCars, likeToys)))
 	assert.Equal(t, []string{deny("OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.toys of Rate infra/top, which applies on HTTPRouteRule app/r#rule-1: "+
-		"its triggers do not match HTTPRouteRule app/r#rule-2, which may receive its requests", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
+		"its triggers do not match HTTPRouteRule app/r#rule-2, which may receive its requests", "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A ListenerSet moves, and the paths of the kind end at its listener.
-func TestListenerSetsThatMove(t *testing.T) {
+func TestListenerSetMoves(t *testing.T) {
 	coat := worlds.ProfileDoc("Coat", "levels: [Gateway, ListenerSet, Listener]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}")
 	coated := func(more string) string {
 		return policyDoc("Coat", "infra", "top", "targetRefs: ["+more+"]\noverrides: {a: 1}")
@@ -31,7 +31,7 @@ func TestListenerSetsThatMove(t *testing.T) {
 		return strings.Replace(set(gw, "lower", "other"), "port: 81", "port: 80", 1)
 	}
 	toH := lost("it does not apply on Gateway infra/h")
-	ways := map[string]way{
+	ways := map[string]overrideCase{
 		"to another gateway":                          {before: before(onG), write: set("h", "lower"), want: toH},
 		"to another gateway, by another name":         {before: before(onG), write: set("h", "new"), want: toH},
 		"to another gateway with the same policy":     {before: before(onBoth), write: set("h", "lower")},
@@ -48,6 +48,6 @@ func TestListenerSetsThatMove(t *testing.T) {
 		if w.of == "" {
 			w.of = "Coat infra/top"
 		}
-		t.Run(name, w.judged)
+		t.Run(name, w.run)
 	}
 }

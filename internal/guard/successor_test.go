@@ -44,7 +44,7 @@ func TestRetargetedPolicies(t *testing.T) {
 	four := func(policy string) []string {
 		return []string{strings.ReplaceAll(evaded(policy, afterThis)[0], "2 paths", "4 paths")}
 	}
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"to another gateway":                        {before: base(h, at("g", "")), write: at("h", ""), want: evaded("Paint infra/top", afterThis)},
 		"to one of two listeners":                   {before: docs(g, r, at("g", "")), write: at("g", "http"), want: four("Paint infra/top")},
 		"from one listener to all":                  {before: docs(g, r, at("g", "http")), write: at("g", "")},
@@ -58,12 +58,12 @@ func TestRetargetedPolicies(t *testing.T) {
 }
 
 // A route goes where the override is not.
-func TestRoutesThatMove(t *testing.T) {
+func TestRouteMoves(t *testing.T) {
 	g, h, r := gatewayDoc("g", "istio", "http", "alt"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g")
 	onG := toParents(two, section("g", "http"))
 	fromH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
 	toAlt := evaded("Paint infra/top", "it does not apply on Listener infra/g#alt")
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"to another gateway":                          {before: docs(g, h, onG, at("g", "")), write: routeDoc("r", two, "h"), want: fromH},
 		"from one of two gateways":                    {before: docs(gatewayDoc("g", "istio", "http"), h, routeDoc("r", two, "g", "h"), at("g", "")), write: routeDoc("r", two, "h"), want: fromH},
 		"to one gateway more":                         {before: docs(g, h, r, at("g", "")), write: routeDoc("r", two, "g", "h")},
@@ -74,7 +74,7 @@ func TestRoutesThatMove(t *testing.T) {
 		"to a gateway that is not there":              {before: docs(g, r, at("g", "")), write: routeDoc("r", two, "none")},
 		"to a gateway with the same policy":           {before: docs(g, h, onG, strings.Replace(at("g", ""), "name: g}", "name: g}, {kind: Gateway, name: h}", 1)), write: routeDoc("r", two, "h")},
 		"to a gateway of a policy with another value": {before: docs(g, h, onG, at("g", ""), policyDoc("Paint", "infra", "other", "targetRefs: [{kind: Gateway, name: h}]\noverrides: {strategy: patch, a: 2}")), write: routeDoc("r", two, "h"), want: fromH},
-		"with fewer rules":                            {before: docs(g, h, onG, at("g", "")), write: routeDoc("r", "[{}]", "h"), want: slipped("Paint infra/top", "HTTPRouteRule app/r#rule-1", "it does not apply on Listener infra/h#http")},
+		"with fewer rules":                            {before: docs(g, h, onG, at("g", "")), write: routeDoc("r", "[{}]", "h"), want: evadedOn("Paint infra/top", "HTTPRouteRule app/r#rule-1", "it does not apply on Listener infra/h#http")},
 		"to a listener set of another gateway": {
 			before: docs(g, h, worlds.SetDoc("app", "s", "h", "lower"), onG, at("g", "")), write: toParents(two, worlds.ToSet("app", "s")),
 			want: evaded("Paint infra/top", "it does not apply on Listener app/s#lower"),
@@ -86,7 +86,7 @@ func TestRoutesThatMove(t *testing.T) {
 }
 
 // Hostnames say which listeners take the requests of a route.
-func TestRoutesThatChangeHostnames(t *testing.T) {
+func TestRouteHostnameChanges(t *testing.T) {
 	gw := func(hosts ...string) string {
 		doc := gatewayDoc("g", "istio", []string{"http", "alt"}[:len(hosts)]...)
 		for i, name := range []string{"http", "alt"}[:len(hosts)] {
@@ -98,7 +98,7 @@ func TestRoutesThatChangeHostnames(t *testing.T) {
 		return "kind: HTTPRoute\nmetadata: {namespace: app, name: r, labels: {" + labels + "}}\nspec: {hostnames: [" + hosts + "], parentRefs: [{namespace: infra, name: g}], rules: " + two + "}"
 	}
 	red := policyDoc("Paint", "app", "top", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"+hard)
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"a hostname given up moves nothing": {
 			before: docs(gw("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
 		},
@@ -124,13 +124,13 @@ func TestRoutesThatChangeHostnames(t *testing.T) {
 }
 
 // Rules of a route are the same ones by their names, then by their matches.
-func TestRulesThatMove(t *testing.T) {
+func TestRuleMoves(t *testing.T) {
 	g := gatewayDoc("g", "istio", "http")
 	r := func(rules string) string { return routeDoc("r", rules, "g") }
 	named := "[{name: x, " + ruleA + "}, {name: z, " + ruleB + "}]"
 	unnamed := "[{" + ruleA + "}, {" + ruleB + "}]"
-	x := slipped("Paint app/top", "HTTPRouteRule app/r#x", afterThis)
-	judgedWays(t, map[string]way{
+	x := evadedOn("Paint app/top", "HTTPRouteRule app/r#x", afterThis)
+	runOverrideCases(t, map[string]overrideCase{
 		"the rule is renamed":                   {before: docs(g, r(named), onRule("x")), write: r("[{name: new, " + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: x},
 		"the rule loses its name":               {before: docs(g, r(named), onRule("x")), write: r("[{" + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: x},
 		"two rules swap their names":            {before: docs(g, r(named), onRule("x")), write: r("[{name: z, " + ruleA + "}, {name: x, " + ruleB + "}]"), of: "Paint app/top", want: x},
@@ -139,7 +139,7 @@ func TestRulesThatMove(t *testing.T) {
 		"the rule gives one of two matches to another one": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleC+"}]"), onRule("x")),
 			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: z, matches: [{path: {value: /c}}, {path: {value: /b}}]}]"),
-			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
+			of:     "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
 		},
 		"the rule gives up a match that another one had, too": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleB+"}]"), onRule("x")),
@@ -148,14 +148,14 @@ func TestRulesThatMove(t *testing.T) {
 		"the rule gives a match to a new one": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}]"), onRule("x")),
 			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: new, " + ruleB + "}]"),
-			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#new"),
+			of:     "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#new"),
 		},
 		"the rule shares a match with a new one": {
 			before: docs(g, r(named), onRule("x")), write: r("[{name: x, " + ruleA + "}, {name: z, " + ruleB + "}, {name: new, " + ruleA + "}]"),
 		},
 		"the rule is deleted, and others stay": {
 			before: docs(g, r("[{name: z, "+ruleB+"}, {name: x, "+ruleA+"}]"), onRule("x")), write: r("[{name: z, " + ruleB + "}]"),
-			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
+			of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
 		},
 		"the only rule is deleted":    {before: docs(g, r("[{name: x, "+ruleA+"}]"), onRule("x")), write: r("[]")},
 		"a rule is inserted in front": {before: docs(g, r(unnamed), at("g", "")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]")},
@@ -164,11 +164,11 @@ func TestRulesThatMove(t *testing.T) {
 		},
 		"a rule is inserted in front of one that is known by its place": {
 			before: docs(g, r(unnamed), onRule("rule-1")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]"),
-			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#rule-1", "it does not apply on HTTPRouteRule app/r#rule-2"),
+			of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#rule-1", "it does not apply on HTTPRouteRule app/r#rule-2"),
 		},
 		"another rule takes the name that one is known by": {
 			before: docs(g, r(unnamed), onRule("rule-1")), write: r("[{" + ruleA + "}, {name: rule-1, " + ruleB + "}]"),
-			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#rule-1", afterThis),
+			of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#rule-1", afterThis),
 		},
 		"the route has a policy on the gateway, and a rule is deleted": {
 			before: docs(g, r(named), at("g", "")), write: r("[{name: z, " + ruleB + "}]"),

@@ -34,9 +34,9 @@ func (l *living) look(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 	return l.found, l.err
 }
 
-// What the system deletes is never denied: it was judged when the namespace, or
+// What the system deletes is never denied: it was evaluated when the namespace, or
 // the owner, was deleted. It is recorded.
-func TestDeletionsByTheSystem(t *testing.T) {
+func TestSystemDeletions(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
 	terminating, other := read(t, v, dying), read(t, v, "kind: Namespace\nmetadata: {name: other}")
 	namespaced := "Audit " + removed + " (deletion not denied: namespace infra is terminating)" + byRights
@@ -69,7 +69,7 @@ func TestDeletionsByTheSystem(t *testing.T) {
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), GarbageCollected: test.collected, User: userOf("controller")}
 			ev, err := g.Evaluate(t.Context(), test.view, c, nil)
 			require.NoError(t, err)
-			assert.Equal(t, []string{test.want}, toldOf(ev, "Override"))
+			assert.Equal(t, []string{test.want}, messagesOf(ev, "Override"))
 			assert.Equal(t, test.want[0] == 'D', ev.Denied())
 			if test.live != nil {
 				assert.Equal(t, test.looked, test.live.asked)
@@ -79,7 +79,7 @@ func TestDeletionsByTheSystem(t *testing.T) {
 }
 
 // The rights of the system's user are not asked for, whatever they are.
-func TestTheSystemIsNotAskedForRights(t *testing.T) {
+func TestSystemDeletionNeedsNoPermission(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
 	rights := &owners{err: errors.New("no answer")}
 	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
@@ -89,14 +89,14 @@ func TestTheSystemIsNotAskedForRights(t *testing.T) {
 }
 
 // Only deletions are made by the system.
-func TestEditsInANamespaceThatIsBeingDeletedAreJudged(t *testing.T) {
+func TestEditsInTerminatingNamespaceAreEvaluated(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
-	ev := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}"))))
-	assert.Equal(t, []string{"Deny " + removed + byRights}, toldOf(ev, "Override"))
+	ev := evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}"))))
+	assert.Equal(t, []string{"Deny " + removed + byRights}, messagesOf(ev, "Override"))
 }
 
 // The namespace is looked for only on the way to a denial.
-func TestNamespacesAreLookedForOnlyIfItMatters(t *testing.T) {
+func TestNamespaceIsReadOnlyBeforeDenial(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy("defaults: {a: 1}")))
 	live := &living{err: errors.New("down")}
 	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
@@ -107,7 +107,7 @@ func TestNamespacesAreLookedForOnlyIfItMatters(t *testing.T) {
 	assert.Empty(t, live.asked)
 }
 
-func TestANamespaceThatCannotBeLookedForIsAnError(t *testing.T) {
+func TestNamespaceReadError(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
 	live := &living{err: errors.New("down")}
 	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
@@ -116,16 +116,16 @@ func TestANamespaceThatCannotBeLookedForIsAnError(t *testing.T) {
 	require.EqualError(t, err, "get Namespace infra: down")
 }
 
-// What else would be denied is recorded, too: judging that takes too long, and
+// What else would be denied is recorded, too: an evaluation that takes too long, and
 // a blast radius.
-func TestWhateverSpeaksAgainstADeletionByTheSystem(t *testing.T) {
+func TestDenialsOfSystemDeletionAreRecorded(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy("defaults: {a: 1}")))
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
 	t.Run("it reaches too far", func(t *testing.T) {
 		ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Audit BlastRadius"}, codes(ev))
-		assert.Contains(t, told(ev)[0], " (deletion not denied: namespace infra is terminating); review them")
+		assert.Contains(t, messages(ev)[0], " (deletion not denied: namespace infra is terminating); review them")
 	})
 	t.Run("it costs too much", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -14,7 +14,7 @@ import (
 )
 
 // What there is to do about a write that is too much hangs on what it is.
-func TestAdviceOnWhatIsTooMuch(t *testing.T) {
+func TestTooMuchAdvice(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip)))
 	many := make([]string, 201)
 	for i := range many {

@@ -12,7 +12,7 @@ import (
 )
 
 // A constraint that does not bind the write is reported once, and after all else.
-func TestAConstraintThatDoesNotBindIsReportedOnceAndLast(t *testing.T) {
+func TestUnboundConstraintIsReportedOnceAndLast(t *testing.T) {
 	many := "validations:"
 	for i := range 12 {
 		many += fmt.Sprintf("\n- {expression: 'path.route.name == \"x%d\" || origins.size() == 0', message: 'see example.com/%d'}", i, i)
@@ -32,7 +32,7 @@ func TestAConstraintThatDoesNotBindIsReportedOnceAndLast(t *testing.T) {
 			if c.before != "" {
 				v = v.With(put(t, v, c.before))
 			}
-			got := told(judged(t, v, gatewayPolicy("defaults: {a: 1}")))
+			got := messages(evaluate(t, v, gatewayPolicy("defaults: {a: 1}")))
 			require.Len(t, got, 2)
 			assert.Equal(t, []string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace"}, got[:1])
 			assert.Equal(t, c.want, got[1])

@@ -19,7 +19,7 @@ const (
 func byUnread(parents string) string { return "policies through " + parents + " are not evaluated" }
 
 // Traffic that goes to a parent of a kind that is not read has not ended.
-func TestRoutesThatMoveToWhatIsNotRead(t *testing.T) {
+func TestRouteMovesToUnsupportedParent(t *testing.T) {
 	g, h := gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http")
 	onG, toG := routeDoc("r", two, "g"), worlds.ToGateway("g")
 	const service = "Paint infra/top"
@@ -29,7 +29,7 @@ func TestRoutesThatMoveToWhatIsNotRead(t *testing.T) {
 	onR := policyDoc("Paint", "app", "top", toRoute+hard)
 	toSet, toService := worlds.ToSet("app", "s"), worlds.ToService("app", "store")
 	store := worlds.ServiceDoc("app", "store", 80)
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"to a kind that is not read":                  {before: docs(g, onG, at("g", "")), write: toParents(two, entry), want: byEntry},
 		"to one that has the name of another":         {before: docs(g, h, onG, at("g", "")), write: toParents(two, stranger), want: evaded(service, byUnread("Gateway infra/h of example.com"))},
 		"from a gateway, with one that it had":        {before: docs(g, toParents(two, toG, entry), at("g", "")), write: toParents(two, entry), want: byEntry},
@@ -48,15 +48,15 @@ func TestRoutesThatMoveToWhatIsNotRead(t *testing.T) {
 
 // Whoever writes such a parent learns that it is not read; who leaves it as it was
 // does not.
-func TestParentsThatAreNotReadAreTold(t *testing.T) {
+func TestUnsupportedParentsAreReported(t *testing.T) {
 	const what = "Warn NotRead: parent ServiceEntry app/out of networking.istio.io is of an unsupported kind: effective policies through it are unknown; " +
 		"overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on"
 	v := world(t, gatewayDoc("g", "istio", "http"))
-	assert.Equal(t, []string{what}, told(judged(t, v, toParents(two, entry, entry))))
+	assert.Equal(t, []string{what}, messages(evaluate(t, v, toParents(two, entry, entry))))
 	v = world(t, docs(gatewayDoc("g", "istio", "http"), toParents(two, entry)))
-	assert.Empty(t, told(judged(t, v, toParents("[{}]", entry))))
+	assert.Empty(t, messages(evaluate(t, v, toParents("[{}]", entry))))
 	set := strings.Replace(worlds.SetDoc("app", "s", "g", "lower"), "parentRef: {", "parentRef: {kind: Mesh, ", 1)
-	assert.Equal(t, []string{strings.NewReplacer("ServiceEntry app/out of networking.istio.io", "Mesh infra/g of gateway.networking.k8s.io").Replace(what)}, told(judged(t, v, set)))
+	assert.Equal(t, []string{strings.NewReplacer("ServiceEntry app/out of networking.istio.io", "Mesh infra/g of gateway.networking.k8s.io").Replace(what)}, messages(evaluate(t, v, set)))
 	v = world(t, set)
-	assert.Empty(t, told(judged(t, v, strings.Replace(set, "lower", "upper", 1))))
+	assert.Empty(t, messages(evaluate(t, v, strings.Replace(set, "lower", "upper", 1))))
 }

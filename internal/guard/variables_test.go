@@ -35,7 +35,7 @@ func namedAs(t testing.TB, namespace, name, spec string) *constraint.Constraint 
 }
 
 // A PolicyConstraint binds writes at or below its highest target on a path.
-func TestWhatAPolicyConstraintBinds(t *testing.T) {
+func TestWritesThatPolicyConstraintsBind(t *testing.T) {
 	const (
 		never   = `validations: [{expression: '("a" in origins) == ("a" in before)', message: frozen}]`
 		onRoute = "targets: [{kind: HTTPRoute, name: r}]\n"
@@ -61,7 +61,7 @@ func TestWhatAPolicyConstraintBinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
 			v = v.With(snapshot.Put(constraintIn(t, c.namespace, c.constraint)))
-			got := requirementsOf(judged(t, v, c.write))
+			got := requirementsOf(evaluate(t, v, c.write))
 			require.Len(t, got, 1, "%v", got)
 			assert.True(t, strings.HasPrefix(got[0], c.want), got[0])
 		})
@@ -70,7 +70,7 @@ func TestWhatAPolicyConstraintBinds(t *testing.T) {
 
 // What a namespace may say depends on no value that is attached above it by
 // another one: worlds that differ in such a value alone get the same texts.
-func TestAConstraintIsNoOracle(t *testing.T) {
+func TestConstraintDoesNotDiscloseValues(t *testing.T) {
 	// Names of rules are no secret, and a map is made of rules.
 	groups := [][]string{{"1", "11", "500", "secret", "[1, 2]", "[secret]", "true", "1h", "5Gi"}, {"{b: 1}", "{b: secret}", "{b: [1]}"}}
 	asks := []string{
@@ -109,9 +109,9 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 		for _, spec := range specs {
 			c := constraintIn(t, "app", "enforcement: Warn\n"+spec)
 			for _, group := range groups {
-				want := toldAbout(t, c, worlds[fmt.Sprintf(block, group[0])])
+				want := messagesAbout(t, c, worlds[fmt.Sprintf(block, group[0])])
 				for _, value := range group[1:] {
-					assert.Equal(t, want, toldAbout(t, c, worlds[fmt.Sprintf(block, value)]), "%s: %s", spec, value)
+					assert.Equal(t, want, messagesAbout(t, c, worlds[fmt.Sprintf(block, value)]), "%s: %s", spec, value)
 				}
 			}
 		}
@@ -120,15 +120,15 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 
 // toldAbout is all texts that the writers of a constraint and of policies below get
 // about constraints, of a world.
-func toldAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []string {
+func messagesAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []string {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
-	out := told(ev)
+	out := messages(ev)
 	v = v.With(snapshot.Put(c))
 	for _, write := range []string{routePolicy("strategy: patch\nb: 1"), routePolicy("strategy: patch\nb: 20")} {
-		out = append(out, requirementsOf(judgedBy(t, g, v, write))...)
+		out = append(out, requirementsOf(evaluateBy(t, g, v, write))...)
 	}
 	violations, err := g.Audit(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)
@@ -139,18 +139,18 @@ func toldAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []strin
 }
 
 // A constraint is held to what is not opaque, and says what it could not see.
-func TestAConstraintThatNeedsWhatIsOpaque(t *testing.T) {
+func TestConstraintNeedsOpaqueValue(t *testing.T) {
 	above := gatewayPolicy("defaults: {strategy: patch, l: {x: 500}}")
 	v := world(t, base(above))
 	c := constraintIn(t, "app", "rules: [{path: l.*, max: 10}]")
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Warn NotRead: PolicyConstraint app/c is not fully evaluated on 2 paths: it needs values of policies of other namespaces, " +
-		"which it is not allowed to read; use origins instead, or ask for a ClusterPolicyConstraint"}, told(ev))
+		"which it is not allowed to read; use origins instead, or ask for a ClusterPolicyConstraint"}, messages(ev))
 }
 
 // Messages show values of the object that is written, and of no other.
-func TestMessagesShowNoValueOfOthers(t *testing.T) {
+func TestMessagesHideValuesOfOthers(t *testing.T) {
 	v := under(t, "rules: [{path: a, max: 10}]\nvalidations: [{expression: effective.a < 10, messageExpression: 'string(effective.a)', message: too much}, {expression: 'int(effective.b) > 0'}]",
 		base(gatewayPolicy("defaults: {strategy: patch, a: 500, b: secret}")))
 	const two = inRoute + " and 1 more path)"
@@ -158,10 +158,10 @@ func TestMessagesShowNoValueOfOthers(t *testing.T) {
 		"Warn RequirementUnmet: a is above the maximum of 10" + two + worseNo,
 		"Warn RequirementUnmet: int(effective.b) > 0 is not true: it cannot be evaluated" + two + worseNo,
 		"Warn RequirementUnmet: too much" + two + worseNo,
-	}, requirementsOf(judged(t, v, routePolicy("strategy: patch\nc: 1"))))
-	got := requirementsOf(judged(t, v, routePolicy("strategy: patch\na: 600\nb: own")))
+	}, requirementsOf(evaluate(t, v, routePolicy("strategy: patch\nc: 1"))))
+	got := requirementsOf(evaluate(t, v, routePolicy("strategy: patch\na: 600\nb: own")))
 	assert.Contains(t, got, "Deny RequirementUnmet: a is 600, above the maximum of 10"+two+ask)
 	assert.Contains(t, strings.Join(got, "\n"), "RequirementUnmet: 600"+two)
 	shown := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
-	assert.Contains(t, requirementsOf(judgedBy(t, shown, v, routePolicy("strategy: patch\nc: 1"))), "Warn RequirementUnmet: a is 500, above the maximum of 10"+two+worseNo)
+	assert.Contains(t, requirementsOf(evaluateBy(t, shown, v, routePolicy("strategy: patch\nc: 1"))), "Warn RequirementUnmet: a is 500, above the maximum of 10"+two+worseNo)
 }

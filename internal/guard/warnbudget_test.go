@@ -20,7 +20,7 @@ var dear = "{expression: 'path.route.name == \"\" || " + strings.Repeat("[1, 2, 
 
 // Constraints that cost all that they may, of a namespace with very many routes, are
 // paid for by writers of what they bind: those of the gateway's policy pay nothing.
-func TestConstraintsBelowCostAWriteAboveNothing(t *testing.T) {
+func TestConstraintsBelowCostNothingAbove(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
 	v := world(t, docs(routes(300), routeDoc("r", "[{}]", "g"), "kind: Namespace\nmetadata: {name: app}"))
 	v = v.With(snapshot.Put(constraintIn(t, "app", "validations: ["+dear+"]")))
@@ -30,11 +30,11 @@ func TestConstraintsBelowCostAWriteAboveNothing(t *testing.T) {
 		"the gateway":                strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1),
 		"the namespace of the route": "kind: Namespace\nmetadata: {name: app, labels: {x: z}}",
 	} {
-		ev := judgedBy(t, g, v, write)
+		ev := evaluateBy(t, g, v, write)
 		assert.Empty(t, ev.Denials, name)
-		assert.Contains(t, told(ev), unevaluated, name)
+		assert.Contains(t, messages(ev), unevaluated, name)
 	}
-	ev := judgedBy(t, g, v, policyDoc("Paint", "app", "own", fmt.Sprintf("targetRefs: [%s]\na: 1", targetsUpTo(100))))
+	ev := evaluateBy(t, g, v, policyDoc("Paint", "app", "own", fmt.Sprintf("targetRefs: [%s]\na: 1", targetsUpTo(100))))
 	require.NotEmpty(t, ev.Denials)
 	assert.Equal(t, api.ReasonTooMuch, ev.Denials[0].Code, "writers of what it binds pay")
 }
@@ -48,25 +48,25 @@ func targetsUpTo(n int) string {
 	return strings.Join(out, ", ")
 }
 
-func TestTheDearestConstraintIsNamed(t *testing.T) {
+func TestCostliestConstraintIsNamed(t *testing.T) {
 	v := world(t, docs(routes(300)))
 	v = v.With(snapshot.Put(constraintIn(t, "app", "validations: [{expression: 'path.route.name != \"\"'}]")), snapshot.Put(namedAs(t, "other", "dear", "validations: ["+dear+"]")))
-	ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
-	assert.NotContains(t, strings.Join(told(ev), "\n"), "NotRead", "it has no path in its namespace")
+	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
+	assert.NotContains(t, strings.Join(messages(ev), "\n"), "NotRead", "it has no path in its namespace")
 
 	v = v.With(snapshot.Put(namedAs(t, "app", "dear", "validations: ["+dear+"]")))
-	ev = judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
-	assert.Contains(t, strings.Join(told(ev), "\n"), "PolicyConstraint app/dear, which does not apply to this write, was not evaluated on all paths")
+	ev = evaluateBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
+	assert.Contains(t, strings.Join(messages(ev), "\n"), "PolicyConstraint app/dear, which does not apply to this write, was not evaluated on all paths")
 }
 
 // What nothing changes about is looked at for a warning alone, and not paid for.
-func TestPathsThatDoNotChangeCostTheWriterNothing(t *testing.T) {
+func TestUnchangedPathsCostWriterNothing(t *testing.T) {
 	v := world(t, routes(300)).With(snapshot.Put(constraintIn(t, "infra", "validations: ["+strings.Replace(dear, "||", "&&", 1)+"]")))
-	ev := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 10}, v, gatewayDoc("g", "istio", "http"))
+	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 10}, v, gatewayDoc("g", "istio", "http"))
 	assert.Empty(t, ev.Denials)
 }
 
-func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
+func TestValidationLimit(t *testing.T) {
 	some := func(namespace, name string, n int) *constraint.Constraint {
 		return namedAs(t, namespace, name, "validations: ["+strings.TrimSuffix(strings.Repeat("{expression: 'true'}, ", n), ", ")+"]")
 	}
@@ -91,7 +91,7 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 			for _, b := range c.before {
 				v = v.With(snapshot.Put(b))
 			}
-			assert.Equal(t, c.want, nilIfEmpty(toldOf(judgedWrite(t, v, c.write), "TooMuch")))
+			assert.Equal(t, c.want, nilIfEmpty(messagesOf(evaluateWrite(t, v, c.write), "TooMuch")))
 		})
 	}
 	v := world(t, base())
@@ -99,11 +99,11 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 		data := strings.TrimSuffix(strings.Repeat("{expression: 'true'}, ", 64), ", ")
 		v = v.With(snapshot.Put(readConstraintOf(t, fmt.Sprint("c", i), "Paint", "validations: ["+data+"]")))
 	}
-	ev := judgedWrite(t, v, readConstraintOf(t, "c9", "Paint", "validations: [{expression: 'true'}]"))
+	ev := evaluateWrite(t, v, readConstraintOf(t, "c9", "Paint", "validations: [{expression: 'true'}]"))
 	assert.Empty(t, ev.Denials, "those who write ClusterPolicyConstraints bind the cluster")
 }
 
-func judgedWrite(t testing.TB, v *snapshot.View, o snapshot.Object) *guard.Decision {
+func evaluateWrite(t testing.TB, v *snapshot.View, o snapshot.Object) *guard.Decision {
 	t.Helper()
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, change(v, o), nil)
 	require.NoError(t, err)
