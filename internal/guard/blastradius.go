@@ -17,6 +17,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
+// blastRadius is how far the write reaches.
+type blastRadius struct {
+	paths      pathCounter // that change
+	namespaces nameSet     // of these
+	kinds      map[api.PolicyKind]*kindImpact
+	last       *kindImpact
+}
+
 // kindImpact is what a write changes in the effective policies of one kind.
 type kindImpact struct {
 	kind       *policykind.Kind
@@ -29,28 +37,28 @@ type kindImpact struct {
 	digests []string
 }
 
-// impactOf returns the impact on a kind. Its limit is the one before the write: a profile
-// does not raise its own.
-func (ev *evaluation) impactOf(p effective.Pair) *kindImpact {
+// impactOf returns the impact on a kind. Its limit is the one given, or that of the
+// kind before the write: a profile does not raise its own.
+func (r *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	k := p.Effective().Kind
 	if p.Before != nil {
 		k = p.Before.Kind
 	}
-	if ev.lastImpact != nil && ev.lastImpact.kind == k {
-		return ev.lastImpact
+	if r.last != nil && r.last.kind == k {
+		return r.last
 	}
-	b := ev.impacts[k.Ref()]
+	b := r.kinds[k.Ref()]
 	if b == nil {
-		if ev.impacts == nil {
-			ev.impacts = make(map[api.PolicyKind]*kindImpact)
+		if r.kinds == nil {
+			r.kinds = make(map[api.PolicyKind]*kindImpact)
 		}
-		b = &kindImpact{kind: k, limit: ev.guard.BlastRadius, lost: make(map[string]int)}
+		b = &kindImpact{kind: k, limit: limit, lost: make(map[string]int)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
-		ev.impacts[k.Ref()] = b
+		r.kinds[k.Ref()] = b
 	}
-	ev.lastImpact = b
+	r.last = b
 	return b
 }
 
@@ -139,9 +147,9 @@ func (ev *evaluation) reportBlastRadius() {
 		return
 	}
 	hash := ev.changeHash()
-	kinds := slices.SortedFunc(maps.Keys(ev.impacts), api.ComparePolicyKinds)
+	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
-		b := ev.impacts[k]
+		b := ev.blast.kinds[k]
 		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
 			objectText(ev.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.lostText())}
 		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
@@ -192,7 +200,7 @@ func (ev *evaluation) changesOtherNamespaces() bool {
 	if ref.PolicyKind() == (api.PolicyKind{Kind: gateway.KindNamespace}) {
 		own = ref.Name
 	}
-	for n := range ev.namespaces.all {
+	for n := range ev.blast.namespaces.all {
 		if n != own {
 			return true
 		}
@@ -204,7 +212,7 @@ func (ev *evaluation) changesOtherNamespaces() bool {
 // has a limit. It depends on nothing but that change.
 func (ev *evaluation) changeHash() string {
 	var digests []string
-	for _, b := range ev.impacts {
+	for _, b := range ev.blast.kinds {
 		digests = append(digests, b.digests...)
 	}
 	if len(digests) == 0 {

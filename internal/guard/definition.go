@@ -57,7 +57,7 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 		return effective.Scope{}, err
 	}
 	kinds := changedKinds(ev.before, after)
-	ev.lessProtected = lessProtected(ev.before, after, kinds)
+	ev.overrides.lessProtected = lessProtected(ev.before, after, kinds)
 	return effective.Scope{All: true, Kinds: kinds}, nil
 }
 
@@ -132,12 +132,12 @@ func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 		return fmt.Errorf("convert policies to the versions of %s: %w", is.Ref(), err)
 	}
 	for _, r := range views {
-		o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, after: r.View, pairs: ev.pairs}
+		o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, after: r.View, overrides: overrides{pairs: ev.overrides.pairs}}
 		scope := effective.Scope{All: true, Kinds: []api.PolicyKind{is.Defines()}}
 		if err := ev.guard.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
 			return fmt.Errorf("compare effective policies: %w", err)
 		}
-		for _, t := range o.lostOverrides {
+		for _, t := range o.overrides.lost {
 			t.version = r.Version
 		}
 		ev.addLosses(o)

@@ -10,9 +10,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
 )
 
 // evaluation is the evaluation of one change.
@@ -26,36 +24,18 @@ type evaluation struct {
 	budget      *effective.Budget
 	// indirect is set if the policies are not edited by the write itself: they would be
 	// deleted with a new owner, or converted by another version.
-	indirect bool
-	// systemReason says why a deletion is a system deletion, "" if it is not known to
-	// be one; systemChecked is set once that was found out.
-	systemReason  string
-	systemChecked bool
-	truncated     bool // not all paths were evaluated
+	indirect  bool
+	truncated bool // not all paths were evaluated
+	hasPaths  bool // some path was evaluated
 
-	findings    findings
-	ownLosses   lossTally   // of losses of the policy being written
-	otherLosses lossTally   // of losses that the write brings to other policies
-	ownPaths    int         // that the policy being written is on
-	hasPaths    bool        // some path was evaluated
-	paths       pathCounter // that change
-	namespaces  nameSet     // likewise
-	impacts     map[api.PolicyKind]*kindImpact
-	lastImpact  *kindImpact
-
-	pairs            int32 // that were evaluated
-	held             []effective.Override
-	lostOverrides    map[overrideLossKey]*overrideLoss
-	lessProtected    map[api.PolicyKind]string      // how kinds protect overrides less after the write
-	lossReasons      map[*merge.Rule]api.ReasonCode // of losses
-	terminating      terminatingPolicies
-	weakenings       findings // of overrides that are weakened, before permissions
-	prev             prevPair // the pair before
-	candidates       map[candidatesKey]*candidates
-	limits           limits.Tracker
-	schemaViolations map[schemaViolationKey]*schemaViolation
-	withoutLower     map[*merge.Result]*schema.Verdict // of checkWithoutLower
-	requirements     requirements
+	findings     findings
+	losses       losses
+	overrides    overrides
+	schema       schemaViolations
+	requirements requirements
+	limits       limits.Tracker
+	blast        blastRadius
+	deletion     systemDeletion
 }
 
 // run evaluates the change. The findings are complete only if there is no error.
@@ -158,7 +138,7 @@ func (ev *evaluation) decision() *Decision {
 	return &Decision{
 		Change:  ev.change,
 		Denials: ev.findings.withAction(api.Deny), Warnings: ev.findings.withAction(api.Warn), Audits: ev.findings.withAction(api.Audit),
-		Changes: api.Changes{Paths: ev.paths.count(), Namespaces: ev.namespaces.count()},
+		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
 		After:   ev.after,
 		Cut:     ev.truncated,
 	}

@@ -61,7 +61,7 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 }
 
 func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {
-	ev := &evaluation{guard: g, before: v, after: v, otherLosses: lossTally{max: maxLosses}, budget: g.budget(ctx)}
+	ev := &evaluation{guard: g, before: v, after: v, losses: losses{other: lossTally{max: maxLosses}}, budget: g.budget(ctx)}
 	return ev
 }
 

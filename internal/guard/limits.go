@@ -16,12 +16,12 @@ func (ev *evaluation) reportLimits(may *authorizer) error {
 	route, _ := ev.change.After.(*gateway.Route)
 	was, _ := ev.change.Before.(*gateway.Route)
 	switch {
-	case ev.policy != nil && ev.ownPaths == 0:
+	case ev.policy != nil && ev.losses.ownPaths == 0:
 		ev.limits.AddUnattachedPolicy(ev.after)
 	case route != nil && was != nil && !ev.hasPaths:
 		ev.limits.AddUnattachedRoute(ev.after, was, route)
 	}
-	return ev.addLimitFindings(limits.Exceptions{Lost: ev.losesBinding, Permitted: may.mayOverride})
+	return ev.addLimitFindings(limits.Exceptions{Lost: ev.overrides.losesBinding, Permitted: may.mayOverride})
 }
 
 func (ev *evaluation) addLimitFindings(x limits.Exceptions) error {
@@ -33,8 +33,8 @@ func (ev *evaluation) addLimitFindings(x limits.Exceptions) error {
 }
 
 // losesBinding reports whether an override is lost since it is no longer bound.
-func (ev *evaluation) losesBinding(policy api.Ref, rule string) bool {
-	for l, t := range ev.lostOverrides {
+func (os *overrides) losesBinding(policy api.Ref, rule string) bool {
+	for l, t := range os.lost {
 		if l.unboundReason != "" && l.rule == rule && t.ref(t.policy) == policy {
 			return true
 		}

@@ -10,6 +10,13 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
+// losses are the rules that overrides of higher policies take.
+type losses struct {
+	own      lossTally // of the policy that is written
+	other    lossTally // that the write brings to other policies
+	ownPaths int       // that the policy that is written is on
+}
+
 // lossTally adds up losses that are the same but for the path.
 type lossTally struct {
 	losses    map[lossKey]*loss
@@ -84,16 +91,16 @@ func nameOf(p *merge.Policy) string {
 	return p.Namespace + "/" + p.Name
 }
 
-// countRouteLosses counts the fields of the route itself that an override newly takes, or
+// addRoute adds the fields of the route itself that an override newly takes, or
 // takes again after they were edited.
-func (ev *evaluation) countRouteLosses(p effective.Pair) {
+func (ls *losses) addRoute(p effective.Pair) {
 	own := p.After.Own()
 	if own == nil {
 		return
 	}
 	for _, l := range own.Lost {
 		if l.To.Block == merge.Overrides && !routeLostBefore(p.Before, l) {
-			ev.otherLosses.add(p.After, own, l, false, false)
+			ls.other.add(p.After, own, l, false, false)
 		}
 	}
 }
@@ -108,9 +115,9 @@ func routeLostBefore(before *effective.Effective, l merge.Lost) bool {
 	})
 }
 
-// countOwnLosses counts the rules of the policy that is written, the i-th on the path,
+// addOwn adds the rules of the policy that is written, the i-th on the path,
 // that a higher override takes.
-func (ev *evaluation) countOwnLosses(p effective.Pair, i int) {
+func (ls *losses) addOwn(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
 	if len(o.Lost) == 0 {
 		return
@@ -119,7 +126,7 @@ func (ev *evaluation) countOwnLosses(p effective.Pair, i int) {
 	for _, l := range o.Lost {
 		if takenByHigher(p.After, i, l) {
 			old := lostToHigher(p.Before, was, l.Key)
-			ev.ownLosses.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
+			ls.own.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
 		}
 	}
 }
@@ -130,9 +137,9 @@ func sameBlock(before, after merge.Origin) bool {
 		before.Policy.Namespace == after.Policy.Namespace && before.Policy.Name == after.Policy.Name
 }
 
-// countOtherLosses counts the rules of another policy that a higher override newly takes.
+// addOther adds the rules of another policy that a higher override newly takes.
 // A rule that had no effect before has none to lose.
-func (ev *evaluation) countOtherLosses(p effective.Pair, i int) {
+func (ls *losses) addOther(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
 	}
@@ -143,7 +150,7 @@ func (ev *evaluation) countOtherLosses(p effective.Pair, i int) {
 	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
 		if takenByHigher(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
-			ev.otherLosses.add(p.After, o, l, whole, false)
+			ls.other.add(p.After, o, l, whole, false)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func countWholeLosses(losses []*loss) map[wholeLoss]int {
 // reportOwnLosses reports the rules of the policy that is written that a higher override
 // takes.
 func (ev *evaluation) reportOwnLosses() {
-	losses := ev.ownLosses.sorted()
+	losses := ev.losses.own.sorted()
 	whole := countWholeLosses(losses)
 	for _, l := range losses {
 		n := whole[l.wholeLoss()]
@@ -96,8 +96,8 @@ func (ev *evaluation) replacementText(l *loss) string {
 func (ev *evaluation) reportOverridden(l *loss, f Finding, rules, overrides string) {
 	by := l.on.Ref(l.to)
 	on := ""
-	if l.paths < ev.ownPaths {
-		on = fmt.Sprintf(" on %d of %s", l.paths, plural(ev.ownPaths, "path"))
+	if l.paths < ev.losses.ownPaths {
+		on = fmt.Sprintf(" on %d of %s", l.paths, plural(ev.losses.ownPaths, "path"))
 	}
 	f.Policy = &by
 	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s", rules, on, by, overrides, overrideTarget(l))
@@ -115,7 +115,7 @@ const maxOtherLosses = 20
 
 // reportOtherLosses reports which rules of other policies lose their effect.
 func (ev *evaluation) reportOtherLosses() {
-	losses := ev.otherLosses.sorted()
+	losses := ev.losses.other.sorted()
 	whole, shown := countWholeLosses(losses), make(map[wholeLoss]bool)
 	lines, rest := 0, 0
 	for i, l := range losses {
@@ -136,7 +136,7 @@ func (ev *evaluation) reportOtherLosses() {
 	}
 	if rest > 0 {
 		more := plural(rest, "more rule")
-		if ev.otherLosses.truncated {
+		if ev.losses.other.truncated {
 			more = "more than " + more
 		}
 		ev.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies also lose their effect"})

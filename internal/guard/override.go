@@ -3,11 +3,25 @@ package guard
 import (
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/merge"
 )
+
+// overrides are the overrides that the write affects.
+type overrides struct {
+	pairs         int32                // that were evaluated
+	held          []effective.Override // of the current pair
+	lost          map[overrideLossKey]*overrideLoss
+	reasons       map[*merge.Rule]api.ReasonCode // of losses
+	lessProtected map[api.PolicyKind]string      // how kinds protect overrides less after the write
+	terminating   terminatingPolicies
+	candidates    map[candidatesKey]*candidates
+	weakenings    findings // of overrides that are weakened, before permissions
+	prev          prevPair
+}
 
 // overrideCheck compares the overrides of a path before and after the write.
 type overrideCheck struct {
@@ -39,21 +53,21 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 	c := overrideCheck{
 		ev: ev, paths: p, limits: b,
 		stays:         p.After != nil && !ev.routeEdited(p) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path),
-		lessProtected: ev.lessProtected[p.Before.Kind.Ref()],
+		lessProtected: ev.overrides.lessProtected[p.Before.Kind.Ref()],
 	}
 	if c.stays && c.lessProtected == "" && p.Before.Result == p.After.Result {
 		return nil
 	}
-	ev.pairs++
-	ev.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
+	ev.overrides.pairs++
+	ev.overrides.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
 	if c.stays && again {
-		for _, t := range ev.prev.lost {
-			t.addPath(ev.pairs)
+		for _, t := range ev.overrides.prev.lost {
+			t.addPath(ev.overrides.pairs)
 		}
 		return nil
 	}
-	ev.held = p.Before.AppendHeld(ev.held[:0])
-	for _, o := range ev.held {
+	ev.overrides.held = p.Before.AppendHeld(ev.overrides.held[:0])
+	for _, o := range ev.overrides.held {
 		if err := c.check(o); err != nil {
 			return err
 		}
@@ -72,7 +86,7 @@ func (c *overrideCheck) check(o effective.Override) error {
 	case c.lessProtected != "":
 		t := c.ev.addLessProtected(o, c.paths.Before, c.lessProtected)
 		if c.stays {
-			c.ev.prev.lost = append(c.ev.prev.lost, t)
+			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, t)
 		}
 		return nil
 	default:
@@ -86,7 +100,7 @@ func (c *overrideCheck) addLost(o effective.Override) bool {
 	before, after := c.paths.Before, c.paths.After
 	if !after.Sets(o) || c.ev.movesToTerminating(o, before, after) {
 		if t := c.ev.addLost(o, before, after); c.stays {
-			c.ev.prev.addLost(t, o.Level)
+			c.ev.overrides.prev.addLost(t, o.Level)
 		}
 		return true
 	}

@@ -53,7 +53,7 @@ func (ev *evaluation) addLost(o effective.Override, was, is *effective.Effective
 	for _, p := range substitutes {
 		l.substituteNames += was.Ref(p).Key() + " "
 	}
-	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, substitutes: substitutes})
+	return ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, substitutes: substitutes})
 }
 
 // addLessProtected adds an override that is given on a path as before, and is less
@@ -61,20 +61,20 @@ func (ev *evaluation) addLost(o effective.Override, was, is *effective.Effective
 // either.
 func (ev *evaluation) addLessProtected(o effective.Override, was *effective.Effective, how string) *overrideLoss {
 	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, lessProtected: how}
-	return ev.addLoss(overrideLoss{overrideLossKey: l, was: was})
+	return ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was})
 }
 
 // addLoss adds the path of a loss, and returns where it was added.
-func (ev *evaluation) addLoss(loss overrideLoss) *overrideLoss {
-	if ev.lostOverrides == nil {
-		ev.lostOverrides = make(map[overrideLossKey]*overrideLoss)
+func (os *overrides) addLoss(loss overrideLoss) *overrideLoss {
+	if os.lost == nil {
+		os.lost = make(map[overrideLossKey]*overrideLoss)
 	}
-	t := ev.lostOverrides[loss.overrideLossKey]
+	t := os.lost[loss.overrideLossKey]
 	if t == nil {
 		t = &loss
-		ev.lostOverrides[loss.overrideLossKey] = t
+		os.lost[loss.overrideLossKey] = t
 	}
-	t.addPath(ev.pairs)
+	t.addPath(os.pairs)
 	return t
 }
 
@@ -85,20 +85,20 @@ func (ev *evaluation) addUnbound(o effective.Override, was, is *effective.Effect
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		l.code = api.ReasonOverrideRemoved
 	}
-	ev.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is})
+	ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is})
 }
 
 // lossReason returns OverrideRemoved if an override's own policy gives it up, and
 // OverrideEvaded if it is lost because something else is changed, its policy's target
 // included. It is the same on every path.
 func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
-	code, known := ev.lossReasons[o.Rule]
+	code, known := ev.overrides.reasons[o.Rule]
 	if !known {
-		if ev.lossReasons == nil {
-			ev.lossReasons = make(map[*merge.Rule]api.ReasonCode)
+		if ev.overrides.reasons == nil {
+			ev.overrides.reasons = make(map[*merge.Rule]api.ReasonCode)
 		}
 		code = ev.findLossReason(was, o)
-		ev.lossReasons[o.Rule] = code
+		ev.overrides.reasons[o.Rule] = code
 	}
 	return code
 }
@@ -137,7 +137,7 @@ func givesOverride(p *merge.Policy, o effective.Override) bool {
 // warnings for writers who are allowed to remove them, denials for all others.
 func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 	findings := make(map[overrideLossKey]*overrideLoss)
-	for _, t := range ev.sortedLosses() {
+	for _, t := range ev.overrides.sortedLosses() {
 		mine, err := may.mayOverride(t.ref(t.policy))
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 		if covered {
 			continue
 		}
-		t.permitted, t.overrideLossKey.substituteNames = mine, ""
+		t.permitted, t.substituteNames = mine, ""
 		if first := findings[t.overrideLossKey]; first != nil {
 			first.paths = slices.Compact(slices.Sorted(slices.Values(slices.Concat(first.paths, t.paths))))
 			continue
@@ -165,9 +165,9 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 }
 
 // sortedLosses returns the losses by policy, rule and reason.
-func (ev *evaluation) sortedLosses() []*overrideLoss {
-	out := make([]*overrideLoss, 0, len(ev.lostOverrides))
-	for _, t := range ev.lostOverrides {
+func (os *overrides) sortedLosses() []*overrideLoss {
+	out := make([]*overrideLoss, 0, len(os.lost))
+	for _, t := range os.lost {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b *overrideLoss) int {
@@ -175,7 +175,7 @@ func (ev *evaluation) sortedLosses() []*overrideLoss {
 			api.CompareRefs(a.ref(a.policy), b.ref(b.policy)),
 			strings.Compare(a.rule, b.rule),
 			strings.Compare(string(a.code), string(b.code)),
-			strings.Compare(a.overrideLossKey.substituteNames, b.overrideLossKey.substituteNames),
+			strings.Compare(a.substituteNames, b.substituteNames),
 			strings.Compare(a.unboundReason, b.unboundReason),
 			strings.Compare(a.lessProtected, b.lessProtected),
 		)

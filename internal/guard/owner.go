@@ -33,7 +33,7 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if ev.change.Owner == "" || ev.change.Before == nil {
 		return nil
 	}
-	o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, pairs: ev.pairs}
+	o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, overrides: overrides{pairs: ev.overrides.pairs}}
 	o.change.After = nil
 	scope, err := o.prepareDeletion(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, err
 
 // addLosses adds the losses of a second evaluation of the change.
 func (ev *evaluation) addLosses(o *evaluation) {
-	ev.addLostOverrides(o.lostOverrides)
-	for _, f := range o.weakenings {
-		ev.weakenings.add(f)
+	ev.overrides.addLostOverrides(o.overrides.lost)
+	for _, f := range o.overrides.weakenings {
+		ev.overrides.weakenings.add(f)
 	}
 }

@@ -11,18 +11,18 @@ import (
 func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	ev.hasPaths = true
 	b := ev.limits.Bind(p)
-	again := b.None() && ev.prev.sameEffective(p)
+	again := b.None() && ev.overrides.prev.sameEffective(p)
 	if !again {
-		ev.prev = newPrevPair(p, ev.prev.lost[:0])
+		ev.overrides.prev = newPrevPair(p, ev.overrides.prev.lost[:0])
 	}
-	if ev.prev.changed {
+	if ev.overrides.prev.changed {
 		ev.countPath(p)
 	}
 	if err := ev.checkOverrides(p, b, again); err != nil {
 		return err
 	}
 	if !b.None() {
-		ev.prev = prevPair{lost: ev.prev.lost} // what is bound differs from path to path
+		ev.overrides.prev = prevPair{lost: ev.overrides.prev.lost} // what is bound differs from path to path
 		ev.limits.Add(p, b)
 	}
 	if p.After == nil || p.Again {
@@ -34,14 +34,14 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	for i := range p.After.Outcomes {
 		o := &p.After.Outcomes[i]
 		if ev.policy != nil && o.Policy == &ev.policy.Policy {
-			ev.ownPaths++
-			ev.countOwnLosses(p, i)
+			ev.losses.ownPaths++
+			ev.losses.addOwn(p, i)
 			ev.checkUnset(p, o)
 			continue
 		}
-		ev.countOtherLosses(p, i)
+		ev.losses.addOther(p, i)
 	}
-	ev.countRouteLosses(p)
+	ev.losses.addRoute(p)
 	ev.reportSkippedConditions(p)
 	return nil
 }
@@ -59,9 +59,9 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 
 // countPath counts a path whose effective policy changes.
 func (ev *evaluation) countPath(p effective.Pair) {
-	ev.paths.add(&p, ev.writesPolicy())
-	ev.namespaces.add(p.Effective().Path.Namespace())
-	ev.impactOf(p).add(p, ev.prev.lostGroups, ev.change.Object().Ref())
+	ev.blast.paths.add(&p, ev.writesPolicy())
+	ev.blast.namespaces.add(p.Effective().Path.Namespace())
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, ev.overrides.prev.lostGroups, ev.change.Object().Ref())
 	if ev.observe != nil {
 		ev.observe(p)
 	}

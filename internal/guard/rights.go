@@ -39,7 +39,7 @@ func (r *authorizer) mayOverride(policy api.Ref) (bool, error) {
 		return false, err
 	}
 	may := false
-	if r.ev.guard.Rights != nil && r.ev.systemReason == "" {
+	if r.ev.guard.Rights != nil && r.ev.deletion.reason == "" {
 		var err error
 		if may, err = r.ev.guard.Rights.MayOverride(r.ctx, r.ev.change.User, policy); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrRights, err)

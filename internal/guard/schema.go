@@ -26,6 +26,13 @@ func (ev *evaluation) checker() *schema.Checker {
 	return schemaChecker
 }
 
+// schemaViolations are the violations of schemas on all paths.
+type schemaViolations struct {
+	violations map[schemaViolationKey]*schemaViolation
+	// withoutLower are the results of checkWithoutLower.
+	withoutLower map[*merge.Result]*schema.Verdict
+}
+
 // schemaViolation is a violation of the schema of a kind on a number of paths; the first
 // stands for all.
 type schemaViolation struct {
@@ -70,7 +77,7 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	for _, problem := range now.Problems {
-		ev.addSchemaViolation(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
+		ev.schema.add(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
 	}
 	return nil
 }
@@ -79,14 +86,14 @@ func (ev *evaluation) checkSchema(p effective.Pair) error {
 // namespaces below the object that is written: these must not block writes of its owner.
 // It returns nil where there are none. Paths of one result share the answer.
 func (ev *evaluation) checkWithoutLower(p effective.Pair) (*schema.Verdict, error) {
-	if v, ok := ev.withoutLower[p.After.Result]; ok {
+	if v, ok := ev.schema.withoutLower[p.After.Result]; ok {
 		return v, nil
 	}
 	v, err := ev.evaluateWithoutLower(p)
-	if ev.withoutLower == nil {
-		ev.withoutLower = make(map[*merge.Result]*schema.Verdict)
+	if ev.schema.withoutLower == nil {
+		ev.schema.withoutLower = make(map[*merge.Result]*schema.Verdict)
 	}
-	ev.withoutLower[p.After.Result] = v
+	ev.schema.withoutLower[p.After.Result] = v
 	return v, err
 }
 
@@ -138,15 +145,15 @@ func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	}
 }
 
-func (ev *evaluation) addSchemaViolation(e *effective.Effective, message string, before, below bool) {
-	if ev.schemaViolations == nil {
-		ev.schemaViolations = make(map[schemaViolationKey]*schemaViolation)
+func (v *schemaViolations) add(e *effective.Effective, message string, before, below bool) {
+	if v.violations == nil {
+		v.violations = make(map[schemaViolationKey]*schemaViolation)
 	}
 	k := schemaViolationKey{e.Kind.Ref(), message, before, below}
-	if ev.schemaViolations[k] == nil {
-		ev.schemaViolations[k] = &schemaViolation{kind: e.Kind, message: message, before: before, below: below, on: e}
+	if v.violations[k] == nil {
+		v.violations[k] = &schemaViolation{kind: e.Kind, message: message, before: before, below: below, on: e}
 	}
-	ev.schemaViolations[k].paths++
+	v.violations[k].paths++
 }
 
 // maxSchemaViolations is how many are reported one by one.
@@ -155,7 +162,7 @@ const maxSchemaViolations = 20
 // reportSchemaViolations turns schema violations into findings.
 func (ev *evaluation) reportSchemaViolations() {
 	var all []*schemaViolation
-	for _, m := range ev.schemaViolations {
+	for _, m := range ev.schema.violations {
 		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b *schemaViolation) int {

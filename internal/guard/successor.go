@@ -115,20 +115,20 @@ func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error)
 	default:
 		return nil, nil // a service's own path goes with the service
 	}
-	if s, ok := ev.candidates[at]; ok {
+	if s, ok := ev.overrides.candidates[at]; ok {
 		return s, nil
 	}
 	s, err := ev.collectCandidates(at, x.Path)
 	if err != nil {
 		return nil, err
 	}
-	if len(ev.candidates) >= maxCandidateSets {
-		clear(ev.candidates)
+	if len(ev.overrides.candidates) >= maxCandidateSets {
+		clear(ev.overrides.candidates)
 	}
-	if ev.candidates == nil {
-		ev.candidates = make(map[candidatesKey]*candidates)
+	if ev.overrides.candidates == nil {
+		ev.overrides.candidates = make(map[candidatesKey]*candidates)
 	}
-	ev.candidates[at] = s
+	ev.overrides.candidates[at] = s
 	return s, nil
 }
 

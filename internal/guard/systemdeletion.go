@@ -8,6 +8,13 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
+// systemDeletion says why a deletion is made by the garbage collector or by namespace
+// deletion.
+type systemDeletion struct {
+	reason  string // "" if it is not known to be one
+	checked bool   // the reason was looked up
+}
+
 // auditSystemDeletion finds out whether a deletion that would be denied is made by the
 // garbage collector or by namespace deletion. It was evaluated when the owner was set, or
 // the namespace deleted. Such a deletion is never denied: its denials are recorded.
@@ -15,27 +22,27 @@ func (ev *evaluation) auditSystemDeletion(ctx context.Context) error {
 	if ev.change.Operation != Delete || len(ev.findings.withAction(api.Deny)) == 0 {
 		return nil
 	}
-	if err := ev.findSystemDeletion(ctx); err != nil || ev.systemReason == "" {
+	if err := ev.findSystemDeletion(ctx); err != nil || ev.deletion.reason == "" {
 		return err
 	}
 	for at, f := range ev.findings {
 		if f.Action == api.Deny {
 			f.Action = api.Audit
-			f.What = fmt.Sprintf("%s (deletion not denied: %s)", f.What, ev.systemReason)
+			f.What = fmt.Sprintf("%s (deletion not denied: %s)", f.What, ev.deletion.reason)
 			ev.findings[at] = f
 		}
 	}
 	return nil
 }
 
-// findSystemDeletion sets systemReason. It is needed only before a denial.
+// findSystemDeletion looks up the reason of a system deletion. It is needed only before a denial.
 func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
-	if ev.change.Operation != Delete || ev.systemChecked {
+	if ev.change.Operation != Delete || ev.deletion.checked {
 		return nil
 	}
-	ev.systemChecked = true
+	ev.deletion.checked = true
 	if ev.change.GarbageCollected {
-		ev.systemReason = "garbage collection"
+		ev.deletion.reason = "garbage collection"
 		return nil
 	}
 	name := ev.change.Before.Ref().Namespace
@@ -52,7 +59,7 @@ func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 		n, _ = o.(*gateway.Namespace)
 	}
 	if n != nil && n.Terminating {
-		ev.systemReason = "namespace " + name + " is terminating"
+		ev.deletion.reason = "namespace " + name + " is terminating"
 	}
 	return nil
 }

@@ -93,30 +93,31 @@ func (d *terminatingPolicies) without(v *snapshot.View) *snapshot.View {
 // compareWithoutTerminating compares the paths of a scope again without the terminating
 // policies, for the overrides that apply then.
 func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
-	if len(ev.terminating.policies) == 0 {
+	if len(ev.overrides.terminating.policies) == 0 {
 		return nil
 	}
 	o := &evaluation{
-		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old, pairs: ev.pairs,
-		before: ev.terminating.without(ev.before), after: ev.terminating.without(ev.after), lessProtected: ev.lessProtected,
+		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old,
+		before: ev.overrides.terminating.without(ev.before), after: ev.overrides.terminating.without(ev.after),
+		overrides: overrides{pairs: ev.overrides.pairs, lessProtected: ev.overrides.lessProtected},
 	}
 	s.Empty = nil
 	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
 	if err != nil {
 		return fmt.Errorf("compare effective policies without those that are terminating: %w", err)
 	}
-	ev.addLostOverrides(o.lostOverrides)
+	ev.overrides.addLostOverrides(o.overrides.lost)
 	return nil
 }
 
 // addLostOverrides adds losses that were not found before.
-func (ev *evaluation) addLostOverrides(more map[overrideLossKey]*overrideLoss) {
+func (os *overrides) addLostOverrides(more map[overrideLossKey]*overrideLoss) {
 	for l, t := range more {
-		if ev.lostOverrides == nil {
-			ev.lostOverrides = make(map[overrideLossKey]*overrideLoss)
+		if os.lost == nil {
+			os.lost = make(map[overrideLossKey]*overrideLoss)
 		}
-		if _, lost := ev.lostOverrides[l]; !lost {
-			ev.lostOverrides[l] = t
+		if _, lost := os.lost[l]; !lost {
+			os.lost[l] = t
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 		return u, err
 	}
 	u.ev.change.After, u.ev.after = nil, u.ev.before.With(snapshot.Delete(ev.change.Before.Ref()))
-	u.ev.candidates = nil
+	u.ev.overrides.candidates = nil
 	return u, u.walk(u.ev.scope())
 }
 
@@ -175,7 +175,7 @@ func (u *unlistedKind) constrainedOn(p effective.Pair) bool {
 
 // err returns nil if the answer does not depend on the kind for this user.
 func (u *unlistedKind) err(ctx context.Context) error {
-	if err := u.ev.findSystemDeletion(ctx); err != nil || u.ev.systemReason != "" {
+	if err := u.ev.findSystemDeletion(ctx); err != nil || u.ev.deletion.reason != "" {
 		return err
 	}
 	const wait = "retry, or ask the cluster administrator to check /readyz"

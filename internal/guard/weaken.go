@@ -235,13 +235,13 @@ func (ev *evaluation) deferWeakening(kind *policykind.Kind, f Finding) {
 	if f.Action == api.Deny {
 		f.Action = kind.Action(f.Code, api.Deny)
 	}
-	ev.weakenings.add(f)
+	ev.overrides.weakenings.add(f)
 }
 
 // reportWeakenings reports the findings of deferWeakening; may is nil where permissions do
 // not matter.
 func (ev *evaluation) reportWeakenings(may *authorizer) error {
-	for _, f := range ev.weakenings {
+	for _, f := range ev.overrides.weakenings {
 		mine, err := may.allows(f)
 		if err != nil {
 			return err
