@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// An audit reports existing violations, whoever caused them.
+// An audit reports existing violations, regardless of their cause.
 func TestAudit(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey), lockOwn("gate: 1\nways: {open: 1}"), policyDoc("Paint", "infra", "fine", toGateway+hard)))
 	kind := api.PolicyKind{Group: "example.com", Kind: "Lock"}

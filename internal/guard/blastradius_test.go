@@ -102,14 +102,14 @@ func TestManyLostGroups(t *testing.T) {
 	}, messagesOf(ev, "BlastRadius"))
 }
 
-// limited is what is told of a blast radius on three paths in two namespaces.
+// limited is the message about a blast radius on three paths in two namespaces.
 const limited = "Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces, more than the 2 allowed without acknowledgement; " +
 	"review them with kubectl overrule diff, then set the annotation overrule.dev/acknowledge-blast-radius: HASH in the same write"
 
 var hex = regexp.MustCompile("[0-9a-f]{16}")
 
 // acknowledged evaluates a change with an annotation, under a limit, and returns
-// what is told with the hash as HASH, and that hash.
+// the messages with the hash as HASH, and that hash.
 func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (reported []string, printed string) {
 	t.Helper()
 	c.Acknowledged = hash

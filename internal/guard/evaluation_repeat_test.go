@@ -13,7 +13,7 @@ import (
 )
 
 // A change is evaluated several times where others are in flight, by one engine
-// that remembers: each time it comes to the same.
+// that remembers: each time with the same result.
 func TestEvaluationIsRepeatable(t *testing.T) {
 	over := policyDoc("Paint", "infra", "old", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g}]\n"+
 		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")

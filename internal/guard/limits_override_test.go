@@ -161,7 +161,7 @@ func TestLimitOverridesThatBecomeUnbound(t *testing.T) {
 		"it was shadowed before on one rule, and is on both": {
 			bindingWorld(rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", onAssets)))), rateOwn(limitsDoc(aLimit("a", ""))), evaded("b"),
 		},
-		"it was shadowed before, and a rule of the route comes to be so": {
+		"it was shadowed before, and a rule of the route becomes so": {
 			bindingWorld(rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", onAssets)))),
 			route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + ", " + assetsRule + "]"), evaded("b"),
 		},
@@ -184,7 +184,7 @@ func TestLimitOverridesShadowedFromTheStart(t *testing.T) {
 		before, write string
 		want          []string
 	}{
-		"the override comes to what was there": {
+		"the override meets existing limits or gates": {
 			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+toysRule+"]", "g"), rateOwn(limitsDoc(aLimit("a", "")))),
 			rateTop(overriding(aLimit("b", ""))), warned,
 		},

@@ -61,7 +61,7 @@ func TestUnmatchedTriggers(t *testing.T) {
 			[]string{"Deny " + strings.Replace(all, "limits.a", "limits.b", 1) + missing + advice},
 		},
 		"a typo where there was none":      {bindingWorld(rateOwn(limitsDoc(aLimit("a", onToys)))), typo, []string{"Deny " + all + missing + advice}},
-		"a typo that is mended":            {bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", onToys))), nil},
+		"a typo that is fixed":             {bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", onToys))), nil},
 		"a limit without triggers":         {bindingWorld(), rateOwn(limitsDoc(aLimit("a", ""))), nil},
 		"a limit that is overridden":       {bindingWorld(rateTop(overriding(aLimit("a", "")))), typo, nil},
 		"a default that is not taken":      {bindingWorld(rateOwn(limitsDoc(aLimit("a", "")))), rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", onTypo)) + "}"), nil},

@@ -371,7 +371,7 @@ func TestRereadError(t *testing.T) {
 	require.EqualError(t, err, "reread policies for CustomResourceDefinition dyes.example.com: no answer")
 }
 
-// Judging what is lost counts against the budget as all else does.
+// Evaluating losses counts against the budget as all else does.
 func TestOverrideLossBudget(t *testing.T) {
 	costly := policyDoc("Paint", "infra", "of-h", "targetRefs: [{kind: Gateway, name: h}]\noverrides: {strategy: patch, b: 1, when: '[1, 2, 3].all(x, x > 0)'}")
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g", "h"), at("g", ""), costly))

@@ -108,7 +108,7 @@ func (w plainWorld) takes(p plainPath, r plainRoute) bool {
 }
 
 // hosts shows which of some names reach a path; there are more, but none that
-// these worlds tell apart from one of them.
+// these worlds distinguish from one of them.
 func (p plainPath) hosts() string {
 	var out string
 	for _, name := range []string{"x.example", "y.example", "z.example", "none.example", "far.other", "none.at.all"} {

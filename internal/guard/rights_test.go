@@ -98,7 +98,7 @@ func TestPermissionsPerPolicy(t *testing.T) {
 	}
 }
 
-// Nobody is asked unless an override would be lost.
+// No permission is checked unless an override would be lost.
 func TestPermissionsAreCheckedOnlyBeforeDenial(t *testing.T) {
 	v := world(t, twoTops())
 	o := bossAndDev()

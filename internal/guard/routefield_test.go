@@ -9,7 +9,7 @@ import (
 )
 
 // A route's own field that an override replaces is a rule that loses its
-// effect, whoever writes (SEMANTICS section 8, Overridden).
+// effect, for every writer (SEMANTICS section 8, Overridden).
 func TestOverriddenRouteFields(t *testing.T) {
 	profile := worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nblocks: {overrides: [overrides]}\n"+
 		"strategy: {allowed: [merge]}\nfields: [{rule: timeout, route: 'spec.rules[*].timeouts.request'}]")

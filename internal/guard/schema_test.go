@@ -126,7 +126,7 @@ func TestMergedSchemaViolations(t *testing.T) {
 				"Warn: " + both + "; not introduced by this write; edit one of them so that the result is valid, or ask the owner of infra/top",
 			},
 		},
-		"it is mended":             {docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routePolicy("c: 1"), nil},
+		"it is fixed":              {docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routePolicy("c: 1"), nil},
 		"it fits":                  {docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("c: 1"), nil},
 		"a kind without a schema":  {docs(gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"), nil},
 		"a policy that is alone":   {docs(oneOf, gateways, routeDoc("r", "[{}]", "g")), routePolicy("a: 1\nb: 1"), nil},

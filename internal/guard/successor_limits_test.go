@@ -89,7 +89,7 @@ func TestMergedRulesLoseMatch(t *testing.T) {
 	assert.Equal(t, []string{"Deny OverrideEvaded limits.toys"}, overrideMessages(t, "dev", together, ruling(getToys, anyPath)))
 }
 
-// Each of many rules may take the requests: that is one thing to tell.
+// Each of many rules may take the requests: that is one finding.
 func TestRequestsOfManySuccessorsAreReportedOnce(t *testing.T) {
 	before := docs(rate, gatewayDoc("g", "istio", "http"), ruling(getToys, anyPath, getCars, likeToys), rateTop(overriding(aLimit("toys", onGet))))
 	v := world(t, before)

@@ -46,7 +46,7 @@ func TestRouteMovesToUnsupportedParent(t *testing.T) {
 	})
 }
 
-// Whoever writes such a parent learns that it is not read; who leaves it as it was
+// Users who write such a parent are warned that it is not read; who leaves it as it was
 // does not.
 func TestUnsupportedParentsAreReported(t *testing.T) {
 	const what = "Warn NotRead: parent ServiceEntry app/out of networking.istio.io is of an unsupported kind: effective policies through it are unknown; " +

@@ -146,8 +146,8 @@ func TestWeakenedOverrides(t *testing.T) {
 		"it was so before, and a route is edited": {
 			base(lock, lockTop(byKey), lockOwn("gate: 1")), routeDoc("r", "[{}]", "g"), nil,
 		},
-		"the override comes to what was there": {base(lock, lockOwn("gate: 1")), lockTop(byKey), []string{"Warn " + gating}},
-		"the override has another value":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockTop("overrides: {ways: {key: 2}}"), []string{"Warn " + gating}},
+		"the override meets existing limits or gates": {base(lock, lockOwn("gate: 1")), lockTop(byKey), []string{"Warn " + gating}},
+		"the override has another value":              {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockTop("overrides: {ways: {key: 2}}"), []string{"Warn " + gating}},
 		"the override has one rule more": {
 			base(lock, lockTop("overrides: {ways: {a: 1, key: 1}}"), lockOwn("gate: 1")), lockTop("overrides: {ways: {a: 1, b: 1, key: 1}}"),
 			[]string{"Warn " + strings.Replace(gating, "ways.key", "ways.b", 1)},
