@@ -60,7 +60,10 @@ var packages = []packageRule{
 	}},
 	{"internal/rights", "who is allowed to remove or change overrides: SubjectAccessReviews, cached for seconds", []string{"api"}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
-		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint",
+		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint", "internal/guard/limits",
+	}},
+	{"internal/guard/limits", "what a write does to limits that bind to the rules of routes", []string{
+		"internal/effective", "internal/snapshot",
 	}},
 	{"internal/schema", "validates effective specs against the schema of their kind", []string{
 		"internal/effective", "internal/policykind",

@@ -155,7 +155,7 @@ func TestDeleteIsEvaluatedByOldObject(t *testing.T) {
 	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.Contains(t, said(t, a), "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths")
+	assert.Contains(t, said(t, a), "OverrideRemoved: override rules.authentication.sso of AuthPolicy infra/gw-auth would no longer apply on 2 paths")
 	assert.Equal(t, want, a.Warnings)
 
 	collection := remove(t, gatewayAuth)

@@ -92,7 +92,7 @@ func TestUnlistedKindIsRetried(t *testing.T) {
 	a := unlisted(guard.EnforceDeny)
 	assert.False(t, a.Allowed)
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
-	assert.Contains(t, a.Result.Message, "the policies of kind AuthPolicy.kuadrant.io could not be listed yet")
+	assert.Contains(t, a.Result.Message, "policies of kind AuthPolicy.kuadrant.io are not listed yet")
 
 	a = unlisted(guard.EnforceWarn)
 	assert.True(t, a.Allowed)

@@ -34,8 +34,8 @@ func (p *eventBuffer) Eventf(about, _ runtime.Object, eventtype, reason, action,
 	p.events = append(p.events, event{*about.(*corev1.ObjectReference), eventtype, reason, action, fmt.Sprintf(note, args...)})
 }
 
-const limitsDenied = `ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what RateLimitPolicy infra/gw-limits ` +
-	`allows on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
+const limitsDenied = `ConstraintViolated: limits.login: Invalid value: {"rates":[{"limit":100,"window":"10s"}]}: not allowed by RateLimitPolicy infra/gw-limits ` +
+	`on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
 	`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`
 
 func limitsRef(uid string) corev1.ObjectReference {

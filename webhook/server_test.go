@@ -31,13 +31,13 @@ var verdicts = map[string]struct {
 	},
 	"one that breaks a constraint is denied, with the value, the limit and the owner": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
-		denied: `ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what RateLimitPolicy infra/gw-limits ` +
-			`allows on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
+		denied: `ConstraintViolated: limits.login: Invalid value: {"rates":[{"limit":100,"window":"10s"}]}: not allowed by RateLimitPolicy infra/gw-limits ` +
+			`on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
 			`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`,
 	},
 	"one that broke it before stays editable, with a warning": {
 		request:  func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(100), routeLimits(90)) },
-		warnings: []string{"limits.login is not what RateLimitPolicy infra/gw-limits allows"},
+		warnings: []string{"limits.login is not allowed by RateLimitPolicy infra/gw-limits"},
 	},
 	"an edit that breaks it is denied": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(20), routeLimits(51)) },
@@ -54,25 +54,25 @@ var verdicts = map[string]struct {
 			return create(t, routeAuth("unset: [rules.authentication.sso]\nrules: {authorization: {key: {}}}"))
 		},
 		denied: "UnsetOverride: unset rules.authentication.sso has no effect: the overrides of AuthPolicy infra/gw-auth set it; " +
-			"take it out of the list, or ask the owner of infra/gw-auth",
+			"remove it from the list, or ask the owner of infra/gw-auth",
 	},
 	"a policy that cannot be read is denied, with all that is wrong": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, routeAuth("overrides: {when: '1 +', rules: {authentication: x}}"))
 		},
-		denied: "Invalid: AuthPolicy app/toystore-auth cannot be read, so it has no effect: [",
+		denied: "Invalid: AuthPolicy app/toystore-auth is invalid and has no effect: [",
 	},
 	"a condition that yields no bool is denied": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, routeAuth("overrides: {when: '\"yes\"', rules: {authentication: {a: {}}}}"))
 		},
-		denied: "Invalid: AuthPolicy app/toystore-auth cannot be read, so it has no effect: ",
+		denied: "Invalid: AuthPolicy app/toystore-auth is invalid and has no effect: ",
 	},
 	"a spec that is a list is denied": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: p}\nspec: []\n")
 		},
-		denied: "Invalid: AuthPolicy app/p cannot be read, so it has no effect: spec: ",
+		denied: "Invalid: AuthPolicy app/p is invalid and has no effect: spec: ",
 	},
 	"a target that does not exist returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
@@ -107,8 +107,8 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1))
 		},
-		denied: "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths, and would not any more; " +
-			"ask the owner of infra/gw-auth, or see whether you may: kubectl auth can-i override authpolicy -n infra",
+		denied: "OverrideRemoved: override rules.authentication.sso of AuthPolicy infra/gw-auth would no longer apply on 2 paths; " +
+			"ask the owner of infra/gw-auth, or check whether you are allowed to: kubectl auth can-i override authpolicy -n infra",
 		warnings: []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
 	},
 	"an alternative to a rule that an override holds is denied": {
@@ -116,7 +116,7 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 			return create(t, routeAuth("rules: {authentication: {guest: {anonymous: {}}}}"))
 		},
 		denied: "OverrideWeakened: rules.authentication.guest of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, " +
-			"which the overrides of AuthPolicy infra/gw-auth hold; take rules.authentication.guest out of app/toystore-auth, or ask the owner of infra/gw-auth",
+			"which the overrides of AuthPolicy infra/gw-auth set; remove rules.authentication.guest from app/toystore-auth, or ask the owner of infra/gw-auth",
 	},
 }
 
@@ -172,7 +172,7 @@ func TestOverrideRight(t *testing.T) {
 			require.True(t, a.Allowed, a.Result)
 			require.NotEmpty(t, a.Warnings)
 			assert.Contains(t, a.Warnings[0], "of AuthPolicy infra/gw-auth", "the first is what is lost")
-			assert.Contains(t, a.Warnings[0], "would not", a.Warnings[0])
+			assert.Contains(t, a.Warnings[0], "would no longer", a.Warnings[0])
 			assert.NotContains(t, a.AuditAnnotations, "denied")
 		})
 	}
@@ -206,7 +206,7 @@ func TestDenialIsCompleteWarningIsLimited(t *testing.T) {
 	require.Len(t, lines, 30)
 	for i, line := range lines {
 		assert.Equal(t, "UnsetOverride: unset "+unset[i]+" has no effect: the overrides of AuthPolicy infra/gw-auth set it; "+
-			"take it out of the list, or ask the owner of infra/gw-auth", line)
+			"remove it from the list, or ask the owner of infra/gw-auth", line)
 	}
 
 	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)

@@ -38,7 +38,7 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 		return allow()
 	}
 	resp, err := s.evaluateChange(ctx, v, r, c)
-	unseen, _ := errors.AsType[*guard.UnseenError](err)
+	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
 	case unseen != nil:
 		return s.denyUndecided("PoliciesUnlisted", printable(unseen.Error()))

@@ -107,7 +107,7 @@ func TestWarningTotal(t *testing.T) {
 func TestLongConstraintUsesShortText(t *testing.T) {
 	f := guard.Finding{
 		Code: api.ReasonConstraintViolated, What: "limits.login: " + strings.Repeat("x", 200), Advice: "change it",
-		Short: "limits.login is not what RateLimitPolicy infra/gw-limits allows",
+		Short: "limits.login is not allowed by RateLimitPolicy infra/gw-limits",
 	}
 	assert.Equal(t, f.Short, warning(f))
 	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(asWouldDeny([]guard.Finding{f})))

@@ -7,8 +7,8 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// attachedPolicy is a policy on a path, and a PolicyConstraint of a namespace that stands
-// at a level of it.
+// attachedPolicy is a policy on a path, seen from a PolicyConstraint of a namespace at a
+// level of it.
 type attachedPolicy struct {
 	namespace string
 	level     constraint.Level

@@ -42,7 +42,7 @@ func paintOf(namespace, spec string) string { return policyDoc("Paint", namespac
 
 // A PolicyConstraint reads what its own namespace attaches, and what owners of
 // objects that they placed below it attach to these.
-func TestWhichValuesAPolicyConstraintReads(t *testing.T) {
+func TestValuesThatPolicyConstraintsRead(t *testing.T) {
 	const (
 		onRoute     = "targets: [{kind: HTTPRoute, name: r}]\n"
 		onGateway   = "targets: [{kind: Gateway, name: g}]\n"
@@ -73,32 +73,32 @@ func TestWhichValuesAPolicyConstraintReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, attachable(c.leave, strings.Replace(c.policy, "\n  targetRefs", "\n  defaults: {wall: secret}\n  targetRefs", 1)))
 			o := constraintIn(t, c.namespace, c.targets+"validations: [{expression: '!has(effective.wall) || effective.wall == \"x\"', message: broken}]")
-			j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
+			ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
 			require.NoError(t, err)
-			got := strings.Join(told(j), "\n")
-			assert.Equal(t, c.reads, strings.Contains(got, "would break"), got)
-			assert.Equal(t, !c.reads, strings.Contains(got, "is not evaluated in full"), got)
+			got := strings.Join(messages(ev), "\n")
+			assert.Equal(t, c.reads, strings.Contains(got, "already violate"), got)
+			assert.Equal(t, !c.reads, strings.Contains(got, "is not fully evaluated"), got)
 		})
 	}
 }
 
 // One answer of a constraint does not stand for paths on which it reads less.
-func TestPathsOnWhichAConstraintReadsLess(t *testing.T) {
+func TestConstraintOnPathsWithOpaqueValues(t *testing.T) {
 	one := worlds.RouteTo("HTTPRoute", "sec", "a", "[{backendRefs: [{name: s, port: 80}]}]", worlds.ToGateway("g"))
 	one = strings.Replace(one, "name: a}", "name: a, labels: {paint: please}}", 1)
 	v := world(t, attachable("referenceGrant", one, worlds.GrantDoc("sec", "in", "{group: example.com, kind: Paint, namespace: app}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
 		paintOf("app", toSelected+"wall: secret")))
 	o := constraintIn(t, "infra", "validations: [{expression: 'effective.wall == \"x\"', message: broken}]")
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: o}, nil)
 	require.NoError(t, err)
-	got := strings.Join(told(j), "\n")
-	assert.Contains(t, got, "2 paths would break", "the backends of app/r")
-	assert.Contains(t, got, "not evaluated in full on 1 path:", "sec/a")
+	got := strings.Join(messages(ev), "\n")
+	assert.Contains(t, got, "2 paths already violate", "the backends of app/r")
+	assert.Contains(t, got, "not fully evaluated on 1 path:", "sec/a")
 }
 
 // A namespace cannot close policies and Services of others to writes, whichever way
 // they come to its paths. What others attach to its objects without its leave is bound.
-func TestAConstraintBindsNoObjectsOfOthersByReference(t *testing.T) {
+func TestConstraintDoesNotBindForeignReferences(t *testing.T) {
 	const frozen = `validations: [{expression: '!("wall" in origins)', message: frozen}]`
 	selecting := func(namespace string) string {
 		return paintOf(namespace, "targetRefs: [{group: '', kind: Service, selector: {matchLabels: {x: z}}}]\nwall: 1")
@@ -127,7 +127,7 @@ func TestAConstraintBindsNoObjectsOfOthersByReference(t *testing.T) {
 				v = v.With(put(t, v, c.before))
 			}
 			v = v.With(snapshot.Put(constraintIn(t, c.namespace, frozen)))
-			got := requirementsOf(judged(t, v, c.write))
+			got := requirementsOf(evaluate(t, v, c.write))
 			require.NotEmpty(t, got)
 			if c.want == "Warn" {
 				c.want = "Warn RequirementUnmet: PolicyConstraint " + c.namespace + "/c is not met: frozen"
@@ -139,7 +139,7 @@ func TestAConstraintBindsNoObjectsOfOthersByReference(t *testing.T) {
 
 // Values that are opaque to a constraint are no bypass: it is evaluated with those of
 // the policy that is written, if it binds that.
-func TestAConstraintReadsWhatIsWritten(t *testing.T) {
+func TestConstraintReadsWrittenPolicy(t *testing.T) {
 	const below = "rules: [{path: wall, max: 10}]"
 	for name, c := range map[string]struct{ leave, namespace, write, want string }{
 		"on its gateway":            {"free", "infra", paintOf("app", toEdge+"wall: 11"), "Deny RequirementUnmet: wall is 11"},
@@ -150,7 +150,7 @@ func TestAConstraintReadsWhatIsWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, attachable(c.leave)).With(snapshot.Put(constraintIn(t, c.namespace, below)))
-			got := strings.Join(requirementsOf(judged(t, v, c.write)), "\n")
+			got := strings.Join(requirementsOf(evaluate(t, v, c.write)), "\n")
 			assert.Equal(t, c.want, got[:min(len(got), len(c.want))], got)
 			assert.Equal(t, c.want == "", got == "", got)
 		})

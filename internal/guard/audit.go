@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -37,43 +38,42 @@ func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	for _, p := range policies {
-		j, e := &judge{Guard: g, budget: budget}, effective.Pathless(p)
+		ev, e := &evaluation{guard: g, budget: budget}, effective.Pathless(p)
 		if p.Invalid != nil {
 			ref := p.Ref()
-			j.reportOf(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadable(p)})
-		} else if err := j.alone(e); err != nil { //nolint:contextcheck // the budget has it
+			ev.reportForKind(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadableText(p)})
+		} else if err := ev.checkStandalone(e); err != nil { //nolint:contextcheck // the budget has it
 			return nil, err
 		}
-		out = append(out, j.violations(e)...)
+		out = append(out, ev.violations(e)...)
 	}
 	slices.SortStableFunc(out, CompareViolations)
 	return out, nil
 }
 
-// audit judges one path as if a write had just brought it about.
+// audit evaluates one path as if a write had just created it.
 func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
-	j := &judge{Guard: g, before: v, after: v, budget: b}
-	if err := j.standing(effective.Pair{After: e}); err != nil {
+	ev := &evaluation{guard: g, before: v, after: v, budget: b}
+	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}
-	if err := j.alone(e); err != nil {
+	if err := ev.checkStandalone(e); err != nil {
 		return nil, err
 	}
-	j.unbound(e)
-	if err := cmp.Or(j.hiding(nil), j.weakenings(nil)); err != nil {
+	ev.limits.AddUnbound(e)
+	if err := cmp.Or(ev.addLimitFindings(limits.Exceptions{}), ev.reportWeakenings(nil)); err != nil {
 		return nil, err
 	}
-	j.heldBack()
-	j.unmet()
-	j.invalid()
-	return j.violations(e), nil
+	ev.reportUnmet()
+	ev.reportSchemaViolations()
+	return ev.violations(e), nil
 }
 
-// violations returns what was found on a path.
-func (j *judge) violations(e *effective.Effective) []api.Violation {
+// violations returns the findings of a path.
+func (ev *evaluation) violations(e *effective.Effective) []api.Violation {
 	var out []api.Violation
 	for _, action := range []api.Action{api.Deny, api.Warn, api.Audit} {
-		for _, f := range j.found.by(action) {
+		for _, f := range ev.findings.withAction(action) {
 			out = append(out, api.Violation{
 				Code: f.Code, Action: f.Action, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
 				Rule: f.Rule, Policy: f.Policy, Message: f.What,
@@ -83,20 +83,21 @@ func (j *judge) violations(e *effective.Effective) []api.Violation {
 	return out
 }
 
-// alone finds policies of a path that break the schema of their kind by themselves.
-func (j *judge) alone(e *effective.Effective) error {
+// checkStandalone checks whether policies of a path violate the schema of their kind by
+// themselves.
+func (ev *evaluation) checkStandalone(e *effective.Effective) error {
 	for i := range e.Outcomes {
-		v, err := j.conformity().CheckStandalone(e, e.Outcomes[i].Policy, j.budget)
+		v, err := ev.checker().CheckStandalone(e, e.Outcomes[i].Policy, ev.budget)
 		if err != nil {
 			return fmt.Errorf("check policies against their definition: %w", err)
 		}
 		if v.Unchecked != "" {
-			j.report(api.ReasonNotRead, api.Warn, Finding{What: v.Unchecked})
+			ev.report(api.ReasonNotRead, api.Warn, Finding{What: v.Unchecked})
 		}
 		for _, problem := range v.Problems {
 			ref := e.Ref(e.Outcomes[i].Policy)
-			j.reportOf(e.Kind, api.ReasonEffectiveInvalid, api.Deny, Finding{
-				Policy: &ref, What: fmt.Sprintf("%s breaks the schema of its kind by itself: %s", ref, problem.Message),
+			ev.reportForKind(e.Kind, api.ReasonEffectiveInvalid, api.Deny, Finding{
+				Policy: &ref, What: fmt.Sprintf("%s by itself violates the schema of its kind: %s", ref, problem.Message),
 			})
 		}
 	}

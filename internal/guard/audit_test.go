@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// An audit finds what stands, whoever brought it about.
+// An audit reports existing violations, regardless of their cause.
 func TestAudit(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey), lockOwn("gate: 1\nways: {open: 1}"), policyDoc("Paint", "infra", "fine", toGateway+hard)))
 	kind := api.PolicyKind{Group: "example.com", Kind: "Lock"}
@@ -28,8 +28,8 @@ func TestAudit(t *testing.T) {
 		return api.Violation{Code: api.ReasonOverrideWeakened, Action: api.Deny, PolicyKind: kind, Path: path, Rule: rule, Policy: &top, Message: message}
 	}
 	const (
-		gates  = "gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top hold"
-		waters = "ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top hold"
+		gates  = "gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top set"
+		waters = "ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top set"
 	)
 	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestAudit(t *testing.T) {
 
 // A limit on a rule of a route binds to that rule or to nothing, whatever the others
 // match; one on the route is content with any.
-func TestAuditFindsLimitsThatAreBoundToNothing(t *testing.T) {
+func TestAuditReportsUnboundLimits(t *testing.T) {
 	own := api.Ref{Group: "example.com", Kind: "Rate", Namespace: "app", Name: "own"}
 	first := 0
 	onFirst := api.Violation{

@@ -11,9 +11,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// crowd is a view of a gateway with that many routes on it, each with a policy
+// conditionCount is a view of a gateway with that many routes on it, each with a policy
 // of its own if asked for.
-func crowd(b *testing.B, routes int, policies bool) *snapshot.View {
+func gatewayWorld(b *testing.B, routes int, policies bool) *snapshot.View {
 	b.Helper()
 	v := world(b, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("a: 2\nb: 2")))
 	template, own := v.Get(routeRef("r")).(*gateway.Route), v.Get(paintRef("app", "own")).(*policykind.Policy)
@@ -48,7 +48,7 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 	for _, test := range tests {
 		for _, n := range []int{1_000, 10_000} {
 			b.Run(fmt.Sprintf("%s, %d routes", test.name, n), func(b *testing.B) {
-				v := crowd(b, n, test.policies)
+				v := gatewayWorld(b, n, test.policies)
 				v = v.With(put(b, v, gatewayPolicy(fmt.Sprintf(test.spec, 0))))
 				g := &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60}
 				i := 0
@@ -58,9 +58,9 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 					i++
 					c := change(v, read(b, v, gatewayPolicy(fmt.Sprintf(test.spec, i))))
 					b.StartTimer()
-					j, err := g.Evaluate(b.Context(), v, c, nil)
-					if err != nil || j.Changes.Paths != n {
-						b.Fatal(told(j), err)
+					ev, err := g.Evaluate(b.Context(), v, c, nil)
+					if err != nil || ev.Changes.Paths != n {
+						b.Fatal(messages(ev), err)
 					}
 				}
 			})
@@ -73,7 +73,7 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 func BenchmarkRoutePolicyWrite(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
-			v := crowd(b, n, true)
+			v := gatewayWorld(b, n, true)
 			v = v.With(put(b, v, gatewayPolicy("overrides: {strategy: patch, a: 1}")))
 			c := change(v, read(b, v, policyDoc("Paint", "app-7", "r7", "targetRefs: [{kind: HTTPRoute, name: r7}]\na: 5")))
 			g := &guard.Guard{Engine: effective.NewEngine()}

@@ -32,18 +32,18 @@ func paintRef(namespace, name string) api.Ref {
 	return api.Ref{Group: "example.com", Kind: "Paint", Namespace: namespace, Name: name}
 }
 
-// judged judges the change of one document on top of a view: a CREATE, or an
+// evaluate evaluates the change of one document on top of a view: a CREATE, or an
 // UPDATE of what the view has.
-func judged(t testing.TB, v *snapshot.View, doc string) *guard.Decision {
+func evaluate(t testing.TB, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
-	return judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, doc)
+	return evaluateBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, doc)
 }
 
-func judgedBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Decision {
+func evaluateBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
-	j, err := g.Evaluate(t.Context(), v, change(v, read(t, v, doc)), nil)
+	ev, err := g.Evaluate(t.Context(), v, change(v, read(t, v, doc)), nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
 func change(v *snapshot.View, after snapshot.Object) guard.Change {
@@ -57,15 +57,15 @@ func change(v *snapshot.View, after snapshot.Object) guard.Change {
 func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Decision {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
-// told shows a judgement, as in "Deny Invalid: message".
-func told(j *guard.Decision) []string {
+// messages shows a decision, as in "Deny Invalid: message".
+func messages(ev *guard.Decision) []string {
 	var out []string
-	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
+	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
 		for _, f := range list {
 			out = append(out, fmt.Sprintf("%s %s: %s", f.Action, f.Code, f.Message()))
 		}
@@ -73,10 +73,10 @@ func told(j *guard.Decision) []string {
 	return out
 }
 
-// codes shows a judgement without its messages, as in "Deny Invalid rule".
-func codes(j *guard.Decision) []string {
+// codes shows a decision without its messages, as in "Deny Invalid rule".
+func codes(ev *guard.Decision) []string {
 	var out []string
-	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
+	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
 		for _, f := range list {
 			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Action, f.Code, f.Rule)))
 		}

@@ -13,46 +13,46 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// constraint judges the write of a constraint: whether it can be used, where it
-// denies less than before, and what of the paths there are breaks it. These are
-// told, and stay as they are.
-func (j *judge) constraint(ctx context.Context) error {
-	was, _ := j.change.Before.(*constraint.Constraint)
-	c, ok := j.change.After.(*constraint.Constraint)
-	if !ok || j.change.Owner != "" {
-		if err := j.relaxed(ctx, was, nil); err != nil || !ok {
+// checkConstraint checks the write of a constraint: whether it is valid, where it denies
+// less than before, and which existing paths violate it. Existing violations are reported,
+// and do not deny the write.
+func (ev *evaluation) checkConstraint(ctx context.Context) error {
+	was, _ := ev.change.Before.(*constraint.Constraint)
+	c, ok := ev.change.After.(*constraint.Constraint)
+	if !ok || ev.change.Owner != "" {
+		if err := ev.checkRelaxed(ctx, was, nil); err != nil || !ok {
 			return err
 		}
 	}
 	if c.Invalid != nil {
-		j.useless(c, c.Invalid, was != nil && was.Invalid != nil)
+		ev.reportUnusable(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
 	}
-	j.crowdedBy(c)
-	kind := j.after.Kind(c.PolicyKind())
+	ev.checkValidationLimit(c)
+	kind := ev.after.Kind(c.PolicyKind())
 	if kind == nil {
-		j.report(api.ReasonNotRead, api.Warn, Finding{
-			What:   fmt.Sprintf("%s is kept, and in force once %s is a policy kind that is installed: now it is not", c.Ref(), c.PolicyKind()),
-			Advice: "check the group and the kind, and kubectl overrule profiles",
+		ev.report(api.ReasonNotRead, api.Warn, Finding{
+			What:   fmt.Sprintf("%s has no effect until policy kind %s is installed", c.Ref(), c.PolicyKind()),
+			Advice: "check the group and the kind; kubectl overrule profiles lists the policy kinds",
 		})
-		return j.relaxed(ctx, was, c)
+		return ev.checkRelaxed(ctx, was, c)
 	}
-	if err := j.absentTargets(ctx, c); err != nil {
+	if err := ev.reportAbsentTargets(ctx, c); err != nil {
 		return err
 	}
-	fault, err := j.misuse(ctx, c, was, kind)
+	fault, err := ev.checkConstraintSchema(ctx, c, was, kind)
 	if err != nil || fault {
 		return err
 	}
-	if err := j.relaxed(ctx, was, c); err != nil {
+	if err := ev.checkRelaxed(ctx, was, c); err != nil {
 		return err
 	}
-	return j.broken(ctx, c, kind)
+	return ev.checkExistingPaths(ctx, c, kind)
 }
 
-// useless denies a constraint that cannot be used; one that was so before stays
+// reportUnusable denies a constraint that is invalid; one that was invalid before stays
 // editable.
-func (j *judge) useless(c *constraint.Constraint, why error, before bool) {
+func (ev *evaluation) reportUnusable(c *constraint.Constraint, why error, before bool) {
 	action := api.Deny
 	if before {
 		action = api.Warn
@@ -61,8 +61,8 @@ func (j *judge) useless(c *constraint.Constraint, why error, before bool) {
 	for _, fault := range flatten(why) {
 		faults = append(faults, fault.Error())
 	}
-	j.report(api.ReasonInvalid, action, Finding{
-		What: fmt.Sprintf("%s cannot be used: %s", c.Ref(), strings.Join(faults, "; ")),
+	ev.report(api.ReasonInvalid, action, Finding{
+		What: fmt.Sprintf("%s is invalid: %s", c.Ref(), strings.Join(faults, "; ")),
 	})
 }
 
@@ -77,28 +77,29 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// misuse finds what of a constraint does not fit the schema of its kind.
-func (j *judge) misuse(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
-	if j.Kinds == nil {
+// checkConstraintSchema checks a constraint against the schema of its kind. It reports
+// whether the constraint is invalid.
+func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
+	if ev.guard.Kinds == nil {
 		return false, nil
 	}
-	schema, err := j.Kinds.Schema(ctx, kind.Ref())
+	schema, err := ev.guard.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
-		return false, fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
+		return false, fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}
-	shape := constraint.Shape{Schema: schema, Content: contents(kind), List: kind.SameTarget == api.Collect}
+	shape := constraint.Shape{Schema: schema, Content: contentPaths(kind), List: kind.SameTarget == api.Collect}
 	fault := c.Check(shape)
 	if fault == nil {
 		return false, nil
 	}
 	before := was != nil && was.PolicyKind() == c.PolicyKind() && (was.Invalid != nil || was.Check(shape) != nil)
-	j.useless(c, fault, before)
+	ev.reportUnusable(c, fault, before)
 	return true, nil
 }
 
-// contents returns where in an object of a kind there is what effective specs
-// are made of.
-func contents(k *policykind.Kind) [][]string {
+// contentPaths returns the field paths of an object of a kind that effective specs are
+// made of.
+func contentPaths(k *policykind.Kind) [][]string {
 	content := append([]string{"spec"}, k.Layout().Content...)
 	out := [][]string{content}
 	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
@@ -107,82 +108,107 @@ func contents(k *policykind.Kind) [][]string {
 	return out
 }
 
-// mostBroken is how many paths that break a new constraint are named.
-const mostBroken = 3
+// maxViolatingNamed is how many paths that break a new constraint are named.
+const maxViolatingNamed = 3
 
-// broken tells which paths break a constraint as they are. It looks at as many
-// as it may in half the time that is left: telling must not deny.
-func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
-	ctx, cancel := halfOf(ctx)
+// checkExistingPaths reports which existing paths violate a constraint. It checks as many
+// as half the remaining time allows: a report must not cause a denial.
+func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
+	ctx, cancel := withHalfDeadline(ctx)
 	defer cancel()
-	budget := j.Guard.budget(ctx)
+	budget := ev.guard.budget(ctx)
 	only := []api.PolicyKind{kind.Ref()}
-	now := &judge{Guard: j.Guard, before: j.after, after: j.after, budget: budget} // no write is judged
+	now := &evaluation{guard: ev.guard, before: ev.after, after: ev.after, budget: budget} // no write is evaluated
 	paths, undecided := 0, 0
 	var named []string
-	err := j.Engine.Walk(j.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
-		level, on := c.On(&e.Path, j.after)
+	err := ev.guard.Engine.Walk(ev.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		level, on := c.On(&e.Path, ev.after)
 		if !on {
 			return nil
 		}
-		found, err := now.evaluate(c, level, now.sides(effective.Pair{After: e}).after, budget)
+		found, err := now.evaluateConstraint(c, level, now.inputs(effective.Pair{After: e}).after, budget)
 		if len(found.Undecided) > 0 {
 			undecided++
 		}
 		if err != nil || len(found.Unmet) == 0 {
 			return err
 		}
-		if paths++; paths <= mostBroken {
+		if paths++; paths <= maxViolatingNamed {
 			named = append(named, fmt.Sprintf("%s (%s)", pathText(e), found.Unmet[0].Message))
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
-		return fmt.Errorf("look at the paths that there are: %w", err)
+		return fmt.Errorf("walk existing paths: %w", err)
 	}
-	j.tellBroken(c, paths, named, err != nil)
-	j.tellUndecided(c, undecided)
+	ev.reportViolatingPaths(c, paths, named, err != nil)
+	ev.reportUndecided(c, undecided)
 	return nil
 }
 
-// tellUndecided tells on how many paths a constraint needs values that it may not
-// depend on.
-func (j *judge) tellUndecided(c *constraint.Constraint, paths int) {
+// reportUndecided reports on how many paths a constraint needs values that it is not
+// allowed to read.
+func (ev *evaluation) reportUndecided(c *constraint.Constraint, paths int) {
 	if paths == 0 {
 		return
 	}
 	ref := c.Ref()
-	j.report(api.ReasonNotRead, api.Warn, Finding{
+	ev.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &ref,
-		What: fmt.Sprintf("%s is not evaluated in full on %s: it needs values of policies of other namespaces, which it does not read",
+		What: fmt.Sprintf("%s is not fully evaluated on %s: it needs values of policies of other namespaces, which it is not allowed to read",
 			ref, plural(paths, "path")),
-		Advice: "demand something of origins instead, or ask for a ClusterPolicyConstraint",
+		Advice: "use origins instead, or ask for a ClusterPolicyConstraint",
 	})
 }
 
-func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, more bool) {
+func (ev *evaluation) reportViolatingPaths(c *constraint.Constraint, paths int, named []string, more bool) {
 	ref := c.Ref()
 	f := Finding{Policy: &ref}
 	switch {
 	case paths == 0 && !more:
 		return
 	case paths == 0:
-		f.What = fmt.Sprintf("there are too many paths to look at all: none that was looked at breaks %s", ref)
+		f.What = fmt.Sprintf("not all paths were checked, there are too many: none of those checked violates %s", ref)
 	default:
 		text := plural(paths, "path")
 		if more {
 			text = "at least " + text
 		}
-		f.What = fmt.Sprintf("%s would break %s as it is", text, ref)
+		f.What = fmt.Sprintf("%s already violates %s", text, ref)
 		if paths > 1 {
-			f.What = fmt.Sprintf("%s would break %s as they are", text, ref)
+			f.What = fmt.Sprintf("%s already violate %s", text, ref)
 		}
 		f.Short = fmt.Sprintf("%s would break %s: %s", text, ref.Name, named[0])
 		f.What += ": " + strings.Join(named, ", ")
 		if rest := paths - len(named); rest > 0 || more {
 			f.What += ", …"
 		}
-		f.Advice = "they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
+		f.Advice = "existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	}
-	j.report(api.ReasonRequirementUnmet, api.Warn, f)
+	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
+}
+
+// reportAbsentTargets warns of targets that a constraint names and that do not exist: no
+// write is checked there.
+func (ev *evaluation) reportAbsentTargets(ctx context.Context, c *constraint.Constraint) error {
+	if err := ev.readConstraintTargets(ctx, c); err != nil {
+		return err
+	}
+	absent, whole := ev.after.Absent(c)
+	if len(absent) == 0 {
+		return nil
+	}
+	names := make([]string, len(absent))
+	for i, n := range absent {
+		names[i] = n.String()
+	}
+	f := Finding{
+		What:   fmt.Sprintf("the constraint has no effect on targets that do not exist: %s", strings.Join(names, ", ")),
+		Advice: "check the target's kind, name and section, or create it",
+	}
+	if whole {
+		f.What = fmt.Sprintf("the constraint has no effect: none of its targets exists: %s", strings.Join(names, ", "))
+	}
+	ev.report(api.ReasonTargetNotFound, api.Warn, f)
+	return nil
 }

@@ -45,7 +45,7 @@ func constrained(b *testing.B, v *snapshot.View, n, near int) *snapshot.View {
 func BenchmarkRouteWriteUnderConstraints(b *testing.B) {
 	for _, test := range []struct{ all, near int }{{0, 0}, {100, 0}, {100, 10}, {100, 100}} {
 		b.Run(fmt.Sprintf("%d constraints, %d on the path", test.all, test.near), func(b *testing.B) {
-			v := crowd(b, 1_000, true)
+			v := gatewayWorld(b, 1_000, true)
 			v = v.With(put(b, v, gatewayPolicy("overrides: {strategy: patch, a: 1}")))
 			v = constrained(b, v, test.all, test.near)
 			old := v.Get(api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app-7", Name: "r7"}).(*gateway.Route)
@@ -57,9 +57,9 @@ func BenchmarkRouteWriteUnderConstraints(b *testing.B) {
 			g := &guard.Guard{Engine: effective.NewEngine()}
 			b.ReportAllocs()
 			for b.Loop() {
-				j, err := g.Evaluate(b.Context(), v, c, nil)
-				if err != nil || j.Denied() || len(j.Warnings) > 0 {
-					b.Fatal(told(j), err)
+				ev, err := g.Evaluate(b.Context(), v, c, nil)
+				if err != nil || ev.Denied() || len(ev.Warnings) > 0 {
+					b.Fatal(messages(ev), err)
 				}
 			}
 		})

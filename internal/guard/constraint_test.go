@@ -50,54 +50,54 @@ properties:
 	return oneSchema{schema: &s}
 }
 
-// written judges the write of a constraint.
-func written(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
+// evaluateObject evaluates the write of a constraint.
+func evaluateObject(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
 	t.Helper()
 	if g.Engine == nil {
 		g.Engine = effective.NewEngine()
 	}
-	j, err := g.Evaluate(t.Context(), v, change(v, c), nil)
+	ev, err := g.Evaluate(t.Context(), v, change(v, c), nil)
 	require.NoError(t, err)
-	return j
+	return ev
 }
 
-func TestConstraintsThatCannotBeUsed(t *testing.T) {
-	const kept = "; they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
+func TestInvalidConstraints(t *testing.T) {
+	const kept = "; existing violations are allowed: only writes that make one worse are denied; kubectl overrule violations lists them"
 	cases := map[string]struct {
 		before, after string
 		want          []string
 	}{
 		"it does not compile": {"", "validations: [{expression: 'effective.a >'}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
 		}},
 		"all that is wrong at once": {"", "validations: [{expression: '1'}]\nrules: [{path: a}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "1": 1:1: a validation must evaluate to bool, not int; spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false; spec.rules[0]: Required value: set one of min, max, enum, pattern and required`,
 		}},
 		"it was so before": {"rules: [{path: b}]", "rules: [{path: a}]", []string{
-			"Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required",
+			"Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0]: Required value: set one of min, max, enum, pattern and required",
 		}},
 		"a field that the kind does not have": {"", "validations: [{expression: effective.x < 5}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.x < 5": 1:10: undefined field 'x' of effective`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.x < 5": 1:10: undefined field 'x' of effective`,
 		}},
 		"a text compared with a number": {"", "validations: [{expression: effective.b < 5}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.b < 5": 1:13: found no matching overload for '_<_' applied to '(string, int)'`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.b < 5": 1:13: found no matching overload for '_<_' applied to '(string, int)'`,
 		}},
 		"an address that the kind does not have": {"", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": x does not exist in the schema`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"it did not fit before, either": {"rules: [{path: z, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": x does not exist in the schema`,
+			`Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"it fitted before": {"rules: [{path: a, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": x does not exist in the schema`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
 		}},
 		"what a block has alone fits": {"", "validations: [{expression: '!has(effective.b)'}]", nil},
-		"nobody breaks it":            {"", "rules: [{path: a, max: 1}]", nil},
+		"no path violates it":         {"", "rules: [{path: a, max: 1}]", nil},
 		"all paths break it": {"", "rules: [{path: a, required: true}]", []string{
-			"Warn RequirementUnmet: 2 paths would break ClusterPolicyConstraint c as they are: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
+			"Warn RequirementUnmet: 2 paths already violate ClusterPolicyConstraint c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
 		}},
 		"one path breaks it": {"", "targets: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\nrules: [{path: a, required: true}]", []string{
-			"Warn RequirementUnmet: 1 path would break ClusterPolicyConstraint c as it is: HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
+			"Warn RequirementUnmet: 1 path already violates ClusterPolicyConstraint c: HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
 		}},
 	}
 	for name, c := range cases {
@@ -106,77 +106,77 @@ func TestConstraintsThatCannotBeUsed(t *testing.T) {
 			if c.before != "" {
 				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
-			assert.Equal(t, c.want, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
+			assert.Equal(t, c.want, messages(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
 		})
 	}
 }
 
-func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
+func TestConstraintOnMissingKind(t *testing.T) {
 	v := world(t, base())
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
-		"Warn NotRead: ClusterPolicyConstraint c is kept, and in force once Missing.example.com is a policy kind that is installed: now it is not; check the group and the kind, and kubectl overrule profiles",
-	}, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
+		"Warn NotRead: ClusterPolicyConstraint c has no effect until policy kind Missing.example.com is installed; check the group and the kind; kubectl overrule profiles lists the policy kinds",
+	}, messages(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
 	v = v.With(snapshot.Put(c))
-	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
+	assert.Empty(t, requirementsOf(evaluate(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
 
 // That it did not fit another kind is no excuse.
-func TestAConstraintThatTurnsToAnotherKind(t *testing.T) {
+func TestConstraintChangesKind(t *testing.T) {
 	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
-	assert.Equal(t, []string{"Deny Invalid"}, codes(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
-func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
+func TestManyViolatingPathsAreCounted(t *testing.T) {
 	v := world(t, routes(5))
-	got := told(written(t, &guard.Guard{}, v, readConstraint(t, need)))
+	got := messages(evaluateObject(t, &guard.Guard{}, v, readConstraint(t, need)))
 	require.Len(t, got, 1)
-	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths would break ClusterPolicyConstraint c as they are: "+
+	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths already violate ClusterPolicyConstraint c: "+
 		"HTTPRoute app/r000 rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r001 rule-1 of Gateway infra/g (a is missing), "+
-		"HTTPRoute app/r002 rule-1 of Gateway infra/g (a is missing), …; they stay"), got[0])
+		"HTTPRoute app/r002 rule-1 of Gateway infra/g (a is missing), …; existing violations are allowed"), got[0])
 }
 
-// How many paths break it is told as far as the budget goes; it denies nothing.
-func TestTooManyPathsToLookAt(t *testing.T) {
+// How many paths violate it is reported as far as the budget goes; it denies nothing.
+func TestConstraintWithTooManyPaths(t *testing.T) {
 	v := world(t, routes(50))
 	dear := strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)
-	got := told(written(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
+	got := messages(evaluateObject(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
 	require.Len(t, got, 1)
-	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths would break ClusterPolicyConstraint c as they are: ", got[0])
+	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths already violate ClusterPolicyConstraint c: ", got[0])
 	assert.Equal(t, []string{
-		"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c",
-	}, told(written(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
+		"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c",
+	}, messages(evaluateObject(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
 }
 
-func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
+func TestConstraintDeadlineDeniesNothing(t *testing.T) {
 	v := world(t, routes(50))
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	c := readConstraint(t, need)
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c"}, told(j))
+	assert.Equal(t, []string{"Warn RequirementUnmet: not all paths were checked, there are too many: none of those checked violates ClusterPolicyConstraint c"}, messages(ev))
 }
 
-func TestAConstraintThatIsDeletedIsInForceNoMore(t *testing.T) {
+func TestDeletedConstraint(t *testing.T) {
 	c := readConstraint(t, need)
-	j := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
-	assert.Empty(t, j.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
+	ev := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
+	assert.Empty(t, ev.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
 }
 
-func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
+func TestConstraintSchemaError(t *testing.T) {
 	lost := errors.New("no connection")
 	v := world(t, base())
 	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
 	require.ErrorIs(t, err, lost)
-	assert.ErrorContains(t, err, "look for the definition of Paint.example.com: ")
+	assert.ErrorContains(t, err, "get definition of Paint.example.com: ")
 }
 
 // A constraint that is written is in force for what comes after it.
-func TestAConstraintIsInForceAfterItsWrite(t *testing.T) {
+func TestConstraintAppliesAfterWrite(t *testing.T) {
 	v := world(t, base())
 	c, err := snapshot.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
 	require.NoError(t, err)
-	after := written(t, &guard.Guard{}, v, c).After
-	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(judged(t, after, routePolicy("a: 11"))))
+	after := evaluateObject(t, &guard.Guard{}, v, c).After
+	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(evaluate(t, after, routePolicy("a: 11"))))
 }

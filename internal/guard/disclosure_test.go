@@ -32,7 +32,7 @@ properties:
 // What a write is answered depends on no value of another object, save the verdict of
 // a condition or schema and the value that a conditional override sets: worlds that
 // differ in such a value alone get the same texts.
-func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
+func TestMessagesDoNotDiscloseValues(t *testing.T) {
 	const (
 		below = "strategy: patch\nb: %s\nc: 1"
 		above = "defaults: {strategy: patch, b: %s}"
@@ -67,17 +67,17 @@ func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 		"LimitWidened": {
 			func(v string) string {
 				return docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("a", "[{matches: [{path: {value: /toyz}}, {path: {value: /"+v+"}}]}]", "g"))
-			}, rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))), "limits.a limits (not shown), too"},
+			}, rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))), "limits.a also applies to (not shown)"},
 		"Overridden": {
 			func(v string) string { return base(gatewayPolicy("overrides: {strategy: patch, b: " + v + "}")) }, routePolicy("strategy: patch\nb: 1"), "b has no effect"},
 		"OverrideRemoved": {
 			func(v string) string { return base(gatewayPolicy("overrides: {strategy: patch, b: " + v + "}")) }, gatewayPolicy("defaults: {strategy: patch, c: 1}"), "OverrideRemoved"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := told(judged(t, world(t, c.world("guessed")), c.write))
+			want := messages(evaluate(t, world(t, c.world("guessed")), c.write))
 			assert.Contains(t, strings.Join(want, "\n"), c.has)
 			for _, value := range []string{"secret", "other"} {
-				assert.Equal(t, want, told(judged(t, world(t, c.world(value)), c.write)))
+				assert.Equal(t, want, messages(evaluate(t, world(t, c.world(value)), c.write)))
 			}
 		})
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/policykind"
 )
 
-// Finding is one thing to deny for, or to tell.
+// Finding is one reason to deny a write, or one warning.
 type Finding struct {
 	Code   api.ReasonCode
 	Action api.Action
@@ -51,72 +51,18 @@ func (f Finding) Reason() api.Reason {
 	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Message: f.Message()}
 }
 
-// Decision is what the guard says of a change.
-type Decision struct {
-	Change Change
-	// Denials, Warnings and Audits are the findings by what is done about
-	// them, each sorted.
-	Denials, Warnings, Audits []Finding
-	Changes                   api.Changes
-	// After is the view as it would be after the change.
-	After *snapshot.View
-	// Cut tells that not all paths were looked at: it would have been too much.
-	Cut bool
-}
-
-// Denied reports whether something speaks against the change.
-func (j *Decision) Denied() bool { return len(j.Denials) > 0 }
-
-// Enforcement is what is done about a denial.
-type Enforcement string
-
-// The enforcements.
-const (
-	// EnforceDeny denies.
-	EnforceDeny Enforcement = "deny"
-	// EnforceWarn allows everything, and tells what would have been denied.
-	EnforceWarn Enforcement = "warn"
-	// EnforceAudit allows everything and tells the writer nothing: what would
-	// have been denied stands in the audit log, in metrics and in Events.
-	EnforceAudit Enforcement = "audit"
-)
-
-// Enforcements are all of them.
-var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
-
-// Denies reports whether a denial denies. An enforcement that is not set does.
-func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
-
-// Verdict returns the judgement as the JSON contract shows it.
-func (j *Decision) Verdict(e Enforcement) api.Verdict {
-	return api.Verdict{
-		Object: j.Change.Object().Ref(), Operation: string(j.Change.Operation),
-		Allowed: !j.Denied() || !e.Denies(),
-		Reasons: reasons(j.Denials), Warnings: reasons(j.Warnings),
-		Changes: j.Changes,
-	}
-}
-
-func reasons(findings []Finding) []api.Reason {
-	var out []api.Reason
-	for _, f := range findings {
-		out = append(out, f.Reason())
-	}
-	return out
-}
-
 // findings collects findings, each once, by all that they say: a write can
 // bring thousands. What is said on two paths, with two actions, has the
 // stricter one.
-type findings map[said]Finding
+type findings map[findingKey]Finding
 
-type said struct {
+type findingKey struct {
 	Finding
 	policy api.Ref
 }
 
 func (s *findings) add(f Finding) {
-	at := said{Finding: f}
+	at := findingKey{Finding: f}
 	at.Action = ""
 	if f.Policy != nil {
 		at.policy, at.Policy = *f.Policy, nil
@@ -133,8 +79,8 @@ func strictness(a api.Action) int {
 	return slices.Index([]api.Action{api.Audit, api.Warn, api.Deny}, a)
 }
 
-// by returns the findings of an action, sorted.
-func (s findings) by(a api.Action) []Finding {
+// withAction returns the findings of an action, sorted.
+func (s findings) withAction(a api.Action) []Finding {
 	var out []Finding
 	for _, f := range s {
 		if f.Action == a {
@@ -145,9 +91,9 @@ func (s findings) by(a api.Action) []Finding {
 	return out
 }
 
-// order is the order in which findings are told: what is wrong with the object
-// itself, how far it reaches, and then what it costs others, which may be long.
-var order = []api.ReasonCode{
+// reasonOrder is the order of findings: what is wrong with the object itself, how many
+// paths change, and then what it costs others, which may be long.
+var reasonOrder = []api.ReasonCode{
 	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
@@ -159,7 +105,7 @@ var order = []api.ReasonCode{
 func compare(a, b Finding) int {
 	return cmp.Or(
 		cmp.Compare(btoi(a.Unbound), btoi(b.Unbound)),
-		cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)),
+		cmp.Compare(slices.Index(reasonOrder, a.Code), slices.Index(reasonOrder, b.Code)),
 		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),
 		comparePolicies(a.Policy, b.Policy),
@@ -177,4 +123,50 @@ func comparePolicies(a, b *api.Ref) int {
 		y = *b
 	}
 	return api.CompareRefs(x, y)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// report adds a finding. The profile of the policy that is written may give its reason
+// another action than the default; an action that was lowered to a warning stays one.
+func (ev *evaluation) report(code api.ReasonCode, action api.Action, f Finding) {
+	var kind *policykind.Kind
+	if ev.policy != nil {
+		kind = ev.policy.Kind
+	}
+	ev.reportForKind(kind, code, action, f)
+}
+
+// reportForKind adds a finding about the policies of a kind, whichever object is written.
+func (ev *evaluation) reportForKind(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
+	f.Code, f.Action = code, action
+	if kind != nil && action == defaultActions[code] {
+		f.Action = kind.Action(code, action)
+	}
+	ev.findings.add(f)
+}
+
+// defaultActions are the actions of the reasons that a profile can change.
+var defaultActions = map[api.ReasonCode]api.Action{
+	api.ReasonInvalid:            api.Deny,
+	api.ReasonTargetNotFound:     api.Warn,
+	api.ReasonNoPath:             api.Warn,
+	api.ReasonConflicted:         api.Deny,
+	api.ReasonUnsetOverride:      api.Deny,
+	api.ReasonConstraintViolated: api.Deny,
+	api.ReasonOverridden:         api.Warn,
+	api.ReasonBlastRadius:        api.Warn,
+	api.ReasonConditionSkipped:   api.Warn,
+	api.ReasonOverrideRemoved:    api.Deny,
+	api.ReasonOverrideEvaded:     api.Deny,
+	api.ReasonOverrideWeakened:   api.Deny,
+	api.ReasonEffectiveInvalid:   api.Deny,
+	api.ReasonTriggerUnmatched:   api.Deny,
+	api.ReasonLimitShadowed:      api.Warn,
+	api.ReasonLimitWidened:       api.Warn,
 }

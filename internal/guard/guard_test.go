@@ -27,23 +27,23 @@ func del(ref api.Ref) snapshot.Change { return snapshot.Delete(ref) }
 func TestTooMuch(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip)))
 	t.Run("a budget that is too small", func(t *testing.T) {
-		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
+		ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
 		assert.Equal(t, []string{
-			"Deny TooMuch: Paint app/own: evaluation is too expensive: the conditions of Paint infra/top cost more than the limit of 1 units per write; " +
-				"it stopped at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top for simpler conditions",
-		}, told(j))
+			"Deny TooMuch: Paint app/own: too much to judge: the conditions of Paint infra/top cost more than the 1 units that one write may take; " +
+				"it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top to simplify its conditions",
+		}, messages(ev))
 	})
 	t.Run("a context that has ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		g := &guard.Guard{Engine: effective.NewEngine()}
-		j, err := g.Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
+		ev, err := g.Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+		assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 	})
 	t.Run("no profile makes it less", func(t *testing.T) {
-		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, lenient(t, v), routePolicy("a: 100"))
-		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+		ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, lenient(t, v), routePolicy("a: 100"))
+		assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 	})
 }
 
@@ -85,18 +85,18 @@ func acting(t testing.TB, v *snapshot.View, actions map[api.ReasonCode]api.Actio
 	return out
 }
 
-func TestAProfileChangesActions(t *testing.T) {
+func TestProfileChangesActions(t *testing.T) {
 	v := lenient(t, world(t, base(gatewayPolicy(clip+"\nb: 1"), policyDoc("Paint", "infra", "hard", toGateway+"overrides: {strategy: patch, c: 1}"))))
-	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(judged(t, v, routePolicy("a: 100"))))
-	assert.Equal(t, []string{"Deny Overridden c", "Warn ConditionSkipped"}, codes(judged(t, v, routePolicy("c: 2"))))
-	assert.Equal(t, []string{"Audit TargetNotFound"}, codes(judged(t, v, policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: none}]\na: 1"))))
+	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(evaluate(t, v, routePolicy("a: 100"))))
+	assert.Equal(t, []string{"Deny Overridden c", "Warn ConditionSkipped"}, codes(evaluate(t, v, routePolicy("c: 2"))))
+	assert.Equal(t, []string{"Audit TargetNotFound"}, codes(evaluate(t, v, policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: none}]\na: 1"))))
 
 }
 
 // What was there before the write is not denied, whatever the profile says.
-func TestAProfileDoesNotDenyWhatWasThere(t *testing.T) {
+func TestProfileKeepsWarningsForExisting(t *testing.T) {
 	v := acting(t, world(t, base(gatewayPolicy(clip), routePolicy("a: 100"))), map[api.ReasonCode]api.Action{api.ReasonConstraintViolated: api.Deny})
-	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(judged(t, v, routePolicy("a: 101"))))
+	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(evaluate(t, v, routePolicy("a: 101"))))
 }
 
 // An object that the cache does not have yet is looked for once.
@@ -112,29 +112,29 @@ func TestLive(t *testing.T) {
 	}
 	t.Run("and found", func(t *testing.T) {
 		g, asked := looking(read(t, v, routeDoc("late", "[{}]", "g")), nil)
-		j := judgedBy(t, g, v, late)
+		ev := evaluateBy(t, g, v, late)
 		assert.Equal(t, []api.Ref{routeRef("late")}, *asked)
-		assert.Len(t, j.Warnings, 1, "only the refused target is left")
-		assert.Equal(t, api.Changes{Paths: 3, Namespaces: 1}, j.Changes)
-		assert.NotNil(t, j.After.Get(routeRef("late")))
+		assert.Len(t, ev.Warnings, 1, "only the refused target is left")
+		assert.Equal(t, api.Changes{Paths: 3, Namespaces: 1}, ev.Changes)
+		assert.NotNil(t, ev.After.Get(routeRef("late")))
 	})
 	t.Run("and not found", func(t *testing.T) {
 		g, asked := looking(nil, nil)
-		j := judgedBy(t, g, v, late)
+		ev := evaluateBy(t, g, v, late)
 		assert.Equal(t, []api.Ref{routeRef("late")}, *asked)
-		assert.Len(t, j.Warnings, 3)
+		assert.Len(t, ev.Warnings, 3)
 	})
 	t.Run("and not to be had", func(t *testing.T) {
 		down := errors.New("down")
 		g, _ := looking(nil, down)
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, late)), nil)
 		require.ErrorIs(t, err, down)
-		require.EqualError(t, err, "look for HTTPRoute app/late: down")
+		require.EqualError(t, err, "get HTTPRoute app/late: down")
 	})
 	t.Run("but not for a deletion, a route, or what is there", func(t *testing.T) {
 		g, asked := looking(nil, nil)
-		judgedBy(t, g, v, routeDoc("r", "[{}]", "none"))
-		judgedBy(t, g, v, routePolicy("a: 1"))
+		evaluateBy(t, g, v, routeDoc("r", "[{}]", "none"))
+		evaluateBy(t, g, v, routePolicy("a: 1"))
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: read(t, v, late)}, nil)
 		require.NoError(t, err)
 		assert.Empty(t, *asked)
@@ -142,20 +142,20 @@ func TestLive(t *testing.T) {
 }
 
 // The request knows better than a cache what is stored.
-func TestTheRequestIsNewerThanTheCache(t *testing.T) {
+func TestRequestIsNewerThanCache(t *testing.T) {
 	stale := world(t, base(gatewayPolicy(clip), routePolicy("a: 100")))
 	t.Run("on an update", func(t *testing.T) {
 		c := change(stale, read(t, stale, routePolicy("a: 200")))
 		c.Before = read(t, stale, routePolicy("a: 10"))
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
+		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(ev))
 	})
 	t.Run("on a create of what the cache has still got", func(t *testing.T) {
 		c := guard.Change{Operation: guard.Create, After: read(t, stale, routePolicy("a: 200"))}
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
+		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(ev))
 	})
 }
 
@@ -164,30 +164,30 @@ func TestFindingsAreDeterministic(t *testing.T) {
 	spec := "overrides: {strategy: patch, b: 1, c: 1, d: 1, e: 1, when: 'has(spec.k)'}"
 	v := world(t, base(gatewayPolicy(spec), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, f: 1, g: 1}")))
 	write := routePolicy("k: 1\nb: 2\nc: 2\nd: 2\ne: 2\nf: 2\ng: 2\nunset: [g, f, e, d]")
-	want := told(judged(t, v, write))
+	want := messages(evaluate(t, v, write))
 	assert.Len(t, want, 10)
 	for range 20 {
-		assert.Equal(t, want, told(judged(t, v, write)))
+		assert.Equal(t, want, messages(evaluate(t, v, write)))
 	}
 }
 
 func TestVerdict(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip+"\n"), policyDoc("Paint", "infra", "hard", toGateway+"overrides: {strategy: patch, c: 1}")))
-	j := judged(t, v, routePolicy("a: 100\nc: 2"))
+	ev := evaluate(t, v, routePolicy("a: 100\nc: 2"))
 	top, hard := paintRef("infra", "top"), paintRef("infra", "hard")
 	want := api.Verdict{
 		Object: paintRef("app", "own"), Operation: "CREATE",
-		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Message: j.Denials[0].Message()}},
-		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Message: j.Warnings[0].Message()}},
+		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Message: ev.Denials[0].Message()}},
+		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Message: ev.Warnings[0].Message()}},
 		Changes:  api.Changes{Paths: 2, Namespaces: 1},
 	}
-	want.Changes = j.Changes
-	assert.Equal(t, want, j.Verdict(guard.EnforceDeny))
+	want.Changes = ev.Changes
+	assert.Equal(t, want, ev.Verdict(guard.EnforceDeny))
 	want.Allowed = true
-	assert.Equal(t, want, j.Verdict(guard.EnforceWarn), "it is told what would have been denied")
-	assert.Equal(t, want, j.Verdict(guard.EnforceAudit), "and is not denied either")
+	assert.Equal(t, want, ev.Verdict(guard.EnforceWarn), "what would have been denied is a warning")
+	assert.Equal(t, want, ev.Verdict(guard.EnforceAudit), "and is not denied either")
 	want.Allowed = false
-	assert.Equal(t, want, j.Verdict(""), "what is not said denies")
+	assert.Equal(t, want, ev.Verdict(""), "what is not said denies")
 }
 
 // observe is shown each touched path whose effective policy differs.
@@ -201,13 +201,13 @@ func TestObserve(t *testing.T) {
 	assert.Equal(t, []string{"1 true"}, seen, "the first rule has its own")
 }
 
-func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
+func TestGuardIsSafeForConcurrentUse(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	v := world(t, base(gatewayPolicy(clip), routePolicy("a: 10")))
 	writes := []string{routePolicy("a: 100"), gatewayPolicy("overrides: {a: 1}"), routeDoc("r", "[{}]", "g"), gatewayDoc("g", "istio", "alt")}
 	var want [][]string
 	for _, w := range writes {
-		want = append(want, told(judged(t, v, w)))
+		want = append(want, messages(evaluate(t, v, w)))
 	}
 	var wg sync.WaitGroup
 	for i, w := range writes {
@@ -215,9 +215,9 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 			c := change(v, read(t, v, w))
 			wg.Go(func() {
 				for range 20 {
-					j, err := g.Evaluate(context.Background(), v, c, nil)
+					ev, err := g.Evaluate(context.Background(), v, c, nil)
 					if assert.NoError(t, err) {
-						assert.Equal(t, want[i], told(j))
+						assert.Equal(t, want[i], messages(ev))
 					}
 				}
 			})

@@ -9,9 +9,9 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// A policy that tells ports or clients of a Service apart changes the paths
+// A policy for ports or clients of a Service changes the paths
 // that it is on, and no others.
-func TestPathsOfAMesh(t *testing.T) {
+func TestMeshPaths(t *testing.T) {
 	probe := func(namespace, name, target string) string {
 		return policyDoc("Probe", namespace, name, "targetRefs: [{kind: Service, name: s, namespace: app"+target+"}]\na: "+name)
 	}
@@ -20,17 +20,17 @@ func TestPathsOfAMesh(t *testing.T) {
 		worlds.ServiceDoc("app", "s", 80, 81),
 		policyDoc("Probe", "app", "own", "targetRefs: [{kind: Namespace, name: app}]\noverrides: {b: 1}"))
 	one := api.Changes{Paths: 1, Namespaces: 1}
-	assert.Equal(t, one, judged(t, world(t, base), probe("app", "port", ", port: 81")).Changes)
-	assert.Equal(t, one, judged(t, world(t, base), probe("shop", "mine", "")).Changes)
+	assert.Equal(t, one, evaluate(t, world(t, base), probe("app", "port", ", port: 81")).Changes)
+	assert.Equal(t, one, evaluate(t, world(t, base), probe("shop", "mine", "")).Changes)
 
 	v := world(t, docs(base, probe("app", "port", ", port: 81")))
 	ref := api.Ref{Group: worlds.Group, Kind: "Probe", Namespace: "app", Name: "port"}
 	assert.Equal(t, one, deleted(t, v, ref).Changes)
-	assert.Equal(t, []string{"Warn BlastRadius: Probe app/port: effective policy of Probe changes on 1 path in 1 namespace (1 loses a)"}, told(deleted(t, v, ref)))
+	assert.Equal(t, []string{"Warn BlastRadius: Probe app/port: effective policy of Probe changes on 1 path in 1 namespace (1 loses a)"}, messages(deleted(t, v, ref)))
 
 	v = world(t, docs(base, probe("app", "low", ""), policyDoc("Probe", "app", "top", "targetRefs: [{kind: Service, name: s, port: 81}]\nc: 1")))
 	assert.Equal(t, []string{
 		"Warn BlastRadius: Probe app/top: effective policy of Probe changes on 1 path in 1 namespace (1 loses c)",
 		"Warn Overridden: a of Probe app/low loses its effect on 1 path: Probe app/top overrides it",
-	}, told(judged(t, v, policyDoc("Probe", "app", "top", "targetRefs: [{kind: Namespace, name: app}]\noverrides: {a: 2}"))), "two that become one are one")
+	}, messages(evaluate(t, v, policyDoc("Probe", "app", "top", "targetRefs: [{kind: Namespace, name: app}]\noverrides: {a: 2}"))), "two that become one are one")
 }

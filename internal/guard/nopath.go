@@ -8,26 +8,25 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-// mostPathless is how many targets without a path are named: a selector can have
-// thousands.
-const mostPathless = 8
+// maxPathless is how many targets without a path are named: a selector can have thousands.
+const maxPathless = 8
 
-// noPath warns that the policy being written is in force nowhere, though its
+// reportNoPath warns that the policy that is written is in force nowhere, though its
 // targets exist: no path goes through any of them.
-func (j *judge) noPath() {
-	if j.policy == nil || j.policy.Invalid != nil || j.policy.Unread != "" || j.ownPaths > 0 {
+func (ev *evaluation) reportNoPath() {
+	if ev.policy == nil || ev.policy.Invalid != nil || ev.policy.Unread != "" || ev.losses.ownPaths > 0 {
 		return
 	}
-	targets := slices.DeleteFunc(effective.Targets(j.after, j.policy), func(t api.Target) bool {
-		return !t.Accepted || effective.NoLevelReason(j.policy, t) != "" // those have their own reasons
+	targets := slices.DeleteFunc(effective.Targets(ev.after, ev.policy), func(t api.Target) bool {
+		return !t.Accepted || effective.NoLevelReason(ev.policy, t) != "" // those have their own reasons
 	})
-	for _, t := range targets[:min(len(targets), mostPathless)] {
-		why, advice := effective.NoPath(j.after, j.policy, t)
-		j.report(api.ReasonNoPath, api.Warn, Finding{
+	for _, t := range targets[:min(len(targets), maxPathless)] {
+		why, advice := effective.NoPath(ev.after, ev.policy, t)
+		ev.report(api.ReasonNoPath, api.Warn, Finding{
 			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why,
 		})
 	}
-	if more := len(targets) - mostPathless; more > 0 {
-		j.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy has no effect on %s either", plural(more, "more target"))})
+	if more := len(targets) - maxPathless; more > 0 {
+		ev.report(api.ReasonNoPath, api.Warn, Finding{What: fmt.Sprintf("the policy also has no effect on %s", plural(more, "more target"))})
 	}
 }

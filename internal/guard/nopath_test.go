@@ -19,7 +19,7 @@ import (
 )
 
 // SEMANTICS section 8, NoPath: a policy that reaches no path, with the reason.
-func TestAPolicyOnNoPath(t *testing.T) {
+func TestPolicyWithoutPath(t *testing.T) {
 	const (
 		class  = "kind: GatewayClass\nmetadata: {name: c}"
 		lonely = "the policy has no effect: HTTPRoute app/r is not attached to any Gateway: it has no parentRefs; change that or choose another target"
@@ -44,7 +44,7 @@ func TestAPolicyOnNoPath(t *testing.T) {
 			base, policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: h}]\na: 1"),
 			[]string{"Warn NoPath: the policy has no effect: no route is attached to Gateway infra/h; it takes effect on routes that are attached later"},
 		},
-		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`}},
+		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p is invalid and has no effect: spec.overrides: Invalid value: "number": must be an object`}},
 		"of a kind without such a level": {
 			docs(base, worlds.ProfileDoc("Probe", "levels: [Gateway]")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
 			[]string{"Warn NotRead: policies of kind Probe are not supported at HTTPRoute app/r: supported levels: Gateway"},
@@ -60,25 +60,25 @@ func TestAPolicyOnNoPath(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, told(judged(t, world(t, test.world), test.policy)))
+			assert.Equal(t, test.want, messages(evaluate(t, world(t, test.world), test.policy)))
 		})
 	}
 }
 
 // A selector can have thousands of targets, and a terminal has ten lines.
-func TestAPolicyOnNoPathOfManyTargets(t *testing.T) {
+func TestPolicyWithoutPathOnManyTargets(t *testing.T) {
 	var text, targets []string
 	for i := range 12 {
 		text = append(text, routeDoc(fmt.Sprintf("r%02d", i), "[{}]"))
 		targets = append(targets, fmt.Sprintf("{kind: HTTPRoute, name: r%02d}", i))
 	}
-	got := told(judged(t, world(t, docs(text...)), policyDoc("Paint", "app", "p", "targetRefs: ["+strings.Join(targets, ", ")+"]\na: 1")))
+	got := messages(evaluate(t, world(t, docs(text...)), policyDoc("Paint", "app", "p", "targetRefs: ["+strings.Join(targets, ", ")+"]\na: 1")))
 	require.Len(t, got, 9)
-	assert.Contains(t, got, "Warn NoPath: the policy has no effect on 4 more targets either")
+	assert.Contains(t, got, "Warn NoPath: the policy also has no effect on 4 more targets")
 }
 
 // A Gateway may have been created a moment ago, together with all below it.
-func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
+func TestMissingParentIsReadLive(t *testing.T) {
 	v := world(t, docs(routeDoc("r", "[{}]", "g", "h", "none")))
 	policy := policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")
 	var asked []string
@@ -89,14 +89,14 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 		}
 		return read(t, v, gatewayDoc(ref.Name, "c", "http")), nil
 	}
-	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
-	assert.Empty(t, told(j))
-	assert.Equal(t, 2, j.Changes.Paths)
+	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
+	assert.Empty(t, messages(ev))
+	assert.Equal(t, 2, ev.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
 		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, policy)), nil)
-		assert.EqualError(t, err, "look for Gateway infra/g: gone")
+		assert.EqualError(t, err, "get Gateway infra/g: gone")
 	})
 	t.Run("no more than a number of them", func(t *testing.T) {
 		asked = nil
@@ -104,7 +104,7 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 		for i := range 20 {
 			gateways = append(gateways, fmt.Sprintf("g%d", i))
 		}
-		judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
+		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
 		assert.Len(t, asked, 16)
 	})
 }
@@ -127,9 +127,9 @@ func TestAuditPathless(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s on %s %s: %s", f.Action, f.Code, f.PolicyKind.Kind, f.Path[0], f.Policy, f.Message))
 	}
 	assert.Equal(t, []string{
-		`Deny Invalid Paint on HTTPRoute app/r Paint app/broken: Paint app/broken cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`,
-		`Deny EffectiveInvalid Paint on HTTPRoute app/r Paint app/text: Paint app/text breaks the schema of its kind by itself: spec.a: invalid value: spec.a in body must be of type integer: "string"`,
-		`Deny Invalid Paint on Paint app/aimless Paint app/aimless: Paint app/aimless cannot be read, so it has no effect: spec.targetRefs: Invalid value: "number": must be a target reference`,
+		`Deny Invalid Paint on HTTPRoute app/r Paint app/broken: Paint app/broken is invalid and has no effect: spec.overrides: Invalid value: "number": must be an object`,
+		`Deny EffectiveInvalid Paint on HTTPRoute app/r Paint app/text: Paint app/text by itself violates the schema of its kind: spec.a: invalid value: spec.a in body must be of type integer: "string"`,
+		`Deny Invalid Paint on Paint app/aimless Paint app/aimless: Paint app/aimless is invalid and has no effect: spec.targetRefs: Invalid value: "number": must be a target reference`,
 	}, got)
 	t.Run("a deadline ends it", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -6,225 +6,173 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/merge"
 )
 
-// overrides books the overrides that hold on a path and would not any more.
+// overrides are the overrides that the write affects.
+type overrides struct {
+	pairs         int32                // that were evaluated
+	held          []effective.Override // of the current pair
+	lost          map[overrideLossKey]*overrideLoss
+	reasons       map[*merge.Rule]api.ReasonCode // of losses
+	lessProtected map[api.PolicyKind]string      // how kinds protect overrides less after the write
+	terminating   terminatingPolicies
+	candidates    map[candidatesKey]*candidates
+	weakenings    findings // of overrides that are weakened, before permissions
+	prev          prevPair
+}
+
+// overrideCheck compares the overrides of a path before and after the write.
+type overrideCheck struct {
+	ev     *evaluation
+	paths  effective.Pair
+	limits limits.Pair
+	// stays is set if no requests of the path can have moved, so that pairs of the same
+	// effective policies have the same losses.
+	stays bool
+	// lessProtected is how the kind protects overrides less after the write.
+	lessProtected string
+	kept          keptOverrides
+}
+
+// checkOverrides adds the overrides that apply on a path and would no longer apply
+// after the write.
 //
-// An override holds as long as its policy gives it on the path: the same value
-// under the same condition, or under none. What beats it then is a higher
-// override, which is how the hierarchy works. That its condition is not met is
-// no loss either: the lower policies comply.
+// An override applies as long as its policy gives it on the path: the same value
+// under the same condition, or under none. That a higher override beats it then is no
+// loss: the hierarchy works so. That its condition is not met is no loss either: the
+// lower policies comply. An override that binds to rules of routes applies where it is
+// bound.
 //
-// One that binds to rules of routes holds where it is bound.
-//
-// again tells that the pair is like the one before.
-func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
+// again is set if the pair has the same effective policies as the previous one.
+func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool) error {
 	if p.Before == nil {
 		return nil
 	}
-	still := p.After != nil && !j.mayMove(p) && !b.elsewhere(p) && sameClass(&p.Before.Path, &p.After.Path)
-	loosened := j.loosened[p.Before.Kind.Ref()]
-	if still && loosened == "" && p.Before.Result == p.After.Result {
+	c := overrideCheck{
+		ev: ev, paths: p, limits: b,
+		stays:         p.After != nil && !ev.routeEdited(p) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path),
+		lessProtected: ev.overrides.lessProtected[p.Before.Kind.Ref()],
+	}
+	if c.stays && c.lessProtected == "" && p.Before.Result == p.After.Result {
 		return nil
 	}
-	j.pairs++
-	j.departing.look(j, p.Before) // paths with the same policies may have them from another class
-	if still && again {
-		for _, t := range j.like.lost {
-			t.book(j.pairs)
+	ev.overrides.pairs++
+	ev.overrides.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
+	if c.stays && again {
+		for _, t := range ev.overrides.prev.lost {
+			t.addPath(ev.overrides.pairs)
 		}
 		return nil
 	}
-	j.held = p.Before.AppendOverrides(j.held[:0])
-	var kept keptOn
-	for _, o := range j.held {
-		bound := b.was.holds(o)
-		if p.After != nil {
-			if !p.After.Sets(o) || j.slips(o, p.Before, p.After) {
-				if t := j.lose(o, p.Before, p.After); still {
-					j.like.lose(t, o.Level)
-				}
-				continue
-			}
-			if unbound := b.is.unbinds(o); bound && unbound != "" {
-				j.unbind(o, p.Before, p.After, unbound)
-				continue
-			}
-		}
-		if loosened != "" {
-			if t := j.loosen(o, p.Before, loosened); still {
-				j.like.lost = append(j.like.lost, t)
-			}
-			continue
-		}
-		if err := j.handedOn(p, b, o, &kept); err != nil {
+	ev.overrides.held = p.Before.AppendOverrides(ev.overrides.held[:0])
+	for _, o := range ev.overrides.held {
+		if err := c.check(o); err != nil {
 			return err
 		}
 	}
-	for i, heir := range kept.heirs {
-		j.weakenedAfter(p.Before, heir, kept.policies[i])
+	for i, successor := range c.kept.successors {
+		ev.checkWeakenedOnSuccessor(p.Before, successor, c.kept.policies[i])
 	}
 	return nil
 }
 
-// keptOn is the paths that take the traffic of one, each with the policies whose
-// overrides they keep.
-type keptOn struct {
-	heirs    []*effective.Effective
-	policies [][]*merge.Policy
+// check checks one override that applies before the write.
+func (c *overrideCheck) check(o effective.Override) error {
+	switch {
+	case c.paths.After != nil && c.addLost(o):
+		return nil
+	case c.lessProtected != "":
+		t := c.ev.addLessProtected(o, c.paths.Before, c.lessProtected)
+		if c.stays {
+			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, t)
+		}
+		return nil
+	default:
+		return c.checkSuccessors(o)
+	}
 }
 
-func (k *keptOn) add(heir *effective.Effective, policy *merge.Policy) {
-	i := slices.Index(k.heirs, heir)
+// addLost adds an override that is not given, or not bound, on the path itself after the
+// write. It reports whether it did.
+func (c *overrideCheck) addLost(o effective.Override) bool {
+	before, after := c.paths.Before, c.paths.After
+	if !after.Sets(o) || c.ev.movesToTerminating(o, before, after) {
+		if t := c.ev.addLost(o, before, after); c.stays {
+			c.ev.overrides.prev.addLost(t, o.Level)
+		}
+		return true
+	}
+	if !c.limits.Before.Holds(o) {
+		return false
+	}
+	reason := c.limits.After.UnboundReason(o)
+	if reason != "" {
+		c.ev.addUnbound(o, before, after, reason)
+	}
+	return reason != ""
+}
+
+// checkSuccessors checks an override on the paths that take the traffic of a path which
+// is removed, or whose rule gives up a match.
+func (c *overrideCheck) checkSuccessors(o effective.Override) error {
+	at, triggered := o, c.limits.Before.Holds(o) && c.limits.Before.Triggered()
+	if triggered {
+		at.Level = gateway.LevelRule // its triggers bind it to the rule
+	}
+	successors, err := c.ev.successors(c.paths, at, triggered && o.Level < gateway.LevelRule)
+	if err != nil {
+		return err
+	}
+	for _, successor := range successors {
+		if !viaUnreadParent(successor.Path) || !movesAlong(successor.Path, o.Level) {
+			c.checkSuccessor(o, successor)
+		}
+	}
+	return nil
+}
+
+// checkSuccessor adds an override that is not given, or not bound, on a successor, and
+// keeps note of one that is.
+func (c *overrideCheck) checkSuccessor(o effective.Override, successor *effective.Effective) {
+	if !successor.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, successor) {
+		c.ev.addLost(o, c.paths.Before, successor)
+		return
+	}
+	if reason := c.unboundOn(o, successor); reason != "" {
+		c.ev.addUnbound(o, c.paths.Before, successor, reason)
+		return
+	}
+	c.kept.add(successor, o.Policy)
+}
+
+// unboundOn returns why an override that was bound is not bound on a successor, "" if
+// it is or was not bound.
+func (c *overrideCheck) unboundOn(o effective.Override, successor *effective.Effective) string {
+	if !c.limits.Before.Holds(o) {
+		return ""
+	}
+	reason := c.ev.limits.BindAfter(successor).UnboundReason(o)
+	if c.paths.After == nil && reason == limits.Unmatched {
+		return limits.RuleRemoved
+	}
+	return reason
+}
+
+// keptOverrides are the successors of a path, each with the policies whose overrides
+// they keep.
+type keptOverrides struct {
+	successors []*effective.Effective
+	policies   [][]*merge.Policy
+}
+
+func (k *keptOverrides) add(successor *effective.Effective, policy *merge.Policy) {
+	i := slices.Index(k.successors, successor)
 	if i < 0 {
-		i, k.heirs, k.policies = len(k.heirs), append(k.heirs, heir), append(k.policies, nil)
+		i, k.successors, k.policies = len(k.successors), append(k.successors, successor), append(k.policies, nil)
 	}
 	if !slices.Contains(k.policies[i], policy) {
 		k.policies[i] = append(k.policies[i], policy)
 	}
-}
-
-// handedOn books an override that does not hold on the paths which take the
-// traffic of one that is gone, or that gave up a match, and where it is kept.
-func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override, kept *keptOn) error {
-	at, bound := o, b.was.holds(o)
-	triggered := bound && b.was.Triggered()
-	if triggered {
-		at.Level = gateway.LevelRule // by its triggers it hangs on the rule
-	}
-	heirs, err := j.heirs(p, at, triggered && o.Level < gateway.LevelRule)
-	if err != nil {
-		return err
-	}
-	for _, heir := range heirs {
-		if rootless(heir.Path) && carries(heir.Path, o.Level) {
-			continue
-		}
-		if !heir.Sets(o) || j.slips(o, p.Before, heir) {
-			j.lose(o, p.Before, heir)
-		} else if unbound := j.boundOn(heir).unbinds(o); bound && unbound != "" {
-			if p.After == nil && unbound == unmatched {
-				unbound = gone
-			}
-			j.unbind(o, p.Before, heir, unbound)
-		} else {
-			kept.add(heir, o.Policy)
-		}
-	}
-	return nil
-}
-
-// lose books the loss of an override that held on a path; it is not given on
-// one that the traffic takes now. It returns where it is booked.
-func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overrideTally {
-	standIns := j.staying(o, was, is, is.Substitutes(o))
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
-	for _, p := range standIns {
-		l.standIns += was.Ref(p).Key() + " "
-	}
-	return j.tally(overrideTally{lostOverride: l, was: was, is: is, standIns: standIns})
-}
-
-// loosen books an override that is given on a path as before, and is less
-// protected from now on: a user who is not allowed to remove it must not prepare that, either.
-func (j *judge) loosen(o effective.Override, was *effective.Effective, how string) *overrideTally {
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, loosened: how}
-	return j.tally(overrideTally{lostOverride: l, was: was})
-}
-
-// tally books the path of a loss, and returns where it is booked.
-func (j *judge) tally(loss overrideTally) *overrideTally {
-	if j.lostOverrides == nil {
-		j.lostOverrides = make(map[lostOverride]*overrideTally)
-	}
-	t := j.lostOverrides[loss.lostOverride]
-	if t == nil {
-		t = &loss
-		j.lostOverrides[loss.lostOverride] = t
-	}
-	t.book(j.pairs)
-	return t
-}
-
-// unbind books the loss of an override that is given on a path, and not bound to
-// its rule any more.
-func (j *judge) unbind(o effective.Override, was, is *effective.Effective, why string) {
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unbound: why}
-	if !j.orphaned && j.old != nil && j.old.Ref() == was.Ref(o.Policy) {
-		l.code = api.ReasonOverrideRemoved
-	}
-	j.tally(overrideTally{lostOverride: l, was: was, is: is})
-}
-
-// book books a path, by the number of its pair.
-func (t *overrideTally) book(pair int32) {
-	if n := len(t.paths); n == 0 || t.paths[n-1] != pair {
-		t.paths = append(t.paths, pair)
-	}
-}
-
-// lostOverride is what losses of overrides are told apart by.
-type lostOverride struct {
-	kind     api.PolicyKind
-	policy   *merge.Policy
-	rule     string
-	code     api.ReasonCode
-	standIns string // their names
-	unbound  string // why it is not bound any more, "" where that is not why
-	loosened string // in what respects it is less protected, "" where it is lost
-}
-
-// overrideTally adds up losses; the first path stands for all.
-type overrideTally struct {
-	lostOverride
-	was, is  *effective.Effective
-	standIns []*merge.Policy
-	paths    []int32 // each once, by the number of its pair
-	mine     bool    // the writer may
-	version  string  // by which the policies would have to be written, "" for none
-}
-
-// causeOf tells an override that its own policy gives up from one that is lost
-// because something else is changed, its policy's target included. It is the same
-// on every path.
-func (j *judge) causeOf(was *effective.Effective, o effective.Override) api.ReasonCode {
-	code, known := j.causes[o.Rule]
-	if !known {
-		if j.causes == nil {
-			j.causes = make(map[*merge.Rule]api.ReasonCode)
-		}
-		code = j.findCause(was, o)
-		j.causes[o.Rule] = code
-	}
-	return code
-}
-
-func (j *judge) findCause(was *effective.Effective, o effective.Override) api.ReasonCode {
-	switch {
-	case j.orphaned:
-		return api.ReasonOverrideEvaded
-	case j.old == nil || j.old.Ref() != was.Ref(o.Policy):
-		return api.ReasonOverrideEvaded
-	case j.policy != nil && j.policy.Invalid == nil && written(&j.policy.Policy, o):
-		return api.ReasonOverrideEvaded
-	default:
-		return api.ReasonOverrideRemoved
-	}
-}
-
-// written reports whether a policy has a rule as an override of it has it,
-// wherever it is attached. How a bare block is read is not for the policy to
-// say where its override is one.
-func written(p *merge.Policy, o effective.Override) bool {
-	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
-		when := ""
-		if b.When != nil {
-			when = b.When.String()
-		}
-		bare := b.Block == merge.Bare && o.Block == merge.Bare
-		r := b.At(o.Key)
-		return (bare || b.Block == merge.Overrides && (b.Strategy == merge.Atomic || !o.Atomic)) && (when == "" || when == o.When) &&
-			r != nil && r.EmptyMap == o.EmptyMap && merge.Equal(r.Value, o.Value)
-	})
 }

@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// way is a write that may take an override out of force.
-type way struct {
+// overrideCase is a write that may take an override out of force.
+type overrideCase struct {
 	before string // documents
 	write  string // a document
 	delete string // or one whose object is deleted
@@ -22,7 +22,7 @@ type way struct {
 	want   []string
 }
 
-func (w way) change(t testing.TB, v *snapshot.View) guard.Change {
+func (w overrideCase) change(t testing.TB, v *snapshot.View) guard.Change {
 	t.Helper()
 	if w.delete != "" {
 		return guard.Change{Operation: guard.Delete, Before: v.Get(read(t, v, w.delete).Ref())}
@@ -32,9 +32,9 @@ func (w way) change(t testing.TB, v *snapshot.View) guard.Change {
 	return c
 }
 
-// judged judges the way as those who may not remove overrides, and as those
+// run evaluates the case as users who are not allowed to remove overrides, and as those
 // who may.
-func (w way) judged(t *testing.T) {
+func (w overrideCase) run(t *testing.T) {
 	t.Helper()
 	if w.of == "" {
 		w.of = "Paint infra/top"
@@ -45,38 +45,38 @@ func (w way) judged(t *testing.T) {
 		denials, warnings = append(denials, deny(what, w.of)), append(warnings, warn(what))
 	}
 	c := w.change(t, v)
-	assert.Equal(t, denials, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")))
-	assert.Equal(t, warnings, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override")))
-	w.unseen(t, v, c)
+	assert.Equal(t, denials, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")))
+	assert.Equal(t, warnings, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "Override")))
+	w.checkUnlisted(t, v, c)
 }
 
-func judgedWays(t *testing.T, ways map[string]way) {
+func runOverrideCases(t *testing.T, ways map[string]overrideCase) {
 	t.Helper()
 	for name, w := range ways {
-		t.Run(name, w.judged)
+		t.Run(name, w.run)
 	}
 }
 
 const (
 	hard    = "overrides: {strategy: patch, a: 1}"
-	removed = "OverrideRemoved: the overrides of Paint infra/top hold a on 2 paths, and would not any more"
+	removed = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
 )
 
 // evaded is the loss of the override a on the two rules of a route.
 func evaded(policy, why string) []string {
-	return []string{fmt.Sprintf("OverrideEvaded: 2 paths would slip from under a: the overrides of %s hold it on 2 paths, and %s", policy, why)}
+	return []string{fmt.Sprintf("OverrideEvaded: 2 paths would no longer be subject to override a of %s, which applies on 2 paths: %s", policy, why)}
 }
 
-// slipped is that on one path of app/r alone.
-func slipped(policy, on, why string) []string {
-	return []string{fmt.Sprintf("OverrideEvaded: HTTPRoute app/r would slip from under a: the overrides of %s hold it on %s, and %s", policy, on, why)}
+// evadedOn is that on one path of app/r alone.
+func evadedOn(policy, on, why string) []string {
+	return []string{fmt.Sprintf("OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of %s, which applies on %s: %s", policy, on, why)}
 }
 
-const afterThis = "would not after this write"
+const afterThis = "it does not apply after this write"
 
 // What a policy's own write does to its overrides.
-func TestOverridesThatAreRemoved(t *testing.T) {
-	judgedWays(t, map[string]way{
+func TestOverridesRemoved(t *testing.T) {
+	runOverrideCases(t, map[string]overrideCase{
 		"their policy is deleted":            {before: base(gatewayPolicy(hard)), delete: gatewayPolicy(hard), want: []string{removed}},
 		"another value":                      {before: base(gatewayPolicy(hard)), write: gatewayPolicy("overrides: {strategy: patch, a: 2}"), want: []string{removed}},
 		"taken out while another stays":      {before: base(gatewayPolicy(hard)), write: gatewayPolicy("overrides: {strategy: patch, b: 2}"), want: []string{removed}},
@@ -93,7 +93,7 @@ func TestOverridesThatAreRemoved(t *testing.T) {
 		},
 		"both rules": {
 			before: base(gatewayPolicy("overrides: {strategy: patch, a: 1, b: 1}")), write: gatewayPolicy("overrides: {strategy: patch, a: 2, b: 2}"),
-			want: []string{removed, strings.Replace(removed, "hold a", "hold b", 1)},
+			want: []string{removed, strings.Replace(removed, "override a", "override b", 1)},
 		},
 		"a null, which removes": {
 			before: base(gatewayPolicy("overrides: {strategy: patch, a: null}"), routePolicy("a: 1")), write: gatewayPolicy("overrides: {strategy: patch, b: 1}"), want: []string{removed},
@@ -105,9 +105,9 @@ func TestOverridesThatAreRemoved(t *testing.T) {
 }
 
 // What a policy's own write leaves of its overrides.
-func TestOverridesThatAreKept(t *testing.T) {
+func TestOverridesKept(t *testing.T) {
 	higher := "targetRefs: [{kind: Gateway, name: g}]\n"
-	judgedWays(t, map[string]way{
+	runOverrideCases(t, map[string]overrideCase{
 		"re-applied":                       {before: base(gatewayPolicy(hard)), write: gatewayPolicy(hard)},
 		"spelled otherwise":                {before: base(gatewayPolicy(hard)), write: gatewayPolicy("overrides: {strategy: patch, a: 1.0}")},
 		"a rule more":                      {before: base(gatewayPolicy(hard)), write: gatewayPolicy("overrides: {strategy: patch, a: 1, b: 1}")},
@@ -137,11 +137,11 @@ func TestOverridesThatAreKept(t *testing.T) {
 }
 
 // A conditional override holds whether its condition is met or not.
-func TestConditionalOverridesHold(t *testing.T) {
+func TestConditionalOverrides(t *testing.T) {
 	h := gatewayDoc("h", "istio", "http")
 	moved := routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")
-	fromH := evaded("Paint infra/top", "not on Listener infra/h#http")
-	judgedWays(t, map[string]way{
+	fromH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
+	runOverrideCases(t, map[string]overrideCase{
 		"met":                            {before: base(gatewayPolicy(clip), routePolicy("a: 100"), h), write: moved, want: fromH},
 		"not met":                        {before: base(gatewayPolicy(clip), routePolicy("a: 30"), h), write: moved, want: fromH},
 		"with nothing below it":          {before: base(gatewayPolicy(clip), h), write: moved, want: fromH},
@@ -159,11 +159,11 @@ func TestConditionalOverridesHold(t *testing.T) {
 }
 
 // A profile may make less of losing an override.
-func TestAProfileChangesWhatTheLossOfAnOverrideIs(t *testing.T) {
+func TestProfileSetsActionOfOverrideLoss(t *testing.T) {
 	lenientPaint := worlds.ProfileDoc("Paint", "strategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\nactions: {OverrideRemoved: Warn, OverrideEvaded: Audit}")
 	const spec = "overrides: {a: 1}"
 	v := world(t, base(lenientPaint, gatewayPolicy(spec), gatewayDoc("h", "istio", "http")))
-	dev := func(c guard.Change) []string { return toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override") }
+	dev := func(c guard.Change) []string { return messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override") }
 	advice := strings.TrimPrefix(deny("", "Paint infra/top"), "Deny ")
 	assert.Equal(t, []string{"Warn " + removed + advice}, dev(guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}))
 	assert.Equal(t, []string{"Audit " + evaded("Paint infra/top", afterThis)[0] + advice},

@@ -1,19 +1,20 @@
 package guard
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
 )
 
-// NewOwners names the owners that an edit adds to an object, "" for none
-// (Change.Owner). A reference that is edited is a new one: the garbage collector
-// takes an owner of another name for gone.
+// NewOwners names the owners that an edit adds to an object, "" for none (Change.Owner). A
+// reference that is edited is a new one: to the garbage collector an owner of another name
+// does not exist.
 func NewOwners(was, now []metav1.OwnerReference) string {
 	var out []string
 	for _, o := range now {
@@ -23,21 +24,54 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 			out = append(out, o.Kind+" "+o.Name)
 		}
 	}
-	return clipped(strings.Join(out, ", "))
+	return truncated(strings.Join(out, ", "))
 }
 
-// withoutGoing returns a view without the grants of a namespace that are being
-// deleted, or will be with an owner, but for the one that is written: what hangs
-// on a grant may rest on those as little.
-func withoutGoing(v *snapshot.View, written api.Ref) *snapshot.View {
-	var gone []snapshot.Change
-	for o := range v.In(written.PolicyKind(), written.Namespace) {
-		if g, ok := o.(*gateway.Grant); ok && g.Deleting && g.Ref() != written {
-			gone = append(gone, snapshot.Delete(g.Ref()))
-		}
+// evaluateNewOwner evaluates a new owner: the object will be deleted with it, and that
+// deletion is not evaluated. So the overrides that depend on the object count as lost now.
+func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
+	if ev.change.Owner == "" || ev.change.Before == nil {
+		return nil
 	}
-	if len(gone) == 0 {
-		return v
+	o := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, indirect: true, before: ev.before, old: ev.old, overrides: overrides{pairs: ev.overrides.pairs}}
+	o.change.After = nil
+	scope, err := o.prepareDeletion(ctx)
+	if err != nil {
+		return err
 	}
-	return v.With(gone...)
+	if err := ev.guard.Engine.Compare(o.before, o.after, scope, ev.budget, o.evaluateOwnedPath); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	if err := o.compareWithoutTerminating(scope); err != nil {
+		return err
+	}
+	ev.addLosses(o)
+	return nil
+}
+
+// evaluateOwnedPath evaluates a path for evaluateNewOwner and evaluateVersions.
+func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
+	if p.After != nil && !p.Again {
+		ev.checkWeakened(p)
+	}
+	return ev.checkOverrides(p, ev.limits.Bind(p), false)
+}
+
+// prepareDeletion is prepare for an object that will be deleted without another
+// evaluation.
+func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, error) {
+	switch ev.change.Before.(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return ev.prepareKinds(ctx)
+	}
+	ev.before, ev.after = ev.change.apply(ev.before)
+	return ev.scope(), nil
+}
+
+// addLosses adds the losses of a second evaluation of the change.
+func (ev *evaluation) addLosses(o *evaluation) {
+	ev.overrides.addLostOverrides(o.overrides.lost)
+	for _, f := range o.overrides.weakenings {
+		ev.overrides.weakenings.add(f)
+	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // The API server takes an owner's name of any length.
-func TestOwnersAreNamedInABoundedText(t *testing.T) {
+func TestOwnersTextIsBounded(t *testing.T) {
 	long := []metav1.OwnerReference{{Kind: "ConfigMap", Name: strings.Repeat("x", 1<<20), UID: "1"}}
 	assert.Equal(t, "ConfigMap "+strings.Repeat("x", 502)+"…", guard.NewOwners(nil, long))
 	assert.Empty(t, guard.NewOwners(long, long))

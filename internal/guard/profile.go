@@ -9,53 +9,53 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// profile judges the write of a PolicyProfile: whether it can be read, whether
-// another one has its kind, and whether its addresses lead anywhere.
-func (j *judge) profile(ctx context.Context, p *policykind.Profile) error {
+// checkProfile checks the write of a PolicyProfile: whether it is valid, whether another
+// one defines its kind, and whether its addresses exist in the schema.
+func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) error {
 	kind, err := policykind.Compile(p.Spec, policykind.Cluster)
 	if err != nil {
 		action := api.Deny
-		if was, ok := j.change.Before.(*policykind.Profile); ok && !compiles(was) {
+		if was, ok := ev.change.Before.(*policykind.Profile); ok && !compiles(was) {
 			action = api.Warn // it was before: it stays editable
 		}
-		j.report(api.ReasonInvalid, action, Finding{
-			What: fmt.Sprintf("%s cannot be used: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
+		ev.report(api.ReasonInvalid, action, Finding{
+			What: fmt.Sprintf("%s is invalid: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
 		})
 		return nil
 	}
-	if j.Kinds == nil {
+	if ev.guard.Kinds == nil {
 		return nil
 	}
-	for _, other := range j.Kinds.Profiles() {
-		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !older(j.change, other) {
-			j.report(api.ReasonConflicted, api.Warn, Finding{
+	for _, other := range ev.guard.Kinds.Profiles() {
+		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !isOlder(ev.change, other) {
+			ev.report(api.ReasonConflicted, api.Warn, Finding{
 				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s is older and has %s", p.Ref(), other.Profile, kind.Ref()),
 				Advice: "delete one of the two",
 			})
 		}
 	}
-	schema, err := j.Kinds.Schema(ctx, kind.Ref())
+	schema, err := ev.guard.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
-		return fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
+		return fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}
 	if schema == nil {
 		return nil
 	}
 	for _, lost := range kind.Check(schema) {
-		j.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "correct the address, or the kind's definition"})
+		ev.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "fix the address or the kind's definition"})
 	}
 	return nil
 }
 
-// older reports whether the profile being written has been there before the
-// one that has its kind: it then is the one that is in force, or was refused.
-func older(c Change, holder api.ProfileInForce) bool {
+// isOlder reports whether the profile that is written existed before the one that defines
+// its kind: it is then in force, or was refused.
+func isOlder(c Change, holder api.ProfileInForce) bool {
 	if c.Before == nil {
 		return false
 	}
 	for _, r := range holder.Refused {
 		if r.Name == c.Before.Ref().Name {
-			return r.Reason != api.Conflicted // mended, it may be the older one
+			return r.Reason != api.Conflicted // fixed, it may be the older one
 		}
 	}
 	return true

@@ -54,7 +54,7 @@ func paintSchema(fields ...string) *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}}
 }
 
-func TestProfilesAreJudged(t *testing.T) {
+func TestProfileWrites(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	twice := func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{"Gateway", "Gateway"} }
 	holds := func(name string, refused ...api.RefusedProfile) []api.ProfileInForce {
@@ -111,15 +111,15 @@ func TestProfilesAreJudged(t *testing.T) {
 				c.After = test.after
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
-			j, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
+			ev, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
-			said(t, test.denied, j.Denials)
-			said(t, test.warned, j.Warnings)
+			assertMessage(t, test.denied, ev.Denials)
+			assertMessage(t, test.warned, ev.Warnings)
 		})
 	}
 }
 
-func said(t *testing.T, want string, findings []guard.Finding) {
+func assertMessage(t *testing.T, want string, findings []guard.Finding) {
 	t.Helper()
 	if want == "" {
 		assert.Empty(t, findings)
@@ -129,16 +129,16 @@ func said(t *testing.T, want string, findings []guard.Finding) {
 	assert.Contains(t, findings[0].Message(), want)
 }
 
-func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
+func TestProfileSchemaError(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
-	assert.EqualError(t, err, "look for the definition of Paint.example.com: no answer")
+	assert.EqualError(t, err, "get definition of Paint.example.com: no answer")
 }
 
-func TestOfflineNobodyIsAskedAboutAProfile(t *testing.T) {
+func TestProfileWithoutKinds(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
+	ev, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	require.NoError(t, err)
-	assert.False(t, j.Denied())
-	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, j.Verdict(guard.EnforceDeny).Object)
+	assert.False(t, ev.Denied())
+	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, ev.Verdict(guard.EnforceDeny).Object)
 }

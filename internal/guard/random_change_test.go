@@ -20,7 +20,7 @@ func copied[T plainObject](o T) T {
 }
 
 // change throws a write of any sort.
-func (d dice) change(w plainWorld, kinds []string) plainChange {
+func (d generator) change(w plainWorld, kinds []string) plainChange {
 	for {
 		c := d.anyChange(w, kinds)
 		if (c.before != nil || c.after != nil) && !reflect.DeepEqual(c.before, c.after) {
@@ -32,7 +32,7 @@ func (d dice) change(w plainWorld, kinds []string) plainChange {
 	}
 }
 
-func (d dice) anyChange(w plainWorld, kinds []string) plainChange {
+func (d generator) anyChange(w plainWorld, kinds []string) plainChange {
 	switch d.IntN(20) {
 	case 0:
 		return d.created(w, kinds)
@@ -65,7 +65,7 @@ func (d dice) anyChange(w plainWorld, kinds []string) plainChange {
 }
 
 // one chooses an object: policies, routes and gateways more often than others.
-func (d dice) one(w plainWorld) plainObject {
+func (d generator) one(w plainWorld) plainObject {
 	if routes := all[plainRoute](w); d.ruled && len(routes) > 0 && !d.in(3) {
 		return routes[d.IntN(len(routes))]
 	}
@@ -78,7 +78,7 @@ func (d dice) one(w plainWorld) plainObject {
 	return w[d.IntN(len(w))]
 }
 
-func (d dice) created(w plainWorld, kinds []string) plainChange {
+func (d generator) created(w plainWorld, kinds []string) plainChange {
 	var o plainObject
 	switch d.IntN(6) {
 	case 0:
@@ -100,7 +100,7 @@ func (d dice) created(w plainWorld, kinds []string) plainChange {
 	return plainChange{after: o}
 }
 
-func (d dice) removed(w plainWorld) plainChange {
+func (d generator) removed(w plainWorld) plainChange {
 	o := d.one(w)
 	if o.key().Kind == "Namespace" && !d.in(3) {
 		return plainChange{}
@@ -108,7 +108,7 @@ func (d dice) removed(w plainWorld) plainChange {
 	return plainChange{before: o}
 }
 
-func (d dice) editedListeners(all []plainListener) []plainListener {
+func (d generator) editedListeners(all []plainListener) []plainListener {
 	i := d.IntN(len(all))
 	switch d.IntN(6) {
 	case 0: // renamed
@@ -132,7 +132,7 @@ func (d dice) editedListeners(all []plainListener) []plainListener {
 	return all
 }
 
-func (d dice) editedGateway(g plainGateway) plainGateway {
+func (d generator) editedGateway(g plainGateway) plainGateway {
 	switch d.IntN(5) {
 	case 0:
 		g.Class = d.of("c", "d")
@@ -146,7 +146,7 @@ func (d dice) editedGateway(g plainGateway) plainGateway {
 	return g
 }
 
-func (d dice) editedSet(s plainSet) plainSet {
+func (d generator) editedSet(s plainSet) plainSet {
 	if d.in(3) {
 		s.Gateway = d.of("g", "h", "i")
 		return s
@@ -155,7 +155,7 @@ func (d dice) editedSet(s plainSet) plainSet {
 	return s
 }
 
-func (d dice) editedRoute(r plainRoute) plainRoute {
+func (d generator) editedRoute(r plainRoute) plainRoute {
 	for range 1 + d.IntN(2) { // two edits in one write at times
 		i := d.IntN(len(r.Rules))
 		edit := d.IntN(13)
@@ -202,7 +202,7 @@ func (d dice) editedRoute(r plainRoute) plainRoute {
 	return r
 }
 
-func (d dice) editedRule(r plainRule) plainRule {
+func (d generator) editedRule(r plainRule) plainRule {
 	next := d.rule()
 	switch d.IntN(3) {
 	case 0:
@@ -215,7 +215,7 @@ func (d dice) editedRule(r plainRule) plainRule {
 	return r
 }
 
-func (d dice) editedPolicy(p plainPolicy) plainPolicy {
+func (d generator) editedPolicy(p plainPolicy) plainPolicy {
 	b := &p.Overrides
 	switch d.IntN(8) {
 	case 0, 1:

@@ -59,13 +59,13 @@ func (c plainChange) expected(w plainWorld) []string {
 	return slices.Compact(out)
 }
 
-// judged is what the guard says of a change to those who may nothing.
-func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guard.Decision, []string) {
+// evaluate is what the guard says of a change to those who may nothing.
+func (c plainChange) evaluate(t testing.TB, v *snapshot.View, w plainWorld) (*guard.Decision, []string) {
 	t.Helper()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c.change(t, v), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c.change(t, v), nil)
 	require.NoError(t, err)
 	var out []string
-	for _, f := range j.Denials {
+	for _, f := range ev.Denials {
 		code := string(f.Code)
 		if code != "OverrideRemoved" && code != "OverrideEvaded" {
 			continue // what violates a condition, say
@@ -73,7 +73,7 @@ func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guar
 		out = append(out, plainLoss{plainName{f.Policy.Kind, f.Policy.Namespace, f.Policy.Name}, f.Rule, code}.String())
 	}
 	slices.Sort(out)
-	return j, slices.Compact(out)
+	return ev, slices.Compact(out)
 }
 
 // change is the change as the guard gets it.
@@ -97,12 +97,12 @@ func (c plainChange) change(t testing.TB, v *snapshot.View) guard.Change {
 
 // heldUp reports whether the change is not let through while the kinds of the
 // policies whose overrides it would evade were never listed.
-func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Decision) bool {
+func (c plainChange) heldUp(t testing.TB, v *snapshot.View, ev *guard.Decision) bool {
 	t.Helper()
 	if strings.HasPrefix(c.at().Kind, "At") {
 		return true // a policy: writes of a kind that is not listed are not evaluated
 	}
-	for _, f := range j.Denials {
+	for _, f := range ev.Denials {
 		if f.Code != api.ReasonOverrideEvaded {
 			continue
 		}
@@ -116,38 +116,38 @@ func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Decision) b
 }
 
 // kinds are those of one world's policies: one alone, or all.
-func (d dice) kinds() []string {
+func (d generator) kinds() []string {
 	return [][]string{{"AtRule"}, {"AtRule"}, {"AtBackend"}, {"AtListener"}, {"AtRule", "AtBackend", "AtListener"}}[d.IntN(5)]
 }
 
 // worldJudged makes changes in a random world one after another, each on top of
 // those before it, and returns how many were denied.
-func worldJudged(t testing.TB, seed uint64, changes int) (denied int) {
+func evaluateWorld(t testing.TB, seed uint64, changes int) (denied int) {
 	t.Helper()
-	d := newDice(seed)
+	d := newGenerator(seed)
 	kinds := d.kinds()
 	w := newPlainWorld(d, kinds)
 	v := w.view(t)
 	for range changes {
 		c := d.change(w, kinds)
-		j, got := c.judged(t, v, w)
+		ev, got := c.evaluate(t, v, w)
 		want := c.expected(w)
 		if !slices.Equal(want, got) {
 			require.Fail(t, "the guard and the second implementation differ", "seed %d: %s\nit was %s\nlost, but allowed:\n%s\ndenied, but not lost:\n%s\nworld:\n%s",
-				seed, c, before(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
+				seed, c, objectsBefore(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
 		}
 		if len(want) > 0 {
 			denied++
-			require.True(t, c.heldUp(t, v, j), "seed %d: %s\nis let through while the kind of what it evades was never listed, in\n%s", seed, c, w)
+			require.True(t, c.heldUp(t, v, ev), "seed %d: %s\nis let through while the kind of what it evades was never listed, in\n%s", seed, c, w)
 		}
-		if !j.Denied() || d.in(3) { // some by those who may
-			w, v = c.in(w), j.After
+		if !ev.Denied() || d.in(3) { // some by those who may
+			w, v = c.in(w), ev.After
 		}
 	}
 	return denied
 }
 
-func before(c plainChange) string {
+func objectsBefore(c plainChange) string {
 	if c.before == nil {
 		return "not there"
 	}
@@ -158,7 +158,7 @@ func lacking(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-// rounds is how many worlds are judged, more by hand: OVERRULE_WORLDS=20000.
+// rounds is how many worlds are evaluated, more by hand: OVERRULE_WORLDS=20000.
 func rounds(t testing.TB, few int) uint64 {
 	t.Helper()
 	text := os.Getenv("OVERRULE_WORLDS")
@@ -172,20 +172,20 @@ func rounds(t testing.TB, few int) uint64 {
 
 // No override is lost by an allowed change of those who may not remove it, and
 // what is denied is a loss.
-func TestNoOverrideIsLostByAnAllowedChange(t *testing.T) {
+func TestAllowedChangesLoseNoOverride(t *testing.T) {
 	const changes = 10
 	n := rounds(t, 300)
 	denied := 0
 	for seed := range n {
-		denied += worldJudged(t, seed, changes)
+		denied += evaluateWorld(t, seed, changes)
 	}
 	t.Logf("%d of %d changes denied", denied, n*changes)
 	assert.Greater(t, denied, int(n)*changes/16, "the worlds are too dull to show anything")
 }
 
-func FuzzNoOverrideIsLostByAnAllowedChange(f *testing.F) {
+func FuzzAllowedChangesLoseNoOverride(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(1_000_000 + seed)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64) { worldJudged(t, seed, 10) })
+	f.Fuzz(func(t *testing.T, seed uint64) { evaluateWorld(t, seed, 10) })
 }

@@ -33,8 +33,8 @@ type plainPath struct {
 	unread   bool // it comes in by a parent that is not read
 }
 
-// door names what a path comes in by.
-func (p plainPath) door() string {
+// entry names what a path comes in by.
+func (p plainPath) entry() string {
 	set := ""
 	if p.set != nil {
 		set = p.set.key().String()
@@ -42,13 +42,13 @@ func (p plainPath) door() string {
 	return strings.Join([]string{p.gateway.key().String(), set, p.listener.Name}, " ")
 }
 
-// name tells a path apart; a rule is told apart by its place before the change.
+// name identifies a path; a rule is identified by its place before the change.
 func (p plainPath) name(rule int) string {
 	route := ""
 	if p.route != nil {
 		route = p.route.key().String()
 	}
-	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", p.door(), " ", route, " ", rule, " ", p.backend)
+	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", p.entry(), " ", route, " ", rule, " ", p.backend)
 }
 
 // owner is what a listener belongs to.
@@ -79,8 +79,8 @@ func (w plainWorld) admits(from, own, other string) bool {
 	}
 }
 
-// doors are the paths of a kind as far as their listeners.
-func (w plainWorld) doors(kind string) []plainPath {
+// entries are the paths of a kind as far as their listeners.
+func (w plainWorld) entries(kind string) []plainPath {
 	var out []plainPath
 	for _, g := range all[plainGateway](w) {
 		for _, l := range g.Listeners {
@@ -108,7 +108,7 @@ func (w plainWorld) takes(p plainPath, r plainRoute) bool {
 }
 
 // hosts shows which of some names reach a path; there are more, but none that
-// these worlds tell apart from one of them.
+// these worlds distinguish from one of them.
 func (p plainPath) hosts() string {
 	var out string
 	for _, name := range []string{"x.example", "y.example", "z.example", "none.example", "far.other", "none.at.all"} {
@@ -139,12 +139,12 @@ func (p plainPath) covered(others []plainPath) bool {
 
 // paths are all paths of a kind.
 func (w plainWorld) paths(kind string) []plainPath {
-	doors := w.doors(kind)
+	entries := w.entries(kind)
 	if kind == "AtListener" {
-		return doors
+		return entries
 	}
 	var out []plainPath
-	for _, p := range doors {
+	for _, p := range entries {
 		for _, r := range all[plainRoute](w) {
 			if !w.takes(p, r) {
 				continue

@@ -59,7 +59,7 @@ func losses(before, after plainWorld, written plainName) []string {
 	return slices.Compact(out)
 }
 
-// code tells what its own policy gives up from what is lost otherwise.
+// code distinguishes what its own policy gives up from what is lost otherwise.
 func (w plainWorld) code(o plainOverride, written plainName) string {
 	if o.key() != written {
 		return "OverrideEvaded"
@@ -89,7 +89,7 @@ func (w plainWorld) loses(o plainOverride, x plainPath, paths []plainPath, known
 			}
 		}
 	}
-	return slices.ContainsFunc(w.heirs(o, x, paths, known), func(y plainPath) bool {
+	return slices.ContainsFunc(w.successors(o, x, paths, known), func(y plainPath) bool {
 		return !w.given(o, y) && (!y.unread || o.level < atRouteNamespace)
 	})
 }
@@ -107,9 +107,9 @@ func givesMatches(x, y plainPath) bool {
 	return slices.ContainsFunc(x.route.Rules[x.rule].Matches, func(m string) bool { return !slices.Contains(kept, m) })
 }
 
-// heirs are the paths that take the traffic of a path: if some come in by the
+// successors are the paths that take the traffic of a path: if some come in by the
 // same listener, these alone; else if new ones take all of its names, those.
-func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) []plainPath {
+func (w plainWorld) successors(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) []plainPath {
 	var out, same, fresh, found []plainPath
 	for _, y := range paths {
 		was := known[y.earlier(x)]
@@ -117,7 +117,7 @@ func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known
 			continue
 		}
 		out = append(out, y)
-		if !y.unread && (x.door() == y.door() || x.route == nil && y.wasOn(x)) {
+		if !y.unread && (x.entry() == y.entry() || x.route == nil && y.wasOn(x)) {
 			same = append(same, y)
 		}
 		if !was && !y.unread {

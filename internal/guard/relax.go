@@ -13,38 +13,38 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// mostRelaxed is how many paths of a relaxed constraint are named.
-const mostRelaxed = 3
+// maxRelaxedNamed is how many paths of a relaxed constraint are named.
+const maxRelaxedNamed = 3
 
-// relaxed warns of a constraint that would deny less, with the paths that it is
-// on; now is nil where it is gone. It is for RBAC to say who may do that.
-func (j *judge) relaxed(ctx context.Context, was, now *constraint.Constraint) error {
-	if was == nil || !was.Relaxes(now) || j.before.Kind(was.PolicyKind()) == nil {
+// checkRelaxed warns of a constraint that would deny less, with the paths that it applies
+// to; now is nil if it is removed. Permission to do that is a matter of RBAC.
+func (ev *evaluation) checkRelaxed(ctx context.Context, was, now *constraint.Constraint) error {
+	if was == nil || !was.Relaxes(now) || ev.before.Kind(was.PolicyKind()) == nil {
 		return nil
 	}
-	ctx, cancel := halfOf(ctx)
+	ctx, cancel := withHalfDeadline(ctx)
 	defer cancel()
-	budget := j.Guard.budget(ctx)
+	budget := ev.guard.budget(ctx)
 	only := []api.PolicyKind{was.PolicyKind()}
 	paths := 0
 	var named []string
-	err := j.Engine.Walk(j.before, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
-		if _, on := was.On(&e.Path, j.before); !on {
+	err := ev.guard.Engine.Walk(ev.before, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		if _, on := was.On(&e.Path, ev.before); !on {
 			return nil
 		}
-		if paths++; paths <= mostRelaxed {
+		if paths++; paths <= maxRelaxedNamed {
 			named = append(named, pathText(e))
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
-		return fmt.Errorf("look at the paths of %s: %w", was.Ref(), err)
+		return fmt.Errorf("walk paths of %s: %w", was.Ref(), err)
 	}
-	j.tellRelaxed(was, paths, named, err != nil)
+	ev.reportRelaxed(was, paths, named, err != nil)
 	return nil
 }
 
-func (j *judge) tellRelaxed(c *constraint.Constraint, paths int, named []string, more bool) {
+func (ev *evaluation) reportRelaxed(c *constraint.Constraint, paths int, named []string, more bool) {
 	if paths == 0 && !more {
 		return
 	}
@@ -54,7 +54,7 @@ func (j *judge) tellRelaxed(c *constraint.Constraint, paths int, named []string,
 	}
 	f := Finding{
 		Policy: &ref,
-		What:   fmt.Sprintf("%s is in force on %s, and writes that it denies there may pass from now on", ref, on),
+		What:   fmt.Sprintf("%s applies to %s, and would no longer deny some writes there", ref, on),
 		Short:  fmt.Sprintf("%s would deny less on %s", ref, on),
 	}
 	if len(named) > 0 {
@@ -63,18 +63,19 @@ func (j *judge) tellRelaxed(c *constraint.Constraint, paths int, named []string,
 	if paths > len(named) && !more {
 		f.What += ", …"
 	}
-	j.report(api.ReasonRequirementUnmet, api.Warn, f)
+	ev.report(api.ReasonRequirementUnmet, api.Warn, f)
 }
 
-// constraintsGone warns of the constraints that go with their definition.
-func (j *judge) constraintsGone(ctx context.Context, after *snapshot.View) error {
+// reportRemovedConstraints warns of the constraints that are removed with their
+// definition.
+func (ev *evaluation) reportRemovedConstraints(ctx context.Context, after *snapshot.View) error {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
-		for o := range j.before.Objects(kind) {
+		for o := range ev.before.Objects(kind) {
 			c, ok := o.(*constraint.Constraint)
 			if !ok || after.Get(o.Ref()) != nil {
 				continue
 			}
-			if err := j.relaxed(ctx, c, nil); err != nil {
+			if err := ev.checkRelaxed(ctx, c, nil); err != nil {
 				return err
 			}
 		}
@@ -82,9 +83,9 @@ func (j *judge) constraintsGone(ctx context.Context, after *snapshot.View) error
 	return nil
 }
 
-// halfOf returns a context with half the time that is left: what only warns must
+// withHalfDeadline returns a context with half the remaining time: what only warns must
 // not take so long that the write is denied.
-func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+func withHalfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)

@@ -13,9 +13,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestConstraintsThatDenyLess(t *testing.T) {
+func TestRelaxedConstraints(t *testing.T) {
 	const limit = "rules: [{path: a, max: 1}]"
-	less := []string{"Warn RequirementUnmet: ClusterPolicyConstraint c is in force on 2 paths, and writes that it denies there may pass from now on: " +
+	less := []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to 2 paths, and would no longer deny some writes there: " +
 		"HTTPRoute app/r rule-1 of Gateway infra/g, HTTPRoute app/r rule-2 of Gateway infra/g"}
 	was := readConstraint(t, limit)
 	definition := &policykind.Definition{}
@@ -43,21 +43,21 @@ func TestConstraintsThatDenyLess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.world)
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: v}}
-			j, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
+			ev, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
 			require.NoError(t, err)
-			assert.False(t, j.Denied())
-			assert.Equal(t, c.want, nilIfEmpty(toldOf(j, "RequirementUnmet")))
+			assert.False(t, ev.Denied())
+			assert.Equal(t, c.want, nilIfEmpty(messagesOf(ev, "RequirementUnmet")))
 		})
 	}
 }
 
-func TestPathsOfARelaxedConstraintThatCannotBeCounted(t *testing.T) {
+func TestRelaxedConstraintWithTooManyPaths(t *testing.T) {
 	was := readConstraint(t, "rules: [{path: a, max: 1}]")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	v := world(t, base())
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Evaluate(ended, v.With(snapshot.Put(was)), guard.Change{Operation: guard.Delete, Before: was}, nil)
+	ev, err := g.Evaluate(ended, v.With(snapshot.Put(was)), guard.Change{Operation: guard.Delete, Before: was}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c is in force on very many paths, and writes that it denies there may pass from now on"}, toldOf(j, "RequirementUnmet"))
+	assert.Equal(t, []string{"Warn RequirementUnmet: ClusterPolicyConstraint c applies to very many paths, and would no longer deny some writes there"}, messagesOf(ev, "RequirementUnmet"))
 }

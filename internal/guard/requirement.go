@@ -1,12 +1,8 @@
 package guard
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -16,19 +12,19 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// needs is what the constraints on the paths of one write come to.
-type needs struct {
-	// judged is what constraints say of folds, where it depends on nothing else.
-	judged map[judgedKey]constraint.Result
+// requirements is the state of evaluating the constraints on the paths of one write.
+type requirements struct {
+	// results are those of folds, where a constraint reads nothing else.
+	results map[resultKey]constraint.Result
 	// unmet adds up what is the same but for the path.
-	unmet map[unmetKey]*unmetTally
-	// spare is left for paths on which nothing changes, and above for constraints
-	// that do not bind the write; costs is what each of those took of it.
-	spare, above spare
-	costs        map[api.Ref]uint64
+	unmet map[unmetKey]*unmetRequirement
+	// unchangedCost is spent on paths on which nothing changes, and unboundCost on
+	// constraints that do not bind the write; costs is what each of these took.
+	unchangedCost, unboundCost warnMeter
+	costs                      map[api.Ref]uint64
 }
 
-type judgedKey struct {
+type resultKey struct {
 	constraint *constraint.Constraint
 	level      constraint.Level
 	result     *merge.Result
@@ -39,97 +35,97 @@ type unmetKey struct {
 	constraint  *constraint.Constraint
 	at, message string
 	before      bool // it was so before the write, and gets no worse
-	above       bool // the write is of something that the constraint does not bind
+	unbound     bool // the write is of something that the constraint does not bind
 }
 
-// unmetTally is a demand that is not met on a number of paths; the first stands
+// unmetRequirement is a requirement that is not met on a number of paths; the first stands
 // for all.
-type unmetTally struct {
+type unmetRequirement struct {
 	unmetKey
 	rule  string
 	on    *effective.Effective
 	paths int
 }
 
-// constrained returns the kinds whose paths without a policy are to be judged,
-// too: a policy changes nothing on those of other kinds.
-func (j *judge) constrained() []api.PolicyKind {
-	return slices.DeleteFunc(j.after.Constrained(), func(k api.PolicyKind) bool { return !j.mayMatter(k) })
+// constrainedKinds returns the kinds whose paths without a policy are evaluated, too: a
+// policy changes nothing on those of other kinds.
+func (ev *evaluation) constrainedKinds() []api.PolicyKind {
+	return slices.DeleteFunc(ev.after.Constrained(), func(k api.PolicyKind) bool { return !ev.mayAffect(k) })
 }
 
-// mayMatter reports whether the write may change effective policies of a kind,
-// or their paths.
-func (j *judge) mayMatter(k api.PolicyKind) bool {
-	p, ok := j.change.Object().(*policykind.Policy)
+// mayAffect reports whether the write may change effective policies of a kind, or their
+// paths.
+func (ev *evaluation) mayAffect(k api.PolicyKind) bool {
+	p, ok := ev.change.Object().(*policykind.Policy)
 	return !ok || p.Kind.Ref() == k
 }
 
-// requirements judges the constraints on a path: what the write introduces is
-// what the constraint's enforcement says, what was so before and gets no worse
-// is told.
-func (j *judge) requirements(p effective.Pair) error {
-	all := j.after.Constraints(p.After.Kind.Ref())
-	if len(all) == 0 || !j.mayMatter(p.After.Kind.Ref()) {
+// checkRequirements evaluates the constraints on a path. What the write introduces is
+// treated as the constraint's enforcement says; a violation that existed before and is not
+// made worse is a warning.
+func (ev *evaluation) checkRequirements(p effective.Pair) error {
+	all := ev.after.Constraints(p.After.Kind.Ref())
+	if len(all) == 0 || !ev.mayAffect(p.After.Kind.Ref()) {
 		return nil
 	}
-	var s *sides
+	var s *constraintInputs
 	for _, c := range all {
-		level, on := c.On(&p.After.Path, j.after)
+		level, on := c.On(&p.After.Path, ev.after)
 		if !on {
 			continue
 		}
 		if s == nil {
-			s = j.sides(p)
+			s = ev.inputs(p)
 		}
-		if err := j.requirement(c, level, p, s); err != nil {
+		if err := ev.checkRequirement(c, level, p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *judge) requirement(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *sides) error {
+func (ev *evaluation) checkRequirement(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
 	was, wasOn := level, false
 	if p.Before != nil {
-		was, wasOn = c.On(&p.Before.Path, j.before)
+		was, wasOn = c.On(&p.Before.Path, ev.before)
 	}
 	if wasOn && was == level && s.same(c) {
-		return j.asBefore(c, level, p, s)
+		return ev.checkUnchanged(c, level, p, s)
 	}
-	above := !j.binds(c, level, p)
-	var m merge.Meter = j.budget
+	above := !ev.binds(c, level, p)
+	var m merge.Meter = ev.budget
 	if above {
-		if j.needs.above.spent > mostSpare {
+		if ev.requirements.unboundCost.spent > maxWarnCost {
 			return nil
 		}
-		m = j.aside(c.Ref())
+		m = ev.unboundMeter(c.Ref())
 	}
-	now, err := j.evaluate(c, level, s.after, m)
+	now, err := ev.evaluateConstraint(c, level, s.after, m)
 	var before constraint.Result
 	if err == nil && wasOn && len(now.Unmet) > 0 {
-		before, err = j.evaluate(c, was, s.before, m)
+		before, err = ev.evaluateConstraint(c, was, s.before, m)
 	}
-	if errors.Is(err, errSpare) {
+	if errors.Is(err, errWarnBudget) {
 		return nil // unevaluated says so
 	}
 	for _, u := range now.Unmet {
 		i := slices.IndexFunc(before.Unmet, func(w constraint.Unmet) bool { return w.At == u.At })
-		j.book(c, p.After, u, i >= 0 && !u.Worse(before.Unmet[i]), above)
+		ev.addUnmet(c, p.After, u, i >= 0 && !u.Worse(before.Unmet[i]), above)
 	}
 	return err
 }
 
-// binds reports whether a constraint that stands at a level of a path binds the
-// write: one of an object at that level or below. What is above, or on no path,
-// as a namespace, a profile or a definition, it does not: else a namespace could
-// close the objects of another one to writes. So it is with a backend of another
-// namespace. A ReferenceGrant is part of its namespace.
-func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
+// binds reports whether a constraint that applies at a level of a path binds the write:
+// one of an object at that level or below. What is above, or on no path, as a namespace, a
+// profile or a definition, it does not bind: else a namespace could block writes to
+// objects of another one. So it is with a backend of another namespace. A ReferenceGrant
+// is part of its namespace.
+func (ev *evaluation) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
 	namespace := c.Ref().Namespace
 	if namespace == "" {
 		return true
 	}
-	switch o := j.change.Object().(type) {
+	switch o := ev.change.Object().(type) {
 	case nil:
 		return true
 	case *policykind.Policy:
@@ -153,115 +149,52 @@ func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effect
 	}
 }
 
-// asBefore tells what is not met on a path on which nothing changes, as long as
+// checkUnchanged reports what is not met on a path on which nothing changes, as long as
 // that costs little.
-func (j *judge) asBefore(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *sides) error {
-	if j.needs.spare.spent > mostSpare {
+func (ev *evaluation) checkUnchanged(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
+	if ev.requirements.unchangedCost.spent > maxWarnCost {
 		return nil
 	}
-	j.needs.spare.budget = j.budget
-	now, err := j.evaluate(c, level, s.after, &j.needs.spare)
-	if errors.Is(err, errSpare) {
+	ev.requirements.unchangedCost.budget = ev.budget
+	now, err := ev.evaluateConstraint(c, level, s.after, &ev.requirements.unchangedCost)
+	if errors.Is(err, errWarnBudget) {
 		return nil
 	}
 	for _, u := range now.Unmet {
-		j.book(c, p.After, u, true, !j.binds(c, level, p))
+		ev.addUnmet(c, p.After, u, true, !ev.binds(c, level, p))
 	}
 	return err
 }
 
-// evaluate asks a constraint that stands at a level once for all paths that share
-// a fold, if it reads nothing but what is folded.
-func (j *judge) evaluate(c *constraint.Constraint, level constraint.Level, s *moment, m merge.Meter) (constraint.Result, error) {
+// evaluateConstraint evaluates a constraint that applies at a level, once for all paths
+// that share a fold if it reads nothing else.
+func (ev *evaluation) evaluateConstraint(c *constraint.Constraint, level constraint.Level, s *pathState, m merge.Meter) (constraint.Result, error) {
 	shared := s.isComparable() && !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
-	at := judgedKey{c, level, s.on.Result, namespacesOf(&s.on.Path)}
-	if known, ok := j.needs.judged[at]; ok && shared {
+	at := resultKey{c, level, s.on.Result, namespacesOf(&s.on.Path)}
+	if known, ok := ev.requirements.results[at]; ok && shared {
 		return known, nil
 	}
-	found, err := c.Evaluate(j.sight(c, level, s), m)
+	found, err := c.Evaluate(ev.inputFor(c, level, s), m)
 	if err != nil {
-		return constraint.Result{}, &askingError{c.Ref(), err}
+		return constraint.Result{}, &constraintError{c.Ref(), err}
 	}
 	if shared {
-		if j.needs.judged == nil {
-			j.needs.judged = make(map[judgedKey]constraint.Result)
+		if ev.requirements.results == nil {
+			ev.requirements.results = make(map[resultKey]constraint.Result)
 		}
-		j.needs.judged[at] = found
+		ev.requirements.results[at] = found
 	}
 	return found, nil
 }
 
-func (j *judge) book(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before, above bool) {
+// addUnmet adds a path on which a requirement is not met.
+func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before, above bool) {
 	k := unmetKey{c, u.At, u.Message, before, above}
-	if j.needs.unmet == nil {
-		j.needs.unmet = make(map[unmetKey]*unmetTally)
+	if ev.requirements.unmet == nil {
+		ev.requirements.unmet = make(map[unmetKey]*unmetRequirement)
 	}
-	if j.needs.unmet[k] == nil {
-		j.needs.unmet[k] = &unmetTally{unmetKey: k, rule: u.Rule, on: e}
+	if ev.requirements.unmet[k] == nil {
+		ev.requirements.unmet[k] = &unmetRequirement{unmetKey: k, rule: u.Rule, on: e}
 	}
-	j.needs.unmet[k].paths++
-}
-
-// mostUnmet is how many violations of one demand are told one by one: a message
-// may differ from path to path.
-const mostUnmet = 10
-
-// unmet turns the constraints that are violated into findings.
-func (j *judge) unmet() {
-	all := j.reportUnbound(slices.SortedFunc(maps.Values(j.needs.unmet), compareUnmet))
-	for len(all) > 0 {
-		same := 1
-		for same < len(all) && sameDemand(all[0], all[same]) {
-			same++
-		}
-		j.tell(all[:same])
-		all = all[same:]
-	}
-}
-
-func compareUnmet(a, b *unmetTally) int {
-	return cmp.Or(
-		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
-		cmp.Compare(btoi(a.before), btoi(b.before)),
-		strings.Compare(a.at, b.at),
-		strings.Compare(a.message, b.message),
-	)
-}
-
-func sameDemand(a, b *unmetTally) bool {
-	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
-}
-
-// tell reports violations of one demand.
-func (j *judge) tell(all []*unmetTally) {
-	for i, t := range all {
-		ref := t.constraint.Ref()
-		f := Finding{Rule: t.rule, Policy: &ref}
-		if i == mostUnmet {
-			paths := 0
-			for _, rest := range all[i:] {
-				paths += rest.paths
-			}
-			f.What = fmt.Sprintf("%s of %s is not met on %s, either", t.at, ref, plural(paths, "more path"))
-		} else {
-			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", t.message, ref, somePaths(t.on, t.paths)), t.message
-		}
-		action := t.constraint.Enforcement
-		switch {
-		case !t.before:
-			f.Advice = fmt.Sprintf("change what leads to it, or ask the owner of %s", ref)
-		case action == api.Deny:
-			action = api.Warn
-			fallthrough
-		default:
-			f.What += ": it was so before, and gets no worse"
-			if f.Short != "" {
-				f.Short += fmt.Sprintf(" (%s): it was so before, and gets no worse", ref)
-			}
-		}
-		j.report(api.ReasonRequirementUnmet, action, f)
-		if i == mostUnmet {
-			return
-		}
-	}
+	ev.requirements.unmet[k].paths++
 }

@@ -47,9 +47,9 @@ func under(t testing.TB, spec, text string) *snapshot.View {
 }
 
 // requirementsOf shows the findings about constraints.
-func requirementsOf(j *guard.Decision) []string {
+func requirementsOf(ev *guard.Decision) []string {
 	var out []string
-	for _, text := range told(j) {
+	for _, text := range messages(ev) {
 		if strings.Contains(text, " RequirementUnmet: ") {
 			out = append(out, text)
 		}
@@ -61,8 +61,8 @@ const (
 	atMost  = "rules: [{path: a, max: 10}]"
 	need    = "rules: [{path: a, required: true}]"
 	inRoute = " (ClusterPolicyConstraint c on HTTPRoute app/r rule-1 of Gateway infra/g"
-	ask     = "; change what leads to it, or ask the owner of ClusterPolicyConstraint c"
-	worseNo = ": it was so before, and gets no worse"
+	ask     = "; change what causes it, or ask the owner of ClusterPolicyConstraint c"
+	worseNo = ": existing violation, not made worse by this write"
 )
 
 func TestConstraintsOnWrites(t *testing.T) {
@@ -122,13 +122,13 @@ func TestConstraintsOnWrites(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, requirementsOf(judged(t, under(t, c.constraint, c.before), c.write)))
+			assert.Equal(t, c.want, requirementsOf(evaluate(t, under(t, c.constraint, c.before), c.write)))
 		})
 	}
 }
 
 // Who writes is known to expressions.
-func TestAConstraintMayAskWhoWrites(t *testing.T) {
+func TestConstraintReadsUser(t *testing.T) {
 	v := under(t, "validations:\n- expression: '!has(effective.b) || \"admins\" in request.userInfo.groups'\n  messageExpression: "+
 		`'request.operation + " of " + request.object.kind + " " + request.object.namespace + "/" + request.object.name + " by " + request.userInfo.username + request.userInfo.extra["x/y"][0]'`,
 		base(routePolicy("a: 1")))
@@ -136,17 +136,17 @@ func TestAConstraintMayAskWhoWrites(t *testing.T) {
 	user := &authenticationv1.UserInfo{Username: "eve", Groups: []string{"dev"}, Extra: map[string]authenticationv1.ExtraValue{"x/y": {"!"}}}
 	as := func(u *authenticationv1.UserInfo) []string {
 		c.User = u
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
-		return requirementsOf(j)
+		return requirementsOf(ev)
 	}
 	assert.Equal(t, []string{"Deny RequirementUnmet: UPDATE of Paint app/own by eve!" + inRoute + " and 1 more path)" + ask}, as(user))
 	user.Groups = append(user.Groups, "admins")
 	assert.Empty(t, as(user))
-	assert.Len(t, as(nil), 1, "nobody is in no group")
+	assert.Len(t, as(nil), 1, "an unknown user has no groups")
 }
 
-func TestAPolicyThatIsDeletedMayBreakAConstraint(t *testing.T) {
+func TestDeletedPolicyViolatesConstraint(t *testing.T) {
 	v := under(t, need, base(gatewayPolicy("defaults: {a: 1}")))
 	assert.Equal(t, []string{"Deny RequirementUnmet: a is missing" + inRoute + " and 1 more path)" + ask}, requirementsOf(deleted(t, v, paintRef("infra", "top"))))
 	v = v.With(put(t, v, routePolicy("a: 1")))
@@ -155,10 +155,10 @@ func TestAPolicyThatIsDeletedMayBreakAConstraint(t *testing.T) {
 }
 
 // What fits on a terminal still names the constraint and says that it was so.
-func TestConstraintsInFewWords(t *testing.T) {
+func TestConstraintShortMessages(t *testing.T) {
 	v := under(t, need, base())
-	shorts := func(j *guard.Decision) (out []string) {
-		for _, f := range slices.Concat(j.Denials, j.Warnings) {
+	shorts := func(ev *guard.Decision) (out []string) {
+		for _, f := range slices.Concat(ev.Denials, ev.Warnings) {
 			if f.Code == api.ReasonRequirementUnmet {
 				out = append(out, f.Short)
 			}
@@ -166,12 +166,12 @@ func TestConstraintsInFewWords(t *testing.T) {
 		return out
 	}
 	labelled := strings.Replace(routeDoc("r", "[{}]", "g"), "name: r}", "name: r, labels: {a: b}}", 1)
-	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): it was so before, and gets no worse"}, shorts(judged(t, v, labelled)))
+	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): existing violation, not made worse by this write"}, shorts(evaluate(t, v, labelled)))
 	empty := world(t, base())
 	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(j))
+	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(ev))
 }
 
 func TestConstraintsOnOtherPaths(t *testing.T) {
@@ -182,15 +182,15 @@ func TestConstraintsOnOtherPaths(t *testing.T) {
 		worlds.RouteTo("HTTPRoute", "app", "r", rules, worlds.ToSet("sets", "s")), worlds.ServiceDoc("app", "cart", 80))
 	v := world(t, all).With(snapshot.Put(readConstraintOf(t, "roof", "Roof", need)), snapshot.Put(readConstraintOf(t, "floor", "Floor", need)))
 	assert.Equal(t, []string{
-		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint floor on HTTPRoute app/r rule-1 to Service app/cart of ListenerSet sets/s): it was so before, and gets no worse",
-		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint roof on Gateway infra/g): it was so before, and gets no worse",
-	}, requirementsOf(judged(t, v, gatewayDoc("g", "istio", "http"))))
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint floor on HTTPRoute app/r rule-1 to Service app/cart of ListenerSet sets/s): existing violation, not made worse by this write",
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint roof on Gateway infra/g): existing violation, not made worse by this write",
+	}, requirementsOf(evaluate(t, v, gatewayDoc("g", "istio", "http"))))
 
 	mesh := world(t, docs(worlds.ProfileDoc("Net", "levels: [Service, Route]\n"), worlds.ServiceDoc("app", "cart", 80),
 		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "cart")))).With(snapshot.Put(readConstraintOf(t, "net", "Net", need)))
 	assert.Equal(t, []string{
-		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint net on HTTPRoute app/r of Service app/cart): it was so before, and gets no worse",
-	}, requirementsOf(judged(t, mesh, worlds.ServiceDoc("app", "cart", 80))))
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint net on HTTPRoute app/r of Service app/cart): existing violation, not made worse by this write",
+	}, requirementsOf(evaluate(t, mesh, worlds.ServiceDoc("app", "cart", 80))))
 }
 
 // routes is n routes on gateway g.
@@ -202,54 +202,54 @@ func routes(n int) string {
 	return docs(out...)
 }
 
-func TestManyMessagesAreCounted(t *testing.T) {
+func TestManyConstraintMessagesAreCounted(t *testing.T) {
 	v := under(t, "validations: [{expression: 'effective == {}', messageExpression: path.route.name}]", routes(14))
-	got := requirementsOf(judged(t, v, gatewayPolicy("defaults: {a: 1}")))
+	got := requirementsOf(evaluate(t, v, gatewayPolicy("defaults: {a: 1}")))
 	require.Len(t, got, 11)
 	assert.Equal(t, []string{
 		"Deny RequirementUnmet: r000 (ClusterPolicyConstraint c on HTTPRoute app/r000 rule-1 of Gateway infra/g)" + ask,
-		"Deny RequirementUnmet: spec.validations[0] of ClusterPolicyConstraint c is not met on 4 more paths, either" + ask,
+		"Deny RequirementUnmet: spec.validations[0] of ClusterPolicyConstraint c is also not met on 4 more paths" + ask,
 	}, []string{got[0], got[10]})
 }
 
 // A path on which nothing changes is looked at for a warning alone: that must
-// not use up what the judgement may cost.
-func TestPathsThatDoNotChangeCostLittle(t *testing.T) {
+// not use up what the evaluation may cost.
+func TestUnchangedPathsCostLittle(t *testing.T) {
 	v := under(t, "validations: [{expression: 'path.route.name == \"\" && "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true', messageExpression: path.route.name}]", routes(300))
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 150_000}
 	labelled := strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1)
-	j := judgedBy(t, g, v, gatewayDoc("g", "istio", "http"))
-	assert.Empty(t, j.Denials)
-	j, err := g.Evaluate(t.Context(), v, change(v, read(t, v, labelled)), nil)
+	ev := evaluateBy(t, g, v, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, ev.Denials)
+	ev, err := g.Evaluate(t.Context(), v, change(v, read(t, v, labelled)), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Warn RequirementUnmet"}, codes(j)[:1], "it is read anew, since the labels are others")
+	assert.Equal(t, []string{"Warn RequirementUnmet"}, codes(ev)[:1], "it is evaluated again, since the labels are others")
 
 	dear := under(t, "validations: [{expression: '"+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"path.route.name == \"\"'}]", routes(300))
-	j = judgedBy(t, g, dear, gatewayDoc("g", "istio", "http"))
-	assert.Empty(t, j.Denials, "they are looked at as long as it costs little")
-	require.Len(t, requirementsOf(j), 1)
-	assert.NotContains(t, requirementsOf(j)[0], "299 more paths")
+	ev = evaluateBy(t, g, dear, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, ev.Denials, "they are looked at as long as it costs little")
+	require.Len(t, requirementsOf(ev), 1)
+	assert.NotContains(t, requirementsOf(ev)[0], "299 more paths")
 }
 
-func TestConstraintsThatCostTooMuch(t *testing.T) {
+func TestConstraintCostLimit(t *testing.T) {
 	v := under(t, "validations: [{expression: 'path.route.name == \"\" || "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true'}]", routes(300))
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
-	j := judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
-	assert.Contains(t, j.Denials[0].Message(), "constraints and schemas cost more than the limit of 10000 units per write; it stopped at path ")
-	assert.True(t, strings.HasSuffix(j.Denials[0].Message(), "; the last one asked was ClusterPolicyConstraint c: ask its owner for a simpler one"), j.Denials[0].Message())
+	ev := evaluateBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev)[:1])
+	assert.Contains(t, ev.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
+	assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), "; the last constraint evaluated was ClusterPolicyConstraint c: ask its owner to simplify it"), ev.Denials[0].Message())
 }
 
 // What depends on the effective spec alone is asked once for all paths that
 // share it.
-func TestOneAnswerForOneStack(t *testing.T) {
+func TestConstraintIsEvaluatedOncePerStack(t *testing.T) {
 	v := under(t, "validations: [{expression: 'effective == {} || "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"false', message: m}]", routes(300))
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
 	assert.Equal(t, []string{"Deny RequirementUnmet: m (ClusterPolicyConstraint c on HTTPRoute app/r000 rule-1 of Gateway infra/g and 299 more paths)" + ask},
-		requirementsOf(judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))))
+		requirementsOf(evaluateBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))))
 }
 
-func TestViolationsAsTheyAre(t *testing.T) {
+func TestAuditOfConstraints(t *testing.T) {
 	v := under(t, "validations: [{expression: 'has(effective.a)', message: m}, {expression: 'before == effective && request.operation == \"\" && request.userInfo.groups == []', message: nobody writes}]",
 		base())
 	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
@@ -264,9 +264,9 @@ func TestViolationsAsTheyAre(t *testing.T) {
 	}
 }
 
-// A namespace goes with the constraints in it; a path that stays is judged by
+// A namespace goes with the constraints in it; a path that stays is evaluated by
 // those that stay.
-func TestConstraintsOfANamespace(t *testing.T) {
+func TestNamespaceConstraints(t *testing.T) {
 	v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
 	v = v.With(snapshot.Put(constraintIn(t, "app", atMost)))
 	assert.Empty(t, requirementsOf(deleted(t, v, (&gateway.Namespace{Name: "app"}).Ref())))
@@ -275,18 +275,18 @@ func TestConstraintsOfANamespace(t *testing.T) {
 // No limit, for what is looked at beside the write.
 const unlimited = math.MaxUint64
 
-func TestADeadlineEndsTheEvaluation(t *testing.T) {
+func TestConstraintDeadline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	v := under(t, atMost, base())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev))
 }
 
 // A gateway of another class has the same paths.
-func TestConstraintsUnderAnotherClass(t *testing.T) {
+func TestConstraintsOnOtherClass(t *testing.T) {
 	v := under(t, need, base())
-	got := requirementsOf(judged(t, v, gatewayDoc("g", "envoy", "http")))
+	got := requirementsOf(evaluate(t, v, gatewayDoc("g", "envoy", "http")))
 	assert.Equal(t, []string{"Warn RequirementUnmet: a is missing" + inRoute + " and 1 more path)" + worseNo}, got)
 }

@@ -24,7 +24,7 @@ const (
 	gateways = "{group: gateway.networking.k8s.io, kind: Gateway}"
 )
 
-// Whoever takes a ReferenceGrant away is told which policies lose a target.
+// Users who remove a ReferenceGrant are warned which policies lose a target.
 func TestReferenceGrants(t *testing.T) {
 	grant := worlds.GrantDoc("infra", "t", paints, gateways)
 	selecting := policyDoc("Paint", "app", "selecting", "targetRefs: [{kind: Gateway, selector: {}, namespaces: {from: All}}]\nb: 1")
@@ -34,49 +34,49 @@ func TestReferenceGrants(t *testing.T) {
 		assert.Equal(t, []string{
 			"Warn TargetNotFound: Paint app/own" + lost,
 			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a)",
-		}, told(deleted(t, v, read(t, v, grant).Ref())))
+		}, messages(deleted(t, v, read(t, v, grant).Ref())))
 	})
 	t.Run("edited, with a policy that selects", func(t *testing.T) {
 		v := world(t, granted(grant, selecting))
 		assert.Equal(t, []string{
 			"Warn TargetNotFound: Paint app/own" + lost, "Warn TargetNotFound: Paint app/selecting" + lost,
 			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a, 2 lose b)",
-		}, told(judged(t, v, worlds.GrantDoc("infra", "t", "{group: example.com, kind: Paint, namespace: other}", gateways))))
+		}, messages(evaluate(t, v, worlds.GrantDoc("infra", "t", "{group: example.com, kind: Paint, namespace: other}", gateways))))
 	})
 	t.Run("while another one stands", func(t *testing.T) {
 		v := world(t, granted(grant, worlds.GrantDoc("infra", "u", paints, gateways)))
-		assert.Empty(t, told(deleted(t, v, read(t, v, grant).Ref())))
+		assert.Empty(t, messages(deleted(t, v, read(t, v, grant).Ref())))
 	})
 	t.Run("that let no one in", func(t *testing.T) {
 		other := worlds.GrantDoc("infra", "other", paints, "{group: gateway.networking.k8s.io, kind: Gateway, name: h}")
 		v := world(t, granted(grant, other))
-		assert.Empty(t, told(deleted(t, v, read(t, v, other).Ref())))
+		assert.Empty(t, messages(deleted(t, v, read(t, v, other).Ref())))
 	})
 	t.Run("made, it lets a policy in", func(t *testing.T) {
 		assert.Equal(t, []string{"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace"},
-			told(judged(t, world(t, granted()), grant)))
+			messages(evaluate(t, world(t, granted()), grant)))
 	})
-	t.Run("a policy without one is told so", func(t *testing.T) {
+	t.Run("a policy without one is warned of", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra allows policies of kind Paint in namespace app to target Gateway infra/g; choose another target, or put the policy where it may have this one",
-		}, told(judged(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
+			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; choose another target, or move the policy to a namespace that is allowed to target this one",
+		}, messages(evaluate(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
 
 // A ListenerSet that its gateway does not admit has no effect.
-func TestListenerSetsThatAreNotAdmitted(t *testing.T) {
+func TestListenerSetsNotAllowed(t *testing.T) {
 	closed := strings.Replace(base(), "from: All", "from: None", 1)
 	set := worlds.SetDoc("app", "s", "g", "http")
 	const want = "Warn TargetNotFound: ListenerSet app/s has no effect: the allowedListeners of Gateway infra/g do not admit listener sets of namespace app, " +
 		"so neither routes nor policies reach its listeners; ask the owner of infra/g"
-	assert.Equal(t, []string{want}, told(judged(t, world(t, closed), set)))
-	assert.Empty(t, told(judged(t, world(t, base()), set)))
-	assert.Empty(t, told(judged(t, world(t, closed), worlds.SetDoc("app", "s", "none", "http"))), "a gateway that is not there says nothing")
+	assert.Equal(t, []string{want}, messages(evaluate(t, world(t, closed), set)))
+	assert.Empty(t, messages(evaluate(t, world(t, base()), set)))
+	assert.Empty(t, messages(evaluate(t, world(t, closed), worlds.SetDoc("app", "s", "none", "http"))), "a gateway that is not there says nothing")
 	v := world(t, docs(closed, set))
-	assert.Empty(t, told(deleted(t, v, read(t, v, set).Ref())), "it goes")
+	assert.Empty(t, messages(deleted(t, v, read(t, v, set).Ref())), "it goes")
 }
 
-// A selector that selects nothing is told, and so are rivals on what it
+// A selector that selects nothing is reported, and so are rivals on what it
 // selects.
 func TestSelectors(t *testing.T) {
 	probe := func(name, created, targets string) string {
@@ -85,14 +85,14 @@ func TestSelectors(t *testing.T) {
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	const all = "{kind: HTTPRoute, selector: {}}"
 	assert.Equal(t, []string{
-		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the labels that it selects by, and those of the objects",
-	}, told(judged(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
+		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the selector and the labels of the objects",
+	}, messages(evaluate(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
-		"Deny Conflicted: HTTPRoute app/r already has Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
-	}, told(judged(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
+		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
+	}, messages(evaluate(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
-		"Warn Conflicted: Probe app/two loses HTTPRoute app/r to this policy, which is older, and has no effect there any more",
-	}, told(judged(t, world(t, granted(probe("two", newer, "{kind: HTTPRoute, name: r}"))), probe("one", older, all))))
+		"Warn Conflicted: Probe app/two would no longer apply to HTTPRoute app/r: this policy is older and takes precedence",
+	}, messages(evaluate(t, world(t, granted(probe("two", newer, "{kind: HTTPRoute, name: r}"))), probe("one", older, all))))
 }
 
 // Ports of a Service are targets of their own.
@@ -102,17 +102,17 @@ func TestConflictsOnPorts(t *testing.T) {
 	}
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	v := world(t, granted(worlds.ServiceDoc("app", "s", 80, 81), probe("one", older, ", port: 80")))
-	assert.Equal(t, []string{"Warn NoPath"}, codes(judged(t, v, probe("two", newer, ", port: 81"))))
-	assert.Equal(t, []string{"Warn NoPath"}, codes(judged(t, v, probe("two", newer, ""))))
-	assert.Equal(t, []string{"Deny Conflicted"}, codes(judged(t, v, probe("two", newer, ", port: 80"))))
+	assert.Equal(t, []string{"Warn NoPath"}, codes(evaluate(t, v, probe("two", newer, ", port: 81"))))
+	assert.Equal(t, []string{"Warn NoPath"}, codes(evaluate(t, v, probe("two", newer, ""))))
+	assert.Equal(t, []string{"Deny Conflicted"}, codes(evaluate(t, v, probe("two", newer, ", port: 80"))))
 	t.Run("one that comes to another port than before is denied", func(t *testing.T) {
 		v := world(t, granted(worlds.ServiceDoc("app", "s", 80, 81), probe("one", older, ", port: 80"), probe("three", older, ", port: 81"), probe("two", newer, ", port: 81")))
-		assert.Equal(t, []string{"Deny Conflicted"}, codes(judged(t, v, probe("two", newer, ", port: 80"))))
-		assert.Equal(t, []string{"Warn Conflicted"}, codes(judged(t, v, probe("two", newer, ", port: 81"))))
+		assert.Equal(t, []string{"Deny Conflicted"}, codes(evaluate(t, v, probe("two", newer, ", port: 80"))))
+		assert.Equal(t, []string{"Warn Conflicted"}, codes(evaluate(t, v, probe("two", newer, ", port: 81"))))
 	})
 }
 
-// Writes of other kinds are judged as those of gateways and routes.
+// Writes of other kinds are evaluated as those of gateways and routes.
 func TestWritesOfOtherKinds(t *testing.T) {
 	paint := base(
 		strings.Replace(gatewayDoc("h", "istio", "http"), "from: All}}}", "from: Selector, selector: {matchLabels: {in: h}}}}}", 1),
@@ -124,19 +124,19 @@ func TestWritesOfOtherKinds(t *testing.T) {
 		assert.Equal(t, []string{
 			"Warn BlastRadius: Namespace app: effective policy of Paint changes on 1 path in 1 namespace",
 			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/of-h overrides it",
-		}, told(judged(t, world(t, paint), "kind: Namespace\nmetadata: {name: app, labels: {in: h}}")))
+		}, messages(evaluate(t, world(t, paint), "kind: Namespace\nmetadata: {name: app, labels: {in: h}}")))
 	})
 	t.Run("a class that goes changes no path", func(t *testing.T) {
 		v := world(t, paint)
-		assert.Empty(t, told(deleted(t, v, read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())))
+		assert.Empty(t, messages(deleted(t, v, read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())))
 	})
 	t.Run("a profile takes no part in a view", func(t *testing.T) {
-		assert.Empty(t, told(judged(t, world(t, paint), worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}"))))
+		assert.Empty(t, messages(evaluate(t, world(t, paint), worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}"))))
 	})
 	t.Run("a policy that selects workloads is not read", func(t *testing.T) {
 		v := world(t, base(worlds.ClassProfileDoc("inherited", "Dye", "targets: {fields: [targetRefs], workloads: [selector]}")))
 		assert.Equal(t, []string{
-			"Warn NotRead: the reach of Dye app/d is not known: it selects workloads by their labels in spec.selector, which Overrule does not read",
-		}, told(judged(t, v, policyDoc("Dye", "app", "d", "selector: {matchLabels: {app: x}}\na: 1"))))
+			"Warn NotRead: the paths of Dye app/d are unknown: it selects workloads by their labels in spec.selector, which Overrule does not read",
+		}, messages(evaluate(t, v, policyDoc("Dye", "app", "d", "selector: {matchLabels: {app: x}}\na: 1"))))
 	})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // What there is to do about a write that is too much hangs on what it is.
-func TestAdviceOnWhatIsTooMuch(t *testing.T) {
+func TestTooMuchAdvice(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip)))
 	many := make([]string, 201)
 	for i := range many {
@@ -25,11 +25,11 @@ func TestAdviceOnWhatIsTooMuch(t *testing.T) {
 		late   bool
 		advice string
 	}{
-		"another policy's condition": {routePolicy("a: 100"), false, "; ask the owner of infra/top for simpler conditions"},
+		"another policy's condition": {routePolicy("a: 100"), false, "; ask the owner of infra/top to simplify its conditions"},
 		"its own condition":          {gatewayPolicy(clip), false, "; simplify its conditions, or give it fewer targets"},
-		"time":                       {routePolicy("a: 1"), true, "; change less in one write, or ask the cluster's administrator"},
-		"time, for very many rules":  {routePolicy(strings.Join(many, "\n")), true, "; it has 201 rules: put fewer into one policy, or give it fewer targets"},
-		"time, for a route":          {routeDoc("r", "[{}]", "g"), true, "; change less in one write, or ask the cluster's administrator"},
+		"time":                       {routePolicy("a: 1"), true, "; split the change into smaller writes, or ask the cluster administrator"},
+		"time, for very many rules":  {routePolicy(strings.Join(many, "\n")), true, "; it has 201 rules: split the policy, or give it fewer targets"},
+		"time, for a route":          {routeDoc("r", "[{}]", "g"), true, "; split the change into smaller writes, or ask the cluster administrator"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -38,10 +38,10 @@ func TestAdviceOnWhatIsTooMuch(t *testing.T) {
 				cancel()
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Budget: 1}
-			j, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
+			ev, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
 			require.NoError(t, err)
-			require.Equal(t, []string{"Deny TooMuch"}, codes(j))
-			assert.True(t, strings.HasSuffix(j.Denials[0].Message(), c.advice), j.Denials[0].Message())
+			require.Equal(t, []string{"Deny TooMuch"}, codes(ev))
+			assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), c.advice), ev.Denials[0].Message())
 		})
 	}
 }

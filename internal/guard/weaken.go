@@ -12,55 +12,53 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// weakened finds rules that gate or water down the rules of an override, whichever
-// policy they come from. What did so before is reported to those who write such a
-// policy.
-func (j *judge) weakened(p effective.Pair) {
-	if p.Before != nil && p.Before.Result == p.After.Result && j.policy == nil {
+// checkWeakened checks for rules that gate or weaken the rules of an override, whichever
+// policy they come from. What did so before is reported to those who write such a policy.
+func (ev *evaluation) checkWeakened(p effective.Pair) {
+	if p.Before != nil && p.Before.Result == p.After.Result && ev.policy == nil {
 		return
 	}
 	h := weakenedBefore{on: p.Before}
 	for _, w := range p.After.Weakeners() {
-		same, held, arrived := h.of(&w)
-		j.weakening(p.After, &w, held, api.Deny)
+		same, held, arrived := h.classify(&w)
+		ev.addWeakening(p.After, &w, held, api.Deny)
 		if w.Own() {
 			continue
 		}
-		if action := j.arrival(p.After, &w); action != "" {
-			j.weakening(p.After, &w, arrived, action)
+		if action := ev.arrivalAction(p.After, &w); action != "" {
+			ev.addWeakening(p.After, &w, arrived, action)
 		}
-		if j.policy != nil && w.By.From.Policy == &j.policy.Policy {
-			j.weakening(p.After, &w, same, api.Warn)
+		if ev.policy != nil && w.By.From.Policy == &ev.policy.Policy {
+			ev.addWeakening(p.After, &w, same, api.Warn)
 		}
 	}
 }
 
-// weakenedAfter finds what newly weakens the overrides of some policies on a path
-// that takes the traffic of one on which they held.
-func (j *judge) weakenedAfter(was, is *effective.Effective, policies []*merge.Policy) {
+// checkWeakenedOnSuccessor checks what newly weakens the overrides of some policies on a
+// path that takes the traffic of one on which they applied.
+func (ev *evaluation) checkWeakenedOnSuccessor(was, is *effective.Effective, policies []*merge.Policy) {
 	h := weakenedBefore{on: was}
 	for _, w := range is.Weakeners() {
-		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return sameName(p, w.HeldRules.Policy) }) {
-			_, held, _ := h.of(&w)
-			j.weakening(is, &w, held, api.Deny)
+		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return samePolicy(p, w.HeldRules.Policy) }) {
+			_, held, _ := h.classify(&w)
+			ev.addWeakening(is, &w, held, api.Deny)
 		}
 	}
 }
 
 // weakenedBefore is what was weakened on a path before the write.
 type weakenedBefore struct {
-	on   *effective.Effective                // nil for no such path
-	by   map[weakenerKey]*effective.Weakener // made when first asked
-	all  []*effective.HeldRules              // likewise
-	kept map[[2]*effective.HeldRules]kept    // by what is held now and before
+	on   *effective.Effective                  // nil for no such path
+	by   map[weakenerKey]*effective.Weakener   // made when first asked
+	all  []*effective.HeldRules                // likewise
+	kept map[[2]*effective.HeldRules]heldSplit // by what is held now and before
 }
 
-// weakenerKey tells a rule from another that weakens the same overrides, whose
-// policy is named.
+// weakenerKey identifies a rule that weakens the overrides of a policy.
 type weakenerKey struct {
-	rule  merge.Key
-	gate  bool
-	their [2]string
+	rule   merge.Key
+	gate   bool
+	policy [2]string
 }
 
 func keyOf(w *effective.Weakener) weakenerKey {
@@ -68,14 +66,14 @@ func keyOf(w *effective.Weakener) weakenerKey {
 	return weakenerKey{w.By.Key, w.Gate, [2]string{of.Namespace, of.Name}}
 }
 
-// kept are the overrides that were held before with the same value, and others.
-type kept struct{ same, fresh []*merge.Effective }
+// heldSplit are the overrides that were held before with the same value, and others.
+type heldSplit struct{ same, fresh []*merge.Effective }
 
-func (h *weakenedBefore) read() {
+func (h *weakenedBefore) load() {
 	if h.by != nil {
 		return
 	}
-	h.by, h.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.HeldRules]kept)
+	h.by, h.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.HeldRules]heldSplit)
 	if h.on == nil {
 		return
 	}
@@ -86,53 +84,53 @@ func (h *weakenedBefore) read() {
 	h.all = h.on.InForce()
 }
 
-// of returns the overrides that a rule weakens: those that it weakened before,
-// too; those that were held and not weakened so; and those that were not held. An
-// alternative was enough whatever it says; a gate may let less through now. One of
-// another policy is new though it is equal: else its author could find out the value
-// of the one that was there by trying.
-func (h *weakenedBefore) of(w *effective.Weakener) (same, held, arrived weakenedRules) {
-	h.read()
+// classify returns the overrides that a rule weakens: those that it weakened before, too;
+// those that were held and not weakened so; and those that were not held. An alternative
+// was enough, whatever its value; a gate may let less through now. One of another policy
+// is new though it is equal: else its author could find out the value of the existing one
+// by trying.
+func (h *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived weakenedRules) {
+	h.load()
 	was := h.by[keyOf(w)]
 	switch {
-	case was == nil || !sameName(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
-		k := h.keep(w.HeldRules, h.heldBy(w.HeldRules.Policy))
+	case was == nil || !samePolicy(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
+		k := h.split(w.HeldRules, h.heldBy(w.HeldRules.Policy))
 		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
 	case was.Except != w.Except: // the profile names other alternatives now
 		first, rest := was.Weakens(was.HeldRules.Rules)
-		k := keep(w.HeldRules.Rules, slices.Concat(first, rest))
-		fresh := keep(k.fresh, h.heldBy(w.HeldRules.Policy).Rules)
+		k := splitHeld(w.HeldRules.Rules, slices.Concat(first, rest))
+		fresh := splitHeld(k.fresh, h.heldBy(w.HeldRules.Policy).Rules)
 		return among(w, k.same), among(w, fresh.same), among(w, fresh.fresh)
 	default:
-		k := h.keep(w.HeldRules, was.HeldRules)
+		k := h.split(w.HeldRules, was.HeldRules)
 		return among(w, k.same), weakenedRules{}, among(w, k.fresh)
 	}
 }
 
 // heldBy returns what the overrides of a policy held.
 func (h *weakenedBefore) heldBy(policy *merge.Policy) *effective.HeldRules {
-	i := slices.IndexFunc(h.all, func(held *effective.HeldRules) bool { return sameName(held.Policy, policy) })
+	i := slices.IndexFunc(h.all, func(held *effective.HeldRules) bool { return samePolicy(held.Policy, policy) })
 	if i < 0 {
-		return &nothing
+		return &noHeldRules
 	}
 	return h.all[i]
 }
 
-var nothing effective.HeldRules
+var noHeldRules effective.HeldRules
 
-func (h *weakenedBefore) keep(held, before *effective.HeldRules) kept {
+func (h *weakenedBefore) split(held, before *effective.HeldRules) heldSplit {
 	at := [2]*effective.HeldRules{held, before}
 	k, ok := h.kept[at]
 	if !ok {
-		k = keep(held.Rules, before.Rules)
+		k = splitHeld(held.Rules, before.Rules)
 		h.kept[at] = k
 	}
 	return k
 }
 
-// keep parts what is held by whether it was before. Both are sorted by key.
-func keep(held, before []*merge.Effective) kept {
-	var k kept
+// splitHeld splits what is held by whether it was held before. Both are sorted by key.
+func splitHeld(held, before []*merge.Effective) heldSplit {
+	var k heldSplit
 	i := 0
 	for _, r := range held {
 		for i < len(before) && before[i].Key.Compare(r.Key) < 0 {
@@ -171,43 +169,43 @@ func (r weakenedRules) String() string {
 	return text
 }
 
-// one names the first alone.
-func (r weakenedRules) one() string {
+// firstText names the first alone.
+func (r weakenedRules) firstText() string {
 	if len(r.first) > 0 {
 		return r.first[0].Key.String()
 	}
 	return r.rest[0].Key.String()
 }
 
-func (j *judge) weakening(e *effective.Effective, w *effective.Weakener, rules weakenedRules, action api.Action) {
+func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener, rules weakenedRules, action api.Action) {
 	if len(rules.first)+len(rules.rest) == 0 {
 		return
 	}
 	policy, by := e.Ref(w.HeldRules.Policy), e.Ref(w.By.From.Policy)
 	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: &policy}
 	if w.Gate {
-		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.one())
-		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s hold", w.By.Key, by, rules, policy)
+		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.firstText())
+		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s set", w.By.Key, by, rules, policy)
 	} else {
-		f.Short = fmt.Sprintf("%s of %s is enough in place of %s", w.By.Key, by, rules.one())
-		f.What = fmt.Sprintf("%s of %s is enough in place of %s, which the overrides of %s hold", w.By.Key, by, rules, policy)
+		f.Short = fmt.Sprintf("%s of %s is enough in place of %s", w.By.Key, by, rules.firstText())
+		f.What = fmt.Sprintf("%s of %s is enough in place of %s, which the overrides of %s set", w.By.Key, by, rules, policy)
 	}
-	f.Advice = fmt.Sprintf("take %s out of %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
+	f.Advice = fmt.Sprintf("remove %s from %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
 	if w.Own() { // its own policy was edited
-		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), j.check(policy))
+		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
-	j.byRight(e.Kind, f)
+	ev.deferWeakening(e.Kind, f)
 }
 
-// arrival returns what is done where an override comes into force on a path that
-// has what weakens it; "" for nothing. A write of its own policy, of a gateway or
-// of a class is not to blame, and neither is one that brings it to a path whose
-// higher policies weaken it: they weaken every path there.
-func (j *judge) arrival(e *effective.Effective, w *effective.Weakener) api.Action {
+// arrivalAction returns what is done where an override comes into force on a path that has
+// what weakens it; "" for nothing. A write of its own policy, of a gateway or of a class
+// only warns, and one that brings it to a path whose higher policies weaken it reports
+// nothing: they weaken every path there.
+func (ev *evaluation) arrivalAction(e *effective.Effective, w *effective.Weakener) api.Action {
 	switch {
-	case j.change.Operation == "":
+	case ev.change.Operation == "":
 		return api.Deny
-	case !j.lowerWrite(e.Ref(w.HeldRules.Policy)):
+	case !ev.causedByWrite(e.Ref(w.HeldRules.Policy)):
 		return api.Warn
 	case w.Below:
 		return api.Deny
@@ -216,11 +214,11 @@ func (j *judge) arrival(e *effective.Effective, w *effective.Weakener) api.Actio
 	}
 }
 
-// lowerWrite reports whether a write is to blame for an override that comes to what
-// weakens it. One of the override's own policy is not, nor one of a gateway or its
-// class: they bring the override to policies that were there already.
-func (j *judge) lowerWrite(override api.Ref) bool {
-	switch o := j.change.Object().(type) {
+// causedByWrite reports whether the write causes an override to meet what weakens it. One
+// of the override's own policy does not, nor one of a gateway or its class: they bring the
+// override to existing policies.
+func (ev *evaluation) causedByWrite(override api.Ref) bool {
+	switch o := ev.change.Object().(type) {
 	case *policykind.Policy:
 		return o.Ref() != override
 	case *gateway.Gateway, *gateway.Class:
@@ -230,35 +228,28 @@ func (j *judge) lowerWrite(override api.Ref) bool {
 	}
 }
 
-// byRight books a finding about an override that is weakened: a denial is a
-// warning for those who may override its policy.
-func (j *judge) byRight(kind *policykind.Kind, f Finding) {
+// deferWeakening adds a finding about an override that is weakened, to be reported once
+// the writer's permissions are known: a denial is a warning for writers who are allowed to
+// override the policy.
+func (ev *evaluation) deferWeakening(kind *policykind.Kind, f Finding) {
 	if f.Action == api.Deny {
 		f.Action = kind.Action(f.Code, api.Deny)
 	}
-	j.rightful.add(f)
+	ev.overrides.weakenings.add(f)
 }
 
-// weakenings reports what was booked by right; may is nil where the right does not
-// matter.
-func (j *judge) weakenings(may *rights) error {
-	for _, f := range j.rightful {
+// reportWeakenings reports the findings of deferWeakening; may is nil where permissions do
+// not matter.
+func (ev *evaluation) reportWeakenings(may *authorizer) error {
+	for _, f := range ev.overrides.weakenings {
 		mine, err := may.allows(f)
 		if err != nil {
 			return err
 		}
 		if mine {
-			f.Action, f.Advice = api.Warn, youMay
+			f.Action, f.Advice = api.Warn, permittedAdvice
 		}
-		j.found.add(f)
+		ev.findings.add(f)
 	}
 	return nil
-}
-
-// allows reports whether the writer may do what a finding denies.
-func (r *rights) allows(f Finding) (bool, error) {
-	if r == nil || f.Action != api.Deny {
-		return false, nil
-	}
-	return r.override(*f.Policy)
 }

@@ -28,8 +28,8 @@ func locked(namespace, name, target, spec string) string {
 
 const (
 	byKey    = "overrides: {ways: {key: 1}}"
-	gating   = "OverrideWeakened: gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top hold; take gate out of app/own, or ask the owner of infra/top"
-	watering = "OverrideWeakened: ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top hold; take ways.open out of app/own, or ask the owner of infra/top"
+	gating   = "OverrideWeakened: gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top set; remove gate from app/own, or ask the owner of infra/top"
+	watering = "OverrideWeakened: ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top set; remove ways.open from app/own, or ask the owner of infra/top"
 )
 
 // from is what is said of a weakening by a rule, which names its policy, and of the
@@ -42,8 +42,8 @@ func from(by, policy string) string {
 	return text.Replace(watering)
 }
 
-// older is a policy that was created before all others.
-func older(doc string) string {
+// olderDoc is a policy that was created before all others.
+func olderDoc(doc string) string {
 	return strings.Replace(doc, "metadata: {", "metadata: {creationTimestamp: \"1999-01-01T00:00:00Z\", ", 1)
 }
 
@@ -55,7 +55,7 @@ func allowed(denied []string) []string {
 	var out []string
 	for _, text := range denied {
 		if what, deny := strings.CutPrefix(text, "Deny "); deny {
-			text = "Warn " + what[:strings.LastIndex(what, "; ")] + "; you may do that"
+			text = "Warn " + what[:strings.LastIndex(what, "; ")] + "; you are allowed to do that"
 		}
 		out = append(out, text)
 	}
@@ -64,7 +64,7 @@ func allowed(denied []string) []string {
 
 // What takes the force of an override away although it leaves it in its place,
 // who is to blame for it, and what was there before.
-func TestOverridesThatAreWeakened(t *testing.T) {
+func TestWeakenedOverrides(t *testing.T) {
 	g, r := gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g")
 	shut := listening(g, "http", "from: Same")
 	tests := map[string]struct {
@@ -83,7 +83,7 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"a gate of a higher policy":                  {base(lock, lockOwn(byKey)), lockTop("gate: 1"), []string{"Deny " + from("gate of Lock infra/top", "app/own")}},
 		"a gate in a higher policy's defaults":       {base(lock, lockOwn(byKey)), lockTop("defaults: {gate: 1}"), []string{"Deny " + from("gate of Lock infra/top", "app/own")}},
 		"an alternative of a higher policy":          {base(lock, lockOwn(byKey)), lockTop("defaults: {ways: {open: 1}}"), []string{"Deny " + from("ways.open of Lock infra/top", "app/own")}},
-		"a gate of an older policy beside it":        {base(lock, lockTop(byKey)), older(locked("infra", "beside", toGateway, "gate: 1")), []string{"Deny " + from("gate of Lock infra/beside", "infra/top")}},
+		"a gate of an older policy beside it":        {base(lock, lockTop(byKey)), olderDoc(locked("infra", "beside", toGateway, "gate: 1")), []string{"Deny " + from("gate of Lock infra/beside", "infra/top")}},
 		"a gate of a newer policy beside it":         {base(lock, lockTop(byKey)), locked("infra", "beside", toGateway, "gate: 1"), []string{"Deny " + from("gate of Lock infra/beside", "infra/top")}},
 		"a higher policy's gate comes to a path with the override": {
 			base(lock, lockOwn(byKey), locked("infra", "top", "targetRefs: [{kind: Gateway, name: other}]\n", "gate: 1")), lockTop("gate: 1"),
@@ -116,7 +116,7 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"nothing, without such rules in the profile": {base(plain, lockTop(byKey)), lockOwn("gate: 1\nways: {open: 1}"), nil},
 		"an override whose condition is met":         {base(lock, lockTop("overrides: {when: 'has(spec.gate)', ways: {key: 1}}")), lockOwn("gate: 1"), []string{"Deny " + gating}},
 		"an override whose condition is not met":     {base(lock, lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), lockOwn("gate: 1"), nil},
-		"it was so before: told to its writer":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 1\nother: {key: 1}"), []string{"Warn " + gating}},
+		"existing: reported to its writer":           {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 1\nother: {key: 1}"), []string{"Warn " + gating}},
 		"an alternative with another value, which was enough before": {
 			base(lock, lockTop(byKey), lockOwn("ways: {open: 1}")), lockOwn("ways: {open: 2}"), []string{"Warn " + watering},
 		},
@@ -146,8 +146,8 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"it was so before, and a route is edited": {
 			base(lock, lockTop(byKey), lockOwn("gate: 1")), routeDoc("r", "[{}]", "g"), nil,
 		},
-		"the override comes to what was there": {base(lock, lockOwn("gate: 1")), lockTop(byKey), []string{"Warn " + gating}},
-		"the override has another value":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockTop("overrides: {ways: {key: 2}}"), []string{"Warn " + gating}},
+		"the override meets existing limits or gates": {base(lock, lockOwn("gate: 1")), lockTop(byKey), []string{"Warn " + gating}},
+		"the override has another value":              {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockTop("overrides: {ways: {key: 2}}"), []string{"Warn " + gating}},
 		"the override has one rule more": {
 			base(lock, lockTop("overrides: {ways: {a: 1, key: 1}}"), lockOwn("gate: 1")), lockTop("overrides: {ways: {a: 1, b: 1, key: 1}}"),
 			[]string{"Warn " + strings.Replace(gating, "ways.key", "ways.b", 1)},
@@ -162,14 +162,14 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, test.before)
 			c := change(v, read(t, v, test.write))
-			assert.Equal(t, test.want, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "OverrideWeakened")))
-			assert.ElementsMatch(t, allowed(test.want), nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "OverrideWeakened")), "who may override is warned")
+			assert.Equal(t, test.want, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "OverrideWeakened")))
+			assert.ElementsMatch(t, allowed(test.want), nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "OverrideWeakened")), "who may override is warned")
 		})
 	}
 }
 
 // A profile that newly says what gates others is to blame for what it finds.
-func TestAProfileThatNamesGates(t *testing.T) {
+func TestProfileNamesGates(t *testing.T) {
 	objects := base(lockTop(byKey), lockOwn("gate: 1"))
 	v, after := world(t, docs(plain, objects)), world(t, docs(lock, objects))
 	next := v.WithKinds(after.Kinds())
@@ -179,13 +179,13 @@ func TestAProfileThatNamesGates(t *testing.T) {
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny " + gating}, toldOf(j, "OverrideWeakened"))
+	assert.Equal(t, []string{"Deny " + gating}, messagesOf(ev, "OverrideWeakened"))
 }
 
 // What was an alternative to other rules before is not therefore one to these.
-func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
+func TestProfileNamesOtherAlternatives(t *testing.T) {
 	const spec = "rules: [ways.*.*]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\nalternatives: "
 	objects := base(lockTop("overrides: {ways: {a: {x: 1}, b: {x: 1}}}"), lockOwn("ways: {a: {z: 1}}"))
 	v := world(t, docs(worlds.ProfileDoc("Lock", spec+"[ways]"), objects))
@@ -197,15 +197,15 @@ func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
-	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, toldOf(j, "OverrideWeakened"))
+	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, messagesOf(ev, "OverrideWeakened"))
 }
 
 // An override's own policy may not weaken it either: that is an edit of it.
-func TestAnOverrideThatItsOwnPolicyWeakens(t *testing.T) {
-	const gate = "gate of Lock infra/top decides whether ways.key has an effect, which the overrides of Lock infra/top hold"
-	const open = "ways.open of Lock infra/top is enough in place of ways.key, which the overrides of Lock infra/top hold"
+func TestOverrideWeakenedByItsPolicy(t *testing.T) {
+	const gate = "gate of Lock infra/top decides whether ways.key has an effect, which the overrides of Lock infra/top set"
+	const open = "ways.open of Lock infra/top is enough in place of ways.key, which the overrides of Lock infra/top set"
 	tests := map[string]struct{ write, want string }{
 		"a gate beside the override":          {"defaults: {gate: 1}\n" + byKey, gate},
 		"a gate beside it that takes no part": {"gate: 1\n" + byKey, ""},
@@ -221,17 +221,17 @@ func TestAnOverrideThatItsOwnPolicyWeakens(t *testing.T) {
 			c := change(v, read(t, v, lockTop(test.write)))
 			var denied, warned []string
 			if test.want != "" {
-				denied, warned = []string{deny("OverrideRemoved: "+test.want, "Lock infra/top")}, []string{"Warn OverrideRemoved: " + test.want + "; you may do that"}
+				denied, warned = []string{deny("OverrideRemoved: "+test.want, "Lock infra/top")}, []string{"Warn OverrideRemoved: " + test.want + "; you are allowed to do that"}
 			}
-			assert.Equal(t, denied, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")))
-			assert.Equal(t, warned, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override")))
+			assert.Equal(t, denied, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")))
+			assert.Equal(t, warned, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "Override")))
 		})
 	}
 }
 
 // A gate that was kept out by a policy comes back when that is deleted, by a user
 // or with the owner that it is given; the system is not held up.
-func TestADeletionThatBringsAGate(t *testing.T) {
+func TestDeletionBringsGate(t *testing.T) {
 	v := world(t, base(lock, lockOwn(byKey), lockTop("defaults: {gate: 1}"), locked("app", "more", toRoute, "gate: 0")))
 	more := read(t, v, locked("app", "more", toRoute, "gate: 0"))
 	want := []string{"Deny " + from("gate of Lock infra/top", "app/own")}
@@ -242,20 +242,20 @@ func TestADeletionThatBringsAGate(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := judgedAs(t, bossAndDev(), "dev", v, c)
+			ev := evaluateAs(t, bossAndDev(), "dev", v, c)
 			if c.GarbageCollected {
-				assert.Empty(t, j.Denials)
-				assert.NotEmpty(t, j.Audits)
+				assert.Empty(t, ev.Denials)
+				assert.NotEmpty(t, ev.Audits)
 				return
 			}
-			assert.Subset(t, toldOf(j, "OverrideWeakened"), want)
-			assert.Subset(t, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "OverrideWeakened"), allowed(want))
+			assert.Subset(t, messagesOf(ev, "OverrideWeakened"), want)
+			assert.Subset(t, messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "OverrideWeakened"), allowed(want))
 		})
 	}
 }
 
 // Whether the writer may override cannot be found out: there is no verdict.
-func TestTheRightToWeakenIsUnknown(t *testing.T) {
+func TestPermissionToWeakenIsUnknown(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey)))
 	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, lockOwn("gate: 1"))), nil)
@@ -264,8 +264,8 @@ func TestTheRightToWeakenIsUnknown(t *testing.T) {
 
 // A gate beside a block takes no part without another rule there: it weakens
 // nothing, and its writer is warned.
-func TestAGateBesideBlocks(t *testing.T) {
+func TestGateNextToBlocks(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey)))
-	j := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, lockOwn("gate: 1\ndefaults: {other: {a: 1}}"))))
-	assert.Equal(t, []string{"Warn NotRead: gate beside defaults or overrides has no effect without other rules beside them; move it into the block"}, told(j))
+	ev := evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, lockOwn("gate: 1\ndefaults: {other: {a: 1}}"))))
+	assert.Equal(t, []string{"Warn NotRead: gate next to defaults or overrides has no effect without other rules next to them; move it into the block"}, messages(ev))
 }

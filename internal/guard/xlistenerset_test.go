@@ -8,14 +8,14 @@ import (
 )
 
 // An XListenerSet is read as a ListenerSet is, and is not the one of its name.
-func TestRoutesThatMoveToAnXListenerSet(t *testing.T) {
+func TestRouteMovesToXListenerSet(t *testing.T) {
 	g, h, onG := gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g")
 	x := func(gw string) string {
 		return strings.Replace(worlds.SetDoc("app", "s", gw, "lower"), "kind: ListenerSet", "kind: XListenerSet", 1)
 	}
 	const toX = "{group: gateway.networking.x-k8s.io, kind: XListenerSet, namespace: app, name: s}"
-	lost := evaded("Paint infra/top", "not on Listener app/s#lower")
-	judgedWays(t, map[string]way{
+	lost := evaded("Paint infra/top", "it does not apply on Listener app/s#lower")
+	runOverrideCases(t, map[string]overrideCase{
 		"of another gateway":               {before: docs(g, h, x("h"), onG, at("g", "")), write: toParents(two, toX), want: lost},
 		"of the same gateway":              {before: docs(g, h, x("g"), onG, at("g", "")), write: toParents(two, toX)},
 		"beside a ListenerSet of its name": {before: docs(g, h, x("h"), worlds.SetDoc("app", "s", "g", "lower"), onG, at("g", "")), write: toParents(two, toX), want: lost},

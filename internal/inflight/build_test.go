@@ -32,7 +32,7 @@ func onRoute(name, spec string) string {
 }
 
 // What is said of the greedy policy where the limit is known.
-const clipped = "ConstraintViolated: a: 100 is not what Paint infra/limit allows on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"
+const clipped = "ConstraintViolated: a: Invalid value: 100: not allowed by Paint infra/limit on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"
 
 // everyone may remove overrides.
 type everyone struct{}

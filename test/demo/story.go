@@ -70,7 +70,7 @@ var story = []step{
 		say:     "... while an administrator could, and is told what that does.",
 		command: "kubectl delete --dry-run=server -n infra authpolicy gw-auth",
 		stdout:  []string{`authpolicy.kuadrant.io "gw-auth" deleted`, "(server dry run)"},
-		stderr:  []string{"Warning: ", "would not", "on 2 paths", "effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
+		stderr:  []string{"Warning: ", "would no longer", "on 2 paths", "effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
 	},
 	{
 		say:     "A diff of what is allowed shows just what was edited.",

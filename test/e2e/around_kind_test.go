@@ -245,17 +245,17 @@ var aroundKinds = map[string]row{
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
 	"definition-version-added": way{
-		world: coated("Ivory"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1alpha9"},
+		world: coated("Ivory"), code: "OverrideEvaded", says: []string{"it is dropped when written in version v1alpha9"},
 		write: kubectl("patch", "crd/ivorys.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/-","value":{"name":"v1alpha9","served":true,"storage":false,`+
 			`"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}}]`),
 	},
 	"definition-version-pruned": way{
-		world: coated("Amber"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1beta1"},
+		world: coated("Amber"), code: "OverrideEvaded", says: []string{"it is dropped when written in version v1beta1"},
 		write: kubectl("patch", "crd/ambers.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec",`+
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
 	"definition-version-default": way{
-		world: coated("Khaki"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1beta1"},
+		world: coated("Khaki"), code: "OverrideEvaded", says: []string{"it is dropped when written in version v1beta1"},
 		write: kubectl("patch", "crd/khakis.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
 			`"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"sectionName":{"type":"string","default":"nothing"}}}}]`),
 	},

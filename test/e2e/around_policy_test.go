@@ -30,7 +30,7 @@ func routeLimit(limit string) string {
 var aroundPolicies = map[string]row{
 	"policy-deleted": way{
 		world: world, write: remove("INFRA", "authpolicy/gw-auth"), code: "OverrideRemoved",
-		says: []string{"the overrides of AuthPolicy policy-deleted-infra/gw-auth hold rules.authentication.sso on 2 paths, and would not any more"},
+		says: []string{"override rules.authentication.sso of AuthPolicy policy-deleted-infra/gw-auth would no longer apply on 2 paths"},
 	},
 	"policy-value": way{
 		world: world, code: "OverrideRemoved",
@@ -68,7 +68,7 @@ var aroundPolicies = map[string]row{
 		world: world, code: "OverrideEvaded",
 		write: patch("INFRA", "authpolicy/gw-auth", `{"spec":{"targetRef":{"name":"inner"}}}`),
 		says: []string{
-			"2 paths would slip from under rules.authentication.sso",
+			"2 paths would no longer be subject to override rules.authentication.sso",
 			"kubectl auth can-i override authpolicies.kuadrant.io/gw-auth -n policy-to-other-gateway-infra",
 		},
 	},
@@ -133,14 +133,14 @@ var aroundPolicies = map[string]row{
 		write: kubectl("-n", "INFRA", "delete", "authpolicies", "--all"),
 	},
 	"policies-deleted-collection": way{
-		world: world, code: "OverrideRemoved", told: "would not",
+		world: world, code: "OverrideRemoved", told: "would no longer",
 		write: command{
 			args: []string{"delete", "--raw", "/apis/kuadrant.io/v1/namespaces/INFRA/authpolicies"},
 			dry:  []string{"delete", "--raw", "/apis/kuadrant.io/v1/namespaces/INFRA/authpolicies?dryRun=All"},
 		},
 	},
 	"policy-owner": way{
-		world: world, code: "OverrideEvaded", says: []string{"which is made its owner"},
+		world: world, code: "OverrideEvaded", says: []string{"its new owner"},
 		write: patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000000"}]}}`),
 	},
 	"lower-gate": way{

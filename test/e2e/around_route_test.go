@@ -73,7 +73,7 @@ var aroundRoutes = map[string]row{
 	"route-moved": way{
 		world: world, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
-		says:  []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
+		says:  []string{"2 paths would no longer be subject to override rules.authentication.sso of AuthPolicy route-moved-infra/gw-auth"},
 	},
 	"route-moved-by-older-version": way{
 		world: world, code: "OverrideEvaded",
@@ -86,7 +86,7 @@ var aroundRoutes = map[string]row{
 	"route-to-unread-parent": way{
 		world: world, code: "OverrideEvaded",
 		write: apply(route(onEntry, byPath)),
-		says:  []string{"what holds by way of ServiceEntry route-to-unread-parent-app/out of networking.istio.io is not read"},
+		says:  []string{"policies through ServiceEntry route-to-unread-parent-app/out of networking.istio.io are not evaluated"},
 	},
 	"route-to-namesake-of-a-gateway": way{
 		world: world, code: "OverrideEvaded",
@@ -170,7 +170,7 @@ var aroundRoutes = map[string]row{
 	"limit-left": way{
 		world: conditional, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
-		says:  []string{"2 paths would slip from under limits.login: the overrides of RateLimitPolicy limit-left-infra/gw-limits hold it"},
+		says:  []string{"2 paths would no longer be subject to override limits.login of RateLimitPolicy limit-left-infra/gw-limits"},
 	},
 	"service-port": way{
 		world: sold, code: "OverrideEvaded",
@@ -198,7 +198,7 @@ var aroundRoutes = map[string]row{
 	"route-backend": way{
 		world: sold + kiosk, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
-		says:  []string{"HTTPRoute route-backend-app/toystore would slip from under", "not on Service route-backend-app/kiosk#80"},
+		says:  []string{"HTTPRoute route-backend-app/toystore would no longer be subject to", "it does not apply on Service route-backend-app/kiosk#80"},
 	},
 	"route-backend-dropped": way{
 		world: selling(store80 + ", " + kiosk80), code: "OverrideEvaded",

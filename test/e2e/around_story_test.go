@@ -48,7 +48,7 @@ func whoMay(t *testing.T, g ground) {
 	turnedAway(t, g.run(neighbour, w), "OverrideRemoved")
 	got = g.run(delegate, w)
 	succeed(t, got)
-	assert.Contains(t, got.Stderr, "would not any more")
+	assert.Contains(t, got.Stderr, "would no longer apply")
 }
 
 // finalizedPolicy has a finalizer on the policy: its deletion is judged, it
@@ -74,7 +74,7 @@ func collectedPolicy(t *testing.T, g ground) {
 	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
 	w := patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"release","uid":"`+uid+`"}]}}`)
 	g.seen(t, w)
-	turnedAway(t, g.run(outsider, w), "OverrideEvaded", "would be deleted with ConfigMap release, which is made its owner")
+	turnedAway(t, g.run(outsider, w), "OverrideEvaded", "would be deleted with ConfigMap release, its new owner")
 	got := g.run(entitled, w)
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, "Warning: ")
@@ -112,13 +112,13 @@ func acknowledgedBlast(t *testing.T, g ground) {
 	w := remove("INFRA", "lime/gw-coat")
 	g.seen(t, w)
 	got := g.run(entitled, w)
-	turnedAway(t, got, "BlastRadius", g.of("effective policy of Lime changes on 2 paths in 1 namespace (2 lose colors), more than the 1 that one write may change unseen"))
+	turnedAway(t, got, "BlastRadius", g.of("effective policy of Lime changes on 2 paths in 1 namespace (2 lose colors), more than the 1 allowed without acknowledgement"))
 	line := annotateIt.FindStringSubmatch(got.Stderr)
 	require.NotEmpty(t, line, got.Stderr)
-	assert.Contains(t, got.Stderr, "Warning: the overrides of Lime")
+	assert.Contains(t, got.Stderr, "Warning: override ")
 
 	succeed(t, g.run(entitled, kubectl(strings.Fields(line[1]+"0123456789abcdef")...)))
-	turnedAway(t, g.run(entitled, w), "BlastRadius", "the acknowledgement 0123456789abcdef is for another change than this one")
+	turnedAway(t, g.run(entitled, w), "BlastRadius", "acknowledgement 0123456789abcdef does not match this change")
 
 	succeed(t, g.run(outsider, kubectl(strings.Fields(line[1]+line[2])...)))
 	turnedAway(t, g.run(outsider, w), "OverrideRemoved")

@@ -55,8 +55,8 @@ func tellsTheWriter(t *testing.T, g ground, _ *server.Server) {
 		g.of(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/told", outcome))
 	succeed(t, g.kubectl("delete", "authpolicy/told"))
 
-	denied(t, g.apply(limits("name: told", 100)), g.of(`ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what `+
-		`RateLimitPolicy INFRA/gw-limits allows on Gateway INFRA/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): `+
+	denied(t, g.apply(limits("name: told", 100)), g.of(`ConstraintViolated: limits.login: Invalid value: {"rates":[{"limit":100,"window":"10s"}]}: not allowed by `+
+		`RateLimitPolicy INFRA/gw-limits on Gateway INFRA/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): `+
 		`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of INFRA/gw-limits`))
 	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/told").Code, "what is denied is not stored")
 	denied(t, g.apply(strings.Replace(routeAuth, "rules:", "unset: [sso]\n  rules:", 1)), "UnsetOverride: unset rules.authentication.sso has no effect")
@@ -196,7 +196,7 @@ func deletes(t *testing.T, g ground, _ *server.Server) {
 
 	got := g.c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
 	succeed(t, got)
-	assert.Contains(t, got.Stderr, g.of("Warning: the overrides of AuthPolicy INFRA/gw-auth hold rules.authentication.sso on 2 paths, and would not any more"))
+	assert.Contains(t, got.Stderr, g.of("Warning: override rules.authentication.sso of AuthPolicy INFRA/gw-auth would no longer apply on 2 paths"))
 	assert.Contains(t, got.Stderr, "Warning: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)")
 }
 

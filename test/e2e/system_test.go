@@ -209,7 +209,7 @@ func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
 
 	succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
 	c.gone(t, "-n", g.infra, "authpolicy/gw-auth")
-	assert.True(t, recorded("(deleted by the system: the garbage collector)"))
+	assert.True(t, recorded("(deletion not denied: garbage collection)"))
 	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/judged-on":"`))
 
 	succeed(t, c.Kubectl("delete", "namespace", g.app, "--wait=false"))

@@ -52,7 +52,7 @@ func boundPolicies() []Case {
 		},
 		{
 			What: "bindings/in-part", Name: "one of 64 matches of each of 200 limits is one of a route",
-			Full: bound, Small: boundSmall, Want: says("limits.l0000 is bound in part"), build: put(ofOneMatch),
+			Full: bound, Small: boundSmall, Want: says("limits.l0000 is only partly bound"), build: put(ofOneMatch),
 		},
 		{
 			What: "bindings/shadowed", Name: "all of 200 limits match all rules of a route, and the first shadows the others",
@@ -60,11 +60,11 @@ func boundPolicies() []Case {
 		},
 		{
 			What: "bindings/shared", Name: "200 limits state only methods and headers that half of 4,096 matches share",
-			Full: bound, Small: boundSmall, Want: says("limits.l0000 limits POST PathPrefix"), build: put(shared),
+			Full: bound, Small: boundSmall, Want: says("limits.l0000 also applies to POST PathPrefix"), build: put(shared),
 		},
 		{
 			What: "bindings/hostnames", Name: "200 limits have triggers of hostnames of which half are outside the route's",
-			Full: bound, Small: boundSmall, Want: denies(api.ReasonTriggerUnmatched, "is outside those by which requests reach"),
+			Full: bound, Small: boundSmall, Want: denies(api.ReasonTriggerUnmatched, "does not match the hostnames of"),
 			build: func(w *World, s Size) Write {
 				boundWorld(w, s)
 				w.put(named(boundRoute(0, s, stated)))
@@ -96,7 +96,7 @@ func boundRoutes() []Case {
 	return []Case{
 		{
 			What: "bindings/route", Stands: true, Name: "an edit of a route unbinds all of 200 limits",
-			Full: bound, Small: boundSmall, Want: says("is bound to no rule of HTTPRoute app/r00000 any more"), build: written(own(ofOneRule), none),
+			Full: bound, Small: boundSmall, Want: says("is no longer bound to any rule of HTTPRoute app/r00000"), build: written(own(ofOneRule), none),
 		},
 		{
 			What: "bindings/route-in-part", Name: "an edit of a route takes half of its matches from each of 200 limits",
@@ -104,7 +104,7 @@ func boundRoutes() []Case {
 		},
 		{
 			What: "bindings/route-shared", Name: "half of 4,096 matches of a route are others, and 200 limits hold for them",
-			Full: bound, Small: boundSmall, Want: says("limits.l0000 of RateLimitPolicy app/r00000 limits"), build: written(own(shared), half),
+			Full: bound, Small: boundSmall, Want: says("limits.l0000 of RateLimitPolicy app/r00000 also applies to"), build: written(own(shared), half),
 		},
 		{
 			What: "bindings/route-overrides", Name: "an edit of a route unbinds 200 limits that its gateway overrides with",
@@ -132,7 +132,7 @@ func boundGateways() []Case {
 	return []Case{
 		{
 			What: "bindings/gateway", Stands: true, Name: "200 limits that choose rules are put on a gateway of 1,000 routes",
-			Full: full, Small: small, Want: says("limits.l0000 is bound in part"),
+			Full: full, Small: small, Want: says("limits.l0000 is only partly bound"),
 			build: func(w *World, s Size) Write {
 				routes(w, s)
 				return Write{After: defaults(s)}
@@ -140,7 +140,7 @@ func boundGateways() []Case {
 		},
 		{
 			What: "bindings/gateway-own", Name: "200 limits that choose rules are put on a gateway of 1,000 routes with policies of their own",
-			Full: full, Small: small, Want: says("limits.l0000 is bound in part"),
+			Full: full, Small: small, Want: says("limits.l0000 is only partly bound"),
 			build: func(w *World, s Size) Write {
 				routes(w, s)
 				ownPolicies(w, s)

@@ -17,7 +17,7 @@ func blastRadius() Case {
 		Small:       Size{Gateways: 1, Listeners: 2, Routes: 5, RouteRules: 2, Rules: 30},
 		BlastRadius: 10,
 		Want: func(Size) Want {
-			return Want{Denied: api.ReasonBlastRadius, Says: "more than the 10 that one write may change unseen"}
+			return Want{Denied: api.ReasonBlastRadius, Says: "more than the 10 allowed without acknowledgement"}
 		},
 		build: func(w *World, s Size) Write {
 			crowd(w, s)

@@ -49,7 +49,7 @@ func reaches(kind string) func(Size) Want {
 
 // removed tells that the login limit, an override, is gone from all paths.
 func removed(s Size) Want {
-	return Want{Denied: api.ReasonOverrideRemoved, Says: fmt.Sprintf("hold limits.login on %d paths, and would not any more", s.paths())}
+	return Want{Denied: api.ReasonOverrideRemoved, Says: fmt.Sprintf("would no longer apply on %d paths", s.paths())}
 }
 
 // pathCases are writes over very many paths.

@@ -164,7 +164,7 @@ func (w *world) alone(t *testing.T) {
 	elsewhere := strings.Replace(route(toMore), "toystore}", "elsewhere}", 1) + "  hostnames: [www.example.org]\n"
 	w.applied(t, elsewhere)
 	w.soonDenied(t, route(toOther))
-	w.denied(t, route(toInner), "not on Listener infra/inner#http")
+	w.denied(t, route(toInner), "it does not apply on Listener infra/inner#http")
 	w.denied(t, set("XListenerSet", "more", "inner"), "OverrideEvaded")
 	w.allowed(t, route(toEdge))
 	w.allowed(t, set("XListenerSet", "third", "inner"))
@@ -182,7 +182,7 @@ func (w *world) beside(t *testing.T) {
 	require.NoError(t, w.InstallCRDs(filepath.Join(current, "config", "crd", "standard", "gateway.networking.k8s.io_listenersets.yaml")))
 	w.applied(t, set("ListenerSet", "more", "inner"))
 	w.soonDenied(t, route(toSet))
-	w.denied(t, route(toOther), "not on Listener app/other#extra")
+	w.denied(t, route(toOther), "it does not apply on Listener app/other#extra")
 	w.allowed(t, route(toEdge))
 
 	assert.Len(t, w.effective(t, "xlistenerset/more"), 1)
@@ -232,7 +232,7 @@ func (w *world) soonDenied(t *testing.T, manifest string) {
 		got = w.dev.Apply(manifest, "--dry-run=server")
 		return strings.Contains(got.Stderr, "OverrideEvaded")
 	}, time.Minute, 100*time.Millisecond, "the write is not denied")
-	assert.Contains(t, got.Stderr, "the overrides of AuthPolicy infra/gw-auth hold it")
+	assert.Contains(t, got.Stderr, "would no longer be subject to override")
 }
 
 func (w *world) denied(t *testing.T, manifest, why string) {

@@ -45,7 +45,7 @@ var examples = map[string]example{
 		warned: []api.ReasonCode{api.ReasonLimitShadowed, api.ReasonLimitWidened},
 		told: []string{
 			"limits.staticAssets is shadowed by limits.readToys on rule-1 of HTTPRoute toystore/toystore",
-			"limits.readToys limits POST PathPrefix /toys, too",
+			"limits.readToys also applies to POST PathPrefix /toys",
 		},
 	},
 	"example 7": {files: []string{"7-hostnames.yaml"}},
@@ -67,12 +67,12 @@ var examples = map[string]example{
 		files:  []string{"3-match-missing.yaml"},
 		denied: []api.ReasonCode{api.ReasonTriggerUnmatched},
 		told: []string{"TriggerUnmatched: limits.specialToys binds to no rule of HTTPRoute toystore/toystore: " +
-			"no rule has the match GET Exact /toys/special of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1)"},
+			"no rule has the match GET Exact /toys/special of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1)"},
 	},
 	"example 4 on a route without the rule": {
 		files:  []string{"4-match-found.yaml"},
 		warned: []api.ReasonCode{api.ReasonLimitWidened},
-		told:   []string{"limits.toyReaders limits POST PathPrefix /toys, too"},
+		told:   []string{"limits.toyReaders also applies to POST PathPrefix /toys"},
 	},
 	"the rule of example 3 goes": {
 		files:  []string{"3-route.yaml", "3-match-missing.yaml", "network.yaml"},

@@ -259,7 +259,7 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	require.Zero(t, got.Code, got.Stderr)
 	held := moved()
 	assert.Equal(t, 1, held.Code, held.Stdout+held.Stderr)
-	assert.Contains(t, held.Stderr, "the policies of kind Odd.policies.example.org could not be listed yet, and this write may take overrides of them out of force on HTTPRoute default/store toys of Gateway default/edge")
+	assert.Contains(t, held.Stderr, "policies of kind Odd.policies.example.org are not listed yet, and this write may disable their overrides on HTTPRoute default/store toys of Gateway default/edge")
 	got = f.Kubectl("patch", "httproute/store", "-n", "default", "--type=merge", "--dry-run=server", "-p", `{"spec":{"parentRefs":[{"name":"inner"}]}}`)
 	assert.Zero(t, got.Code, "the administrator may override all of them: %s", got.Stderr)
 

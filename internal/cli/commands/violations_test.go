@@ -93,7 +93,7 @@ func TestViolationsOfWhatIsNotThere(t *testing.T) {
 func TestViolationsOfACluster(t *testing.T) {
 	got := onCluster(t, "violations", "-o", "tree")
 	require.Equal(t, exitNotFound, got.code, got.stderr)
-	assert.Equal(t, `Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, which the overrides of AuthPolicy infra/gw-auth hold
+	assert.Equal(t, `Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, which the overrides of AuthPolicy infra/gw-auth set
 ├─ Gateway infra/edge#http > HTTPRoute app/toystore#toys
 └─ Gateway infra/edge#http > HTTPRoute app/toystore#admin
 `, got.stdout)
@@ -198,8 +198,8 @@ func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
 	}
 	t.Run("what is wrong", func(t *testing.T) {
 		got := run(t, "", append(files, "violations", "-o", "tree")...)
-		assert.Contains(t, got.stdout, "Deny Invalid of Choice: Choice app/broken cannot be read, so it has no effect: spec.defaults: Invalid value: \"number\": must be an object\n└─ HTTPRoute app/lonely\n")
-		assert.Contains(t, got.stdout, "Choice app/text breaks the schema of its kind by itself: ")
+		assert.Contains(t, got.stdout, "Deny Invalid of Choice: Choice app/broken is invalid and has no effect: spec.defaults: Invalid value: \"number\": must be an object\n└─ HTTPRoute app/lonely\n")
+		assert.Contains(t, got.stdout, "Choice app/text by itself violates the schema of its kind: ")
 	})
 }
 

@@ -309,7 +309,7 @@ func TestABlastRadiusIsAcknowledged(t *testing.T) {
 	assert.Equal(t, []string{"CREATE AuthPolicy wide"}, verdicts(check(t, limited("1", seen), limit...)), "this very change was seen")
 	denied = check(t, limited("2", seen), limit...)
 	assert.Equal(t, []string{"CREATE AuthPolicy wide BlastRadius"}, verdicts(denied), "another change was not")
-	assert.Contains(t, denied[0].Reasons[0].Message, "for another change than this one")
+	assert.Contains(t, denied[0].Reasons[0].Message, "does not match this change")
 }
 
 // A deletion has the acknowledgement of the object as it is stored.

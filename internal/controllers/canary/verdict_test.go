@@ -30,7 +30,7 @@ func callError(hook string) error {
 	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: failed to call webhook: Post \"https://x/validate?timeout=3s\": EOF", hook))
 }
 
-const invalid = "Invalid: PolicyProfile overrule-canary-abcde cannot be used: targets: name the fields"
+const invalid = "Invalid: PolicyProfile overrule-canary-abcde is invalid: targets: name the fields"
 
 func TestCheckDenied(t *testing.T) {
 	warned := []string{"something else", "would be denied: " + invalid}

@@ -1,0 +1,39 @@
+package guard_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// A policy that was stored before its schema was tightened, or that stands in a
+// file, breaks the schema by itself: an audit lists it. A write is not held to it,
+// since the API server has checked what is written.
+func TestAuditReportsStandaloneSchemaViolation(t *testing.T) {
+	objects := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), oneOf)
+	audit := func(policy string) (out []string) {
+		found, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), world(t, docs(objects, policy)), effective.Scope{All: true})
+		require.NoError(t, err)
+		for _, v := range found {
+			assert.Equal(t, api.ReasonEffectiveInvalid, v.Code)
+			assert.Equal(t, api.Deny, v.Action)
+			out = append(out, v.Message)
+		}
+		return out
+	}
+	const twice = " by itself violates the schema of its kind: spec: at most one of a and b"
+	assert.Equal(t, []string{"Paint app/own" + twice}, audit(routePolicy("a: 1\nb: 2")))
+	assert.Contains(t, audit(gatewayPolicy("defaults: {a: wrong}")), "Paint infra/top by itself violates the schema of its kind: spec.defaults.a: invalid value: spec.defaults.a in body must be of type integer")
+	assert.Equal(t, []string{"Paint app/own by itself violates the schema of its kind: spec.a: invalid value: spec.a in body must be of type integer"}, audit(routePolicy("a: wrong")))
+	assert.Empty(t, audit(routePolicy("a: 1")))
+	assert.Empty(t, audit(gatewayPolicy("defaults: {a: 1}\noverrides: {c: 1}")))
+	assert.Empty(t, audit(routePolicy("")), "without a rule there is nothing to check")
+
+	v := world(t, docs(objects, routePolicy("a: 1\nb: 2")))
+	assert.Empty(t, evaluate(t, v, routePolicy("a: 1\nb: 3")).Denials)
+}

@@ -1,0 +1,260 @@
+package guard_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// shopRoute is a route of one rule in namespace shop.
+func shopRoute(gateways ...string) string {
+	parents := make([]string, len(gateways))
+	for i, g := range gateways {
+		parents[i] = worlds.ToGateway(g)
+	}
+	return worlds.RouteTo("HTTPRoute", "shop", "r", "[{}]", parents...)
+}
+
+// The blast radius is reported per kind.
+func TestBlastRadiusIsReportedPerKind(t *testing.T) {
+	g := gatewayDoc("g", "istio", "http")
+	group := worlds.ProfileDoc("Dye", "rules: [rules.*.*, mark]\nstrategy: {allowed: [merge]}\nblocks: {defaults: [defaults]}")
+	dyes := func(spec string) string { return policyDoc("Dye", "infra", "dye", toGateway+spec) }
+	shut := listening(g, "http", "from: Same")
+	tests := map[string]struct {
+		before        string
+		write, delete string
+		want          []string
+	}{
+		"a policy on one namespace's routes": {
+			before: base(), write: gatewayPolicy("defaults: {a: 1}"),
+			want: []string{"Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace"},
+		},
+		"a policy on routes of two namespaces": {
+			before: base(shopRoute("g")), write: gatewayPolicy("defaults: {a: 1}"),
+			want: []string{"Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces"},
+		},
+		"a gateway with policies of two kinds": {
+			before: docs(group, shut, routeDoc("r", two, "g"), shopRoute("g"), gatewayPolicy("defaults: {a: 1}"), policyDoc("Dye", "shop", "d", toRoute+"mark: 1")), write: g,
+			want: []string{
+				"Gateway infra/g: effective policy of Dye changes on 1 path in 1 namespace",
+				"Gateway infra/g: effective policy of Paint changes on 3 paths in 2 namespaces",
+			},
+		},
+		"a rule that others do not have is lost": {
+			before: base(gatewayPolicy("defaults: {strategy: patch, a: 1, b: 1}"), routePolicy("b: 2")), write: gatewayPolicy("defaults: {strategy: patch, b: 1}"),
+			want: []string{"Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a)"},
+		},
+		"all rules of a path are lost": {
+			before: base(gatewayPolicy("defaults: {strategy: patch, a: 1}")), delete: gatewayPolicy(""),
+			want: []string{"Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a)"},
+		},
+		"some paths have the rule from elsewhere": {
+			before: base(gatewayPolicy("defaults: {strategy: patch, a: 1}"), policyDoc("Paint", "app", "own", toRule+"a: 2\nb: 1"), shopRoute("g")), delete: gatewayPolicy(""),
+			want: []string{"Paint infra/top: effective policy of Paint changes on 2 paths in 2 namespaces (2 lose a)"},
+		},
+		"one of a group is lost, and another one stays": {
+			before: docs(group, g, routeDoc("r", two, "g"), dyes("rules: {authentication: {a: 1, b: 1}}")), write: dyes("rules: {authentication: {b: 1}}"),
+			want: []string{"Dye infra/dye: effective policy of Dye changes on 2 paths in 1 namespace"},
+		},
+		"a group is lost, one by one": {
+			before: docs(group, g, routeDoc("r", two, "g"), dyes("rules: {authentication: {a: 1, b: 1}, authorization: {c: 1}}\nmark: 1")), write: dyes("mark: 1"),
+			want: []string{"Dye infra/dye: effective policy of Dye changes on 2 paths in 1 namespace (2 lose authentication, 2 lose authorization)"},
+		},
+		"a path that is gone loses nothing": {
+			before: base(gatewayPolicy("defaults: {a: 1}")), delete: routeDoc("r", two, "g"),
+			want: []string{"HTTPRoute app/r: effective policy of Paint changes on 2 paths in 1 namespace"},
+		},
+		"a null is no rule that is lost": {
+			before: base(gatewayPolicy("defaults: {strategy: patch, a: null, b: 1}")), write: gatewayPolicy("defaults: {strategy: patch, b: 2}"),
+			want: []string{"Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace"},
+		},
+		"a policy on routes alone says nothing": {before: base(), write: routePolicy("a: 1")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, test.before)
+			w := overrideCase{write: test.write, delete: test.delete}
+			var want []string
+			for _, text := range test.want {
+				want = append(want, "Warn BlastRadius: "+text)
+			}
+			assert.Equal(t, want, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, w.change(t, v)), "BlastRadius")))
+		})
+	}
+}
+
+// More than three groups are lost: three are named, those of most paths first.
+func TestManyLostGroups(t *testing.T) {
+	v := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1, b: 1, c: 1, d: 1}"), policyDoc("Paint", "app", "own", toRule+"a: 2\nb: 2\nz: 1")))
+	ev := evaluate(t, v, gatewayPolicy("defaults: {strategy: patch, e: 1}"))
+	assert.Equal(t, []string{
+		"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace (2 lose c, 2 lose d, 1 loses a, …)",
+	}, messagesOf(ev, "BlastRadius"))
+}
+
+// limited is the message about a blast radius on three paths in two namespaces.
+const limited = "Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces, more than the 2 allowed without acknowledgement; " +
+	"review them with kubectl overrule diff, then set the annotation overrule.dev/acknowledge-blast-radius: HASH in the same write"
+
+var hex = regexp.MustCompile("[0-9a-f]{16}")
+
+// acknowledged evaluates a change with an annotation, under a limit, and returns
+// the messages with the hash as HASH, and that hash.
+func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (reported []string, printed string) {
+	t.Helper()
+	c.Acknowledged = hash
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Evaluate(t.Context(), v, c, nil)
+	require.NoError(t, err)
+	for _, text := range messagesOf(ev, "BlastRadius") {
+		if all := hex.FindAllString(text, -1); len(all) > 0 {
+			printed = all[len(all)-1]
+		}
+		reported = append(reported, hex.ReplaceAllString(text, "HASH"))
+	}
+	return reported, printed
+}
+
+// A write that changes more paths than it may needs the hash of its change.
+func TestBlastRadiusLimit(t *testing.T) {
+	v := world(t, base(shopRoute("g")))
+	c := change(v, read(t, v, gatewayPolicy("defaults: {a: 1}")))
+	open := []string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces"}
+	got, hash := acknowledged(t, v, c, 2, "")
+	assert.Equal(t, []string{limited}, got)
+	require.Len(t, hash, 16)
+
+	t.Run("accepted with it", func(t *testing.T) {
+		got, _ := acknowledged(t, v, c, 2, hash)
+		assert.Equal(t, open, got)
+	})
+	t.Run("denied with that of another change", func(t *testing.T) {
+		got, _ := acknowledged(t, v, c, 2, "0123456789abcdef")
+		assert.Equal(t, []string{strings.Replace(limited, "acknowledgement; ", "acknowledgement; acknowledgement HASH does not match this change; ", 1)}, got)
+	})
+	t.Run("denied with what is no hash", func(t *testing.T) {
+		got, _ := acknowledged(t, v, c, 2, "yes")
+		assert.Equal(t, []string{strings.Replace(limited, "acknowledgement; ", "acknowledgement; acknowledgement yes does not match this change; ", 1)}, got)
+	})
+	t.Run("as many as it may", func(t *testing.T) {
+		got, _ := acknowledged(t, v, c, 3, "")
+		assert.Equal(t, open, got)
+	})
+	t.Run("no limit", func(t *testing.T) {
+		got, _ := acknowledged(t, v, c, 0, "")
+		assert.Equal(t, open, got)
+	})
+	t.Run("no limit, and an annotation that is left over", func(t *testing.T) {
+		got, _ := acknowledged(t, v, c, 0, hash)
+		assert.Equal(t, open, got)
+	})
+	t.Run("its own namespace alone", func(t *testing.T) {
+		v := world(t, base())
+		own := change(v, read(t, v, routePolicy("a: 1")))
+		got, _ := acknowledged(t, v, own, 1, "")
+		assert.Empty(t, got)
+		inside := world(t, docs(gatewayDoc("g", "istio", "http"), strings.Replace(routeDoc("r", two, "g"), "namespace: app", "namespace: infra", 1)))
+		got, _ = acknowledged(t, inside, change(inside, read(t, inside, gatewayPolicy("defaults: {a: 1}"))), 1, "")
+		assert.Equal(t, []string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace"}, got)
+	})
+}
+
+// The profile has the last word on its kind's limit.
+func TestBlastRadiusLimitOfProfile(t *testing.T) {
+	tests := map[string]struct {
+		profile string
+		limit   int
+		denied  bool
+	}{
+		"the guard's":                    {"", 2, true},
+		"none":                           {"", 0, false},
+		"the profile's":                  {"blastRadius: 2", 0, true},
+		"the profile's, which is wider":  {"blastRadius: 3", 1, false},
+		"the profile's, which is closer": {"blastRadius: 1", 100, true},
+		"switched off by the profile":    {"blastRadius: 0", 1, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, base(worlds.ProfileDoc("Paint", "strategy: {allowed: [patch]}\nblocks: {defaults: [defaults]}\n"+test.profile), shopRoute("g")))
+			got, _ := acknowledged(t, v, change(v, read(t, v, gatewayPolicy("defaults: {a: 1}"))), test.limit, "")
+			require.Len(t, got, 1)
+			assert.Equal(t, test.denied, strings.HasPrefix(got[0], "Deny"), got)
+		})
+	}
+}
+
+// A deletion is acknowledged on the object that is deleted.
+func TestBlastRadiusOfDeletions(t *testing.T) {
+	v := world(t, base(shopRoute("g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), dye, dyed("sec", "far", "{kind: Gateway, namespace: infra, name: g}")))
+	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
+	got, hash := acknowledged(t, v, c, 2, "")
+	assert.Equal(t, []string{
+		"Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces (3 lose a), more than the 2 allowed without acknowledgement; " +
+			"review them with kubectl overrule diff, then delete it after kubectl annotate --overwrite paint.example.com top -n infra overrule.dev/acknowledge-blast-radius=HASH",
+	}, got)
+	got, _ = acknowledged(t, v, c, 2, hash)
+	assert.Len(t, got, 1)
+	assert.True(t, strings.HasPrefix(got[0], "Warn"), got)
+
+	class := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"),
+		policyDoc("Dye", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}]\na: 1")))
+	got, _ = acknowledged(t, class, guard.Change{Operation: guard.Delete, Before: class.Get(read(t, class, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}, 1, "")
+	require.Len(t, got, 1)
+	assert.Contains(t, got[0], "kubectl annotate --overwrite gatewayclass.gateway.networking.k8s.io istio overrule.dev/acknowledge-blast-radius=HASH")
+}
+
+// The hash is that of what the write does, and of nothing else.
+func TestBlastRadiusHash(t *testing.T) {
+	objects := []string{gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), shopRoute("g"), policyDoc("Paint", "app", "own", toRoute+"b: 1")}
+	hash := func(order []string, write string) string {
+		v := world(t, docs(order...))
+		_, hash := acknowledged(t, v, change(v, read(t, v, write)), 1, "")
+		require.Len(t, hash, 16)
+		return hash
+	}
+	write := gatewayPolicy("defaults: {strategy: patch, a: 1}")
+	want := hash(objects, write)
+	backwards := slices.Clone(objects)
+	slices.Reverse(backwards)
+	tests := map[string]struct {
+		objects []string
+		write   string
+		same    bool
+	}{
+		"again":                          {objects, write, true},
+		"the objects in another order":   {backwards, write, true},
+		"under a name that is generated": {objects, strings.Replace(write, "name: top", "name: top-x7f", 1), true},
+		"another value":                  {objects, gatewayPolicy("defaults: {strategy: patch, a: 2}"), false},
+		"another rule":                   {objects, gatewayPolicy("defaults: {strategy: patch, c: 1}"), false},
+		"a path more":                    {append(slices.Clone(objects), routeDoc("s", "[{}]", "g")), write, false},
+		"an object that is not touched":  {append(slices.Clone(objects), gatewayDoc("h", "istio", "http")), write, true},
+		"a policy that changes nothing":  {append(slices.Clone(objects), policyDoc("Paint", "app", "c", toRoute+"b: 1")), write, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.same, hash(test.objects, test.write) == want)
+		})
+	}
+	t.Run("the targets in another order", func(t *testing.T) {
+		both := []string{gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), shopRoute("g"), routeDoc("r", two, "h")}
+		on := func(first, second string) string {
+			return policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: "+first+"}, {kind: Gateway, name: "+second+"}]\na: 1")
+		}
+		assert.Equal(t, hash(both, on("g", "h")), hash(both, on("h", "g")))
+	})
+	t.Run("a deletion is another change than the edit that does the same", func(t *testing.T) {
+		v := world(t, docs(append(slices.Clone(objects), write)...))
+		_, edited := acknowledged(t, v, change(v, read(t, v, gatewayPolicy("defaults: {strategy: patch}"))), 1, "")
+		_, deleted := acknowledged(t, v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, 1, "")
+		assert.NotEqual(t, edited, deleted)
+	})
+}

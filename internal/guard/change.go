@@ -1,0 +1,115 @@
+package guard
+
+import (
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// Operation is what a write does.
+type Operation string
+
+// The operations, as admission names them.
+const (
+	Create Operation = "CREATE"
+	Update Operation = "UPDATE"
+	Delete Operation = "DELETE"
+)
+
+// Change is a write to be evaluated.
+type Change struct {
+	Operation Operation
+	// Before is the object as it is stored, nil on a create; After as it would
+	// be, nil on a delete.
+	Before, After snapshot.Object
+	// User who writes, nil where the user is not known.
+	User *authenticationv1.UserInfo
+	// Owner is an owner that the write adds to the object, "" for none: the
+	// object will be deleted with it.
+	Owner string
+	// GarbageCollected is set if the garbage collector deletes the object.
+	GarbageCollected bool
+	// Acknowledged is the object's annotation of that name.
+	Acknowledged string
+}
+
+// Object returns the object as it would be, or the one that is deleted.
+func (c Change) Object() snapshot.Object {
+	if c.After != nil {
+		return c.After
+	}
+	return c.Before
+}
+
+// packPolicies packs a policy that may be on very many paths, where its values are
+// compared with those in the view, which are packed.
+func (c *Change) packPolicies(v *snapshot.View) {
+	if _, few := effective.RoutesOnly(objects(*c)...); few {
+		return
+	}
+	if p, ok := c.Before.(*policykind.Policy); ok && v.Get(p.Ref()) != c.Before {
+		c.Before = p.Pack()
+	}
+	if p, ok := c.After.(*policykind.Policy); ok {
+		c.After = p.Pack()
+	}
+}
+
+// apply returns the views before and after the change. A namespace is deleted with all
+// objects in it.
+func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
+	before = v // but the request knows better than a cache
+	switch {
+	case c.Before == nil && v.Get(c.After.Ref()) != nil:
+		before = v.With(snapshot.Delete(c.After.Ref()))
+	case c.Before != nil && !storedInView(v, c.Before):
+		before = v.With(snapshot.Put(c.Before))
+	}
+	if n, ok := c.Before.(*gateway.Namespace); ok && c.After == nil {
+		return before, before.With(append(before.AllIn(n.Name), snapshot.Delete(n.Ref()))...)
+	}
+	if c.After == nil {
+		return before, before.With(snapshot.Delete(c.Before.Ref()))
+	}
+	return before, before.With(snapshot.Put(c.After))
+}
+
+// storedInView reports whether the view has the very policy or route that the request says
+// is stored. The view's copy is then preferred: the memo has its folds.
+func storedInView(v *snapshot.View, o snapshot.Object) bool {
+	switch o := o.(type) {
+	case *policykind.Policy:
+		have, ok := v.Get(o.Ref()).(*policykind.Policy)
+		return ok && (have == o || have.Same(o))
+	case *gateway.Route:
+		have, ok := v.Get(o.Ref()).(*gateway.Route)
+		return ok && (have == o || have.Same(o))
+	default:
+		return false
+	}
+}
+
+func objects(c Change) []snapshot.Object {
+	var out []snapshot.Object
+	for _, o := range []snapshot.Object{c.Before, c.After} {
+		if o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// reportsBlastRadius reports whether writes of an object are reported with the number of
+// paths that they change: of everything but a policy on routes alone.
+func reportsBlastRadius(o snapshot.Object) bool {
+	p, ok := o.(*policykind.Policy)
+	if !ok {
+		return true
+	}
+	return slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
+}

@@ -1,0 +1,145 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard/limits"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// evaluation is the evaluation of one change.
+type evaluation struct {
+	guard         *Guard
+	change        Change
+	before, after *snapshot.View
+	// policy is the policy being written, old the same before; nil otherwise.
+	policy, old *policykind.Policy
+	observe     func(effective.Pair)
+	budget      *effective.Budget
+	// indirect is set if the policies are not edited by the write itself: they would be
+	// deleted with a new owner, or converted by another version.
+	indirect  bool
+	truncated bool // not all paths were evaluated
+	hasPaths  bool // some path was evaluated
+
+	findings     findings
+	losses       losses
+	overrides    overrides
+	schema       schemaViolations
+	requirements requirements
+	limits       limits.Tracker
+	blast        blastRadius
+	deletion     systemDeletion
+}
+
+// run evaluates the change. The findings are complete only if there is no error.
+func (ev *evaluation) run(ctx context.Context) error {
+	scope, err := ev.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ev.comparePaths(scope); err != nil {
+		return err
+	}
+	if err := ev.evaluateNewOwner(ctx); err != nil {
+		return err
+	}
+	if err := ev.evaluateVersions(ctx); err != nil {
+		return err
+	}
+	if err := ev.summarize(ctx); err != nil {
+		return err
+	}
+	return ev.checkUnlisted(ctx)
+}
+
+// prepare checks the object alone, sets the views before and after the change, and returns
+// the paths that the change touches.
+func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
+	switch ev.change.Object().(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return ev.prepareKinds(ctx)
+	case *constraint.Constraint:
+		ev.before, ev.after = ev.change.apply(ev.before)
+		return effective.Scope{}, ev.checkConstraint(ctx)
+	}
+	ev.change.packPolicies(ev.before)
+	v, err := ev.guard.readMissingTargets(ctx, ev.before, ev.change)
+	if err != nil {
+		return effective.Scope{}, err
+	}
+	if g, ok := ev.change.Object().(*gateway.Grant); ok {
+		v = withoutTerminatingGrants(v, g.Ref())
+	}
+	ev.before, ev.after = ev.change.apply(v)
+	ev.policy, _ = ev.change.After.(*policykind.Policy)
+	if ev.change.Before != nil {
+		ev.old, _ = ev.before.Get(ev.change.Before.Ref()).(*policykind.Policy)
+	}
+	if ev.policy != nil {
+		ev.checkPolicy()
+	} else {
+		ev.checkObject()
+	}
+	ev.checkConditionLimit()
+	return ev.scope(), nil
+}
+
+// scope returns the paths that the change touches.
+func (ev *evaluation) scope() effective.Scope {
+	s := effective.ScopeOf(objects(ev.change)...)
+	if ev.writesPolicy() {
+		s.Kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
+	}
+	if n, ok := ev.change.Before.(*gateway.Namespace); ok && ev.change.After == nil {
+		for _, c := range ev.before.AllIn(n.Name) {
+			in := effective.ScopeOf(ev.before.Get(c.Ref))
+			s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)
+			s.Objects = append(s.Objects, in.Objects...)
+		}
+	}
+	return s
+}
+
+// comparePaths evaluates the paths of a scope, before and after.
+func (ev *evaluation) comparePaths(s effective.Scope) error {
+	s.Empty = ev.constrainedKinds()
+	ev.limits.Write = ev.limitsWrite()
+	if err := ev.guard.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	return ev.compareWithoutTerminating(s)
+}
+
+// summarize turns what was counted on the paths into findings.
+func (ev *evaluation) summarize(ctx context.Context) error {
+	ev.reportNoPath()
+	ev.reportOwnLosses()
+	ev.reportOtherLosses()
+	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
+	if err := ev.reportLimits(may); err != nil {
+		return err
+	}
+	ev.reportUnmet()
+	ev.reportUnevaluated()
+	ev.reportSchemaViolations()
+	ev.reportBlastRadius()
+	return ev.reportLostOverrides(may)
+}
+
+// decision returns the findings by action, and the counts.
+func (ev *evaluation) decision() *Decision {
+	return &Decision{
+		Change:  ev.change,
+		Denials: ev.findings.withAction(api.Deny), Warnings: ev.findings.withAction(api.Warn), Audits: ev.findings.withAction(api.Audit),
+		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
+		After:   ev.after,
+		Cut:     ev.truncated,
+	}
+}

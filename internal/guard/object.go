@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// checkObject checks an object that is no policy, before any path is evaluated.
+func (ev *evaluation) checkObject() {
+	switch o := ev.change.Object().(type) {
+	case *gateway.Route:
+		ev.checkRoute()
+	case *gateway.ListenerSet:
+		ev.checkListenerSet(o)
+	case *gateway.Grant:
+		ev.checkGrant()
+	}
+}
+
+// checkListenerSet warns of a gateway that does not allow the listeners of a set.
+func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
+	if ev.change.After != nil {
+		var was []api.Ref
+		if old, ok := ev.change.Before.(*gateway.ListenerSet); ok {
+			was = []api.Ref{old.Unread}
+		}
+		ev.reportUnreadParents(was, []api.Ref{s.Unread})
+	}
+	g := ev.after.Gateway(s.GatewayNamespace, s.GatewayName)
+	if ev.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
+		return
+	}
+	ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
+		What: fmt.Sprintf("%s has no effect: the allowedListeners of %s do not admit listener sets of namespace %s, so neither routes nor policies reach its listeners",
+			s.Ref(), g.Ref(), s.Namespace),
+		Advice: fmt.Sprintf("ask the owner of %s", g.Ref().Key()),
+	})
+}
+
+// checkGrant reports which policies lose a target with a ReferenceGrant.
+func (ev *evaluation) checkGrant() {
+	for _, o := range objects(ev.change) {
+		for _, to := range o.(*gateway.Grant).To { //nolint:forcetypeassert // both are of one kind
+			for p := range ev.before.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Ref().Namespace) {
+				ev.reportLostTargets(p)
+			}
+			for p := range ev.before.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}) {
+				ev.reportLostTargets(p)
+			}
+		}
+	}
+}
+
+func (ev *evaluation) reportLostTargets(p *policykind.Policy) {
+	was, is := ev.before.Targets(p), ev.after.Targets(p)
+	for i, t := range is {
+		if t.Grant && t.Refused != "" && was[i].Refused == "" {
+			ref := p.Ref()
+			ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
+				Policy: &ref, What: fmt.Sprintf("%s loses its target: %s", ref, t.Refused),
+			})
+		}
+	}
+}
+
+// checkRoute reports what of a route is not supported.
+func (ev *evaluation) checkRoute() {
+	r, ok := ev.change.After.(*gateway.Route)
+	if !ok {
+		return
+	}
+	var was []api.Ref
+	if old, ok := ev.change.Before.(*gateway.Route); ok {
+		was = old.Unread
+	}
+	ev.reportUnreadParents(was, r.Unread)
+	if r.WantsDefaultGateways {
+		ev.report(api.ReasonNotRead, api.Warn, Finding{
+			What:   "useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown",
+			Advice: "list the gateways in parentRefs",
+		})
+	}
+}
+
+// reportUnreadParents reports which parents of unsupported kinds the write adds.
+func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
+	for _, p := range is {
+		if p != (api.Ref{}) && !slices.Contains(was, p) {
+			ev.report(api.ReasonNotRead, api.Warn, Finding{
+				What:   fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)),
+				Advice: "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on",
+			})
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package guard
+
+import (
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// evaluatePair evaluates one path.
+func (ev *evaluation) evaluatePair(p effective.Pair) error {
+	ev.hasPaths = true
+	b := ev.limits.Bind(p)
+	again := b.None() && ev.overrides.prev.sameEffective(p)
+	if !again {
+		ev.overrides.prev = newPrevPair(p, ev.overrides.prev.lost[:0])
+	}
+	if ev.overrides.prev.changed {
+		ev.countPath(p)
+	}
+	if err := ev.checkOverrides(p, b, again); err != nil {
+		return err
+	}
+	if !b.None() {
+		ev.overrides.prev = prevPair{lost: ev.overrides.prev.lost} // what is bound differs from path to path
+		ev.limits.Add(p, b)
+	}
+	if p.After == nil || p.Again {
+		return nil
+	}
+	if err := ev.evaluateAfter(p); err != nil {
+		return err
+	}
+	for i := range p.After.Outcomes {
+		o := &p.After.Outcomes[i]
+		if ev.policy != nil && o.Policy == &ev.policy.Policy {
+			ev.losses.ownPaths++
+			ev.losses.addOwn(p, i)
+			ev.checkUnset(p, o)
+			continue
+		}
+		ev.losses.addOther(p, i)
+	}
+	ev.losses.addRoute(p)
+	ev.reportSkippedConditions(p)
+	return nil
+}
+
+// evaluateAfter evaluates what is in force on a path after the write, whether the write
+// caused it or not.
+func (ev *evaluation) evaluateAfter(p effective.Pair) error {
+	ev.checkWeakened(p)
+	ev.limits.AddDisplaced(p)
+	if err := ev.checkSchema(p); err != nil {
+		return err
+	}
+	return ev.checkRequirements(p)
+}
+
+// countPath counts a path whose effective policy changes.
+func (ev *evaluation) countPath(p effective.Pair) {
+	ev.blast.paths.add(&p, ev.writesPolicy())
+	ev.blast.namespaces.add(p.Effective().Path.Namespace())
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, ev.overrides.prev.lostGroups, ev.change.Object().Ref())
+	if ev.observe != nil {
+		ev.observe(p)
+	}
+}
+
+// writesPolicy reports whether the object is a policy: then only effective policies of its
+// own kind can change.
+func (ev *evaluation) writesPolicy() bool {
+	_, ok := ev.change.Object().(*policykind.Policy)
+	return ok
+}
+
+// prevPair is the result of the previous pair. Pairs of the same effective policies share
+// it: on a gateway without policies below, all paths do.
+type prevPair struct {
+	kind          *policykind.Kind
+	before, after *merge.Result
+	changed       bool
+	lostGroups    []string
+	lost          []*overrideLoss // overrides, each once
+	at            *gateway.Path   // after the write, nil where overrides on routes are lost
+}
+
+// addLost adds an override that is lost at a level.
+func (l *prevPair) addLost(t *overrideLoss, at gateway.Level) {
+	l.lost = append(l.lost, t)
+	if at >= gateway.LevelRoute {
+		l.at = nil
+	}
+}
+
+// newPrevPair returns the result of a pair; room is reused for its losses.
+func newPrevPair(p effective.Pair, room []*overrideLoss) prevPair {
+	l := prevPair{changed: p.Changed(), lost: room}
+	if p.Before == nil || p.After == nil {
+		return l
+	}
+	l.kind, l.before, l.after, l.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
+	if l.changed {
+		l.lostGroups = lostGroups(p)
+	}
+	return l
+}
+
+// sameEffective reports whether another pair has the same effective policies. Losses of
+// overrides also depend on the objects that the policies depend on.
+func (l *prevPair) sameEffective(p effective.Pair) bool {
+	return l.kind != nil && p.Before != nil && p.After != nil &&
+		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after &&
+		(len(l.lost) == 0 || l.at != nil && sameAncestors(l.at, &p.After.Path))
+}

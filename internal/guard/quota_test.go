@@ -1,0 +1,129 @@
+package guard_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/worlds"
+)
+
+const (
+	onG       = "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g}]\n"
+	asked     = "defaults: {when: 'spec.a > 50', b: 1}"
+	mostThere = 16
+)
+
+// conditional returns policies of one condition each.
+func conditional(n int, namespace, target string) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = policyDoc("Paint", namespace, fmt.Sprintf("c%03d", i), target+asked)
+	}
+	return out
+}
+
+func TestConditionLimit(t *testing.T) {
+	crowd := func(n int, more ...string) string { return base(append(conditional(n, "app", toRoute), more...)...) }
+	deny := func(at string, n int, of string) []string {
+		return []string{fmt.Sprintf("Deny TooMuch: %s would have %d conditions (when) of kind Paint: must have at most 16, since every write above it evaluates them; they are in %s; "+
+			"combine several into one, or remove one from a policy there", at, n, of)}
+	}
+	const first = "Paint app/c000, Paint app/c001, Paint app/c002, Paint app/c003 and "
+	for name, c := range map[string]struct {
+		before, write string
+		want          []string
+	}{
+		"the last that may be there":         {crowd(mostThere - 1), policyDoc("Paint", "app", "new", toRoute+asked), nil},
+		"one more":                           {crowd(mostThere), policyDoc("Paint", "app", "new", toRoute+asked), deny("HTTPRoute app/r", 17, first+"13 more")},
+		"two in one policy":                  {crowd(mostThere - 1), policyDoc("Paint", "app", "new", toRoute+asked+"\noverrides: {when: 'spec.a > 5', c: 1}"), deny("HTTPRoute app/r", 17, first+"12 more")},
+		"none":                               {crowd(mostThere), policyDoc("Paint", "app", "new", toRoute+"z: 1"), nil},
+		"what was there stays editable":      {crowd(20), policyDoc("Paint", "app", "c003", toRoute+"defaults: {when: 'spec.a > 51', b: 2}"), nil},
+		"another on what was there":          {crowd(20), policyDoc("Paint", "app", "c003", toRoute+asked+"\noverrides: {when: 'spec.a > 5', c: 1}"), deny("HTTPRoute app/r", 21, first+"16 more")},
+		"fewer of more than there may be":    {crowd(20), policyDoc("Paint", "app", "c003", toRoute+"b: 1"), nil},
+		"one on what is above":               {crowd(20), policyDoc("Paint", "infra", "top", onG+asked), nil},
+		"an update of what is above":         {crowd(200, policyDoc("Paint", "infra", "top", onG+"c: 1")), policyDoc("Paint", "infra", "top", onG+"c: 2"), nil},
+		"one on a section":                   {crowd(mostThere), policyDoc("Paint", "app", "new", strings.Replace(toRoute, "name: r", "name: r, sectionName: rule-1", 1)+asked), nil},
+		"by a move to the target":            {crowd(mostThere, policyDoc("Paint", "app", "new", strings.Replace(toRoute, "name: r", "name: other", 1)+asked), routeDoc("other", "[{}]")), policyDoc("Paint", "app", "new", toRoute+asked), deny("HTTPRoute app/r", 17, first+"13 more")},
+		"to a target that does not exist":    {docs(conditional(mostThere, "app", toRoute)...), policyDoc("Paint", "app", "new", toRoute+asked), deny("HTTPRoute app/r", 17, first+"13 more")},
+		"the route, moved to another parent": {crowd(20, gatewayDoc("h", "istio", "http")), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, c.before)
+			var got []string
+			for _, line := range messages(evaluate(t, v, c.write)) {
+				if strings.Contains(line, "TooMuch") {
+					got = append(got, line)
+				}
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+// Conditions that cost all that they may, of one namespace on very many routes, are
+// paid for by those who write them: a write of the gateway's policy evaluates none.
+func TestConditionsBelowCostNothingAbove(t *testing.T) {
+	const n = 40
+	dear := "defaults: {when: 'spec.list.all(x, spec.list.all(y, x + y + %d > 0))', b: 1}\n"
+	values := strings.TrimSuffix(strings.Repeat("1, ", 25), ", ")
+	parts := []string{gatewayDoc("g", "istio", "http"), policyDoc("Paint", "infra", "top", onG+"c: 1")}
+	for i := range n {
+		name := fmt.Sprintf("r%d", i)
+		target := strings.Replace(toRoute, "name: r", "name: "+name, 1)
+		parts = append(parts, routeDoc(name, "[{}]", "g"), policyDoc("Paint", "app", "low"+name, target+fmt.Sprintf("list: [%s, %d]", values, i+1)),
+			policyDoc("Paint", "app", "dear"+name, target+fmt.Sprintf(dear, i)))
+	}
+	v := world(t, docs(parts...))
+	edit := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"c: 2")))
+	for _, budget := range []uint64{0, n * 100} {
+		g := &guard.Guard{Engine: effective.NewEngine(), Budget: budget}
+		ev, err := g.Evaluate(t.Context(), v, edit, nil)
+		require.NoError(t, err)
+		assert.NotContains(t, codes(ev), "Deny TooMuch", "budget %d", budget)
+		assert.NotContains(t, codes(ev), "Warn ConditionSkipped")
+	}
+
+	g := &guard.Guard{Engine: effective.NewEngine(), Budget: n * 100}
+	more := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"overrides: {when: 'spec.list.all(x, spec.list.all(y, x + y > -1))', b: 1}")))
+	ev, err := g.Evaluate(t.Context(), v, more, nil)
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(messages(ev), "\n"), "the conditions of", "who writes it pays")
+	assert.True(t, ev.Cut)
+}
+
+// Labels and grants bring policies to an object as a policy's own target does.
+func TestConditionLimitOnLabelsAndGrants(t *testing.T) {
+	const (
+		named     = "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\n"
+		selecting = "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"
+		across    = "targetRefs: [{kind: HTTPRoute, selector: {}, namespaces: {from: Selector, selector: {matchLabels: {team: red}}}}]\n"
+	)
+	red := func(doc string) string {
+		return strings.Replace(doc, "metadata: {", "metadata: {labels: {team: red}, ", 1)
+	}
+	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}"
+	grant := worlds.GrantDoc("infra", "t", paints, gateways)
+	free := worlds.ClassProfileDoc("inherited", "Paint", "targets: {fields: [targetRefs], namespaces: free}\nblocks: {defaults: [defaults], when: when}")
+	granting := worlds.ClassProfileDoc("inherited", "Paint", "targets: {fields: [targetRefs], namespaces: referenceGrant}\nblocks: {defaults: [defaults], when: when}")
+	for name, c := range map[string]struct{ before, write string }{
+		"a label of the route":             {base(conditional(17, "app", selecting)...), red(routeDoc("r", "[{}]", "g"))},
+		"a grant":                          {base(append(conditional(17, "app", named), granting)...), grant},
+		"a grant for policies that select": {base(append(conditional(17, "app", "targetRefs: [{kind: Gateway, selector: {}, namespaces: {from: All}}]\n"), granting)...), grant},
+		"a label of the route's namespace": {base(append(conditional(17, "infra", across), free, namespace)...), red(namespace)},
+		"a policy that selects":            {base(append(conditional(16, "app", toRoute), red(routeDoc("r", "[{}]", "g")))[0:16]...), policyDoc("Paint", "app", "new", "targetRefs: [{kind: HTTPRoute, selector: {}}]\n"+asked)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, c.before)
+			ev := evaluate(t, v, c.write)
+			assert.Contains(t, codes(ev), "Deny TooMuch")
+			assert.NotContains(t, codes(evaluate(t, v.With(snapshot.Put(read(t, v, c.write))), c.write)), "Deny TooMuch", "what there is stays")
+		})
+	}
+}

@@ -1,0 +1,239 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// owners lets each user remove the overrides of the policies listed for it, by
+// namespace/name; "*" stands for all.
+type owners struct {
+	may   map[string][]string
+	err   error
+	asked []string
+}
+
+func (o *owners) MayOverride(_ context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error) {
+	o.asked = append(o.asked, policy.String())
+	name := ""
+	if user != nil {
+		name = user.Username
+	}
+	return slices.Contains(o.may[name], "*") || slices.Contains(o.may[name], policy.Key()), o.err
+}
+
+func (o *owners) Check(policy api.Ref) string { return "check " + policy.String() }
+
+// boss may remove all overrides, dev none.
+func bossAndDev() *owners { return &owners{may: map[string][]string{"boss": {"*"}}} }
+
+// evaluateAs evaluates a change by a user.
+func evaluateAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Decision {
+	t.Helper()
+	c.User = userOf(user)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
+	require.NoError(t, err)
+	return ev
+}
+
+// messagesOf shows the findings with a reason that begins so.
+func messagesOf(ev *guard.Decision, code string) []string {
+	return slices.DeleteFunc(messages(ev), func(text string) bool {
+		_, rest, _ := strings.Cut(text, " ")
+		return !strings.HasPrefix(rest, code)
+	})
+}
+
+// deny and warn are what is reported of the loss of an override to those who may
+// not remove it, and to those who may.
+func deny(what, policy string) string {
+	_, key, _ := strings.Cut(policy, " ")
+	return fmt.Sprintf("Deny %s; ask the owner of %s, or check whether you are allowed to: check %s", what, key, policy)
+}
+
+func warn(what string) string { return "Warn " + what + "; you are allowed to do that" }
+
+// twoTops are a gateway policy of infra and a route policy of app, each with an
+// override.
+func twoTops() string {
+	return base(gatewayPolicy("overrides: {strategy: patch, a: 1}"), routePolicy("overrides: {strategy: patch, b: 1}"))
+}
+
+const topLost = "OverrideEvaded: 2 paths would no longer be subject to override a of Paint infra/top, which applies on 2 paths: it does not apply on Listener infra/h#http"
+
+// Who may remove the overrides of one policy may not remove those of another.
+func TestPermissionsPerPolicy(t *testing.T) {
+	v := world(t, docs(twoTops(), gatewayDoc("h", "istio", "http"), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, c: 1}")))
+	c := change(v, read(t, v, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")))
+	second := strings.NewReplacer("override a", "override c", "infra/top", "infra/second").Replace(topLost)
+	tests := map[string]struct {
+		may  []string
+		want []string
+	}{
+		"none":         {nil, []string{deny(topLost, "Paint infra/top"), deny(second, "Paint infra/second")}},
+		"one of them":  {[]string{"infra/top"}, []string{deny(second, "Paint infra/second"), warn(topLost)}},
+		"all of them":  {[]string{"infra/top", "infra/second"}, []string{warn(topLost), warn(second)}},
+		"another one":  {[]string{"app/own"}, []string{deny(topLost, "Paint infra/top"), deny(second, "Paint infra/second")}},
+		"every policy": {[]string{"*"}, []string{warn(topLost), warn(second)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &owners{may: map[string][]string{"dev": test.may}}
+			assert.Equal(t, test.want, messagesOf(evaluateAs(t, o, "dev", v, c), "Override"))
+			assert.Equal(t, []string{"Paint infra/second", "Paint infra/top"}, o.asked, "each once")
+		})
+	}
+}
+
+// No permission is checked unless an override would be lost.
+func TestPermissionsAreCheckedOnlyBeforeDenial(t *testing.T) {
+	v := world(t, twoTops())
+	o := bossAndDev()
+	for _, doc := range []string{
+		gatewayPolicy("overrides: {strategy: patch, a: 1}\ndefaults: {strategy: patch, c: 1}"),
+		routePolicy("overrides: {strategy: patch, b: 1}\nc: 1"), routeDoc("r", "[{}]"), gatewayDoc("g", "istio", "http", "alt"),
+	} {
+		assert.Empty(t, messagesOf(evaluateAs(t, o, "dev", v, change(v, read(t, v, doc))), "Override"), doc)
+	}
+	assert.Empty(t, o.asked)
+}
+
+// Without Rights no one is permitted, and the check is the general one.
+func TestWithoutRightsNoOneIsPermitted(t *testing.T) {
+	v := world(t, twoTops())
+	ev := evaluate(t, v, routePolicy("a: 1"))
+	assert.Equal(t, []string{
+		"Deny OverrideRemoved: override b of Paint app/own would no longer apply on 2 paths; " +
+			"ask the owner of app/own, or check whether you are allowed to: kubectl auth can-i override paint -n app",
+	}, messagesOf(ev, "OverrideRemoved"))
+}
+
+// A write is not let through, and not denied either, where it cannot be determined
+// whether the user may.
+func TestPermissionCheckFails(t *testing.T) {
+	down := errors.New("no answer")
+	v := world(t, twoTops())
+	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: down}}
+	t.Run("of the override that is lost", func(t *testing.T) {
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routePolicy("a: 1"))), nil)
+		require.ErrorIs(t, err, guard.ErrRights)
+		require.ErrorIs(t, err, down)
+		require.EqualError(t, err, "cannot determine whether the user is allowed to remove overrides: no answer")
+	})
+	t.Run("of the one that stands in for it", func(t *testing.T) {
+		// infra/second is the higher one, by its name
+		v := world(t, docs(twoTops(), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, a: 1}")))
+		g := &guard.Guard{Engine: effective.NewEngine(), Rights: &oneAnswer{err: down}}
+		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "second"))}, nil)
+		require.ErrorIs(t, err, guard.ErrRights)
+	})
+	t.Run("is no matter where no override is lost", func(t *testing.T) {
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routeDoc("r", "[{}]"))), nil)
+		require.NoError(t, err)
+	})
+}
+
+// oneAnswer says no once, and fails from then on.
+type oneAnswer struct {
+	err   error
+	asked int
+}
+
+func (o *oneAnswer) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	if o.asked++; o.asked == 1 {
+		return false, nil
+	}
+	return false, o.err
+}
+
+func (*oneAnswer) Check(api.Ref) string { return "" }
+
+// An equal override that is as high stands in for one that is lost, unless the
+// writer may take that one away next.
+func TestSubstituteOverrides(t *testing.T) {
+	over := func(name, spec string) string { return policyDoc("Paint", "infra", name, toGateway+spec) }
+	const lost = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
+	const equal = "overrides: {strategy: patch, a: 1}"
+	// of two policies on one gateway, neither of which has a creation time, the first
+	// by its name is the higher
+	tests := map[string]struct {
+		more string
+		may  []string
+		want []string
+	}{
+		"as high":                               {over("zone", equal), nil, nil},
+		"as high, and the writer may remove it": {over("zone", equal), []string{"infra/zone"}, []string{deny(lost, "Paint infra/top")}},
+		"one that the writer may remove, and one that the writer may not": {
+			over("zone", equal) + "\n---\n" + over("zoo", equal), []string{"infra/zone"}, nil,
+		},
+		"the writer may remove the lost one": {over("zone", equal), []string{"infra/top"}, []string{warn(lost)}},
+		"lower": {
+			policyDoc("Paint", "app", "own", toRoute+equal), nil, []string{deny(lost, "Paint infra/top")},
+		},
+		"with another value":    {over("zone", "overrides: {strategy: patch, a: 2}"), nil, []string{deny(lost, "Paint infra/top")}},
+		"under a condition":     {over("zone", "overrides: {strategy: patch, a: 1, when: 'has(spec.b)'}"), nil, []string{deny(lost, "Paint infra/top")}},
+		"that is but a default": {over("zone", "defaults: {strategy: patch, a: 1}"), nil, []string{deny(lost, "Paint infra/top")}},
+		"that another one beats, which the lost one held down": {
+			over("zone", equal) + "\n---\n" + over("zebra", "overrides: {strategy: patch, a: 3}"), nil, []string{deny(lost, "Paint infra/top")},
+		},
+		"being deleted": {
+			strings.Replace(over("zone", equal), "name: zone}", "name: zone, deletionTimestamp: '2026-01-01T00:00:00Z'}", 1), nil, []string{deny(lost, "Paint infra/top")},
+		},
+		"that will be deleted with its owner": {
+			strings.Replace(over("zone", equal), "name: zone}", "name: zone, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u}]}", 1), nil, []string{deny(lost, "Paint infra/top")},
+		},
+		"of a stricter strategy": {over("zone", "overrides: {strategy: atomic, a: 1}"), nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, base(gatewayPolicy(equal), test.more))
+			o := &owners{may: map[string][]string{"dev": test.may}}
+			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
+			assert.Equal(t, test.want, nilIfEmpty(messagesOf(evaluateAs(t, o, "dev", v, c), "Override")))
+		})
+	}
+}
+
+// Each path that takes the traffic must have the override, or one that stands
+// in for it.
+func TestSubstitutesArePerPath(t *testing.T) {
+	equal := func(name, gw string) string {
+		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: "+gw+"}]\noverrides: {strategy: patch, a: 1}")
+	}
+	v := world(t, docs(
+		gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), gatewayDoc("i", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		equal("top", "g"), equal("of-h", "h")))
+	const lost = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of Paint infra/top, which applies on HTTPRouteRule app/r#rule-1: it does not apply on Listener infra/"
+	to := func(gateways ...string) []string {
+		c := change(v, read(t, v, routeDoc("r", "[{}]", gateways...)))
+		return nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+	}
+	assert.Nil(t, to("h"))
+	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("i"))
+	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("h", "i"))
+	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("i", "h"))
+}
+
+func nilIfEmpty(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+func userOf(name string) *authenticationv1.UserInfo {
+	return &authenticationv1.UserInfo{Username: name}
+}

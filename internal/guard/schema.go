@@ -1,0 +1,236 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/schema"
+	"overrule.dev/overrule/merge"
+)
+
+// These check effective specs. All guards share them: a result is remembered by the kind
+// and the effective policy that it is about.
+var schemaChecker, schemaCheckerWithValues = schema.NewChecker(false), schema.NewChecker(true)
+
+// checker returns the checker whose messages show what the reader is allowed to read.
+func (ev *evaluation) checker() *schema.Checker {
+	if ev.guard.ShowValues {
+		return schemaCheckerWithValues
+	}
+	return schemaChecker
+}
+
+// schemaViolations are the violations of schemas on all paths.
+type schemaViolations struct {
+	violations map[schemaViolationKey]*schemaViolation
+	// withoutLower are the results of checkWithoutLower.
+	withoutLower map[*merge.Result]*schema.Verdict
+}
+
+// schemaViolation is a violation of the schema of a kind on a number of paths; the first
+// stands for all.
+type schemaViolation struct {
+	kind    *policykind.Kind
+	message string
+	before  bool // it existed before the write
+	below   bool // policies of other namespaces below what is written cause it
+	on      *effective.Effective
+	paths   int
+}
+
+// schemaViolationKey identifies a schema violation, on any path.
+type schemaViolationKey struct {
+	kind    api.PolicyKind
+	message string
+	before  bool
+	below   bool
+}
+
+// checkSchema checks the effective spec of a path against its schema. A violation that
+// existed before is a warning.
+func (ev *evaluation) checkSchema(p effective.Pair) error {
+	if p.Before != nil && p.Before.Result == p.After.Result {
+		return nil
+	}
+	now, err := ev.checker().Check(p.After, ev.budget)
+	if err != nil {
+		return fmt.Errorf("check effective policies against their definition: %w", err)
+	}
+	if now.Unchecked != "" {
+		ev.report(api.ReasonNotRead, api.Warn, Finding{What: now.Unchecked})
+	}
+	if len(now.Problems) == 0 {
+		return nil
+	}
+	was, err := ev.checker().Check(p.Before, ev.budget)
+	if err != nil {
+		return fmt.Errorf("check effective policies against their definition: %w", err)
+	}
+	above, err := ev.checkWithoutLower(p)
+	if err != nil {
+		return fmt.Errorf("check effective policies against their definition: %w", err)
+	}
+	for _, problem := range now.Problems {
+		ev.schema.add(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
+	}
+	return nil
+}
+
+// checkWithoutLower checks the effective spec of a path without the policies of other
+// namespaces below the object that is written: these must not block writes of its owner.
+// It returns nil where there are none. Paths of one result share the answer.
+func (ev *evaluation) checkWithoutLower(p effective.Pair) (*schema.Verdict, error) {
+	if v, ok := ev.schema.withoutLower[p.After.Result]; ok {
+		return v, nil
+	}
+	v, err := ev.evaluateWithoutLower(p)
+	if ev.schema.withoutLower == nil {
+		ev.schema.withoutLower = make(map[*merge.Result]*schema.Verdict)
+	}
+	ev.schema.withoutLower[p.After.Result] = v
+	return v, err
+}
+
+func (ev *evaluation) evaluateWithoutLower(p effective.Pair) (*schema.Verdict, error) {
+	level, ok := ev.levelWritten(p)
+	if !ok {
+		return nil, nil //nolint:nilnil // there is nothing to check
+	}
+	namespace := ev.writtenRef().Namespace
+	below := func(l merge.Layer) bool {
+		return gateway.Level(l.Level) > level && p.After.Ref(l.Policy).Namespace != namespace
+	}
+	if !slices.ContainsFunc(p.After.Layers, below) {
+		return nil, nil //nolint:nilnil // likewise
+	}
+	rest, err := p.After.Without(below, ev.budget)
+	if err != nil {
+		return nil, err
+	}
+	v, err := ev.checker().Check(rest, ev.budget)
+	return &v, err
+}
+
+// levelWritten returns the level of a path at which the object that is written is: a
+// policy, or a gateway or listener set, to which others attach what is below. A route
+// names its backends itself.
+func (ev *evaluation) levelWritten(p effective.Pair) (gateway.Level, bool) {
+	switch o := ev.change.Object().(type) {
+	case *policykind.Policy:
+		for _, e := range []*effective.Effective{p.After, p.Before} {
+			if e == nil {
+				continue
+			}
+			for _, l := range e.Layers {
+				if e.Ref(l.Policy) == o.Ref() {
+					return e.Level(l.Policy), true
+				}
+			}
+		}
+		return 0, false
+	case *gateway.Class:
+		return gateway.LevelGatewayClass, true
+	case *gateway.Gateway:
+		return gateway.LevelGateway, true
+	case *gateway.ListenerSet:
+		return gateway.LevelListenerSet, true
+	default:
+		return 0, false
+	}
+}
+
+func (v *schemaViolations) add(e *effective.Effective, message string, before, below bool) {
+	if v.violations == nil {
+		v.violations = make(map[schemaViolationKey]*schemaViolation)
+	}
+	k := schemaViolationKey{e.Kind.Ref(), message, before, below}
+	if v.violations[k] == nil {
+		v.violations[k] = &schemaViolation{kind: e.Kind, message: message, before: before, below: below, on: e}
+	}
+	v.violations[k].paths++
+}
+
+// maxSchemaViolations is how many are reported one by one.
+const maxSchemaViolations = 20
+
+// reportSchemaViolations turns schema violations into findings.
+func (ev *evaluation) reportSchemaViolations() {
+	var all []*schemaViolation
+	for _, m := range ev.schema.violations {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *schemaViolation) int {
+		return cmp.Or(
+			cmp.Compare(btoi(a.before || a.below), btoi(b.before || b.below)), // what is denied comes first
+			api.ComparePolicyKinds(a.kind.Ref(), b.kind.Ref()),
+			strings.Compare(a.message, b.message),
+			cmp.Compare(btoi(a.before), btoi(b.before)),
+		)
+	})
+	for i, m := range all {
+		if i == maxSchemaViolations {
+			ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), Finding{
+				What: fmt.Sprintf("effective policies violate the schema of their kind in %s", plural(len(all)-i, "more way")),
+			})
+			return
+		}
+		ev.reportSchemaViolation(m)
+	}
+}
+
+func violationAction(m *schemaViolation) api.Action {
+	if m.before || m.below {
+		return api.Warn
+	}
+	return api.Deny
+}
+
+func (ev *evaluation) reportSchemaViolation(m *schemaViolation) {
+	sources := sourcesOf(m.on)
+	f := Finding{
+		What: fmt.Sprintf("the effective %s on %s violates the schema of its kind: %s; it is merged from %s",
+			m.kind.Kind, pathsText(m.on, m.paths), m.message, joinRefs(sources)),
+		Short:  fmt.Sprintf("the effective %s violates its schema: %s", m.kind.Kind, m.message),
+		Advice: "edit one of them so that the result is valid",
+	}
+	if len(sources) == 1 {
+		f.Advice = "edit it so that the rules left of it are valid"
+	}
+	switch {
+	case m.before:
+		f.What += "; not introduced by this write"
+	case m.below:
+		f.What += fmt.Sprintf("; warning only, since policies of other namespaces below %s cause it", ev.writtenRef())
+	}
+	for i := range sources {
+		if ev.policy == nil || sources[i] != ev.policy.Ref() {
+			f.Policy = &sources[i]
+			break
+		}
+	}
+	if f.Policy != nil {
+		f.Advice += fmt.Sprintf(", or ask the owner of %s", f.Policy.Key())
+	}
+	ev.reportForKind(m.kind, api.ReasonEffectiveInvalid, violationAction(m), f)
+}
+
+// sourcesOf returns the policies that have a rule in an effective policy, from the highest
+// to the lowest.
+func sourcesOf(e *effective.Effective) []api.Ref {
+	var out []api.Ref
+	for _, o := range e.Outcomes {
+		for _, r := range e.Rules {
+			if r.From.Policy == o.Policy {
+				out = append(out, e.Ref(o.Policy))
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/merge"
+)
+
+// reportSkippedConditions reports conditions that could not be evaluated, or that name a
+// key that the policies below left out: on the paths of the policy that is written always,
+// else where the write brings them.
+func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
+	if len(p.After.Notes) == 0 {
+		return
+	}
+	own := ev.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &ev.policy.Policy })
+	for _, n := range p.After.Notes {
+		if !own && notedBefore(p.Before, n) {
+			continue
+		}
+		by := p.After.Ref(n.Policy)
+		ev.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.NoteText(ev.redactNote(n)), n.When)})
+	}
+}
+
+// redactNote returns a note without what depends on values that the condition reads: they
+// are of policies that its writer may not be allowed to read, or the reader is not allowed
+// to read the policies above.
+func (ev *evaluation) redactNote(n merge.Note) merge.Note {
+	if ev.guard.ShowValues {
+		return n
+	}
+	if n.Answer.Err != nil {
+		n.Answer.Err = cel.WithoutValues(n.When.String(), n.Answer.Err)
+	} else if !cel.NamesKeys(n.When.String()) {
+		n.Answer.Missing = "a key"
+	}
+	return n
+}
+
+// notedBefore reports whether the path had the same note before the write.
+func notedBefore(before *effective.Effective, n merge.Note) bool {
+	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
+		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
+	})
+}

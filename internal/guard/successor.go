@@ -1,0 +1,219 @@
+package guard
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// successors returns the paths that take the traffic of a path which is removed, or whose
+// rule gives its matches to another one. There are none where the traffic ends with the
+// path: its route or its gateway was deleted, say.
+//
+// A path that existed before is a successor only if the same hostnames reach it: a route
+// that gives up one of its hostnames moves nothing.
+func (ev *evaluation) successors(p effective.Pair, o effective.Override, triggered bool) ([]*effective.Effective, error) {
+	x := p.Before
+	if p.After != nil && !ev.requestsMoved(p, o) {
+		return nil, nil
+	}
+	if x.Path.Virtual != nil || ev.after.Kind(x.Kind.Ref()) == nil {
+		return []*effective.Effective{{Kind: x.Kind, Path: x.Path}}, nil // it is still there, with no policy
+	}
+	s, err := ev.candidatesFor(x)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	var out, same, fresh []*effective.Effective
+	var ways []gateway.Path // those of fresh
+	for _, y := range s.after {
+		known := s.before[s.idBefore(y.Path)]
+		if !s.mayReceive(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
+			continue
+		}
+		out = append(out, y)
+		if sameListener(x.Path, y.Path) || s.route == nil && sameListenerName(x.Path, y.Path) {
+			same = append(same, y)
+		}
+		if known {
+			continue
+		}
+		fresh = append(fresh, y)
+		if !viaUnreadParent(y.Path) { // it may take nothing
+			ways = append(ways, y.Path)
+		}
+	}
+	switch {
+	case len(same) > 0:
+		return same, nil // it goes on where it came in: to another backend, say
+	case x.Path.CoveredBy(ways):
+		return fresh, nil // to new paths: those that were there take nothing more
+	default:
+		return out, nil
+	}
+}
+
+// sameListener reports whether two paths have the same listener, or the same service.
+func sameListener(x, y gateway.Path) bool {
+	a, b := x.ID(), y.ID()
+	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
+		a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
+		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
+}
+
+// routeEdited reports whether a pair with the same policies may still have lost an
+// override: the route was edited, so that a rule's matches may have moved.
+func (ev *evaluation) routeEdited(p effective.Pair) bool {
+	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
+}
+
+// requestsMoved reports whether requests of a path's rule may go to another rule or
+// another backend. It matters to overrides that are attached to the rule itself or to its
+// backend.
+func (ev *evaluation) requestsMoved(p effective.Pair, o effective.Override) bool {
+	if o.Level < gateway.LevelRule || !ev.routeEdited(p) {
+		return false
+	}
+	x, y := &p.Before.Path, &p.After.Path
+	return gateway.GivesMatches(x.Route, x.Rule, y.Route, y.Rule) ||
+		o.Level >= gateway.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
+}
+
+// candidates is the paths of a kind through one route, on one gateway, or through one
+// listener set and on the gateway that it had, before and after a change.
+type candidates struct {
+	kind          *policykind.Kind
+	route, edited *gateway.Route // before and after, nil for those that end above
+	positions     []int          // of the route's rules, as hierarchy.MatchRules pairs them
+	before        map[gateway.ID]bool
+	after         []*effective.Effective
+}
+
+type candidatesKey struct {
+	object api.Ref
+	kind   *policykind.Kind
+}
+
+// maxCandidateSets is how many are kept: paths come route by route, so that older ones are
+// seldom needed again, and all of a large gateway's would take too much memory.
+const maxCandidateSets = 64
+
+// candidatesFor returns the paths through the route of a path, or where it ends above
+// through its listener set or on its gateway; nil if that is removed.
+func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error) {
+	at := candidatesKey{kind: x.Kind}
+	switch {
+	case x.Path.Route != nil:
+		at.object = x.Path.Route.Ref()
+	case x.Path.Set != nil:
+		at.object = x.Path.Set.Ref() // it may be on another gateway now
+	case x.Path.Gateway != nil:
+		at.object = x.Path.Gateway.Ref()
+	default:
+		return nil, nil // a service's own path goes with the service
+	}
+	if s, ok := ev.overrides.candidates[at]; ok {
+		return s, nil
+	}
+	s, err := ev.collectCandidates(at, x.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(ev.overrides.candidates) >= maxCandidateSets {
+		clear(ev.overrides.candidates)
+	}
+	if ev.overrides.candidates == nil {
+		ev.overrides.candidates = make(map[candidatesKey]*candidates)
+	}
+	ev.overrides.candidates[at] = s
+	return s, nil
+}
+
+func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*candidates, error) {
+	now := ev.after.Get(at.object)
+	if now == nil {
+		return nil, nil
+	}
+	s := &candidates{kind: at.kind, before: make(map[gateway.ID]bool)}
+	if edited, ok := now.(*gateway.Route); ok {
+		s.route, s.edited = x.Route, edited
+		s.positions = gateway.MatchRules(x.Route, edited)
+	}
+	kinds := []api.PolicyKind{at.kind.Ref()}
+	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
+	if x.Route == nil && x.Set != nil {
+		scope.Objects = append(scope.Objects, x.Gateway.Ref())
+	}
+	err := ev.guard.Engine.Walk(ev.after, scope, false, ev.budget, func(e *effective.Effective) error {
+		s.after = append(s.after, e)
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	if set, ok := now.(*gateway.ListenerSet); ok {
+		s.addUnreadSetParent(set)
+	} else {
+		ev.addUnreadParents(s, x)
+	}
+	if len(s.after) == 0 { // nothing is compared with those before
+		return s, nil
+	}
+	return s, ev.guard.Engine.Walk(ev.before, scope, false, ev.budget, func(e *effective.Effective) error {
+		s.before[e.Path.ID()] = true
+		return nil
+	})
+}
+
+// idBefore returns the identity that a path after the change had before it.
+func (s *candidates) idBefore(y gateway.Path) gateway.ID {
+	id := y.ID()
+	if s.positions != nil && y.Rule >= 0 {
+		id.Rule = s.positions[y.Rule]
+	}
+	return id
+}
+
+// mayReceive reports whether a path may receive the traffic of one that is removed.
+func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
+	if s.route == nil {
+		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
+	}
+	if level >= gateway.LevelBackend &&
+		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
+		return false
+	}
+	return x.Rule < 0 || y.Rule < 0 || s.ruleMayReceive(x, y.Rule, level, triggered)
+}
+
+// ruleMayReceive reports whether a rule after the change may receive requests of the rule
+// of a path before it: it is the same one, or has a match of it, or that rule is removed,
+// and any may: a policy that was attached to it has no target then. What is bound by
+// triggers follows the matches: those that no rule has after the write may go to any rule
+// whose own they meet, and those of a removed rule to any at all, since one write may edit
+// and rename a rule. For the same reason a new rule may receive the requests to the
+// backend of a rule that is removed.
+func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Level, triggered bool) bool {
+	if s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) {
+		return true
+	}
+	gone := !slices.Contains(s.positions, x.Rule)
+	switch {
+	case triggered && gone:
+		return gateway.LosesMatches(s.route, x.Rule, s.edited)
+	case triggered:
+		return gateway.MayReceive(s.route, x.Rule, s.edited, rule)
+	default:
+		return gone && (level == gateway.LevelRule || level >= gateway.LevelBackend && s.positions[rule] < 0)
+	}
+}
+
+// sameListenerName reports whether two paths have the same listener, perhaps on different
+// gateways.
+func sameListenerName(x, y gateway.Path) bool {
+	a, b := x.ID(), y.ID()
+	return a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
+}

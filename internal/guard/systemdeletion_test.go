@@ -1,0 +1,146 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+const (
+	infra    = "kind: Namespace\nmetadata: {name: infra}"
+	dying    = "kind: Namespace\nmetadata: {name: infra, deletionTimestamp: '2026-01-01T00:00:00Z'}"
+	byRights = "; ask the owner of infra/top, or check whether you are allowed to: check Paint infra/top"
+)
+
+func namespaceRef(name string) api.Ref { return api.Ref{Kind: "Namespace", Name: name} }
+
+// living is what a live look finds.
+type living struct {
+	found snapshot.Object
+	err   error
+	asked []api.Ref
+}
+
+func (l *living) look(_ context.Context, ref api.Ref) (snapshot.Object, error) {
+	l.asked = append(l.asked, ref)
+	return l.found, l.err
+}
+
+// What the system deletes is never denied: it was evaluated when the namespace, or
+// the owner, was deleted. It is recorded.
+func TestSystemDeletions(t *testing.T) {
+	v := world(t, base(infra, gatewayPolicy(hard)))
+	terminating, other := read(t, v, dying), read(t, v, "kind: Namespace\nmetadata: {name: other}")
+	namespaced := "Audit " + removed + " (deletion not denied: namespace infra is terminating)" + byRights
+	tests := map[string]struct {
+		view      *snapshot.View
+		live      *living
+		collected bool
+		want      string
+		looked    []api.Ref
+	}{
+		"the namespace stays":                         {v, nil, false, "Deny " + removed + byRights, nil},
+		"the namespace stays, says a live look":       {v, &living{found: other}, false, "Deny " + removed + byRights, []api.Ref{namespaceRef("infra")}},
+		"there is no namespace, says a live look":     {v, &living{}, false, "Deny " + removed + byRights, []api.Ref{namespaceRef("infra")}},
+		"the namespace is being deleted":              {v.With(put(t, v, dying)), nil, false, namespaced, nil},
+		"the namespace is being deleted, as is known": {v.With(put(t, v, dying)), &living{}, false, namespaced, nil},
+		"the namespace was deleted a moment ago":      {v, &living{found: terminating}, false, namespaced, []api.Ref{namespaceRef("infra")}},
+		"the namespace is not known, and being deleted": {
+			v.With(del(namespaceRef("infra"))), &living{found: terminating}, false, namespaced, []api.Ref{namespaceRef("infra")},
+		},
+		"the garbage collector": {
+			v, &living{}, true, "Audit " + removed + " (deletion not denied: garbage collection)" + byRights, nil,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev()}
+			if test.live != nil {
+				g.Live = test.live.look
+			}
+			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), GarbageCollected: test.collected, User: userOf("controller")}
+			ev, err := g.Evaluate(t.Context(), test.view, c, nil)
+			require.NoError(t, err)
+			assert.Equal(t, []string{test.want}, messagesOf(ev, "Override"))
+			assert.Equal(t, test.want[0] == 'D', ev.Denied())
+			if test.live != nil {
+				assert.Equal(t, test.looked, test.live.asked)
+			}
+		})
+	}
+}
+
+// The rights of the system's user are not asked for, whatever they are.
+func TestSystemDeletionNeedsNoPermission(t *testing.T) {
+	v := world(t, base(dying, gatewayPolicy(hard)))
+	rights := &owners{err: errors.New("no answer")}
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
+	require.NoError(t, err)
+	assert.Empty(t, ev.Denials)
+	assert.Empty(t, rights.asked)
+}
+
+// Only deletions are made by the system.
+func TestEditsInTerminatingNamespaceAreEvaluated(t *testing.T) {
+	v := world(t, base(dying, gatewayPolicy(hard)))
+	ev := evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}"))))
+	assert.Equal(t, []string{"Deny " + removed + byRights}, messagesOf(ev, "Override"))
+}
+
+// The namespace is looked for only on the way to a denial.
+func TestNamespaceIsReadOnlyBeforeDenial(t *testing.T) {
+	v := world(t, base(infra, gatewayPolicy("defaults: {a: 1}")))
+	live := &living{err: errors.New("down")}
+	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
+	for _, ref := range []api.Ref{paintRef("infra", "top"), routeRef("r")} {
+		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
+		require.NoError(t, err)
+	}
+	assert.Empty(t, live.asked)
+}
+
+func TestNamespaceReadError(t *testing.T) {
+	v := world(t, base(infra, gatewayPolicy(hard)))
+	live := &living{err: errors.New("down")}
+	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
+	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
+	require.ErrorIs(t, err, live.err)
+	require.EqualError(t, err, "get Namespace infra: down")
+}
+
+// What else would be denied is recorded, too: an evaluation that takes too long, and
+// a blast radius.
+func TestDenialsOfSystemDeletionAreRecorded(t *testing.T) {
+	v := world(t, base(dying, gatewayPolicy("defaults: {a: 1}")))
+	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
+	t.Run("it reaches too far", func(t *testing.T) {
+		ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Audit BlastRadius"}, codes(ev))
+		assert.Contains(t, messages(ev)[0], " (deletion not denied: namespace infra is terminating); review them")
+	})
+	t.Run("it costs too much", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, c, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Audit TooMuch"}, codes(ev))
+	})
+	t.Run("an object without a namespace is in none that is being deleted", func(t *testing.T) {
+		v := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), dyed("infra", "top", "{kind: GatewayClass, name: istio}")))
+		live := &living{found: read(t, v, dying)}
+		c := guard.Change{Operation: guard.Delete, Before: v.Get(read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}
+		ev, err := (&guard.Guard{Engine: effective.NewEngine(), Live: live.look}).Evaluate(t.Context(), v, c, nil)
+		require.NoError(t, err)
+		assert.True(t, ev.Denied())
+		assert.Empty(t, live.asked)
+	})
+}

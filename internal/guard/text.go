@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// pathsText names the first of a number of paths.
+func pathsText(e *effective.Effective, n int) string {
+	text := pathText(e)
+	if n > 1 {
+		text += " and " + plural(n-1, "more path")
+	}
+	return text
+}
+
+// pathText names a path by what it is about, and where it comes from.
+func pathText(e *effective.Effective) string {
+	p := &e.Path
+	if p.Route == nil {
+		return endText(e)
+	}
+	text := p.Route.Ref().String()
+	if p.Rule >= 0 {
+		text += " " + p.Route.RuleName(p.Rule)
+	}
+	if p.Backend != nil {
+		text += " to " + p.Backend.Object.String()
+	}
+	switch {
+	case p.Set != nil:
+		text += " of " + p.Set.Ref().String()
+	case p.Gateway != nil:
+		text += " of " + p.Gateway.Ref().String()
+	case p.Service != nil:
+		text += " of " + p.Service.Ref().String()
+	}
+	return text
+}
+
+// endText names the end of a path.
+func endText(e *effective.Effective) string {
+	elements := e.Path.Elements()
+	return elements[len(elements)-1].String()
+}
+
+// entryText names how a path comes in: its listener, or else its end.
+func entryText(e *effective.Effective) string {
+	if e.Path.Listener != nil {
+		return e.Path.Element(gateway.LevelListener).String()
+	}
+	return endText(e)
+}
+
+// objectText names the object that is written; its name may be yet to be generated.
+func objectText(c Change) string {
+	if ref := c.Object().Ref(); ref.Name != "" {
+		return ref.String()
+	}
+	return "this"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// compactJSON returns a value as JSON on one line, cut where it gets long.
+func compactJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "a value that cannot be shown"
+	}
+	return truncated(string(data))
+}
+
+// truncated cuts a text that a writer made where it is too long for a message.
+func truncated(text string) string {
+	const most = 512
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// maxNamed is how many policies are named.
+const maxNamed = 4
+
+func joinRefs(refs []api.Ref) string {
+	var names []string
+	for _, ref := range refs[:min(len(refs), maxNamed)] {
+		names = append(names, ref.String())
+	}
+	switch more := len(refs) - len(names); {
+	case more > 0:
+		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
+	case len(names) == 1:
+		return names[0]
+	default:
+		return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	}
+}

@@ -1,0 +1,190 @@
+package guard
+
+import (
+	"sync"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
+)
+
+// constraintInputs is what constraints read of a path, before and after the write.
+type constraintInputs struct {
+	before, after *pathState
+	pair          effective.Pair
+	moved         func() bool
+}
+
+// pathState is a path at one time, with the variables that constraints read.
+type pathState struct {
+	*cel.Variables
+	on *effective.Effective
+	// previous is what the variable before is of, nil for none.
+	previous *effective.Effective
+	// replacedRules are the rules whose place another policy has after the write; nil
+	// where none can be.
+	replacedRules func() map[merge.Key]bool
+}
+
+// inputs returns the variables of a path; none is computed before it is read. Before the
+// write, nothing has changed: the variable before has the same value. So it is in an
+// audit.
+func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
+	s := &constraintInputs{pair: p, after: ev.newPathState(p.After, p.Before, ev.after)}
+	if p.Before != nil {
+		s.before = ev.newPathState(p.Before, p.Before, ev.before)
+		s.before.replacedRules = sync.OnceValue(func() map[merge.Key]bool { return ev.replacedRules(p) })
+	}
+	if ev.change.Object() == nil {
+		s.after = ev.newPathState(p.After, p.After, ev.after)
+	}
+	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.Path(), s.after.Path()) })
+	return s
+}
+
+// replacedRules returns the rules before the write whose place another policy has after
+// it, or that are removed from another policy than the one that is written. The new values
+// are not compared with theirs: the author could find these out.
+func (ev *evaluation) replacedRules(p effective.Pair) map[merge.Key]bool {
+	out := make(map[merge.Key]bool)
+	if p.Before.Result == p.After.Result {
+		return out
+	}
+	written := ev.writtenRef()
+	for i := range p.Before.Rules {
+		r := &p.Before.Rules[i]
+		successor := written
+		if now := p.After.At(r.Key); now != nil {
+			successor = p.After.Ref(now.From.Policy)
+		}
+		if p.Before.Ref(r.From.Policy) != successor {
+			out[r.Key] = true
+		}
+	}
+	return out
+}
+
+// isComparable reports whether all of the state may be compared with another one.
+func (m *pathState) isComparable() bool { return m.replacedRules == nil || len(m.replacedRules()) == 0 }
+
+// same reports whether a constraint cannot have another result.
+func (s *constraintInputs) same(c *constraint.Constraint) bool {
+	return s.pair.Before.Result == s.pair.After.Result && s.pair.Before.Kind == s.pair.After.Kind &&
+		(!c.Reads("path") || !s.moved())
+}
+
+func (ev *evaluation) newPathState(e, previous *effective.Effective, v *snapshot.View) *pathState {
+	m := &pathState{on: e, previous: previous, Variables: &cel.Variables{
+		Effective: sync.OnceValue(e.Spec),
+		Origins:   sync.OnceValue(func() any { return origins(e) }),
+		Path:      sync.OnceValue(func() any { return constraint.PathOf(&e.Path, v) }),
+		Request:   func() any { return ev.request() },
+	}}
+	if previous != nil {
+		m.Before = sync.OnceValue(previous.Spec)
+	}
+	return m
+}
+
+// hideFunc reports whether the value of a rule on a path stays hidden.
+type hideFunc func(*effective.Effective, *merge.Effective) bool
+
+// redacted returns the variables with cel.Opaque for values that stay hidden.
+func (m *pathState) redacted(hide hideFunc) *cel.Variables {
+	if !hidesAny(m.on, hide) && (m.previous == nil || !hidesAny(m.previous, hide)) {
+		return m.Variables
+	}
+	out := *m.Variables
+	out.Effective = sync.OnceValue(func() any { return redactedSpec(m.on, hide) })
+	if m.previous != nil {
+		out.Before = sync.OnceValue(func() any { return redactedSpec(m.previous, hide) })
+	}
+	return &out
+}
+
+func hidesAny(e *effective.Effective, hide hideFunc) bool {
+	for i := range e.Rules {
+		if hide(e, &e.Rules[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func redactedSpec(e *effective.Effective, hide hideFunc) any {
+	return e.SpecHiding(func(r *merge.Effective) bool { return hide(e, r) }, cel.Opaque)
+}
+
+// inputFor returns what a constraint that applies at a level reads of a path.
+func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level, m *pathState) constraint.PathInput {
+	out := constraint.PathInput{Variables: m.Variables, Shown: func() *cel.Variables { return ev.readableVariables(m) }}
+	namespace, written := c.Ref().Namespace, ev.writtenRef()
+	if namespace == "" && m.isComparable() {
+		return out
+	}
+	out.Variables = m.redacted(func(e *effective.Effective, r *merge.Effective) bool {
+		if !m.isComparable() && m.replacedRules()[r.Key] {
+			return true
+		}
+		p := attachedPolicy{namespace, level, e, e.Ref(r.From.Policy)}
+		return namespace != "" && !p.open() && (p.policy != written || !p.bound())
+	})
+	return out
+}
+
+// readableVariables returns the variables with the values of the object that is written
+// alone, or all where their reader is allowed to read them.
+func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
+	if ev.guard.ShowValues {
+		return m.Variables
+	}
+	written := ev.writtenRef()
+	return m.redacted(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
+}
+
+// writtenRef names the object that is written, none in an audit.
+func (ev *evaluation) writtenRef() api.Ref {
+	if o := ev.change.Object(); o != nil {
+		return o.Ref()
+	}
+	return api.Ref{}
+}
+
+// origins returns where the rules of an effective policy come from, by key.
+func origins(e *effective.Effective) map[string]any {
+	out := make(map[string]any, len(e.Rules))
+	for _, r := range e.Rules {
+		from := constraint.RefOf(e.Ref(r.From.Policy))
+		from["block"] = r.From.Block.String()
+		out[r.Key.String()] = from
+	}
+	return out
+}
+
+// request returns who writes what. It is empty in an audit.
+func (ev *evaluation) request() map[string]any {
+	var object api.Ref
+	if o := ev.change.Object(); o != nil {
+		object = o.Ref()
+	}
+	user := map[string]any{"username": "", "uid": "", "groups": []any{}, "extra": map[string]any{}}
+	if u := ev.change.User; u != nil {
+		extra := make(map[string]any, len(u.Extra))
+		for k, v := range u.Extra {
+			extra[k] = decodedList(v)
+		}
+		user = map[string]any{"username": u.Username, "uid": u.UID, "groups": decodedList(u.Groups), "extra": extra}
+	}
+	return map[string]any{"operation": string(ev.change.Operation), "object": constraint.RefOf(object), "userInfo": user}
+}
+
+func decodedList(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
+}
