@@ -19,11 +19,11 @@ func TestCheckGivesTheVerdictsOfTheCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
 			var changed []cases.Object
-			code := exitFound
+			code := exitOK
 			for _, change := range c.Changes {
 				changed = append(changed, change.Object)
 				if !change.Verdict.Allowed {
-					code = exitNotFound
+					code = exitNegative
 				}
 			}
 			args := []string{"check", "-o", "json", "--against", manifests(t, c.Against), "-f", manifests(t, changed)}
@@ -83,13 +83,13 @@ func TestCheckAllowsWhatItWouldDeny(t *testing.T) {
 	c := all[i]
 	got := run(t, "", "check", "--enforcement=warn", "-o", "json", "--against", manifests(t, c.Against),
 		"-f", manifests(t, []cases.Object{c.Changes[0].Object, c.Changes[1].Object}))
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	for i, v := range decode[api.VerdictList](t, got.stdout).Items {
 		assert.True(t, v.Allowed)
 		assert.Equal(t, c.Changes[i].Verdict.Reasons, cases.Of(v.Reasons, nil))
 	}
 	got = run(t, "", "check", "--enforcement=warn", "--against", manifests(t, c.Against), "-f", manifests(t, []cases.Object{c.Changes[0].Object}))
-	assert.Equal(t, exitFound, got.code)
+	assert.Equal(t, exitOK, got.code)
 	assert.Contains(t, got.stdout, "CREATE AuthPolicy app/route: allowed")
 	assert.Contains(t, got.stdout, "would be denied UnsetOverride: ")
 }

@@ -31,11 +31,11 @@ unless --may-override is given; --as then names the user for constraints that as
   kubectl overrule check -f route-policy.yaml --against manifests/
   # what the deletion of a namespace would take out of force
   kubectl overrule check --delete -f namespace.yaml --blast-radius-limit 10`,
-		Args: usage(cobra.NoArgs),
+		Args: withUsage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, enforcement) },
 	}
 	flags.add(cmd)
-	flags.denies = true
+	flags.checkRights = true
 	cliflag.EnumVar(cmd.Flags(), &enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny, or warn or audit to tell what would be denied and allow it")
 	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "the most paths of a kind that one change may change unacknowledged; 0 is no limit")
 	return cmd
@@ -44,7 +44,7 @@ unless --may-override is given; --as then names the user for constraints that as
 func (a *app) check(ctx context.Context, flags changeFlags, enforcement guard.Enforcement) error {
 	verdicts := []api.Verdict{}
 	denied := false
-	err := a.judge(ctx, flags, func(j *guard.Decision, _ []effective.Pair) bool {
+	err := a.evaluateChanges(ctx, flags, func(j *guard.Decision, _ []effective.Pair) bool {
 		v := j.Verdict(enforcement)
 		verdicts = append(verdicts, v)
 		denied = denied || !v.Allowed

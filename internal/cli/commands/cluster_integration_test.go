@@ -24,10 +24,10 @@ var overriders = append([]rbacv1.PolicyRule{
 }, readers...)
 
 // as runs a command with a user's kubeconfig.
-func as(t *testing.T, u *env.User, stdin string, args ...string) ran {
+func runAs(t *testing.T, u *env.User, stdin string, args ...string) result {
 	t.Helper()
 	a := &app{list: cache.List, listProfiles: cache.ListProfiles}
-	return a.ran(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
+	return a.exec(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
 }
 
 // TestOnAnAPIServer boots one control plane for all that is asked of it here.
@@ -46,8 +46,8 @@ func TestOnAnAPIServer(t *testing.T) {
 	t.Run("render", func(t *testing.T) { testRender(t, e, reader) })
 	t.Run("stored", func(t *testing.T) { testStored(t, e, overrider) })
 	t.Run("violations", func(t *testing.T) {
-		got := as(t, reader, "", "violations", "-n", "app", "httproute/toystore", "-o", "json")
-		require.Equal(t, exitNotFound, got.code, got.stderr)
+		got := runAs(t, reader, "", "violations", "-n", "app", "httproute/toystore", "-o", "json")
+		require.Equal(t, exitNegative, got.code, got.stderr)
 		assert.Len(t, decode[api.ViolationList](t, got.stdout).Items, 2)
 	})
 }
@@ -64,8 +64,8 @@ func testRights(t *testing.T, e *env.Env, reader, overrider *env.User) {
 		"but not for whom the admin stands": {e.User, []string{"--as", "reader"}, "DELETE AuthPolicy gw-auth OverrideRemoved"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := as(t, c.user, gwAuth, withoutAuth(c.more...)...)
-			require.NotEqual(t, exitUnusable, got.code, got.stderr)
+			got := runAs(t, c.user, gwAuth, deleteAuthArgs(c.more...)...)
+			require.NotEqual(t, exitError, got.code, got.stderr)
 			assert.Equal(t, []string{c.want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 			assert.Empty(t, got.stderr)
 		})
@@ -73,13 +73,13 @@ func testRights(t *testing.T, e *env.Env, reader, overrider *env.User) {
 }
 
 func testUser(t *testing.T, reader *env.User) {
-	user, err := review(t.Context(), reader.Config)
+	user, err := selfSubjectReview(t.Context(), reader.Config)
 	require.NoError(t, err)
 	assert.Equal(t, "reader", user.Username)
 	assert.Contains(t, user.Groups, "system:authenticated")
 	closed := rest.CopyConfig(reader.Config)
 	closed.Host = "https://127.0.0.1:1"
-	_, err = review(t.Context(), closed)
+	_, err = selfSubjectReview(t.Context(), closed)
 	assert.ErrorContains(t, err, "connection refused")
 }
 
@@ -91,26 +91,26 @@ kind: PolicyProfile
 metadata: {name: limits}
 spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fields: [targetRef]}, blocks: {overrides: [overriden]}}
 `
-	got := as(t, reader, profile, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNotFound, got.code, "an override is not read any more: "+got.stderr)
+	got := runAs(t, reader, profile, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, "an override is not read any more: "+got.stderr)
 	items := decode[api.VerdictList](t, got.stdout).Items
 	require.Len(t, items, 1)
-	require.Len(t, ofCode(api.ReasonNotRead, items[0].Warnings), 1)
-	assert.Contains(t, ofCode(api.ReasonNotRead, items[0].Warnings)[0], "overriden")
+	require.Len(t, messagesOf(api.ReasonNotRead, items[0].Warnings), 1)
+	assert.Contains(t, messagesOf(api.ReasonNotRead, items[0].Warnings)[0], "overriden")
 
 	lister := e.MustAddUser(t, "lister", nil, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}})
-	got = as(t, lister, profile, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNotFound, got.code, got.stderr)
+	got = runAs(t, lister, profile, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Contains(t, got.stderr, "warning: nothing is held to the schema of ratelimitpolicies.kuadrant.io: ")
-	assert.Empty(t, ofCode(api.ReasonNotRead, decode[api.VerdictList](t, got.stdout).Items[0].Warnings))
+	assert.Empty(t, messagesOf(api.ReasonNotRead, decode[api.VerdictList](t, got.stdout).Items[0].Warnings))
 
 	a := &app{}
-	content, err := a.definitionFrom(t.Context(), reader.Config, "absent.example.com")
+	content, err := a.getCRDFromCluster(t.Context(), reader.Config, "absent.example.com")
 	require.NoError(t, err)
 	assert.Nil(t, content)
 	closed := rest.CopyConfig(reader.Config)
 	closed.Host = "https://127.0.0.1:1"
-	_, err = a.definitionFrom(t.Context(), closed, "absent.example.com")
+	_, err = a.getCRDFromCluster(t.Context(), closed, "absent.example.com")
 	assert.ErrorContains(t, err, "read the definition absent.example.com from the cluster: ")
 }
 
@@ -121,20 +121,20 @@ func testRender(t *testing.T, e *env.Env, reader *env.User) {
 		got := e.Kubectl("apply", "-f", limitExamples+name+".yaml")
 		require.Zero(t, got.Code, got.Stderr)
 	}
-	got := as(t, reader, "", "render", "-n", "toystore", "httproute/toystore")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := runAs(t, reader, "", "render", "-n", "toystore", "httproute/toystore")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Empty(t, got.stderr)
 	assert.Equal(t, published(t, "example-2"), yamlDocuments(t, []byte(got.stdout)))
 }
 
 // testStored acknowledges a deletion on the object, and deletes it then.
 func testStored(t *testing.T, e *env.Env, overrider *env.User) {
-	args := withoutAuth("--blast-radius-limit=1")
-	got := as(t, overrider, gwAuth, args...)
-	require.Equal(t, exitNotFound, got.code, got.stderr)
-	seen := printed(t, decode[api.VerdictList](t, got.stdout).Items[0])
+	args := deleteAuthArgs("--blast-radius-limit=1")
+	got := runAs(t, overrider, gwAuth, args...)
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	seen := printedHash(t, decode[api.VerdictList](t, got.stdout).Items[0])
 	annotated := e.Kubectl("annotate", "-n", "infra", "authpolicy/gw-auth", api.AnnotationAcknowledge+"="+seen)
 	require.Zero(t, annotated.Code, annotated.Stderr)
-	got = as(t, overrider, gwAuth, args...)
-	assert.Equal(t, exitFound, got.code, got.stdout)
+	got = runAs(t, overrider, gwAuth, args...)
+	assert.Equal(t, exitOK, got.code, got.stdout)
 }

@@ -24,7 +24,7 @@ func TestEffectiveGivesTheDocumentOfTheContract(t *testing.T) {
 	want, err := os.ReadFile("testdata/contract/effective.json")
 	require.NoError(t, err)
 	got := run(t, "", "effective", "-f", contract, "-n", "app", "authpolicy/route-policy", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.JSONEq(t, string(want), got.stdout)
 	assert.Empty(t, got.stderr)
 }
@@ -36,7 +36,7 @@ func TestEffectiveOfEverythingHasTheItemsOfTheContract(t *testing.T) {
 	want := decode[api.EffectivePolicyList](t, string(data))
 	for _, args := range [][]string{nil, {"-A"}, {"-n", "app"}, {"-n", "app", "httproute/toystore"}, {"gatewayclass", "istio"}, {"-A", "gw/edge"}} {
 		got := run(t, "", append([]string{"effective", "-f", contract, "-o", "json"}, args...)...)
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		list := decode[api.EffectivePolicyList](t, got.stdout)
 		assert.Equal(t, want.Items, list.Items, args)
 		require.Len(t, list.Outcomes, 2, args)
@@ -53,19 +53,19 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 			changed = append(changed, change.Object)
 		}
 		against, change := manifests(t, c.Against), manifests(t, changed)
-		fits(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
-		fits(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
-		fits(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
-		fits(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
-		fits(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
+		requireSchema(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
+		requireSchema(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
+		requireSchema(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
+		requireSchema(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
+		requireSchema(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
 		remove := "--delete=" + map[bool]string{true: "true", false: "false"}[c.Changes[0].Operation == "DELETE"]
-		fits(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
-		fits(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))
+		requireSchema(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
+		requireSchema(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))
 		for _, o := range c.Against {
 			if strings.HasSuffix(o.GetKind(), "Policy") {
 				args := []string{"-f", against, "-o", "json", "-n", o.GetNamespace(), o.GetKind() + "/" + o.GetName()}
-				fits(t, api.KindOutcomeList, run(t, "", append([]string{"outcome"}, args...)...))
-				fits(t, api.KindReachList, run(t, "", append([]string{"reach"}, args...)...))
+				requireSchema(t, api.KindOutcomeList, run(t, "", append([]string{"outcome"}, args...)...))
+				requireSchema(t, api.KindReachList, run(t, "", append([]string{"reach"}, args...)...))
 			}
 		}
 	}
@@ -78,17 +78,17 @@ func TestASchemaFindsWhatDoesNotFit(t *testing.T) {
 		"items that are null":                 `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
 		"a state that there is not":           `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
 	} {
-		assert.Error(t, mismatch(t, api.KindOutcomeList, text), name)
+		assert.Error(t, schemaError(t, api.KindOutcomeList, text), name)
 	}
 }
 
-func fits(t *testing.T, kind string, got ran) {
+func requireSchema(t *testing.T, kind string, got result) {
 	t.Helper()
-	require.NotEqual(t, exitUnusable, got.code, got.stderr)
-	require.NoError(t, mismatch(t, kind, got.stdout), got.stdout)
+	require.NotEqual(t, exitError, got.code, got.stderr)
+	require.NoError(t, schemaError(t, kind, got.stdout), got.stdout)
 }
 
-func mismatch(t *testing.T, kind, text string) error {
+func schemaError(t *testing.T, kind, text string) error {
 	t.Helper()
 	parts := load(t, "parts")["$defs"].(map[string]any)
 	data, err := json.Marshal(resolve(load(t, kind), parts))

@@ -26,7 +26,7 @@ after another in the order of the files, each on top of those before it.
 Nothing is denied here (see check): the exit code is 0 whatever differs.`,
 		Example: `  kubectl overrule diff -f gateway-policy.yaml
   kubectl overrule diff -f gateway-policy.yaml --against manifests/`,
-		Args: usage(cobra.NoArgs),
+		Args: withUsage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.diff(cmd.Context(), flags) },
 	}
 	flags.add(cmd)
@@ -37,8 +37,8 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	var items []api.Change
 	var objects []printers.ChangedObject
 	var cut []error
-	err := a.judge(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
-		ref, operation := looked(j)
+	err := a.evaluateChanges(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
+		ref, operation := objectAndOperation(j)
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
 		for _, f := range j.Denials {

@@ -19,7 +19,7 @@ type outcome = merge.Outcome
 // effectiveFlags are those of effective alone.
 type effectiveFlags struct {
 	queryFlags
-	allPaths, without bool
+	allPaths, withoutPolicy bool
 }
 
 func (a *app) effectiveCommand() *cobra.Command {
@@ -46,13 +46,13 @@ manifests, and those of --kind. With --without these alone.`,
   kubectl overrule effective -f manifests/ -o tree
   # which paths have no AuthPolicy
   kubectl overrule effective --kind AuthPolicy --without`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.effective(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
 	cmd.Flags().BoolVar(&flags.allPaths, "all-paths", false, "show paths without a policy, too")
-	cmd.Flags().BoolVar(&flags.without, "without", false, "show paths without a policy alone")
+	cmd.Flags().BoolVar(&flags.withoutPolicy, "without", false, "show paths without a policy alone")
 	return cmd
 }
 
@@ -61,31 +61,31 @@ func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string
 	if err != nil {
 		return err
 	}
-	if flags.without {
-		if len(q.named()) > 0 {
+	if flags.withoutPolicy {
+		if len(q.namedPolicies()) > 0 {
 			return errWithout
 		}
-		items, err := q.without(ctx)
+		items, err := q.pathsWithoutPolicy(ctx)
 		if err != nil {
 			return err
 		}
 		if len(items) == 0 {
-			a.tell("every path has a policy, of each kind that could be there")
+			a.infof("every path has a policy, of each kind that could be there")
 		}
 		return a.printer().Effective(items, nil)
 	}
-	return a.held(ctx, q, flags.allPaths)
+	return a.showEffective(ctx, q, flags.allPaths)
 }
 
 var errWithout = errors.New("a policy is on no path without one: name a route, a gateway or nothing with --without")
 
 // held shows the effective policies.
-func (a *app) held(ctx context.Context, q *query, allPaths bool) error {
+func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error {
 	items, on, err := q.effective(ctx)
 	if err != nil {
 		return err
 	}
-	asked := q.named()
+	asked := q.namedPolicies()
 	if len(asked) == 0 {
 		q.addTargeting(on)
 		asked = on
@@ -95,10 +95,10 @@ func (a *app) held(ctx context.Context, q *query, allPaths bool) error {
 		return err
 	}
 	if len(items) == 0 {
-		a.tell("no policy is on any of the paths")
+		a.infof("no policy is on any of the paths")
 	}
 	if allPaths {
-		more, err := q.without(ctx)
+		more, err := q.pathsWithoutPolicy(ctx)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (q *query) effective(ctx context.Context) ([]api.EffectivePolicy, policySet
 	on := make(policySet)
 	err := q.walk(ctx, func(e *effective.Effective) {
 		switch {
-		case q.wants(e):
+		case q.matches(e):
 			items = append(items, e.API())
 			for i := range e.Outcomes {
 				on.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
@@ -137,10 +137,10 @@ func (q *query) direct(ref api.PolicyKind) bool {
 }
 
 // without returns the paths that have no policy of a kind that could be there.
-func (q *query) without(ctx context.Context) ([]api.EffectivePolicy, error) {
+func (q *query) pathsWithoutPolicy(ctx context.Context) ([]api.EffectivePolicy, error) {
 	var items []api.EffectivePolicy
-	err := q.walkOver(ctx, q.view.WithKinds(q.here()), true, func(e *effective.Effective) {
-		if len(e.Outcomes) == 0 && q.wants(e) && attachable(e) {
+	err := q.walkView(ctx, q.view.WithKinds(q.selectedKinds()), true, func(e *effective.Effective) {
+		if len(e.Outcomes) == 0 && q.matches(e) && attachable(e) {
 			items = append(items, e.API())
 		}
 	})
@@ -167,7 +167,7 @@ func (s policySet) sorted() []*policykind.Policy {
 }
 
 // named returns the policies that are named.
-func (q *query) named() policySet {
+func (q *query) namedPolicies() policySet {
 	out := make(policySet)
 	for _, o := range q.objects {
 		out.add(o)
@@ -181,7 +181,7 @@ func (q *query) named() policySet {
 func (q *query) addTargeting(on policySet) {
 	for _, o := range q.objects {
 		for p := range q.view.On(o.Ref()) {
-			if q.shows(p.Kind.Ref()) {
+			if q.includesKind(p.Kind.Ref()) {
 				on.add(p)
 			}
 		}
@@ -195,7 +195,7 @@ func (q *query) addTargeting(on policySet) {
 func (q *query) addAll(to policySet) {
 	for _, k := range q.view.Kinds() {
 		for p := range q.view.Policies(k.Ref()) {
-			if q.shows(k.Ref()) && (q.everywhere || !q.given || p.Namespace == q.namespace) {
+			if q.includesKind(k.Ref()) && (q.allNamespaces || !q.namespaceSet || p.Namespace == q.namespace) {
 				to.add(p)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/merge"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -27,7 +26,7 @@ prefix of keys, or to those of a name.`,
 		Example: `  kubectl overrule explain -n app httproute/toystore
   kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso
   kubectl overrule explain -n infra gateway/edge --kind RateLimitPolicy`,
-		Args: usage(objectArgs(1)),
+		Args: withUsage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -36,7 +35,7 @@ prefix of keys, or to those of a name.`,
 }
 
 func (a *app) explain(ctx context.Context, flags queryFlags, args []string) error {
-	rule, err := askedRule(args)
+	rule, err := parseRule(args)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	}
 	items := []api.Explanation{}
 	err = q.walk(ctx, func(e *effective.Effective) {
-		if !q.wants(e) {
+		if !q.matches(e) {
 			return
 		}
 		if x, ok := e.Explain(rule); ok {
@@ -59,22 +58,8 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	case len(items) == 0 && rule != nil:
 		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.objects[0].Ref())
 	case len(items) == 0:
-		a.tell("no policy is on any of the paths of %s", q.objects[0].Ref())
+		a.infof("no policy is on any of the paths of %s", q.objects[0].Ref())
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
 	return a.printer().Explanations(items)
-}
-
-// askedRule reads the RULE behind the object in the arguments, nil if there is
-// none.
-func askedRule(args []string) (*merge.Name, error) {
-	_, _, rest, err := object(args)
-	if err != nil || len(rest) == 0 {
-		return nil, err
-	}
-	name, err := merge.ParseName(rest[0])
-	if err != nil {
-		return nil, fmt.Errorf("read RULE: %w", err)
-	}
-	return &name, nil
 }

@@ -15,20 +15,20 @@ import (
 // mention is an object that others name, and that is not read itself: the
 // class of a gateway, the backend of a route, a target that exists nowhere, a
 // namespace.
-type mention api.Ref
+type reference api.Ref
 
 // Ref names the object.
-func (m mention) Ref() api.Ref { return api.Ref(m) }
+func (m reference) Ref() api.Ref { return api.Ref(m) }
 
 // find returns the objects of a kind and name: the one in the namespace, or
 // with everywhere those in all. What is no object of the store may be one that
 // a route or a policy names.
-func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, error) {
+func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, error) {
 	kind, err := s.kind(word)
-	if err != nil && !errors.Is(err, errKind) {
+	if err != nil && !errors.Is(err, errUnknownKind) {
 		return nil, err
 	}
-	candidates := s.mentioned(word, name)
+	candidates := s.referenced(word, name)
 	if err == nil {
 		for o := range s.view.Objects(kind) {
 			if o.Ref().Name == name {
@@ -36,7 +36,7 @@ func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, err
 			}
 		}
 	}
-	found, others := s.chosen(candidates, everywhere)
+	found, others := s.selectByNamespace(candidates, everywhere)
 	switch {
 	case len(found) > 0:
 		return found, nil
@@ -55,7 +55,7 @@ func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, err
 
 // chosen returns those of the candidates that are meant, each once, the
 // objects before what only bears their name, and the namespaces of the others.
-func (s *scene) chosen(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, others []string) {
+func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, others []string) {
 	seen := make(map[api.Ref]bool)
 	for _, o := range slices.Backward(candidates) {
 		ref := o.Ref()
@@ -74,7 +74,7 @@ func (s *scene) chosen(candidates []snapshot.Object, everywhere bool) (found []s
 }
 
 // mentioned returns what objects name by that name, whether it is there or not.
-func (s *scene) mentioned(word, name string) []snapshot.Object {
+func (s *source) referenced(word, name string) []snapshot.Object {
 	var out []snapshot.Object
 	kinds := hierarchyKinds()
 	for _, k := range s.view.Kinds() {
@@ -82,9 +82,9 @@ func (s *scene) mentioned(word, name string) []snapshot.Object {
 	}
 	for _, kind := range kinds {
 		for o := range s.view.Objects(kind) {
-			for _, ref := range mentions(o) {
+			for _, ref := range referencesOf(o) {
 				if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
-					out = append(out, mention(ref))
+					out = append(out, reference(ref))
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func (s *scene) mentioned(word, name string) []snapshot.Object {
 // mentions returns what an object names that need not be an object of the
 // store: its namespace, the class of a gateway, the backends of a route, the
 // targets of a policy that exist nowhere.
-func mentions(o snapshot.Object) []api.Ref {
+func referencesOf(o snapshot.Object) []api.Ref {
 	out := []api.Ref{(&gateway.Namespace{Name: o.Ref().Namespace}).Ref()}
 	switch o := o.(type) {
 	case *gateway.Gateway:

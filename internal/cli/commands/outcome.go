@@ -19,7 +19,7 @@ and which of its rules have no effect because of which other policy. Without a n
 that of all policies, with -n of those in a namespace.`,
 		Example: `  kubectl overrule outcome -n app authpolicy/toystore-auth
   kubectl overrule outcome -n app --kind RateLimitPolicy`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.outcome(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -41,14 +41,14 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 		return err
 	}
 	if len(outcomes) == 0 {
-		a.tell("no policies found")
+		a.infof("no policies found")
 	}
 	return a.printer().Outcomes(outcomes)
 }
 
 // policies returns the policies that are named, or else all.
 func (q *query) policies() ([]*policykind.Policy, error) {
-	policies := q.named()
+	policies := q.namedPolicies()
 	for _, o := range q.objects {
 		if _, ok := o.(*policykind.Policy); !ok {
 			return nil, fmt.Errorf("%s is not a policy; see kubectl overrule effective for its policies", o.Ref())

@@ -40,7 +40,7 @@ and applied: it then replaces the one in force.`,
 		Example: `  kubectl overrule profiles
   kubectl overrule profiles --all -f manifests/
   kubectl overrule profiles AuthPolicy -o yaml --export > authpolicy-profile.yaml`,
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: withUsage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.profiles(cmd.Context(), flags, args) },
 	}
 	pathsFlag(cmd, &flags.paths, "read these manifests instead of the cluster")
@@ -52,7 +52,7 @@ and applied: it then replaces the one in force.`,
 var errExport = errors.New("name the one kind to export, and write it with its group if there are several of its name")
 
 func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
-	items, s, err := a.inForce(ctx, flags.paths)
+	items, s, err := a.profilesInForce(ctx, flags.paths)
 	if err != nil && flags.export && len(flags.paths) == 0 && len(args) > 0 {
 		return a.exportBuiltin(args[0], err)
 	}
@@ -62,9 +62,9 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	hidden := 0
 	switch {
 	case len(args) > 0:
-		items, err = ofKind(s, items, args[0])
+		items, err = profilesOfKind(s, items, args[0])
 	case !flags.all:
-		items, hidden = present(s, items)
+		items, hidden = presentProfiles(s, items)
 	}
 	switch {
 	case err != nil:
@@ -74,10 +74,10 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	case len(args) == 0 || len(items) != 1:
 		return errExport
 	default:
-		return a.printer().Manifest(exported(s, items[0]))
+		return a.printer().Manifest(exportedManifest(s, items[0]))
 	}
 	if err == nil && hidden > 0 {
-		a.tell("Overrule knows %d more kinds of policies that are not here: --all shows them", hidden)
+		a.infof("Overrule knows %d more kinds of policies that are not here: --all shows them", hidden)
 	}
 	return err
 }
@@ -89,19 +89,19 @@ func (a *app) exportBuiltin(word string, why error) error {
 	if err != nil {
 		return err
 	}
-	s := &scene{kinds: kinds}
-	items, err := ofKind(s, kinds.Profiles(), word)
+	s := &source{kinds: kinds}
+	items, err := profilesOfKind(s, kinds.Profiles(), word)
 	if err != nil || len(items) != 1 {
 		return why
 	}
-	a.tell("warning: the cluster cannot be read, so this is the built-in profile, whatever is in force: %v", why)
-	return a.printer().Manifest(exported(s, items[0]))
+	a.warnf("the cluster cannot be read, so this is the built-in profile, whatever is in force: %v", why)
+	return a.printer().Manifest(exportedManifest(s, items[0]))
 }
 
 // inForce reads the profiles of the cluster, or those of manifests.
-func (a *app) inForce(ctx context.Context, paths []string) ([]api.ProfileInForce, *scene, error) {
+func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.ProfileInForce, *source, error) {
 	if len(paths) > 0 {
-		s, err := a.scene(ctx, paths)
+		s, err := a.loadSource(ctx, paths)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,10 +113,10 @@ func (a *app) inForce(ctx context.Context, paths []string) ([]api.ProfileInForce
 	}
 	items, problems, err := a.listProfiles(ctx, config)
 	if err != nil {
-		return nil, nil, unreachable(err)
+		return nil, nil, clusterError(err)
 	}
-	a.tellProblems(problems)
-	s := &scene{installed: make(map[api.PolicyKind]bool)}
+	a.warnProblems(problems)
+	s := &source{installed: make(map[api.PolicyKind]bool)}
 	for _, p := range items {
 		s.installed[p.PolicyKind] = p.Installed
 	}
@@ -125,9 +125,9 @@ func (a *app) inForce(ctx context.Context, paths []string) ([]api.ProfileInForce
 }
 
 // present leaves out the kinds of which nothing is there, and counts them.
-func present(s *scene, items []api.ProfileInForce) (out []api.ProfileInForce, hidden int) {
+func presentProfiles(s *source, items []api.ProfileInForce) (out []api.ProfileInForce, hidden int) {
 	for _, p := range items {
-		if p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.occurs(p.PolicyKind) {
+		if p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.isPresent(p.PolicyKind) {
 			out = append(out, p)
 		} else {
 			hidden++
@@ -137,7 +137,7 @@ func present(s *scene, items []api.ProfileInForce) (out []api.ProfileInForce, hi
 }
 
 // ofKind returns the profiles of the kinds that a word names.
-func ofKind(s *scene, items []api.ProfileInForce, word string) ([]api.ProfileInForce, error) {
+func profilesOfKind(s *source, items []api.ProfileInForce, word string) ([]api.ProfileInForce, error) {
 	var known []api.PolicyKind
 	for _, p := range items {
 		known = append(known, p.PolicyKind)
@@ -152,7 +152,7 @@ func ofKind(s *scene, items []api.ProfileInForce, word string) ([]api.ProfileInF
 }
 
 // exported returns a profile as the manifest of a PolicyProfile.
-func exported(s *scene, p api.ProfileInForce) printers.Exported {
+func exportedManifest(s *source, p api.ProfileInForce) printers.Exported {
 	out := printers.Exported{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindPolicyProfile}, Spec: p.Spec}
 	out.Metadata.Name = p.Profile
 	if out.Metadata.Name == "" {

@@ -15,10 +15,10 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func profiles(t *testing.T, args ...string) []string {
+func listProfiles(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"profiles", "-o", "json"}, args...)...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	var out []string
 	for _, p := range decode[api.ProfileList](t, got.stdout).Items {
 		out = append(out, p.PolicyKind.Kind+" "+p.Source)
@@ -31,12 +31,12 @@ func TestWhichProfilesAreShown(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	file := "testdata/profiles.yaml"
-	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, profiles(t, "-f", file))
-	assert.Len(t, profiles(t, "-f", file, "--all"), len(builtin)+2)
-	assert.Equal(t, []string{"BackendTLSPolicy built-in"}, profiles(t, "-f", file, "backendtlspolicies"))
-	assert.Equal(t, []string{"GuessedPolicy label"}, profiles(t, "-f", file, "gp"))
-	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, profiles(t, "-f", file, "RateLimitPolicy"))
-	assert.Equal(t, []string{"RateLimitPolicy cluster"}, profiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
+	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file))
+	assert.Len(t, listProfiles(t, "-f", file, "--all"), len(builtin)+2)
+	assert.Equal(t, []string{"BackendTLSPolicy built-in"}, listProfiles(t, "-f", file, "backendtlspolicies"))
+	assert.Equal(t, []string{"GuessedPolicy label"}, listProfiles(t, "-f", file, "gp"))
+	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy"))
+	assert.Equal(t, []string{"RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
 	got := run(t, "", "profiles", "-f", file)
 	assert.Contains(t, got.stderr, "more kinds of policies that are not here: --all shows them")
 	assert.NotContains(t, run(t, "", "profiles", "--all", "-f", file).stderr, "--all")
@@ -48,7 +48,7 @@ func TestAnExportedProfileReadsTheSame(t *testing.T) {
 	require.NoError(t, err)
 	for _, k := range builtin {
 		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", k.Ref().String(), "--export")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		var p api.PolicyProfile
 		require.NoError(t, yaml.UnmarshalStrict([]byte(got.stdout), &p), got.stdout)
 		back, err := policykind.Compile(p.Spec, policykind.Cluster)
@@ -57,18 +57,18 @@ func TestAnExportedProfileReadsTheSame(t *testing.T) {
 			assert.Equal(t, k.PolicyProfileSpec, back.PolicyProfileSpec)
 		}
 		file := write(t, "profile.yaml", got.stdout)
-		assert.Contains(t, profiles(t, "-f", file), k.Kind+" cluster", "it is a manifest to apply")
+		assert.Contains(t, listProfiles(t, "-f", file), k.Kind+" cluster", "it is a manifest to apply")
 	}
 	for kind, name := range map[string]string{"GuessedPolicy": "guessedpolicies.example.com", "OwnPolicy": "own", "AuthPolicy": "authpolicies.kuadrant.io"} {
 		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", kind, "--export", "-o", "json")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		assert.Equal(t, name, decode[api.PolicyProfile](t, got.stdout).Name)
 	}
 }
 
 // clusterProfiles runs a command on a cluster that has one kind and a profile
 // that is refused.
-func clusterProfiles(t *testing.T, err error, args ...string) ran {
+func clusterProfiles(t *testing.T, err error, args ...string) result {
 	t.Helper()
 	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
 		assert.Equal(t, "https://127.0.0.1:1", config.Host)
@@ -87,19 +87,19 @@ func clusterProfiles(t *testing.T, err error, args ...string) ran {
 			},
 		}, []cache.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
 	}}
-	return a.ran(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
+	return a.exec(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
 }
 
 func TestProfilesOfACluster(t *testing.T) {
 	got := clusterProfiles(t, nil, "profiles")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Equal(t, "warning: read policyprofiles: forbidden\nOverrule knows 1 more kinds of policies that are not here: --all shows them\n", got.stderr)
 	assert.Contains(t, got.stdout, "APolicy.a.example.com   direct   built-in   yes         Route     atomic     none")
 	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is missing")
 	assert.NotContains(t, got.stdout, "BPolicy")
 	got = clusterProfiles(t, nil, "profiles", "bpolicies", "--export")
 	assert.Contains(t, got.stdout, "name: bpolicies.b.example.com\n")
-	fits(t, api.KindProfileList, clusterProfiles(t, nil, "profiles", "--all", "-o", "json"))
+	requireSchema(t, api.KindProfileList, clusterProfiles(t, nil, "profiles", "--all", "-o", "json"))
 	got = clusterProfiles(t, nil, "profiles", "-o", "tree")
 	assert.Contains(t, got.stdout, "└─ PolicyProfile mine is Invalid: kind is missing\n")
 }
@@ -127,7 +127,7 @@ func TestProfilesThatThereAreNot(t *testing.T) {
 		})
 	}
 	got := clusterProfiles(t, errors.New("gone"), "profiles")
-	assert.Equal(t, exitUnusable, got.code)
+	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "read the cluster: gone, or name manifests to read instead")
 }
 
@@ -153,11 +153,22 @@ func TestAProfileThatIsBadIsAnErrorAtItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, args := range [][]string{{"effective", "-f", "-"}, {"check", "-f", "-", "--against", contract}, {"diff", "-f", contract, "--against", "-"}} {
 				got := run(t, head+c.text, args...)
-				assert.Equal(t, exitUnusable, got.code)
+				assert.Equal(t, exitError, got.code)
 				assert.Contains(t, got.stderr, "standard input:2 (document 1): ")
 				assert.Contains(t, got.stderr, c.want)
 				assert.Empty(t, got.stdout)
 			}
 		})
 	}
+}
+
+func TestExportOfABuiltinNeedsNoCluster(t *testing.T) {
+	down := errors.New("no cluster")
+	got := clusterProfiles(t, down, "profiles", "AuthPolicy", "--export")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "name: authpolicies.kuadrant.io\n")
+	assert.Contains(t, got.stderr, "warning: the cluster cannot be read, so this is the built-in profile")
+	got = clusterProfiles(t, down, "profiles", "NoSuchPolicy", "--export")
+	assert.NotEqual(t, exitOK, got.code)
+	assert.Contains(t, got.stderr, "no cluster")
 }

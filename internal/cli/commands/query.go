@@ -17,24 +17,24 @@ import (
 
 // query is what the commands that look at what is there have in common.
 type query struct {
-	*scene
-	objects    []snapshot.Object // named ones; none for everything
-	everywhere bool
+	*source
+	objects       []snapshot.Object // named ones; none for everything
+	allNamespaces bool
 	// only the kinds that are asked for; empty for all.
-	only   []api.PolicyKind
-	engine *effective.Engine
+	kindFilter []api.PolicyKind
+	engine     *effective.Engine
 }
 
 // queryFlags are the flags of a query.
 type queryFlags struct {
-	paths      []string
-	everywhere bool
-	kinds      []string
+	paths         []string
+	allNamespaces bool
+	kinds         []string
 }
 
 func (f *queryFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVarP(&f.everywhere, "all-namespaces", "A", false, "look in all namespaces")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
 }
 
 func (f *queryFlags) addKinds(cmd *cobra.Command) {
@@ -43,35 +43,35 @@ func (f *queryFlags) addKinds(cmd *cobra.Command) {
 
 // query reads the objects and finds those that are named, if any.
 func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, error) {
-	s, err := a.scene(ctx, f.paths)
+	s, err := a.loadSource(ctx, f.paths)
 	if err != nil {
 		return nil, err
 	}
-	q := &query{scene: s, everywhere: f.everywhere, engine: effective.NewEngine()}
+	q := &query{source: s, allNamespaces: f.allNamespaces, engine: effective.NewEngine()}
 	for _, word := range f.kinds {
 		k, err := s.policyKind(word)
 		if err != nil {
 			return nil, fmt.Errorf("read --kind: %w", err)
 		}
-		q.only = append(q.only, k.Ref())
+		q.kindFilter = append(q.kindFilter, k.Ref())
 	}
 	if len(args) == 0 {
 		return q, nil
 	}
-	kind, name, _, err := object(args)
+	kind, name, _, err := parseObject(args)
 	if err != nil {
 		return nil, err
 	}
-	if q.objects, err = s.find(kind, name, f.everywhere); err != nil {
+	if q.objects, err = s.find(kind, name, f.allNamespaces); err != nil {
 		return nil, err
 	}
-	return q, q.named().areOf(q)
+	return q, q.namedPolicies().checkKinds(q)
 }
 
 // areOf fails for a policy that is of no kind that is asked for.
-func (s policySet) areOf(q *query) error {
+func (s policySet) checkKinds(q *query) error {
 	for _, p := range s.sorted() {
-		if !q.shows(p.Kind.Ref()) {
+		if !q.includesKind(p.Kind.Ref()) {
 			return fmt.Errorf("%s is of no kind that --kind names", p.Ref())
 		}
 	}
@@ -79,24 +79,26 @@ func (s policySet) areOf(q *query) error {
 }
 
 // shows reports whether a kind is asked for.
-func (q *query) shows(k api.PolicyKind) bool { return len(q.only) == 0 || slices.Contains(q.only, k) }
+func (q *query) includesKind(k api.PolicyKind) bool {
+	return len(q.kindFilter) == 0 || slices.Contains(q.kindFilter, k)
+}
 
 // here returns the kinds of which paths without a policy are shown: those that
 // are asked for, else those that occur.
-func (q *query) here() []*policykind.Kind {
+func (q *query) selectedKinds() []*policykind.Kind {
 	return slices.DeleteFunc(slices.Clone(q.view.Kinds()), func(k *policykind.Kind) bool {
-		return !q.shows(k.Ref()) || len(q.only) == 0 && !q.occurs(k.Ref())
+		return !q.includesKind(k.Ref()) || len(q.kindFilter) == 0 && !q.isPresent(k.Ref())
 	})
 }
 
 // walk calls visit for the paths of the scope that have a policy of any kind.
 func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) error {
-	return q.walkOver(ctx, q.view, false, visit)
+	return q.walkView(ctx, q.view, false, visit)
 }
 
 // walkOver calls visit for the paths of the scope in a view; with empty also
 // for those without a policy.
-func (q *query) walkOver(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
+func (q *query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
 	scope := q.scope()
 	budget := effective.NewBudget(ctx, math.MaxUint64) // who asks for much waits for it
 	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
@@ -123,17 +125,17 @@ func (q *query) scope() effective.Scope {
 // wants reports whether a path is asked for: of a policy, those that it is on;
 // of any other object, those through it; without an object, those through the
 // namespace, if one is given.
-func (q *query) wants(e *effective.Effective) bool {
+func (q *query) matches(e *effective.Effective) bool {
 	switch {
-	case !q.shows(e.Kind.Ref()):
+	case !q.includesKind(e.Kind.Ref()):
 		return false
 	case len(q.objects) == 0:
-		return q.everywhere || !q.given || slices.Contains(namespaces(e.Path), q.namespace)
+		return q.allNamespaces || !q.namespaceSet || slices.Contains(pathNamespaces(e.Path), q.namespace)
 	}
 	return slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
 		p, ok := o.(*policykind.Policy)
 		if !ok {
-			return through(e.Path, o.Ref())
+			return pathContains(e.Path, o.Ref())
 		}
 		return slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
 	})
@@ -146,7 +148,7 @@ func attachable(e *effective.Effective) bool {
 	if k.Targets.Implicit != nil {
 		return true
 	}
-	targets := objects(e.Path)
+	targets := pathObjects(e.Path)
 	if e.Path.Gateway != nil {
 		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass})
 	}

@@ -42,7 +42,7 @@ A policy that holds nowhere is an answer, too: the exit code is 0.`,
 		Example: `  kubectl overrule reach -n infra authpolicy/gw-auth
   kubectl overrule reach -n infra authpolicy/gw-auth rules.authentication.sso
   kubectl overrule reach -n app --affecting httproute/toystore --section toys`,
-		Args: usage(objectArgs(1)),
+		Args: withUsage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reach(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -53,7 +53,7 @@ A policy that holds nowhere is an answer, too: the exit code is 0.`,
 }
 
 func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error {
-	rule, err := askedRule(args)
+	rule, err := parseRule(args)
 	if err != nil {
 		return err
 	}
@@ -85,11 +85,11 @@ func (q *query) reach(ctx context.Context, a *app, rule *merge.Name) ([]api.Reac
 			return nil, fmt.Errorf("%s is not a policy; see which affect it with --affecting", o.Ref())
 		}
 	}
-	policies := q.named().sorted()
-	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return sets(p, *rule) }) {
+	policies := q.namedPolicies().sorted()
+	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
 		return nil, fmt.Errorf("rule %s %w in %s", rule, errNotFound, policies[0].Ref())
 	}
-	found, err := q.reached(ctx, rule, func(gateway.Path) bool { return true })
+	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +101,10 @@ func (q *query) reach(ctx context.Context, a *app, rule *merge.Name) ([]api.Reac
 	for i, p := range policies { // outcomes have the same order
 		r := found[&p.Policy]
 		if r == nil {
-			r = &reached{}
+			r = &reachSummary{}
 		}
 		if r.holding == 0 {
-			a.tell("%s", nowhere(outcomes[i], rule))
+			a.infof("%s", noEffectMessage(outcomes[i], rule))
 		}
 		items = append(items, r.api(p.Ref(), rule))
 	}
@@ -112,14 +112,14 @@ func (q *query) reach(ctx context.Context, a *app, rule *merge.Name) ([]api.Reac
 }
 
 // sets reports whether a policy has a rule that is meant.
-func sets(p *policykind.Policy, rule merge.Name) bool {
+func hasRule(p *policykind.Policy, rule merge.Name) bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
 		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return rule.Matches(r.Key) })
 	})
 }
 
 // nowhere says why a policy, or a rule of it, holds nowhere.
-func nowhere(o api.Outcome, rule *merge.Name) string {
+func noEffectMessage(o api.Outcome, rule *merge.Name) string {
 	what := o.Policy.String()
 	if rule != nil {
 		what = fmt.Sprintf("rule %s of %s", rule, what)
@@ -149,9 +149,9 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 			}
 		}
 		paths := 0
-		found, err := q.reached(ctx, rule, func(p gateway.Path) bool {
+		found, err := q.summarize(ctx, rule, func(p gateway.Path) bool {
 			is := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
-				return through(p, o.Ref()) && (section == "" || throughSection(q.view, p, o.Ref(), section))
+				return pathContains(p, o.Ref()) && (section == "" || pathContainsSection(q.view, p, o.Ref(), section))
 			})
 			if is {
 				paths++
@@ -165,16 +165,16 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 		switch {
 		case len(items) > 0:
 		case paths == 0:
-			a.tell("no policy affects %s: no path with a policy goes through it%s", q.objects[0].Ref(), q.elsewhere())
+			a.infof("no policy affects %s: no path with a policy goes through it%s", q.objects[0].Ref(), q.routesHint())
 		default:
-			a.tell("no policy affects %s: no rule of those on its paths survives", q.objects[0].Ref())
+			a.infof("no policy affects %s: no rule of those on its paths survives", q.objects[0].Ref())
 		}
 		return items, nil
 	}
 }
 
 // affected returns the policies that hold somewhere, by name.
-func (q *query) affected(found map[*merge.Policy]*reached, rule *merge.Name) []api.Reach {
+func (q *query) affected(found map[*merge.Policy]*reachSummary, rule *merge.Name) []api.Reach {
 	items := []api.Reach{}
 	for _, r := range found {
 		if r.holding > 0 {
@@ -187,17 +187,17 @@ func (q *query) affected(found map[*merge.Policy]*reached, rule *merge.Name) []a
 
 // reached walks the paths that are asked for, and adds up where each policy on
 // them holds.
-func (q *query) reached(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reached, error) {
-	found := make(map[*merge.Policy]*reached)
+func (q *query) summarize(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reachSummary, error) {
+	found := make(map[*merge.Policy]*reachSummary)
 	err := q.walk(ctx, func(e *effective.Effective) {
-		if !q.shows(e.Kind.Ref()) || !on(e.Path) {
+		if !q.includesKind(e.Kind.Ref()) || !on(e.Path) {
 			return
 		}
 		for i := range e.Outcomes {
 			o := &e.Outcomes[i]
 			r := found[o.Policy]
 			if r == nil {
-				r = &reached{policy: e.Ref(o.Policy)}
+				r = &reachSummary{policy: e.Ref(o.Policy)}
 				found[o.Policy] = r
 			}
 			r.add(e, o, rule)
@@ -208,7 +208,7 @@ func (q *query) reached(ctx context.Context, rule *merge.Name, on func(gateway.P
 
 // elsewhere names the routes that send traffic to a backend that was asked
 // about: most kinds of policies act above it.
-func (q *query) elsewhere() string {
+func (q *query) routesHint() string {
 	var routes []string
 	for r := range q.view.RoutesTo(q.objects[0].Ref()) {
 		routes = append(routes, r.Ref().String())

@@ -11,10 +11,10 @@ import (
 )
 
 // affecting returns the policies that affect an object, by name.
-func affecting(t *testing.T, args ...string) []string {
+func affectingPolicies(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"reach", "--affecting", "-o", "json"}, args...)...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	names := []string{}
 	for _, r := range decode[api.ReachList](t, got.stdout).Items {
 		assert.Positive(t, r.Paths.Holding)
@@ -38,14 +38,14 @@ func TestWhichPoliciesAffectAnObjectOfGEP713(t *testing.T) {
 		"httproute r4":  {{"p3"}, {"p3", "p4"}},
 	} {
 		for i, example := range []string{"2", "3"} {
-			assert.Equal(t, want[i], affecting(t, append(gep713(example), strings.Fields(object)...)...), "%s in Example %s", object, example)
+			assert.Equal(t, want[i], affectingPolicies(t, append(gep713(example), strings.Fields(object)...)...), "%s in Example %s", object, example)
 		}
 	}
 }
 
 func TestWhichPoliciesAffectAnObjectOfAnyShape(t *testing.T) {
 	all := func(args ...string) []string {
-		return affecting(t, append([]string{"-f", "testdata/shapes.yaml", "-A"}, args...)...)
+		return affectingPolicies(t, append([]string{"-f", "testdata/shapes.yaml", "-A"}, args...)...)
 	}
 	for object, want := range map[string][]string{
 		"gatewayclass/demo": {"tls", "gcp", "slow", "gwt", "allow", "authz"},
@@ -80,7 +80,7 @@ func TestWhichPoliciesAffectAnObjectOfAnyShape(t *testing.T) {
 
 func TestReachCountsThePathsOfThePolicy(t *testing.T) {
 	got := run(t, "", append(gep713("3"), "reach", "colorpolicy/p1", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ReachList](t, got.stdout).Items
 	require.Len(t, items, 1)
 	assert.Equal(t, api.ReachPaths{Holding: 1, Total: 2}, items[0].Paths)
@@ -113,11 +113,11 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g9}, c
 			given = append(given, args[1])
 		}
 		got := run(t, text, given...)
-		assert.Equal(t, exitFound, got.code)
+		assert.Equal(t, exitOK, got.code)
 		assert.Equal(t, want, got.stderr)
 		assert.NotEmpty(t, got.stdout)
 	}
-	assert.Empty(t, affecting(t, append(gep713("2"), "svc/b2", "colors")...))
+	assert.Empty(t, affectingPolicies(t, append(gep713("2"), "svc/b2", "colors")...))
 	got := run(t, "", append(gep713("2"), "reach", "--affecting", "svc/b2", "colors")...)
 	assert.Equal(t, "no policy affects Service default/b2: no rule of those on its paths survives\n", got.stderr)
 }
@@ -157,4 +157,20 @@ func TestReachOfWhatIsNotThere(t *testing.T) {
 			assert.Empty(t, got.stdout)
 		})
 	}
+}
+
+// Most kinds of policies act above the backends: who asks about a Service is
+// sent to what sends it traffic.
+func TestABackendThatNoPolicyReachesLeadsToItsRoutes(t *testing.T) {
+	file := write(t, "app.yaml", `
+kind: HTTPRoute
+apiVersion: gateway.networking.k8s.io/v1
+metadata: {namespace: app, name: shop}
+spec: {parentRefs: [{name: edge, namespace: infra}], rules: [{backendRefs: [{name: cart, port: 80}]}]}
+`)
+	got := run(t, "", "reach", "--affecting", "service/cart", "-n", "app", "-f", file)
+	assert.Equal(t, "no policy affects Service app/cart: no path with a policy goes through it; "+
+		"for kinds whose paths end above it, ask for what sends it traffic: HTTPRoute app/shop\n", got.stderr)
+	got = run(t, "", "reach", "--affecting", "httproute/shop", "-n", "app", "-f", file)
+	assert.Equal(t, "no policy affects HTTPRoute app/shop: no path with a policy goes through it\n", got.stderr)
 }

@@ -32,7 +32,7 @@ those that are written in another way than the RFC's.`,
 		Example: `  kubectl overrule render -n istio-system gateway/istio-ingressgateway
   kubectl overrule render -n toystore httproute/toystore
   kubectl overrule render -f manifests/ -o json`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.render(cmd.Context(), flags, format, args)
 		},
@@ -49,15 +49,15 @@ func (a *app) render(ctx context.Context, flags queryFlags, format printers.Form
 	if err != nil {
 		return err
 	}
-	found := newRenderings()
+	found := newRenderedLimits()
 	if err := q.walk(ctx, func(e *effective.Effective) {
-		if q.wants(e) {
+		if q.matches(e) {
 			found.add(e)
 		}
 	}); err != nil {
 		return err
 	}
-	if err := a.tellLeftOut(ctx, q, found); err != nil {
+	if err := a.reportOmitted(ctx, q, found); err != nil {
 		return err
 	}
 	return printers.Printer{Out: a.Out, Format: format}.Rendered(found.items())

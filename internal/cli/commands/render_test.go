@@ -42,7 +42,7 @@ spec:
   binding: {rules: limits.*, version: v2}
 `
 
-func renders(t *testing.T, policies string, args ...string) ran {
+func runRender(t *testing.T, policies string, args ...string) result {
 	t.Helper()
 	if policies == "" {
 		policies = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"
@@ -52,9 +52,9 @@ func renders(t *testing.T, policies string, args ...string) ran {
 
 // identities tells for each gateway which limits its actions are of, and of which
 // rules these are, both documents agreeing.
-func identities(t *testing.T, got ran) map[string][]string {
+func renderedIDs(t *testing.T, got result) map[string][]string {
 	t.Helper()
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	out := make(map[string][]string)
 	for _, item := range decode[api.RenderedLimitsList](t, got.stdout).Items {
 		at := item.Gateway
@@ -161,19 +161,19 @@ func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := renders(t, c.policies, append(c.args, "-o", "json")...)
-			assert.Equal(t, c.want, identities(t, got))
+			got := runRender(t, c.policies, append(c.args, "-o", "json")...)
+			assert.Equal(t, c.want, renderedIDs(t, got))
 			assert.Equal(t, c.stderr, got.stderr)
-			fits(t, api.KindRenderedLimitsList, got)
+			requireSchema(t, api.KindRenderedLimitsList, got)
 		})
 	}
 }
 
 // Two limits on a rule are told only where they are for the same requests.
 func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
-	at := ruleAt{root{at: api.Ref{Kind: "Gateway", Namespace: "infra", Name: "edge"}}, "HTTPRouteRule app/toys#rule-1", api.Ref{}, 0}
-	limit := func(name string) limitOf {
-		return limitOf{api.Ref{Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, "limits." + name}
+	at := boundRule{entryPoint{object: api.Ref{Kind: "Gateway", Namespace: "infra", Name: "edge"}}, "HTTPRouteRule app/toys#rule-1", api.Ref{}, 0}
+	limit := func(name string) limitRef {
+		return limitRef{api.Ref{Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, "limits." + name}
 	}
 	for name, c := range map[string]struct {
 		a, b []string
@@ -184,12 +184,12 @@ func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
 		"of one within another": {[]string{"*.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := make(doubles)
+			d := make(boundLimits)
 			d.add(at, limit("b"), c.b)
 			for _, h := range c.a {
 				d.add(at, limit("a"), []string{h})
 			}
-			assert.Equal(t, c.want, d.sorted())
+			assert.Equal(t, c.want, d.conflicts())
 		})
 	}
 }
@@ -197,24 +197,24 @@ func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
 // A policy whose override has a condition may give one limit here and another
 // there: they are told apart on the wire.
 func TestALimitOfTwoBlocksIsTwo(t *testing.T) {
-	got := renders(t, limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", `
+	got := runRender(t, limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", `
   defaults: {strategy: merge, limits: {a: {rates: [{limit: 5, unit: second}]}}}
   overrides: {strategy: merge, when: 'has(spec.limits.own)', limits: {a: {rates: [{limit: 1, unit: second}]}}}
 `)+limitsAt("v2beta1", "calls", "own", "kind: GRPCRoute, name: calls", "limits: {own: "+fivePerSecond+"}"), "-o", "json")
 	assert.Equal(t, map[string][]string{"Gateway infra/back": {
 		"infra/gw/a/defaults GET /read* toys.acme.com /write* toys.acme.com", "infra/gw/a/overrides /toys.Store/*",
-	}}, identities(t, got))
+	}}, renderedIDs(t, got))
 }
 
 func TestRenderedListsAreTheSameInEachFormat(t *testing.T) {
 	policies := limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}")
-	asJSON, asYAML := renders(t, policies, "-o", "json"), renders(t, policies, "-o", "yaml")
+	asJSON, asYAML := runRender(t, policies, "-o", "json"), runRender(t, policies, "-o", "yaml")
 	text, err := yaml.YAMLToJSONStrict([]byte(asYAML.stdout))
 	require.NoError(t, err)
 	assert.JSONEq(t, asJSON.stdout, string(text))
-	assert.Equal(t, renders(t, policies), renders(t, policies, "-o", "documents"))
+	assert.Equal(t, runRender(t, policies), runRender(t, policies, "-o", "documents"))
 
-	documents := yamlDocuments(t, []byte(renders(t, policies).stdout))
+	documents := yamlDocuments(t, []byte(runRender(t, policies).stdout))
 	var list struct {
 		Items []map[string]any `json:"items"`
 	}
@@ -234,8 +234,8 @@ func TestRenderedListsAreTheSameInEachFormat(t *testing.T) {
 
 // As people read them: in the RFC's order, and as it is written there.
 func TestTheDocumentsAreWrittenAsInTheRFC(t *testing.T) {
-	got := rendering(t, "7-hostnames", "")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := renderExampleFiles(t, "7-hostnames", "")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	want, err := os.ReadFile("testdata/render/example-7.txt")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got.stdout)
@@ -247,34 +247,34 @@ func TestRenderSaysWhatIsWrongWithItsUse(t *testing.T) {
 		code int
 		want string
 	}{
-		"a table":                      {[]string{"-o", "table"}, exitUnusable, `error: invalid value "table" for --output: must be one of documents, json, yaml`},
-		"a format that there is not":   {[]string{"-o", "xml"}, exitUnusable, `error: invalid value "xml" for --output: must be one of documents, json, yaml`},
-		"an object that there is not":  {[]string{"-n", "infra", "gateway/none"}, exitNotFound, "error: Gateway infra/none not found"},
-		"a kind that there is not":     {[]string{"widget/none"}, exitUnusable, `error: kind "widget" is not known`},
-		"a policy kind that is no one": {[]string{"--kind", "Widget"}, exitUnusable, `error: read --kind: kind "Widget" is not known`},
-		"a word too much":              {[]string{"gateway", "edge", "more"}, exitUnusable, `error: unexpected argument "more"; usage: kubectl overrule render [KIND/NAME]`},
-		"a name alone":                 {[]string{"edge"}, exitUnusable, `error: name an object as KIND/NAME, not "edge"`},
-		"a file that there is not":     {[]string{"-f", "testdata/none"}, exitUnusable, "testdata/none: file does not exist"},
+		"a table":                      {[]string{"-o", "table"}, exitError, `error: invalid value "table" for --output: must be one of documents, json, yaml`},
+		"a format that there is not":   {[]string{"-o", "xml"}, exitError, `error: invalid value "xml" for --output: must be one of documents, json, yaml`},
+		"an object that there is not":  {[]string{"-n", "infra", "gateway/none"}, exitNegative, "error: Gateway infra/none not found"},
+		"a kind that there is not":     {[]string{"widget/none"}, exitError, `error: kind "widget" is not known`},
+		"a policy kind that is no one": {[]string{"--kind", "Widget"}, exitError, `error: read --kind: kind "Widget" is not known`},
+		"a word too much":              {[]string{"gateway", "edge", "more"}, exitError, `error: unexpected argument "more"; usage: kubectl overrule render [KIND/NAME]`},
+		"a name alone":                 {[]string{"edge"}, exitError, `error: name an object as KIND/NAME, not "edge"`},
+		"a file that there is not":     {[]string{"-f", "testdata/none"}, exitError, "testdata/none: file does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := renders(t, "", c.args...)
+			got := runRender(t, "", c.args...)
 			assert.Equal(t, c.code, got.code)
 			assert.Empty(t, got.stdout)
 			assert.Contains(t, got.stderr, c.want)
 		})
 	}
 	got := run(t, "", "effective", "-o", "documents", "-f", "testdata/render/world.yaml")
-	assert.Equal(t, exitUnusable, got.code, "no other command writes documents")
+	assert.Equal(t, exitError, got.code, "no other command writes documents")
 }
 
 // On a cluster, too: the one of the demo has limits of the version before alone.
 func TestRenderReadsACluster(t *testing.T) {
-	got := onCluster(t, "render", "-n", "app", "httproute/toystore", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := runOnCluster(t, "render", "-n", "app", "httproute/toystore", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.JSONEq(t, `{"apiVersion":"overrule.dev/v1alpha1","kind":"RenderedLimitsList","items":[]}`, got.stdout)
 	assert.Contains(t, got.stderr, "no limit that is written as the RFC has it")
 	got = run(t, "", "render", "--kubeconfig", write(t, "config", kubeconfig))
-	assert.Equal(t, exitUnusable, got.code)
+	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "reach the cluster at https://127.0.0.1:1")
 }
 
@@ -289,17 +289,17 @@ func TestThePagesShowWhatIsRendered(t *testing.T) {
 		require.True(t, found, to)
 		return block
 	}
-	assert.Equal(t, rendering(t, "1-minimal", "").stdout, between("cli.md", "$ kubectl overrule render -f network.yaml -f 1-minimal.yaml\n", "```"))
+	assert.Equal(t, renderExampleFiles(t, "1-minimal", "").stdout, between("cli.md", "$ kubectl overrule render -f network.yaml -f 1-minimal.yaml\n", "```"))
 	_, example, found := strings.Cut(between("json.md", "## RenderedLimitsList\n", "## ProfileList"), "```json\n")
 	require.True(t, found)
 	example = strings.TrimSuffix(strings.TrimSpace(example), "```")
-	assert.JSONEq(t, example, rendering(t, "7-hostnames", "", "-o", "json").stdout)
-	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, example))
+	assert.JSONEq(t, example, renderExampleFiles(t, "7-hostnames", "", "-o", "json").stdout)
+	require.NoError(t, schemaError(t, api.KindRenderedLimitsList, example))
 }
 
 func TestTheSchemaOfRenderedLimitsFindsWhatDoesNotFit(t *testing.T) {
-	right := rendering(t, "7-hostnames", "", "-o", "json").stdout
-	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, right))
+	right := renderExampleFiles(t, "7-hostnames", "", "-o", "json").stdout
+	require.NoError(t, schemaError(t, api.KindRenderedLimitsList, right))
 	for name, c := range map[string]struct{ part, instead string }{
 		"an action of two sorts":    {`"generic_key": {`, `"source_cluster": {"descriptor_key": "s"}, "generic_key": {`},
 		"a rule without paths":      {`"paths": [`, `"methods": [`},
@@ -310,7 +310,7 @@ func TestTheSchemaOfRenderedLimitsFindsWhatDoesNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, right, c.part)
-			assert.Error(t, mismatch(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
+			assert.Error(t, schemaError(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
 		})
 	}
 }

@@ -18,26 +18,26 @@ import (
 // reviewer is as much of an API server as the commands ask about users: one
 // user, who may remove overrides or not.
 type reviewer struct {
-	url string
-	may bool
+	url     string
+	allowed bool
 	// broken fails every review.
 	broken bool
 
-	mu    sync.Mutex
-	asked []authorizationv1.ResourceAttributes
+	mu       sync.Mutex
+	requests []authorizationv1.ResourceAttributes
 }
 
 // questions returns what was asked about rights.
-func (s *reviewer) questions() []authorizationv1.ResourceAttributes {
+func (s *reviewer) accessReviews() []authorizationv1.ResourceAttributes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.requests
 }
 
 // startReviewer starts a server for a test.
 func startReviewer(t *testing.T, may bool) *reviewer {
 	t.Helper()
-	s := &reviewer{may: may}
+	s := &reviewer{allowed: may}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
@@ -50,10 +50,10 @@ func startReviewer(t *testing.T, may bool) *reviewer {
 			_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, &review) // JSON or protobuf
 			assert.NoError(t, err)
 			s.mu.Lock()
-			s.asked = append(s.asked, *review.Spec.ResourceAttributes)
+			s.requests = append(s.requests, *review.Spec.ResourceAttributes)
 			s.mu.Unlock()
 			review.Kind, review.APIVersion = "SelfSubjectAccessReview", "authorization.k8s.io/v1"
-			review.Status.Allowed = s.may
+			review.Status.Allowed = s.allowed
 			assert.NoError(t, json.NewEncoder(w).Encode(review))
 		case kind == "selfsubjectreviews":
 			answer := authenticationv1.SelfSubjectReview{}

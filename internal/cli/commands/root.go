@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,10 +30,10 @@ type app struct {
 	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
 	// listWritten reads the objects of a kind from a cluster as they are
 	// written; nil means listFrom.
-	listWritten func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
+	listRaw func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
 	// readDefinition reads a CustomResourceDefinition from a cluster by its name,
 	// nil if there is none or it may not be read; nil means definitionFrom.
-	readDefinition func(context.Context, *rest.Config, string) (map[string]any, error)
+	getCRD func(context.Context, *rest.Config, string) (map[string]any, error)
 	// whoAmI asks a cluster who its user is; nil means review.
 	whoAmI func(context.Context, *rest.Config) (*authenticationv1.UserInfo, error)
 	// color tells that stdout shows colours.
@@ -78,19 +77,9 @@ Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
-		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", usage(cobra.NoArgs)),
+		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
 	)
 	return cmd
-}
-
-// usage makes errors about arguments say where to read on.
-func usage(args cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if err := args(cmd, given); err != nil {
-			return fmt.Errorf("%w; usage: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
-		}
-		return nil
-	}
 }
 
 // printer returns how results are written, as the flags say.
@@ -98,7 +87,10 @@ func (a *app) printer() printers.Printer {
 	return printers.Printer{Out: a.Out, Format: a.output, Color: a.color}
 }
 
-// tell writes a line for people to stderr.
-func (a *app) tell(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.ErrOut, format+"\n", args...) // nobody is left to tell
+// infof prints a line to stderr.
+func (a *app) infof(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.ErrOut, format+"\n", args...) // a failed write to stderr cannot be reported
 }
+
+// warnf prints a warning to stderr.
+func (a *app) warnf(format string, args ...any) { a.infof("warning: "+format, args...) }

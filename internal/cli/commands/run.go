@@ -27,9 +27,9 @@ func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string)
 
 // Exit codes.
 const (
-	exitFound    = 0 // found, allowed, nothing is wrong
-	exitNotFound = 1 // not found, denied, something is wrong
-	exitUnusable = 2 // input that cannot be read, or wrong usage
+	exitOK       = 0 // found, allowed, nothing is wrong
+	exitNegative = 1 // not found, denied, something is wrong
+	exitError    = 2 // input that cannot be read, or wrong usage
 )
 
 // errDenied tells that a change is denied; what for is on stdout.
@@ -45,13 +45,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
-		return exitFound
-	case errors.Is(err, errDenied), errors.Is(err, errViolated):
-		return exitNotFound
+		return exitOK
+	case errors.Is(err, errDenied), errors.Is(err, errViolations):
+		return exitNegative
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // nobody is left to tell
 	if errors.Is(err, errNotFound) {
-		return exitNotFound
+		return exitNegative
 	}
-	return exitUnusable
+	return exitError
 }

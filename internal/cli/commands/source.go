@@ -17,12 +17,12 @@ import (
 )
 
 // scene is the objects that a command works on.
-type scene struct {
+type source struct {
 	view  *snapshot.View
 	kinds *manifest.Kinds
 	// namespace of objects that name none; given tells that the user named it.
-	namespace string
-	given     bool
+	namespace    string
+	namespaceSet bool
 	// set is the manifests, nil on a cluster; installed are the policy kinds of
 	// a cluster, nil for manifests.
 	set       *manifest.Set
@@ -30,13 +30,13 @@ type scene struct {
 }
 
 // scene reads manifests, or the cluster if there are no paths.
-func (a *app) scene(ctx context.Context, paths []string) (*scene, error) {
+func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if len(paths) == 0 {
-		return a.clusterScene(ctx)
+		return a.clusterSource(ctx)
 	}
-	s := &scene{namespace: metav1.NamespaceDefault}
+	s := &source{namespace: metav1.NamespaceDefault}
 	if *a.config.Namespace != "" {
-		s.namespace, s.given = *a.config.Namespace, true
+		s.namespace, s.namespaceSet = *a.config.Namespace, true
 	}
 	var err error
 	if s.kinds, err = manifest.NewKinds(); err != nil {
@@ -44,32 +44,32 @@ func (a *app) scene(ctx context.Context, paths []string) (*scene, error) {
 	}
 	set, err := manifest.Read(paths, a.In)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, manifestErrors(err)
 	}
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
-		return nil, unreadable(err)
+		return nil, manifestErrors(err)
 	}
 	s.set = set
-	a.tellRead(set, s.kinds)
-	a.tellRefused(s.kinds)
+	a.reportRead(set, s.kinds)
+	a.warnRejectedProfiles(s.kinds)
 	return s, nil
 }
 
-func (a *app) clusterScene(ctx context.Context) (*scene, error) {
+func (a *app) clusterSource(ctx context.Context) (*source, error) {
 	config, err := a.clusterConfig()
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{}
+	s := &source{}
 	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
 	}
-	s.given = *a.config.Namespace != ""
+	s.namespaceSet = *a.config.Namespace != ""
 	view, problems, err := a.list(ctx, config)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, clusterError(err)
 	}
-	a.tellProblems(problems)
+	a.warnProblems(problems)
 	if s.kinds, err = manifest.NewKinds(view.Kinds()...); err != nil {
 		return nil, err
 	}
@@ -89,45 +89,45 @@ func (a *app) clusterConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func unreachable(err error) error {
+func clusterError(err error) error {
 	return fmt.Errorf("read the cluster: %w, or name manifests to read instead (--help)", err)
 }
 
 // tellProblems tells what of the cluster could not be read.
-func (a *app) tellProblems(problems []cache.Problem) {
+func (a *app) warnProblems(problems []cache.Problem) {
 	for _, p := range problems {
-		a.tell("warning: %v", p)
+		a.warnf("%v", p)
 	}
 }
 
 // tellRefused tells which PolicyProfiles of the manifests are not in force.
-func (a *app) tellRefused(kinds *manifest.Kinds) {
+func (a *app) warnRejectedProfiles(kinds *manifest.Kinds) {
 	for _, r := range kinds.Refused() {
-		a.tell("warning: PolicyProfile %s is not in force: %s", r.Name, r.Message)
+		a.warnf("PolicyProfile %s is not in force: %s", r.Name, r.Message)
 	}
 }
 
 // mostUnreadable is how many errors of manifests are shown.
-const mostUnreadable = 20
+const maxManifestErrors = 20
 
 // parts returns the errors that were joined.
-func parts(err error) []error {
+func flattenErrors(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
 	var out []error
 	for _, one := range joined.Unwrap() {
-		out = append(out, parts(one)...)
+		out = append(out, flattenErrors(one)...)
 	}
 	return out
 }
 
 // unreadable heads the errors of manifests, which may be many.
-func unreadable(err error) error {
-	if all := parts(err); len(all) > mostUnreadable {
-		more := fmt.Errorf("and %d more", len(all)-mostUnreadable)
-		err = errors.Join(append(all[:mostUnreadable:mostUnreadable], more)...)
+func manifestErrors(err error) error {
+	if all := flattenErrors(err); len(all) > maxManifestErrors {
+		more := fmt.Errorf("and %d more", len(all)-maxManifestErrors)
+		err = errors.Join(append(all[:maxManifestErrors:maxManifestErrors], more)...)
 	}
 	if strings.Contains(err.Error(), "\n") {
 		return fmt.Errorf("the manifests cannot be read:\n%w", err)
@@ -136,16 +136,16 @@ func unreadable(err error) error {
 }
 
 // tellRead tells what was read of manifests, if the user wants to know.
-func (a *app) tellRead(set *manifest.Set, kinds *manifest.Kinds) {
+func (a *app) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
 	if !a.verbose {
 		return
 	}
 	ignored := 0
 	for _, c := range set.Ignored(kinds) {
 		ignored += c.Objects
-		a.tell("ignored %s: %d", c.Kind, c.Objects)
+		a.infof("ignored %s: %d", c.Kind, c.Objects)
 	}
-	a.tell("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), ignored)
+	a.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), ignored)
 }
 
 // pathsFlag adds -f.

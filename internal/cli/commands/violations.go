@@ -39,7 +39,7 @@ brought it about.`,
   kubectl overrule violations -n infra gateway/edge -o tree
   kubectl overrule violations clusterpolicyconstraint/authenticated
   kubectl overrule violations -f manifests/`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -48,10 +48,10 @@ brought it about.`,
 }
 
 // errViolated tells that something is wrong; what it is, is on stdout.
-var errViolated = errors.New("violated")
+var errViolations = errors.New("violated")
 
 func (a *app) violations(ctx context.Context, flags queryFlags, args []string) error {
-	of, args, err := constraintOf(args)
+	of, args, err := parseConstraint(args)
 	if err != nil {
 		return err
 	}
@@ -63,37 +63,37 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	found = a.tellUnread(found)
-	a.tellConstraints(q.scene)
+	found = a.warnUnchecked(found)
+	a.warnInactiveConstraints(q.source)
 	if err := a.printer().Violations(found); err != nil {
 		return err
 	}
 	if len(found) > 0 {
-		return errViolated
+		return errViolations
 	}
-	a.tell("nothing is wrong with the effective policies")
+	a.infof("nothing is wrong with the effective policies")
 	return nil
 }
 
 // named is a constraint that was asked for.
-type named struct {
+type constraintRef struct {
 	kind api.PolicyKind
 	name string
 }
 
 // constraintOf takes a constraint off the arguments; nil if they name something
 // else, or nothing.
-func constraintOf(args []string) (*named, []string, error) {
+func parseConstraint(args []string) (*constraintRef, []string, error) {
 	if len(args) == 0 {
 		return nil, args, nil
 	}
-	word, name, _, err := object(args)
+	word, name, _, err := parseObject(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
-		if slices.Contains(words(kind, nil), strings.ToLower(word)) {
-			return &named{kind, name}, nil, nil
+		if slices.Contains(kindAliases(kind, nil), strings.ToLower(word)) {
+			return &constraintRef{kind, name}, nil, nil
 		}
 	}
 	return nil, args, nil
@@ -101,12 +101,12 @@ func constraintOf(args []string) (*named, []string, error) {
 
 // violations returns what is wrong on the paths that are asked for, or what
 // violates a constraint.
-func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, error) {
+func (q *query) violations(ctx context.Context, of *constraintRef) ([]api.Violation, error) {
 	wanted, err := q.constraints(of)
 	if err != nil {
 		return nil, err
 	}
-	on, err := q.paths(ctx, of != nil)
+	on, err := q.pathKeys(ctx, of != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +116,12 @@ func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, err
 		return nil, fmt.Errorf("judge the effective policies: %w", err)
 	}
 	found = slices.DeleteFunc(found, func(v api.Violation) bool {
-		return !on[pathOf(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
+		return !on[pathKey(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
 	})
 	if of != nil {
 		return found, nil
 	}
-	pathless, err := q.pathless(ctx)
+	pathless, err := q.policiesWithoutPath(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, err
 }
 
 // pathless returns the policies that are asked for and on no path.
-func (q *query) pathless(ctx context.Context) ([]*policykind.Policy, error) {
-	asked := q.named()
+func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, error) {
+	asked := q.namedPolicies()
 	q.addTargeting(asked)
 	policies := asked.sorted()
 	outcomes, err := q.outcomes(ctx, policies)
@@ -152,29 +152,29 @@ func (q *query) pathless(ctx context.Context) ([]*policykind.Policy, error) {
 
 // tellUnread takes out what could not be checked, which is no violation, and
 // tells it.
-func (a *app) tellUnread(found []api.Violation) []api.Violation {
-	told := make(map[string]bool)
+func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
+	reported := make(map[string]bool)
 	return slices.DeleteFunc(found, func(v api.Violation) bool {
 		if v.Code != api.ReasonNotRead {
 			return false
 		}
-		if !told[v.Message] {
-			a.tell("warning: %s", v.Message)
+		if !reported[v.Message] {
+			a.warnf("%s", v.Message)
 		}
-		told[v.Message] = true
+		reported[v.Message] = true
 		return true
 	})
 }
 
 // paths returns the paths that are asked for, those without a policy included.
-func (q *query) paths(ctx context.Context, everywhere bool) (map[string]bool, error) {
+func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool, error) {
 	on := make(map[string]bool)
 	scope := q.scope()
 	scope.Empty = q.view.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	err := q.engine.Walk(q.view, scope, false, budget, func(e *effective.Effective) error {
-		if q.wants(e) || everywhere && q.shows(e.Kind.Ref()) {
-			on[pathOf(e.Kind.Ref(), e.Path.Elements())] = true
+		if q.matches(e) || everywhere && q.includesKind(e.Kind.Ref()) {
+			on[pathKey(e.Kind.Ref(), e.Path.Elements())] = true
 		}
 		return nil
 	})
@@ -182,7 +182,7 @@ func (q *query) paths(ctx context.Context, everywhere bool) (map[string]bool, er
 }
 
 // pathOf is the same for a path of a kind as the engine and the JSON have it.
-func pathOf(kind api.PolicyKind, path []api.PathElement) string {
+func pathKey(kind api.PolicyKind, path []api.PathElement) string {
 	text, err := json.Marshal([]any{kind, path})
 	if err != nil {
 		return err.Error() // texts and numbers can be written
@@ -191,14 +191,14 @@ func pathOf(kind api.PolicyKind, path []api.PathElement) string {
 }
 
 // constraints returns the constraints of that name, where one is asked for.
-func (q *query) constraints(of *named) (map[api.Ref]bool, error) {
+func (q *query) constraints(of *constraintRef) (map[api.Ref]bool, error) {
 	if of == nil {
 		return nil, nil
 	}
 	out := make(map[api.Ref]bool)
 	for o := range q.view.Objects(of.kind) {
 		ref := o.Ref()
-		if ref.Name == of.name && (ref.Namespace == "" || q.everywhere || ref.Namespace == q.namespace) {
+		if ref.Name == of.name && (ref.Namespace == "" || q.allNamespaces || ref.Namespace == q.namespace) {
 			out[ref] = true
 		}
 	}
@@ -213,16 +213,16 @@ func (q *query) constraints(of *named) (map[api.Ref]bool, error) {
 }
 
 // tellConstraints tells which constraints are not in force.
-func (a *app) tellConstraints(s *scene) {
+func (a *app) warnInactiveConstraints(s *source) {
 	for _, kind := range []api.PolicyKind{constraint.ClusterKind, constraint.Kind} {
 		for o := range s.view.Objects(kind) {
 			c, ok := o.(*constraint.Constraint)
 			switch {
 			case !ok:
 			case c.Invalid != nil:
-				a.tell("warning: %s is not in force: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
+				a.warnf("%s is not in force: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
 			case s.view.Kind(c.PolicyKind()) == nil || s.installed != nil && !s.installed[c.PolicyKind()]:
-				a.tell("warning: %s is not in force: %s is not installed", c.Ref(), c.PolicyKind())
+				a.warnf("%s is not in force: %s is not installed", c.Ref(), c.PolicyKind())
 			}
 		}
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // found returns the violations that a command shows, in short.
-func found(t *testing.T, args ...string) []string {
+func listViolations(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"violations", "-o", "json"}, args...)...)
-	require.NotEqual(t, exitUnusable, got.code, got.stderr)
-	fits(t, api.KindViolationList, got)
+	require.NotEqual(t, exitError, got.code, got.stderr)
+	requireSchema(t, api.KindViolationList, got)
 	var out []string
 	for _, v := range decode[api.ViolationList](t, got.stdout).Items {
 		policy := ""
@@ -26,10 +26,10 @@ func found(t *testing.T, args ...string) []string {
 		out = append(out, string(v.Action)+" "+string(v.Code)+" "+v.PolicyKind.Kind+" "+leaf.Name+"#"+leaf.Section+" "+v.Rule+" "+policy)
 	}
 	if len(out) > 0 {
-		assert.Equal(t, exitNotFound, got.code)
+		assert.Equal(t, exitNegative, got.code)
 		assert.Empty(t, got.stderr)
 	} else {
-		assert.Equal(t, exitFound, got.code)
+		assert.Equal(t, exitOK, got.code)
 		assert.Equal(t, "nothing is wrong with the effective policies\n", got.stderr)
 	}
 	return out
@@ -60,10 +60,10 @@ func TestViolationsOfTheScene(t *testing.T) {
 		"of a policy of another kind there": {[]string{"-n", "infra", "ratelimitpolicy/gw-limits"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, found(t, append(scene, c.args...)...))
+			assert.Equal(t, c.want, listViolations(t, append(scene, c.args...)...))
 		})
 	}
-	assert.Empty(t, found(t, demoFiles("cluster", "gateway-policies")...))
+	assert.Empty(t, listViolations(t, demoFiles("cluster", "gateway-policies")...))
 }
 
 func TestViolationsOfWhatIsNotThere(t *testing.T) {
@@ -72,14 +72,14 @@ func TestViolationsOfWhatIsNotThere(t *testing.T) {
 		code int
 		want string
 	}{
-		"a route":                  {[]string{"httproute/absent"}, exitNotFound, "error: HTTPRoute default/absent not found\n"},
-		"a constraint":             {[]string{"policyconstraint/absent"}, exitNotFound, "error: PolicyConstraint default/absent not found\n"},
-		"a cluster's constraint":   {[]string{"clusterpolicyconstraints", "absent"}, exitNotFound, "error: ClusterPolicyConstraint absent not found\n"},
-		"a kind":                   {[]string{"what/absent"}, exitUnusable, `kind "what" is not known`},
-		"a name that is none":      {[]string{"httproute"}, exitUnusable, "name an object as KIND/NAME"},
-		"an argument too many":     {[]string{"httproute", "a", "b"}, exitUnusable, `unexpected argument "b"`},
-		"a format":                 {[]string{"-o", "wide"}, exitUnusable, `invalid value "wide" for --output: must be one of table, tree, json, yaml`},
-		"a kind that is no policy": {[]string{"--kind", "Gateway"}, exitUnusable, "is not one of policies"},
+		"a route":                  {[]string{"httproute/absent"}, exitNegative, "error: HTTPRoute default/absent not found\n"},
+		"a constraint":             {[]string{"policyconstraint/absent"}, exitNegative, "error: PolicyConstraint default/absent not found\n"},
+		"a cluster's constraint":   {[]string{"clusterpolicyconstraints", "absent"}, exitNegative, "error: ClusterPolicyConstraint absent not found\n"},
+		"a kind":                   {[]string{"what/absent"}, exitError, `kind "what" is not known`},
+		"a name that is none":      {[]string{"httproute"}, exitError, "name an object as KIND/NAME"},
+		"an argument too many":     {[]string{"httproute", "a", "b"}, exitError, `unexpected argument "b"`},
+		"a format":                 {[]string{"-o", "wide"}, exitError, `invalid value "wide" for --output: must be one of table, tree, json, yaml`},
+		"a kind that is no policy": {[]string{"--kind", "Gateway"}, exitError, "is not one of policies"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", append(append(demoFiles("cluster"), "violations"), c.args...)...)
@@ -91,8 +91,8 @@ func TestViolationsOfWhatIsNotThere(t *testing.T) {
 }
 
 func TestViolationsOfACluster(t *testing.T) {
-	got := onCluster(t, "violations", "-o", "tree")
-	require.Equal(t, exitNotFound, got.code, got.stderr)
+	got := runOnCluster(t, "violations", "-o", "tree")
+	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, `Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, which the overrides of AuthPolicy infra/gw-auth hold
 ├─ Gateway infra/edge#http > HTTPRoute app/toystore#toys
 └─ Gateway infra/edge#http > HTTPRoute app/toystore#admin
@@ -148,7 +148,7 @@ const (
 
 func TestViolationsOfASchema(t *testing.T) {
 	files := append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(eitherOr)))
-	assert.Equal(t, []string{"Deny EffectiveInvalid Choice toystore#toys  Choice infra/upper", "Deny EffectiveInvalid Choice toystore#admin  Choice infra/upper"}, found(t, files...))
+	assert.Equal(t, []string{"Deny EffectiveInvalid Choice toystore#toys  Choice infra/upper", "Deny EffectiveInvalid Choice toystore#admin  Choice infra/upper"}, listViolations(t, files...))
 	against := append(against("cluster"), "--against", files[len(files)-1])
 	for _, v := range check(t, `
 apiVersion: example.com/v1
@@ -193,7 +193,7 @@ func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
 		"of another kind of policy": {[]string{"--kind", "AuthPolicy"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, found(t, append(files, c.args...)...))
+			assert.Equal(t, c.want, listViolations(t, append(files, c.args...)...))
 		})
 	}
 	t.Run("what is wrong", func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
 
 func TestASchemaThatCannotBeCheckedIsNoViolation(t *testing.T) {
 	got := run(t, "", append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(unstructured)), "violations")...)
-	assert.Equal(t, exitFound, got.code, got.stdout)
+	assert.Equal(t, exitOK, got.code, got.stdout)
 	assert.Contains(t, got.stderr, "warning: ")
 	assert.Contains(t, got.stderr, "not structural")
 	assert.Contains(t, got.stderr, "nothing is wrong with the effective policies\n")

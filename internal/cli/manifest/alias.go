@@ -10,7 +10,7 @@ import (
 // bounded fails for a document whose aliases stand for more than MaxSize: a
 // few lines can stand for terabytes. It looks at the parsed document, in which
 // nothing is written out yet.
-func bounded(data []byte) error {
+func checkAliases(data []byte) error {
 	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {
 		return nil
 	}
@@ -18,8 +18,8 @@ func bounded(data []byte) error {
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	m := measure{sizes: make(map[*yaml.Node]int)}
-	size, err := m.of(&root)
+	m := aliasSizer{sizes: make(map[*yaml.Node]int)}
+	size, err := m.size(&root)
 	if err == nil && size > MaxSize {
 		err = fmt.Errorf("%w: its aliases stand for more than %d MiB; write less of it with aliases", ErrTooLarge, MaxSize>>20)
 	}
@@ -29,13 +29,13 @@ func bounded(data []byte) error {
 // nodeSize is about what a node costs beside its text.
 const nodeSize = 32
 
-type measure struct {
+type aliasSizer struct {
 	sizes map[*yaml.Node]int // -1 while it is being measured
 }
 
 // of returns the size of a node with all aliases written out, up to a little
 // over MaxSize.
-func (m *measure) of(n *yaml.Node) (int, error) {
+func (m *aliasSizer) size(n *yaml.Node) (int, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -48,7 +48,7 @@ func (m *measure) of(n *yaml.Node) (int, error) {
 	m.sizes[n] = -1
 	size := nodeSize + len(n.Value)
 	for _, child := range n.Content {
-		s, err := m.of(child)
+		s, err := m.size(child)
 		if err != nil {
 			return 0, err
 		}

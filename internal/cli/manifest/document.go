@@ -14,9 +14,9 @@ import (
 
 // document is one YAML document of a file.
 type document struct {
-	at   Position
-	from int // the line of data's start
-	data []byte
+	position  Position
+	startLine int // the line of data's start
+	data      []byte
 }
 
 var byteOrderMark = []byte("\uFEFF")
@@ -28,18 +28,18 @@ func split(file string, data []byte) (out []document, errs []error) {
 	if line := invalidLine(data); line > 0 {
 		return nil, []error{Position{File: file, Line: line}.errorf("%w: the text is not UTF-8; save it as UTF-8", ErrFormat)}
 	}
-	current := document{at: Position{File: file, Document: 1}, from: 1}
+	current := document{position: Position{File: file, Document: 1}, startLine: 1}
 	flush := func(next int) {
 		if line := current.start(); line > 0 {
-			current.at.Line = line
+			current.position.Line = line
 			out = append(out, current)
 		}
-		current = document{at: Position{File: file, Document: current.at.Document + 1}, from: next}
+		current = document{position: Position{File: file, Document: current.position.Document + 1}, startLine: next}
 	}
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
-		rest, separator := separates(line)
+		rest, separator := separator(line)
 		switch {
 		case !separator:
 			current.data = append(current.data, line...)
@@ -56,7 +56,7 @@ func split(file string, data []byte) (out []document, errs []error) {
 }
 
 // separates reports whether a line separates documents, and what else is on it.
-func separates(line []byte) (rest string, ok bool) {
+func separator(line []byte) (rest string, ok bool) {
 	for _, marker := range []string{"---", "..."} {
 		after, found := bytes.CutPrefix(line, []byte(marker))
 		if found && (len(after) == 0 || strings.ContainsRune(" \t\r\n", rune(after[0]))) {
@@ -83,7 +83,7 @@ func invalidLine(data []byte) int {
 
 // start returns the line of the first content, 0 if there is none.
 func (d document) start() int {
-	number := d.from
+	number := d.startLine
 	for line := range bytes.Lines(d.data) {
 		text := bytes.TrimSpace(line)
 		if len(text) > 0 && text[0] != '#' && text[0] != '%' {
@@ -96,20 +96,20 @@ func (d document) start() int {
 
 // decode reads the document as the object that it must be.
 func (d document) decode() (map[string]any, error) {
-	if err := bounded(d.data); err != nil {
-		return nil, &Error{At: d.at, Err: err}
+	if err := checkAliases(d.data); err != nil {
+		return nil, &Error{At: d.position, Err: err}
 	}
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err != nil {
-		return nil, d.at.errorf("%w: %s", ErrFormat, d.message(err))
+		return nil, d.position.errorf("%w: %s", ErrFormat, d.message(err))
 	}
 	var value any
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
-		return nil, d.at.errorf("%w: %w", ErrFormat, err)
+		return nil, d.position.errorf("%w: %w", ErrFormat, err)
 	}
 	content, ok := value.(map[string]any)
 	if !ok {
-		return nil, d.at.errorf("%w: an object with apiVersion, kind and metadata must be here, not %s", ErrFormat, article(value))
+		return nil, d.position.errorf("%w: an object with apiVersion, kind and metadata must be here, not %s", ErrFormat, typeName(value))
 	}
 	return content, nil
 }
@@ -125,12 +125,12 @@ func (d document) message(err error) string {
 		if err != nil {
 			return s
 		}
-		return fmt.Sprintf("line %d", n+d.from-1)
+		return fmt.Sprintf("line %d", n+d.startLine-1)
 	})
 }
 
 // article names the type of a decoded value.
-func article(v any) string {
+func typeName(v any) string {
 	switch v.(type) {
 	case nil:
 		return "nothing"

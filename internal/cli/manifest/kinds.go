@@ -23,26 +23,26 @@ var KindCRD = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomReso
 type Kinds struct {
 	profiles *policykind.Profiles
 	// given are kinds beside those of the profiles: those of a cluster.
-	given   map[api.PolicyKind]*policykind.Kind
-	defined map[api.PolicyKind]definition
-	written map[string]written // profiles of the set, by name
+	cluster     map[api.PolicyKind]*policykind.Kind
+	defined     map[api.PolicyKind]definition
+	setProfiles map[string]setProfile // profiles of the set, by name
 	// gone are the kinds whose definitions were deleted.
-	gone map[api.PolicyKind]bool
+	deleted map[api.PolicyKind]bool
 	// shaped are the kinds with the schemas of their definitions.
-	shaped map[api.PolicyKind]shaped
+	withSchema map[api.PolicyKind]schemaKind
 }
 
 // definition is a CRD.
 type definition struct {
-	crd    *apiextensionsv1.CustomResourceDefinition
-	names  []string
-	guess  *policykind.Kind // by its label, or nil
-	schema *policykind.Schema
+	crd       *apiextensionsv1.CustomResourceDefinition
+	names     []string
+	labelKind *policykind.Kind // by its label, or nil
+	schema    *policykind.Schema
 }
 
 // shaped is a kind with the schema of its definition: the same one each time,
 // since a view and its policies know it by its pointer.
-type shaped struct{ plain, kind *policykind.Kind }
+type schemaKind struct{ plain, kind *policykind.Kind }
 
 // NewKinds returns the given kinds and those that come with Overrule.
 func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
@@ -52,11 +52,11 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	}
 	k := &Kinds{
 		profiles: profiles, defined: make(map[api.PolicyKind]definition),
-		given: make(map[api.PolicyKind]*policykind.Kind), gone: make(map[api.PolicyKind]bool),
-		written: make(map[string]written), shaped: make(map[api.PolicyKind]shaped),
+		cluster: make(map[api.PolicyKind]*policykind.Kind), deleted: make(map[api.PolicyKind]bool),
+		setProfiles: make(map[string]setProfile), withSchema: make(map[api.PolicyKind]schemaKind),
 	}
 	for _, kind := range known {
-		k.given[kind.Ref()] = kind
+		k.cluster[kind.Ref()] = kind
 	}
 	return k, nil
 }
@@ -65,8 +65,8 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 func (k *Kinds) Clone() *Kinds {
 	return &Kinds{
 		profiles: k.profiles.Clone(), defined: maps.Clone(k.defined),
-		given: maps.Clone(k.given), gone: maps.Clone(k.gone), written: maps.Clone(k.written),
-		shaped: maps.Clone(k.shaped),
+		cluster: maps.Clone(k.cluster), deleted: maps.Clone(k.deleted), setProfiles: maps.Clone(k.setProfiles),
+		withSchema: maps.Clone(k.withSchema),
 	}
 }
 
@@ -74,29 +74,29 @@ func (k *Kinds) Clone() *Kinds {
 // set, else as the cluster has it, else as it comes with Overrule, else by its
 // label. It has the schema of its definition, if there is one.
 func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
-	plain, schema := k.plain(ref), k.defined[ref].schema
+	plain, schema := k.withoutSchema(ref), k.defined[ref].schema
 	if plain == nil || schema == nil || plain.Schema().Same(schema) {
 		return plain
 	}
-	was := k.shaped[ref]
+	was := k.withSchema[ref]
 	if was.plain != plain || was.kind.Schema() != schema {
-		was = shaped{plain, plain.WithSchema(schema)}
-		k.shaped[ref] = was
+		was = schemaKind{plain, plain.WithSchema(schema)}
+		k.withSchema[ref] = was
 	}
 	return was.kind
 }
 
-func (k *Kinds) plain(ref api.PolicyKind) *policykind.Kind {
-	own, given := k.profiles.Of(ref), k.given[ref]
+func (k *Kinds) withoutSchema(ref api.PolicyKind) *policykind.Kind {
+	own, given := k.profiles.Of(ref), k.cluster[ref]
 	switch {
-	case k.gone[ref]:
+	case k.deleted[ref]:
 		return nil
 	case given != nil && (given.Source == policykind.Cluster || own == nil || own.Source != policykind.Cluster):
 		return given
 	case own != nil:
 		return own
 	default:
-		return k.defined[ref].guess
+		return k.defined[ref].labelKind
 	}
 }
 
@@ -106,7 +106,7 @@ func (k *Kinds) All() []*policykind.Kind {
 	for _, kind := range k.profiles.Known() {
 		refs[kind.Ref()] = true
 	}
-	for ref := range k.given {
+	for ref := range k.cluster {
 		refs[ref] = true
 	}
 	for ref := range k.defined {
@@ -137,7 +137,7 @@ func (k *Kinds) Refused() []api.RefusedProfile {
 	var out []api.RefusedProfile
 	for _, kind := range k.All() {
 		out = append(out, k.profiles.Refused(kind.Ref())...)
-		given, own := k.given[kind.Ref()], k.profiles.Of(kind.Ref())
+		given, own := k.cluster[kind.Ref()], k.profiles.Of(kind.Ref())
 		if given != nil && given.Source == policykind.Cluster && own != nil && own.Source == policykind.Cluster {
 			out = append(out, api.RefusedProfile{
 				Name: own.Name, Reason: api.Conflicted,
@@ -171,7 +171,7 @@ func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 func (k *Kinds) Names(ref api.PolicyKind) []string { return k.defined[ref].names }
 
 // Define learns from a CustomResourceDefinition.
-func (k *Kinds) Define(o *Object) error {
+func (k *Kinds) AddDefinition(o *Object) error {
 	crd, err := o.definition()
 	if err != nil {
 		return err
@@ -179,23 +179,23 @@ func (k *Kinds) Define(o *Object) error {
 	names := crd.Spec.Names
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: names.Kind}
 	d := definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
-	if d.guess, err = k.guess(ref, crd); err != nil {
+	if d.labelKind, err = k.labelKind(ref, crd); err != nil {
 		return o.At.errorf("%s: guess a profile by the label %s: %w", o, policykind.LabelPolicy, err)
 	}
-	if given := k.given[ref]; given != nil && given.Source == policykind.Label {
-		delete(k.given, ref)
+	if given := k.cluster[ref]; given != nil && given.Source == policykind.Label {
+		delete(k.cluster, ref)
 	}
 	if d.schema = policykind.PackSchema(SchemaOf(crd)); d.schema.Same(k.defined[ref].schema) {
 		d.schema = k.defined[ref].schema
 	}
 	k.defined[ref] = d
-	delete(k.gone, ref)
+	delete(k.deleted, ref)
 	return nil
 }
 
 // guess returns the kind that the label of a definition tells of, nil if it has
 // none: the very kind that is known by its label already if it says the same.
-func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
+func (k *Kinds) labelKind(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
 	spec, ok := policykind.FromLabel(crd)
 	if !ok {
 		return nil, nil
@@ -204,7 +204,7 @@ func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDef
 	if err != nil {
 		return nil, err
 	}
-	for _, old := range []*policykind.Kind{k.given[ref], k.defined[ref].guess} {
+	for _, old := range []*policykind.Kind{k.cluster[ref], k.defined[ref].labelKind} {
 		if old != nil && old.Source == policykind.Label && reflect.DeepEqual(old.PolicyProfileSpec, kind.PolicyProfileSpec) {
 			return old, nil
 		}
@@ -214,15 +214,15 @@ func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDef
 
 // Forget drops the kind of a CustomResourceDefinition: without it there are no
 // policies of the kind.
-func (k *Kinds) Forget(o *Object) error {
+func (k *Kinds) RemoveDefinition(o *Object) error {
 	crd, err := o.definition()
 	if err != nil {
 		return err
 	}
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-	delete(k.given, ref)
+	delete(k.cluster, ref)
 	delete(k.defined, ref)
-	k.gone[ref] = true
+	k.deleted[ref] = true
 	return nil
 }
 

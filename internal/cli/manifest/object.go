@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -33,13 +34,13 @@ type Object struct {
 func FromObjects(from string, objects []map[string]any) (*Set, error) {
 	var r reader
 	for i, content := range objects {
-		r.object(Position{File: from, Item: i + 1}, content)
+		r.addObject(Position{File: from, Item: i + 1}, content)
 	}
 	return &r.set, errors.Join(r.errs...)
 }
 
 // object takes an object, or the items of a list.
-func (r *reader) object(at Position, content map[string]any) {
+func (r *reader) addObject(at Position, content map[string]any) {
 	o, err := newObject(at, content)
 	if err != nil {
 		r.fail(err)
@@ -47,7 +48,7 @@ func (r *reader) object(at Position, content map[string]any) {
 	}
 	items, isList := content["items"].([]any)
 	if !isList && o.Kind.Kind == "List" && content["items"] != nil {
-		r.fail(at.errorf("items must be a list, not %s", article(content["items"])))
+		r.fail(at.errorf("items must be a list, not %s", typeName(content["items"])))
 		return
 	}
 	if !isList || !strings.HasSuffix(o.Kind.Kind, "List") {
@@ -58,10 +59,10 @@ func (r *reader) object(at Position, content map[string]any) {
 		at.Item = i + 1
 		object, ok := item.(map[string]any)
 		if !ok {
-			r.fail(at.errorf("%w: an object must be here, not %s", ErrFormat, article(item)))
+			r.fail(at.errorf("%w: an object must be here, not %s", ErrFormat, typeName(item)))
 			continue
 		}
-		r.object(at, o.item(object))
+		r.addObject(at, o.item(object))
 	}
 }
 
@@ -83,7 +84,7 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	text := func(in map[string]any, name, path string) string {
 		value, ok := in[name].(string)
 		if !ok && in[name] != nil {
-			errs = append(errs, at.errorf("%s must be a text, not %s", path, article(in[name])))
+			errs = append(errs, at.errorf("%s must be a text, not %s", path, typeName(in[name])))
 		}
 		return value
 	}
@@ -91,7 +92,7 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	version := text(content, "apiVersion", "apiVersion")
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok && content["metadata"] != nil {
-		errs = append(errs, at.errorf("metadata must be a map, not %s", article(content["metadata"])))
+		errs = append(errs, at.errorf("metadata must be a map, not %s", typeName(content["metadata"])))
 	}
 	o.Name, o.Namespace = text(metadata, "name", "metadata.name"), text(metadata, "namespace", "metadata.namespace")
 	o.created = text(metadata, "creationTimestamp", "metadata.creationTimestamp")
@@ -141,11 +142,11 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bo
 	if _, err := time.Parse(time.RFC3339, o.created); o.created != "" && err != nil {
 		return nil, o.At.errorf("%s has metadata.creationTimestamp %q: write it like 2026-01-31T12:00:00Z, or leave it out", o, o.created)
 	}
-	data, err := json.Marshal(o.placed(o.Ref(kinds, namespace).Namespace, forget))
+	data, err := json.Marshal(o.withNamespace(o.Ref(kinds, namespace).Namespace, forget))
 	if err != nil {
 		return nil, o.At.errorf("write %s as JSON: %w", o, err)
 	}
-	err = fits(o.Kind, data)
+	err = validateTypes(o.Kind, data)
 	var out snapshot.Object
 	if err == nil {
 		out, err = snapshot.Decode(o.Kind, kinds.Of(o.Kind), data, created)
@@ -158,7 +159,7 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bo
 
 // placed returns the content with the namespace that the API server would give
 // it.
-func (o *Object) placed(namespace string, forget bool) map[string]any {
+func (o *Object) withNamespace(namespace string, forget bool) map[string]any {
 	out := maps.Clone(o.content)
 	given, _ := out["metadata"].(map[string]any)
 	metadata := maps.Clone(given)
@@ -181,4 +182,14 @@ func (o *Object) Coerced(k *policykind.Kind, was *policykind.Schema) *Object {
 	out.content = runtime.DeepCopyJSON(o.content)
 	k.Schema().Coerce(out.content, was)
 	return &out
+}
+
+// Annotation returns an annotation of the object, "" if it does not have it.
+func (o *Object) Annotation(name string) string { return o.unstructured().GetAnnotations()[name] }
+
+// Owners returns the ownerReferences of the object.
+func (o *Object) Owners() []metav1.OwnerReference { return o.unstructured().GetOwnerReferences() }
+
+func (o *Object) unstructured() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: o.content}
 }

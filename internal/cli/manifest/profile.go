@@ -10,7 +10,7 @@ import (
 )
 
 // written is a PolicyProfile of the set.
-type written struct {
+type setProfile struct {
 	profile *policykind.Profile
 	created int64
 }
@@ -22,14 +22,14 @@ type written struct {
 //
 // A profile is held to its schema, names of fields included: one that is
 // understood in part reads policies wrong.
-func (k *Kinds) Profile(o *Object, created int64, forget bool) error {
+func (k *Kinds) AddProfile(o *Object, created int64, forget bool) error {
 	p, err := o.profile()
 	if err != nil {
 		return err
 	}
 	if forget {
 		p.CreationTimestamp = metav1.Time{}
-		if old, ok := k.written[o.Name]; ok {
+		if old, ok := k.setProfiles[o.Name]; ok {
 			created = old.created
 		}
 	}
@@ -40,7 +40,7 @@ func (k *Kinds) Profile(o *Object, created int64, forget bool) error {
 	if err := k.profiles.Put(p, created); err != nil {
 		return o.At.errorf("%s cannot be used: %w", o, err)
 	}
-	k.written[o.Name] = written{&policykind.Profile{PolicyProfile: *p}, created}
+	k.setProfiles[o.Name] = setProfile{&policykind.Profile{PolicyProfile: *p}, created}
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (o *Object) profile() (*api.PolicyProfile, error) {
 		return nil, o.At.errorf("write %s as JSON: %w", o, err)
 	}
 	var p api.PolicyProfile
-	if err := strict(data, &p); err != nil {
+	if err := unmarshalStrict(data, &p); err != nil {
 		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
 	}
 	return &p, nil
@@ -61,11 +61,11 @@ func (o *Object) profile() (*api.PolicyProfile, error) {
 
 // Written returns the PolicyProfile of that name, of the set or the cluster;
 // nil if there is none, or it is not in force.
-func (k *Kinds) Written(name string) *policykind.Profile {
-	if w, ok := k.written[name]; ok {
+func (k *Kinds) ProfileNamed(name string) *policykind.Profile {
+	if w, ok := k.setProfiles[name]; ok {
 		return w.profile
 	}
-	kind := k.givenBy(name)
+	kind := k.clusterKindOf(name)
 	if kind == nil {
 		return nil
 	}
@@ -78,15 +78,15 @@ func (k *Kinds) Written(name string) *policykind.Profile {
 // Overrule, or by its label.
 func (k *Kinds) RemoveProfile(name string) {
 	k.profiles.Remove(name)
-	delete(k.written, name)
-	if kind := k.givenBy(name); kind != nil {
-		delete(k.given, kind.Ref())
+	delete(k.setProfiles, name)
+	if kind := k.clusterKindOf(name); kind != nil {
+		delete(k.cluster, kind.Ref())
 	}
 }
 
 // givenBy returns the kind that the cluster reads by the profile of that name.
-func (k *Kinds) givenBy(name string) *policykind.Kind {
-	for _, kind := range k.given {
+func (k *Kinds) clusterKindOf(name string) *policykind.Kind {
+	for _, kind := range k.cluster {
 		if kind.Source == policykind.Cluster && kind.Name == name {
 			return kind
 		}

@@ -37,7 +37,7 @@ func TestAProfileCountsInAnyOrder(t *testing.T) {
 		assert.Equal(t, 1, v.Count(ownKind))
 		assert.Zero(t, v.Count(policykind.KindProfile), "a profile takes no part")
 		assert.Empty(t, set.Ignored(kinds))
-		assert.Equal(t, "p", kinds.Written("p").Name)
+		assert.Equal(t, "p", kinds.ProfileNamed("p").Name)
 	}
 }
 
@@ -60,17 +60,17 @@ func TestAProfileThatIsTakenAway(t *testing.T) {
 	copied := kinds.Clone()
 	copied.RemoveProfile("q")
 	assert.Equal(t, policykind.Label, copied.Of(ownKind).Source, "the label's guess is back")
-	assert.Nil(t, copied.Written("q"))
+	assert.Nil(t, copied.ProfileNamed("q"))
 	assert.Equal(t, policykind.Cluster, kinds.Of(ownKind).Source, "a clone leaves the original alone")
 	moved := *set.Objects[2]
 	moved.content = map[string]any{
 		"metadata": map[string]any{"name": "q"},
 		"spec":     map[string]any{"group": "example.com", "kind": "Other", "class": "direct", "targets": map[string]any{"fields": []any{"targetRef"}}},
 	}
-	require.NoError(t, kinds.Profile(&moved, 7, true))
+	require.NoError(t, kinds.AddProfile(&moved, 7, true))
 	assert.Equal(t, policykind.Label, kinds.Of(ownKind).Source, "the profile is of another kind now")
 	assert.NotNil(t, kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Other"}))
-	assert.Nil(t, kinds.Written("none"))
+	assert.Nil(t, kinds.ProfileNamed("none"))
 }
 
 // The profile in force on the cluster is the one whose name it bears.
@@ -79,8 +79,8 @@ func TestProfilesOfTheClusterHold(t *testing.T) {
 	require.NoError(t, err)
 	known, err := NewKinds(kinds.Of(ownKind))
 	require.NoError(t, err)
-	require.NotNil(t, known.Written("first"))
-	assert.Equal(t, kinds.Of(ownKind).PolicyProfileSpec, known.Written("first").Spec)
+	require.NotNil(t, known.ProfileNamed("first"))
+	assert.Equal(t, kinds.Of(ownKind).PolicyProfileSpec, known.ProfileNamed("first").Spec)
 	_, second, _, err := view(t, profile("second", "Own", ", sameTarget: none"))
 	require.NoError(t, err)
 	require.NoError(t, second.Check(known, "here"))
@@ -97,15 +97,15 @@ func TestADefinitionThatSaysTheSameChangesNothing(t *testing.T) {
 	_, set, kinds, err := view(t, crd("Own", "direct", "Namespaced"))
 	require.NoError(t, err)
 	was := kinds.Of(ownKind)
-	require.NoError(t, kinds.Define(set.Objects[0]))
+	require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 	assert.Same(t, was, kinds.Of(ownKind))
 	given, err := NewKinds(was)
 	require.NoError(t, err)
-	require.NoError(t, given.Define(set.Objects[0]))
+	require.NoError(t, given.AddDefinition(set.Objects[0]))
 	assert.Same(t, was, given.Of(ownKind))
 	_, other, _, err := view(t, crd("Own", "inherited", "Namespaced"))
 	require.NoError(t, err)
-	require.NoError(t, given.Define(other.Objects[0]))
+	require.NoError(t, given.AddDefinition(other.Objects[0]))
 	assert.Equal(t, api.Inherited, given.Of(ownKind).Class)
 }
 
@@ -162,6 +162,6 @@ func TestReadFollowsALink(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(dir, "missing"), broken))
 	_, err = Read([]string{broken}, nil)
 	require.ErrorContains(t, err, "check the path")
-	_, err = list(filepath.Join(dir, "a.yaml", "x"))
+	_, err = listFiles(filepath.Join(dir, "a.yaml", "x"))
 	require.ErrorContains(t, err, "look at ")
 }

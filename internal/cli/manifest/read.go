@@ -1,3 +1,6 @@
+// Package manifest reads objects from YAML and JSON files, and converts them to
+// snapshot objects. It reports all errors of all files together, each with its
+// file, document and line.
 package manifest
 
 import (
@@ -31,7 +34,7 @@ type Set struct {
 func Read(paths []string, stdin io.Reader) (*Set, error) {
 	r := reader{stdin: stdin, seen: make(map[string]bool)}
 	for _, path := range paths {
-		r.path(path)
+		r.readPath(path)
 	}
 	return &r.set, errors.Join(r.errs...)
 }
@@ -46,19 +49,19 @@ type reader struct {
 func (r *reader) fail(err error) { r.errs = append(r.errs, err) }
 
 // path reads what a path names, and fails if there is nothing.
-func (r *reader) path(path string) {
-	files, err := list(path)
+func (r *reader) readPath(path string) {
+	files, err := listFiles(path)
 	if err != nil {
 		r.fail(err)
 		return
 	}
 	found, failed, again := len(r.set.Objects), len(r.errs), false
 	for _, file := range files {
-		id := identity(file)
+		id := canonicalPath(file)
 		again = again || r.seen[id]
 		if !r.seen[id] {
 			r.seen[id] = true
-			r.file(file)
+			r.readFile(file)
 		}
 	}
 	if len(r.set.Objects) == found && len(r.errs) == failed && !again {
@@ -66,7 +69,7 @@ func (r *reader) path(path string) {
 	}
 }
 
-func identity(file string) string {
+func canonicalPath(file string) string {
 	if file == Stdin {
 		return file
 	}
@@ -80,7 +83,7 @@ func identity(file string) string {
 }
 
 // list returns the files of a path, sorted.
-func list(path string) ([]string, error) {
+func listFiles(path string) ([]string, error) {
 	if path == Stdin {
 		return []string{path}, nil
 	}
@@ -98,7 +101,7 @@ func list(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", path, err)
 	}
-	files, err := walk(root)
+	files, err := walkDir(root)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
 	}
@@ -113,7 +116,7 @@ func list(path string) ([]string, error) {
 }
 
 // walk returns the manifests below a folder, sorted.
-func walk(root string) (files []string, err error) {
+func walkDir(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -130,7 +133,7 @@ func walk(root string) (files []string, err error) {
 	return files, err
 }
 
-func (r *reader) file(file string) {
+func (r *reader) readFile(file string) {
 	data, err := r.load(file)
 	if err != nil {
 		r.fail(err)
@@ -144,7 +147,7 @@ func (r *reader) file(file string) {
 			r.fail(err)
 			continue
 		}
-		r.object(d.at, content)
+		r.addObject(d.position, content)
 	}
 }
 

@@ -47,7 +47,7 @@ func define(t testing.TB, kinds *Kinds, text string) {
 	t.Helper()
 	set, err := Read([]string{"-"}, strings.NewReader(text))
 	require.NoError(t, err)
-	require.NoError(t, kinds.Define(set.Objects[0]))
+	require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 }
 
 func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {

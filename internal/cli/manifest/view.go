@@ -19,12 +19,12 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 	var errs []error
 	for _, o := range s.Objects {
 		if o.Kind == policykind.KindProfile {
-			errs = append(errs, kinds.Profile(o, merge.Newest, false))
+			errs = append(errs, kinds.AddProfile(o, merge.Newest, false))
 		}
 	}
 	for _, o := range s.Objects {
 		if o.Kind == KindCRD {
-			errs = append(errs, kinds.Define(o))
+			errs = append(errs, kinds.AddDefinition(o))
 		}
 	}
 	first := make(map[api.Ref]Position)

@@ -141,7 +141,7 @@ func TestADefinitionLeavesABuiltInProfileAlone(t *testing.T) {
 	before := len(kinds.All())
 	assert.Len(t, copied.All(), before+2, "a clone leaves the original alone")
 	for _, o := range set.Objects {
-		require.NoError(t, copied.Forget(o))
+		require.NoError(t, copied.RemoveDefinition(o))
 	}
 	assert.Len(t, copied.All(), before-2, "what has no definition any more has no policies")
 	assert.Nil(t, copied.Of(rate))
@@ -198,7 +198,7 @@ func TestViewTellsAllThatIsWrong(t *testing.T) {
 func TestForgetOfNoDefinition(t *testing.T) {
 	kinds, err := NewKinds()
 	require.NoError(t, err)
-	assert.Error(t, kinds.Forget(&Object{content: map[string]any{"spec": "x"}}))
+	assert.Error(t, kinds.RemoveDefinition(&Object{content: map[string]any{"spec": "x"}}))
 }
 
 func TestDecodeForgetsACreationTime(t *testing.T) {

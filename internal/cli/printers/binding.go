@@ -8,26 +8,26 @@ import (
 )
 
 // bindings says what rules that bind by triggers are bound to, a line for each.
-func (w *page) bindings(all []api.Binding, paths [][]api.PathElement) []string {
+func (w *textWriter) bindingLines(all []api.Binding, paths [][]api.PathElement) []string {
 	rule, several := routeRule(paths)
 	var out []string
 	for _, b := range all {
-		out = append(out, w.binding(b, rule, several))
+		out = append(out, w.bindingLine(b, rule, several))
 	}
 	return out
 }
 
 // binding says what became of a rule on a rule of a route, or likewise on several.
-func (w *page) binding(b api.Binding, rule string, several bool) string {
-	head, on := w.paint(cyan, b.Rule)+w.paint(plain, " of "+by(b.From, b.Block)), rule
+func (w *textWriter) bindingLine(b api.Binding, rule string, several bool) string {
+	head, on := w.paint(cyan, b.Rule)+w.paint(plain, " of "+policyName(b.From, b.Block)), rule
 	if several {
 		on = "each of these rules"
 	}
 	switch {
 	case b.State == api.BindingBound:
-		return head + w.paint(green, " is bound") + w.paint(plain, " to "+on+chosenBy(b, " by ")+besides(b))
+		return head + w.paint(green, " is bound") + w.paint(plain, " to "+on+matchedBy(b, " by ")+alsoMatches(b))
 	case b.State == api.BindingShadowed:
-		return head + w.paint(yellow, " is shadowed") + w.paint(plain, " on "+on+" by "+b.ShadowedBy+", which comes first by name"+chosenBy(b, "; it matches by "))
+		return head + w.paint(yellow, " is shadowed") + w.paint(plain, " on "+on+" by "+b.ShadowedBy+", which comes first by name"+matchedBy(b, "; it matches by "))
 	case len(b.Hostnames) > 0:
 		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": no request to "+strings.Join(b.Hostnames, ", ")+" comes this way")
 	case several:
@@ -38,7 +38,7 @@ func (w *page) binding(b api.Binding, rule string, several bool) string {
 }
 
 // chosenBy names the matches that the triggers choose, and for which hostnames.
-func chosenBy(b api.Binding, by string) string {
+func matchedBy(b api.Binding, by string) string {
 	if len(b.By) == 0 {
 		return ": it has no triggers"
 	}
@@ -50,7 +50,7 @@ func chosenBy(b api.Binding, by string) string {
 }
 
 // besides names what a rule holds for though its triggers do not ask for it.
-func besides(b api.Binding) string {
+func alsoMatches(b api.Binding) string {
 	if len(b.AlsoMatches) == 0 {
 		return ""
 	}

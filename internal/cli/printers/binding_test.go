@@ -64,7 +64,7 @@ func TestWhatIsSaidOfABinding(t *testing.T) {
 			if c.binding.Block == "" {
 				c.binding.Block = "bare"
 			}
-			assert.Equal(t, c.want, (&page{}).binding(c.binding, "rule-1", c.several))
+			assert.Equal(t, c.want, (&textWriter{}).bindingLine(c.binding, "rule-1", c.several))
 		})
 	}
 }

@@ -15,16 +15,16 @@ const (
 	longValue  = 100
 )
 
-func effectiveTable(w *page, l *api.EffectivePolicyList) {
+func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
 	if len(l.Items) > 0 {
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
 	}
 	if rows := fieldRows(l.Items); len(rows) > 0 {
-		w.gap()
+		w.blankLine()
 		w.table([]string{"KIND", "PATH", "FIELD", "FROM", "BLOCK", "VALUE", "NOTE"}, rows)
 	}
 	if len(l.Outcomes) > 0 {
-		w.gap()
+		w.blankLine()
 		outcomeRows(w, l.Outcomes)
 	}
 }
@@ -32,13 +32,13 @@ func effectiveTable(w *page, l *api.EffectivePolicyList) {
 func effectiveRows(items []api.EffectivePolicy) [][]cell {
 	var rows [][]cell
 	for _, item := range items {
-		kind, path := text(item.PolicyKind.Kind), text(pathName(item.Path))
+		kind, path := plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path))
 		if len(item.Rules) == 0 {
-			rows = append(rows, []cell{kind, path, {"none", dim}, text(""), text(""), text("")})
+			rows = append(rows, []cell{kind, path, {"none", dim}, plainCell(""), plainCell(""), plainCell("")})
 		}
 		values := valuesOf(item)
-		for _, r := range inOrder(item.Rules) {
-			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, text(r.From.Key()), text(r.Block), {short(values(r.Rule), shortValue), dim}})
+		for _, r := range sortByItem(item.Rules) {
+			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {short(values(r.Rule), shortValue), dim}})
 		}
 	}
 	return rows
@@ -46,7 +46,7 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 
 // inOrder returns rules in the order of the items that they are, where the spec
 // is a list.
-func inOrder(rules []api.RuleOrigin) []api.RuleOrigin {
+func sortByItem(rules []api.RuleOrigin) []api.RuleOrigin {
 	place := func(r api.RuleOrigin) int {
 		if r.Item == nil {
 			return 0
@@ -70,14 +70,14 @@ func ruleName(r api.RuleOrigin) string {
 func valuesOf(item api.EffectivePolicy) func(rule string) any {
 	spec, ok := item.Spec.(map[string]any)
 	if !ok {
-		return func(rule string) any { return collected(item, rule) }
+		return func(rule string) any { return collectedSpec(item, rule) }
 	}
 	return func(rule string) any { return valueAt(spec, rule) }
 }
 
 // collected returns the spec of a policy in a kind whose policies all apply
 // side by side.
-func collected(item api.EffectivePolicy, rule string) any {
+func collectedSpec(item api.EffectivePolicy, rule string) any {
 	specs, _ := item.Spec.([]any)
 	for _, r := range item.Rules {
 		if r.Rule == rule && r.Item != nil && *r.Item < len(specs) {
@@ -87,7 +87,7 @@ func collected(item api.EffectivePolicy, rule string) any {
 	return nil
 }
 
-func effectiveTree(w *page, l *api.EffectivePolicyList) {
+func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
 	root := &node{}
 	for _, item := range byPath(l.Items) {
 		at := root
@@ -98,24 +98,24 @@ func effectiveTree(w *page, l *api.EffectivePolicyList) {
 	}
 	w.tree(root)
 	if len(l.Outcomes) > 0 {
-		w.gap()
+		w.blankLine()
 		outcomeRows(w, l.Outcomes)
 	}
 }
 
-func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
+func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 	values := valuesOf(item)
-	for _, r := range inOrder(item.Rules) {
+	for _, r := range sortByItem(item.Rules) {
 		sign := " ="
 		if r.Item != nil {
 			sign = ""
 		}
 		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, short(values(r.Rule), shortValue)),
-			w.paint(dim, "from "+by(r.From, r.Block))))
+			w.paint(dim, "from "+policyName(r.From, r.Block))))
 	}
 	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
-		for _, text := range w.losses(p) {
+		for _, text := range w.lossLines(p) {
 			at.add(text)
 		}
 		if len(p.Lost) == 0 && p.State == api.Inactive {
@@ -128,13 +128,13 @@ func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
 }
 
 // losses says what a policy lost, in one line where another one replaces it whole.
-func (w *page) losses(p api.PolicyOnPath) []string {
+func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 	if p.ReplacedBy != nil {
-		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, which %s replaces as a whole%s", p.Policy.Key(), p.ReplacedBy.Key(), inForce(ofAll(p.Lost))))}
+		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, which %s replaces as a whole%s", p.Policy.Key(), p.ReplacedBy.Key(), inForceNote(commonInForce(p.Lost))))}
 	}
 	var out []string
 	for _, l := range p.Lost {
-		text := fmt.Sprintf("  of %s, lost to %s%s%s", by(p.Policy, l.Block), by(l.To, l.ToBlock), inForce(l.InForce), equal(l.Equal))
+		text := fmt.Sprintf("  of %s, lost to %s%s%s", policyName(p.Policy, l.Block), policyName(l.To, l.ToBlock), inForceNote(l.InForce), equalNote(l.Equal))
 		out = append(out, w.paint(red, "✗ "+l.Rule)+w.paint(dim, text))
 	}
 	if p.Message != "" {
@@ -145,7 +145,7 @@ func (w *page) losses(p api.PolicyOnPath) []string {
 
 // inForce names the policy that is in force in the end, where the one that beat
 // a rule lost it in turn.
-func inForce(p *api.Ref) string {
+func inForceNote(p *api.Ref) string {
 	if p == nil {
 		return ""
 	}
@@ -154,7 +154,7 @@ func inForce(p *api.Ref) string {
 
 // ofAll returns the policy that is in force in the end in place of every lost rule,
 // nil if there is no such policy.
-func ofAll(lost []api.LostRule) *api.Ref {
+func commonInForce(lost []api.LostRule) *api.Ref {
 	first := lost[0].InForce
 	if first == nil || slices.ContainsFunc(lost, func(l api.LostRule) bool { return l.InForce == nil || *l.InForce != *first }) {
 		return nil
@@ -163,7 +163,7 @@ func ofAll(lost []api.LostRule) *api.Ref {
 }
 
 // equal says that a rule was lost to one of an equal value.
-func equal(is bool) string {
+func equalNote(is bool) string {
 	if !is {
 		return ""
 	}
@@ -171,12 +171,12 @@ func equal(is bool) string {
 }
 
 // outcomeRows writes a table of outcomes.
-func outcomeRows(w *page, outcomes []api.Outcome) {
+func outcomeRows(w *textWriter, outcomes []api.Outcome) {
 	var rows [][]cell
 	for _, o := range outcomes {
 		rows = append(rows, []cell{
-			text(o.Policy.Kind), text(o.Policy.Key()), {string(o.State), stateStyle(o.State)},
-			text(enforcedOn(o.Paths)), {outcomeNote(o), dim},
+			plainCell(o.Policy.Kind), plainCell(o.Policy.Key()), {string(o.State), stateStyle(o.State)},
+			plainCell(enforcedOn(o.Paths)), {outcomeNote(o), dim},
 		})
 	}
 	w.table([]string{"KIND", "POLICY", "STATE", "ENFORCED", "NOTE"}, rows)
@@ -200,7 +200,7 @@ func outcomeNote(o api.Outcome) string {
 	}
 	for _, l := range o.Lost {
 		if l.Whole < l.Paths {
-			parts = append(parts, fmt.Sprintf("%s lost to %s%s%s", l.Rule, l.To.Key(), inForce(l.InForce), equal(l.Equal)))
+			parts = append(parts, fmt.Sprintf("%s lost to %s%s%s", l.Rule, l.To.Key(), inForceNote(l.InForce), equalNote(l.Equal)))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -7,49 +7,49 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func explainTable(w *page, l *api.ExplanationList) {
-	for _, g := range alike(l.Items, explanationKey) {
+func explainTable(w *textWriter, l *api.ExplanationList) {
+	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
-		w.gap()
-		for _, head := range w.heads(x.PolicyKind, explanationPaths(g)) {
+		w.blankLine()
+		for _, head := range w.pathHeadings(x.PolicyKind, explanationPaths(g)) {
 			w.line(head)
 		}
 		for _, c := range x.Policies {
-			w.line("  ", w.contribution(c))
-			for _, text := range w.deeds(c) {
+			w.line("  ", w.contributionHeading(c))
+			for _, text := range w.contributionLines(c) {
 				w.line("    ", text)
 			}
 		}
 		for _, r := range x.Rules {
-			w.line("  ", w.ruleInForce(r))
+			w.line("  ", w.ruleLine(r))
 			for _, lost := range r.Lost {
-				w.line("    ", w.lostFrom(lost))
+				w.line("    ", w.lostLine(lost))
 			}
 		}
-		for _, text := range w.remarks(g) {
+		for _, text := range w.notes(g) {
 			w.line("  ", text)
 		}
 	}
 }
 
-func explainTree(w *page, l *api.ExplanationList) {
+func explainTree(w *textWriter, l *api.ExplanationList) {
 	root := &node{}
-	for _, g := range alike(l.Items, explanationKey) {
+	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
-		top := root.add(strings.Join(w.heads(x.PolicyKind, explanationPaths(g)), "\n"))
+		top := root.add(strings.Join(w.pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
 		for _, c := range x.Policies {
-			at := top.add(w.contribution(c))
-			for _, text := range w.deeds(c) {
+			at := top.add(w.contributionHeading(c))
+			for _, text := range w.contributionLines(c) {
 				at.add(text)
 			}
 		}
 		for _, r := range x.Rules {
-			at := top.add(w.ruleInForce(r))
+			at := top.add(w.ruleLine(r))
 			for _, lost := range r.Lost {
-				at.add(w.lostFrom(lost))
+				at.add(w.lostLine(lost))
 			}
 		}
-		for _, text := range w.remarks(g) {
+		for _, text := range w.notes(g) {
 			top.add(text)
 		}
 	}
@@ -58,10 +58,10 @@ func explainTree(w *page, l *api.ExplanationList) {
 
 // remarks are what is to be said below the rules, of explanations that differ in
 // their path alone.
-func (w *page) remarks(alike []api.Explanation) []string {
-	out := w.bindings(alike[0].Bindings, explanationPaths(alike))
+func (w *textWriter) notes(alike []api.Explanation) []string {
+	out := w.bindingLines(alike[0].Bindings, explanationPaths(alike))
 	for _, weak := range alike[0].Weakened {
-		out = append(out, w.weakened(weak))
+		out = append(out, w.weakenedLine(weak))
 	}
 	for _, n := range alike[0].Notes {
 		out = append(out, w.paint(yellow, "note: "+n))
@@ -70,16 +70,16 @@ func (w *page) remarks(alike []api.Explanation) []string {
 }
 
 // contribution names a policy, where it is attached and its state.
-func (w *page) contribution(c api.Contribution) string {
+func (w *textWriter) contributionHeading(c api.Contribution) string {
 	at := elementName(c.Target)
-	if inside(c.Target.Kind) {
+	if isSection(c.Target.Kind) {
 		at += " of " + api.Ref{Namespace: c.Target.Namespace, Name: c.Target.Name}.Key()
 	}
 	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, w.paint(bold, c.Policy.Key()), w.paint(plain, at), w.paint(stateStyle(c.State), string(c.State)))
 }
 
 // deeds says what a policy did on a path, a line for each block and loss.
-func (w *page) deeds(c api.Contribution) []string {
+func (w *textWriter) contributionLines(c api.Contribution) []string {
 	var out []string
 	for _, b := range c.Blocks {
 		head := fmt.Sprintf("%s (%s)", b.Block, b.Strategy)
@@ -99,10 +99,10 @@ func (w *page) deeds(c api.Contribution) []string {
 		out = append(out, w.paint(dim, c.Message))
 	}
 	if c.ReplacedBy != nil && len(c.Lost) > 0 {
-		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, inForce(ofAll(c.Lost)))))
+		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, inForceNote(commonInForce(c.Lost)))))
 	}
 	for _, l := range c.Lost {
-		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s%s", blockName(l.ToBlock), l.To, inForce(l.InForce), equal(l.Equal))))
+		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s%s", blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal))))
 	}
 	return out
 }
@@ -121,7 +121,7 @@ func blockName(block string) string {
 	}
 }
 
-func (w *page) ruleInForce(r api.ExplainedRule) string {
+func (w *textWriter) ruleLine(r api.ExplainedRule) string {
 	if r.From == nil {
 		return w.paint(cyan, r.Rule) + " is not in force"
 	}
@@ -132,12 +132,12 @@ func (w *page) ruleInForce(r api.ExplainedRule) string {
 		w.paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
 }
 
-func (w *page) lostFrom(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it%s%s", short(l.Value, longValue), by(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForce(l.InForce), equal(l.Equal)))
+func (w *textWriter) lostLine(l api.LostFrom) string {
+	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it%s%s", short(l.Value, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
 }
 
 // weakened says what takes the force of an override's rule.
-func (w *page) weakened(r api.WeakenedRule) string {
+func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
 	held, by := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
 	if r.How == "gate" {
 		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", by, held))

@@ -7,7 +7,7 @@ import (
 )
 
 // alike groups items that have the same key, in the order of the first of each.
-func alike[T any](items []T, key func(T) string) [][]T {
+func groupBy[T any](items []T, key func(T) string) [][]T {
 	at := make(map[string]int)
 	var out [][]T
 	for _, item := range items {
@@ -23,17 +23,17 @@ func alike[T any](items []T, key func(T) string) [][]T {
 }
 
 // mostHeads is how many paths are named over what is said of all of them.
-const mostHeads = 10
+const maxHeadings = 10
 
 // heads names a policy kind and the paths that the same is said of.
-func (w *page) heads(kind api.PolicyKind, paths [][]api.PathElement) []string {
+func (w *textWriter) pathHeadings(kind api.PolicyKind, paths [][]api.PathElement) []string {
 	var out []string
 	for i, path := range paths {
 		word := "  and on "
 		if i == 0 {
 			word = kind.Kind + " on "
 		}
-		if i == mostHeads {
+		if i == maxHeadings {
 			return append(out, w.paint(bold, fmt.Sprintf("  and on %d more paths", len(paths)-i)))
 		}
 		out = append(out, w.paint(bold, word+pathName(path)))

@@ -23,13 +23,13 @@ var RenderedFormats = []Format{Documents, JSON, YAML}
 
 // Rendered writes what limits come to: as JSON, as YAML, else as documents.
 func (p Printer) Rendered(items []api.RenderedLimits) error {
-	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: list(items)}
+	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: nonNil(items)}
 	if p.Format == JSON || p.Format == YAML {
 		return write(p, all, nil, nil)
 	}
 	var out bytes.Buffer
 	for i := range all.Items {
-		if err := documents(&out, all, i); err != nil {
+		if err := writeDocuments(&out, all, i); err != nil {
 			return fmt.Errorf("write %s as documents: %w", heading(all, i), err)
 		}
 	}
@@ -40,7 +40,7 @@ func (p Printer) Rendered(items []api.RenderedLimits) error {
 }
 
 // documents writes the two of an item, each under a comment that tells whose it is.
-func documents(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
+func writeDocuments(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
 	item := &all.Items[i]
 	for _, document := range []any{
 		struct {
@@ -119,8 +119,8 @@ func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n := len(out.Content); open == '{' && n%2 == 1 && slices.Contains(inline, out.Content[n-1].Value) {
-			onOneLine(value)
+		if n := len(out.Content); open == '{' && n%2 == 1 && slices.Contains(flowFields, out.Content[n-1].Value) {
+			setFlowStyle(value)
 		}
 		out.Content = append(out.Content, value)
 	}
@@ -129,9 +129,9 @@ func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 }
 
 // inline are fields with lists that the specification writes on one line.
-var inline = []string{"paths", "methods", "hosts"}
+var flowFields = []string{"paths", "methods", "hosts"}
 
-func onOneLine(list *yaml.Node) {
+func setFlowStyle(list *yaml.Node) {
 	list.Style = yaml.FlowStyle
 	for _, text := range list.Content {
 		text.Style = yaml.DoubleQuotedStyle

@@ -20,14 +20,14 @@ func aGateway(name string) *api.Ref {
 	return &api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: name}
 }
 
-func tied(id string) api.GatewayAction {
+func actionFor(id string) api.GatewayAction {
 	return api.GatewayAction{
 		Rules:          []api.GatewayRule{{Paths: []string{"/*"}}},
 		Configurations: []api.DescriptorAction{{GenericKey: &api.GenericKey{DescriptorKey: "ratelimit.binding", DescriptorValue: id}}},
 	}
 }
 
-func documented(t *testing.T, items ...api.RenderedLimits) string {
+func printDocuments(t *testing.T, items ...api.RenderedLimits) string {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, Printer{Out: &out, Format: Documents}.Rendered(items))
@@ -37,7 +37,7 @@ func documented(t *testing.T, items ...api.RenderedLimits) string {
 // Each document says whose it is, and of which kind where there are several.
 func TestDocumentsTellWhoseTheyAre(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
-	edge := api.RenderedLimits{PolicyKind: limits, Gateway: aGateway("edge"), GatewayActions: []api.GatewayAction{tied("a/b/c")}, Limits: []api.RenderedLimit{}}
+	edge := api.RenderedLimits{PolicyKind: limits, Gateway: aGateway("edge"), GatewayActions: []api.GatewayAction{actionFor("a/b/c")}, Limits: []api.RenderedLimit{}}
 	mesh := edge
 	mesh.Gateway, mesh.Service = nil, &api.Ref{Kind: "Service", Namespace: "app", Name: "toys"}
 	other := edge
@@ -56,7 +56,7 @@ func TestDocumentsTellWhoseTheyAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var heads []string
-			for line := range strings.Lines(documented(t, c.items...)) {
+			for line := range strings.Lines(printDocuments(t, c.items...)) {
 				if strings.HasPrefix(line, "#") {
 					heads = append(heads, strings.TrimSuffix(line, "\n"))
 				}
@@ -75,12 +75,12 @@ gateway_actions:
 ---
 # Gateway infra/edge
 limits: []
-`, documented(t, edge))
+`, printDocuments(t, edge))
 }
 
 // Fields are in the order of the RFC, whatever their names.
 func TestDocumentsKeepTheOrderOfFields(t *testing.T) {
-	text := documented(t, api.RenderedLimits{
+	text := printDocuments(t, api.RenderedLimits{
 		Gateway: aGateway("edge"),
 		GatewayActions: []api.GatewayAction{{
 			Rules: []api.GatewayRule{{
@@ -141,7 +141,7 @@ limits:
 // What looks like something else in YAML is still the text that it is.
 func TestDocumentsKeepTextsAsTheyAre(t *testing.T) {
 	texts := []string{"true", "null", "12", "1e3", "", "a: b", "- a", "#", "*a", "a\nb", "a\tb", "\u007f", "\x01", "ü", "\u2028", `"`, "'", "~", "2026-11-21", "on", "No", "y", "1:30", "0o7", "0x1F", ".5", "\ufeff", strings.Repeat("long ", 100) + "end"}
-	text := documented(t, api.RenderedLimits{Gateway: aGateway("edge"), Limits: []api.RenderedLimit{{
+	text := printDocuments(t, api.RenderedLimits{Gateway: aGateway("edge"), Limits: []api.RenderedLimit{{
 		Conditions: texts, Variables: texts, MaxValue: 9223372036854775807, Seconds: 1, Namespace: "yes",
 	}}, GatewayActions: []api.GatewayAction{{Rules: []api.GatewayRule{{Paths: texts, Hosts: texts}}}}})
 	_, second, found := strings.Cut(text, "\n---\n")

@@ -26,25 +26,25 @@ func (n *node) child(label string) *node {
 }
 
 // tree writes what is below a root.
-func (w *page) tree(root *node) {
+func (w *textWriter) tree(root *node) {
 	for i, top := range root.children {
 		if i > 0 {
-			w.gap()
+			w.blankLine()
 		}
 		for row := range strings.SplitSeq(top.label, "\n") {
 			w.line(row)
 		}
-		w.branches(top, "")
+		w.writeChildren(top, "")
 	}
 }
 
-func (w *page) branches(n *node, indent string) {
+func (w *textWriter) writeChildren(n *node, indent string) {
 	for i, child := range n.children {
 		branch, below := "├─ ", "│  "
 		if i == len(n.children)-1 {
 			branch, below = "└─ ", "   "
 		}
 		w.line(indent, branch, child.label)
-		w.branches(child, indent+below)
+		w.writeChildren(child, indent+below)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func violationTable(w *page, l *api.ViolationList) {
+func violationTable(w *textWriter, l *api.ViolationList) {
 	if len(l.Items) == 0 {
 		return
 	}
 	var rows [][]cell
 	for _, v := range l.Items {
 		rows = append(rows, []cell{
-			{string(v.Action), actionStyle(v.Action)}, text(string(v.Code)), text(v.PolicyKind.Kind), text(pathName(v.Path)),
+			{string(v.Action), actionStyle(v.Action)}, plainCell(string(v.Code)), plainCell(v.PolicyKind.Kind), plainCell(pathName(v.Path)),
 			{v.Rule, cyan}, {v.Message, dim},
 		})
 	}
@@ -21,10 +21,10 @@ func violationTable(w *page, l *api.ViolationList) {
 }
 
 // violationTree says once what is wrong on many paths.
-func violationTree(w *page, l *api.ViolationList) {
+func violationTree(w *textWriter, l *api.ViolationList) {
 	root := &node{}
-	for _, g := range alike(l.Items, violationKey) {
-		top := root.add(w.violation(g[0]))
+	for _, g := range groupBy(l.Items, violationKey) {
+		top := root.add(w.violationHeading(g[0]))
 		for _, v := range g {
 			top.add(w.paint(plain, pathName(v.Path)))
 		}
@@ -32,7 +32,7 @@ func violationTree(w *page, l *api.ViolationList) {
 	w.tree(root)
 }
 
-func (w *page) violation(v api.Violation) string {
+func (w *textWriter) violationHeading(v api.Violation) string {
 	head := w.paint(actionStyle(v.Action), string(v.Action)) + " " + w.paint(bold, fmt.Sprintf("%s of %s", v.Code, v.PolicyKind.Kind))
 	if v.Rule != "" {
 		head += " " + w.paint(cyan, v.Rule)

@@ -22,32 +22,32 @@ import (
 
 // sources are the objects as they are written, to be read anew when their kind
 // is read in another way.
-type sources struct {
+type rawObjects struct {
 	namespace string
-	objects   map[api.Ref]source
+	objects   map[api.Ref]rawObject
 	// list reads the objects of a kind from the cluster, once; nil for
 	// manifests.
 	list   func(context.Context, api.PolicyKind) ([]map[string]any, error)
 	listed map[api.PolicyKind]bool
 	// emptied are the namespaces that were deleted, with all that was in them.
-	emptied map[string]bool
+	deletedNamespaces map[string]bool
 }
 
 // source is an object as it is written; a nil object was deleted.
-type source struct {
+type rawObject struct {
 	object  *manifest.Object
 	created int64
 	// forget tells that the time is the API server's, whatever it says itself.
-	forget bool
+	resetCreation bool
 }
 
-func (a *app) sources(s *scene) *sources {
-	out := &sources{
-		namespace: s.namespace, objects: make(map[api.Ref]source),
-		listed: make(map[api.PolicyKind]bool), emptied: make(map[string]bool),
+func (a *app) newRawObjects(s *source) *rawObjects {
+	out := &rawObjects{
+		namespace: s.namespace, objects: make(map[api.Ref]rawObject),
+		listed: make(map[api.PolicyKind]bool), deletedNamespaces: make(map[string]bool),
 	}
 	if s.set == nil {
-		out.list = a.written
+		out.list = a.listRawObjects
 		return out
 	}
 	out.add(s.set, s.kinds)
@@ -56,36 +56,36 @@ func (a *app) sources(s *scene) *sources {
 
 // add takes the objects of a set as they stand there, but for those that a
 // change was made to.
-func (s *sources) add(set *manifest.Set, kinds *manifest.Kinds) {
+func (s *rawObjects) add(set *manifest.Set, kinds *manifest.Kinds) {
 	for _, o := range set.Objects {
 		ref := o.Ref(kinds, s.namespace)
 		if _, changed := s.objects[ref]; !changed {
-			s.objects[ref] = source{object: o, created: merge.Newest}
+			s.objects[ref] = rawObject{object: o, created: merge.Newest}
 		}
 	}
 }
 
 // made takes note of a change.
-func (s *sources) made(ref api.Ref, o *manifest.Object, created int64, removed bool) {
+func (s *rawObjects) record(ref api.Ref, o *manifest.Object, created int64, removed bool) {
 	if removed {
 		o = nil
 	}
-	s.objects[ref] = source{object: o, created: created, forget: true}
+	s.objects[ref] = rawObject{object: o, created: created, resetCreation: true}
 }
 
 // policies reads the policies of a kind. was is how they were read before, nil if
 // they were not.
-func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k, was *policykind.Kind) ([]snapshot.Change, error) {
+func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, was *policykind.Kind) ([]snapshot.Change, error) {
 	if err := s.fetch(ctx, kinds, k.Ref()); err != nil {
 		return nil, err
 	}
 	var out []snapshot.Change
 	var errs []error
 	for ref, from := range s.objects {
-		if ref.PolicyKind() != k.Ref() || from.object == nil || s.emptied[ref.Namespace] {
+		if ref.PolicyKind() != k.Ref() || from.object == nil || s.deletedNamespaces[ref.Namespace] {
 			continue
 		}
-		o, err := from.object.Coerced(k, was.Schema()).Decode(kinds, s.namespace, from.created, from.forget)
+		o, err := from.object.Coerced(k, was.Schema()).Decode(kinds, s.namespace, from.created, from.resetCreation)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -96,7 +96,7 @@ func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k, was *p
 }
 
 // stored returns an object as it is written, nil if it is not there.
-func (s *sources) stored(ctx context.Context, kinds *manifest.Kinds, ref api.Ref) (*manifest.Object, error) {
+func (s *rawObjects) get(ctx context.Context, kinds *manifest.Kinds, ref api.Ref) (*manifest.Object, error) {
 	if from, ok := s.objects[ref]; ok {
 		return from.object, nil
 	}
@@ -106,7 +106,7 @@ func (s *sources) stored(ctx context.Context, kinds *manifest.Kinds, ref api.Ref
 	return s.objects[ref].object, nil
 }
 
-func (s *sources) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) error {
+func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) error {
 	if s.list == nil || s.listed[ref] {
 		return nil
 	}
@@ -125,19 +125,19 @@ func (s *sources) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.Poli
 
 // written reads the objects of a kind from the cluster as they are written;
 // none where the cluster does not have the kind.
-func (a *app) written(ctx context.Context, ref api.PolicyKind) ([]map[string]any, error) {
+func (a *app) listRawObjects(ctx context.Context, ref api.PolicyKind) ([]map[string]any, error) {
 	config, err := a.clusterConfig()
 	if err != nil {
 		return nil, err
 	}
-	if a.listWritten != nil {
-		return a.listWritten(ctx, config, ref)
+	if a.listRaw != nil {
+		return a.listRaw(ctx, config, ref)
 	}
-	return a.listFrom(ctx, config, ref)
+	return a.listFromCluster(ctx, config, ref)
 }
 
 // listFrom lists the objects of a kind.
-func (a *app) listFrom(ctx context.Context, config *rest.Config, ref api.PolicyKind) ([]map[string]any, error) {
+func (a *app) listFromCluster(ctx context.Context, config *rest.Config, ref api.PolicyKind) ([]map[string]any, error) {
 	mapper, err := a.config.ToRESTMapper()
 	if err != nil {
 		return nil, fmt.Errorf("find out what the cluster has: %w", err)
@@ -153,10 +153,10 @@ func (a *app) listFrom(ctx context.Context, config *rest.Config, ref api.PolicyK
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return all(ctx, client.Resource(mapping.Resource))
+	return listAll(ctx, client.Resource(mapping.Resource))
 }
 
-func all(ctx context.Context, client dynamic.ResourceInterface) ([]map[string]any, error) {
+func listAll(ctx context.Context, client dynamic.ResourceInterface) ([]map[string]any, error) {
 	var out []map[string]any
 	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.List(ctx, options)

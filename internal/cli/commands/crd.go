@@ -24,9 +24,9 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 	if resource == "" {
 		resource = plural(ref)
 	}
-	read := a.readDefinition
+	read := a.getCRD
 	if read == nil {
-		read = a.definitionFrom
+		read = a.getCRDFromCluster
 	}
 	content, err := read(ctx, config, resource+"."+ref.Group)
 	if content == nil || err != nil {
@@ -45,7 +45,7 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 
 // definitionFrom reads a CustomResourceDefinition. Who may not is told that
 // something is not looked at.
-func (a *app) definitionFrom(ctx context.Context, config *rest.Config, name string) (map[string]any, error) {
+func (a *app) getCRDFromCluster(ctx context.Context, config *rest.Config, name string) (map[string]any, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
@@ -56,7 +56,7 @@ func (a *app) definitionFrom(ctx context.Context, config *rest.Config, name stri
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		a.tell("warning: nothing is held to the schema of %s: %v", name, err)
+		a.warnf("nothing is held to the schema of %s: %v", name, err)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the definition %s from the cluster: %w", name, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,14 +31,14 @@ contexts:
 
 // onCluster runs a command on a cluster that holds the demo, as a user who may
 // not remove overrides.
-func onCluster(t *testing.T, args ...string) ran {
+func runOnCluster(t *testing.T, args ...string) result {
 	t.Helper()
 	s := startReviewer(t, false)
 	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), []cache.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
 	}}
-	return a.ran(t, "", append(args, "--kubeconfig", s.kubeconfig(t))...)
+	return a.exec(t, "", append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 
 // clusterView is the demo on a cluster that has Kuadrant's kinds, some of them
@@ -57,27 +58,27 @@ func clusterView(t *testing.T, given []*policykind.Kind) *snapshot.View {
 
 func TestTheClusterIsReadWithoutManifests(t *testing.T) {
 	t.Run("the namespace is the context's", func(t *testing.T) {
-		got := onCluster(t, "effective", "httproute/toystore", "-o", "json")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		got := runOnCluster(t, "effective", "httproute/toystore", "-o", "json")
+		require.Equal(t, exitOK, got.code, got.stderr)
 		assert.Len(t, decode[api.EffectivePolicyList](t, got.stdout).Items, 4)
 		assert.Equal(t, "warning: read grpcroutes: not served\n", got.stderr)
 	})
 	t.Run("or that of another context", func(t *testing.T) {
-		got := onCluster(t, "effective", "httproute/toystore", "--context", "there")
-		assert.Equal(t, exitNotFound, got.code)
+		got := runOnCluster(t, "effective", "httproute/toystore", "--context", "there")
+		assert.Equal(t, exitNegative, got.code)
 		assert.Contains(t, got.stderr, "HTTPRoute default/toystore not found")
 	})
 	t.Run("or the given one", func(t *testing.T) {
-		got := onCluster(t, "outcome", "authpolicy/gw-auth", "-n", "infra")
-		assert.Equal(t, exitFound, got.code, got.stderr)
+		got := runOnCluster(t, "outcome", "authpolicy/gw-auth", "-n", "infra")
+		assert.Equal(t, exitOK, got.code, got.stderr)
 	})
 	t.Run("everything is everything", func(t *testing.T) {
-		got := onCluster(t, "effective", "-o", "json")
+		got := runOnCluster(t, "effective", "-o", "json")
 		assert.Len(t, decode[api.EffectivePolicyList](t, got.stdout).Outcomes, 3)
 	})
 	t.Run("a change is judged on top of it", func(t *testing.T) {
-		got := onCluster(t, "check", "-f", demo+"route-auth-unset.yaml")
-		assert.Equal(t, exitNotFound, got.code, got.stderr)
+		got := runOnCluster(t, "check", "-f", demo+"route-auth-unset.yaml")
+		assert.Equal(t, exitNegative, got.code, got.stderr)
 		assert.Contains(t, got.stdout, "UnsetOverride")
 	})
 }
@@ -96,11 +97,23 @@ func TestAClusterThatCannotBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, command := range [][]string{{"effective"}, {"check", "-f", demo + "route-auth.yaml"}} {
 				got := run(t, "", append(command, c.args...)...)
-				assert.Equal(t, exitUnusable, got.code)
+				assert.Equal(t, exitError, got.code)
 				assert.Contains(t, got.stderr, c.want)
 				assert.Contains(t, got.stderr, "name manifests to read instead")
 				assert.Empty(t, got.stdout)
 			}
 		})
+	}
+}
+
+const loneNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
+
+func TestErrorsOfManifestsHaveAnEnd(t *testing.T) {
+	for n, more := range map[int]string{21: "", 61: "and 40 more"} {
+		got := run(t, strings.Repeat(loneNamespace+"---\n", n), "outcome", "-f", "-")
+		assert.Equal(t, exitError, got.code)
+		assert.Equal(t, 20, strings.Count(got.stderr, "duplicate object"))
+		assert.Equal(t, more != "", strings.Contains(got.stderr, "more"))
+		assert.Contains(t, got.stderr, more)
 	}
 }

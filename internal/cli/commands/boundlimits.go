@@ -12,20 +12,20 @@ import (
 
 // doubles are the rules of routes with the limits that are bound to them, and for
 // which hosts: policies of listeners may differ, and the documents know hosts alone.
-type doubles map[ruleAt]map[limitOf]map[string]bool
+type boundLimits map[boundRule]map[limitRef]map[string]bool
 
 // ruleAt is a rule of a route at a gateway.
-type ruleAt struct {
-	root root
-	rule string // for people
+type boundRule struct {
+	entryPoint entryPoint
+	rule       string // for people
 	// route and its rule: the identity of a rule is its place
 	route api.Ref
 	index int
 }
 
-func (d doubles) add(at ruleAt, l limitOf, hosts []string) {
+func (d boundLimits) add(at boundRule, l limitRef, hosts []string) {
 	if d[at] == nil {
-		d[at] = make(map[limitOf]map[string]bool)
+		d[at] = make(map[limitRef]map[string]bool)
 	}
 	if d[at][l] == nil {
 		d[at][l] = make(map[string]bool)
@@ -37,14 +37,14 @@ func (d doubles) add(at ruleAt, l limitOf, hosts []string) {
 
 // sorted names the rules to which several limits are bound for requests to the same
 // host.
-func (d doubles) sorted() []string {
+func (d boundLimits) conflicts() []string {
 	var out []string
 	for at, limits := range d {
 		all := slices.SortedFunc(maps.Keys(limits), compareLimits)
 		for i, l := range all {
 			for _, o := range all[i+1:] {
-				if meet(limits[l], limits[o]) {
-					out = append(out, fmt.Sprintf("%s and %s on %s at %s", l, o, at.rule, at.root.at))
+				if hostnamesOverlap(limits[l], limits[o]) {
+					out = append(out, fmt.Sprintf("%s and %s on %s at %s", l, o, at.rule, at.entryPoint.object))
 				}
 			}
 		}
@@ -53,7 +53,7 @@ func (d doubles) sorted() []string {
 	return out
 }
 
-func meet(a, b map[string]bool) bool {
+func hostnamesOverlap(a, b map[string]bool) bool {
 	for h := range a {
 		for o := range b {
 			if gateway.HostnamesMeet(h, o) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,46 +13,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
-
-var errName = errors.New("name an object as KIND/NAME")
-
-// object takes KIND/NAME or KIND NAME off the arguments.
-func object(args []string) (kind, name string, rest []string, err error) {
-	kind, name, found := strings.Cut(args[0], "/")
-	rest = args[1:]
-	if !found && len(rest) > 0 {
-		name, rest = rest[0], rest[1:]
-	}
-	if kind == "" || name == "" || found && strings.Contains(name, "/") {
-		return "", "", nil, fmt.Errorf("%w, not %q", errName, strings.Join(args, " "))
-	}
-	return kind, name, rest, nil
-}
-
-// objectArgs checks that the arguments name an object, with up to that many
-// arguments behind it.
-func objectArgs(more int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return errName
-		}
-		_, _, rest, err := object(args)
-		if err == nil && len(rest) > more {
-			err = fmt.Errorf("unexpected argument %q", rest[more])
-		}
-		return err
-	}
-}
-
-// maybe checks arguments where there are any.
-func maybe(args cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if len(given) == 0 {
-			return nil
-		}
-		return args(cmd, given)
-	}
-}
 
 // shortNames are those of Kubernetes' and Gateway API's definitions.
 var shortNames = map[api.PolicyKind][]string{
@@ -79,7 +38,7 @@ func plural(k api.PolicyKind) string {
 
 // words are the ways to name a kind: its name, plural and short names, and
 // those that its definition gives, each also with the group behind it.
-func words(k api.PolicyKind, defined []string) []string {
+func kindAliases(k api.PolicyKind, defined []string) []string {
 	out := append([]string{strings.ToLower(k.Kind), plural(k)}, defined...)
 	out = append(out, shortNames[k]...)
 	if k.Group == "" {
@@ -92,20 +51,20 @@ func words(k api.PolicyKind, defined []string) []string {
 }
 
 // kind returns the kind that a word names: of several, the one that there is.
-func (s *scene) kind(word string) (api.PolicyKind, error) {
+func (s *source) kind(word string) (api.PolicyKind, error) {
 	known := hierarchyKinds()
 	for _, k := range s.kinds.All() {
 		known = append(known, k.Ref())
 	}
 	found := s.kindsNamed(word, known)
-	here := slices.DeleteFunc(slices.Clone(found), func(k api.PolicyKind) bool { return !s.occurs(k) })
+	here := slices.DeleteFunc(slices.Clone(found), func(k api.PolicyKind) bool { return !s.isPresent(k) })
 	switch {
 	case len(found) == 1:
 		return found[0], nil
 	case len(here) == 1:
 		return here[0], nil
 	case len(found) == 0:
-		here = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.occurs(k) })
+		here = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.isPresent(k) })
 		return api.PolicyKind{}, fmt.Errorf("%w; known are %s, and the kinds that kubectl overrule profiles --all shows", unknownKind(word), kindList(here))
 	default:
 		return api.PolicyKind{}, fmt.Errorf("kind %q may be any of %s; write it with its group", word, kindList(found))
@@ -113,15 +72,15 @@ func (s *scene) kind(word string) (api.PolicyKind, error) {
 }
 
 // errKind tells that a word names no kind.
-var errKind = errors.New("is not known")
+var errUnknownKind = errors.New("is not known")
 
-func unknownKind(word string) error { return fmt.Errorf("kind %q %w", word, errKind) }
+func unknownKind(word string) error { return fmt.Errorf("kind %q %w", word, errUnknownKind) }
 
 // kindsNamed returns the kinds that a word names.
-func (s *scene) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKind {
+func (s *source) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKind {
 	var found []api.PolicyKind
 	for _, k := range known {
-		if slices.Contains(words(k, s.kinds.Names(k)), strings.ToLower(word)) {
+		if slices.Contains(kindAliases(k, s.kinds.Names(k)), strings.ToLower(word)) {
 			found = append(found, k)
 		}
 	}
@@ -129,7 +88,7 @@ func (s *scene) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKind
 }
 
 // policyKind returns the policy kind that a word names.
-func (s *scene) policyKind(word string) (*policykind.Kind, error) {
+func (s *source) policyKind(word string) (*policykind.Kind, error) {
 	ref, err := s.kind(word)
 	if err != nil {
 		return nil, err
@@ -144,7 +103,7 @@ func (s *scene) policyKind(word string) (*policykind.Kind, error) {
 // occurs reports whether there is anything of a kind where one looks: those of
 // the hierarchy are everywhere, but that ListenerSets and XListenerSets, which
 // share a short name, each give way to the other.
-func (s *scene) occurs(ref api.PolicyKind) bool {
+func (s *source) isPresent(ref api.PolicyKind) bool {
 	k, x := s.kinds.Of(ref), gateway.GatewayKind(gateway.KindXListenerSet)
 	switch {
 	case ref == gateway.GatewayKind(gateway.KindListenerSet):

@@ -10,20 +10,20 @@ import (
 )
 
 // through reports whether a path goes through an object.
-func through(p gateway.Path, ref api.Ref) bool {
+func pathContains(p gateway.Path, ref api.Ref) bool {
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
-		return slices.Contains(namespaces(p), ref.Name)
+		return slices.Contains(pathNamespaces(p), ref.Name)
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		return p.Gateway != nil && p.Gateway.Class == ref.Name
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}:
 		return true // the scope of a grant is the paths that hang on it
 	}
-	return slices.Contains(objects(p), ref)
+	return slices.Contains(pathObjects(p), ref)
 }
 
 // objects returns the objects of a path that have a namespace.
-func objects(p gateway.Path) []api.Ref {
+func pathObjects(p gateway.Path) []api.Ref {
 	var out []api.Ref
 	if p.Gateway != nil {
 		out = append(out, p.Gateway.Ref())
@@ -48,9 +48,9 @@ func objects(p gateway.Path) []api.Ref {
 
 // namespaces returns the namespaces that a path goes through, that of its
 // clients included.
-func namespaces(p gateway.Path) []string {
+func pathNamespaces(p gateway.Path) []string {
 	var out []string
-	for _, ref := range objects(p) {
+	for _, ref := range pathObjects(p) {
 		out = append(out, ref.Namespace)
 	}
 	if p.Client != "" {
@@ -61,7 +61,7 @@ func namespaces(p gateway.Path) []string {
 
 // throughSection reports whether a path goes through a section of an object:
 // a listener, a rule by its name or as rule-N, a port by its name or number.
-func throughSection(v *snapshot.View, p gateway.Path, ref api.Ref, section string) bool {
+func pathContainsSection(v *snapshot.View, p gateway.Path, ref api.Ref, section string) bool {
 	switch {
 	case p.Gateway != nil && p.Set == nil && ref == p.Gateway.Ref(), p.Set != nil && ref == p.Set.Ref():
 		return p.Listener != nil && p.Listener.Name == section
@@ -97,7 +97,7 @@ func hasSection(o snapshot.Object, section string) bool {
 	case *gateway.Service:
 		number, err := strconv.ParseInt(section, 10, 32)
 		return o.Port(section) != 0 || err == nil && o.HasPort(int32(number))
-	case mention:
+	case reference:
 		return o.Kind != gateway.KindNamespace && o.Kind != gateway.KindGatewayClass
 	default:
 		return false

@@ -62,7 +62,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Paint, plural: paint
 			require.NoError(t, err)
 			paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 			assert.Nil(t, kinds.Definition(paint), "it is not known yet")
-			require.NoError(t, kinds.Define(set.Objects[0]))
+			require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 			read, err := set.Objects[0].Definition()
 			require.NoError(t, err)
 			assert.Equal(t, read, kinds.Definition(paint))

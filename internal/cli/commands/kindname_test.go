@@ -56,10 +56,10 @@ func TestEveryKindOfTheHierarchyCanBeNamed(t *testing.T) {
 	} {
 		for _, command := range []string{"effective", "explain"} {
 			got := run(t, everyKind, command, "-f", "-", words+"/x")
-			assert.Equal(t, exitFound, got.code, "%s: %s", words, got.stderr)
+			assert.Equal(t, exitOK, got.code, "%s: %s", words, got.stderr)
 		}
 		got := run(t, everyKind, "effective", "-f", "-", words+"/y")
-		assert.Equal(t, exitNotFound, got.code, words)
+		assert.Equal(t, exitNegative, got.code, words)
 		assert.Contains(t, got.stderr, "y not found", words)
 	}
 }
@@ -81,17 +81,17 @@ metadata: {name: x}
 		code          int
 		says          string
 	}{
-		"an XListenerSet alone":              {x, "xlistenerset", exitFound, ""},
-		"its plural":                         {x, "xlistenersets", exitFound, ""},
-		"its short name":                     {x, "lset", exitFound, ""},
-		"no ListenerSet":                     {x, "listenerset", exitNotFound, "ListenerSet default/x not found"},
-		"a ListenerSet alone":                {set, "lset", exitFound, ""},
-		"no XListenerSet":                    {set, "xlistenerset", exitNotFound, "XListenerSet default/x not found"},
-		"both":                               {set + "---" + x, "lset", exitUnusable, either},
-		"both, with the group":               {set + "---" + x, "lset.gateway.networking.x-k8s.io", exitFound, ""},
-		"both, by their own names":           {set + "---" + x, "listenerset", exitFound, ""},
-		"neither":                            {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "lset", exitNotFound, "ListenerSet default/x not found"},
-		"neither, by the name of the second": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "xlistenersets", exitNotFound, "XListenerSet default/x not found"},
+		"an XListenerSet alone":              {x, "xlistenerset", exitOK, ""},
+		"its plural":                         {x, "xlistenersets", exitOK, ""},
+		"its short name":                     {x, "lset", exitOK, ""},
+		"no ListenerSet":                     {x, "listenerset", exitNegative, "ListenerSet default/x not found"},
+		"a ListenerSet alone":                {set, "lset", exitOK, ""},
+		"no XListenerSet":                    {set, "xlistenerset", exitNegative, "XListenerSet default/x not found"},
+		"both":                               {set + "---" + x, "lset", exitError, either},
+		"both, with the group":               {set + "---" + x, "lset.gateway.networking.x-k8s.io", exitOK, ""},
+		"both, by their own names":           {set + "---" + x, "listenerset", exitOK, ""},
+		"neither":                            {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "lset", exitNegative, "ListenerSet default/x not found"},
+		"neither, by the name of the second": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "xlistenersets", exitNegative, "XListenerSet default/x not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, c.objects, "effective", "-f", "-", c.word+"/x")

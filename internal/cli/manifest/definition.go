@@ -1,22 +1,9 @@
 package manifest
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 )
-
-// Annotation returns an annotation of the object, "" if it does not have it.
-func (o *Object) Annotation(name string) string { return o.unstructured().GetAnnotations()[name] }
-
-// Owners returns the ownerReferences of the object.
-func (o *Object) Owners() []metav1.OwnerReference { return o.unstructured().GetOwnerReferences() }
-
-func (o *Object) unstructured() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: o.content}
-}
 
 // Definition reads a CustomResourceDefinition.
 func (o *Object) Definition() (*policykind.Definition, error) {

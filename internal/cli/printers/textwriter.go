@@ -29,20 +29,20 @@ const (
 )
 
 // page is text for people in the making.
-type page struct {
+type textWriter struct {
 	text  strings.Builder
 	color bool
 }
 
-func (p Printer) page(fill func(*page)) []byte {
-	w := page{color: p.Color}
+func (p Printer) text(fill func(*textWriter)) []byte {
+	w := textWriter{color: p.Color}
 	fill(&w)
 	return []byte(w.text.String())
 }
 
 // paint returns a text in a style. What could move the cursor or end the line
 // is taken out: names and values come from whoever wrote the manifest.
-func (w *page) paint(s style, text string) string {
+func (w *textWriter) paint(s style, text string) string {
 	if s == plain || text == "" {
 		return clean(text)
 	}
@@ -51,7 +51,7 @@ func (w *page) paint(s style, text string) string {
 
 // wrap returns a text in a style, plain and empty ones with a code too: the
 // columns of a table are aligned by the length of their cells, codes included.
-func (w *page) wrap(s style, text string) string {
+func (w *textWriter) wrap(s style, text string) string {
 	if !w.color {
 		return clean(text)
 	}
@@ -71,13 +71,13 @@ func clean(text string) string {
 }
 
 // line writes a line of pieces that are painted already.
-func (w *page) line(pieces ...string) {
+func (w *textWriter) line(pieces ...string) {
 	w.text.WriteString(strings.TrimRight(strings.Join(pieces, ""), " "))
 	w.text.WriteByte('\n')
 }
 
 // gap writes an empty line, but not at the top.
-func (w *page) gap() {
+func (w *textWriter) blankLine() {
 	if w.text.Len() > 0 {
 		w.text.WriteByte('\n')
 	}
@@ -89,10 +89,10 @@ type cell struct {
 	style style
 }
 
-func text(s string) cell { return cell{text: s} }
+func plainCell(s string) cell { return cell{text: s} }
 
 // table writes rows below each other, aligned as kubectl's tables are.
-func (w *page) table(header []string, rows [][]cell) {
+func (w *textWriter) table(header []string, rows [][]cell) {
 	head := make([]cell, len(header))
 	for i, h := range header {
 		head[i] = cell{h, bold}
@@ -149,7 +149,7 @@ func pathName(path []api.PathElement) string {
 		switch {
 		case (e.Kind == "GatewayClass" || e.Kind == "Namespace") && i < len(path)-1:
 			continue
-		case len(parts) > 0 && e.Section != "" && inside(e.Kind):
+		case len(parts) > 0 && e.Section != "" && isSection(e.Kind):
 			parts[len(parts)-1] += "#" + sectionName(e)
 		default:
 			parts = append(parts, elementName(e))
@@ -159,10 +159,10 @@ func pathName(path []api.PathElement) string {
 }
 
 // inside reports whether an element is a part of the one before it.
-func inside(kind string) bool { return kind == "Listener" || strings.HasSuffix(kind, "RouteRule") }
+func isSection(kind string) bool { return kind == "Listener" || strings.HasSuffix(kind, "RouteRule") }
 
 func elementName(e api.PathElement) string {
-	if inside(e.Kind) {
+	if isSection(e.Kind) {
 		return e.Kind + " " + sectionName(e)
 	}
 	name := strings.TrimSpace(e.Kind + " " + api.Ref{Namespace: e.Namespace, Name: e.Name}.Key())
@@ -202,7 +202,7 @@ func stateStyle(s api.State) style {
 }
 
 // by names a policy and the block of it.
-func by(policy api.Ref, block string) string {
+func policyName(policy api.Ref, block string) string {
 	if block == "bare" {
 		return policy.Key()
 	}

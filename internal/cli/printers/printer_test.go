@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // printed prints a list of any kind.
-func printed(t *testing.T, p Printer, data []byte) error {
+func printList(t *testing.T, p Printer, data []byte) error {
 	t.Helper()
 	var head api.TypeMeta
 	require.NoError(t, json.Unmarshal(data, &head))
@@ -74,7 +74,7 @@ func TestPeopleReadTablesAndTrees(t *testing.T) {
 		require.NoError(t, err)
 		for _, format := range []Format{Table, Tree} {
 			var out bytes.Buffer
-			require.NoError(t, printed(t, Printer{Out: &out, Format: format}, data))
+			require.NoError(t, printList(t, Printer{Out: &out, Format: format}, data))
 			golden := filepath.Join(filepath.Dir(file), string(format)+".txt")
 			if *update {
 				require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o600))
@@ -91,8 +91,8 @@ func TestMachinesReadTheSameBack(t *testing.T) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		var asJSON, asYAML bytes.Buffer
-		require.NoError(t, printed(t, Printer{Out: &asJSON, Format: JSON}, data))
-		require.NoError(t, printed(t, Printer{Out: &asYAML, Format: YAML}, data))
+		require.NoError(t, printList(t, Printer{Out: &asJSON, Format: JSON}, data))
+		require.NoError(t, printList(t, Printer{Out: &asYAML, Format: YAML}, data))
 		assert.JSONEq(t, string(data), asJSON.String(), file)
 		back, err := yaml.YAMLToJSONStrict(asYAML.Bytes())
 		require.NoError(t, err)
@@ -107,8 +107,8 @@ func TestColourChangesNoText(t *testing.T) {
 		require.NoError(t, err)
 		for _, format := range []Format{Table, Tree} {
 			var painted, plain bytes.Buffer
-			require.NoError(t, printed(t, Printer{Out: &painted, Format: format, Color: true}, data))
-			require.NoError(t, printed(t, Printer{Out: &plain, Format: format}, data))
+			require.NoError(t, printList(t, Printer{Out: &painted, Format: format, Color: true}, data))
+			require.NoError(t, printList(t, Printer{Out: &plain, Format: format}, data))
 			assert.Contains(t, painted.String(), "\x1b[")
 			assert.NotContains(t, plain.String(), "\x1b")
 			assert.Equal(t, plain.String(), strip(painted.String()))
@@ -165,16 +165,16 @@ func TestControlCharactersStayOut(t *testing.T) {
 	}
 }
 
-type full struct{}
+type failingWriter struct{}
 
 var errFull = errors.New("no space left")
 
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestAResultThatCannotBeWritten(t *testing.T) {
-	require.ErrorIs(t, Printer{Out: full{}, Format: JSON}.Verdicts(nil), errFull)
-	require.ErrorIs(t, Printer{Out: full{}}.Manifest(Exported{}), errFull)
-	err := Printer{Out: full{}, Format: JSON}.Effective([]api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}, nil)
+	require.ErrorIs(t, Printer{Out: failingWriter{}, Format: JSON}.Verdicts(nil), errFull)
+	require.ErrorIs(t, Printer{Out: failingWriter{}}.Manifest(Exported{}), errFull)
+	err := Printer{Out: failingWriter{}, Format: JSON}.Effective([]api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}, nil)
 	assert.ErrorContains(t, err, "write *v1alpha1.EffectivePolicyList as json")
 }
 
@@ -218,7 +218,7 @@ func TestNamesOfElements(t *testing.T) {
 }
 
 func TestTargetsOfEveryShape(t *testing.T) {
-	w := &page{}
+	w := &textWriter{}
 	ref := api.Ref{Kind: "Service", Namespace: "app", Name: "s"}
 	by := api.Ref{Kind: "P", Namespace: "app", Name: "p"}
 	for want, target := range map[string]api.Target{
@@ -227,7 +227,7 @@ func TestTargetsOfEveryShape(t *testing.T) {
 		"target Service with app=x: TargetNotFound":                     {Target: api.Ref{Kind: "Service"}, Selector: "app=x", Reason: api.TargetNotFound},
 		"target Service app/s: TargetNotFound, no ReferenceGrant in ns": {Target: ref, Reason: api.TargetNotFound, Refused: "no ReferenceGrant in ns"},
 	} {
-		assert.Equal(t, want, w.target(target))
+		assert.Equal(t, want, w.targetLine(target))
 	}
 }
 

@@ -41,29 +41,29 @@ func apiServer(t *testing.T, broken string) string {
 	return strings.Replace(kubeconfig, "https://127.0.0.1:1", server.URL, 1)
 }
 
-func listed(t *testing.T, broken string, kind api.PolicyKind) ([]map[string]any, error) {
+func listRaw(t *testing.T, broken string, kind api.PolicyKind) ([]map[string]any, error) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir()) // no cache of another server's kinds
 	a := &app{}
 	a.root()
 	*a.config.KubeConfig = write(t, "config", apiServer(t, broken))
-	return a.written(t.Context(), kind)
+	return a.listRawObjects(t.Context(), kind)
 }
 
 func TestAClustersPoliciesAreListedAsTheyAreWritten(t *testing.T) {
 	auth := api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"}
-	objects, err := listed(t, "", auth)
+	objects, err := listRaw(t, "", auth)
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 	assert.Equal(t, "b", objects[1]["metadata"].(map[string]any)["name"])
-	objects, err = listed(t, "", api.PolicyKind{Group: "example.com", Kind: "Absent"})
+	objects, err = listRaw(t, "", api.PolicyKind{Group: "example.com", Kind: "Absent"})
 	require.NoError(t, err)
 	assert.Empty(t, objects, "a kind that the cluster does not have")
-	_, err = listed(t, "/apis/kuadrant.io/v1/authpolicies", auth)
+	_, err = listRaw(t, "/apis/kuadrant.io/v1/authpolicies", auth)
 	assert.True(t, apierrors.IsForbidden(err), err)
 	a := &app{}
 	a.root()
 	*a.config.KubeConfig = "nowhere"
-	_, err = a.written(t.Context(), auth)
+	_, err = a.listRawObjects(t.Context(), auth)
 	require.ErrorContains(t, err, "read the kubeconfig")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // reached is where a policy holds, added up over paths.
-type reached struct {
+type reachSummary struct {
 	policy         api.Ref
 	holding, total int
 	rules          map[string]bool
@@ -28,9 +28,9 @@ const (
 )
 
 // add counts one path, on which the outcome is that of the policy.
-func (r *reached) add(e *effective.Effective, o *outcome, rule *merge.Name) {
+func (r *reachSummary) add(e *effective.Effective, o *outcome, rule *merge.Name) {
 	r.total++
-	keys := surviving(o, rule)
+	keys := effectiveRules(o, rule)
 	if len(keys) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func (r *reached) add(e *effective.Effective, o *outcome, rule *merge.Name) {
 	}
 }
 
-func (r *reached) object(which int, ref api.Ref) {
+func (r *reachSummary) object(which int, ref api.Ref) {
 	if r.objects[which] == nil {
 		r.objects[which] = make(map[api.Ref]bool)
 	}
@@ -71,14 +71,14 @@ func (r *reached) object(which int, ref api.Ref) {
 
 // surviving returns the rules of a policy that took part on a path and were not
 // lost (SEMANTICS section 6).
-func surviving(o *outcome, rule *merge.Name) []merge.Key {
+func effectiveRules(o *outcome, rule *merge.Name) []merge.Key {
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
 		if !o.Took(b.Block) {
 			continue
 		}
 		for _, r := range b.Rules {
-			if (rule == nil || rule.Matches(r.Key)) && !loses(o, r.Key) {
+			if (rule == nil || rule.Matches(r.Key)) && !isLost(o, r.Key) {
 				keys = append(keys, r.Key)
 			}
 		}
@@ -86,12 +86,12 @@ func surviving(o *outcome, rule *merge.Name) []merge.Key {
 	return keys
 }
 
-func loses(o *outcome, k merge.Key) bool {
+func isLost(o *outcome, k merge.Key) bool {
 	return slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
 }
 
 // api returns where the policy holds as the JSON contract shows it.
-func (r *reached) api(policy api.Ref, rule *merge.Name) api.Reach {
+func (r *reachSummary) api(policy api.Ref, rule *merge.Name) api.Reach {
 	out := api.Reach{
 		Policy: policy, Rules: append([]string{}, slices.Sorted(maps.Keys(r.rules))...),
 		Gateways: append([]api.Ref{}, r.sorted(gateways)...), Services: r.sorted(services),
@@ -108,6 +108,6 @@ func (r *reached) api(policy api.Ref, rule *merge.Name) api.Reach {
 	return out
 }
 
-func (r *reached) sorted(which int) []api.Ref {
+func (r *reachSummary) sorted(which int) []api.Ref {
 	return slices.SortedFunc(maps.Keys(r.objects[which]), api.CompareRefs)
 }

@@ -41,20 +41,20 @@ spec: {targetRef: {group: "", kind: Namespace, name: infra}, size: 2}
 func TestWhatIsNoObjectCanBeNamed(t *testing.T) {
 	world := []string{"-f", demo + "cluster.yaml", "-f", "-", "-n", "app"}
 	got := run(t, virtual, append(world, "reach", "--affecting", "region/north", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ReachList](t, got.stdout).Items
 	require.Len(t, items, 1)
 	assert.Equal(t, []api.Ref{{Group: "clouds.example.com", Kind: "Region", Namespace: "app", Name: "north"}}, items[0].Backends)
 	got = run(t, virtual, append(world, "effective", "Region.clouds.example.com/north", "-o", "tree")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stdout, "Region app/north\n└─ CloudPolicy\n   └─ size = 1  from app/cloud\n")
 	got = run(t, virtual, append(world, "reach", "--affecting", "ns/infra", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	items = decode[api.ReachList](t, got.stdout).Items
 	require.Len(t, items, 1)
 	assert.Equal(t, "space", items[0].Policy.Name)
 	got = run(t, virtual, append(world, "effective", "region/south")...)
-	assert.Equal(t, exitUnusable, got.code)
+	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, `kind "region" is not known`)
 }
 
@@ -83,6 +83,6 @@ spec:
   to: [{group: gateway.networking.k8s.io, kind: HTTPRoute}]
 `
 	got := run(t, text, "effective", "-f", demo+"cluster.yaml", "-f", "-", "-n", "app", "referencegrant/grant", "--kind", "FarPolicy", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Len(t, decode[api.EffectivePolicyList](t, got.stdout).Items, 2)
 }

@@ -16,11 +16,11 @@ func fieldRows(items []api.EffectivePolicy) [][]cell {
 		}
 		for _, f := range item.Route.Fields {
 			row := []cell{
-				text(item.PolicyKind.Kind), text(pathName(item.Path)), {f.Field, cyan},
-				text(""), text(""), {"not set", dim}, {contested(f), red},
+				plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path)), {f.Field, cyan},
+				plainCell(""), plainCell(""), {"not set", dim}, {conflictNote(f), red},
 			}
 			if f.From != nil {
-				row[3], row[4], row[5] = text(f.From.Key()), text(f.Block), cell{short(f.Value, shortValue), dim}
+				row[3], row[4], row[5] = plainCell(f.From.Key()), plainCell(f.Block), cell{short(f.Value, shortValue), dim}
 			}
 			rows = append(rows, row)
 		}
@@ -29,7 +29,7 @@ func fieldRows(items []api.EffectivePolicy) [][]cell {
 }
 
 // fieldNodes adds what the route comes to.
-func (w *page) fieldNodes(at *node, item api.EffectivePolicy) {
+func (w *textWriter) fieldNodes(at *node, item api.EffectivePolicy) {
 	if item.Route == nil {
 		return
 	}
@@ -38,9 +38,9 @@ func (w *page) fieldNodes(at *node, item api.EffectivePolicy) {
 		if f.From == nil {
 			label += w.paint(dim, " is not set")
 		} else {
-			label += " = " + w.paint(plain, short(f.Value, shortValue)) + "  " + w.paint(dim, "from "+by(*f.From, f.Block))
+			label += " = " + w.paint(plain, short(f.Value, shortValue)) + "  " + w.paint(dim, "from "+policyName(*f.From, f.Block))
 		}
-		if note := contested(f); note != "" {
+		if note := conflictNote(f); note != "" {
 			label += "  " + w.paint(red, note)
 		}
 		at.add(label)
@@ -48,7 +48,7 @@ func (w *page) fieldNodes(at *node, item api.EffectivePolicy) {
 }
 
 // contested names the kinds that want another value.
-func contested(f api.EffectiveField) string {
+func conflictNote(f api.EffectiveField) string {
 	if len(f.ConflictsWith) == 0 {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // withoutAuth deletes the gateway's AuthPolicy, which has an override.
-func withoutAuth(more ...string) []string {
+func deleteAuthArgs(more ...string) []string {
 	return append([]string{"check", "--delete", "-f", "-", "-o", "json"}, more...)
 }
 
@@ -27,14 +27,14 @@ func TestWhoMayRemoveOverridesOfManifests(t *testing.T) {
 		code int
 		want string
 	}{
-		"nobody":                       {nil, exitNotFound, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"nobody, whoever they are":     {[]string{"--as", "alice", "--as-group", "system:masters"}, exitNotFound, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"anyone with --may-override":   {[]string{"--may-override"}, exitFound, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
-		"anyone with --enforcement":    {[]string{"--enforcement=warn"}, exitFound, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"anyone in the first roll-out": {[]string{"--enforcement=audit"}, exitFound, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"nobody":                       {nil, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"nobody, whoever they are":     {[]string{"--as", "alice", "--as-group", "system:masters"}, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"anyone with --may-override":   {[]string{"--may-override"}, exitOK, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"anyone with --enforcement":    {[]string{"--enforcement=warn"}, exitOK, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"anyone in the first roll-out": {[]string{"--enforcement=audit"}, exitOK, "DELETE AuthPolicy gw-auth OverrideRemoved"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, gwAuth, append(against("cluster", "gateway-policies"), withoutAuth(c.more...)...)...)
+			got := run(t, gwAuth, append(against("cluster", "gateway-policies"), deleteAuthArgs(c.more...)...)...)
 			require.Equal(t, c.code, got.code, got.stderr)
 			assert.Equal(t, []string{c.want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 		})
@@ -65,13 +65,13 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Sheep, plural: flock
 
 // asUser runs a command on a cluster that holds the demo, as a user of an API
 // server.
-func asUser(t *testing.T, s *reviewer, stdin string, args ...string) ran {
+func runAsUser(t *testing.T, s *reviewer, stdin string, args ...string) result {
 	t.Helper()
 	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), nil, nil
 	}}
-	return a.ran(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
+	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 
 func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
@@ -80,40 +80,40 @@ func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
 		code int
 		want string
 	}{
-		"a user without the right": {false, exitNotFound, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"a user with it":           {true, exitFound, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"a user without the right": {false, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"a user with it":           {true, exitOK, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startReviewer(t, c.may)
-			got := asUser(t, s, gwAuth, withoutAuth()...)
+			got := runAsUser(t, s, gwAuth, deleteAuthArgs()...)
 			require.Equal(t, c.code, got.code, got.stderr)
 			assert.Equal(t, []string{c.want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 			assert.Equal(t, []authorizationv1.ResourceAttributes{
 				{Verb: "override", Group: "kuadrant.io", Resource: "authpolicies", Namespace: "infra", Name: "gw-auth"},
-			}, s.questions(), "asked once, and about nothing else")
+			}, s.accessReviews(), "asked once, and about nothing else")
 		})
 	}
 	t.Run("nobody is asked by diff, which denies nothing", func(t *testing.T) {
 		s := startReviewer(t, false)
 		s.broken = true
-		got := asUser(t, s, gwAuth, "diff", "--delete", "-f", "-")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		got := runAsUser(t, s, gwAuth, "diff", "--delete", "-f", "-")
+		require.Equal(t, exitOK, got.code, got.stderr)
 		assert.Contains(t, got.stdout, "DELETE AuthPolicy infra/gw-auth: 2 effective policies change\n")
 		assert.Empty(t, got.stderr)
 	})
 	t.Run("nobody is asked where no override is lost", func(t *testing.T) {
 		s := startReviewer(t, false)
-		got := asUser(t, s, "", "check", "-f", demo+"route-limits.yaml")
-		require.Equal(t, exitFound, got.code, got.stderr)
-		assert.Empty(t, s.questions())
+		got := runAsUser(t, s, "", "check", "-f", demo+"route-limits.yaml")
+		require.Equal(t, exitOK, got.code, got.stderr)
+		assert.Empty(t, s.accessReviews())
 	})
 }
 
 func TestRightsThatCannotBeFoundOut(t *testing.T) {
 	s := startReviewer(t, true)
 	s.broken = true
-	got := asUser(t, s, gwAuth, withoutAuth()...)
-	assert.Equal(t, exitUnusable, got.code)
+	got := runAsUser(t, s, gwAuth, deleteAuthArgs()...)
+	assert.Equal(t, exitError, got.code)
 	assert.Empty(t, got.stdout)
 	assert.Contains(t, got.stderr, "error: judge AuthPolicy infra/gw-auth: whether the user may remove overrides cannot be found out: "+
 		"ask whether the user may override AuthPolicy infra/gw-auth: ")
@@ -143,7 +143,7 @@ func TestFlagsOfChangesThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", c.args...)
-			assert.Equal(t, exitUnusable, got.code)
+			assert.Equal(t, exitError, got.code)
 			assert.Contains(t, got.stderr, c.want)
 			assert.Empty(t, got.stdout)
 		})

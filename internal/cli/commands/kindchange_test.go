@@ -36,7 +36,7 @@ spec:
 }
 
 // old is the name of a policy that was created a year ago.
-func old(name string) string { return name + `, creationTimestamp: "2025-01-01T00:00:00Z"` }
+func createdLastYear(name string) string { return name + `, creationTimestamp: "2025-01-01T00:00:00Z"` }
 
 func ownPolicy(name, target, spec string) string {
 	kind := map[string]string{"edge": "Gateway", "toystore": "HTTPRoute"}[target]
@@ -70,7 +70,7 @@ func verdicts(all []api.Verdict) []string {
 // What comes after a PolicyProfile is judged with it, and so are the policies
 // that are there already.
 func TestChangesAfterAProfileAreJudgedWithIt(t *testing.T) {
-	stored := write(t, "stored.yaml", ownPolicy(old("first"), "edge", "overrides: {size: 1}"))
+	stored := write(t, "stored.yaml", ownPolicy(createdLastYear("first"), "edge", "overrides: {size: 1}"))
 	against := append(against("cluster"), "--against", stored)
 	for name, c := range map[string]struct {
 		text string
@@ -113,7 +113,7 @@ spec:
 }
 
 func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
-	stored := write(t, "stored.yaml", definedAs("ownpolicies")+ownProfile("own", "hierarchical")+ownPolicy(old("old"), "edge", "overrides: {size: 1}"))
+	stored := write(t, "stored.yaml", definedAs("ownpolicies")+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}"))
 	args := append(against("cluster"), "--against", stored)
 	lower := ownPolicy("lower", "toystore", "size: 2")
 	assert.Equal(t, []string{"CREATE CustomResourceDefinition aaas.example.com NotRead", "CREATE OwnPolicy lower (Overridden)"},
@@ -125,24 +125,24 @@ func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
 
 func TestAProfileIsUpdatedAndDeleted(t *testing.T) {
 	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
-		ownPolicy(old("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
+		ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
 	args := append(against("cluster"), "--against", stored)
 	assert.Equal(t, []string{"UPDATE PolicyProfile own (OverrideRemoved)", "CREATE OwnPolicy x Conflicted"},
 		verdicts(check(t, ownProfile("own", "none")+ownPolicy("x", "edge", "size: 3"), append(args, "--may-override")...)))
 	got := run(t, ownProfile("own", "oldestWins"), append(args, "diff", "-f", "-", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Empty(t, decode[api.ChangeList](t, got.stdout).Items, "overrides of one target: the oldest wins either way")
 	got = run(t, ownProfile("own", "collect"), append(args, "diff", "-f", "-")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stdout, "UPDATE PolicyProfile own: 2 effective policies change\n")
 	got = run(t, ownProfile("own", "hierarchical"), append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ChangeList](t, got.stdout).Items
 	require.Len(t, items, 2, "nobody reads the policies any more")
 	assert.Nil(t, items[0].Rules[0].After)
 	assert.Equal(t, api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: "own"}, items[0].Object)
 	got = run(t, ownProfile("absent", "none"), append(args, "check", "--delete", "-f", "-")...)
-	assert.Equal(t, exitNotFound, got.code)
+	assert.Equal(t, exitNegative, got.code)
 	assert.Contains(t, got.stderr, "cannot delete PolicyProfile absent: not found")
 }
 
@@ -160,7 +160,7 @@ spec:
 `
 	args := append(against("cluster", "gateway-policies", "route-auth"), "--against", write(t, "own.yaml", own))
 	got := run(t, own, append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ChangeList](t, got.stdout).Items
 	require.Len(t, items, 2)
 	rules := items[0].Rules
@@ -182,7 +182,7 @@ metadata: {name: ownpolicies.example.com, labels: {gateway.networking.k8s.io/pol
 spec: {group: example.com, scope: Namespaced, names: {kind: OwnPolicy, plural: ownpolicies}}
 `
 	}
-	stored := write(t, "stored.yaml", crd("direct")+ownPolicy(old("first"), "edge", "size: 1"))
+	stored := write(t, "stored.yaml", crd("direct")+ownPolicy(createdLastYear("first"), "edge", "size: 1"))
 	args := append(against("cluster"), "--against", stored)
 	second := ownPolicy("second", "edge", "size: 2")
 	assert.Equal(t, []string{"CREATE OwnPolicy second Conflicted"}, verdicts(check(t, second, args...)))
@@ -218,14 +218,14 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 
 // reread runs a command on a cluster whose AuthPolicies can be read again, as a
 // user who may remove overrides.
-func reread(t *testing.T, given []*policykind.Kind, listed error, stdin string, args ...string) ran {
+func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed error, stdin string, args ...string) result {
 	t.Helper()
 	s := startReviewer(t, true)
 	a := &app{
 		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 			return clusterView(t, given), nil, nil
 		},
-		listWritten: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {
+		listRaw: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {
 			assert.Equal(t, s.url, config.Host)
 			if kind.Kind != "AuthPolicy" {
 				return nil, nil
@@ -236,17 +236,17 @@ func reread(t *testing.T, given []*policykind.Kind, listed error, stdin string, 
 			return []map[string]any{o}, listed
 		},
 	}
-	return a.ran(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
+	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 
 var errGone = errors.New("gone")
 
 func TestPoliciesOfAClusterAreReadAgain(t *testing.T) {
-	got := reread(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNotFound, got.code, got.stderr)
+	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-	got = reread(t, nil, errGone, authOf("own", "none"), "check", "-f", "-")
-	assert.Equal(t, exitUnusable, got.code)
+	got = runOnStoredPolicies(t, nil, errGone, authOf("own", "none"), "check", "-f", "-")
+	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "read the objects of kind AuthPolicy.kuadrant.io again: gone")
 }
 
@@ -259,14 +259,14 @@ func TestTheProfileOfTheClusterHolds(t *testing.T) {
 	require.NoError(t, err)
 	kind.Name = "first"
 	given := []*policykind.Kind{kind}
-	got := reread(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := runOnStoredPolicies(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in force: PolicyProfile first of the cluster is older and has AuthPolicy.kuadrant.io")
-	got = reread(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNotFound, got.code, got.stderr)
+	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-	got = reread(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got = runOnStoredPolicies(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 }
 
@@ -305,9 +305,36 @@ func TestDefaultsOfASchemaAreReadFromStoredPolicies(t *testing.T) {
 		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(old("first"), "edge", c.policy))
+			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("first"), "edge", c.policy))
 			got := check(t, ownDefinition(c.is), append(against("cluster"), "--against", stored)...)
 			assert.Equal(t, []string{c.want}, verdicts(got))
 		})
 	}
+}
+
+// Offline, the definition of a kind is where its profile's addresses are looked
+// for, as on a cluster.
+func TestAProfileIsHeldToTheDefinitionOfItsKind(t *testing.T) {
+	definition := write(t, "crd.yaml", `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ownpolicies.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: OwnPolicy, plural: ownpolicies, singular: ownpolicy}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec: {type: object, properties: {targetRef: {type: object}, override: {type: object}}}
+`)
+	all := check(t, ownProfile("own", "none"), "--against", definition)
+	require.Len(t, all, 1)
+	assert.Equal(t, []string{"CREATE PolicyProfile own (NotRead)"}, verdicts(all))
+	assert.Contains(t, all[0].Warnings[0].Message, "blocks.overrides[0]: spec.overrides is not in the schema of OwnPolicy.example.com")
 }

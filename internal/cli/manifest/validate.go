@@ -13,12 +13,12 @@ import (
 // the API server does: the store looks at little of a route. Fields that are
 // not Gateway API's are let through. Constraints are held to their schema, names
 // of fields included: one that is understood in part judges wrong.
-func fits(kind api.PolicyKind, data []byte) error {
+func validateTypes(kind api.PolicyKind, data []byte) error {
 	switch {
 	case kind == constraint.Kind:
-		return strict(data, new(api.PolicyConstraint))
+		return unmarshalStrict(data, new(api.PolicyConstraint))
 	case kind == constraint.ClusterKind:
-		return strict(data, new(api.ClusterPolicyConstraint))
+		return unmarshalStrict(data, new(api.ClusterPolicyConstraint))
 	case !gateway.IsRoute(kind):
 		return nil
 	}
@@ -38,7 +38,7 @@ func fits(kind api.PolicyKind, data []byte) error {
 	return json.UnmarshalCaseSensitivePreserveInts(data, into)
 }
 
-func strict(data []byte, into any) error {
+func unmarshalStrict(data []byte, into any) error {
 	unknown, err := json.UnmarshalStrict(data, into)
 	if err == nil && len(unknown) > 0 {
 		err = unknown[0]

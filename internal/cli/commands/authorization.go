@@ -20,9 +20,9 @@ import (
 // cluster the user of the kubeconfig, or whom --as names; with manifests nobody
 // may unless the flag says so, and the user is whom --as names, or nobody.
 // Nobody is asked where nothing is denied.
-func (a *app) authority(ctx context.Context, s *scene, f changeFlags) (guard.Rights, *authenticationv1.UserInfo, error) {
-	if s.set != nil || !f.denies {
-		return rights.Fixed(f.mayOverride || !f.denies, s.resource), a.impersonated(), nil
+func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Rights, *authenticationv1.UserInfo, error) {
+	if s.set != nil || !f.checkRights {
+		return rights.Fixed(f.mayOverride || !f.checkRights, s.resource), a.impersonatedUser(), nil
 	}
 	config, err := a.clusterConfig()
 	if err != nil {
@@ -32,25 +32,25 @@ func (a *app) authority(ctx context.Context, s *scene, f changeFlags) (guard.Rig
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a client: %w", err)
 	}
-	return rights.Self(client, a.resource), a.self(ctx, config), nil
+	return rights.Self(client, a.resource), a.currentUser(ctx, config), nil
 }
 
 // self returns who talks to the cluster. Only constraints may want to know, so
 // that it is no error if it cannot be found out.
-func (a *app) self(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
+func (a *app) currentUser(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
 	ask := a.whoAmI
 	if ask == nil {
-		ask = review
+		ask = selfSubjectReview
 	}
 	user, err := ask(ctx, config)
 	if err != nil {
-		a.tell("warning: who you are cannot be found out, and constraints that ask for it are judged as for nobody: %v", err)
+		a.warnf("who you are cannot be found out, and constraints that ask for it are judged as for nobody: %v", err)
 	}
 	return user
 }
 
 // review asks the API server who its user is.
-func review(ctx context.Context, config *rest.Config) (*authenticationv1.UserInfo, error) {
+func selfSubjectReview(ctx context.Context, config *rest.Config) (*authenticationv1.UserInfo, error) {
 	client, err := authenticationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
@@ -63,7 +63,7 @@ func review(ctx context.Context, config *rest.Config) (*authenticationv1.UserInf
 }
 
 // impersonated returns the user whom the flags name, nil for none.
-func (a *app) impersonated() *authenticationv1.UserInfo {
+func (a *app) impersonatedUser() *authenticationv1.UserInfo {
 	if *a.config.Impersonate == "" {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (a *app) impersonated() *authenticationv1.UserInfo {
 }
 
 // resource returns the plural name of a kind as its definition has it.
-func (s *scene) resource(kind api.PolicyKind) (group, plural string) {
+func (s *source) resource(kind api.PolicyKind) (group, plural string) {
 	if names := s.kinds.Names(kind); len(names) > 0 {
 		plural = names[0]
 	}

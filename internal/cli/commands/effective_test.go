@@ -10,10 +10,10 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func items(t *testing.T, args ...string) []string {
+func effectiveItems(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"effective", "-o", "json"}, args...)...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	var out []string
 	for _, item := range decode[api.EffectivePolicyList](t, got.stdout).Items {
 		last := item.Path[len(item.Path)-1]
@@ -50,19 +50,19 @@ func TestPathsWithoutAPolicy(t *testing.T) {
 			[]string{"ListenerPolicy edge# none"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, items(t, append(c.args, shapes...)...)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, effectiveItems(t, append(c.args, shapes...)...)) })
 	}
 	got := run(t, "", append(shapes, "effective", "--without", "--kind", "GCPGatewayPolicy")...)
-	assert.Equal(t, ran{exitFound, "", "every path has a policy, of each kind that could be there\n"}, got)
+	assert.Equal(t, result{exitOK, "", "every path has a policy, of each kind that could be there\n"}, got)
 	got = run(t, "", append(shapes, "effective", "--without", "-n", "app", "slowpolicy/slow")...)
-	assert.Equal(t, exitUnusable, got.code)
+	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "a policy is on no path without one")
 }
 
 // On a cluster, the kinds that it has are those of which paths are shown.
 func TestPathsWithoutAPolicyOnACluster(t *testing.T) {
-	got := onCluster(t, "effective", "--without", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := runOnCluster(t, "effective", "--without", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	kinds := make(map[string]bool)
 	for _, item := range decode[api.EffectivePolicyList](t, got.stdout).Items {
 		kinds[item.PolicyKind.Kind] = true
@@ -75,7 +75,7 @@ func TestPathsWithoutAPolicyOnACluster(t *testing.T) {
 // field of a route still counts.
 func TestOneKindAlone(t *testing.T) {
 	got := run(t, "", "effective", "-f", "testdata/shapes.yaml", "--kind", "timeoutpolicy", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	list := decode[api.EffectivePolicyList](t, got.stdout)
 	require.Len(t, list.Items, 4)
 	require.Len(t, list.Outcomes, 1)
@@ -97,7 +97,7 @@ func TestOneKindAlone(t *testing.T) {
 func TestOutcomesOfAll(t *testing.T) {
 	for namespace, want := range map[string]int{"app": 3, "infra": 4, "shop": 1, "elsewhere": 0} {
 		got := run(t, "", "outcome", "-f", "testdata/shapes.yaml", "-n", namespace, "-o", "json")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		assert.Len(t, decode[api.OutcomeList](t, got.stdout).Items, want, namespace)
 	}
 }
@@ -111,7 +111,7 @@ metadata: {name: limits}
 spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}], rateLimit: {}}
 `
 	got := run(t, text, "outcome", "-f", "-", "ratelimitpolicy/limits", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Equal(t, "gateway.nginx.org", decode[api.OutcomeList](t, got.stdout).Items[0].Policy.Group)
 	got = run(t, "", "outcome", "-f", contract, "ratelimitpolicy/limits")
 	assert.Contains(t, got.stderr, "may be any of RateLimitPolicy.gateway.nginx.org, RateLimitPolicy.kuadrant.io; write it with its group")

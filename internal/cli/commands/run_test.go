@@ -17,18 +17,18 @@ import (
 )
 
 // ran is what one run of the command left behind.
-type ran struct {
+type result struct {
 	code           int
 	stdout, stderr string
 }
 
 // run runs the command at the time of the cases.
-func run(t *testing.T, stdin string, args ...string) ran {
+func run(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	return (&app{list: cache.List}).ran(t, stdin, args...)
+	return (&app{list: cache.List}).exec(t, stdin, args...)
 }
 
-func (a *app) ran(t *testing.T, stdin string, args ...string) ran {
+func (a *app) exec(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir()) // nobody's kubeconfig
 	t.Setenv("KUBECONFIG", "")
@@ -36,7 +36,7 @@ func (a *app) ran(t *testing.T, stdin string, args ...string) ran {
 	a.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &stdout, ErrOut: &stderr}
 	a.now = func() time.Time { return cases.Now.Add(300 * time.Millisecond) }
 	code := a.run(t.Context(), args)
-	return ran{code, stdout.String(), stderr.String()}
+	return result{code, stdout.String(), stderr.String()}
 }
 
 // write writes a file of manifests and returns its path.

@@ -16,78 +16,78 @@ import (
 
 // readings are how kinds are read after a change of a PolicyProfile or a
 // CustomResourceDefinition, and the objects that there are then.
-type readings struct {
+type kindChange struct {
 	kinds *manifest.Kinds
 	view  *snapshot.View
 	// dropped is the kind of a definition that is deleted, or serves no version
 	// any more; nil for none.
-	dropped *api.PolicyKind
+	deletedKind *api.PolicyKind
 	// second tells that the definition is not the first one of its kind, nil if it is.
-	second *policykind.DefinedError
+	duplicate *policykind.DefinedError
 }
 
 // known is what a guard asks about the kinds of a scene.
-type known struct {
-	*changes
+type guardKinds struct {
+	*changeEvaluator
 	app *app
 }
 
 // Profiles implements guard.Kinds.
-func (k known) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
+func (k guardKinds) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
 
 // Schema implements guard.Kinds.
-func (k known) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	if k.scene.set == nil && !k.kinds.Defined(ref) {
+func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	if k.source.set == nil && !k.kinds.Defined(ref) {
 		return k.app.schema(ctx, ref)
 	}
 	return k.kinds.Schema(ref), nil
 }
 
 // Reread implements guard.Kinds, for the change that is being judged.
-func (k known) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
-	if k.next == nil {
+func (k guardKinds) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+	if k.kindChange == nil {
 		return v, nil
 	}
-	if k.next.second != nil {
-		return nil, k.next.second
+	if k.kindChange.duplicate != nil {
+		return nil, k.kindChange.duplicate
 	}
-	return k.next.view, nil
+	return k.kindChange.view, nil
 }
 
 // definition returns what the manifest of a CustomResourceDefinition would do.
 // One that no effective policy depends on is made at once.
-func (c *changes) definition(ctx context.Context, o *manifest.Object) (guard.Change, error) {
+func (c *changeEvaluator) crdChange(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	d, err := o.Definition()
 	if err != nil {
 		return guard.Change{}, err
 	}
 	kinds, of := c.kinds.Clone(), d.Defines()
-	if first := c.kinds.Definition(of); first != nil && first.Name != d.Name && matters(of, c.kinds) {
-		return c.second(d, first.Name), nil
+	if first := c.kinds.Definition(of); first != nil && first.Name != d.Name && affectsPolicies(of, c.kinds) {
+		return c.duplicateDefinition(d, first.Name), nil
 	}
-	next := &readings{kinds: kinds}
-	act := kinds.Define
+	next := &kindChange{kinds: kinds}
+	act := kinds.AddDefinition
 	if c.remove || !manifest.Serves(d) {
-		act, next.dropped = kinds.Forget, &of
+		act, next.deletedKind = kinds.RemoveDefinition, &of
 	}
 	if err := act(o); err != nil {
 		return guard.Change{}, err
 	}
-	if !matters(of, c.kinds) && !matters(of, kinds) {
+	if !affectsPolicies(of, c.kinds) && !affectsPolicies(of, kinds) {
 		c.kinds = kinds
 		return guard.Change{}, nil
 	}
-	if next.view, err = c.reread(ctx, next); err != nil {
+	if next.view, err = c.reloadView(ctx, next); err != nil {
 		return guard.Change{}, err
 	}
-	c.next = next
-	change := guard.Change{Operation: guard.Create, Before: c.defined(d), After: d}
+	c.kindChange = next
+	change := guard.Change{Operation: guard.Create, Before: c.existingDefinition(d), After: d}
 	switch {
 	case c.remove:
 		if change.Before == nil {
 			change.Before = d // manifests rarely hold the definitions of what is in them
 		}
-		return change, toDelete(d.Ref(), &change)
+		return change, setDelete(d.Ref(), &change)
 	case change.Before != nil:
 		change.Operation = guard.Update
 	}
@@ -96,22 +96,22 @@ func (c *changes) definition(ctx context.Context, o *manifest.Object) (guard.Cha
 
 // second returns what the manifest of a second definition of a kind would do: nothing,
 // but that it is denied. Nothing depends on one that is deleted.
-func (c *changes) second(d *policykind.Definition, first string) guard.Change {
+func (c *changeEvaluator) duplicateDefinition(d *policykind.Definition, first string) guard.Change {
 	if c.remove {
 		return guard.Change{}
 	}
-	c.next = &readings{kinds: c.kinds, view: c.view, second: &policykind.DefinedError{Kind: d.Defines(), By: first}}
+	c.kindChange = &kindChange{kinds: c.kinds, view: c.view, duplicate: &policykind.DefinedError{Kind: d.Defines(), By: first}}
 	return guard.Change{Operation: guard.Create, After: d}
 }
 
 // matters reports whether effective policies depend on the objects of a kind.
-func matters(ref api.PolicyKind, kinds *manifest.Kinds) bool {
+func affectsPolicies(ref api.PolicyKind, kinds *manifest.Kinds) bool {
 	return kinds.Of(ref) != nil || gateway.Known(ref) || ref == policykind.KindProfile || constraint.IsKind(ref)
 }
 
 // defined returns the definition that is there already of the kind of another,
 // nil if there is none. A cluster's own is known by its kind alone.
-func (c *changes) defined(d *policykind.Definition) snapshot.Object {
+func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.Object {
 	if was := c.kinds.Definition(d.Defines()); was != nil {
 		return was
 	}
@@ -126,38 +126,38 @@ func (c *changes) defined(d *policykind.Definition) snapshot.Object {
 
 // profile returns what the manifest of a PolicyProfile would do. The changes
 // after it are judged with the kind as it then is.
-func (c *changes) profile(ctx context.Context, o *manifest.Object) (guard.Change, error) {
+func (c *changeEvaluator) profileChange(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	change := guard.Change{Operation: guard.Create}
 	kinds := c.kinds.Clone()
-	if was := kinds.Written(o.Name); was != nil {
+	if was := kinds.ProfileNamed(o.Name); was != nil {
 		change.Operation, change.Before = guard.Update, was
 	}
 	if c.remove {
-		if err := toDelete(o.Ref(kinds, ""), &change); err != nil {
+		if err := setDelete(o.Ref(kinds, ""), &change); err != nil {
 			return change, err
 		}
 		kinds.RemoveProfile(o.Name)
 	} else {
-		if err := kinds.Profile(o, c.now, true); err != nil {
+		if err := kinds.AddProfile(o, c.now, true); err != nil {
 			return change, err
 		}
-		change.After = kinds.Written(o.Name)
+		change.After = kinds.ProfileNamed(o.Name)
 	}
-	next := &readings{kinds: kinds}
+	next := &kindChange{kinds: kinds}
 	var err error
-	if next.view, err = c.reread(ctx, next); err != nil {
+	if next.view, err = c.reloadView(ctx, next); err != nil {
 		return change, err
 	}
-	c.next = next
+	c.kindChange = next
 	return change, nil
 }
 
 // reread returns the view as it is with other kinds: the very one if nothing
 // is read in another way. The policies of kinds that are, are read anew.
-func (c *changes) reread(ctx context.Context, next *readings) (*snapshot.View, error) {
+func (c *changeEvaluator) reloadView(ctx context.Context, next *kindChange) (*snapshot.View, error) {
 	var changed []snapshot.Change
-	if next.dropped != nil {
-		changed = c.dropObjects(*next.dropped, next.kinds)
+	if next.deletedKind != nil {
+		changed = c.deleteObjects(*next.deletedKind, next.kinds)
 	}
 	old := make(map[api.PolicyKind]*policykind.Kind)
 	for _, k := range c.kinds.All() {
@@ -167,7 +167,7 @@ func (c *changes) reread(ctx context.Context, next *readings) (*snapshot.View, e
 	for _, k := range next.kinds.All() {
 		if old[k.Ref()] != k {
 			same = false
-			policies, err := c.sources.policies(ctx, next.kinds, k, old[k.Ref()])
+			policies, err := c.raw.policies(ctx, next.kinds, k, old[k.Ref()])
 			if err != nil {
 				return nil, err
 			}
@@ -184,7 +184,7 @@ func (c *changes) reread(ctx context.Context, next *readings) (*snapshot.View, e
 // dropObjects returns the changes that take out what is gone with the
 // definition of a kind. Policies go with their kind, PolicyProfiles out of
 // kinds.
-func (c *changes) dropObjects(ref api.PolicyKind, kinds *manifest.Kinds) []snapshot.Change {
+func (c *changeEvaluator) deleteObjects(ref api.PolicyKind, kinds *manifest.Kinds) []snapshot.Change {
 	if ref == policykind.KindProfile {
 		for _, p := range kinds.Profiles() {
 			kinds.RemoveProfile(p.Profile)

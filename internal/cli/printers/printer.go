@@ -1,3 +1,5 @@
+// Package printers writes the results of the engine: as JSON and YAML, which are
+// a contract (docs/json.md), and as tables and trees for people.
 package printers
 
 import (
@@ -42,7 +44,7 @@ type document interface {
 
 // write writes a list in the printer's format; table and tree write it for
 // people.
-func write[D document](p Printer, list D, table, tree func(*page, D)) error {
+func write[D document](p Printer, list D, table, tree func(*textWriter, D)) error {
 	var text []byte
 	var err error
 	switch p.Format {
@@ -51,9 +53,9 @@ func write[D document](p Printer, list D, table, tree func(*page, D)) error {
 	case YAML:
 		text, err = yaml.Marshal(list)
 	case Tree:
-		text = p.page(func(w *page) { tree(w, list) })
+		text = p.text(func(w *textWriter) { tree(w, list) })
 	default:
-		text = p.page(func(w *page) { table(w, list) })
+		text = p.text(func(w *textWriter) { table(w, list) })
 	}
 	if err != nil {
 		return fmt.Errorf("write %T as %s: %w", list, p.Format, err)
@@ -76,7 +78,7 @@ func marshal(list any) ([]byte, error) {
 func meta(kind string) api.TypeMeta { return api.TypeMeta{APIVersion: api.APIVersion, Kind: kind} }
 
 // list returns the items, never nil: the contract has [] for none.
-func list[T any](items []T) []T {
+func nonNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}
 	}
@@ -86,47 +88,47 @@ func list[T any](items []T) []T {
 // Effective writes effective policies, with the outcomes of the policies.
 func (p Printer) Effective(items []api.EffectivePolicy, outcomes []api.Outcome) error {
 	return write(p, &api.EffectivePolicyList{
-		TypeMeta: meta(api.KindEffectivePolicyList), Items: list(items), Outcomes: list(outcomes),
+		TypeMeta: meta(api.KindEffectivePolicyList), Items: nonNil(items), Outcomes: nonNil(outcomes),
 	}, effectiveTable, effectiveTree)
 }
 
 // Explanations writes explanations.
 func (p Printer) Explanations(items []api.Explanation) error {
-	return write(p, &api.ExplanationList{TypeMeta: meta(api.KindExplanationList), Items: list(items)}, explainTable, explainTree)
+	return write(p, &api.ExplanationList{TypeMeta: meta(api.KindExplanationList), Items: nonNil(items)}, explainTable, explainTree)
 }
 
 // Outcomes writes the outcomes of policies.
 func (p Printer) Outcomes(items []api.Outcome) error {
-	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: list(items)}, outcomeTable, outcomeTree)
+	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, outcomeTable, outcomeTree)
 }
 
 // Verdicts writes the verdicts on changes.
 func (p Printer) Verdicts(items []api.Verdict) error {
-	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: list(items)}, verdictTable, verdictTree)
+	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: nonNil(items)}, verdictTable, verdictTree)
 }
 
 // Changes writes the differences that changes make; objects are those that
 // were looked at, each of which is named even if it makes none.
 func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
-	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: list(items)}
-	show := func(w *page, l *api.ChangeList) { changeTable(w, l, objects) }
-	tree := func(w *page, l *api.ChangeList) { changeTree(w, l, objects) }
+	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: nonNil(items)}
+	show := func(w *textWriter, l *api.ChangeList) { changeTable(w, l, objects) }
+	tree := func(w *textWriter, l *api.ChangeList) { changeTree(w, l, objects) }
 	return write(p, changes, show, tree)
 }
 
 // Reaches writes where policies hold.
 func (p Printer) Reaches(items []api.Reach) error {
-	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: list(items)}, reachTable, reachTree)
+	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: nonNil(items)}, reachTable, reachTree)
 }
 
 // Violations writes what is wrong with the effective policies.
 func (p Printer) Violations(items []api.Violation) error {
-	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: list(items)}, violationTable, violationTree)
+	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: nonNil(items)}, violationTable, violationTree)
 }
 
 // Profiles writes how policy kinds are read.
 func (p Printer) Profiles(items []api.ProfileInForce) error {
-	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: list(items)}, profileTable, profileTree)
+	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: nonNil(items)}, profileTable, profileTree)
 }
 
 // Exported is the manifest of a PolicyProfile, without what the API server adds.
