@@ -2,47 +2,48 @@ package v1alpha1
 
 import "strings"
 
-// Annotations that Overrule writes, and nothing else does.
+// Annotations that only Overrule writes.
 const (
-	// AnnotationPrefix is the prefix of them all.
+	// AnnotationPrefix is the prefix of all annotations and labels of Overrule.
 	AnnotationPrefix = "overrule.dev/"
-	// AnnotationEffectivePolicy stands on routes: per policy kind and path,
-	// which policy gives each rule.
+	// AnnotationEffectivePolicy is set on routes: for each policy kind and path,
+	// the policy that each effective rule comes from.
 	AnnotationEffectivePolicy = AnnotationPrefix + "effective-policy"
-	// AnnotationOutcome stands on policies: state, counts, what beat it.
+	// AnnotationOutcome is set on policies: the state, the numbers of paths, and
+	// the policies that override it.
 	AnnotationOutcome = AnnotationPrefix + "outcome"
 )
 
-// affectedSuffix ends the names of the marks on affected objects.
+// affectedSuffix is the suffix of the annotations on affected objects.
 const affectedSuffix = "Affected"
 
-// Affected returns the type of the condition, and the name of the annotation, on
-// objects that policies of a kind affect (GEP-713, "Target object status"). Kinds of
-// one name share it, whatever their groups.
+// Affected returns the condition type and annotation name for objects that policies
+// of a kind affect (GEP-713, "Target object status"). Kinds of the same name in
+// different groups share it.
 func Affected(kind string) string { return AnnotationPrefix + kind + affectedSuffix }
 
-// IsAffected reports whether a name is one of Affected.
+// IsAffected reports whether a name is one that Affected returns.
 func IsAffected(name string) bool {
 	return strings.HasPrefix(name, AnnotationPrefix) && strings.HasSuffix(name, affectedSuffix)
 }
 
-// IsMark reports whether an annotation of that name is one that Overrule writes.
+// IsMark reports whether Overrule writes annotations of a name.
 func IsMark(name string) bool {
 	return name == AnnotationEffectivePolicy || name == AnnotationOutcome || IsAffected(name)
 }
 
-// LabelRefresh is what people write: "false" on an object or on a namespace leaves
-// the marks there as they are.
+// LabelRefresh is a label that users set: "false" on an object or a namespace stops
+// background updates of the annotations there.
 const LabelRefresh = AnnotationPrefix + "refresh"
 
-// AnnotationAcknowledge is what people write: the hash that a denial for
-// BlastRadius printed, on the object whose write it denied.
+// AnnotationAcknowledge is an annotation that users set on an object whose write was
+// denied with the reason BlastRadius. Its value is the hash in the denial.
 const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"
 
-// LabelCanary stands on what the canary writes in its dry runs, so that others
-// can tell it from what people write.
+// LabelCanary is set on the objects of the canary's dry-run requests, so that other
+// webhooks and audit logs can identify them.
 const LabelCanary = AnnotationPrefix + "canary"
 
-// GroupCanary is the group of the kind that the canary's PolicyProfiles are
-// about. It is made up.
+// GroupCanary is the API group of the policy kind in the canary's PolicyProfiles. No
+// such kind exists.
 const GroupCanary = "canary." + Group

@@ -1,13 +1,12 @@
 package v1alpha1
 
-// ChangeList is what `diff` answers.
+// ChangeList is the output of the command diff.
 type ChangeList struct {
 	TypeMeta `json:",inline"`
 	Items    []Change `json:"items"`
 }
 
-// Change is the difference that a change makes to one effective policy. Before
-// is absent where the path or the policy on it is new, After where it is gone.
+// Change is the difference that a change makes to one effective policy.
 type Change struct {
 	Object     Ref           `json:"object"`
 	Operation  string        `json:"operation"`
@@ -16,7 +15,8 @@ type Change struct {
 	Rules      []RuleChange  `json:"rules"`
 }
 
-// RuleChange is the difference of one rule.
+// RuleChange is the difference of one rule. Before is absent if the rule is added,
+// After if it is removed.
 type RuleChange struct {
 	Rule   string     `json:"rule"`
 	Before *RuleValue `json:"before,omitempty"`

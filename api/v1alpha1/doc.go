@@ -1,8 +1,9 @@
-// Package v1alpha1 is what Overrule says to others: the JSON of the CLI, the
-// reasons for its decisions and the annotations that it writes.
+// Package v1alpha1 has the API types of Overrule: its custom resources, the JSON
+// output of the CLI, the reason codes of its decisions and the names of its
+// annotations.
 //
 // The JSON is a contract. References are {group, kind, namespace, name} with
-// empty fields left out, and every list has a total order.
+// empty fields omitted, and every list has a total order.
 // +groupName=overrule.dev
 package v1alpha1
 
@@ -15,5 +16,5 @@ const APIVersion = Group + "/v1alpha1"
 // GatewayGroup is the API group of Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"
 
-// GatewayXGroup is the API group of what is experimental in Gateway API.
+// GatewayXGroup is the API group of experimental Gateway API kinds.
 const GatewayXGroup = "gateway.networking.x-k8s.io"

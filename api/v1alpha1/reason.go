@@ -1,13 +1,13 @@
 package v1alpha1
 
-// ReasonCode is why a write is denied or warned about (SEMANTICS section 8).
+// ReasonCode is the reason for a denial or a warning (SEMANTICS section 8).
 type ReasonCode string
 
 // The reasons. Each is documented in docs/reasons.md.
 const (
 	ReasonInvalid        ReasonCode = "Invalid"
 	ReasonTargetNotFound ReasonCode = "TargetNotFound"
-	// ReasonNoPath warns that a policy is in force nowhere: no path goes through
+	// ReasonNoPath is for a policy that has no effect, because no path leads through
 	// any of its targets.
 	ReasonNoPath             ReasonCode = "NoPath"
 	ReasonConflicted         ReasonCode = "Conflicted"
@@ -15,39 +15,39 @@ const (
 	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
 	ReasonOverridden         ReasonCode = "Overridden"
 	ReasonTooMuch            ReasonCode = "TooMuch"
-	// ReasonOverrideRemoved tells that an override's rule that was in force is
-	// not any more, because its own policy was edited or deleted.
+	// ReasonOverrideRemoved is for a rule of an override that is no longer in effect
+	// because its policy is changed or deleted.
 	ReasonOverrideRemoved ReasonCode = "OverrideRemoved"
-	// ReasonOverrideEvaded tells the same, because something else was changed.
+	// ReasonOverrideEvaded is for a rule of an override that is no longer in effect
+	// because another object is changed or deleted.
 	ReasonOverrideEvaded ReasonCode = "OverrideEvaded"
-	// ReasonOverrideWeakened tells that another policy gates or waters down a
-	// rule that an override holds.
+	// ReasonOverrideWeakened is for a rule of an override that another policy
+	// weakens, by a gate or an alternative.
 	ReasonOverrideWeakened ReasonCode = "OverrideWeakened"
-	// ReasonRequirementUnmet tells that a constraint is violated by the
-	// effective policy of a path.
+	// ReasonRequirementUnmet is for an effective policy that violates a constraint.
 	ReasonRequirementUnmet ReasonCode = "RequirementUnmet"
-	// ReasonEffectiveInvalid tells that an effective spec breaks the schema of
-	// its kind.
+	// ReasonEffectiveInvalid is for an effective spec that does not match the schema
+	// of its kind.
 	ReasonEffectiveInvalid ReasonCode = "EffectiveInvalid"
-	// ReasonTriggerUnmatched tells that a limit's triggers match no rule of a
-	// route, or not all of them do.
+	// ReasonTriggerUnmatched is for a limit of which some or all triggers match no
+	// rule of a route.
 	ReasonTriggerUnmatched ReasonCode = "TriggerUnmatched"
-	// ReasonLimitShadowed warns that a limit is not bound to a rule that it
-	// matches, since another one comes first.
+	// ReasonLimitShadowed is for a limit that is not bound to a rule that it matches,
+	// because another limit is.
 	ReasonLimitShadowed ReasonCode = "LimitShadowed"
-	// ReasonLimitWidened warns that a limit holds for requests that its triggers
-	// do not ask for.
+	// ReasonLimitWidened is for a limit that applies to requests that its triggers do
+	// not select.
 	ReasonLimitWidened ReasonCode = "LimitWidened"
-	// ReasonBlastRadius tells how far a write reaches.
+	// ReasonBlastRadius is for the number of paths that a write affects.
 	ReasonBlastRadius ReasonCode = "BlastRadius"
-	// ReasonConditionSkipped warns that a condition names a key that the
-	// policies below left out, or that it cannot be evaluated.
+	// ReasonConditionSkipped is for a condition that refers to a key that lower
+	// policies omit, or that cannot be evaluated.
 	ReasonConditionSkipped ReasonCode = "ConditionSkipped"
-	// ReasonNotRead warns of something that Overrule does not read.
+	// ReasonNotRead is for something that Overrule does not read.
 	ReasonNotRead ReasonCode = "NotRead"
 )
 
-// ChangeableReasons are those whose action a profile can change.
+// ChangeableReasons are the reason codes whose action a profile can change.
 var ChangeableReasons = []ReasonCode{
 	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
 	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,

@@ -3,42 +3,42 @@ package v1alpha1
 // KindRenderedLimitsList is the kind of RenderedLimitsList.
 const KindRenderedLimitsList = "RenderedLimitsList"
 
-// RenderedLimitsList is what `render` answers: what limits that bind to rules of
-// routes come to, at each gateway.
+// RenderedLimitsList is the output of the command render: the limits that are bound to
+// rules of routes, for each gateway.
 type RenderedLimitsList struct {
 	TypeMeta `json:",inline"`
 	Items    []RenderedLimits `json:"items"`
 }
 
-// RenderedLimits is the two documents of one gateway: what it does to requests, and
-// what the service that counts them is told. Fields of the documents are spelled as
-// they are in there, and in that order.
+// RenderedLimits has the two documents of one gateway: its actions, and the limits of
+// the rate limit service. The fields have the names and the order of the RFC.
 type RenderedLimits struct {
 	PolicyKind PolicyKind `json:"policyKind"`
-	// Gateway, or in a mesh the Service, through which the requests come.
+	// Gateway is the gateway that receives the requests. In a mesh, Service is set
+	// instead.
 	Gateway        *Ref            `json:"gateway,omitempty"`
 	Service        *Ref            `json:"service,omitempty"`
 	GatewayActions []GatewayAction `json:"gateway_actions"`
 	Limits         []RenderedLimit `json:"limits"`
 }
 
-// GatewayAction is what a limit makes the gateway do with the requests of the rules
-// that it is bound to.
+// GatewayAction is the action of a gateway for the requests of the rules that a limit
+// is bound to.
 type GatewayAction struct {
-	// Rules, any of which a request has to be for.
+	// Rules lists the matches of which a request must meet at least one.
 	Rules []GatewayRule `json:"rules"`
-	// Configurations are the entries of the descriptor that is sent for such a
-	// request, in order.
+	// Configurations are the entries of the rate limit descriptor for such a request,
+	// in order.
 	Configurations []DescriptorAction `json:"configurations"`
 }
 
 // GatewayRule is one match of a rule of a route.
 type GatewayRule struct {
-	// Paths: a prefix ends in *, a regular expression starts with ~, any other is
-	// the whole path.
+	// Paths are prefixes, which end in *, regular expressions, which start with ~,
+	// or exact paths.
 	Paths   []string `json:"paths"`
 	Methods []string `json:"methods,omitempty"`
-	// Hosts that requests are for, absent for any.
+	// Hosts are the hostnames of the requests. It is absent for any.
 	Hosts       []string       `json:"hosts,omitempty"`
 	Headers     []GatewayValue `json:"headers,omitempty"`
 	QueryParams []GatewayValue `json:"query_params,omitempty"`
@@ -48,11 +48,11 @@ type GatewayRule struct {
 type GatewayValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Type is RegularExpression, or absent for Exact.
+	// Type is RegularExpression. It is absent for Exact.
 	Type string `json:"type,omitempty"`
 }
 
-// DescriptorAction is an action of Envoy's rate limit filter. One field is set.
+// DescriptorAction is an action of Envoy's rate limit filter. Exactly one field is set.
 type DescriptorAction struct {
 	GenericKey         *GenericKey     `json:"generic_key,omitempty"`
 	Metadata           *MetadataAction `json:"metadata,omitempty"`
@@ -73,9 +73,9 @@ type MetadataAction struct {
 	MetadataKey   MetadataKey `json:"metadata_key"`
 }
 
-// MetadataKey is where a value of dynamic metadata is.
+// MetadataKey is the location of a value in dynamic metadata.
 type MetadataKey struct {
-	// Key names the filter that wrote it.
+	// Key is the name of the filter that wrote it.
 	Key  string            `json:"key"`
 	Path []MetadataSegment `json:"path"`
 }
@@ -85,7 +85,7 @@ type MetadataSegment struct {
 	Segment MetadataName `json:"segment"`
 }
 
-// MetadataName names a field.
+// MetadataName is the name of a field.
 type MetadataName struct {
 	Key string `json:"key"`
 }
@@ -96,21 +96,21 @@ type HeaderAction struct {
 	HeaderName    string `json:"header_name"`
 }
 
-// ClusterAction adds what is known of one side of the connection.
+// ClusterAction adds the source or destination cluster.
 type ClusterAction struct {
 	DescriptorKey string `json:"descriptor_key"`
 }
 
-// RenderedLimit is one rate of a limit, as the service that counts reads it.
+// RenderedLimit is one rate of a limit, in the format of the rate limit service.
 type RenderedLimit struct {
-	// Conditions, all of which hold for requests that count.
+	// Conditions must all be true for a request to be counted.
 	Conditions []string `json:"conditions"`
-	// Variables whose values are counted apart.
+	// Variables are counted separately for each of their values.
 	Variables []string `json:"variables,omitempty"`
-	// MaxValue is the most requests in that many Seconds.
+	// MaxValue is the maximum number of requests in a period of Seconds.
 	MaxValue int64 `json:"max_value"`
 	Seconds  int64 `json:"seconds"`
-	// Namespace of the counters: namespace/name of the gateway, or in a mesh of
-	// the Service.
+	// Namespace is the namespace of the counters: namespace/name of the gateway, or
+	// in a mesh of the Service.
 	Namespace string `json:"namespace"`
 }

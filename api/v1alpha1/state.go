@@ -1,6 +1,6 @@
 package v1alpha1
 
-// State is what became of a policy (SEMANTICS section 6).
+// State is the state of a policy (SEMANTICS section 6).
 type State string
 
 // The states of a policy.

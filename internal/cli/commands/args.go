@@ -10,9 +10,10 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-var errName = errors.New("name an object as KIND/NAME")
+var errName = errors.New("an object must be given as KIND/NAME")
 
-// object takes KIND/NAME or KIND NAME off the arguments.
+// parseObject parses KIND/NAME or KIND NAME from the arguments, and returns the
+// remaining ones.
 func parseObject(args []string) (kind, name string, rest []string, err error) {
 	kind, name, found := strings.Cut(args[0], "/")
 	rest = args[1:]
@@ -20,13 +21,13 @@ func parseObject(args []string) (kind, name string, rest []string, err error) {
 		name, rest = rest[0], rest[1:]
 	}
 	if kind == "" || name == "" || found && strings.Contains(name, "/") {
-		return "", "", nil, fmt.Errorf("%w, not %q", errName, strings.Join(args, " "))
+		return "", "", nil, fmt.Errorf("invalid argument %q: %w", strings.Join(args, " "), errName)
 	}
 	return kind, name, rest, nil
 }
 
-// objectArgs checks that the arguments name an object, with up to that many
-// arguments behind it.
+// objectArgs validates that the arguments name an object, followed by at most
+// that many more.
 func objectArgs(more int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -40,7 +41,7 @@ func objectArgs(more int) cobra.PositionalArgs {
 	}
 }
 
-// maybe checks arguments where there are any.
+// optional validates the arguments only if there are any.
 func optional(args cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if len(given) == 0 {
@@ -50,7 +51,7 @@ func optional(args cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// usage makes errors about arguments say where to read on.
+// withUsage appends the usage line of the command to errors about its arguments.
 func withUsage(args cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := args(cmd, given); err != nil {
@@ -60,7 +61,7 @@ func withUsage(args cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// askedRule reads the RULE behind the object in the arguments, nil if there is
+// parseRule parses the RULE after the object in the arguments; nil if there is
 // none.
 func parseRule(args []string) (*merge.Name, error) {
 	_, _, rest, err := parseObject(args)
@@ -69,7 +70,7 @@ func parseRule(args []string) (*merge.Name, error) {
 	}
 	name, err := merge.ParseName(rest[0])
 	if err != nil {
-		return nil, fmt.Errorf("read RULE: %w", err)
+		return nil, fmt.Errorf("invalid RULE: %w", err)
 	}
 	return &name, nil
 }

@@ -16,10 +16,11 @@ import (
 	"overrule.dev/overrule/internal/rights"
 )
 
-// authority returns who may remove overrides, and who makes the change: on a
-// cluster the user of the kubeconfig, or whom --as names; with manifests nobody
-// may unless the flag says so, and the user is whom --as names, or nobody.
-// Nobody is asked where nothing is denied.
+// authorization returns the right to remove overrides, and the user who makes
+// the change. On a cluster that is the user of the kubeconfig or of --as, and
+// their rights come from the API server. With manifests no one is allowed to
+// unless --may-override is set, and the user is that of --as or nil. Commands
+// that deny nothing send no access reviews.
 func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Rights, *authenticationv1.UserInfo, error) {
 	if s.set != nil || !f.checkRights {
 		return rights.Fixed(f.mayOverride || !f.checkRights, s.resource), a.impersonatedUser(), nil
@@ -30,39 +31,41 @@ func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guar
 	}
 	client, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a client: %w", err)
+		return nil, nil, fmt.Errorf("create client: %w", err)
 	}
 	return rights.Self(client, a.resource), a.currentUser(ctx, config), nil
 }
 
-// self returns who talks to the cluster. Only constraints may want to know, so
-// that it is no error if it cannot be found out.
+// currentUser returns the user of the kubeconfig, or nil with a warning if the
+// API server does not report it: only constraints that read request.userInfo
+// need it.
 func (a *app) currentUser(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
-	ask := a.whoAmI
-	if ask == nil {
-		ask = selfSubjectReview
+	whoAmI := a.whoAmI
+	if whoAmI == nil {
+		whoAmI = selfSubjectReview
 	}
-	user, err := ask(ctx, config)
+	user, err := whoAmI(ctx, config)
 	if err != nil {
-		a.warnf("who you are cannot be found out, and constraints that ask for it are judged as for nobody: %v", err)
+		a.warnf("cannot determine the current user, evaluating constraints without request.userInfo: %v", err)
 	}
 	return user
 }
 
-// review asks the API server who its user is.
+// selfSubjectReview asks the API server for the user of a configuration.
 func selfSubjectReview(ctx context.Context, config *rest.Config) (*authenticationv1.UserInfo, error) {
 	client, err := authenticationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
-	answer, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return &answer.Status.UserInfo, nil
+	return &review.Status.UserInfo, nil
 }
 
-// impersonated returns the user whom the flags name, nil for none.
+// impersonatedUser returns the user of --as, --as-uid and --as-group, nil
+// without --as.
 func (a *app) impersonatedUser() *authenticationv1.UserInfo {
 	if *a.config.Impersonate == "" {
 		return nil
@@ -72,7 +75,8 @@ func (a *app) impersonatedUser() *authenticationv1.UserInfo {
 	}
 }
 
-// resource returns the plural name of a kind as its definition has it.
+// resource returns the group and the plural name of a kind, from its
+// CustomResourceDefinition.
 func (s *source) resource(kind api.PolicyKind) (group, plural string) {
 	if names := s.kinds.Names(kind); len(names) > 0 {
 		plural = names[0]
@@ -80,7 +84,8 @@ func (s *source) resource(kind api.PolicyKind) (group, plural string) {
 	return kind.Group, plural
 }
 
-// resource returns the plural name of a kind as the cluster has it.
+// resource returns the group and the plural name of a kind from the cluster's
+// discovery, or empty strings if it has no such kind.
 func (a *app) resource(kind api.PolicyKind) (group, plural string) {
 	mapper, err := a.config.ToRESTMapper()
 	if err != nil {

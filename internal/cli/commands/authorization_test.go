@@ -14,24 +14,25 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// withoutAuth deletes the gateway's AuthPolicy, which has an override.
+// deleteAuthArgs are the arguments that check the deletion of the gateway's
+// AuthPolicy, which has an override.
 func deleteAuthArgs(more ...string) []string {
 	return append([]string{"check", "--delete", "-f", "-", "-o", "json"}, more...)
 }
 
 const gwAuth = "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: infra, name: gw-auth}\n"
 
-func TestWhoMayRemoveOverridesOfManifests(t *testing.T) {
+func TestRightsWithManifests(t *testing.T) {
 	for name, c := range map[string]struct {
 		more []string
 		code int
 		want string
 	}{
-		"nobody":                       {nil, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"nobody, whoever they are":     {[]string{"--as", "alice", "--as-group", "system:masters"}, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"anyone with --may-override":   {[]string{"--may-override"}, exitOK, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
-		"anyone with --enforcement":    {[]string{"--enforcement=warn"}, exitOK, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"anyone in the first roll-out": {[]string{"--enforcement=audit"}, exitOK, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"default":             {nil, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"--as is ignored":     {[]string{"--as", "alice", "--as-group", "system:masters"}, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"--may-override":      {[]string{"--may-override"}, exitOK, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"--enforcement=warn":  {[]string{"--enforcement=warn"}, exitOK, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"--enforcement=audit": {[]string{"--enforcement=audit"}, exitOK, "DELETE AuthPolicy gw-auth OverrideRemoved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, gwAuth, append(against("cluster", "gateway-policies"), deleteAuthArgs(c.more...)...)...)
@@ -41,9 +42,9 @@ func TestWhoMayRemoveOverridesOfManifests(t *testing.T) {
 	}
 }
 
-// The message has the command that shows who may, with the plural name of the
-// kind's definition.
-func TestTheDenialSaysHowToSeeWhoMay(t *testing.T) {
+// The message has the kubectl auth can-i command, with the plural name from the
+// definition of the kind.
+func TestDenialHasCanICommand(t *testing.T) {
 	policy := func(extra string) string {
 		return `
 ---
@@ -63,7 +64,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Sheep, plural: flock
 	assert.Contains(t, all[0].Reasons[0].Message, "kubectl auth can-i override flock.example.com/dolly -n infra")
 }
 
-// asUser runs a command on a cluster that holds the demo, as a user of an API
+// runAsUser runs a command on a cluster with the demo, as the user of a fake API
 // server.
 func runAsUser(t *testing.T, s *reviewer, stdin string, args ...string) result {
 	t.Helper()
@@ -74,14 +75,14 @@ func runAsUser(t *testing.T, s *reviewer, stdin string, args ...string) result {
 	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 
-func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
+func TestRightsOnCluster(t *testing.T) {
 	for name, c := range map[string]struct {
 		may  bool
 		code int
 		want string
 	}{
-		"a user without the right": {false, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"a user with it":           {true, exitOK, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"denied":  {false, exitNegative, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"allowed": {true, exitOK, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startReviewer(t, c.may)
@@ -90,10 +91,10 @@ func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
 			assert.Equal(t, []string{c.want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 			assert.Equal(t, []authorizationv1.ResourceAttributes{
 				{Verb: "override", Group: "kuadrant.io", Resource: "authpolicies", Namespace: "infra", Name: "gw-auth"},
-			}, s.accessReviews(), "asked once, and about nothing else")
+			}, s.accessReviews(), "exactly one access review")
 		})
 	}
-	t.Run("nobody is asked by diff, which denies nothing", func(t *testing.T) {
+	t.Run("diff sends no access review", func(t *testing.T) {
 		s := startReviewer(t, false)
 		s.broken = true
 		got := runAsUser(t, s, gwAuth, "diff", "--delete", "-f", "-")
@@ -101,7 +102,7 @@ func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
 		assert.Contains(t, got.stdout, "DELETE AuthPolicy infra/gw-auth: 2 effective policies change\n")
 		assert.Empty(t, got.stderr)
 	})
-	t.Run("nobody is asked where no override is lost", func(t *testing.T) {
+	t.Run("no access review unless an override is lost", func(t *testing.T) {
 		s := startReviewer(t, false)
 		got := runAsUser(t, s, "", "check", "-f", demo+"route-limits.yaml")
 		require.Equal(t, exitOK, got.code, got.stderr)
@@ -109,34 +110,33 @@ func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
 	})
 }
 
-func TestRightsThatCannotBeFoundOut(t *testing.T) {
+func TestRightsUnavailable(t *testing.T) {
 	s := startReviewer(t, true)
 	s.broken = true
 	got := runAsUser(t, s, gwAuth, deleteAuthArgs()...)
 	assert.Equal(t, exitError, got.code)
 	assert.Empty(t, got.stdout)
-	assert.Contains(t, got.stderr, "error: judge AuthPolicy infra/gw-auth: whether the user may remove overrides cannot be found out: "+
-		"ask whether the user may override AuthPolicy infra/gw-auth: ")
-	assert.Contains(t, got.stderr, "warning: who you are cannot be found out, and constraints that ask for it are judged as for nobody: ")
+	assert.Contains(t, got.stderr, "error: evaluate AuthPolicy infra/gw-auth: ")
+	assert.Contains(t, got.stderr, "warning: cannot determine the current user, evaluating constraints without request.userInfo: ")
 }
 
-func TestFlagsOfChangesThatDoNotFit(t *testing.T) {
+func TestInvalidChangeFlags(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
 		"--may-override on a cluster": {
 			[]string{"check", "-f", demo + "route-auth.yaml", "--may-override"},
-			"invalid --may-override: requires --against: on a cluster your own rights count, or those of the user of --as",
+			"invalid --may-override: requires --against; on a cluster, your own rights or those of --as apply",
 		},
 		"--may-override of diff on a cluster": {
 			[]string{"diff", "-f", demo + "route-auth.yaml", "--may-override"}, "invalid --may-override: requires --against",
 		},
-		"a limit below zero": {
+		"a negative limit": {
 			append(against("cluster"), "check", "-f", demo+"route-auth.yaml", "--blast-radius-limit=-1"),
 			"invalid --blast-radius-limit: must not be negative",
 		},
-		"an enforcement that there is not": {
+		"an unknown enforcement": {
 			append(against("cluster"), "check", "-f", demo+"route-auth.yaml", "--enforcement=none"),
 			`invalid value "none" for --enforcement: must be one of deny, warn, audit`,
 		},

@@ -10,15 +10,16 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// doubles are the rules of routes with the limits that are bound to them, and for
-// which hosts: policies of listeners may differ, and the documents know hosts alone.
+// boundLimits are the rules of routes with the limits that are bound to each, and
+// the hosts for which they are. Listeners of one gateway may bind different
+// limits to a rule, which the documents, keyed by host, cannot express.
 type boundLimits map[boundRule]map[limitRef]map[string]bool
 
-// ruleAt is a rule of a route at a gateway.
+// boundRule is a rule of a route at a gateway.
 type boundRule struct {
 	entryPoint entryPoint
-	rule       string // for people
-	// route and its rule: the identity of a rule is its place
+	rule       string // name to display
+	// route and index identify the rule
 	route api.Ref
 	index int
 }
@@ -35,8 +36,8 @@ func (d boundLimits) add(at boundRule, l limitRef, hosts []string) {
 	}
 }
 
-// sorted names the rules to which several limits are bound for requests to the same
-// host.
+// conflicts returns a description of each pair of limits that are bound to one
+// rule for requests to the same host, sorted.
 func (d boundLimits) conflicts() []string {
 	var out []string
 	for at, limits := range d {

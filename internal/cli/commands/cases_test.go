@@ -14,8 +14,8 @@ import (
 	"overrule.dev/overrule/test/cases"
 )
 
-// The CLI gives the verdicts of the one table that every door is held to.
-func TestCheckGivesTheVerdictsOfTheCases(t *testing.T) {
+// check returns the verdicts of test/cases, as all other ways to evaluate a change.
+func TestCheckCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
 			var changed []cases.Object
@@ -62,7 +62,7 @@ func compareVerdict(t *testing.T, want cases.Change, got api.Verdict) {
 	}, "%+v", got)
 }
 
-// manifests writes objects into a file, as many documents.
+// manifests writes objects to a file, each as a document.
 func manifests(t *testing.T, objects []cases.Object) string {
 	t.Helper()
 	var text strings.Builder
@@ -75,8 +75,8 @@ func manifests(t *testing.T, objects []cases.Object) string {
 	return write(t, "objects.yaml", text.String())
 }
 
-// With enforcement warn everything is allowed, and the reasons are the same.
-func TestCheckAllowsWhatItWouldDeny(t *testing.T) {
+// With the enforcement warn everything is allowed, with the same reasons.
+func TestCheckEnforcementWarn(t *testing.T) {
 	all := cases.Load(t)
 	i := slices.IndexFunc(all, func(c cases.Case) bool { return c.File == "unset-by-prefix-and-by-name" })
 	require.GreaterOrEqual(t, i, 0)

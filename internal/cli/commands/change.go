@@ -15,8 +15,8 @@ import (
 
 var kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
 
-// change returns what the manifest of an object would do; one without an object
-// if effective policies do not depend on it.
+// change returns the change that the manifest of an object makes. It is empty if
+// effective policies do not depend on the object.
 func (c *changeEvaluator) change(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	c.kindChange = nil
 	var change guard.Change
@@ -35,7 +35,7 @@ func (c *changeEvaluator) change(ctx context.Context, o *manifest.Object) (guard
 	return c.withMetadata(ctx, change, o)
 }
 
-// ordinary returns what the manifest of an object of the store would do.
+// objectChange returns the change of an object that the snapshot holds.
 func (c *changeEvaluator) objectChange(o *manifest.Object) (guard.Change, error) {
 	ref := o.Ref(c.kinds, c.namespace)
 	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
@@ -45,17 +45,18 @@ func (c *changeEvaluator) objectChange(o *manifest.Object) (guard.Change, error)
 	if c.remove {
 		return change, setDelete(ref, &change)
 	}
-	// the time is the API server's, whatever a manifest says
+	// the API server sets the creation time, whatever the manifest has
 	after, err := o.Decode(c.kinds, c.namespace, creationTime(change, c.now), true)
 	change.After = after
 	return change, err
 }
 
-// attributed fills in whose change it is, and what its metadata say of it.
+// withMetadata returns the change with its user, its acknowledgement and the
+// change of its owners.
 func (c *changeEvaluator) withMetadata(ctx context.Context, change guard.Change, o *manifest.Object) (guard.Change, error) {
 	change.User = c.user
 	if c.remove {
-		return change, nil // see ask
+		return change, nil // evaluate reads the acknowledgement of a deletion
 	}
 	change.Acknowledged = o.Annotation(api.AnnotationAcknowledge)
 	if change.Operation != guard.Update || len(o.Owners()) == 0 {
@@ -73,8 +74,8 @@ func (c *changeEvaluator) withMetadata(ctx context.Context, change guard.Change,
 	return change, nil
 }
 
-// created returns the creation time of what is changed: a policy's own, else
-// now.
+// creationTime returns the creation time of the object after a change, in seconds
+// since 1970: that of the policy that it updates, else now.
 func creationTime(change guard.Change, now int64) int64 {
 	if p, ok := change.Before.(*policykind.Policy); ok {
 		return p.Created
@@ -82,7 +83,8 @@ func creationTime(change guard.Change, now int64) int64 {
 	return now
 }
 
-// toDelete makes a change a deletion. What is not there cannot be deleted.
+// setDelete turns a change into a deletion. It returns errNotFound if the object
+// does not exist.
 func setDelete(ref api.Ref, change *guard.Change) error {
 	change.Operation, change.After = guard.Delete, nil
 	if change.Before == nil {

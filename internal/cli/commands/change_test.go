@@ -16,13 +16,13 @@ const (
 	gatewayEdge    = "\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {namespace: infra, name: edge}\n"
 )
 
-// crd is the definition of a kind, deleted or changed.
+// crd is a CustomResourceDefinition.
 func crd(plural, group, kind, more string) string {
 	return "\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural + "." + group +
 		"}\nspec: {group: " + group + ", scope: Namespaced, names: {kind: " + kind + ", plural: " + plural + "}" + more + "}\n"
 }
 
-// ofCode returns the findings of a code.
+// messagesOf returns the messages of the findings of a code.
 func messagesOf(code api.ReasonCode, reasons []api.Reason) []string {
 	var out []string
 	for _, r := range reasons {
@@ -33,8 +33,8 @@ func messagesOf(code api.ReasonCode, reasons []api.Reason) []string {
 	return out
 }
 
-// selected is a gateway with an override for the namespaces of a label, and one
-// without, beside it.
+// selected is a gateway with two listeners for namespaces with different labels. Only
+// one of them has an override.
 const selected = `
 apiVersion: v1
 kind: Namespace
@@ -62,9 +62,8 @@ spec:
   overrides: {strategy: merge, rules: {authentication: {sso: {jwt: {}}}}}
 `
 
-// Ways around an override that go by objects which are no policies. The
-// verdicts of one run come one after another.
-func TestWaysAroundAnOverride(t *testing.T) {
+// Changes of other objects than policies that bypass an override.
+func TestOverrideBypassesAreDenied(t *testing.T) {
 	demoScene := against("cluster", "gateway-policies", "route-auth")
 	labelled := []string{"--against", write(t, "selected.yaml", selected)}
 	for name, c := range map[string]struct {
@@ -81,7 +80,7 @@ func TestWaysAroundAnOverride(t *testing.T) {
 			labelled, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: internal}}\n", false,
 			[]string{"UPDATE Namespace app OverrideEvaded"},
 		},
-		"the namespace of the route gets another one": {
+		"the namespace of the route gets another label": {
 			labelled, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: public, team: toys}}\n", false,
 			[]string{"UPDATE Namespace app"},
 		},
@@ -89,15 +88,15 @@ func TestWaysAroundAnOverride(t *testing.T) {
 			demoScene, crd("authpolicies", "kuadrant.io", "AuthPolicy", ""), true,
 			[]string{"DELETE CustomResourceDefinition authpolicies.kuadrant.io OverrideEvaded"},
 		},
-		"the definition of the policies serves no version any more": {
+		"the definition of the policies no longer serves a version": {
 			demoScene, crd("authpolicies", "kuadrant.io", "AuthPolicy", ", versions: [{name: v1, served: false}]"), false,
 			[]string{"UPDATE CustomResourceDefinition authpolicies.kuadrant.io OverrideEvaded"},
 		},
-		"the definition of a kind of Gateway API goes with its objects": {
+		"the definition of a Gateway API kind is deleted with its objects": {
 			demoScene, crd("gateways", "gateway.networking.k8s.io", "Gateway", "") + gatewayEdge, true,
 			[]string{"DELETE CustomResourceDefinition gateways.gateway.networking.k8s.io"},
 		},
-		"a profile sees no overrides any more": {
+		"a profile no longer has overrides": {
 			demoScene, `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
@@ -128,9 +127,9 @@ spec:
 	}
 }
 
-// What is in a namespace goes with it: nothing is left to delete. Where that is
-// denied, all is judged on its own.
-func TestWhatIsInANamespaceGoesWithIt(t *testing.T) {
+// The objects of a namespace are deleted with it, so that their own deletion is not
+// evaluated. If the deletion of the namespace is denied, they are evaluated.
+func TestDeleteNamespace(t *testing.T) {
 	text := namespaceInfra + "---\n" + gwAuth + gatewayEdge
 	args := append(against("cluster", "gateway-policies", "route-auth"), "--delete", "-f", "-", "-o", "json")
 	for name, c := range map[string]struct {
@@ -160,7 +159,8 @@ func TestWhatIsInANamespaceGoesWithIt(t *testing.T) {
 	}
 }
 
-// afar is policies in a namespace of their own, of a kind that has two profiles.
+// policiesInOwnNamespace has policies in a separate namespace, of a kind that has two
+// profiles.
 const policiesInOwnNamespace = `
 apiVersion: v1
 kind: Namespace
@@ -187,9 +187,9 @@ const (
 	firstProfile      = "\n---\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: first}\nspec: {group: example.com, kind: OwnPolicy, class: inherited, targets: {fields: [targetRef]}}\n"
 )
 
-// A profile that is deleted after the namespace does not bring its policies
-// back, although those of its kind are read anew.
-func TestANamespaceStaysEmpty(t *testing.T) {
+// The deletion of a profile after that of a namespace does not restore the policies
+// of the namespace, although those of its kind are decoded again.
+func TestDeletedNamespaceStaysEmpty(t *testing.T) {
 	args := append(against("cluster"), "--against", write(t, "afar.yaml", policiesInOwnNamespace), "diff", "--delete", "-f", "-", "-o", "json")
 	got := run(t, namespacePolicies+firstProfile, args...)
 	require.Equal(t, exitOK, got.code, got.stderr)
@@ -201,9 +201,9 @@ func TestANamespaceStaysEmpty(t *testing.T) {
 	}
 }
 
-// The definition of the profiles takes those of the manifests along: the kind
-// is read by the built-in profile again.
-func TestProfilesGoWithTheirDefinition(t *testing.T) {
+// The PolicyProfiles of the manifests are deleted with their definition, so that the
+// built-in profile takes effect again.
+func TestDeleteProfileDefinition(t *testing.T) {
 	own := `
 ---
 apiVersion: overrule.dev/v1alpha1
@@ -221,9 +221,8 @@ spec: {group: kuadrant.io, kind: AuthPolicy, class: inherited, targets: {fields:
 	assert.Nil(t, items[0].Rules[0].After)
 }
 
-// A create has no owner that anyone would be asked about, and an owner that was
-// there before is none that the write adds.
-func TestOwnersThatChangeNothing(t *testing.T) {
+// Owners are not checked on create, nor are those that an update does not add.
+func TestUnchangedOwners(t *testing.T) {
 	owned := `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -243,7 +242,7 @@ spec:
 
 // A cluster has the definitions of the kinds that it has, whether there are
 // policies or not.
-func TestADefinitionOfAClusterIsUpdated(t *testing.T) {
+func TestUpdateDefinitionOnCluster(t *testing.T) {
 	for kind, want := range map[string]string{
 		"TokenRateLimitPolicy": "UPDATE CustomResourceDefinition tokenratelimitpolicies.kuadrant.io", // without policies
 		"AuthPolicy":           "UPDATE CustomResourceDefinition authpolicies.kuadrant.io",
@@ -256,7 +255,7 @@ func TestADefinitionOfAClusterIsUpdated(t *testing.T) {
 
 // On a cluster the owners and annotations that are there are read where they
 // matter, and nowhere else.
-func TestWhatIsStoredOnAClusterIsReadWhereItMatters(t *testing.T) {
+func TestStoredObjectIsReadOnDemand(t *testing.T) {
 	got := runOnStoredPolicies(t, nil, nil, `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -271,7 +270,7 @@ spec:
 	require.Equal(t, exitOK, got.code, "nothing is read: "+got.stderr)
 	got = runOnStoredPolicies(t, nil, errGone, gwAuth, "check", "--delete", "--blast-radius-limit=1", "-f", "-")
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "read the objects of kind AuthPolicy.kuadrant.io again: gone")
+	assert.Contains(t, got.stderr, "list objects of kind AuthPolicy.kuadrant.io: gone")
 }
 
 var hash = regexp.MustCompile(`acknowledge-blast-radius[:=] ?([0-9a-f]+)`)
@@ -298,7 +297,7 @@ spec:
 `
 }
 
-func TestABlastRadiusIsAcknowledged(t *testing.T) {
+func TestAcknowledgeBlastRadius(t *testing.T) {
 	scene := against("cluster")
 	limit := append(scene, "--blast-radius-limit=1")
 	assert.Equal(t, []string{"CREATE AuthPolicy wide"}, verdicts(check(t, limited("1", ""), scene...)), "there is no limit unless one is set")
@@ -313,7 +312,7 @@ func TestABlastRadiusIsAcknowledged(t *testing.T) {
 }
 
 // A deletion has the acknowledgement of the object as it is stored.
-func TestADeletionIsAcknowledgedOnTheObject(t *testing.T) {
+func TestAcknowledgeDeletion(t *testing.T) {
 	remove := func(stored string) []api.Verdict {
 		args := append(against("cluster"), "--against", write(t, "stored.yaml", stored), "--blast-radius-limit=1", "--delete")
 		return check(t, limited("1", ""), args...)

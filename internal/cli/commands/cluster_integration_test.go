@@ -30,8 +30,8 @@ func runAs(t *testing.T, u *env.User, stdin string, args ...string) result {
 	return a.exec(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
 }
 
-// TestOnAnAPIServer boots one control plane for all that is asked of it here.
-func TestOnAnAPIServer(t *testing.T) {
+// TestCommandsOnAPIServer boots one control plane for all that is asked of it here.
+func TestCommandsOnAPIServer(t *testing.T) {
 	e := env.Start(t)
 	for _, name := range []string{"cluster", "gateway-policies", "route-auth"} {
 		got := e.Kubectl("apply", "--server-side", "-f", demo+name+".yaml")
@@ -101,7 +101,7 @@ spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fi
 	lister := e.MustAddUser(t, "lister", nil, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}})
 	got = runAs(t, lister, profile, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Contains(t, got.stderr, "warning: nothing is held to the schema of ratelimitpolicies.kuadrant.io: ")
+	assert.Contains(t, got.stderr, "warning: skipping the schema of ratelimitpolicies.kuadrant.io: ")
 	assert.Empty(t, messagesOf(api.ReasonNotRead, decode[api.VerdictList](t, got.stdout).Items[0].Warnings))
 
 	a := &app{}
@@ -111,7 +111,7 @@ spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fi
 	closed := rest.CopyConfig(reader.Config)
 	closed.Host = "https://127.0.0.1:1"
 	_, err = a.getCRDFromCluster(t.Context(), closed, "absent.example.com")
-	assert.ErrorContains(t, err, "read the definition absent.example.com from the cluster: ")
+	assert.ErrorContains(t, err, "get customresourcedefinition absent.example.com: ")
 }
 
 // testRender renders a policy that was written in the version of the RFC, and is

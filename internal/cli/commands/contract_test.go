@@ -19,8 +19,8 @@ import (
 
 const contract = "testdata/contract/manifests.yaml"
 
-// The document of the contract, for the policy that it is about.
-func TestEffectiveGivesTheDocumentOfTheContract(t *testing.T) {
+// The output for the policy of the contract is the contract's document.
+func TestEffectiveContract(t *testing.T) {
 	want, err := os.ReadFile("testdata/contract/effective.json")
 	require.NoError(t, err)
 	got := run(t, "", "effective", "-f", contract, "-n", "app", "authpolicy/route-policy", "-o", "json")
@@ -29,8 +29,8 @@ func TestEffectiveGivesTheDocumentOfTheContract(t *testing.T) {
 	assert.Empty(t, got.stderr)
 }
 
-// Asked for everything, the same items, and the outcomes of all policies.
-func TestEffectiveOfEverythingHasTheItemsOfTheContract(t *testing.T) {
+// Without an object, the items are the same, with the outcomes of all policies.
+func TestEffectiveContractOfAllObjects(t *testing.T) {
 	data, err := os.ReadFile("testdata/contract/effective.json")
 	require.NoError(t, err)
 	want := decode[api.EffectivePolicyList](t, string(data))
@@ -45,8 +45,8 @@ func TestEffectiveOfEverythingHasTheItemsOfTheContract(t *testing.T) {
 	}
 }
 
-// What any command writes fits the schema of its list.
-func TestOutputsFitTheirSchemas(t *testing.T) {
+// The JSON of every command matches its schema in docs/schema.
+func TestOutputsMatchSchemas(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		var changed []cases.Object
 		for _, change := range c.Changes {
@@ -71,12 +71,12 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 	}
 }
 
-func TestASchemaFindsWhatDoesNotFit(t *testing.T) {
+func TestSchemasRejectInvalidOutput(t *testing.T) {
 	for name, text := range map[string]string{
-		"a field that is not in the contract": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[],"extra":1}`,
-		"no items":                            `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList"}`,
-		"items that are null":                 `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
-		"a state that there is not":           `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
+		"an unknown field": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[],"extra":1}`,
+		"no items":         `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList"}`,
+		"null items":       `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
+		"an unknown state": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
 	} {
 		assert.Error(t, schemaError(t, api.KindOutcomeList, text), name)
 	}
@@ -109,7 +109,7 @@ func load(t *testing.T, name string) map[string]any {
 	return out
 }
 
-// resolve puts the parts where they are referred to: the validator follows no
+// resolve replaces references by their definitions: the validator does not follow
 // references.
 func resolve(at any, parts map[string]any) any {
 	switch at := at.(type) {

@@ -14,7 +14,8 @@ import (
 	"overrule.dev/overrule/internal/cli/manifest"
 )
 
-// schema reads the schema of a kind from the cluster; nil without one.
+// schema returns the schema of a kind from its CustomResourceDefinition on the
+// cluster; nil if there is none or it is not readable.
 func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
 	config, err := a.clusterConfig()
 	if err != nil {
@@ -24,11 +25,11 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 	if resource == "" {
 		resource = plural(ref)
 	}
-	read := a.getCRD
-	if read == nil {
-		read = a.getCRDFromCluster
+	getCRD := a.getCRD
+	if getCRD == nil {
+		getCRD = a.getCRDFromCluster
 	}
-	content, err := read(ctx, config, resource+"."+ref.Group)
+	content, err := getCRD(ctx, config, resource+"."+ref.Group)
 	if content == nil || err != nil {
 		return nil, err
 	}
@@ -43,12 +44,13 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 	return manifest.SchemaOf(&d.CustomResourceDefinition), nil
 }
 
-// definitionFrom reads a CustomResourceDefinition. Who may not is told that
-// something is not looked at.
+// getCRDFromCluster reads a CustomResourceDefinition from the cluster; nil if
+// there is none. It prints a warning and returns nil if the user is not allowed
+// to read it.
 func (a *app) getCRDFromCluster(ctx context.Context, config *rest.Config, name string) (map[string]any, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	definitions := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	o, err := definitions.Get(ctx, name, metav1.GetOptions{})
@@ -56,10 +58,10 @@ func (a *app) getCRDFromCluster(ctx context.Context, config *rest.Config, name s
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		a.warnf("nothing is held to the schema of %s: %v", name, err)
+		a.warnf("skipping the schema of %s: %v", name, err)
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the definition %s from the cluster: %w", name, err)
+		return nil, fmt.Errorf("get customresourcedefinition %s: %w", name, err)
 	}
 	return o.Object, nil
 }

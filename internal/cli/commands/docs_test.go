@@ -15,9 +15,9 @@ const limitsPage = "../../../docs/ratelimitpolicy.md"
 
 var console = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 
-// What the page on limits shows is what one sees who types it in the folder of its
-// examples.
-func TestThePageOnLimitsShowsWhatOneSees(t *testing.T) {
+// The console blocks of the page on limits are the output of their commands in the
+// directory of the examples.
+func TestLimitsPageShowsOutput(t *testing.T) {
 	data, err := os.ReadFile(limitsPage)
 	require.NoError(t, err)
 	page := string(data)
@@ -36,11 +36,11 @@ func TestThePageOnLimitsShowsWhatOneSees(t *testing.T) {
 	}
 }
 
-// quote is a line that a page quotes, of the world of those examples.
+// quote matches a message that a page quotes about these examples.
 var quote = regexp.MustCompile(`(?m)^> (?:\w+: )?(.*toystore/toystore.*)$`)
 
-// What pages quote of limits is said of one of these writes.
-func TestPagesQuoteWhatIsSaidOfLimits(t *testing.T) {
+// Each message that the pages quote is printed for one of these writes.
+func TestPagesQuoteMessages(t *testing.T) {
 	var said []string
 	t.Chdir("../../../examples/ratelimitpolicy")
 	for _, args := range []string{
@@ -74,7 +74,7 @@ func TestPagesQuoteWhatIsSaidOfLimits(t *testing.T) {
 	}
 }
 
-// played returns a block with what its commands write.
+// runConsole returns a console block with the current output of its commands.
 func runConsole(t *testing.T, block string) string {
 	t.Helper()
 	t.Chdir("../../../examples/ratelimitpolicy")
@@ -88,7 +88,7 @@ func runConsole(t *testing.T, block string) string {
 	return out.String()
 }
 
-// written returns what a command writes: of ours, or of sed and then of ours.
+// runPipeline returns the output of a plugin command, or of sed piped into one.
 func runPipeline(t *testing.T, command string) string {
 	t.Helper()
 	edit, ours, piped := strings.Cut(command, " | ")

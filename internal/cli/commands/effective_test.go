@@ -26,8 +26,8 @@ func effectiveItems(t *testing.T, args ...string) []string {
 	return slices.Compact(out) // one for each listener
 }
 
-// Which paths have no policy of a kind.
-func TestPathsWithoutAPolicy(t *testing.T) {
+// effective --without lists the paths that have no policy of a kind.
+func TestPathsWithoutPolicy(t *testing.T) {
 	shapes := []string{"-f", "testdata/shapes.yaml"}
 	for name, c := range map[string]struct{ args, want []string }{
 		"of a kind that targets ports": {
@@ -53,14 +53,14 @@ func TestPathsWithoutAPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, effectiveItems(t, append(c.args, shapes...)...)) })
 	}
 	got := run(t, "", append(shapes, "effective", "--without", "--kind", "GCPGatewayPolicy")...)
-	assert.Equal(t, result{exitOK, "", "every path has a policy, of each kind that could be there\n"}, got)
+	assert.Equal(t, result{exitOK, "", "no paths without a policy found\n"}, got)
 	got = run(t, "", append(shapes, "effective", "--without", "-n", "app", "slowpolicy/slow")...)
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "a policy is on no path without one")
+	assert.Contains(t, got.stderr, "invalid --without: must not be used with a policy")
 }
 
-// On a cluster, the kinds that it has are those of which paths are shown.
-func TestPathsWithoutAPolicyOnACluster(t *testing.T) {
+// On a cluster, paths are listed for the kinds that are installed.
+func TestPathsWithoutPolicyOnCluster(t *testing.T) {
 	got := runOnCluster(t, "effective", "--without", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	kinds := make(map[string]bool)
@@ -71,9 +71,9 @@ func TestPathsWithoutAPolicyOnACluster(t *testing.T) {
 	assert.Equal(t, map[string]bool{"DNSPolicy": true, "TLSPolicy": true, "TokenRateLimitPolicy": true}, kinds)
 }
 
-// Limited to a kind, the answer has nothing of others; yet who wants the same
-// field of a route still counts.
-func TestOneKindAlone(t *testing.T) {
+// --kind limits the output to a kind, but conflicts with other kinds on fields of a
+// route are still reported.
+func TestKindFilter(t *testing.T) {
 	got := run(t, "", "effective", "-f", "testdata/shapes.yaml", "--kind", "timeoutpolicy", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	list := decode[api.EffectivePolicyList](t, got.stdout)
@@ -82,19 +82,19 @@ func TestOneKindAlone(t *testing.T) {
 	for _, item := range list.Items {
 		assert.Equal(t, "TimeoutPolicy", item.PolicyKind.Kind)
 	}
-	contested := list.Items[1].Route.Fields[0]
-	assert.Equal(t, []api.PolicyKind{{Group: "policies.example.com", Kind: "SlowPolicy"}}, contested.ConflictsWith)
-	assert.Equal(t, "60s", contested.Value, "the direct kind wins")
+	field := list.Items[1].Route.Fields[0]
+	assert.Equal(t, []api.PolicyKind{{Group: "policies.example.com", Kind: "SlowPolicy"}}, field.ConflictsWith)
+	assert.Equal(t, "60s", field.Value, "the direct kind takes precedence")
 	assert.Equal(t, "60s", list.Items[1].Route.Spec["rules"].([]any)[0].(map[string]any)["timeouts"].(map[string]any)["request"])
 	byPolicy := run(t, "", "effective", "-f", "testdata/shapes.yaml", "-n", "infra", "timeoutpolicy/gwt", "-o", "json")
-	assert.Equal(t, got.stdout, byPolicy.stdout, "named by a policy, too")
+	assert.Equal(t, got.stdout, byPolicy.stdout, "the same for its only policy")
 	explained := run(t, "", "explain", "-A", "gateway/edge", "--kind", "SlowPolicy", "-f", "testdata/shapes.yaml", "-o", "json")
 	for _, x := range decode[api.ExplanationList](t, explained.stdout).Items {
 		assert.Equal(t, "SlowPolicy", x.PolicyKind.Kind)
 	}
 }
 
-func TestOutcomesOfAll(t *testing.T) {
+func TestOutcomesOfAllPolicies(t *testing.T) {
 	for namespace, want := range map[string]int{"app": 3, "infra": 4, "shop": 1, "elsewhere": 0} {
 		got := run(t, "", "outcome", "-f", "testdata/shapes.yaml", "-n", namespace, "-o", "json")
 		require.Equal(t, exitOK, got.code, got.stderr)
@@ -102,8 +102,8 @@ func TestOutcomesOfAll(t *testing.T) {
 	}
 }
 
-// Of kinds of one name, the one that occurs is meant.
-func TestAKindThatOccursIsMeant(t *testing.T) {
+// If several kinds have a name, the only one that is present is used.
+func TestPresentKindIsPreferred(t *testing.T) {
 	text := `
 apiVersion: gateway.nginx.org/v1alpha1
 kind: RateLimitPolicy
@@ -114,5 +114,5 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Equal(t, "gateway.nginx.org", decode[api.OutcomeList](t, got.stdout).Items[0].Policy.Group)
 	got = run(t, "", "outcome", "-f", contract, "ratelimitpolicy/limits")
-	assert.Contains(t, got.stderr, "may be any of RateLimitPolicy.gateway.nginx.org, RateLimitPolicy.kuadrant.io; write it with its group")
+	assert.Contains(t, got.stderr, "is ambiguous: specify one of RateLimitPolicy.gateway.nginx.org, RateLimitPolicy.kuadrant.io")
 }

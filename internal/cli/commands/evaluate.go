@@ -16,26 +16,28 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// changeFlags are the flags of the commands that look at changes.
+// changeFlags are the flags that check and diff share.
 type changeFlags struct {
 	paths, against      []string
 	remove, mayOverride bool
-	// blastRadius is the most paths that one change may change unacknowledged.
+	// blastRadius is the number of paths that one change may affect without
+	// acknowledgement. 0 means no limit.
 	blastRadius int
-	// denies tells that a denial matters to the command, and so who may do what.
+	// checkRights is set if the command denies changes, so that the rights of the
+	// user matter.
 	checkRights bool
 }
 
 func (f *changeFlags) add(cmd *cobra.Command) {
-	pathsFlag(cmd, &f.paths, "the change: manifests as they would be applied")
+	pathsFlag(cmd, &f.paths, "manifests with the change")
 	_ = cmd.MarkFlagRequired("filename") // it fails for a flag that does not exist
-	cmd.Flags().StringArrayVar(&f.against, "against", nil, "judge it on top of these manifests instead of the cluster (repeatable)")
-	cmd.Flags().BoolVar(&f.remove, "delete", false, "the objects of the change are deleted")
-	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "with --against, judge as for someone who may remove overrides (diff denies nothing anyway)")
+	cmd.Flags().StringArrayVar(&f.against, "against", nil, "evaluate the change against these manifests instead of the cluster (repeatable)")
+	cmd.Flags().BoolVar(&f.remove, "delete", false, "treat the change as the deletion of its objects")
+	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "evaluate as a user who is allowed to remove overrides; requires --against (no effect on diff, which denies nothing)")
 }
 
 var (
-	errMayOverride = errors.New("invalid --may-override: requires --against: on a cluster your own rights count, or those of the user of --as")
+	errMayOverride = errors.New("invalid --may-override: requires --against; on a cluster, your own rights or those of --as apply")
 	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
 )
 
@@ -50,28 +52,29 @@ func (f *changeFlags) validate() error {
 	}
 }
 
-// changes are judged one after another, each on top of those before it.
+// changeEvaluator evaluates the objects of a change in order, each on top of
+// those before it that took effect.
 type changeEvaluator struct {
 	*source
 	guard  *guard.Guard
-	user   *authenticationv1.UserInfo // nil if nobody is known
+	user   *authenticationv1.UserInfo // nil if not known
 	set    *manifest.Set
 	raw    *rawObjects
 	remove bool
 	now    int64
-	// next is how the kinds are read after the change that is being judged, nil
-	// if it does not change that.
+	// kindChange is what the object being evaluated changes about kinds; nil if
+	// it is neither a PolicyProfile nor a CustomResourceDefinition.
 	kindChange *kindChange
-	// emptied are the namespaces, and dropped the kinds, that are gone with all
-	// that was in them.
+	// deletedNamespaces and deletedKinds were deleted by earlier objects of the
+	// change, with all objects in them.
 	deletedNamespaces map[string]bool
 	deletedKinds      map[api.PolicyKind]bool
-	// judged is called with each judgement and the paths that differ; it says
-	// whether the change is to be made.
+	// evaluated is called with each decision and the paths that differ. It
+	// reports whether the change takes effect for the objects after it.
 	evaluated func(*guard.Decision, []effective.Pair) bool
 }
 
-// judge judges all changes of the flags.
+// evaluateChanges evaluates the objects that the flags name.
 func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func(*guard.Decision, []effective.Pair) bool) error {
 	if err := f.validate(); err != nil {
 		return err
@@ -115,13 +118,13 @@ func (c *changeEvaluator) run(ctx context.Context, a *app) error {
 	a.reportRead(c.set, c.kinds)
 	a.warnRejectedProfiles(c.kinds)
 	if !evaluated {
-		a.infof("effective policies depend on nothing that is changed: nothing to judge")
+		a.infof("no object in the change affects effective policies")
 	}
 	return nil
 }
 
-// decode reads all objects of the change before any is judged, so that all
-// that cannot be read is told at once.
+// decodeAll decodes all objects of the change before any is evaluated, so that
+// all errors are reported together.
 func (c *changeEvaluator) decodeAll() error {
 	kinds := c.kinds.Clone()
 	var errs []error
@@ -138,18 +141,20 @@ func (c *changeEvaluator) decodeAll() error {
 	return errors.Join(errs...)
 }
 
-// one judges one change, or makes it if it is none to judge.
+// evaluateObject evaluates the change of one object, and applies it if it takes
+// effect. An object that effective policies do not depend on is applied without
+// evaluation.
 func (c *changeEvaluator) evaluateObject(ctx context.Context, o *manifest.Object) (evaluated bool, err error) {
 	ref := o.Ref(c.kinds, c.namespace)
 	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[o.Kind] {
-		return false, nil // it is gone already
+		return false, nil // already deleted with its namespace or kind
 	}
 	change, err := c.change(ctx, o)
 	if err != nil {
 		return false, err
 	}
 	if change.Object() == nil {
-		c.raw.record(ref, o, c.now, c.remove) // its kind may be known later
+		c.raw.record(ref, o, c.now, c.remove) // a later object may define its kind
 		return false, nil
 	}
 	decision, pairs, err := c.evaluate(ctx, change)
@@ -162,7 +167,8 @@ func (c *changeEvaluator) evaluateObject(ctx context.Context, o *manifest.Object
 	return true, nil
 }
 
-// apply makes a change that was judged.
+// apply updates the view, the kinds and the raw objects after a change that
+// takes effect.
 func (c *changeEvaluator) apply(j *guard.Decision, o *manifest.Object) {
 	ref := j.Change.Object().Ref()
 	c.raw.record(ref, o, creationTime(j.Change, c.now), c.remove)
@@ -179,8 +185,9 @@ func (c *changeEvaluator) apply(j *guard.Decision, o *manifest.Object) {
 	}
 }
 
-// ask judges a change. A deletion has no annotation of its own: that of the
-// object counts, which is looked up where it matters.
+// evaluate evaluates a change. A deletion carries no annotations, so the
+// acknowledgement on the stored object counts. It is read only if the blast
+// radius denies the deletion.
 func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {
 	decision, pairs, err := c.evaluateOnce(ctx, change)
 	if err != nil || change.Operation != guard.Delete || !slices.ContainsFunc(decision.Denials, exceedsBlastRadius) {
@@ -200,7 +207,7 @@ func (c *changeEvaluator) evaluateOnce(ctx context.Context, change guard.Change)
 	var pairs []effective.Pair
 	decision, err := c.guard.Evaluate(ctx, c.view, change, func(p effective.Pair) { pairs = append(pairs, p) })
 	if err != nil {
-		return nil, nil, fmt.Errorf("judge %s: %w", change.Object().Ref(), err)
+		return nil, nil, fmt.Errorf("evaluate %s: %w", change.Object().Ref(), err)
 	}
 	return decision, pairs, nil
 }

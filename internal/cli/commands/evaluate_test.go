@@ -28,9 +28,9 @@ func check(t *testing.T, text string, args ...string) []api.Verdict {
 	return decode[api.VerdictList](t, got.stdout).Items
 }
 
-// The definition of a kind and a namespace that come with a change are judged,
-// and count for what comes after them.
-func TestEveryObjectCountsForWhatComesAfter(t *testing.T) {
+// Definitions and namespaces of a change are evaluated, and apply to the objects
+// after them.
+func TestObjectsAreEvaluatedInOrder(t *testing.T) {
 	all := check(t, `
 apiVersion: v1
 kind: Namespace
@@ -57,17 +57,17 @@ metadata: {namespace: app, name: toystore}
 	assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, all[2].Changes)
 }
 
-func TestAKindWhoseDefinitionIsDeletedIsGone(t *testing.T) {
+func TestDeletedDefinitionRemovesPolicies(t *testing.T) {
 	definition := "../../../examples/crds/kuadrant.io_authpolicies.yaml"
 	got := run(t, "", append(against("cluster", "route-auth"), "check", "--delete", "-o", "json", "-v",
 		"-f", definition, "-f", demo+"route-auth.yaml")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.VerdictList](t, got.stdout).Items
-	assert.Equal(t, []string{"DELETE CustomResourceDefinition authpolicies.kuadrant.io"}, verdicts(items), "its policies went with it")
+	assert.Equal(t, []string{"DELETE CustomResourceDefinition authpolicies.kuadrant.io"}, verdicts(items), "its policies are deleted with it")
 	assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, items[0].Changes)
 }
 
-func TestWhatNoEffectivePolicyDependsOnIsNotJudged(t *testing.T) {
+func TestUnrelatedObjectsAreIgnored(t *testing.T) {
 	got := run(t, `
 apiVersion: v1
 kind: Secret
@@ -80,12 +80,12 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Thing, plural: thing
 `, append(against("cluster"), "check", "-o", "json", "-f", "-")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Empty(t, decode[api.VerdictList](t, got.stdout).Items)
-	assert.Equal(t, "effective policies depend on nothing that is changed: nothing to judge\n", got.stderr)
+	assert.Equal(t, "no object in the change affects effective policies\n", got.stderr)
 }
 
-// A create gets the time of the request, whatever the manifest says, and an
-// update keeps the stored one: here decides which of two overrides wins.
-func TestTheAgeOfAPolicyIsTheClusters(t *testing.T) {
+// A create gets the time of the request, whatever the manifest has, and an update
+// keeps the stored one. Here it decides which of two overrides takes precedence.
+func TestCreationTimeOfChanges(t *testing.T) {
 	policy := func(name, created, value string) string {
 		return `
 ---
@@ -110,7 +110,7 @@ spec:
 	assert.Zero(t, updated[0].Changes.Paths, "whatever its manifest says")
 }
 
-func TestAnObjectWithoutANamespaceIsInTheGivenOne(t *testing.T) {
+func TestDefaultNamespace(t *testing.T) {
 	text := `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -123,7 +123,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	assert.Equal(t, 2, verdict.Changes.Paths)
 }
 
-func TestDiffShowsWhatADeniedChangeWouldDo(t *testing.T) {
+func TestDiffOfDeniedChange(t *testing.T) {
 	args := append(against("cluster", "gateway-policies", "route-limits"), "diff", "-o", "json", "-f", demo+"route-limits-too-high.yaml")
 	got := run(t, "", args...)
 	require.Equal(t, exitOK, got.code, got.stderr)
@@ -138,7 +138,7 @@ func TestDiffShowsWhatADeniedChangeWouldDo(t *testing.T) {
 	assert.Equal(t, []string{"toys", "admin"}, []string{items[0].Path[4].Section, items[1].Path[4].Section})
 }
 
-func TestDiffShowsWhatAppearsAndGoes(t *testing.T) {
+func TestDiffOfAddedAndRemovedRules(t *testing.T) {
 	for _, c := range []struct {
 		remove  string
 		against []string
@@ -157,32 +157,32 @@ func TestDiffShowsWhatAppearsAndGoes(t *testing.T) {
 	}
 }
 
-func TestChangesThatCannotBeRead(t *testing.T) {
+func TestInvalidChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		args []string
 		code int
 		want string
 	}{
-		"an object to delete that is not there": {
+		"deletion of an object that does not exist": {
 			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", []string{"--delete"}, 1,
 			"cannot delete AuthPolicy default/x: not found",
 		},
 		"an object twice": {
 			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", nil, 2,
-			"duplicate object: AuthPolicy default/x is already at standard input:1 (document 1)",
+			"duplicate object: AuthPolicy default/x is already defined at standard input:1 (document 1)",
 		},
-		"a type that does not fit": {
+		"a value of the wrong type": {
 			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x}\nspec: {hostnames: 1}\n", nil, 2,
-			"HTTPRoute x does not fit its kind",
+			"HTTPRoute x is invalid",
 		},
 		"two errors": {
 			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x}\nspec: {hostnames: 1}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {}\n", nil, 2,
-			"the manifests cannot be read:\nstandard input:1 (document 1): HTTPRoute x does",
+			"invalid manifests:\nstandard input:1 (document 1): HTTPRoute x is invalid",
 		},
-		"no YAML": {"{", nil, 2, "not a manifest"},
-		"a definition that does not fit": {
-			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n", nil, 2, "spec.group and spec.names.kind must be set",
+		"no YAML": {"{", nil, 2, "invalid manifest"},
+		"an invalid definition": {
+			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n", nil, 2, "spec.group and spec.names.kind are required",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,30 +197,30 @@ func TestChangesThatCannotBeRead(t *testing.T) {
 	}
 	got := run(t, "", "check", "-f", demo+"cluster.yaml", "--against", t.TempDir())
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "no manifests in it")
+	assert.Contains(t, got.stderr, "no manifests found")
 }
 
-// What there is to tell of a change whose judgement costs too much is half the
-// truth: that is an error, not a difference.
-func TestDiffOfAChangeThatCostsTooMuch(t *testing.T) {
+// The difference of a change whose evaluation exceeds the budget would be
+// incomplete, so diff returns an error.
+func TestDiffExceedsBudget(t *testing.T) {
 	policies, list := expensivePolicies()
 	stored := filepath.Join(t.TempDir(), "stored.yaml") // from before there was a limit to how many there may be
 	require.NoError(t, os.WriteFile(stored, []byte(policies), 0o600))
 	world := append(against("cluster"), "--against", stored)
 	got := run(t, list, append(world, "diff", "-f", "-")...)
 	assert.Equal(t, exitError, got.code, got.stdout)
-	assert.Contains(t, got.stderr, "too much to judge")
+	assert.Contains(t, got.stderr, "error: RateLimitPolicy app/limits: ")
 	verdicts := check(t, strings.Replace(list, "[1, ", "[2, ", 1), world...) // other values: they were not evaluated yet
 	last := verdicts[len(verdicts)-1]
 	assert.False(t, last.Allowed)
 	assert.Equal(t, api.ReasonTooMuch, last.Reasons[0].Code)
 
 	got = run(t, policies+list, append(against("cluster"), "diff", "-f", "-")...)
-	assert.NotEqual(t, exitError, got.code, "that too many conditions meet in one place is no matter of cost: %s", got.stderr)
+	assert.NotEqual(t, exitError, got.code, "the number of conditions in one place is not a matter of cost: %s", got.stderr)
 }
 
-// expensive is two hundred gateway policies whose conditions cost as much as
-// they may, and the list that makes them do so.
+// expensivePolicies returns two hundred gateway policies whose conditions use the
+// whole cost budget, and a policy with the list that they iterate over.
 func expensivePolicies() (policies, list string) {
 	var b strings.Builder
 	for i := range 200 {

@@ -15,16 +15,22 @@ func (a *app) explainCommand() *cobra.Command {
 	var flags queryFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [RULE]",
-		Short: "Tell why it is so: every policy on the paths, what each gave and lost, and to whom.",
-		Long: `Tell why an effective policy is as it is: for each path every policy on it, from
-the highest to the lowest, what each gave and lost, and to whom. Rules of lower
-policies that take the force of an override's rule are named, too.
+		Short: "Explain which policies an effective policy is made of",
+		Long: `Explain which policies an effective policy is made of: for each path every policy on
+it, from the highest level to the lowest, with the rules that it contributes and those
+that it loses to another policy. Rules of lower policies that weaken an override are
+listed, too.
 
-KIND/NAME is what effective takes: a route, a Gateway, a Service, a policy (the
-paths that it is on), and so on. RULE narrows it to a rule by its key as it is shown, to the rules under a
-prefix of keys, or to those of a name.`,
-		Example: `  kubectl overrule explain -n app httproute/toystore
+KIND/NAME is an object as for effective: a route, a Gateway, a Service, a policy (the
+paths that it is on), and so on. RULE limits the output to one rule by its key, to the
+rules under a prefix of keys, or to the rules of a name.`,
+		Example: `  # Explain all effective policies of a route
+  kubectl overrule explain -n app httproute/toystore
+
+  # Explain one rule of a policy
   kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso
+
+  # Explain the effective policies of one kind on a gateway
   kubectl overrule explain -n infra gateway/edge --kind RateLimitPolicy`,
 		Args: withUsage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, args) },
@@ -58,7 +64,7 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	case len(items) == 0 && rule != nil:
 		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.objects[0].Ref())
 	case len(items) == 0:
-		a.infof("no policy is on any of the paths of %s", q.objects[0].Ref())
+		a.infof("no effective policies found for %s", q.objects[0].Ref())
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
 	return a.printer().Explanations(items)

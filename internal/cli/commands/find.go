@@ -12,17 +12,17 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// mention is an object that others name, and that is not read itself: the
-// class of a gateway, the backend of a route, a target that exists nowhere, a
+// reference is an object that is not in the view but that another object refers
+// to: the class of a gateway, the backend of a route, a virtual target, a
 // namespace.
 type reference api.Ref
 
-// Ref names the object.
+// Ref implements snapshot.Object.
 func (m reference) Ref() api.Ref { return api.Ref(m) }
 
-// find returns the objects of a kind and name: the one in the namespace, or
-// with everywhere those in all. What is no object of the store may be one that
-// a route or a policy names.
+// find returns the objects of a kind and name in the namespace, or in all
+// namespaces. An object that is not in the view is found if another one refers
+// to it.
 func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, error) {
 	kind, err := s.kind(word)
 	if err != nil && !errors.Is(err, errUnknownKind) {
@@ -43,7 +43,7 @@ func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, er
 	case err != nil:
 		return nil, err
 	case len(others) > 0:
-		return nil, fmt.Errorf("%s %s/%s %w; there is one in namespace %s: name it with -n, or all with -A", kind.Kind, s.namespace, name, errNotFound, strings.Join(others, ", "))
+		return nil, fmt.Errorf("%s %s/%s %w, but exists in namespace %s: use -n to select a namespace or -A for all", kind.Kind, s.namespace, name, errNotFound, strings.Join(others, ", "))
 	default:
 		ref := api.Ref{Kind: kind.Kind, Namespace: s.namespace, Name: name}
 		if everywhere || s.kinds.ClusterScoped(kind) {
@@ -53,8 +53,9 @@ func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, er
 	}
 }
 
-// chosen returns those of the candidates that are meant, each once, the
-// objects before what only bears their name, and the namespaces of the others.
+// selectByNamespace returns the candidates in the namespace, or in all, each
+// once, and the namespaces of the others. An object takes precedence over
+// references to it.
 func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, others []string) {
 	seen := make(map[api.Ref]bool)
 	for _, o := range slices.Backward(candidates) {
@@ -73,7 +74,8 @@ func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool
 	return found, others
 }
 
-// mentioned returns what objects name by that name, whether it is there or not.
+// referenced returns the objects of a name that other objects refer to, whether
+// they exist or not.
 func (s *source) referenced(word, name string) []snapshot.Object {
 	var out []snapshot.Object
 	kinds := hierarchyKinds()
@@ -92,9 +94,9 @@ func (s *source) referenced(word, name string) []snapshot.Object {
 	return out
 }
 
-// mentions returns what an object names that need not be an object of the
-// store: its namespace, the class of a gateway, the backends of a route, the
-// targets of a policy that exist nowhere.
+// referencesOf returns the references of an object to objects that need not be in
+// the view: its namespace, the class of a gateway, the backends of a route, the
+// virtual targets of a policy.
 func referencesOf(o snapshot.Object) []api.Ref {
 	out := []api.Ref{(&gateway.Namespace{Name: o.Ref().Namespace}).Ref()}
 	switch o := o.(type) {

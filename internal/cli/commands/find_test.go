@@ -36,9 +36,9 @@ metadata: {namespace: infra, name: space}
 spec: {targetRef: {group: "", kind: Namespace, name: infra}, size: 2}
 `
 
-// Targets that exist nowhere, and namespaces that are in no manifest, can be
-// asked for like any other object.
-func TestWhatIsNoObjectCanBeNamed(t *testing.T) {
+// Virtual targets, and namespaces that are not in the manifests, can be named like
+// any other object.
+func TestFindReferencedObjects(t *testing.T) {
 	world := []string{"-f", demo + "cluster.yaml", "-f", "-", "-n", "app"}
 	got := run(t, virtual, append(world, "reach", "--affecting", "region/north", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
@@ -55,11 +55,11 @@ func TestWhatIsNoObjectCanBeNamed(t *testing.T) {
 	assert.Equal(t, "space", items[0].Policy.Name)
 	got = run(t, virtual, append(world, "effective", "region/south")...)
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, `kind "region" is not known`)
+	assert.Contains(t, got.stderr, `unknown kind "region"`)
 }
 
-// The paths that hang on a grant are those of the policies that need it.
-func TestThePathsOfAGrant(t *testing.T) {
+// The paths of a ReferenceGrant are those of the policies that depend on it.
+func TestPathsOfReferenceGrant(t *testing.T) {
 	text := `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden holds what a command writes to a file.
+// golden compares the output of a command with a golden file.
 func golden(t *testing.T, name string, got result) {
 	t.Helper()
 	require.Equal(t, exitOK, got.code, got.stderr)
@@ -31,12 +31,12 @@ func gep713(example string) []string {
 	return []string{"-f", "testdata/gep713/hierarchy.yaml", "-f", "testdata/gep713/example-" + example + ".yaml"}
 }
 
-func TestEveryProfileFitsTheSchema(t *testing.T) {
+func TestProfilesMatchSchema(t *testing.T) {
 	requireSchema(t, api.KindProfileList, run(t, "", "profiles", "-f", "testdata/profiles.yaml", "-o", "json", "--all"))
 }
 
-// What each new list is like, to the byte, and as people see it.
-func TestListsAreAsTheyWere(t *testing.T) {
+// The JSON, the table and the tree of each list.
+func TestGoldenLists(t *testing.T) {
 	shapes := func(args ...string) []string { return append(args, "-f", "testdata/shapes.yaml", "-A") }
 	for name, c := range map[string]struct {
 		kind string

@@ -14,19 +14,20 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// readings are how kinds are read after a change of a PolicyProfile or a
-// CustomResourceDefinition, and the objects that there are then.
+// kindChange is the state after a change of a PolicyProfile or a
+// CustomResourceDefinition: the kinds, and the view with the policies decoded by
+// them.
 type kindChange struct {
 	kinds *manifest.Kinds
 	view  *snapshot.View
-	// dropped is the kind of a definition that is deleted, or serves no version
-	// any more; nil for none.
+	// deletedKind is the kind of a definition that is deleted or no longer serves
+	// any version; nil for none.
 	deletedKind *api.PolicyKind
-	// second tells that the definition is not the first one of its kind, nil if it is.
+	// duplicate is set if another definition defines the kind already.
 	duplicate *policykind.DefinedError
 }
 
-// known is what a guard asks about the kinds of a scene.
+// guardKinds implements guard.Kinds with the kinds of a changeEvaluator.
 type guardKinds struct {
 	*changeEvaluator
 	app *app
@@ -43,7 +44,7 @@ func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensi
 	return k.kinds.Schema(ref), nil
 }
 
-// Reread implements guard.Kinds, for the change that is being judged.
+// Reread implements guard.Kinds for the change that is being evaluated.
 func (k guardKinds) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if k.kindChange == nil {
 		return v, nil
@@ -54,8 +55,9 @@ func (k guardKinds) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Ob
 	return k.kindChange.view, nil
 }
 
-// definition returns what the manifest of a CustomResourceDefinition would do.
-// One that no effective policy depends on is made at once.
+// crdChange returns the change that a manifest of a CustomResourceDefinition
+// makes. One that no effective policy depends on is applied right away, and the
+// change returned is empty.
 func (c *changeEvaluator) crdChange(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	d, err := o.Definition()
 	if err != nil {
@@ -85,7 +87,7 @@ func (c *changeEvaluator) crdChange(ctx context.Context, o *manifest.Object) (gu
 	switch {
 	case c.remove:
 		if change.Before == nil {
-			change.Before = d // manifests rarely hold the definitions of what is in them
+			change.Before = d // manifests rarely include the definitions of their kinds
 		}
 		return change, setDelete(d.Ref(), &change)
 	case change.Before != nil:
@@ -94,8 +96,8 @@ func (c *changeEvaluator) crdChange(ctx context.Context, o *manifest.Object) (gu
 	return change, nil
 }
 
-// second returns what the manifest of a second definition of a kind would do: nothing,
-// but that it is denied. Nothing depends on one that is deleted.
+// duplicateDefinition returns the change of a second definition of a kind, which
+// has no effect and is denied. Its deletion is an empty change.
 func (c *changeEvaluator) duplicateDefinition(d *policykind.Definition, first string) guard.Change {
 	if c.remove {
 		return guard.Change{}
@@ -104,13 +106,15 @@ func (c *changeEvaluator) duplicateDefinition(d *policykind.Definition, first st
 	return guard.Change{Operation: guard.Create, After: d}
 }
 
-// matters reports whether effective policies depend on the objects of a kind.
+// affectsPolicies reports whether effective policies depend on the objects of a
+// kind.
 func affectsPolicies(ref api.PolicyKind, kinds *manifest.Kinds) bool {
 	return kinds.Of(ref) != nil || gateway.Known(ref) || ref == policykind.KindProfile || constraint.IsKind(ref)
 }
 
-// defined returns the definition that is there already of the kind of another,
-// nil if there is none. A cluster's own is known by its kind alone.
+// existingDefinition returns the existing definition of the kind that d defines,
+// nil if there is none. The definitions of a cluster are not read: if the kind is
+// installed or has objects there, d stands in for its definition.
 func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.Object {
 	if was := c.kinds.Definition(d.Defines()); was != nil {
 		return was
@@ -124,8 +128,8 @@ func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.
 	return nil
 }
 
-// profile returns what the manifest of a PolicyProfile would do. The changes
-// after it are judged with the kind as it then is.
+// profileChange returns the change that a manifest of a PolicyProfile makes. The
+// objects after it are evaluated with the changed kind.
 func (c *changeEvaluator) profileChange(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	change := guard.Change{Operation: guard.Create}
 	kinds := c.kinds.Clone()
@@ -152,8 +156,8 @@ func (c *changeEvaluator) profileChange(ctx context.Context, o *manifest.Object)
 	return change, nil
 }
 
-// reread returns the view as it is with other kinds: the very one if nothing
-// is read in another way. The policies of kinds that are, are read anew.
+// reloadView returns the view with the kinds of a change, in which the policies
+// of changed kinds are decoded again. It returns the same view if no kind changed.
 func (c *changeEvaluator) reloadView(ctx context.Context, next *kindChange) (*snapshot.View, error) {
 	var changed []snapshot.Change
 	if next.deletedKind != nil {
@@ -181,9 +185,9 @@ func (c *changeEvaluator) reloadView(ctx context.Context, next *kindChange) (*sn
 	return c.view.WithKinds(next.kinds.All()).With(changed...), nil
 }
 
-// dropObjects returns the changes that take out what is gone with the
-// definition of a kind. Policies go with their kind, PolicyProfiles out of
-// kinds.
+// deleteObjects returns the deletions of all objects of a kind whose definition
+// is deleted. Policies are removed with their kind, and PolicyProfiles are removed
+// from kinds, so neither is among them.
 func (c *changeEvaluator) deleteObjects(ref api.PolicyKind, kinds *manifest.Kinds) []snapshot.Change {
 	if ref == policykind.KindProfile {
 		for _, p := range kinds.Profiles() {

@@ -17,8 +17,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// ownProfile is a profile of OwnPolicies, in which an older policy keeps
-// others off its target or not.
+// ownProfile is a profile of OwnPolicies with the given sameTarget.
 func ownProfile(name, sameTarget string) string {
 	return fmt.Sprintf(`
 ---
@@ -35,7 +34,7 @@ spec:
 `, name, sameTarget)
 }
 
-// old is the name of a policy that was created a year ago.
+// createdLastYear is a name with a creation time a year ago.
 func createdLastYear(name string) string { return name + `, creationTimestamp: "2025-01-01T00:00:00Z"` }
 
 func ownPolicy(name, target, spec string) string {
@@ -67,28 +66,27 @@ func verdicts(all []api.Verdict) []string {
 	return out
 }
 
-// What comes after a PolicyProfile is judged with it, and so are the policies
-// that are there already.
-func TestChangesAfterAProfileAreJudgedWithIt(t *testing.T) {
+// A PolicyProfile applies to the objects after it and to existing policies.
+func TestProfileAppliesToLaterChanges(t *testing.T) {
 	stored := write(t, "stored.yaml", ownPolicy(createdLastYear("first"), "edge", "overrides: {size: 1}"))
 	against := append(against("cluster"), "--against", stored)
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"the policies there keep others off": {
+		"existing policies conflict with new ones": {
 			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2"),
 			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy second Conflicted"},
 		},
-		"and override": {
+		"existing policies override new ones": {
 			ownProfile("own", "hierarchical") + ownPolicy("lower", "toystore", "size: 2"),
 			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy lower (Overridden)"},
 		},
-		"what came before it was not judged, and counts": {
+		"objects before it are not evaluated, but take effect": {
 			ownPolicy("second", "toystore", "size: 2") + ownProfile("own", "none") + ownPolicy("third", "toystore", "size: 3"),
 			[]string{"CREATE PolicyProfile own (Overridden)", "CREATE OwnPolicy third Conflicted"},
 		},
-		"a second profile of the kind changes nothing": {
+		"a second profile of the kind has no effect": {
 			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2") + ownProfile("zz", "hierarchical") + ownPolicy("third", "edge", "size: 3"),
 			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy second Conflicted", "CREATE PolicyProfile zz (Conflicted)", "CREATE OwnPolicy third Conflicted"},
 		},
@@ -112,18 +110,18 @@ spec:
 `, plural)
 }
 
-func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
+func TestDuplicateDefinitionIsDenied(t *testing.T) {
 	stored := write(t, "stored.yaml", definedAs("ownpolicies")+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}"))
 	args := append(against("cluster"), "--against", stored)
 	lower := ownPolicy("lower", "toystore", "size: 2")
 	assert.Equal(t, []string{"CREATE CustomResourceDefinition aaas.example.com NotRead", "CREATE OwnPolicy lower (Overridden)"},
-		verdicts(check(t, definedAs("aaas")+lower, args...)), "and what comes after it is judged without it")
+		verdicts(check(t, definedAs("aaas")+lower, args...)), "the duplicate does not apply to later objects")
 	assert.Equal(t, []string{"UPDATE CustomResourceDefinition ownpolicies.example.com"}, verdicts(check(t, definedAs("ownpolicies"), args...)))
 	got := run(t, definedAs("aaas"), append(args, "check", "--delete", "-f", "-", "-o", "json")...)
 	assert.Zero(t, got.code, got.stderr)
 }
 
-func TestAProfileIsUpdatedAndDeleted(t *testing.T) {
+func TestUpdateAndDeleteProfile(t *testing.T) {
 	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
 		ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
 	args := append(against("cluster"), "--against", stored)
@@ -131,14 +129,14 @@ func TestAProfileIsUpdatedAndDeleted(t *testing.T) {
 		verdicts(check(t, ownProfile("own", "none")+ownPolicy("x", "edge", "size: 3"), append(args, "--may-override")...)))
 	got := run(t, ownProfile("own", "oldestWins"), append(args, "diff", "-f", "-", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Empty(t, decode[api.ChangeList](t, got.stdout).Items, "overrides of one target: the oldest wins either way")
+	assert.Empty(t, decode[api.ChangeList](t, got.stdout).Items, "overrides of one target: the oldest takes precedence either way")
 	got = run(t, ownProfile("own", "collect"), append(args, "diff", "-f", "-")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stdout, "UPDATE PolicyProfile own: 2 effective policies change\n")
 	got = run(t, ownProfile("own", "hierarchical"), append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ChangeList](t, got.stdout).Items
-	require.Len(t, items, 2, "nobody reads the policies any more")
+	require.Len(t, items, 2, "the objects are no longer policies")
 	assert.Nil(t, items[0].Rules[0].After)
 	assert.Equal(t, api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: "own"}, items[0].Object)
 	got = run(t, ownProfile("absent", "none"), append(args, "check", "--delete", "-f", "-")...)
@@ -146,8 +144,8 @@ func TestAProfileIsUpdatedAndDeleted(t *testing.T) {
 	assert.Contains(t, got.stderr, "cannot delete PolicyProfile absent: not found")
 }
 
-// A built-in profile is back once the cluster's own is deleted.
-func TestADeletedProfileLeavesTheBuiltInOne(t *testing.T) {
+// The built-in profile takes effect again when the PolicyProfile is deleted.
+func TestDeleteProfileRestoresBuiltin(t *testing.T) {
 	own := `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
@@ -172,7 +170,7 @@ spec:
 
 // The definition of a kind that is deleted takes its policies along; defined
 // again, there are none.
-func TestADefinitionThatIsReplaced(t *testing.T) {
+func TestReplaceDefinition(t *testing.T) {
 	crd := func(label string) string {
 		return `
 ---
@@ -216,8 +214,8 @@ metadata: {namespace: app, name: late}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {sso: 1}}}
 `
 
-// reread runs a command on a cluster whose AuthPolicies can be read again, as a
-// user who may remove overrides.
+// runOnStoredPolicies runs a command on a cluster whose AuthPolicies can be listed,
+// as a user who is allowed to remove overrides.
 func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed error, stdin string, args ...string) result {
 	t.Helper()
 	s := startReviewer(t, true)
@@ -241,18 +239,17 @@ func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed error, s
 
 var errGone = errors.New("gone")
 
-func TestPoliciesOfAClusterAreReadAgain(t *testing.T) {
+func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
 	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = runOnStoredPolicies(t, nil, errGone, authOf("own", "none"), "check", "-f", "-")
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "read the objects of kind AuthPolicy.kuadrant.io again: gone")
+	assert.Contains(t, got.stderr, "list objects of kind AuthPolicy.kuadrant.io: gone")
 }
 
-// A profile of the cluster is older than any that is being written, unless it
-// is the one that is written.
-func TestTheProfileOfTheClusterHolds(t *testing.T) {
+// A profile of the cluster is older than any that a change creates.
+func TestClusterProfileTakesPrecedence(t *testing.T) {
 	var spec api.PolicyProfile
 	require.NoError(t, yaml.Unmarshal([]byte(authOf("first", "hierarchical")), &spec))
 	kind, err := policykind.Compile(spec.Spec, policykind.Cluster)
@@ -261,7 +258,7 @@ func TestTheProfileOfTheClusterHolds(t *testing.T) {
 	given := []*policykind.Kind{kind}
 	got := runOnStoredPolicies(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in force: PolicyProfile first of the cluster is older and has AuthPolicy.kuadrant.io")
+	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in effect: PolicyProfile first of the cluster is older and has AuthPolicy.kuadrant.io")
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
@@ -286,8 +283,8 @@ spec:
 `
 }
 
-// A schema that changes makes the stored policies read otherwise, with no write of them.
-func TestDefaultsOfASchemaAreReadFromStoredPolicies(t *testing.T) {
+// A change of the schema changes how stored policies are read.
+func TestSchemaDefaultsOfStoredPolicies(t *testing.T) {
 	spec := func(target, overrides string) string {
 		return "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" +
 			"targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {sectionName: {" + target + "}}}, " +
@@ -312,9 +309,9 @@ func TestDefaultsOfASchemaAreReadFromStoredPolicies(t *testing.T) {
 	}
 }
 
-// Offline, the definition of a kind is where its profile's addresses are looked
-// for, as on a cluster.
-func TestAProfileIsHeldToTheDefinitionOfItsKind(t *testing.T) {
+// With manifests, too, the field paths of a profile are validated against the
+// definition of its kind.
+func TestProfileIsValidatedAgainstDefinition(t *testing.T) {
 	definition := write(t, "crd.yaml", `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

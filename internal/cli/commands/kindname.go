@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// shortNames are those of Kubernetes' and Gateway API's definitions.
+// shortNames are the short names of Kubernetes and Gateway API kinds.
 var shortNames = map[api.PolicyKind][]string{
 	{Kind: gateway.KindNamespace}:                               {"ns"},
 	{Kind: gateway.KindService}:                                 {"svc"},
@@ -25,8 +25,8 @@ var shortNames = map[api.PolicyKind][]string{
 	{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}: {"refgrant"},
 }
 
-// plural guesses the name of a kind's resource. The usual guess makes gatewaies
-// of gateways.
+// plural guesses the resource name of a kind. The guess of apimachinery turns
+// Gateway into gatewaies.
 func plural(k api.PolicyKind) string {
 	name := strings.ToLower(k.Kind)
 	if before, ok := strings.CutSuffix(name, "y"); ok && strings.ContainsAny(before[max(0, len(before)-1):], "aeiou") {
@@ -36,8 +36,8 @@ func plural(k api.PolicyKind) string {
 	return resource.Resource
 }
 
-// words are the ways to name a kind: its name, plural and short names, and
-// those that its definition gives, each also with the group behind it.
+// kindAliases returns the names of a kind: its own, plural and short names, and
+// those of its definition, each also with the group appended.
 func kindAliases(k api.PolicyKind, defined []string) []string {
 	out := append([]string{strings.ToLower(k.Kind), plural(k)}, defined...)
 	out = append(out, shortNames[k]...)
@@ -50,7 +50,8 @@ func kindAliases(k api.PolicyKind, defined []string) []string {
 	return out
 }
 
-// kind returns the kind that a word names: of several, the one that there is.
+// kind returns the kind of a name. If several kinds have the name, it is the only
+// one of them that is present.
 func (s *source) kind(word string) (api.PolicyKind, error) {
 	known := hierarchyKinds()
 	for _, k := range s.kinds.All() {
@@ -65,18 +66,17 @@ func (s *source) kind(word string) (api.PolicyKind, error) {
 		return here[0], nil
 	case len(found) == 0:
 		here = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.isPresent(k) })
-		return api.PolicyKind{}, fmt.Errorf("%w; known are %s, and the kinds that kubectl overrule profiles --all shows", unknownKind(word), kindList(here))
+		return api.PolicyKind{}, fmt.Errorf("%w: must be one of %s, or a kind listed by kubectl overrule profiles --all", unknownKind(word), kindList(here))
 	default:
-		return api.PolicyKind{}, fmt.Errorf("kind %q may be any of %s; write it with its group", word, kindList(found))
+		return api.PolicyKind{}, fmt.Errorf("kind %q is ambiguous: specify one of %s", word, kindList(found))
 	}
 }
 
-// errKind tells that a word names no kind.
-var errUnknownKind = errors.New("is not known")
+var errUnknownKind = errors.New("unknown kind")
 
-func unknownKind(word string) error { return fmt.Errorf("kind %q %w", word, errUnknownKind) }
+func unknownKind(word string) error { return fmt.Errorf("%w %q", errUnknownKind, word) }
 
-// kindsNamed returns the kinds that a word names.
+// kindsNamed returns the known kinds of a name.
 func (s *source) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKind {
 	var found []api.PolicyKind
 	for _, k := range known {
@@ -87,7 +87,7 @@ func (s *source) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKin
 	return found
 }
 
-// policyKind returns the policy kind that a word names.
+// policyKind returns the policy kind of a name.
 func (s *source) policyKind(word string) (*policykind.Kind, error) {
 	ref, err := s.kind(word)
 	if err != nil {
@@ -95,14 +95,15 @@ func (s *source) policyKind(word string) (*policykind.Kind, error) {
 	}
 	k := s.kinds.Of(ref)
 	if k == nil {
-		return nil, fmt.Errorf("kind %q is not one of policies; see kubectl overrule profiles", word)
+		return nil, fmt.Errorf("kind %q is not a policy kind; see kubectl overrule profiles", word)
 	}
 	return k, nil
 }
 
-// occurs reports whether there is anything of a kind where one looks: those of
-// the hierarchy are everywhere, but that ListenerSets and XListenerSets, which
-// share a short name, each give way to the other.
+// isPresent reports whether a kind is installed on the cluster, or occurs in the
+// manifests. Kinds of the hierarchy are always present, except that of ListenerSet
+// and XListenerSet, which share a short name, one without objects is not if the
+// other has some.
 func (s *source) isPresent(ref api.PolicyKind) bool {
 	k, x := s.kinds.Of(ref), gateway.GatewayKind(gateway.KindXListenerSet)
 	switch {
@@ -126,8 +127,7 @@ func kindList(kinds []api.PolicyKind) string {
 	return strings.Join(names, ", ")
 }
 
-// hierarchyKinds are the kinds of objects that paths are made of, and those
-// that decide on them.
+// hierarchyKinds returns the kinds of objects that paths consist of or depend on.
 func hierarchyKinds() []api.PolicyKind {
 	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}}
 	for _, kind := range gateway.GatewayKinds {

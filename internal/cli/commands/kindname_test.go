@@ -48,7 +48,7 @@ kind: UDPRoute
 metadata: {name: x}
 `
 
-func TestEveryKindOfTheHierarchyCanBeNamed(t *testing.T) {
+func TestHierarchyKindNames(t *testing.T) {
 	for _, words := range []string{
 		"ns", "namespace", "namespaces", "Namespace", "svc", "service", "services", "gc", "gatewayclass", "gatewayclasses",
 		"gtw", "gw", "gateways", "lset", "listenerset", "listenersets.gateway.networking.k8s.io", "refgrant", "referencegrant", "referencegrants",
@@ -65,7 +65,7 @@ func TestEveryKindOfTheHierarchyCanBeNamed(t *testing.T) {
 }
 
 // A ListenerSet and an XListenerSet have one short name, and may have one name.
-func TestWhichListenerSetIsNamed(t *testing.T) {
+func TestListenerSetNames(t *testing.T) {
 	const set, x = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
@@ -75,7 +75,7 @@ apiVersion: gateway.networking.x-k8s.io/v1alpha1
 kind: XListenerSet
 metadata: {name: x}
 `
-	const either = `kind "lset" may be any of ListenerSet.gateway.networking.k8s.io, XListenerSet.gateway.networking.x-k8s.io; write it with its group`
+	const either = `kind "lset" is ambiguous: specify one of ListenerSet.gateway.networking.k8s.io, XListenerSet.gateway.networking.x-k8s.io`
 	for name, c := range map[string]struct {
 		objects, word string
 		code          int

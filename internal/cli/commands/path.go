@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// through reports whether a path goes through an object.
+// pathContains reports whether an object is on a path.
 func pathContains(p gateway.Path, ref api.Ref) bool {
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
@@ -17,12 +17,12 @@ func pathContains(p gateway.Path, ref api.Ref) bool {
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		return p.Gateway != nil && p.Gateway.Class == ref.Name
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}:
-		return true // the scope of a grant is the paths that hang on it
+		return true // the scope of a grant is the paths that depend on it
 	}
 	return slices.Contains(pathObjects(p), ref)
 }
 
-// objects returns the objects of a path that have a namespace.
+// pathObjects returns the namespaced objects of a path.
 func pathObjects(p gateway.Path) []api.Ref {
 	var out []api.Ref
 	if p.Gateway != nil {
@@ -46,8 +46,8 @@ func pathObjects(p gateway.Path) []api.Ref {
 	return out
 }
 
-// namespaces returns the namespaces that a path goes through, that of its
-// clients included.
+// pathNamespaces returns the namespaces of the objects of a path, and that of its
+// clients.
 func pathNamespaces(p gateway.Path) []string {
 	var out []string
 	for _, ref := range pathObjects(p) {
@@ -59,8 +59,8 @@ func pathNamespaces(p gateway.Path) []string {
 	return out
 }
 
-// throughSection reports whether a path goes through a section of an object:
-// a listener, a rule by its name or as rule-N, a port by its name or number.
+// pathContainsSection reports whether a section of an object is on a path: a
+// listener, a rule by its name or as rule-N, a port by its name or number.
 func pathContainsSection(v *snapshot.View, p gateway.Path, ref api.Ref, section string) bool {
 	switch {
 	case p.Gateway != nil && p.Set == nil && ref == p.Gateway.Ref(), p.Set != nil && ref == p.Set.Ref():
@@ -70,7 +70,7 @@ func pathContainsSection(v *snapshot.View, p gateway.Path, ref api.Ref, section 
 	case p.Backend != nil && ref == p.Backend.Object:
 		return isPort(v, ref, p.Backend.Port, section)
 	case p.Service != nil && ref == p.Service.Ref():
-		return p.Port == 0 || isPort(v, ref, p.Port, section) // no port: all of them
+		return p.Port == 0 || isPort(v, ref, p.Port, section) // without a port, the path stands for all
 	default:
 		return false
 	}
@@ -84,8 +84,8 @@ func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
 	return ok && port != 0 && s.Port(section) == port
 }
 
-// hasSection reports whether an object has a section of that name. What is not
-// read has any.
+// hasSection reports whether an object has a section of that name. An object that
+// is not in the view may have any.
 func hasSection(o snapshot.Object, section string) bool {
 	switch o := o.(type) {
 	case *gateway.Gateway:

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// profileFlags are those of profiles.
+// profileFlags are the flags of the profiles command.
 type profileFlags struct {
 	paths       []string
 	all, export bool
@@ -25,31 +25,36 @@ func (a *app) profilesCommand() *cobra.Command {
 	var flags profileFlags
 	cmd := &cobra.Command{
 		Use:   "profiles [KIND]",
-		Short: "Show how the kinds of policies are read, and why so.",
-		Long: `Show how the kinds of policies are read, and why so: by a PolicyProfile of the
-cluster, by the profile that comes with Overrule (built-in), or by a guess from the
-label gateway.networking.k8s.io/policy of the kind's CustomResourceDefinition.
+		Short: "Show the profiles of policy kinds",
+		Long: `Show the profiles of policy kinds, by which their policies are read and merged. A
+profile is a PolicyProfile of the cluster, is built in, or is derived from the label
+gateway.networking.k8s.io/policy of the kind's CustomResourceDefinition.
 
-Shown are the kinds that the cluster has, and those of its PolicyProfiles; of
-manifests (-f) those that are defined there or of which there is a policy. --all
-shows every kind that has a profile, and KIND that kind wherever it is. -o yaml has
-the whole profile.
+By default the kinds that are installed on the cluster and those of its PolicyProfiles
+are shown; with -f the kinds that are defined in the manifests or have a policy there.
+--all shows every kind that has a profile, KIND only that kind. -o yaml prints the
+whole profile.
 
---export prints the profile of KIND as the manifest of a PolicyProfile, to be edited
-and applied: it then replaces the one in force.`,
-		Example: `  kubectl overrule profiles
+--export prints the profile of KIND as the manifest of a PolicyProfile. Edit and apply
+it to replace the one in effect.`,
+		Example: `  # List the policy kinds of the cluster
+  kubectl overrule profiles
+
+  # List all policy kinds that are known, with those of a directory of manifests
   kubectl overrule profiles --all -f manifests/
+
+  # Export the profile of a kind in order to change it
   kubectl overrule profiles AuthPolicy -o yaml --export > authpolicy-profile.yaml`,
 		Args: withUsage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.profiles(cmd.Context(), flags, args) },
 	}
 	pathsFlag(cmd, &flags.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVar(&flags.all, "all", false, "show the kinds that are not there, too")
-	cmd.Flags().BoolVar(&flags.export, "export", false, "print the manifest of a PolicyProfile")
+	cmd.Flags().BoolVar(&flags.all, "all", false, "also show kinds that are not installed")
+	cmd.Flags().BoolVar(&flags.export, "export", false, "print the profile as the manifest of a PolicyProfile")
 	return cmd
 }
 
-var errExport = errors.New("name the one kind to export, and write it with its group if there are several of its name")
+var errExport = errors.New("invalid --export: requires exactly one kind; specify KIND, or KIND.GROUP if several groups have it")
 
 func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
 	items, s, err := a.profilesInForce(ctx, flags.paths)
@@ -77,14 +82,14 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 		return a.printer().Manifest(exportedManifest(s, items[0]))
 	}
 	if err == nil && hidden > 0 {
-		a.infof("Overrule knows %d more kinds of policies that are not here: --all shows them", hidden)
+		a.infof("%d more policy kinds have a profile but are not installed; use --all to show them", hidden)
 	}
 	return err
 }
 
-// exportBuiltin exports a profile that comes with Overrule, where the cluster cannot
-// be asked for why.
-func (a *app) exportBuiltin(word string, why error) error {
+// exportBuiltin exports the built-in profile of a kind if the cluster cannot be
+// read because of readErr.
+func (a *app) exportBuiltin(word string, readErr error) error {
 	kinds, err := manifest.NewKinds()
 	if err != nil {
 		return err
@@ -92,13 +97,14 @@ func (a *app) exportBuiltin(word string, why error) error {
 	s := &source{kinds: kinds}
 	items, err := profilesOfKind(s, kinds.Profiles(), word)
 	if err != nil || len(items) != 1 {
-		return why
+		return readErr
 	}
-	a.warnf("the cluster cannot be read, so this is the built-in profile, whatever is in force: %v", why)
+	a.warnf("cannot read the cluster, exporting the built-in profile, which may not be the one in effect: %v", readErr)
 	return a.printer().Manifest(exportedManifest(s, items[0]))
 }
 
-// inForce reads the profiles of the cluster, or those of manifests.
+// profilesInForce returns the profiles in effect on the cluster or, with paths,
+// in the manifests.
 func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.ProfileInForce, *source, error) {
 	if len(paths) > 0 {
 		s, err := a.loadSource(ctx, paths)
@@ -124,7 +130,8 @@ func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.Profil
 	return items, s, err
 }
 
-// present leaves out the kinds of which nothing is there, and counts them.
+// presentProfiles returns the profiles of the kinds that are present, and the
+// number of others.
 func presentProfiles(s *source, items []api.ProfileInForce) (out []api.ProfileInForce, hidden int) {
 	for _, p := range items {
 		if p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.isPresent(p.PolicyKind) {
@@ -136,7 +143,7 @@ func presentProfiles(s *source, items []api.ProfileInForce) (out []api.ProfileIn
 	return out, hidden
 }
 
-// ofKind returns the profiles of the kinds that a word names.
+// profilesOfKind returns the profiles of the kinds of a name.
 func profilesOfKind(s *source, items []api.ProfileInForce, word string) ([]api.ProfileInForce, error) {
 	var known []api.PolicyKind
 	for _, p := range items {
@@ -145,13 +152,13 @@ func profilesOfKind(s *source, items []api.ProfileInForce, word string) ([]api.P
 	found := s.kindsNamed(word, known)
 	out := slices.DeleteFunc(items, func(p api.ProfileInForce) bool { return !slices.Contains(found, p.PolicyKind) })
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: there is no profile of it, and no CustomResourceDefinition with the label %s; write a PolicyProfile for it (%w)",
-			unknownKind(word), policykind.LabelPolicy, errNotFound)
+		return nil, fmt.Errorf("%w: profile %w, and no CustomResourceDefinition has the label %s; create a PolicyProfile for the kind",
+			unknownKind(word), errNotFound, policykind.LabelPolicy)
 	}
 	return out, nil
 }
 
-// exported returns a profile as the manifest of a PolicyProfile.
+// exportedManifest returns a profile as the manifest of a PolicyProfile.
 func exportedManifest(s *source, p api.ProfileInForce) printers.Exported {
 	out := printers.Exported{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindPolicyProfile}, Spec: p.Spec}
 	out.Metadata.Name = p.Profile

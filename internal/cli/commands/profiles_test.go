@@ -26,8 +26,8 @@ func listProfiles(t *testing.T, args ...string) []string {
 	return out
 }
 
-// Shown are the kinds of which there is something; others on request.
-func TestWhichProfilesAreShown(t *testing.T) {
+// By default the kinds that are present are listed.
+func TestProfilesFilter(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	file := "testdata/profiles.yaml"
@@ -38,12 +38,12 @@ func TestWhichProfilesAreShown(t *testing.T) {
 	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy"))
 	assert.Equal(t, []string{"RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
 	got := run(t, "", "profiles", "-f", file)
-	assert.Contains(t, got.stderr, "more kinds of policies that are not here: --all shows them")
+	assert.Contains(t, got.stderr, "more policy kinds have a profile but are not installed; use --all to show them")
 	assert.NotContains(t, run(t, "", "profiles", "--all", "-f", file).stderr, "--all")
 }
 
-// A profile that is exported and applied is the one that was in force.
-func TestAnExportedProfileReadsTheSame(t *testing.T) {
+// A profile that is exported and applied is equal to the one in effect before.
+func TestExportRoundTrip(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	for _, k := range builtin {
@@ -66,8 +66,8 @@ func TestAnExportedProfileReadsTheSame(t *testing.T) {
 	}
 }
 
-// clusterProfiles runs a command on a cluster that has one kind and a profile
-// that is refused.
+// clusterProfiles runs a command on a cluster that has one kind and a refused
+// profile.
 func clusterProfiles(t *testing.T, err error, args ...string) result {
 	t.Helper()
 	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
@@ -83,38 +83,38 @@ func clusterProfiles(t *testing.T, err error, args ...string) result {
 			{PolicyKind: api.PolicyKind{Group: "b.example.com", Kind: "BPolicy"}, Source: "built-in", Spec: spec("b.example.com", "BPolicy")},
 			{
 				PolicyKind: api.PolicyKind{Group: "c.example.com", Kind: "CPolicy"}, Source: "built-in", Spec: spec("c.example.com", "CPolicy"),
-				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is missing"}},
+				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is required"}},
 			},
 		}, []cache.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
 	}}
 	return a.exec(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
 }
 
-func TestProfilesOfACluster(t *testing.T) {
+func TestProfilesOnCluster(t *testing.T) {
 	got := clusterProfiles(t, nil, "profiles")
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Equal(t, "warning: read policyprofiles: forbidden\nOverrule knows 1 more kinds of policies that are not here: --all shows them\n", got.stderr)
+	assert.Equal(t, "warning: read policyprofiles: forbidden\n1 more policy kinds have a profile but are not installed; use --all to show them\n", got.stderr)
 	assert.Contains(t, got.stdout, "APolicy.a.example.com   direct   built-in   yes         Route     atomic     none")
-	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is missing")
+	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is required")
 	assert.NotContains(t, got.stdout, "BPolicy")
 	got = clusterProfiles(t, nil, "profiles", "bpolicies", "--export")
 	assert.Contains(t, got.stdout, "name: bpolicies.b.example.com\n")
 	requireSchema(t, api.KindProfileList, clusterProfiles(t, nil, "profiles", "--all", "-o", "json"))
 	got = clusterProfiles(t, nil, "profiles", "-o", "tree")
-	assert.Contains(t, got.stdout, "└─ PolicyProfile mine is Invalid: kind is missing\n")
+	assert.Contains(t, got.stdout, "└─ PolicyProfile mine is Invalid: kind is required\n")
 }
 
-func TestProfilesThatThereAreNot(t *testing.T) {
+func TestProfilesErrors(t *testing.T) {
 	file := "testdata/profiles.yaml"
 	for name, c := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"a kind without a profile": {[]string{"-f", file, "PodPolicy"}, 1, `kind "PodPolicy" is not known: there is no profile of it, and no CustomResourceDefinition with the label gateway.networking.k8s.io/policy; write a PolicyProfile`},
+		"a kind without a profile": {[]string{"-f", file, "PodPolicy"}, 1, `unknown kind "PodPolicy": profile not found, and no CustomResourceDefinition has the label gateway.networking.k8s.io/policy; create a PolicyProfile`},
 		"two arguments":            {[]string{"a", "b"}, 2, "usage: kubectl overrule profiles [KIND]"},
-		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "name the one kind to export"},
-		"two kinds to export":      {[]string{"-f", file, "--export", "ratelimitpolicy"}, 2, "write it with its group"},
+		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "invalid --export: requires exactly one kind"},
+		"two kinds to export":      {[]string{"-f", file, "--export", "ratelimitpolicy"}, 2, "KIND.GROUP"},
 		"a format":                 {[]string{"-o", "x"}, 2, `invalid value "x" for --output`},
 		"a file that is not there": {[]string{"-f", "nowhere"}, 2, "nowhere: file does not exist"},
 		"no kubeconfig":            {[]string{"--kubeconfig", "nowhere"}, 2, "read the kubeconfig"},
@@ -128,27 +128,27 @@ func TestProfilesThatThereAreNot(t *testing.T) {
 	}
 	got := clusterProfiles(t, errors.New("gone"), "profiles")
 	assert.Equal(t, exitError, got.code)
-	assert.Contains(t, got.stderr, "read the cluster: gone, or name manifests to read instead")
+	assert.Contains(t, got.stderr, "read the cluster: gone; or specify manifests with -f or --against")
 }
 
-// Two profiles for one kind: the older holds, else the first by name, in
-// whatever order the files come.
-func TestAProfileThatComesTooLateIsTold(t *testing.T) {
+// Of two profiles for one kind, the older one takes effect, else the first by name,
+// in any order of the files.
+func TestRefusedProfileIsReported(t *testing.T) {
 	file := "testdata/profiles.yaml"
 	for _, args := range [][]string{{"effective"}, {"outcome"}, {"profiles"}} {
 		got := run(t, "", append(args, "-f", file)...)
-		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in force: PolicyProfile limits is older and has RateLimitPolicy.kuadrant.io")
+		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in effect: PolicyProfile limits is older and has RateLimitPolicy.kuadrant.io")
 	}
 }
 
-func TestAProfileThatIsBadIsAnErrorAtItsPlace(t *testing.T) {
+func TestInvalidProfilePosition(t *testing.T) {
 	head := "# a comment\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"a field that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
-		"a value of another type":   {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a does not fit its kind"},
-		"a class that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a cannot be used: profile of A.a.b: class "odd" is none of inherited, direct`},
-		"a kind of Kubernetes":      {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "one of Kubernetes' own"},
-		"no name":                   {"spec: {}\n", "PolicyProfile has no metadata.name; give it one"},
+		"an unknown field":        {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
+		"a value of another type": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a is invalid"},
+		"an unknown class":        {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a is invalid: `},
+		"a kind of Kubernetes":    {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "one of Kubernetes' own"},
+		"no name":                 {"spec: {}\n", "PolicyProfile: metadata.name is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, args := range [][]string{{"effective", "-f", "-"}, {"check", "-f", "-", "--against", contract}, {"diff", "-f", contract, "--against", "-"}} {
@@ -162,12 +162,12 @@ func TestAProfileThatIsBadIsAnErrorAtItsPlace(t *testing.T) {
 	}
 }
 
-func TestExportOfABuiltinNeedsNoCluster(t *testing.T) {
+func TestExportBuiltinProfileWithoutCluster(t *testing.T) {
 	down := errors.New("no cluster")
 	got := clusterProfiles(t, down, "profiles", "AuthPolicy", "--export")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stdout, "name: authpolicies.kuadrant.io\n")
-	assert.Contains(t, got.stderr, "warning: the cluster cannot be read, so this is the built-in profile")
+	assert.Contains(t, got.stderr, "warning: cannot read the cluster, exporting the built-in profile")
 	got = clusterProfiles(t, down, "profiles", "NoSuchPolicy", "--export")
 	assert.NotEqual(t, exitOK, got.code)
 	assert.Contains(t, got.stderr, "no cluster")

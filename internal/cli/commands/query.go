@@ -15,12 +15,12 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// query is what the commands that look at what is there have in common.
+// query selects the paths and policies that a command shows.
 type query struct {
 	*source
-	objects       []snapshot.Object // named ones; none for everything
+	objects       []snapshot.Object // the named ones; empty for everything
 	allNamespaces bool
-	// only the kinds that are asked for; empty for all.
+	// kindFilter limits the policy kinds; empty for all.
 	kindFilter []api.PolicyKind
 	engine     *effective.Engine
 }
@@ -34,14 +34,14 @@ type queryFlags struct {
 
 func (f *queryFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
 }
 
 func (f *queryFlags) addKinds(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "only policies of this kind, written as KIND or KIND.GROUP (repeatable)")
+	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
-// query reads the objects and finds those that are named, if any.
+// query loads the source and finds the object that the arguments name, if any.
 func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, error) {
 	s, err := a.loadSource(ctx, f.paths)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	for _, word := range f.kinds {
 		k, err := s.policyKind(word)
 		if err != nil {
-			return nil, fmt.Errorf("read --kind: %w", err)
+			return nil, fmt.Errorf("invalid --kind: %w", err)
 		}
 		q.kindFilter = append(q.kindFilter, k.Ref())
 	}
@@ -68,47 +68,47 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	return q, q.namedPolicies().checkKinds(q)
 }
 
-// areOf fails for a policy that is of no kind that is asked for.
+// checkKinds returns an error if a policy is not of a kind that --kind selects.
 func (s policySet) checkKinds(q *query) error {
 	for _, p := range s.sorted() {
 		if !q.includesKind(p.Kind.Ref()) {
-			return fmt.Errorf("%s is of no kind that --kind names", p.Ref())
+			return fmt.Errorf("%s is not of a kind given by --kind", p.Ref())
 		}
 	}
 	return nil
 }
 
-// shows reports whether a kind is asked for.
+// includesKind reports whether the query includes a policy kind.
 func (q *query) includesKind(k api.PolicyKind) bool {
 	return len(q.kindFilter) == 0 || slices.Contains(q.kindFilter, k)
 }
 
-// here returns the kinds of which paths without a policy are shown: those that
-// are asked for, else those that occur.
+// selectedKinds returns the kinds for which paths without a policy are shown:
+// those of --kind, else those that are present.
 func (q *query) selectedKinds() []*policykind.Kind {
 	return slices.DeleteFunc(slices.Clone(q.view.Kinds()), func(k *policykind.Kind) bool {
 		return !q.includesKind(k.Ref()) || len(q.kindFilter) == 0 && !q.isPresent(k.Ref())
 	})
 }
 
-// walk calls visit for the paths of the scope that have a policy of any kind.
+// walk calls visit for the paths of the scope that have a policy.
 func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) error {
 	return q.walkView(ctx, q.view, false, visit)
 }
 
-// walkOver calls visit for the paths of the scope in a view; with empty also
-// for those without a policy.
+// walkView calls visit for the paths of the scope in a view; with empty also for
+// those without a policy.
 func (q *query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
 	scope := q.scope()
-	budget := effective.NewBudget(ctx, math.MaxUint64) // who asks for much waits for it
+	budget := effective.NewBudget(ctx, math.MaxUint64) // no limit: the user can interrupt the command
 	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
 		visit(e)
 		return nil
 	})
 }
 
-// scope returns the paths through what is named. A target that exists nowhere
-// is on those of the policies that target it.
+// scope returns the paths through the named objects, or all paths. Those of a
+// virtual target are the paths of the policies that target it.
 func (q *query) scope() effective.Scope {
 	scope := effective.ScopeOf(q.objects...)
 	scope.All = len(q.objects) == 0
@@ -122,9 +122,9 @@ func (q *query) scope() effective.Scope {
 	return scope
 }
 
-// wants reports whether a path is asked for: of a policy, those that it is on;
-// of any other object, those through it; without an object, those through the
-// namespace, if one is given.
+// matches reports whether a path belongs to the query: for a policy the paths that
+// it is on, for another object those through it, without an object those through
+// the namespace, or all if no namespace is set.
 func (q *query) matches(e *effective.Effective) bool {
 	switch {
 	case !q.includesKind(e.Kind.Ref()):
@@ -141,8 +141,8 @@ func (q *query) matches(e *effective.Effective) bool {
 	})
 }
 
-// attachable reports whether a policy of the kind could be on the path: it may
-// target some element of it.
+// attachable reports whether a policy of the kind can be on the path, because it
+// may target an element of it.
 func attachable(e *effective.Effective) bool {
 	k := e.Kind
 	if k.Targets.Implicit != nil {
@@ -160,7 +160,7 @@ func attachable(e *effective.Effective) bool {
 	})
 }
 
-// outcomes returns what became of policies over all their paths, sorted.
+// outcomes returns the outcomes of policies over all their paths, sorted by policy.
 func (q *query) outcomes(ctx context.Context, policies []*policykind.Policy) ([]api.Outcome, error) {
 	objects := make([]snapshot.Object, len(policies))
 	for i, p := range policies {

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/build"
 )
 
-const demo = "testdata/scene/"
+const demo = "testdata/demo/"
 
 func demoFiles(names ...string) []string {
 	out := []string{"-f", "../../../examples/crds"}
@@ -30,7 +30,7 @@ func demoManifests() []string {
 	return demoFiles("cluster", "gateway-policies", "route-auth", "route-limits")
 }
 
-func TestObjectsAreNamedInManyWays(t *testing.T) {
+func TestObjectNames(t *testing.T) {
 	for _, words := range []string{
 		"httproute/toystore", "httproutes/toystore", "HTTPRoute/toystore", "httproute toystore", "HTTPRoutes.gateway.networking.k8s.io/toystore",
 		"ratelimitpolicies/toystore-limits", "ratelimitpolicy.kuadrant.io/toystore-limits", "RateLimitPolicy toystore-limits", "rlp/toystore-limits",
@@ -48,7 +48,7 @@ func TestObjectsAreNamedInManyWays(t *testing.T) {
 	}
 }
 
-// A policy has the paths that it is on, of its own kind.
+// The paths of a policy are those that it is on, of its own kind.
 func TestEffectiveOfAPolicy(t *testing.T) {
 	got := run(t, "", append(demoManifests(), "effective", "-n", "infra", "ratelimitpolicy/gw-limits", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
@@ -68,8 +68,8 @@ func TestEffectiveOfANamespace(t *testing.T) {
 	}
 }
 
-// A policy that is on no path belongs to the answer about its target.
-func TestEffectiveTellsOfPoliciesWithoutAPath(t *testing.T) {
+// A policy that is not on any path is listed for its target.
+func TestEffectiveListsPoliciesWithoutPath(t *testing.T) {
 	text := `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -83,10 +83,10 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	require.Len(t, list.Outcomes, 1)
 	assert.Equal(t, api.Invalid, list.Outcomes[0].State)
 	assert.Contains(t, list.Outcomes[0].Message, "spec.rules")
-	assert.Equal(t, "no policy is on any of the paths\n", got.stderr)
+	assert.Equal(t, "no effective policies found\n", got.stderr)
 }
 
-func TestAllPathsHasAnItemForEachKindThatCouldBeThere(t *testing.T) {
+func TestAllPathsListsAttachableKinds(t *testing.T) {
 	got := run(t, "", append(demoFiles("cluster", "route-auth"), "effective", "--all-paths", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	var kinds []string
@@ -117,7 +117,7 @@ func TestExplainOfARule(t *testing.T) {
 	}
 }
 
-func TestOutcomeOfEveryPolicyOfAName(t *testing.T) {
+func TestOutcomeInAllNamespaces(t *testing.T) {
 	got := run(t, "", append(demoManifests(), "outcome", "-A", "authpolicy", "toystore-auth", "-o", "yaml")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	var list api.OutcomeList
@@ -126,14 +126,14 @@ func TestOutcomeOfEveryPolicyOfAName(t *testing.T) {
 	assert.Equal(t, api.PathCounts{Total: 2, PartiallyEnforced: 2}, list.Items[0].Paths)
 }
 
-// The same objects in any order of files give the same bytes.
-func TestTheOrderOfTheFilesDoesNotMatter(t *testing.T) {
+// The output does not depend on the order of the files.
+func TestFileOrderDoesNotMatter(t *testing.T) {
 	one := run(t, "", append(demoFiles("cluster", "gateway-policies", "route-auth"), "effective", "-o", "json")...)
 	two := run(t, "", append(demoFiles("route-auth", "gateway-policies", "cluster"), "effective", "-o", "json")...)
 	assert.Equal(t, one, two)
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	missing := t.TempDir() + "/missing.yaml"
 	other := write(t, "crd.yaml", `
 apiVersion: apiextensions.k8s.io/v1
@@ -146,33 +146,33 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 		code int
 		want string
 	}{
-		"an object that does not exist":    {append(demoManifests(), "explain", "httproute/nothing"), 1, "error: HTTPRoute default/nothing not found"},
-		"an object in another namespace":   {append(demoManifests(), "outcome", "authpolicy/gw-auth"), 1, "AuthPolicy default/gw-auth not found; there is one in namespace infra: name it with -n"},
-		"a class that does not exist":      {append(demoManifests(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
-		"a name that is nowhere":           {append(demoManifests(), "effective", "-A", "gateway/nothing"), 1, "Gateway nothing not found"},
-		"a rule that nobody sets":          {append(demoManifests(), "explain", "-A", "httproute/toystore", "rules.none"), 1, "rule rules.none not found on the paths of HTTPRoute app/toystore"},
-		"a rule that is no rule":           {append(demoManifests(), "explain", "-A", "httproute/toystore", "a..b"), 2, `read RULE: rule key "a..b"`},
-		"a kind that is not known":         {append(demoManifests(), "effective", "pod/x"), 2, `kind "pod" is not known; known are Namespace, Service, GatewayClass.gateway.networking.k8s.io`},
-		"an outcome of what is no policy":  {append(demoManifests(), "outcome", "-A", "gateway/edge"), 2, "Gateway infra/edge is not a policy"},
-		"no name":                          {append(demoManifests(), "explain"), 2, "name an object as KIND/NAME; usage: kubectl overrule explain KIND/NAME [RULE]"},
-		"half a name":                      {append(demoManifests(), "outcome", "authpolicy/"), 2, "name an object as KIND/NAME"},
-		"too many parts":                   {append(demoManifests(), "outcome", "a/b/c"), 2, "name an object as KIND/NAME"},
-		"too many arguments":               {append(demoManifests(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
-		"too many for explain":             {append(demoManifests(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
-		"a kind of two groups":             {append(demoManifests(), "-f", other, "effective", "authpolicy/x"), 2, `kind "authpolicy" may be any of AuthPolicy.example.com, AuthPolicy.kuadrant.io; write it with its group`},
-		"a format for explain":             {append(demoManifests(), "explain", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
-		"a format for outcome":             {append(demoManifests(), "outcome", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
-		"a format for check":               {[]string{"check", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"a format for diff":                {[]string{"diff", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"a format that there is not":       {append(demoManifests(), "effective", "-o", "wide"), 2, `invalid value "wide" for --output: must be one of table, tree, json, yaml; see kubectl overrule effective --help`},
-		"a command that there is not":      {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
-		"a flag that there is not":         {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
-		"a missing file":                   {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
-		"a folder without manifests":       {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests in it"},
-		"no change":                        {[]string{"check"}, 2, `required flag(s) "filename" not set`},
-		"a change that is missing":         {[]string{"diff", "-f", missing}, 2, "file does not exist"},
-		"an enforcement that there is not": {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement: must be one of deny, warn, audit`},
-		"an argument to check":             {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
+		"an object that does not exist":  {append(demoManifests(), "explain", "httproute/nothing"), 1, "error: HTTPRoute default/nothing not found"},
+		"an object in another namespace": {append(demoManifests(), "outcome", "authpolicy/gw-auth"), 1, "AuthPolicy default/gw-auth not found, but exists in namespace infra: use -n"},
+		"a class that does not exist":    {append(demoManifests(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
+		"a name in no namespace":         {append(demoManifests(), "effective", "-A", "gateway/nothing"), 1, "Gateway nothing not found"},
+		"a rule that does not exist":     {append(demoManifests(), "explain", "-A", "httproute/toystore", "rules.none"), 1, "rule rules.none not found on the paths of HTTPRoute app/toystore"},
+		"an invalid rule":                {append(demoManifests(), "explain", "-A", "httproute/toystore", "a..b"), 2, `invalid RULE: rule key "a..b"`},
+		"an unknown kind":                {append(demoManifests(), "effective", "pod/x"), 2, `unknown kind "pod": must be one of Namespace, Service, GatewayClass.gateway.networking.k8s.io`},
+		"the outcome of a gateway":       {append(demoManifests(), "outcome", "-A", "gateway/edge"), 2, "Gateway infra/edge is not a policy"},
+		"no name":                        {append(demoManifests(), "explain"), 2, "an object must be given as KIND/NAME; usage: kubectl overrule explain KIND/NAME [RULE]"},
+		"half a name":                    {append(demoManifests(), "outcome", "authpolicy/"), 2, "an object must be given as KIND/NAME"},
+		"too many parts":                 {append(demoManifests(), "outcome", "a/b/c"), 2, "an object must be given as KIND/NAME"},
+		"too many arguments":             {append(demoManifests(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
+		"too many for explain":           {append(demoManifests(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
+		"a kind of two groups":           {append(demoManifests(), "-f", other, "effective", "authpolicy/x"), 2, `kind "authpolicy" is ambiguous: specify one of AuthPolicy.example.com, AuthPolicy.kuadrant.io`},
+		"a format for explain":           {append(demoManifests(), "explain", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
+		"a format for outcome":           {append(demoManifests(), "outcome", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
+		"a format for check":             {[]string{"check", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"a format for diff":              {[]string{"diff", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"an unknown format":              {append(demoManifests(), "effective", "-o", "wide"), 2, `invalid value "wide" for --output: must be one of table, tree, json, yaml; see kubectl overrule effective --help`},
+		"an unknown command":             {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
+		"an unknown flag":                {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
+		"a missing file":                 {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
+		"a folder without manifests":     {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests found"},
+		"no change":                      {[]string{"check"}, 2, `required flag(s) "filename" not set`},
+		"a change that is missing":       {[]string{"diff", "-f", missing}, 2, "file does not exist"},
+		"an unknown enforcement":         {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement: must be one of deny, warn, audit`},
+		"an argument to check":           {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", c.args...)
@@ -183,7 +183,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 	}
 }
 
-func TestVerboseTellsWhatIsIgnored(t *testing.T) {
+func TestVerboseReportsIgnoredObjects(t *testing.T) {
 	other := write(t, "secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
 	args := append(demoFiles("cluster"), "effective", "-f", other, "-f", demo+"route-auth.yaml")
 	assert.Empty(t, run(t, "", args...).stderr)
@@ -195,7 +195,7 @@ func TestVerboseTellsWhatIsIgnored(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	got := run(t, "")
 	assert.Equal(t, exitOK, got.code)
-	assert.Contains(t, got.stdout, "Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong\n(violations), 2 unreadable input or wrong usage.")
+	assert.Contains(t, got.stdout, "Exit codes:\n  0  success: ")
 	got = run(t, "", "version")
 	assert.Equal(t, exitOK, got.code, got.stderr)
 	assert.True(t, strings.HasPrefix(got.stdout, "kubectl-overrule dev\n"), got.stdout)
@@ -207,8 +207,8 @@ func TestHelpAndVersion(t *testing.T) {
 	assert.Equal(t, result{exitError, "", "error: invalid value \"tree\" for --output: must be one of text, json; see kubectl overrule version --help\n"}, got)
 }
 
-// People see colours on a terminal, and machines never.
-func TestColourIsForPeople(t *testing.T) {
+// JSON and YAML never have colors.
+func TestColorOnlyInTableAndTree(t *testing.T) {
 	for format, painted := range map[string]bool{"table": true, "tree": true, "json": false, "yaml": false} {
 		args := append(demoManifests(), "effective", "-o", format)
 		assert.Equal(t, painted, strings.Contains((&app{color: true}).exec(t, "", args...).stdout, "\x1b["), format)
@@ -216,17 +216,17 @@ func TestColourIsForPeople(t *testing.T) {
 	}
 }
 
-func TestNothingToShowIsTold(t *testing.T) {
+func TestEmptyResultIsReported(t *testing.T) {
 	for _, command := range []string{"effective", "explain"} {
 		got := run(t, "", append(demoFiles("cluster"), command, "-A", "httproute/toystore")...)
 		assert.Equal(t, exitOK, got.code)
-		assert.Contains(t, got.stderr, "no policy is on any of the paths")
+		assert.Contains(t, got.stderr, "no effective policies found")
 		assert.Empty(t, got.stdout)
 	}
 }
 
-// Whoever stops a command is told so, and gets no half of an answer.
-func TestAStoppedCommand(t *testing.T) {
+// A canceled command returns an error and prints no partial result.
+func TestCanceledCommand(t *testing.T) {
 	for _, args := range [][]string{
 		append(demoManifests(), "effective"),
 		append(demoManifests(), "explain", "-A", "gateway/edge"),
@@ -247,7 +247,7 @@ func TestAStoppedCommand(t *testing.T) {
 	}
 }
 
-func TestNoPoliciesAreSaidToBeNone(t *testing.T) {
+func TestOutcomeWithoutPolicies(t *testing.T) {
 	got := run(t, loneNamespace, "outcome", "-f", "-")
 	assert.Equal(t, exitOK, got.code)
 	assert.Equal(t, "no policies found\n", got.stderr)

@@ -20,24 +20,25 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// sources are the objects as they are written, to be read anew when their kind
-// is read in another way.
+// rawObjects are the undecoded objects, from which policies are decoded again
+// after their kind has changed.
 type rawObjects struct {
 	namespace string
 	objects   map[api.Ref]rawObject
-	// list reads the objects of a kind from the cluster, once; nil for
-	// manifests.
+	// list lists the objects of a kind on the cluster; nil for manifests. listed
+	// are the kinds that have been listed.
 	list   func(context.Context, api.PolicyKind) ([]map[string]any, error)
 	listed map[api.PolicyKind]bool
-	// emptied are the namespaces that were deleted, with all that was in them.
+	// deletedNamespaces were deleted with all objects in them.
 	deletedNamespaces map[string]bool
 }
 
-// source is an object as it is written; a nil object was deleted.
+// rawObject is an undecoded object; a nil object was deleted.
 type rawObject struct {
 	object  *manifest.Object
 	created int64
-	// forget tells that the time is the API server's, whatever it says itself.
+	// resetCreation replaces the creation time of the object by created, as the API
+	// server would.
 	resetCreation bool
 }
 
@@ -54,8 +55,7 @@ func (a *app) newRawObjects(s *source) *rawObjects {
 	return out
 }
 
-// add takes the objects of a set as they stand there, but for those that a
-// change was made to.
+// add adds the objects of a set, except those that were changed.
 func (s *rawObjects) add(set *manifest.Set, kinds *manifest.Kinds) {
 	for _, o := range set.Objects {
 		ref := o.Ref(kinds, s.namespace)
@@ -65,7 +65,7 @@ func (s *rawObjects) add(set *manifest.Set, kinds *manifest.Kinds) {
 	}
 }
 
-// made takes note of a change.
+// record stores the object of a change that took effect.
 func (s *rawObjects) record(ref api.Ref, o *manifest.Object, created int64, removed bool) {
 	if removed {
 		o = nil
@@ -73,9 +73,9 @@ func (s *rawObjects) record(ref api.Ref, o *manifest.Object, created int64, remo
 	s.objects[ref] = rawObject{object: o, created: created, resetCreation: true}
 }
 
-// policies reads the policies of a kind. was is how they were read before, nil if
-// they were not.
-func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, was *policykind.Kind) ([]snapshot.Change, error) {
+// policies decodes the policies of a kind. old is the kind before the change, nil
+// if it was no policy kind.
+func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, old *policykind.Kind) ([]snapshot.Change, error) {
 	if err := s.fetch(ctx, kinds, k.Ref()); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, was
 		if ref.PolicyKind() != k.Ref() || from.object == nil || s.deletedNamespaces[ref.Namespace] {
 			continue
 		}
-		o, err := from.object.Coerced(k, was.Schema()).Decode(kinds, s.namespace, from.created, from.resetCreation)
+		o, err := from.object.Coerced(k, old.Schema()).Decode(kinds, s.namespace, from.created, from.resetCreation)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -95,7 +95,7 @@ func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, was
 	return out, errors.Join(errs...)
 }
 
-// stored returns an object as it is written, nil if it is not there.
+// get returns an undecoded object, nil if it does not exist.
 func (s *rawObjects) get(ctx context.Context, kinds *manifest.Kinds, ref api.Ref) (*manifest.Object, error) {
 	if from, ok := s.objects[ref]; ok {
 		return from.object, nil
@@ -112,7 +112,7 @@ func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.P
 	}
 	objects, err := s.list(ctx, ref)
 	if err != nil {
-		return fmt.Errorf("read the objects of kind %s again: %w", ref, err)
+		return fmt.Errorf("list objects of kind %s: %w", ref, err)
 	}
 	set, err := manifest.FromObjects("the cluster", objects)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *rawObjects) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.P
 	return nil
 }
 
-// written reads the objects of a kind from the cluster as they are written;
-// none where the cluster does not have the kind.
+// listRawObjects lists the undecoded objects of a kind on the cluster; none if the
+// kind is not installed.
 func (a *app) listRawObjects(ctx context.Context, ref api.PolicyKind) ([]map[string]any, error) {
 	config, err := a.clusterConfig()
 	if err != nil {
@@ -136,22 +136,22 @@ func (a *app) listRawObjects(ctx context.Context, ref api.PolicyKind) ([]map[str
 	return a.listFromCluster(ctx, config, ref)
 }
 
-// listFrom lists the objects of a kind.
+// listFromCluster lists the objects of a kind on the cluster.
 func (a *app) listFromCluster(ctx context.Context, config *rest.Config, ref api.PolicyKind) ([]map[string]any, error) {
 	mapper, err := a.config.ToRESTMapper()
 	if err != nil {
-		return nil, fmt.Errorf("find out what the cluster has: %w", err)
+		return nil, fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
 	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find out how the cluster names the kind: %w", err)
+		return nil, fmt.Errorf("find the resource of kind %s: %w", ref, err)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	return listAll(ctx, client.Resource(mapping.Resource))
 }

@@ -50,7 +50,7 @@ func listRaw(t *testing.T, broken string, kind api.PolicyKind) ([]map[string]any
 	return a.listRawObjects(t.Context(), kind)
 }
 
-func TestAClustersPoliciesAreListedAsTheyAreWritten(t *testing.T) {
+func TestListRawObjects(t *testing.T) {
 	auth := api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"}
 	objects, err := listRaw(t, "", auth)
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// reached is where a policy holds, added up over paths.
+// reachSummary is where a policy has an effect, summed over paths.
 type reachSummary struct {
 	policy         api.Ref
 	holding, total int
@@ -19,7 +19,7 @@ type reachSummary struct {
 	listeners      []api.PathElement
 }
 
-// The objects that are told apart.
+// Indexes of reachSummary.objects.
 const (
 	gateways = iota
 	services
@@ -27,7 +27,7 @@ const (
 	backends
 )
 
-// add counts one path, on which the outcome is that of the policy.
+// add adds a path and the outcome of the policy on it.
 func (r *reachSummary) add(e *effective.Effective, o *outcome, rule *merge.Name) {
 	r.total++
 	keys := effectiveRules(o, rule)
@@ -69,8 +69,8 @@ func (r *reachSummary) object(which int, ref api.Ref) {
 	r.objects[which][ref] = true
 }
 
-// surviving returns the rules of a policy that took part on a path and were not
-// lost (SEMANTICS section 6).
+// effectiveRules returns the rules of a policy that took part on a path and were
+// not lost (SEMANTICS section 6).
 func effectiveRules(o *outcome, rule *merge.Name) []merge.Key {
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
@@ -90,7 +90,7 @@ func isLost(o *outcome, k merge.Key) bool {
 	return slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
 }
 
-// api returns where the policy holds as the JSON contract shows it.
+// api returns the summary in the form of the JSON contract.
 func (r *reachSummary) api(policy api.Ref, rule *merge.Name) api.Reach {
 	out := api.Reach{
 		Policy: policy, Rules: append([]string{}, slices.Sorted(maps.Keys(r.rules))...),

@@ -17,8 +17,8 @@ import (
 
 const limitExamples = "../../../examples/ratelimitpolicy/"
 
-// rendering renders a policy of the examples with their network, in which a route
-// of the examples may take the place of the one that is there.
+// renderExampleFiles renders a policy of the examples with their network. route, if
+// set, replaces the route of the network.
 func renderExampleFiles(t *testing.T, policy, route string, args ...string) result {
 	t.Helper()
 	network, err := os.ReadFile(limitExamples + "network.yaml")
@@ -33,7 +33,7 @@ func renderExampleFiles(t *testing.T, policy, route string, args ...string) resu
 	return run(t, text, args...)
 }
 
-// yamlDocuments reads all documents of a text, as they are.
+// yamlDocuments decodes all YAML documents of a text.
 func yamlDocuments(t *testing.T, text []byte) []any {
 	t.Helper()
 	var out []any
@@ -79,8 +79,8 @@ func TestRenderExample8(t *testing.T) { renderExample(t, "example-8", "8-gateway
 
 // Example 3 begins with a route that has no rule for the limit, which binds to none.
 func TestRenderExample3WithoutItsRule(t *testing.T) {
-	assert.Equal(t, result{code: exitOK, stderr: "no limit that is written as the RFC has it is bound to a rule on any of the paths\n" +
-		"left out: limits.specialToys of RateLimitPolicy toystore/toystore-special-toys: bound to no rule: its triggers match none\n"},
+	assert.Equal(t, result{code: exitOK, stderr: "no limits to render: no limit in the format of the RFC is bound to a rule on these paths\n" +
+		"omitted: limits.specialToys of RateLimitPolicy toystore/toystore-special-toys: not bound to any rule: its triggers match none\n"},
 		renderExampleFiles(t, "3-match-missing", ""))
 }
 
@@ -130,12 +130,12 @@ func TestRenderTheLimitsOfNonAdminUsers(t *testing.T) {
 	}
 }
 
-// What the RFC shows as NOT SUPPORTED comes to nothing.
+// What the RFC shows as NOT SUPPORTED is not rendered.
 func TestRenderNothingOfWhatIsNotSupported(t *testing.T) {
 	got := renderExampleFiles(t, "not-supported", "")
 	assert.Equal(t, exitOK, got.code)
 	assert.Empty(t, got.stdout)
-	assert.Contains(t, got.stderr, "left out: RateLimitPolicy toystore/toystore-special-toys is Invalid: ")
+	assert.Contains(t, got.stderr, "omitted: RateLimitPolicy toystore/toystore-special-toys is Invalid: ")
 	assert.Contains(t, got.stderr, "spec.limits.specialToys.when[0].selector")
 	assert.Contains(t, got.stderr, "triggers[].matches[].method")
 }

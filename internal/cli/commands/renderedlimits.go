@@ -12,26 +12,27 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// renderings are what limits come to at each gateway, and what became of those that
-// do not appear there.
+// renderedLimits are the rendered limits of each gateway, and the status of those
+// that are not rendered.
 type renderedLimits struct {
 	binder       effective.Binder
 	byEntryPoint map[entryPoint]*ratelimit.Rendering
 	limits       map[limitRef]*limitStatus
-	// unread are rules that are limits, written in another way.
+	// unrecognized are the limits of each policy in another format than the RFC's.
 	unrecognized map[api.Ref]map[string]bool
-	// gates are rules that decide whether limits that are rendered hold.
+	// gates are rules that decide whether rendered limits apply.
 	gates       map[limitRef]bool
 	boundLimits boundLimits
 }
 
-// root is where requests come in, of one kind of policies.
+// entryPoint is the gateway, or in a mesh the Service, through which requests
+// come in, and a policy kind.
 type entryPoint struct {
 	kind   api.PolicyKind
 	object api.Ref
 }
 
-// limitOf is a rule and the policy that it is from.
+// limitRef identifies a limit by its policy and rule.
 type limitRef struct {
 	policy api.Ref
 	rule   string
@@ -46,11 +47,11 @@ func compareLimits(a, b limitRef) int {
 	return strings.Compare(a.rule, b.rule)
 }
 
-// fate is what became of a limit over all paths that it is in force on.
+// limitStatus is the status of a limit over all paths on which it is in effect.
 type limitStatus struct {
 	bound      bool
 	shadowedBy map[limitRef]bool
-	// beyond are selectors whose value no gateway adds.
+	// unsetSelectors are selectors whose value no gateway sets.
 	unsetSelectors []string
 }
 
@@ -62,7 +63,7 @@ func newRenderedLimits() *renderedLimits {
 	}
 }
 
-// add books the limits in force on a path.
+// add adds the limits in effect on a path.
 func (r *renderedLimits) add(e *effective.Effective) {
 	if e.Path.Route == nil {
 		return
@@ -87,7 +88,7 @@ func (r *renderedLimits) add(e *effective.Effective) {
 	}
 }
 
-// of names a rule in force on a path.
+// limitRefOf returns the reference of a rule in effect on a path.
 func limitRefOf(e *effective.Effective, rule *merge.Effective) limitRef {
 	return limitRef{e.Ref(rule.From.Policy), rule.Key.String()}
 }
@@ -101,8 +102,7 @@ func (r *renderedLimits) status(of limitRef, l *ratelimit.Limit) *limitStatus {
 	return f
 }
 
-// addUnread books the limits on a path that are not read, as they are not written
-// as limits with triggers are.
+// addUnrecognized adds the limits on a path that are not in the format of the RFC.
 func (r *renderedLimits) addUnrecognized(e *effective.Effective, bound *effective.Bound) {
 	for i := range e.Rules {
 		rule := &e.Rules[i]
@@ -117,7 +117,7 @@ func (r *renderedLimits) addUnrecognized(e *effective.Effective, bound *effectiv
 	}
 }
 
-// addBound books that a limit is bound to the path's rule.
+// addBound adds a limit that is bound to the rule of the path.
 func (r *renderedLimits) addBound(e *effective.Effective, rule *merge.Effective, l *ratelimit.Bound) {
 	at := entryPoint{e.Kind.Ref(), entryPointOf(e.Path)}
 	if r.byEntryPoint[at] == nil {
@@ -133,7 +133,7 @@ func (r *renderedLimits) addBound(e *effective.Effective, rule *merge.Effective,
 	}
 }
 
-// rootOf returns the gateway of a path, or in a mesh the Service.
+// entryPointOf returns the gateway of a path, or in a mesh the Service.
 func entryPointOf(p gateway.Path) api.Ref {
 	if p.Gateway != nil {
 		return p.Gateway.Ref()
@@ -141,7 +141,7 @@ func entryPointOf(p gateway.Path) api.Ref {
 	return p.Service.Ref()
 }
 
-// items returns the documents in order.
+// items returns the rendered limits, sorted by policy kind and gateway.
 func (r *renderedLimits) items() []api.RenderedLimits {
 	var out []api.RenderedLimits
 	for _, at := range slices.SortedFunc(maps.Keys(r.byEntryPoint), func(a, b entryPoint) int {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// reviewer is as much of an API server as the commands ask about users: one
-// user, who may remove overrides or not.
+// reviewer is a fake API server that answers access reviews and self subject reviews
+// for one user.
 type reviewer struct {
 	url     string
 	allowed bool
@@ -27,14 +27,14 @@ type reviewer struct {
 	requests []authorizationv1.ResourceAttributes
 }
 
-// questions returns what was asked about rights.
+// accessReviews returns the attributes of the access reviews received.
 func (s *reviewer) accessReviews() []authorizationv1.ResourceAttributes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests
 }
 
-// startReviewer starts a server for a test.
+// startReviewer starts a reviewer for a test. allowed is its answer to access reviews.
 func startReviewer(t *testing.T, may bool) *reviewer {
 	t.Helper()
 	s := &reviewer{allowed: may}
@@ -69,7 +69,7 @@ func startReviewer(t *testing.T, may bool) *reviewer {
 	return s
 }
 
-// kubeconfig is a kubeconfig file for the server.
+// kubeconfig writes a kubeconfig file for the server and returns its path.
 func (s *reviewer) kubeconfig(t *testing.T) string {
 	t.Helper()
 	text := strings.Replace(kubeconfig, "https://127.0.0.1:1", s.url, 1)

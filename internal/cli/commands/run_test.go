@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/cases"
 )
 
-// ran is what one run of the command left behind.
+// result is the exit code and the output of a command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -30,7 +30,7 @@ func run(t *testing.T, stdin string, args ...string) result {
 
 func (a *app) exec(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir()) // nobody's kubeconfig
+	t.Setenv("HOME", t.TempDir()) // no kubeconfig
 	t.Setenv("KUBECONFIG", "")
 	var stdout, stderr bytes.Buffer
 	a.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &stdout, ErrOut: &stderr}

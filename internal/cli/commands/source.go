@@ -16,20 +16,22 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// scene is the objects that a command works on.
+// source holds the objects that a command works on: those of a cluster, or of
+// manifests.
 type source struct {
 	view  *snapshot.View
 	kinds *manifest.Kinds
-	// namespace of objects that name none; given tells that the user named it.
+	// namespace is the default namespace. namespaceSet is true if the user has set
+	// it with -n.
 	namespace    string
 	namespaceSet bool
-	// set is the manifests, nil on a cluster; installed are the policy kinds of
+	// set holds the manifests, nil on a cluster. installed are the policy kinds of
 	// a cluster, nil for manifests.
 	set       *manifest.Set
 	installed map[api.PolicyKind]bool
 }
 
-// scene reads manifests, or the cluster if there are no paths.
+// loadSource reads manifests, or the cluster if there are no paths.
 func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if len(paths) == 0 {
 		return a.clusterSource(ctx)
@@ -62,7 +64,7 @@ func (a *app) clusterSource(ctx context.Context) (*source, error) {
 	}
 	s := &source{}
 	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
 	}
 	s.namespaceSet = *a.config.Namespace != ""
 	view, problems, err := a.list(ctx, config)
@@ -84,33 +86,34 @@ func (a *app) clusterSource(ctx context.Context) (*source, error) {
 func (a *app) clusterConfig() (*rest.Config, error) {
 	config, err := a.config.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or name manifests to read instead", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or specify manifests with -f or --against", err)
 	}
 	return config, nil
 }
 
 func clusterError(err error) error {
-	return fmt.Errorf("read the cluster: %w, or name manifests to read instead (--help)", err)
+	return fmt.Errorf("read the cluster: %w; or specify manifests with -f or --against", err)
 }
 
-// tellProblems tells what of the cluster could not be read.
+// warnProblems prints which resources of the cluster could not be read.
 func (a *app) warnProblems(problems []cache.Problem) {
 	for _, p := range problems {
 		a.warnf("%v", p)
 	}
 }
 
-// tellRefused tells which PolicyProfiles of the manifests are not in force.
+// warnRejectedProfiles prints which PolicyProfiles of the manifests are not in
+// effect, and why.
 func (a *app) warnRejectedProfiles(kinds *manifest.Kinds) {
 	for _, r := range kinds.Refused() {
-		a.warnf("PolicyProfile %s is not in force: %s", r.Name, r.Message)
+		a.warnf("PolicyProfile %s is not in effect: %s", r.Name, r.Message)
 	}
 }
 
-// mostUnreadable is how many errors of manifests are shown.
+// maxManifestErrors is the number of errors of manifests that are printed.
 const maxManifestErrors = 20
 
-// parts returns the errors that were joined.
+// flattenErrors returns the errors that were joined.
 func flattenErrors(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -123,19 +126,20 @@ func flattenErrors(err error) []error {
 	return out
 }
 
-// unreadable heads the errors of manifests, which may be many.
+// manifestErrors returns the errors of manifests below a heading, cut to
+// maxManifestErrors.
 func manifestErrors(err error) error {
 	if all := flattenErrors(err); len(all) > maxManifestErrors {
 		more := fmt.Errorf("and %d more", len(all)-maxManifestErrors)
 		err = errors.Join(append(all[:maxManifestErrors:maxManifestErrors], more)...)
 	}
 	if strings.Contains(err.Error(), "\n") {
-		return fmt.Errorf("the manifests cannot be read:\n%w", err)
+		return fmt.Errorf("invalid manifests:\n%w", err)
 	}
 	return err
 }
 
-// tellRead tells what was read of manifests, if the user wants to know.
+// reportRead prints how many objects were read and ignored, with --verbose.
 func (a *app) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
 	if !a.verbose {
 		return
@@ -148,7 +152,7 @@ func (a *app) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
 	a.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), ignored)
 }
 
-// pathsFlag adds -f.
+// pathsFlag adds the flag --filename.
 func pathsFlag(cmd *cobra.Command, paths *[]string, what string) {
-	cmd.Flags().StringArrayVarP(paths, "filename", "f", nil, what+"; a file, a folder or - for stdin (repeatable)")
+	cmd.Flags().StringArrayVarP(paths, "filename", "f", nil, what+"; a file, a directory or - for stdin (repeatable)")
 }

@@ -29,8 +29,8 @@ contexts:
 - {name: there, context: {cluster: c, user: u}}
 `
 
-// onCluster runs a command on a cluster that holds the demo, as a user who may
-// not remove overrides.
+// runOnCluster runs a command on a cluster with the demo, as a user who is not
+// allowed to remove overrides.
 func runOnCluster(t *testing.T, args ...string) result {
 	t.Helper()
 	s := startReviewer(t, false)
@@ -41,8 +41,8 @@ func runOnCluster(t *testing.T, args ...string) result {
 	return a.exec(t, "", append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 
-// clusterView is the demo on a cluster that has Kuadrant's kinds, some of them
-// read in a way of its own.
+// clusterView is the view of a cluster with the demo and Kuadrant's kinds. given are
+// kinds with profiles of the cluster.
 func clusterView(t *testing.T, given []*policykind.Kind) *snapshot.View {
 	t.Helper()
 	set, err := manifest.Read([]string{demo + "cluster.yaml", demo + "gateway-policies.yaml", demo + "route-auth.yaml"}, nil)
@@ -56,7 +56,7 @@ func clusterView(t *testing.T, given []*policykind.Kind) *snapshot.View {
 	}))
 }
 
-func TestTheClusterIsReadWithoutManifests(t *testing.T) {
+func TestReadCluster(t *testing.T) {
 	t.Run("the namespace is the context's", func(t *testing.T) {
 		got := runOnCluster(t, "effective", "httproute/toystore", "-o", "json")
 		require.Equal(t, exitOK, got.code, got.stderr)
@@ -76,30 +76,30 @@ func TestTheClusterIsReadWithoutManifests(t *testing.T) {
 		got := runOnCluster(t, "effective", "-o", "json")
 		assert.Len(t, decode[api.EffectivePolicyList](t, got.stdout).Outcomes, 3)
 	})
-	t.Run("a change is judged on top of it", func(t *testing.T) {
+	t.Run("a change is evaluated against it", func(t *testing.T) {
 		got := runOnCluster(t, "check", "-f", demo+"route-auth-unset.yaml")
 		assert.Equal(t, exitNegative, got.code, got.stderr)
 		assert.Contains(t, got.stdout, "UnsetOverride")
 	})
 }
 
-func TestAClusterThatCannotBeRead(t *testing.T) {
+func TestUnreachableCluster(t *testing.T) {
 	file := write(t, "config", kubeconfig)
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"not reached":                 {[]string{"--kubeconfig", file}, "reach the cluster at https://127.0.0.1:1"},
-		"no kubeconfig":               {[]string{"--kubeconfig", file + "x"}, "read the kubeconfig"},
-		"a kubeconfig that is broken": {[]string{"--kubeconfig", write(t, "broken", "x: [")}, "read the kubeconfig"},
-		"a context that there is not": {[]string{"--kubeconfig", file, "--context", "x"}, `context "x" does not exist`},
+		"not reached":           {[]string{"--kubeconfig", file}, "reach the cluster at https://127.0.0.1:1"},
+		"no kubeconfig":         {[]string{"--kubeconfig", file + "x"}, "read the kubeconfig"},
+		"an invalid kubeconfig": {[]string{"--kubeconfig", write(t, "broken", "x: [")}, "read the kubeconfig"},
+		"an unknown context":    {[]string{"--kubeconfig", file, "--context", "x"}, `context "x" does not exist`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, command := range [][]string{{"effective"}, {"check", "-f", demo + "route-auth.yaml"}} {
 				got := run(t, "", append(command, c.args...)...)
 				assert.Equal(t, exitError, got.code)
 				assert.Contains(t, got.stderr, c.want)
-				assert.Contains(t, got.stderr, "name manifests to read instead")
+				assert.Contains(t, got.stderr, "specify manifests with -f or --against")
 				assert.Empty(t, got.stdout)
 			}
 		})
@@ -108,7 +108,7 @@ func TestAClusterThatCannotBeRead(t *testing.T) {
 
 const loneNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
 
-func TestErrorsOfManifestsHaveAnEnd(t *testing.T) {
+func TestManifestErrorsAreLimited(t *testing.T) {
 	for n, more := range map[int]string{21: "", 61: "and 40 more"} {
 		got := run(t, strings.Repeat(loneNamespace+"---\n", n), "outcome", "-f", "-")
 		assert.Equal(t, exitError, got.code)

@@ -22,22 +22,28 @@ func (a *app) violationsCommand() *cobra.Command {
 	var flags queryFlags
 	cmd := &cobra.Command{
 		Use:   "violations [KIND/NAME]",
-		Short: "Show what is wrong with the effective policies as they are.",
-		Long: `Show what is wrong with the effective policies as they are, however it came to be:
-constraints that are violated, overrides that lower policies weaken, effective
-policies that break the schema of their kind, limits that are bound to nothing, and
-policies that break the schema of their kind by themselves or cannot be read, also
-if they are on no path.
+		Short: "Show violations in existing policies",
+		Long: `Show violations in existing policies: constraints that are violated, overrides that
+lower policies weaken, effective policies that do not match the schema of their kind,
+limits that are not bound to any rule, and policies, on a path or not, that do not
+match the schema of their kind or cannot be read.
 
-KIND/NAME is what effective takes (a route, a Gateway, a policy, and so on), or a
-PolicyConstraint or ClusterPolicyConstraint, for what violates it. Without it all
-paths are looked at, with -n those through a namespace.
+KIND/NAME is an object as for effective (a route, a Gateway, a policy, and so on), or a
+PolicyConstraint or ClusterPolicyConstraint whose violations are shown. Without it all
+paths are checked, or with -n those through a namespace.
 
-The exit code is 1 if anything is wrong, whatever would be done about a write that
-brought it about.`,
-		Example: `  kubectl overrule violations
+The exit code is 1 if there are violations, even those that would only cause a warning
+or an audit record in the admission of a write.`,
+		Example: `  # Show all violations on the cluster
+  kubectl overrule violations
+
+  # Show the violations on the paths of a gateway as a tree
   kubectl overrule violations -n infra gateway/edge -o tree
+
+  # Show the violations of a constraint
   kubectl overrule violations clusterpolicyconstraint/authenticated
+
+  # Show the violations in a directory of manifests
   kubectl overrule violations -f manifests/`,
 		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, args) },
@@ -47,8 +53,8 @@ brought it about.`,
 	return cmd
 }
 
-// errViolated tells that something is wrong; what it is, is on stdout.
-var errViolations = errors.New("violated")
+// errViolations is returned if there are violations. They are on stdout.
+var errViolations = errors.New("violations found")
 
 func (a *app) violations(ctx context.Context, flags queryFlags, args []string) error {
 	of, args, err := parseConstraint(args)
@@ -71,18 +77,18 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	if len(found) > 0 {
 		return errViolations
 	}
-	a.infof("nothing is wrong with the effective policies")
+	a.infof("no violations found")
 	return nil
 }
 
-// named is a constraint that was asked for.
+// constraintRef identifies a PolicyConstraint or ClusterPolicyConstraint.
 type constraintRef struct {
 	kind api.PolicyKind
 	name string
 }
 
-// constraintOf takes a constraint off the arguments; nil if they name something
-// else, or nothing.
+// parseConstraint parses a constraint from the arguments and returns the remaining
+// ones; nil if they name another object or none.
 func parseConstraint(args []string) (*constraintRef, []string, error) {
 	if len(args) == 0 {
 		return nil, args, nil
@@ -99,8 +105,8 @@ func parseConstraint(args []string) (*constraintRef, []string, error) {
 	return nil, args, nil
 }
 
-// violations returns what is wrong on the paths that are asked for, or what
-// violates a constraint.
+// violations returns the violations on the paths of the query, or those of one
+// constraint.
 func (q *query) violations(ctx context.Context, of *constraintRef) ([]api.Violation, error) {
 	wanted, err := q.constraints(of)
 	if err != nil {
@@ -110,10 +116,10 @@ func (q *query) violations(ctx context.Context, of *constraintRef) ([]api.Violat
 	if err != nil {
 		return nil, err
 	}
-	g := &guard.Guard{Engine: q.engine, ShowValues: true} // its user has read them
+	g := &guard.Guard{Engine: q.engine, ShowValues: true} // the user is allowed to read them
 	found, err := g.Audit(ctx, q.view, q.scope())
 	if err != nil {
-		return nil, fmt.Errorf("judge the effective policies: %w", err)
+		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
 	found = slices.DeleteFunc(found, func(v api.Violation) bool {
 		return !on[pathKey(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
@@ -127,21 +133,21 @@ func (q *query) violations(ctx context.Context, of *constraintRef) ([]api.Violat
 	}
 	alone, err := g.AuditPathless(ctx, pathless)
 	if err != nil {
-		return nil, fmt.Errorf("check policies that are on no path: %w", err)
+		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
 	found = append(found, alone...)
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
 }
 
-// pathless returns the policies that are asked for and on no path.
+// policiesWithoutPath returns the policies of the query that are not on any path.
 func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, error) {
-	asked := q.namedPolicies()
-	q.addTargeting(asked)
-	policies := asked.sorted()
+	selected := q.namedPolicies()
+	q.addTargeting(selected)
+	policies := selected.sorted()
 	outcomes, err := q.outcomes(ctx, policies)
 	if err != nil {
-		return nil, fmt.Errorf("find the policies that are on no path: %w", err)
+		return nil, fmt.Errorf("find the policies that are not on any path: %w", err)
 	}
 	onPath := make(map[api.Ref]bool)
 	for _, o := range outcomes {
@@ -150,8 +156,8 @@ func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, 
 	return slices.DeleteFunc(policies, func(p *policykind.Policy) bool { return onPath[p.Ref()] }), nil
 }
 
-// tellUnread takes out what could not be checked, which is no violation, and
-// tells it.
+// warnUnchecked removes the findings about objects that could not be checked,
+// which are no violations, and prints each message once as a warning.
 func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
 	reported := make(map[string]bool)
 	return slices.DeleteFunc(found, func(v api.Violation) bool {
@@ -166,7 +172,8 @@ func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
 	})
 }
 
-// paths returns the paths that are asked for, those without a policy included.
+// pathKeys returns the keys of the paths of the query, with those that have no
+// policy.
 func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool, error) {
 	on := make(map[string]bool)
 	scope := q.scope()
@@ -181,16 +188,16 @@ func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool,
 	return on, err
 }
 
-// pathOf is the same for a path of a kind as the engine and the JSON have it.
+// pathKey returns a key that identifies a path of a policy kind.
 func pathKey(kind api.PolicyKind, path []api.PathElement) string {
 	text, err := json.Marshal([]any{kind, path})
 	if err != nil {
-		return err.Error() // texts and numbers can be written
+		return err.Error() // strings and numbers can always be encoded
 	}
 	return string(text)
 }
 
-// constraints returns the constraints of that name, where one is asked for.
+// constraints returns the constraints of a name, or nil without a name.
 func (q *query) constraints(of *constraintRef) (map[api.Ref]bool, error) {
 	if of == nil {
 		return nil, nil
@@ -212,7 +219,7 @@ func (q *query) constraints(of *constraintRef) (map[api.Ref]bool, error) {
 	return out, nil
 }
 
-// tellConstraints tells which constraints are not in force.
+// warnInactiveConstraints prints which constraints are not in effect, and why.
 func (a *app) warnInactiveConstraints(s *source) {
 	for _, kind := range []api.PolicyKind{constraint.ClusterKind, constraint.Kind} {
 		for o := range s.view.Objects(kind) {
@@ -220,9 +227,9 @@ func (a *app) warnInactiveConstraints(s *source) {
 			switch {
 			case !ok:
 			case c.Invalid != nil:
-				a.warnf("%s is not in force: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
+				a.warnf("%s is not in effect: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
 			case s.view.Kind(c.PolicyKind()) == nil || s.installed != nil && !s.installed[c.PolicyKind()]:
-				a.warnf("%s is not in force: %s is not installed", c.Ref(), c.PolicyKind())
+				a.warnf("%s is not in effect: %s is not installed", c.Ref(), c.PolicyKind())
 			}
 		}
 	}

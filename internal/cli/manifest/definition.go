@@ -5,7 +5,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Definition reads a CustomResourceDefinition.
+// Definition decodes a CustomResourceDefinition.
 func (o *Object) Definition() (*policykind.Definition, error) {
 	crd, err := o.definition()
 	if err != nil {
@@ -14,8 +14,8 @@ func (o *Object) Definition() (*policykind.Definition, error) {
 	return &policykind.Definition{CustomResourceDefinition: *crd}, nil
 }
 
-// Definition returns the definition of a kind, nil if there is none among the
-// manifests.
+// Definition returns the definition of a kind in the manifests, nil if there is
+// none.
 func (k *Kinds) Definition(ref api.PolicyKind) *policykind.Definition {
 	crd := k.defined[ref].crd
 	if crd == nil {
@@ -24,8 +24,8 @@ func (k *Kinds) Definition(ref api.PolicyKind) *policykind.Definition {
 	return &policykind.Definition{CustomResourceDefinition: *crd}
 }
 
-// Serves reports whether the kind of a definition is served in any version. One
-// that names none is taken to be.
+// Serves reports whether a definition serves any version. A definition without
+// versions is assumed to.
 func Serves(d *policykind.Definition) bool {
 	for _, v := range d.Spec.Versions {
 		if v.Served {

@@ -15,18 +15,18 @@ import (
 // document is one YAML document of a file.
 type document struct {
 	position  Position
-	startLine int // the line of data's start
+	startLine int // line of the file at which data starts
 	data      []byte
 }
 
 var byteOrderMark = []byte("\uFEFF")
 
-// split takes a file apart at the lines that separate documents. Documents
-// without content are left out, and counted.
+// split splits a file into its documents. Documents without content are omitted,
+// but count for the numbers of the others.
 func split(file string, data []byte) (out []document, errs []error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	if line := invalidLine(data); line > 0 {
-		return nil, []error{Position{File: file, Line: line}.errorf("%w: the text is not UTF-8; save it as UTF-8", ErrFormat)}
+		return nil, []error{Position{File: file, Line: line}.errorf("%w: invalid UTF-8; save the file as UTF-8", ErrFormat)}
 	}
 	current := document{position: Position{File: file, Document: 1}, startLine: 1}
 	flush := func(next int) {
@@ -45,7 +45,7 @@ func split(file string, data []byte) (out []document, errs []error) {
 			current.data = append(current.data, line...)
 		case rest != "" && rest[0] != '#':
 			at := Position{File: file, Line: number}
-			errs = append(errs, at.errorf("%w: a document separator must stand alone on its line; put %q on the next", ErrFormat, rest))
+			errs = append(errs, at.errorf("%w: unexpected %q after a document separator; move it to the next line", ErrFormat, rest))
 			flush(number + 1)
 		default:
 			flush(number + 1)
@@ -55,7 +55,8 @@ func split(file string, data []byte) (out []document, errs []error) {
 	return out, errs
 }
 
-// separates reports whether a line separates documents, and what else is on it.
+// separator reports whether a line separates documents, and returns the rest of
+// the line.
 func separator(line []byte) (rest string, ok bool) {
 	for _, marker := range []string{"---", "..."} {
 		after, found := bytes.CutPrefix(line, []byte(marker))
@@ -81,7 +82,7 @@ func invalidLine(data []byte) int {
 	return number
 }
 
-// start returns the line of the first content, 0 if there is none.
+// start returns the line of the first content, or 0 if there is none.
 func (d document) start() int {
 	number := d.startLine
 	for line := range bytes.Lines(d.data) {
@@ -94,7 +95,7 @@ func (d document) start() int {
 	return 0
 }
 
-// decode reads the document as the object that it must be.
+// decode parses the document as an object.
 func (d document) decode() (map[string]any, error) {
 	if err := checkAliases(d.data); err != nil {
 		return nil, &Error{At: d.position, Err: err}
@@ -109,15 +110,15 @@ func (d document) decode() (map[string]any, error) {
 	}
 	content, ok := value.(map[string]any)
 	if !ok {
-		return nil, d.position.errorf("%w: an object with apiVersion, kind and metadata must be here, not %s", ErrFormat, typeName(value))
+		return nil, d.position.errorf("%w: must be an object with apiVersion, kind and metadata, not %s", ErrFormat, typeName(value))
 	}
 	return content, nil
 }
 
 var lineNumber = regexp.MustCompile(`line (\d+)`)
 
-// message returns an error of the YAML reader on one line, with the lines
-// counted from the start of the file.
+// message returns an error of the YAML parser on one line, with line numbers of
+// the file.
 func (d document) message(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	return lineNumber.ReplaceAllStringFunc(text, func(s string) string {
@@ -129,20 +130,20 @@ func (d document) message(err error) string {
 	})
 }
 
-// article names the type of a decoded value.
+// typeName returns the type of a decoded value.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:
-		return "nothing"
+		return "null"
 	case []any:
-		return "a list"
+		return "array"
 	case string:
-		return "a text"
+		return "string"
 	case bool:
-		return "a truth value (YAML reads yes, no, on, off, y and n so: put quotes around a text)"
+		return "boolean (quote the strings yes, no, on, off, y and n in YAML)"
 	case map[string]any:
-		return "a map"
+		return "object"
 	default:
-		return "a number"
+		return "number"
 	}
 }

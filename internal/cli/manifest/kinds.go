@@ -15,24 +15,24 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// KindCRD is the kind of CustomResourceDefinitions.
+// KindCRD is the kind CustomResourceDefinition.
 var KindCRD = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 
-// Kinds are the policy kinds that are known so far, and what definitions say
-// of them.
+// Kinds are the known policy kinds and CustomResourceDefinitions: built-in ones,
+// those of a cluster, and those of manifests. They are not safe for concurrent use.
 type Kinds struct {
 	profiles *policykind.Profiles
-	// given are kinds beside those of the profiles: those of a cluster.
+	// cluster are the policy kinds of a cluster.
 	cluster     map[api.PolicyKind]*policykind.Kind
 	defined     map[api.PolicyKind]definition
-	setProfiles map[string]setProfile // profiles of the set, by name
-	// gone are the kinds whose definitions were deleted.
+	setProfiles map[string]setProfile // PolicyProfiles of the manifests, by name
+	// deleted are the kinds whose definitions were deleted.
 	deleted map[api.PolicyKind]bool
-	// shaped are the kinds with the schemas of their definitions.
+	// withSchema caches the kinds with the schemas of their definitions.
 	withSchema map[api.PolicyKind]schemaKind
 }
 
-// definition is a CRD.
+// definition is a CustomResourceDefinition.
 type definition struct {
 	crd       *apiextensionsv1.CustomResourceDefinition
 	names     []string
@@ -40,11 +40,11 @@ type definition struct {
 	schema    *policykind.Schema
 }
 
-// shaped is a kind with the schema of its definition: the same one each time,
-// since a view and its policies know it by its pointer.
+// schemaKind is a kind without and with the schema of its definition. It is cached
+// because views and policies compare kinds by their pointer.
 type schemaKind struct{ plain, kind *policykind.Kind }
 
-// NewKinds returns the given kinds and those that come with Overrule.
+// NewKinds returns the built-in kinds and those of a cluster, if any.
 func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	profiles, err := policykind.NewProfiles()
 	if err != nil {
@@ -61,7 +61,7 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	return k, nil
 }
 
-// Clone returns a copy that can be added to.
+// Clone returns a copy that can be changed independently.
 func (k *Kinds) Clone() *Kinds {
 	return &Kinds{
 		profiles: k.profiles.Clone(), defined: maps.Clone(k.defined),
@@ -70,9 +70,11 @@ func (k *Kinds) Clone() *Kinds {
 	}
 }
 
-// Of returns a policy kind, or nil: by a cluster's profile, else by one of the
-// set, else as the cluster has it, else as it comes with Overrule, else by its
-// label. It has the schema of its definition, if there is one.
+// Of returns a policy kind, or nil if the kind is none. Its profile is, in order of
+// precedence, a PolicyProfile of the cluster, one of the manifests, that of the
+// cluster without a PolicyProfile, the built-in one, or the one derived from the
+// label of its definition. The kind has the schema of its definition, if there is
+// one.
 func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
 	plain, schema := k.withoutSchema(ref), k.defined[ref].schema
 	if plain == nil || schema == nil || plain.Schema().Same(schema) {
@@ -121,8 +123,8 @@ func (k *Kinds) All() []*policykind.Kind {
 	return out
 }
 
-// Profiles returns the kinds as "profiles" shows them. One is installed if
-// there is a definition of it.
+// Profiles returns the profiles in effect, sorted by kind. A kind is installed if
+// it has a definition.
 func (k *Kinds) Profiles() []api.ProfileInForce {
 	var out []api.ProfileInForce
 	for _, kind := range k.All() {
@@ -131,8 +133,8 @@ func (k *Kinds) Profiles() []api.ProfileInForce {
 	return out
 }
 
-// Refused returns the profiles of the set that are not in force, and why: an
-// older one has their kind. They come by kind, then the oldest first.
+// Refused returns the PolicyProfiles of the manifests that are not in effect because
+// an older one has their kind, sorted by kind, then by age, the oldest first.
 func (k *Kinds) Refused() []api.RefusedProfile {
 	var out []api.RefusedProfile
 	for _, kind := range k.All() {
@@ -151,14 +153,14 @@ func (k *Kinds) Refused() []api.RefusedProfile {
 // Defined reports whether there is a definition of a kind.
 func (k *Kinds) Defined(ref api.PolicyKind) bool { return k.defined[ref].crd != nil }
 
-// Reads reports whether the store holds objects of a kind, or learns from
-// them.
+// Reads reports whether objects of a kind are read: the snapshot holds them, or
+// they are PolicyProfiles.
 func (k *Kinds) Reads(ref api.PolicyKind) bool {
 	return k.Of(ref) != nil || ref == policykind.KindProfile || gateway.Known(ref) || constraint.IsKind(ref)
 }
 
-// ClusterScoped reports whether objects of a kind have no namespace. A policy
-// kind has one unless its definition says otherwise.
+// ClusterScoped reports whether a kind is cluster-scoped. A policy kind is
+// namespaced unless its definition says otherwise.
 func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 	if crd := k.defined[ref].crd; crd != nil {
 		return crd.Spec.Scope == apiextensionsv1.ClusterScoped
@@ -166,11 +168,12 @@ func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 	return ref == KindCRD || ref == policykind.KindProfile || ref == constraint.ClusterKind || gateway.ClusterScoped(ref)
 }
 
-// Names returns the plural, singular and short names that the definition of a
-// kind gives, if there is one.
+// Names returns the plural, singular and short names of a kind from its definition,
+// nil if it has none.
 func (k *Kinds) Names(ref api.PolicyKind) []string { return k.defined[ref].names }
 
-// Define learns from a CustomResourceDefinition.
+// AddDefinition adds a CustomResourceDefinition. With the label of policy kinds,
+// its kind becomes a policy kind unless it has a profile.
 func (k *Kinds) AddDefinition(o *Object) error {
 	crd, err := o.definition()
 	if err != nil {
@@ -180,7 +183,7 @@ func (k *Kinds) AddDefinition(o *Object) error {
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: names.Kind}
 	d := definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
 	if d.labelKind, err = k.labelKind(ref, crd); err != nil {
-		return o.At.errorf("%s: guess a profile by the label %s: %w", o, policykind.LabelPolicy, err)
+		return o.At.errorf("%s: derive a profile from the label %s: %w", o, policykind.LabelPolicy, err)
 	}
 	if given := k.cluster[ref]; given != nil && given.Source == policykind.Label {
 		delete(k.cluster, ref)
@@ -193,8 +196,8 @@ func (k *Kinds) AddDefinition(o *Object) error {
 	return nil
 }
 
-// guess returns the kind that the label of a definition tells of, nil if it has
-// none: the very kind that is known by its label already if it says the same.
+// labelKind returns the kind derived from the label of a definition, nil if it has
+// no label. If an equal kind is known by its label already, it is that one.
 func (k *Kinds) labelKind(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
 	spec, ok := policykind.FromLabel(crd)
 	if !ok {
@@ -212,8 +215,8 @@ func (k *Kinds) labelKind(ref api.PolicyKind, crd *apiextensionsv1.CustomResourc
 	return kind, nil
 }
 
-// Forget drops the kind of a CustomResourceDefinition: without it there are no
-// policies of the kind.
+// RemoveDefinition removes the kind of a CustomResourceDefinition, so that its
+// objects are no longer policies.
 func (k *Kinds) RemoveDefinition(o *Object) error {
 	crd, err := o.definition()
 	if err != nil {
@@ -226,14 +229,14 @@ func (k *Kinds) RemoveDefinition(o *Object) error {
 	return nil
 }
 
-// Schema returns the schema of a policy kind, as its definition has it for the
-// version that is stored; nil without a definition.
+// Schema returns the schema of a policy kind from the storage version of its
+// definition; nil without a definition.
 func (k *Kinds) Schema(ref api.PolicyKind) *apiextensionsv1.JSONSchemaProps {
 	return SchemaOf(k.defined[ref].crd)
 }
 
-// SchemaOf returns the schema of the version that is stored, nil if the
-// definition has none, or is nil.
+// SchemaOf returns the schema of the storage version of a definition, nil if it has
+// none or crd is nil.
 func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
 	if crd == nil {
 		return nil
@@ -249,14 +252,14 @@ func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JS
 func (o *Object) definition() (*apiextensionsv1.CustomResourceDefinition, error) {
 	data, err := json.Marshal(o.content)
 	if err != nil {
-		return nil, o.At.errorf("write %s as JSON: %w", o, err)
+		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal(data, &crd); err != nil {
-		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
+		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
 	}
 	if crd.Spec.Group == "" || crd.Spec.Names.Kind == "" {
-		return nil, o.At.errorf("%s: %w", o, fmt.Errorf("spec.group and spec.names.kind must be set"))
+		return nil, o.At.errorf("%s: %w", o, fmt.Errorf("spec.group and spec.names.kind are required"))
 	}
 	return &crd, nil
 }

@@ -23,7 +23,7 @@ var ownKind = api.PolicyKind{Group: "example.com", Kind: "Own"}
 const own = "apiVersion: example.com/v1\nkind: Own\nmetadata: {name: a}\nspec: {targetRef: {kind: Gateway, group: gateway.networking.k8s.io, name: g}, size: 1}\n"
 
 // A profile counts for all objects, whether it comes before or behind them.
-func TestAProfileCountsInAnyOrder(t *testing.T) {
+func TestProfileOrderDoesNotMatter(t *testing.T) {
 	for _, text := range []string{
 		profile("p", "Own", "") + "---\n" + own,
 		own + "---\n" + profile("p", "Own", ""),
@@ -41,7 +41,7 @@ func TestAProfileCountsInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestOfTwoProfilesTheOlderHolds(t *testing.T) {
+func TestOlderProfileTakesPrecedence(t *testing.T) {
 	late := strings.Replace(profile("a", "Own", ""), "name: a", `name: a, creationTimestamp: "2026-01-01T00:00:00Z"`, 1)
 	early := strings.Replace(profile("z", "Own", ", sameTarget: none"), "name: z", `name: z, creationTimestamp: "2025-01-01T00:00:00Z"`, 1)
 	_, _, kinds, err := view(t, late+"---\n"+early)
@@ -54,7 +54,7 @@ func TestOfTwoProfilesTheOlderHolds(t *testing.T) {
 	assert.Equal(t, "b", kinds.Of(ownKind).Name, "of an age, the first by name")
 }
 
-func TestAProfileThatIsTakenAway(t *testing.T) {
+func TestRemoveProfile(t *testing.T) {
 	_, set, kinds, err := view(t, profile("p", "AuthPolicy", "")+"---\n"+crd("Own", "direct", "Namespaced")+"---\n"+profile("q", "Own", ""))
 	require.NoError(t, err)
 	copied := kinds.Clone()
@@ -74,7 +74,7 @@ func TestAProfileThatIsTakenAway(t *testing.T) {
 }
 
 // The profile in force on the cluster is the one whose name it bears.
-func TestProfilesOfTheClusterHold(t *testing.T) {
+func TestClusterProfileTakesPrecedence(t *testing.T) {
 	_, set, kinds, err := view(t, profile("first", "Own", ""))
 	require.NoError(t, err)
 	known, err := NewKinds(kinds.Of(ownKind))
@@ -88,12 +88,12 @@ func TestProfilesOfTheClusterHold(t *testing.T) {
 	require.Len(t, known.Refused(), 1)
 	assert.Equal(t, "PolicyProfile first of the cluster is older and has Own.example.com: delete one of the two", known.Refused()[0].Message)
 	require.NoError(t, set.Check(known, "here"))
-	assert.NotSame(t, kinds.Of(ownKind), known.Of(ownKind), "written anew")
+	assert.NotSame(t, kinds.Of(ownKind), known.Of(ownKind), "replaced")
 	assert.Equal(t, "first", known.Of(ownKind).Name)
 }
 
 // A definition that says what is known already leaves the kind the very same.
-func TestADefinitionThatSaysTheSameChangesNothing(t *testing.T) {
+func TestEqualDefinitionKeepsKind(t *testing.T) {
 	_, set, kinds, err := view(t, crd("Own", "direct", "Namespaced"))
 	require.NoError(t, err)
 	was := kinds.Of(ownKind)
@@ -109,7 +109,7 @@ func TestADefinitionThatSaysTheSameChangesNothing(t *testing.T) {
 	assert.Equal(t, api.Inherited, given.Of(ownKind).Class)
 }
 
-func TestProfilesAreListedWithWhatIsDefined(t *testing.T) {
+func TestProfilesInstalled(t *testing.T) {
 	_, _, kinds, err := view(t, crd("Own", "direct", "Namespaced")+"---\n"+profile("p", "Other", ""))
 	require.NoError(t, err)
 	installed := make(map[string]bool)
@@ -126,28 +126,28 @@ func TestProfilesAreListedWithWhatIsDefined(t *testing.T) {
 
 // A value of a wrong type is an error in routes of every kind, a field that
 // Gateway API does not have is not.
-func TestRoutesAreHeldToTheirTypes(t *testing.T) {
+func TestRouteTypesAreValidated(t *testing.T) {
 	for _, kind := range []string{"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"} {
 		head := gatewayAPI + "kind: " + kind + "\nmetadata: {name: a}\n"
 		_, _, _, err := view(t, head+"spec: {rules: [{backendRefs: [{name: b, port: high}]}]}\n")
-		require.ErrorContains(t, err, "standard input:1 (document 1): "+kind+" a does not fit its kind: ")
+		require.ErrorContains(t, err, "standard input:1 (document 1): "+kind+" a is invalid: ")
 		require.ErrorContains(t, err, "port of type int32; correct the field")
 		_, _, _, err = view(t, head+"spec: {extra: 1, rules: [{more: {}}]}\n")
 		require.NoError(t, err, kind)
 	}
 }
 
-func TestContentsComeFromElsewhere(t *testing.T) {
+func TestFromObjects(t *testing.T) {
 	set, err := FromObjects("the cluster", []map[string]any{
 		{"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": "a"}},
 		{"apiVersion": "v1"},
 	})
-	require.ErrorContains(t, err, "the cluster: kind is missing")
+	require.ErrorContains(t, err, "the cluster: kind is required")
 	assert.Equal(t, []string{"a"}, names(set))
 }
 
 // A folder may be given by a symbolic link, and is not read twice.
-func TestReadFollowsALink(t *testing.T) {
+func TestReadSymbolicLinks(t *testing.T) {
 	dir := folder(t, map[string]string{"a.yaml": object("A", "a"), "sub/b.yaml": object("A", "b"), ".hidden.yaml": "nor: this"})
 	link := filepath.Join(t.TempDir(), ".link")
 	require.NoError(t, os.Symlink(dir, link))
@@ -163,5 +163,5 @@ func TestReadFollowsALink(t *testing.T) {
 	_, err = Read([]string{broken}, nil)
 	require.ErrorContains(t, err, "check the path")
 	_, err = listFiles(filepath.Join(dir, "a.yaml", "x"))
-	require.ErrorContains(t, err, "look at ")
+	require.ErrorContains(t, err, "stat ")
 }

@@ -9,10 +9,10 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// fits holds the values of a route to the types that Gateway API gives them, as
-// the API server does: the store looks at little of a route. Fields that are
-// not Gateway API's are let through. Constraints are held to their schema, names
-// of fields included: one that is understood in part judges wrong.
+// validateTypes validates the types of the fields of a route, as the API server
+// does: the snapshot reads only a few of them. Unknown fields of routes are ignored.
+// In constraints they are errors: a constraint that is understood only in part
+// would give wrong results.
 func validateTypes(kind api.PolicyKind, data []byte) error {
 	switch {
 	case kind == constraint.Kind:

@@ -6,7 +6,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// diffValue is up to which length a value stands on one line of a diff.
+// diffValue is the length up to which a value is printed on one line of a diff.
 const diffValue = 100
 
 func changeTable(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
@@ -67,7 +67,7 @@ func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what
 }
 
-// side writes one side of a rule's difference, if there is one.
+// writeRule writes the value of a rule before or after the change, if it has one.
 func (w *textWriter) writeRule(indent, sign string, s style, rule string, v *api.RuleValue) {
 	for _, text := range ruleValueLines(sign, rule, v) {
 		w.line(indent, w.paint(s, text))
@@ -96,7 +96,7 @@ func ruleValueLines(sign, rule string, v *api.RuleValue) []string {
 	return out
 }
 
-// changeKey is the same for changes that differ in their path alone.
+// changeKey returns a key that is equal for changes that differ only in their path.
 func changeKey(c api.Change) string {
 	c.Path = nil
 	return compact(c)

@@ -44,8 +44,7 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 	return rows
 }
 
-// inOrder returns rules in the order of the items that they are, where the spec
-// is a list.
+// sortByItem returns rules in the order of their items, if the spec is a list.
 func sortByItem(rules []api.RuleOrigin) []api.RuleOrigin {
 	place := func(r api.RuleOrigin) int {
 		if r.Item == nil {
@@ -58,7 +57,7 @@ func sortByItem(rules []api.RuleOrigin) []api.RuleOrigin {
 	return out
 }
 
-// ruleName names a rule, or the item that it is of a list.
+// ruleName returns the name of a rule, or its item number if the spec is a list.
 func ruleName(r api.RuleOrigin) string {
 	if r.Item == nil {
 		return r.Rule
@@ -66,7 +65,8 @@ func ruleName(r api.RuleOrigin) string {
 	return fmt.Sprintf("%d.", *r.Item+1)
 }
 
-// valuesOf returns the values of an effective policy's rules.
+// valuesOf returns a function that returns the value of a rule of an effective
+// policy.
 func valuesOf(item api.EffectivePolicy) func(rule string) any {
 	spec, ok := item.Spec.(map[string]any)
 	if !ok {
@@ -75,8 +75,8 @@ func valuesOf(item api.EffectivePolicy) func(rule string) any {
 	return func(rule string) any { return valueAt(spec, rule) }
 }
 
-// collected returns the spec of a policy in a kind whose policies all apply
-// side by side.
+// collectedSpec returns the spec of the policy behind a rule, in kinds whose
+// policies are collected in a list.
 func collectedSpec(item api.EffectivePolicy, rule string) any {
 	specs, _ := item.Spec.([]any)
 	for _, r := range item.Rules {
@@ -119,7 +119,7 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 			at.add(text)
 		}
 		if len(p.Lost) == 0 && p.State == api.Inactive {
-			at.add(w.paint(dim, "– "+p.Policy.Key()+" takes no part: its condition is not met"))
+			at.add(w.paint(dim, "– "+p.Policy.Key()+" does not apply: its condition is not met"))
 		}
 	}
 	if len(at.children) == 0 {
@@ -127,10 +127,11 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 	}
 }
 
-// losses says what a policy lost, in one line where another one replaces it whole.
+// lossLines returns the rules that a policy lost, in one line if another policy
+// replaces all of it.
 func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 	if p.ReplacedBy != nil {
-		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, which %s replaces as a whole%s", p.Policy.Key(), p.ReplacedBy.Key(), inForceNote(commonInForce(p.Lost))))}
+		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), inForceNote(commonInForce(p.Lost))))}
 	}
 	var out []string
 	for _, l := range p.Lost {
@@ -143,17 +144,17 @@ func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 	return out
 }
 
-// inForce names the policy that is in force in the end, where the one that beat
-// a rule lost it in turn.
+// inForceNote names the policy that is in effect, if the one that won over the
+// rule has lost it to another.
 func inForceNote(p *api.Ref) string {
 	if p == nil {
 		return ""
 	}
-	return "; in force is " + p.Key()
+	return "; in effect is " + p.Key()
 }
 
-// ofAll returns the policy that is in force in the end in place of every lost rule,
-// nil if there is no such policy.
+// commonInForce returns the policy that is in effect in place of every lost rule,
+// nil if it is not the same one.
 func commonInForce(lost []api.LostRule) *api.Ref {
 	first := lost[0].InForce
 	if first == nil || slices.ContainsFunc(lost, func(l api.LostRule) bool { return l.InForce == nil || *l.InForce != *first }) {
@@ -162,7 +163,7 @@ func commonInForce(lost []api.LostRule) *api.Ref {
 	return first
 }
 
-// equal says that a rule was lost to one of an equal value.
+// equalNote marks a rule that was lost to one of an equal value.
 func equalNote(is bool) string {
 	if !is {
 		return ""
@@ -170,7 +171,7 @@ func equalNote(is bool) string {
 	return " (equal value)"
 }
 
-// outcomeRows writes a table of outcomes.
+// outcomeRows writes outcomes as a table.
 func outcomeRows(w *textWriter, outcomes []api.Outcome) {
 	var rows [][]cell
 	for _, o := range outcomes {
@@ -182,7 +183,7 @@ func outcomeRows(w *textWriter, outcomes []api.Outcome) {
 	w.table([]string{"KIND", "POLICY", "STATE", "ENFORCED", "NOTE"}, rows)
 }
 
-// enforcedOn says on how many of its paths a policy is enforced.
+// enforcedOn returns on how many of its paths a policy is enforced.
 func enforcedOn(c api.PathCounts) string {
 	if c.Total == 0 {
 		return "no path"

@@ -56,8 +56,8 @@ func explainTree(w *textWriter, l *api.ExplanationList) {
 	w.tree(root)
 }
 
-// remarks are what is to be said below the rules, of explanations that differ in
-// their path alone.
+// notes returns the lines below the rules: bindings, weakened overrides and notes.
+// The explanations differ only in their path.
 func (w *textWriter) notes(alike []api.Explanation) []string {
 	out := w.bindingLines(alike[0].Bindings, explanationPaths(alike))
 	for _, weak := range alike[0].Weakened {
@@ -69,7 +69,7 @@ func (w *textWriter) notes(alike []api.Explanation) []string {
 	return out
 }
 
-// contribution names a policy, where it is attached and its state.
+// contributionHeading returns a policy, its target and its state.
 func (w *textWriter) contributionHeading(c api.Contribution) string {
 	at := elementName(c.Target)
 	if isSection(c.Target.Kind) {
@@ -78,7 +78,8 @@ func (w *textWriter) contributionHeading(c api.Contribution) string {
 	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, w.paint(bold, c.Policy.Key()), w.paint(plain, at), w.paint(stateStyle(c.State), string(c.State)))
 }
 
-// deeds says what a policy did on a path, a line for each block and loss.
+// contributionLines returns what a policy contributes to a path, with a line for
+// each block and each lost rule.
 func (w *textWriter) contributionLines(c api.Contribution) []string {
 	var out []string
 	for _, b := range c.Blocks {
@@ -87,7 +88,7 @@ func (w *textWriter) contributionLines(c api.Contribution) []string {
 			head += fmt.Sprintf(" when %s", b.When)
 		}
 		if !b.TookPart {
-			out = append(out, w.paint(dim, head+": takes no part, its condition is not met: "+strings.Join(b.Rules, ", ")))
+			out = append(out, w.paint(dim, head+": does not apply, its condition is not met: "+strings.Join(b.Rules, ", ")))
 			continue
 		}
 		out = append(out, w.paint(plain, head+": ")+w.paint(cyan, strings.Join(b.Rules, ", ")))
@@ -107,7 +108,7 @@ func (w *textWriter) contributionLines(c api.Contribution) []string {
 	return out
 }
 
-// blockName names a block inside a sentence.
+// blockName returns the name of a block for use in a sentence.
 func blockName(block string) string {
 	switch block {
 	case "bare":
@@ -123,20 +124,20 @@ func blockName(block string) string {
 
 func (w *textWriter) ruleLine(r api.ExplainedRule) string {
 	if r.From == nil {
-		return w.paint(cyan, r.Rule) + " is not in force"
+		return w.paint(cyan, r.Rule) + " is not in effect"
 	}
 	if r.Value == nil {
-		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is kept out by the %s of %s", blockName(r.Block), *r.From))
+		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is excluded by the %s of %s", blockName(r.Block), *r.From))
 	}
 	return fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, short(r.Value, longValue)),
 		w.paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
 }
 
 func (w *textWriter) lostLine(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it%s%s", short(l.Value, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
+	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s%s", short(l.Value, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
 }
 
-// weakened says what takes the force of an override's rule.
+// weakenedLine returns which rule of another policy weakens a rule of an override.
 func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
 	held, by := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
 	if r.How == "gate" {
@@ -145,7 +146,8 @@ func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
 	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", by, held))
 }
 
-// explanationKey is the same for explanations that differ in their path alone.
+// explanationKey returns a key that is equal for explanations that differ only in
+// their path.
 func explanationKey(x api.Explanation) string {
 	x.Path = nil
 	return compact(x)

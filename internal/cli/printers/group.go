@@ -6,7 +6,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// alike groups items that have the same key, in the order of the first of each.
+// groupBy groups items by a key, in the order of the first item of each group.
 func groupBy[T any](items []T, key func(T) string) [][]T {
 	at := make(map[string]int)
 	var out [][]T
@@ -22,10 +22,10 @@ func groupBy[T any](items []T, key func(T) string) [][]T {
 	return out
 }
 
-// mostHeads is how many paths are named over what is said of all of them.
+// maxHeadings is the number of paths that are listed in the heading of a group.
 const maxHeadings = 10
 
-// heads names a policy kind and the paths that the same is said of.
+// pathHeadings returns the heading of a group: a policy kind and its paths.
 func (w *textWriter) pathHeadings(kind api.PolicyKind, paths [][]api.PathElement) []string {
 	var out []string
 	for i, path := range paths {

@@ -36,7 +36,8 @@ func (w *textWriter) outcomeHeading(o api.Outcome) string {
 	return out
 }
 
-// outcomeParts says on which targets and paths a policy is, and what it lost.
+// outcomeLines returns the targets of a policy, its number of paths and the rules
+// that it lost.
 func (w *textWriter) outcomeLines(o api.Outcome) []string {
 	var out []string
 	for _, t := range o.Targets {
@@ -69,7 +70,7 @@ func (w *textWriter) targetLine(t api.Target) string {
 	case t.Accepted:
 		return w.paint(plain, "target "+name+": ") + w.paint(green, "accepted")
 	case t.By != nil:
-		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", held by "+t.By.String())
+		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, " with "+t.By.String())
 	case t.Refused != "":
 		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", "+t.Refused)
 	default:
@@ -77,7 +78,7 @@ func (w *textWriter) targetLine(t api.Target) string {
 	}
 }
 
-// pathCounts says on how many paths a policy is, and what became of it there.
+// pathCounts returns the number of paths that a policy is on, by its state there.
 func pathCounts(c api.PathCounts) string {
 	out := []string{"on " + plural(c.Total, "path")}
 	for _, part := range []struct {

@@ -1,5 +1,5 @@
-// Package printers writes the results of the engine: as JSON and YAML, which are
-// a contract (docs/json.md), and as tables and trees for people.
+// Package printers prints the results of the commands: as JSON and YAML, which are
+// a contract (docs/json.md), and as human-readable tables and trees.
 package printers
 
 import (
@@ -14,10 +14,10 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Format is how a result is written.
+// Format is an output format.
 type Format string
 
-// The formats.
+// The output formats.
 const (
 	Table Format = "table"
 	Tree  Format = "tree"
@@ -25,14 +25,14 @@ const (
 	YAML  Format = "yaml"
 )
 
-// Formats are those of all results but rendered limits.
+// Formats are the formats of all results except rendered limits.
 var Formats = []Format{Table, Tree, JSON, YAML}
 
 // Printer writes results.
 type Printer struct {
 	Out    io.Writer
 	Format Format
-	// Color paints tables and trees.
+	// Color enables colors in tables and trees.
 	Color bool
 }
 
@@ -42,8 +42,8 @@ type document interface {
 		*api.ReachList | *api.ProfileList | *api.ViolationList | *api.RenderedLimitsList
 }
 
-// write writes a list in the printer's format; table and tree write it for
-// people.
+// write writes a list in the format of the printer. table and tree write the
+// human-readable formats.
 func write[D document](p Printer, list D, table, tree func(*textWriter, D)) error {
 	var text []byte
 	var err error
@@ -69,7 +69,7 @@ func write[D document](p Printer, list D, table, tree func(*textWriter, D)) erro
 func marshal(list any) ([]byte, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a condition's > stays readable
+	e.SetEscapeHTML(false) // keep the > of conditions readable
 	e.SetIndent("", "  ")
 	err := e.Encode(list)
 	return []byte(b.String()), err
@@ -77,7 +77,7 @@ func marshal(list any) ([]byte, error) {
 
 func meta(kind string) api.TypeMeta { return api.TypeMeta{APIVersion: api.APIVersion, Kind: kind} }
 
-// list returns the items, never nil: the contract has [] for none.
+// nonNil returns the items, never nil: an empty list is [] in JSON.
 func nonNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -85,7 +85,7 @@ func nonNil[T any](items []T) []T {
 	return items
 }
 
-// Effective writes effective policies, with the outcomes of the policies.
+// Effective writes effective policies and the outcomes of policies.
 func (p Printer) Effective(items []api.EffectivePolicy, outcomes []api.Outcome) error {
 	return write(p, &api.EffectivePolicyList{
 		TypeMeta: meta(api.KindEffectivePolicyList), Items: nonNil(items), Outcomes: nonNil(outcomes),
@@ -107,8 +107,8 @@ func (p Printer) Verdicts(items []api.Verdict) error {
 	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: nonNil(items)}, verdictTable, verdictTree)
 }
 
-// Changes writes the differences that changes make; objects are those that
-// were looked at, each of which is named even if it makes none.
+// Changes writes the differences that the changes of objects make. Objects without
+// differences are listed, too.
 func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
 	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: nonNil(items)}
 	show := func(w *textWriter, l *api.ChangeList) { changeTable(w, l, objects) }
@@ -116,34 +116,35 @@ func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
 	return write(p, changes, show, tree)
 }
 
-// Reaches writes where policies hold.
+// Reaches writes where policies have an effect.
 func (p Printer) Reaches(items []api.Reach) error {
 	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: nonNil(items)}, reachTable, reachTree)
 }
 
-// Violations writes what is wrong with the effective policies.
+// Violations writes violations.
 func (p Printer) Violations(items []api.Violation) error {
 	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: nonNil(items)}, violationTable, violationTree)
 }
 
-// Profiles writes how policy kinds are read.
+// Profiles writes the profiles of policy kinds.
 func (p Printer) Profiles(items []api.ProfileInForce) error {
 	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: nonNil(items)}, profileTable, profileTree)
 }
 
-// Exported is the manifest of a PolicyProfile, without what the API server adds.
+// Exported is the manifest of a PolicyProfile, without the fields that the API
+// server sets.
 type Exported struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        ExportedMetadata      `json:"metadata"`
 	Spec            api.PolicyProfileSpec `json:"spec"`
 }
 
-// ExportedMetadata names an exported object.
+// ExportedMetadata is the metadata of an exported object.
 type ExportedMetadata struct {
 	Name string `json:"name"`
 }
 
-// Manifest writes a manifest: as YAML, unless JSON is asked for.
+// Manifest writes a manifest as JSON, else as YAML.
 func (p Printer) Manifest(e Exported) error {
 	text, err := yaml.Marshal(e)
 	if p.Format == JSON {
@@ -158,7 +159,7 @@ func (p Printer) Manifest(e Exported) error {
 	return nil
 }
 
-// ChangedObject is an object whose change was looked at.
+// ChangedObject is an object whose change was evaluated.
 type ChangedObject struct {
 	Object    api.Ref
 	Operation string

@@ -68,7 +68,7 @@ func inputs(t *testing.T) []string {
 	return files
 }
 
-func TestPeopleReadTablesAndTrees(t *testing.T) {
+func TestGoldenTablesAndTrees(t *testing.T) {
 	for _, file := range inputs(t) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestPeopleReadTablesAndTrees(t *testing.T) {
 	}
 }
 
-func TestMachinesReadTheSameBack(t *testing.T) {
+func TestJSONAndYAMLRoundTrip(t *testing.T) {
 	for _, file := range inputs(t) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestMachinesReadTheSameBack(t *testing.T) {
 }
 
 // Paint is all that colour adds.
-func TestColourChangesNoText(t *testing.T) {
+func TestColorDoesNotChangeText(t *testing.T) {
 	for _, file := range inputs(t) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -142,9 +142,8 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 	}
 }
 
-// Names and values come from whoever wrote the manifest: none of them moves the
-// cursor of whoever reads it.
-func TestControlCharactersStayOut(t *testing.T) {
+// Names and values come from users and must not control the terminal.
+func TestControlCharactersAreReplaced(t *testing.T) {
 	bad := "a\x1b[2Jb\r\nc"
 	ref := api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: bad}
 	for _, format := range []Format{Table, Tree} {
@@ -171,14 +170,14 @@ var errFull = errors.New("no space left")
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
 
-func TestAResultThatCannotBeWritten(t *testing.T) {
+func TestWriteErrors(t *testing.T) {
 	require.ErrorIs(t, Printer{Out: failingWriter{}, Format: JSON}.Verdicts(nil), errFull)
 	require.ErrorIs(t, Printer{Out: failingWriter{}}.Manifest(Exported{}), errFull)
 	err := Printer{Out: failingWriter{}, Format: JSON}.Effective([]api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}, nil)
 	assert.ErrorContains(t, err, "write *v1alpha1.EffectivePolicyList as json")
 }
 
-func TestLongValuesAreCutOrWrapped(t *testing.T) {
+func TestLongValues(t *testing.T) {
 	long := map[string]any{"text": strings.Repeat("ä", 100)}
 	assert.Equal(t, "[äää…", strings.ReplaceAll(short([]string{long["text"].(string)}, 6), `"`, ""))
 	assert.Equal(t, "<b>", strings.Trim(short("<b>", 60), `"`), "no HTML escapes")
@@ -201,8 +200,8 @@ func TestManyPathsAreCounted(t *testing.T) {
 	assert.Contains(t, out.String(), "and on 15 more paths\n")
 }
 
-// Elements of every shape have names that tell them apart.
-func TestNamesOfElements(t *testing.T) {
+// Different elements have different names.
+func TestElementNames(t *testing.T) {
 	path := []api.PathElement{
 		{Kind: "GatewayClass", Name: "c"}, {Kind: "Namespace", Name: "infra"}, {Kind: "Gateway", Namespace: "infra", Name: "g"},
 		{Kind: "ListenerSet", Namespace: "app", Name: "s"}, {Kind: "Listener", Namespace: "app", Name: "s", Section: "http"},
@@ -214,16 +213,16 @@ func TestNamesOfElements(t *testing.T) {
 	mesh := []api.PathElement{{Kind: "Service", Namespace: "app", Name: "s", Section: "80", Client: "shop"}, {Kind: "TCPRoute", Namespace: "app", Name: "r"}}
 	assert.Equal(t, "Service app/s#80 (clients in shop) > TCPRoute app/r", pathName(mesh))
 	assert.Equal(t, "Mesh", elementName(api.PathElement{Kind: "Mesh"}))
-	assert.Equal(t, "Namespace app", pathName([]api.PathElement{{Kind: "Namespace", Name: "app"}}), "where there is nothing else to tell")
+	assert.Equal(t, "Namespace app", pathName([]api.PathElement{{Kind: "Namespace", Name: "app"}}), "the last element is kept")
 }
 
-func TestTargetsOfEveryShape(t *testing.T) {
+func TestTargetLine(t *testing.T) {
 	w := &textWriter{}
 	ref := api.Ref{Kind: "Service", Namespace: "app", Name: "s"}
 	by := api.Ref{Kind: "P", Namespace: "app", Name: "p"}
 	for want, target := range map[string]api.Target{
 		"target Service app/s#web: accepted":                            {Target: ref, Section: "web", Accepted: true},
-		"target Service app/s port 80: Conflicted, held by P app/p":     {Target: ref, Port: 80, Reason: api.Conflicted, By: &by},
+		"target Service app/s port 80: Conflicted with P app/p":         {Target: ref, Port: 80, Reason: api.Conflicted, By: &by},
 		"target Service with app=x: TargetNotFound":                     {Target: api.Ref{Kind: "Service"}, Selector: "app=x", Reason: api.TargetNotFound},
 		"target Service app/s: TargetNotFound, no ReferenceGrant in ns": {Target: ref, Reason: api.TargetNotFound, Refused: "no ReferenceGrant in ns"},
 	} {
@@ -231,7 +230,7 @@ func TestTargetsOfEveryShape(t *testing.T) {
 	}
 }
 
-func TestWhereTheKindsPathsEnd(t *testing.T) {
+func TestEndsAt(t *testing.T) {
 	for want, levels := range map[string][]api.LevelName{
 		"Rule":              {api.LevelGateway, api.LevelRule},
 		"Gateway, Service":  {api.LevelMesh, api.LevelGateway, api.LevelService},

@@ -81,7 +81,8 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// endsAt returns where the kind's paths end: in a mesh that may be elsewhere.
+// endsAt returns the levels at which the paths of a kind end, on gateways and in
+// a mesh.
 func endsAt(p api.PolicyProfileSpec) string {
 	if len(p.Levels) == 0 {
 		return ""
@@ -98,7 +99,7 @@ func endsAt(p api.PolicyProfileSpec) string {
 	return string(last)
 }
 
-// strategies returns those that the kind allows, the default first.
+// strategies returns the strategies that the kind allows, the default first.
 func strategies(p api.PolicyProfileSpec) string {
 	if len(p.Strategy.Allowed) == 0 {
 		return "atomic"
@@ -113,7 +114,7 @@ func strategies(p api.PolicyProfileSpec) string {
 func profileNote(p api.ProfileInForce) string {
 	var notes []string
 	if p.Source == "label" {
-		notes = append(notes, "a guess by the label of its definition")
+		notes = append(notes, "derived from the label of its definition")
 	}
 	for _, r := range p.Refused {
 		notes = append(notes, fmt.Sprintf("PolicyProfile %s is %s: %s", r.Name, r.Reason, r.Message))

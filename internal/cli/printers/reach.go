@@ -31,7 +31,7 @@ func reachTree(w *textWriter, l *api.ReachList) {
 	w.tree(root)
 }
 
-// reach is the one line that says it all.
+// reachLine returns the summary of a policy on one line.
 func (w *textWriter) reachLine(r api.Reach) string {
 	what := w.paint(bold, r.Policy.String())
 	if r.Rule != "" {
@@ -39,15 +39,15 @@ func (w *textWriter) reachLine(r api.Reach) string {
 	}
 	switch {
 	case r.Paths.Total == 0:
-		return what + ": " + w.paint(yellow, "on no path")
+		return what + ": " + w.paint(yellow, "not on any path")
 	case r.Paths.Holding == 0:
-		return what + ": " + w.paint(yellow, "holds nowhere") + w.paint(plain, fmt.Sprintf(", on %s", plural(r.Paths.Total, "path")))
+		return what + ": " + w.paint(yellow, "has no effect") + w.paint(plain, fmt.Sprintf(" (0 of %s)", plural(r.Paths.Total, "path")))
 	default:
-		return what + ": " + w.paint(green, "holds") + w.paint(plain, fmt.Sprintf(" on %d of %s", r.Paths.Holding, plural(r.Paths.Total, "path")))
+		return what + ": " + w.paint(green, "in effect") + w.paint(plain, fmt.Sprintf(" on %d of %s", r.Paths.Holding, plural(r.Paths.Total, "path")))
 	}
 }
 
-// part is a list with a name.
+// namedList is a list with a name.
 type namedList struct {
 	name   string
 	values []string

@@ -35,7 +35,7 @@ func printDocuments(t *testing.T, items ...api.RenderedLimits) string {
 }
 
 // Each document says whose it is, and of which kind where there are several.
-func TestDocumentsTellWhoseTheyAre(t *testing.T) {
+func TestDocumentsNameGateway(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	edge := api.RenderedLimits{PolicyKind: limits, Gateway: aGateway("edge"), GatewayActions: []api.GatewayAction{actionFor("a/b/c")}, Limits: []api.RenderedLimit{}}
 	mesh := edge
@@ -79,7 +79,7 @@ limits: []
 }
 
 // Fields are in the order of the RFC, whatever their names.
-func TestDocumentsKeepTheOrderOfFields(t *testing.T) {
+func TestDocumentsFieldOrder(t *testing.T) {
 	text := printDocuments(t, api.RenderedLimits{
 		Gateway: aGateway("edge"),
 		GatewayActions: []api.GatewayAction{{
@@ -139,7 +139,7 @@ limits:
 }
 
 // What looks like something else in YAML is still the text that it is.
-func TestDocumentsKeepTextsAsTheyAre(t *testing.T) {
+func TestDocumentsQuoteStrings(t *testing.T) {
 	texts := []string{"true", "null", "12", "1e3", "", "a: b", "- a", "#", "*a", "a\nb", "a\tb", "\u007f", "\x01", "ü", "\u2028", `"`, "'", "~", "2026-11-21", "on", "No", "y", "1:30", "0o7", "0x1F", ".5", "\ufeff", strings.Repeat("long ", 100) + "end"}
 	text := printDocuments(t, api.RenderedLimits{Gateway: aGateway("edge"), Limits: []api.RenderedLimit{{
 		Conditions: texts, Variables: texts, MaxValue: 9223372036854775807, Seconds: 1, Namespace: "yes",
@@ -180,7 +180,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
 
 var errBroken = errors.New("broken pipe")
 
-func TestDocumentsThatCannotBeWritten(t *testing.T) {
+func TestDocumentsWriteErrors(t *testing.T) {
 	items := []api.RenderedLimits{{Gateway: aGateway("edge")}}
 	for _, format := range []Format{Documents, JSON, YAML} {
 		err := Printer{Out: brokenPipe{}, Format: format}.Rendered(items)

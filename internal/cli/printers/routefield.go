@@ -7,7 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// fieldRows are the fields of routes that policies control, with their values.
+// fieldRows returns the fields of routes that policies control, with their values.
 func fieldRows(items []api.EffectivePolicy) [][]cell {
 	var rows [][]cell
 	for _, item := range items {
@@ -28,7 +28,7 @@ func fieldRows(items []api.EffectivePolicy) [][]cell {
 	return rows
 }
 
-// fieldNodes adds what the route comes to.
+// fieldNodes adds the fields of the route that policies control.
 func (w *textWriter) fieldNodes(at *node, item api.EffectivePolicy) {
 	if item.Route == nil {
 		return
@@ -47,7 +47,7 @@ func (w *textWriter) fieldNodes(at *node, item api.EffectivePolicy) {
 	}
 }
 
-// contested names the kinds that want another value.
+// conflictNote returns the kinds that set the field to another value.
 func conflictNote(f api.EffectiveField) string {
 	if len(f.ConflictsWith) == 0 {
 		return ""
@@ -56,5 +56,5 @@ func conflictNote(f api.EffectiveField) string {
 	for i, k := range f.ConflictsWith {
 		kinds[i] = k.String()
 	}
-	return fmt.Sprintf("contested by %s", strings.Join(kinds, ", "))
+	return fmt.Sprintf("conflicts with %s", strings.Join(kinds, ", "))
 }

@@ -14,8 +14,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// style is how a piece of text is painted. All codes have two digits, so that
-// painting adds the same width to every cell of a table (see wrap).
+// style is an ANSI style. All codes have two digits, so that a style adds the same
+// width to every cell of a table (see wrap).
 type style string
 
 const (
@@ -28,7 +28,7 @@ const (
 	cyan   style = "36"
 )
 
-// page is text for people in the making.
+// textWriter collects human-readable output.
 type textWriter struct {
 	text  strings.Builder
 	color bool
@@ -40,8 +40,8 @@ func (p Printer) text(fill func(*textWriter)) []byte {
 	return []byte(w.text.String())
 }
 
-// paint returns a text in a style. What could move the cursor or end the line
-// is taken out: names and values come from whoever wrote the manifest.
+// paint returns a text in a style. Control characters, which could move the
+// cursor, are replaced by spaces: names and values come from users.
 func (w *textWriter) paint(s style, text string) string {
 	if s == plain || text == "" {
 		return clean(text)
@@ -49,7 +49,7 @@ func (w *textWriter) paint(s style, text string) string {
 	return w.wrap(s, text)
 }
 
-// wrap returns a text in a style, plain and empty ones with a code too: the
+// wrap returns a text in a style, with codes even if it is plain or empty: the
 // columns of a table are aligned by the length of their cells, codes included.
 func (w *textWriter) wrap(s style, text string) string {
 	if !w.color {
@@ -70,13 +70,13 @@ func clean(text string) string {
 	}, text)
 }
 
-// line writes a line of pieces that are painted already.
+// line writes a line of styled pieces.
 func (w *textWriter) line(pieces ...string) {
 	w.text.WriteString(strings.TrimRight(strings.Join(pieces, ""), " "))
 	w.text.WriteByte('\n')
 }
 
-// gap writes an empty line, but not at the top.
+// blankLine writes an empty line, except at the top.
 func (w *textWriter) blankLine() {
 	if w.text.Len() > 0 {
 		w.text.WriteByte('\n')
@@ -91,7 +91,7 @@ type cell struct {
 
 func plainCell(s string) cell { return cell{text: s} }
 
-// table writes rows below each other, aligned as kubectl's tables are.
+// table writes a table, aligned as kubectl does.
 func (w *textWriter) table(header []string, rows [][]cell) {
 	head := make([]cell, len(header))
 	for i, h := range header {
@@ -119,7 +119,7 @@ func compact(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// short returns a value as JSON on one line, cut to a length.
+// short returns a value as JSON on one line, truncated to a length.
 func short(v any, most int) string {
 	s := []rune(compact(v))
 	if len(s) <= most {
@@ -128,7 +128,8 @@ func short(v any, most int) string {
 	return string(s[:most-1]) + "…"
 }
 
-// lines returns a value as a line of JSON, or as YAML if that is long.
+// lines returns a value as one line of JSON, or as YAML if that would be longer
+// than most.
 func lines(v any, most int) []string {
 	if s := compact(v); utf8.RuneCountInString(s) <= most {
 		return []string{s}
@@ -141,8 +142,8 @@ func lines(v any, most int) []string {
 }
 
 // pathName returns a path on one line: the gateway with its listener, and the
-// route with its rule. What the others say already is left out: the class, and
-// namespaces.
+// route with its rule. Classes and namespaces are omitted unless they are the last
+// element.
 func pathName(path []api.PathElement) string {
 	var parts []string
 	for i, e := range path {
@@ -158,7 +159,7 @@ func pathName(path []api.PathElement) string {
 	return strings.Join(parts, " > ")
 }
 
-// inside reports whether an element is a part of the one before it.
+// isSection reports whether an element is a section of the one before it.
 func isSection(kind string) bool { return kind == "Listener" || strings.HasSuffix(kind, "RouteRule") }
 
 func elementName(e api.PathElement) string {
@@ -175,7 +176,8 @@ func elementName(e api.PathElement) string {
 	return name
 }
 
-// sectionName names a listener or a rule, or an item of a list of the rule.
+// sectionName returns the name of a listener or a rule, or of an item of a list of
+// the rule.
 func sectionName(e api.PathElement) string {
 	if e.Member == "" {
 		return e.Section
@@ -201,7 +203,7 @@ func stateStyle(s api.State) style {
 	}
 }
 
-// by names a policy and the block of it.
+// policyName returns a policy with the block.
 func policyName(policy api.Ref, block string) string {
 	if block == "bare" {
 		return policy.Key()

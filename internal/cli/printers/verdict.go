@@ -27,17 +27,17 @@ func verdictTree(w *textWriter, l *api.VerdictList) {
 	w.tree(root)
 }
 
-// verdict is the one line that says it all.
+// verdictLine returns a verdict on one line, without its findings.
 func (w *textWriter) verdictLine(v api.Verdict) string {
-	said := w.paint(green, "allowed")
+	result := w.paint(green, "allowed")
 	if !v.Allowed {
-		said = w.paint(red, "denied")
+		result = w.paint(red, "denied")
 	}
 	reach := "changes no effective policy"
 	if v.Changes.Paths > 0 {
 		reach = fmt.Sprintf("changes the effective policy of %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
 	}
-	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), said, reach)
+	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), result, reach)
 }
 
 func (w *textWriter) findingLines(v api.Verdict) []string {
@@ -55,7 +55,8 @@ func (w *textWriter) findingLines(v api.Verdict) []string {
 	return out
 }
 
-// shown leaves out what is said of each rule where it is said of all of them, too.
+// visibleReasons omits the findings about single rules that a finding about the
+// whole policy covers.
 func visibleReasons(reasons []api.Reason) []api.Reason {
 	return slices.DeleteFunc(slices.Clone(reasons), func(r api.Reason) bool { return r.Whole && r.Rule != "" })
 }

@@ -20,7 +20,7 @@ func violationTable(w *textWriter, l *api.ViolationList) {
 	w.table([]string{"ACTION", "REASON", "KIND", "PATH", "RULE", "MESSAGE"}, rows)
 }
 
-// violationTree says once what is wrong on many paths.
+// violationTree writes equal violations once, with all their paths.
 func violationTree(w *textWriter, l *api.ViolationList) {
 	root := &node{}
 	for _, g := range groupBy(l.Items, violationKey) {
@@ -51,7 +51,8 @@ func actionStyle(a api.Action) style {
 	}
 }
 
-// violationKey is the same for violations that differ in their path alone.
+// violationKey returns a key that is equal for violations that differ only in
+// their path.
 func violationKey(v api.Violation) string {
 	v.Path = nil
 	return compact(v)
