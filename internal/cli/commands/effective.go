@@ -84,14 +84,14 @@ var errWithout = errors.New("invalid --without: must not be used with a policy; 
 
 // showEffective prints the effective policies of the query.
 func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error {
-	items, on, err := q.effective(ctx)
+	items, onPaths, err := q.effective(ctx)
 	if err != nil {
 		return err
 	}
 	policies := q.namedPolicies()
 	if len(policies) == 0 {
-		q.addTargeting(on)
-		policies = on
+		q.addTargeting(onPaths)
+		policies = onPaths
 	}
 	outcomes, err := q.outcomes(ctx, policies.sorted())
 	if err != nil {
@@ -115,13 +115,13 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 // on their paths.
 func (q *query) effective(ctx context.Context) ([]api.EffectivePolicy, policySet, error) {
 	var items, others []api.EffectivePolicy
-	on := make(policySet)
+	onPaths := make(policySet)
 	err := q.walk(ctx, func(e *effective.Effective) {
 		switch {
 		case q.matches(e):
 			items = append(items, e.API())
 			for i := range e.Outcomes {
-				on.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
+				onPaths.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
 			}
 		case len(e.Kind.Controls()) > 0:
 			others = append(others, e.API()) // may control the same field of a route
@@ -131,7 +131,7 @@ func (q *query) effective(ctx context.Context) ([]api.EffectivePolicy, policySet
 	all := append(slices.Clip(items), others...)
 	slices.SortFunc(all, effective.CompareItems)
 	effective.ResolveConflicts(all, q.direct)
-	return items, on, err
+	return items, onPaths, err
 }
 
 func (q *query) direct(ref api.PolicyKind) bool {
@@ -182,16 +182,16 @@ func (q *query) namedPolicies() policySet {
 // addTargeting adds the policies that belong to the result although they may be
 // on no path: those that target a named object, or without one all policies (of
 // the namespace, with -n).
-func (q *query) addTargeting(on policySet) {
+func (q *query) addTargeting(to policySet) {
 	for _, o := range q.objects {
 		for p := range q.view.On(o.Ref()) {
 			if q.includesKind(p.Kind.Ref()) {
-				on.add(p)
+				to.add(p)
 			}
 		}
 	}
 	if len(q.objects) == 0 {
-		q.addAll(on)
+		q.addAll(to)
 	}
 }
 

@@ -36,14 +36,14 @@ func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, er
 			}
 		}
 	}
-	found, others := s.selectByNamespace(candidates, everywhere)
+	found, otherNamespaces := s.selectByNamespace(candidates, everywhere)
 	switch {
 	case len(found) > 0:
 		return found, nil
 	case err != nil:
 		return nil, err
-	case len(others) > 0:
-		return nil, fmt.Errorf("%s %s/%s %w, but exists in namespace %s: use -n to select a namespace or -A for all", kind.Kind, s.namespace, name, errNotFound, strings.Join(others, ", "))
+	case len(otherNamespaces) > 0:
+		return nil, fmt.Errorf("%s %s/%s %w, but exists in namespace %s: use -n to select a namespace or -A for all", kind.Kind, s.namespace, name, errNotFound, strings.Join(otherNamespaces, ", "))
 	default:
 		ref := api.Ref{Kind: kind.Kind, Namespace: s.namespace, Name: name}
 		if everywhere || s.kinds.ClusterScoped(kind) {
@@ -56,7 +56,7 @@ func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, er
 // selectByNamespace returns the candidates in the namespace, or in all, each
 // once, and the namespaces of the others. An object takes precedence over
 // references to it.
-func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, others []string) {
+func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, otherNamespaces []string) {
 	seen := make(map[api.Ref]bool)
 	for _, o := range slices.Backward(candidates) {
 		ref := o.Ref()
@@ -65,13 +65,13 @@ func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool
 		case everywhere || ref.Namespace == "" || ref.Namespace == s.namespace:
 			found = append(found, o)
 		default:
-			others = append(others, ref.Namespace)
+			otherNamespaces = append(otherNamespaces, ref.Namespace)
 		}
 		seen[ref] = true
 	}
 	slices.SortFunc(found, func(a, b snapshot.Object) int { return api.CompareRefs(a.Ref(), b.Ref()) })
-	slices.Sort(others)
-	return found, others
+	slices.Sort(otherNamespaces)
+	return found, otherNamespaces
 }
 
 // referenced returns the objects of a name that other objects refer to, whether

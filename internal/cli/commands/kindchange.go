@@ -63,19 +63,19 @@ func (c *changeEvaluator) crdChange(ctx context.Context, o *manifest.Object) (gu
 	if err != nil {
 		return guard.Change{}, err
 	}
-	kinds, of := c.kinds.Clone(), d.Defines()
-	if first := c.kinds.Definition(of); first != nil && first.Name != d.Name && affectsPolicies(of, c.kinds) {
+	kinds, defined := c.kinds.Clone(), d.Defines()
+	if first := c.kinds.Definition(defined); first != nil && first.Name != d.Name && affectsPolicies(defined, c.kinds) {
 		return c.duplicateDefinition(d, first.Name), nil
 	}
 	next := &kindChange{kinds: kinds}
 	act := kinds.AddDefinition
 	if c.remove || !manifest.Serves(d) {
-		act, next.deletedKind = kinds.RemoveDefinition, &of
+		act, next.deletedKind = kinds.RemoveDefinition, &defined
 	}
 	if err := act(o); err != nil {
 		return guard.Change{}, err
 	}
-	if !affectsPolicies(of, c.kinds) && !affectsPolicies(of, kinds) {
+	if !affectsPolicies(defined, c.kinds) && !affectsPolicies(defined, kinds) {
 		c.kinds = kinds
 		return guard.Change{}, nil
 	}
@@ -116,8 +116,8 @@ func affectsPolicies(ref api.PolicyKind, kinds *manifest.Kinds) bool {
 // nil if there is none. The definitions of a cluster are not read: if the kind is
 // installed or has objects there, d stands in for its definition.
 func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.Object {
-	if was := c.kinds.Definition(d.Defines()); was != nil {
-		return was
+	if old := c.kinds.Definition(d.Defines()); old != nil {
+		return old
 	}
 	if c.installed[d.Defines()] {
 		return d
@@ -133,8 +133,8 @@ func (c *changeEvaluator) existingDefinition(d *policykind.Definition) snapshot.
 func (c *changeEvaluator) profileChange(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	change := guard.Change{Operation: guard.Create}
 	kinds := c.kinds.Clone()
-	if was := kinds.ProfileNamed(o.Name); was != nil {
-		change.Operation, change.Before = guard.Update, was
+	if old := kinds.ProfileNamed(o.Name); old != nil {
+		change.Operation, change.Before = guard.Update, old
 	}
 	if c.remove {
 		if err := setDelete(o.Ref(kinds, ""), &change); err != nil {

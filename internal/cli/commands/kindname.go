@@ -58,15 +58,15 @@ func (s *source) kind(word string) (api.PolicyKind, error) {
 		known = append(known, k.Ref())
 	}
 	found := s.kindsNamed(word, known)
-	here := slices.DeleteFunc(slices.Clone(found), func(k api.PolicyKind) bool { return !s.isPresent(k) })
+	present := slices.DeleteFunc(slices.Clone(found), func(k api.PolicyKind) bool { return !s.isPresent(k) })
 	switch {
 	case len(found) == 1:
 		return found[0], nil
-	case len(here) == 1:
-		return here[0], nil
+	case len(present) == 1:
+		return present[0], nil
 	case len(found) == 0:
-		here = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.isPresent(k) })
-		return api.PolicyKind{}, fmt.Errorf("%w: must be one of %s, or a kind listed by kubectl overrule profiles --all", unknownKind(word), kindList(here))
+		present = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.isPresent(k) })
+		return api.PolicyKind{}, fmt.Errorf("%w: must be one of %s, or a kind listed by kubectl overrule profiles --all", unknownKind(word), kindList(present))
 	default:
 		return api.PolicyKind{}, fmt.Errorf("kind %q is ambiguous: specify one of %s", word, kindList(found))
 	}

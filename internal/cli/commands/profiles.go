@@ -164,8 +164,8 @@ func exportedManifest(s *source, p api.ProfileInForce) printers.Exported {
 	out.Metadata.Name = p.Profile
 	if out.Metadata.Name == "" {
 		name := plural(p.PolicyKind)
-		if given := s.kinds.Names(p.PolicyKind); len(given) > 0 {
-			name = given[0]
+		if names := s.kinds.Names(p.PolicyKind); len(names) > 0 {
+			name = names[0]
 		}
 		out.Metadata.Name = name + "." + p.PolicyKind.Group
 	}

@@ -81,11 +81,11 @@ func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, old
 	}
 	var out []snapshot.Change
 	var errs []error
-	for ref, from := range s.objects {
-		if ref.PolicyKind() != k.Ref() || from.object == nil || s.deletedNamespaces[ref.Namespace] {
+	for ref, raw := range s.objects {
+		if ref.PolicyKind() != k.Ref() || raw.object == nil || s.deletedNamespaces[ref.Namespace] {
 			continue
 		}
-		o, err := from.object.Coerced(k, old.Schema()).Decode(kinds, s.namespace, from.created, from.resetCreation)
+		o, err := raw.object.Coerced(k, old.Schema()).Decode(kinds, s.namespace, raw.created, raw.resetCreation)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -97,8 +97,8 @@ func (s *rawObjects) policies(ctx context.Context, kinds *manifest.Kinds, k, old
 
 // get returns an undecoded object, nil if it does not exist.
 func (s *rawObjects) get(ctx context.Context, kinds *manifest.Kinds, ref api.Ref) (*manifest.Object, error) {
-	if from, ok := s.objects[ref]; ok {
-		return from.object, nil
+	if raw, ok := s.objects[ref]; ok {
+		return raw.object, nil
 	}
 	if err := s.fetch(ctx, kinds, ref.PolicyKind()); err != nil {
 		return nil, err

@@ -125,9 +125,9 @@ func hasRule(p *policykind.Policy, rule merge.Name) bool {
 
 // noEffectMessage returns why a policy, or a rule of it, has no effect.
 func noEffectMessage(o api.Outcome, rule *merge.Name) string {
-	what := o.Policy.String()
+	subject := o.Policy.String()
 	if rule != nil {
-		what = fmt.Sprintf("rule %s of %s", rule, what)
+		subject = fmt.Sprintf("rule %s of %s", rule, subject)
 	}
 	reasons := []string{fmt.Sprintf("the policy is %s", o.State)}
 	if o.Message != "" {
@@ -138,7 +138,7 @@ func noEffectMessage(o api.Outcome, rule *merge.Name) string {
 			reasons = append(reasons, fmt.Sprintf("%s lost to %s", l.Rule, l.To))
 		}
 	}
-	return fmt.Sprintf("%s has no effect: %s", what, strings.Join(reasons, ", "))
+	return fmt.Sprintf("%s has no effect: %s", subject, strings.Join(reasons, ", "))
 }
 
 // affecting returns a function that finds the policies that affect the named
@@ -155,13 +155,13 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 		}
 		paths := 0
 		found, err := q.summarize(ctx, rule, func(p gateway.Path) bool {
-			is := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
+			selected := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
 				return pathContains(p, o.Ref()) && (section == "" || pathContainsSection(q.view, p, o.Ref(), section))
 			})
-			if is {
+			if selected {
 				paths++
 			}
-			return is
+			return selected
 		})
 		if err != nil {
 			return nil, err

@@ -120,8 +120,8 @@ func flattenErrors(err error) []error {
 		return []error{err}
 	}
 	var out []error
-	for _, one := range joined.Unwrap() {
-		out = append(out, flattenErrors(one)...)
+	for _, e := range joined.Unwrap() {
+		out = append(out, flattenErrors(e)...)
 	}
 	return out
 }

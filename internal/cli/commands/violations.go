@@ -57,7 +57,7 @@ or an audit record in the admission of a write.`,
 var errViolations = errors.New("violations found")
 
 func (a *app) violations(ctx context.Context, flags queryFlags, args []string) error {
-	of, args, err := parseConstraint(args)
+	ref, args, err := parseConstraint(args)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	found, err := q.violations(ctx, of)
+	found, err := q.violations(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,12 @@ func parseConstraint(args []string) (*constraintRef, []string, error) {
 
 // violations returns the violations on the paths of the query, or those of one
 // constraint.
-func (q *query) violations(ctx context.Context, of *constraintRef) ([]api.Violation, error) {
-	wanted, err := q.constraints(of)
+func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Violation, error) {
+	constraints, err := q.constraints(ref)
 	if err != nil {
 		return nil, err
 	}
-	on, err := q.pathKeys(ctx, of != nil)
+	paths, err := q.pathKeys(ctx, ref != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -122,20 +122,20 @@ func (q *query) violations(ctx context.Context, of *constraintRef) ([]api.Violat
 		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
 	found = slices.DeleteFunc(found, func(v api.Violation) bool {
-		return !on[pathKey(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
+		return !paths[pathKey(v.PolicyKind, v.Path)] || constraints != nil && (v.Policy == nil || !constraints[*v.Policy])
 	})
-	if of != nil {
+	if ref != nil {
 		return found, nil
 	}
 	pathless, err := q.policiesWithoutPath(ctx)
 	if err != nil {
 		return nil, err
 	}
-	alone, err := g.AuditPathless(ctx, pathless)
+	more, err := g.AuditPathless(ctx, pathless)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
-	found = append(found, alone...)
+	found = append(found, more...)
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
 }
@@ -175,17 +175,17 @@ func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
 // pathKeys returns the keys of the paths of the query, with those that have no
 // policy.
 func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool, error) {
-	on := make(map[string]bool)
+	keys := make(map[string]bool)
 	scope := q.scope()
 	scope.Empty = q.view.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	err := q.engine.Walk(q.view, scope, false, budget, func(e *effective.Effective) error {
 		if q.matches(e) || everywhere && q.includesKind(e.Kind.Ref()) {
-			on[pathKey(e.Kind.Ref(), e.Path.Elements())] = true
+			keys[pathKey(e.Kind.Ref(), e.Path.Elements())] = true
 		}
 		return nil
 	})
-	return on, err
+	return keys, err
 }
 
 // pathKey returns a key that identifies a path of a policy kind.
@@ -198,20 +198,20 @@ func pathKey(kind api.PolicyKind, path []api.PathElement) string {
 }
 
 // constraints returns the constraints of a name, or nil without a name.
-func (q *query) constraints(of *constraintRef) (map[api.Ref]bool, error) {
-	if of == nil {
+func (q *query) constraints(named *constraintRef) (map[api.Ref]bool, error) {
+	if named == nil {
 		return nil, nil
 	}
 	out := make(map[api.Ref]bool)
-	for o := range q.view.Objects(of.kind) {
+	for o := range q.view.Objects(named.kind) {
 		ref := o.Ref()
-		if ref.Name == of.name && (ref.Namespace == "" || q.allNamespaces || ref.Namespace == q.namespace) {
+		if ref.Name == named.name && (ref.Namespace == "" || q.allNamespaces || ref.Namespace == q.namespace) {
 			out[ref] = true
 		}
 	}
 	if len(out) == 0 {
-		ref := api.Ref{Kind: of.kind.Kind, Namespace: q.namespace, Name: of.name}
-		if of.kind == constraint.ClusterKind {
+		ref := api.Ref{Kind: named.kind.Kind, Namespace: q.namespace, Name: named.name}
+		if named.kind == constraint.ClusterKind {
 			ref.Namespace = ""
 		}
 		return nil, fmt.Errorf("%s %w", ref, errNotFound)

@@ -80,23 +80,23 @@ func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
 	if plain == nil || schema == nil || plain.Schema().Same(schema) {
 		return plain
 	}
-	was := k.withSchema[ref]
-	if was.plain != plain || was.kind.Schema() != schema {
-		was = schemaKind{plain, plain.WithSchema(schema)}
-		k.withSchema[ref] = was
+	cached := k.withSchema[ref]
+	if cached.plain != plain || cached.kind.Schema() != schema {
+		cached = schemaKind{plain, plain.WithSchema(schema)}
+		k.withSchema[ref] = cached
 	}
-	return was.kind
+	return cached.kind
 }
 
 func (k *Kinds) withoutSchema(ref api.PolicyKind) *policykind.Kind {
-	own, given := k.profiles.Of(ref), k.cluster[ref]
+	profile, clusterKind := k.profiles.Of(ref), k.cluster[ref]
 	switch {
 	case k.deleted[ref]:
 		return nil
-	case given != nil && (given.Source == policykind.Cluster || own == nil || own.Source != policykind.Cluster):
-		return given
-	case own != nil:
-		return own
+	case clusterKind != nil && (clusterKind.Source == policykind.Cluster || profile == nil || profile.Source != policykind.Cluster):
+		return clusterKind
+	case profile != nil:
+		return profile
 	default:
 		return k.defined[ref].labelKind
 	}
@@ -139,11 +139,11 @@ func (k *Kinds) Refused() []api.RefusedProfile {
 	var out []api.RefusedProfile
 	for _, kind := range k.All() {
 		out = append(out, k.profiles.Refused(kind.Ref())...)
-		given, own := k.cluster[kind.Ref()], k.profiles.Of(kind.Ref())
-		if given != nil && given.Source == policykind.Cluster && own != nil && own.Source == policykind.Cluster {
+		clusterKind, profile := k.cluster[kind.Ref()], k.profiles.Of(kind.Ref())
+		if clusterKind != nil && clusterKind.Source == policykind.Cluster && profile != nil && profile.Source == policykind.Cluster {
 			out = append(out, api.RefusedProfile{
-				Name: own.Name, Reason: api.Conflicted,
-				Message: fmt.Sprintf("PolicyProfile %s of the cluster is older and has %s: delete one of the two", given.Name, kind.Ref()),
+				Name: profile.Name, Reason: api.Conflicted,
+				Message: fmt.Sprintf("PolicyProfile %s of the cluster is older and has %s: delete one of the two", clusterKind.Name, kind.Ref()),
 			})
 		}
 	}
@@ -185,7 +185,7 @@ func (k *Kinds) AddDefinition(o *Object) error {
 	if d.labelKind, err = k.labelKind(ref, crd); err != nil {
 		return o.At.errorf("%s: derive a profile from the label %s: %w", o, policykind.LabelPolicy, err)
 	}
-	if given := k.cluster[ref]; given != nil && given.Source == policykind.Label {
+	if clusterKind := k.cluster[ref]; clusterKind != nil && clusterKind.Source == policykind.Label {
 		delete(k.cluster, ref)
 	}
 	if d.schema = policykind.PackSchema(SchemaOf(crd)); d.schema.Same(k.defined[ref].schema) {

@@ -55,16 +55,16 @@ func (r *reader) readPath(path string) {
 		r.fail(err)
 		return
 	}
-	found, failed, again := len(r.set.Objects), len(r.errs), false
+	found, failed, alreadyRead := len(r.set.Objects), len(r.errs), false
 	for _, file := range files {
 		id := canonicalPath(file)
-		again = again || r.seen[id]
+		alreadyRead = alreadyRead || r.seen[id]
 		if !r.seen[id] {
 			r.seen[id] = true
 			r.readFile(file)
 		}
 	}
-	if len(r.set.Objects) == found && len(r.errs) == failed && !again {
+	if len(r.set.Objects) == found && len(r.errs) == failed && !alreadyRead {
 		r.fail(fmt.Errorf("%s: %w; specify a file, or a directory with .yaml, .yml or .json files", Position{File: path}, ErrEmpty))
 	}
 }

@@ -32,9 +32,9 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 			continue
 		}
 		ref := o.Ref(kinds, namespace)
-		at, twice := first[ref]
-		if twice {
-			errs = append(errs, o.At.errorf("%w: %s is already defined at %s; remove one of the two", ErrDuplicate, ref, at))
+		position, duplicate := first[ref]
+		if duplicate {
+			errs = append(errs, o.At.errorf("%w: %s is already defined at %s; remove one of the two", ErrDuplicate, ref, position))
 			continue
 		}
 		first[ref] = o.At

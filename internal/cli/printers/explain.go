@@ -139,11 +139,11 @@ func (w *textWriter) lostLine(l api.LostFrom) string {
 
 // weakenedLine returns which rule of another policy weakens a rule of an override.
 func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
-	held, by := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
+	weakened, gate := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
 	if r.How == "gate" {
-		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", by, held))
+		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", gate, weakened))
 	}
-	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", by, held))
+	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", gate, weakened))
 }
 
 // explanationKey returns a key that is equal for explanations that differ only in
