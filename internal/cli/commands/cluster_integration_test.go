@@ -15,22 +15,22 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// readers may read all that the commands read, and may do nothing else.
+// readers are allowed to read everything, and nothing else.
 var readers = []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 
-// overriders may also remove the overrides of AuthPolicies.
+// overriders are also allowed to remove the overrides of AuthPolicies.
 var overriders = append([]rbacv1.PolicyRule{
 	{APIGroups: []string{"kuadrant.io"}, Resources: []string{"authpolicies"}, Verbs: []string{"override"}},
 }, readers...)
 
-// as runs a command with a user's kubeconfig.
+// runAs runs a command with the kubeconfig of a user.
 func runAs(t *testing.T, u *env.User, stdin string, args ...string) result {
 	t.Helper()
 	a := &app{list: cache.List, listProfiles: cache.ListProfiles}
 	return a.exec(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
 }
 
-// TestCommandsOnAPIServer boots one control plane for all that is asked of it here.
+// TestCommandsOnAPIServer starts one control plane for all of its subtests.
 func TestCommandsOnAPIServer(t *testing.T) {
 	e := env.Start(t)
 	for _, name := range []string{"cluster", "gateway-policies", "route-auth"} {
@@ -58,10 +58,10 @@ func testRights(t *testing.T, e *env.Env, reader, overrider *env.User) {
 		more []string
 		want string
 	}{
-		"who may read may not":              {reader, nil, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"who has the verb may":              {overrider, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
-		"the cluster's admin may":           {e.User, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
-		"but not for whom the admin stands": {e.User, []string{"--as", "reader"}, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"a reader":                    {reader, nil, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"an overrider":                {overrider, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"a cluster admin":             {e.User, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"a cluster admin as a reader": {e.User, []string{"--as", "reader"}, "DELETE AuthPolicy gw-auth OverrideRemoved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := runAs(t, c.user, gwAuth, deleteAuthArgs(c.more...)...)
@@ -83,7 +83,7 @@ func testUser(t *testing.T, reader *env.User) {
 	assert.ErrorContains(t, err, "connection refused")
 }
 
-// testSchema holds a profile to the schema that the cluster has.
+// testSchema validates a profile against the schema of the cluster.
 func testSchema(t *testing.T, e *env.Env, reader *env.User) {
 	const profile = `
 apiVersion: overrule.dev/v1alpha1
@@ -92,7 +92,7 @@ metadata: {name: limits}
 spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fields: [targetRef]}, blocks: {overrides: [overriden]}}
 `
 	got := runAs(t, reader, profile, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNegative, got.code, "an override is not read any more: "+got.stderr)
+	require.Equal(t, exitNegative, got.code, "an override is no longer read: "+got.stderr)
 	items := decode[api.VerdictList](t, got.stdout).Items
 	require.Len(t, items, 1)
 	require.Len(t, messagesOf(api.ReasonNotRead, items[0].Warnings), 1)
@@ -114,7 +114,7 @@ spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fi
 	assert.ErrorContains(t, err, "get customresourcedefinition absent.example.com: ")
 }
 
-// testRender renders a policy that was written in the version of the RFC, and is
+// testRender renders a policy that was written in the version of the RFC and is
 // stored in another one.
 func testRender(t *testing.T, e *env.Env, reader *env.User) {
 	for _, name := range []string{"network", "2-rules"} {
@@ -127,7 +127,7 @@ func testRender(t *testing.T, e *env.Env, reader *env.User) {
 	assert.Equal(t, published(t, "example-2"), yamlDocuments(t, []byte(got.stdout)))
 }
 
-// testStored acknowledges a deletion on the object, and deletes it then.
+// testStored acknowledges a deletion on the object and checks it again.
 func testStored(t *testing.T, e *env.Env, overrider *env.User) {
 	args := deleteAuthArgs("--blast-radius-limit=1")
 	got := runAs(t, overrider, gwAuth, args...)

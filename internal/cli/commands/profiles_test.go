@@ -147,7 +147,7 @@ func TestInvalidProfilePosition(t *testing.T) {
 		"an unknown field":        {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
 		"a value of another type": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a is invalid"},
 		"an unknown class":        {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a is invalid: `},
-		"a kind of Kubernetes":    {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "one of Kubernetes' own"},
+		"a kind of Kubernetes":    {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "PolicyProfile a is invalid: "},
 		"no name":                 {"spec: {}\n", "PolicyProfile: metadata.name is required"},
 	} {
 		t.Run(name, func(t *testing.T) {

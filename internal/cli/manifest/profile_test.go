@@ -22,7 +22,7 @@ var ownKind = api.PolicyKind{Group: "example.com", Kind: "Own"}
 
 const own = "apiVersion: example.com/v1\nkind: Own\nmetadata: {name: a}\nspec: {targetRef: {kind: Gateway, group: gateway.networking.k8s.io, name: g}, size: 1}\n"
 
-// A profile counts for all objects, whether it comes before or behind them.
+// A profile applies to all objects, before and after it.
 func TestProfileOrderDoesNotMatter(t *testing.T) {
 	for _, text := range []string{
 		profile("p", "Own", "") + "---\n" + own,
@@ -73,7 +73,7 @@ func TestRemoveProfile(t *testing.T) {
 	assert.Nil(t, kinds.ProfileNamed("none"))
 }
 
-// The profile in force on the cluster is the one whose name it bears.
+// A PolicyProfile with the name of the one in effect on the cluster replaces it.
 func TestClusterProfileTakesPrecedence(t *testing.T) {
 	_, set, kinds, err := view(t, profile("first", "Own", ""))
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	assert.Equal(t, "first", known.Of(ownKind).Name)
 }
 
-// A definition that says what is known already leaves the kind the very same.
+// A definition that is equal to the known one does not change the kind.
 func TestEqualDefinitionKeepsKind(t *testing.T) {
 	_, set, kinds, err := view(t, crd("Own", "direct", "Namespaced"))
 	require.NoError(t, err)
@@ -124,8 +124,8 @@ func TestProfilesInstalled(t *testing.T) {
 	assert.True(t, listed)
 }
 
-// A value of a wrong type is an error in routes of every kind, a field that
-// Gateway API does not have is not.
+// A value of a wrong type is an error in routes of every kind, an unknown field is
+// not.
 func TestRouteTypesAreValidated(t *testing.T) {
 	for _, kind := range []string{"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"} {
 		head := gatewayAPI + "kind: " + kind + "\nmetadata: {name: a}\n"
@@ -146,7 +146,7 @@ func TestFromObjects(t *testing.T) {
 	assert.Equal(t, []string{"a"}, names(set))
 }
 
-// A folder may be given by a symbolic link, and is not read twice.
+// A directory may be given as a symbolic link. Files are read once.
 func TestReadSymbolicLinks(t *testing.T) {
 	dir := folder(t, map[string]string{"a.yaml": object("A", "a"), "sub/b.yaml": object("A", "b"), ".hidden.yaml": "nor: this"})
 	link := filepath.Join(t.TempDir(), ".link")

@@ -130,7 +130,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// bomb is nine lines that stand for a thousand million texts.
+// bomb returns nine lines that expand to 10^9 strings.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [" + strings.Repeat("x,", 10) + "]\n")

@@ -100,7 +100,7 @@ func TestJSONAndYAMLRoundTrip(t *testing.T) {
 	}
 }
 
-// Paint is all that colour adds.
+// Colors only add escape codes.
 func TestColorDoesNotChangeText(t *testing.T) {
 	for _, file := range inputs(t) {
 		data, err := os.ReadFile(file)

@@ -34,7 +34,8 @@ func printDocuments(t *testing.T, items ...api.RenderedLimits) string {
 	return out.String()
 }
 
-// Each document says whose it is, and of which kind where there are several.
+// The heading of a document names the gateway, and the policy kind if there are
+// several.
 func TestDocumentsNameGateway(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	edge := api.RenderedLimits{PolicyKind: limits, Gateway: aGateway("edge"), GatewayActions: []api.GatewayAction{actionFor("a/b/c")}, Limits: []api.RenderedLimit{}}
@@ -138,7 +139,7 @@ limits:
 `, text)
 }
 
-// What looks like something else in YAML is still the text that it is.
+// Strings that YAML would read as another type are quoted.
 func TestDocumentsQuoteStrings(t *testing.T) {
 	texts := []string{"true", "null", "12", "1e3", "", "a: b", "- a", "#", "*a", "a\nb", "a\tb", "\u007f", "\x01", "ü", "\u2028", `"`, "'", "~", "2026-11-21", "on", "No", "y", "1:30", "0o7", "0x1F", ".5", "\ufeff", strings.Repeat("long ", 100) + "end"}
 	text := printDocuments(t, api.RenderedLimits{Gateway: aGateway("edge"), Limits: []api.RenderedLimit{{
