@@ -21,7 +21,7 @@ import (
 
 func TestEveryReasonHasASection(t *testing.T) {
 	page := content(t, "docs/reasons.md")
-	for _, code := range constants(t, "api/v1alpha1/state.go", "ReasonCode") {
+	for _, code := range constants(t, "api/v1alpha1/reason.go", "ReasonCode") {
 		assert.Contains(t, page, "\n### "+code+"\n", "a section of its own")
 		assert.Contains(t, page, "\n| ["+code+"](#"+strings.ToLower(code)+") | ", "a row in the table of reasons")
 	}

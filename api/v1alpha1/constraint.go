@@ -12,10 +12,11 @@ const (
 	KindClusterPolicyConstraint = "ClusterPolicyConstraint"
 )
 
-// PolicyConstraint says what must be true of the effective policy on every path
-// through objects of its own namespace, whichever policies it comes from. It
-// binds writes of objects at or below its highest target on a path; others get a
-// warning. Values that other namespaces attach above it are opaque to it.
+// PolicyConstraint defines requirements for the effective policy on every path
+// through objects of its own namespace, regardless of the policies that it is
+// made of. It is enforced for writes of objects at or below its highest target on
+// a path; other writes get a warning. It cannot read values that policies of other
+// namespaces set above it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=pcon
@@ -73,32 +74,34 @@ type ClusterPolicyConstraintList struct {
 	Items []ClusterPolicyConstraint `json:"items"`
 }
 
-// ConstraintSpec is what a constraint demands, and of which paths.
+// ConstraintSpec defines the requirements of a constraint, and the paths that they
+// apply to.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.validations) || has(self.rules)",message="a constraint needs validations or rules"
 // +kubebuilder:object:generate=true
 type ConstraintSpec struct {
-	// PolicyKind is the kind whose effective policies are judged. It need not
-	// be installed: the constraint is in force once it is.
+	// PolicyKind is the kind whose effective policies are validated. It need not
+	// be installed: the constraint takes effect once it is.
 	PolicyKind ConstrainedKind `json:"policyKind"`
 
-	// Targets are objects: a path through any of them is judged. Empty: every
-	// path through an object of the constraint's own namespace, or every path
-	// of the cluster for a ClusterPolicyConstraint.
+	// Targets selects the paths that are validated: those through any of these
+	// objects. If empty, it is every path through an object of the constraint's
+	// own namespace, or for a ClusterPolicyConstraint every path of the cluster.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Targets []ConstraintTarget `json:"targets,omitempty"`
 
-	// Enforcement is what is done about a write that introduces a violation.
+	// Enforcement is the action for a write that introduces a violation: Deny,
+	// Warn or Audit.
 	//
 	// +kubebuilder:default=Deny
 	// +kubebuilder:validation:Enum=Deny;Warn;Audit
 	// +optional
 	Enforcement Action `json:"enforcement,omitempty"`
 
-	// Validations in CEL, all of which must be true.
+	// Validations are CEL expressions, all of which must be true.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -106,7 +109,7 @@ type ConstraintSpec struct {
 	// +optional
 	Validations []ConstraintValidation `json:"validations,omitempty"`
 
-	// Rules are demands on single values, without CEL.
+	// Rules are requirements for single values, without CEL.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -115,128 +118,141 @@ type ConstraintSpec struct {
 	Rules []ConstraintRule `json:"rules,omitempty"`
 }
 
-// ConstrainedKind names the policy kind of a constraint.
+// ConstrainedKind identifies the policy kind of a constraint.
 //
 // +kubebuilder:object:generate=true
 type ConstrainedKind struct {
+	// Group is the API group of the policy kind.
+	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group"`
+	// Kind is the policy kind.
+	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 }
 
-// ConstraintTarget chooses objects that paths go through: a GatewayClass,
-// Gateway, ListenerSet, route, Service or other backend, or a Namespace (all
-// gateways, listener sets, services and routes in it).
+// ConstraintTarget selects objects on paths: a GatewayClass, Gateway, ListenerSet,
+// route, Service or other backend, or a Namespace (all gateways, listener sets,
+// services and routes in it).
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.name) && has(self.selector))",message="name and selector exclude each other"
-// +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || has(self.name)",message="sectionName needs a name"
+// +kubebuilder:validation:XValidation:rule="!(has(self.name) && has(self.selector))",message="name and selector are mutually exclusive"
+// +kubebuilder:validation:XValidation:rule="!has(self.sectionName) || has(self.name)",message="sectionName requires name"
 // +kubebuilder:object:generate=true
 type ConstraintTarget struct {
-	// Group of the objects: Gateway API's unless it is given; empty for the
-	// core group, as for Service and Namespace.
+	// Group is the API group of the objects. It defaults to that of Gateway API.
+	// Set it to "" for the core group, as for Service and Namespace.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group *string `json:"group,omitempty"`
+	// Kind is the kind of the objects.
+	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// Namespace of the object; a PolicyConstraint may name its own alone.
-	// Empty: any in a ClusterPolicyConstraint.
+	// Namespace is the namespace of the objects. In a PolicyConstraint it must be
+	// the constraint's own or empty. In a ClusterPolicyConstraint, empty selects
+	// all namespaces.
 	//
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// Name of the object. Neither a name nor a selector: all of the kind.
+	// Name is the name of the object. If neither name nor selector is set, all
+	// objects of the kind are selected.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
-	// SectionName is a listener's, a rule's or a port's name.
+	// SectionName is the name of a listener, a rule or a port of the object.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	SectionName string `json:"sectionName,omitempty"`
-	// Selector chooses by labels.
+	// Selector selects the objects by their labels.
 	//
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// ConstraintValidation is one demand in CEL.
+// ConstraintValidation is a requirement in CEL.
 //
 // +kubebuilder:object:generate=true
 type ConstraintValidation struct {
-	// Expression must be true. It reads effective, origins, path, before and
-	// request (docs/guardrails.md).
+	// Expression is a CEL expression that must evaluate to true. Its variables are
+	// effective, origins, path, before and request; see docs/guardrails.md.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Expression string `json:"expression"`
-	// Message says what is wrong where the expression is not true.
+	// Message is reported if the expression is not true.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
-	// MessageExpression is CEL that yields the message; where it fails,
-	// Message is used.
+	// MessageExpression is a CEL expression that returns the message. If it fails,
+	// message is used.
 	//
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
-// ConstraintRule demands something of the values at an address of the effective
-// spec. One that sets none of required, min, max, enum and pattern is Invalid.
+// ConstraintRule is a requirement for the values at a field path of the effective
+// spec. It is Invalid unless at least one of required, min, max, enum and pattern
+// is set.
 //
 // +kubebuilder:validation:MinProperties=2
 // +kubebuilder:object:generate=true
 type ConstraintRule struct {
-	// Path is an address in the effective spec: limits.*.rates[*].limit. * is
-	// any name, [*] any item of a list.
+	// Path is a field path in the effective spec, such as limits.*.rates[*].limit.
+	// * matches any name, [*] any item of a list.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path"`
-	// Required demands that there is something at the address.
+	// Required requires a value at the path.
 	//
 	// +optional
 	Required bool `json:"required,omitempty"`
-	// Min and Max bound a value: a number (1000, "0.5"), a quantity ("1Gi") or
-	// a duration ("30s"). A value of another sort is a violation.
+	// Min is the minimum value: a number (1000, "0.5"), a quantity ("1Gi") or a
+	// duration ("30s"). A value of another type is a violation.
 	//
 	// +optional
 	Min *intstr.IntOrString `json:"min,omitempty"`
+	// Max is the maximum value, in the same format as min.
+	//
 	// +optional
 	Max *intstr.IntOrString `json:"max,omitempty"`
-	// Enum are the values that there may be.
+	// Enum lists the allowed values.
 	//
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
 	Enum []apiextensionsv1.JSON `json:"enum,omitempty"`
-	// Pattern is a regular expression (RE2) that a text must match somewhere.
+	// Pattern is a regular expression (RE2) that must match a part of a string
+	// value.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Pattern string `json:"pattern,omitempty"`
-	// Message says what is wrong; the default names path, value and demand.
+	// Message is reported for a violation. By default it contains the path, the
+	// value and the requirement.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// ConstraintStatus tells whether a constraint is in force.
+// ConstraintStatus is the status of a constraint.
 //
 // +kubebuilder:object:generate=true
 type ConstraintStatus struct {
-	// Conditions hold one of type Accepted: true (reason Accepted, or
-	// KindNotInstalled as long as its policy kind is not), or false with the
-	// reason Invalid, or TargetNotFound if no target exists.
+	// Conditions contains a condition of type Accepted. It is true with the reason
+	// Accepted, or KindNotInstalled while the policy kind is not installed. It is
+	// false with the reason Invalid, or TargetNotFound if no target exists.
 	//
 	// +listType=map
 	// +listMapKey=type

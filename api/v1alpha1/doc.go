@@ -1,12 +1,11 @@
-// Package v1alpha1 is what Overrule says to others: the JSON of the CLI, the
-// reasons for its decisions and the annotations that it writes.
+// Package v1alpha1 has the API types of Overrule: its custom resources, the JSON
+// output of the CLI, the reason codes of its decisions and the names of its
+// annotations.
 //
 // The JSON is a contract. References are {group, kind, namespace, name} with
-// empty fields left out, and every list has a total order.
+// empty fields omitted, and every list has a total order.
 // +groupName=overrule.dev
 package v1alpha1
-
-import "strings"
 
 // Group is the API group of this package.
 const Group = "overrule.dev"
@@ -14,53 +13,8 @@ const Group = "overrule.dev"
 // APIVersion is the apiVersion of every document of this package.
 const APIVersion = Group + "/v1alpha1"
 
-// Annotations that Overrule writes, and nothing else does.
-const (
-	// AnnotationPrefix is the prefix of them all.
-	AnnotationPrefix = "overrule.dev/"
-	// AnnotationEffectivePolicy stands on routes: per policy kind and path,
-	// which policy gives each rule.
-	AnnotationEffectivePolicy = AnnotationPrefix + "effective-policy"
-	// AnnotationOutcome stands on policies: state, counts, what beat it.
-	AnnotationOutcome = AnnotationPrefix + "outcome"
-)
-
-// affectedSuffix ends the names of the marks on affected objects.
-const affectedSuffix = "Affected"
-
-// Affected returns the type of the condition, and the name of the annotation, on
-// objects that policies of a kind affect (GEP-713, "Target object status"). Kinds of
-// one name share it, whatever their groups.
-func Affected(kind string) string { return AnnotationPrefix + kind + affectedSuffix }
-
-// IsAffected reports whether a name is one of Affected.
-func IsAffected(name string) bool {
-	return strings.HasPrefix(name, AnnotationPrefix) && strings.HasSuffix(name, affectedSuffix)
-}
-
-// IsMark reports whether an annotation of that name is one that Overrule writes.
-func IsMark(name string) bool {
-	return name == AnnotationEffectivePolicy || name == AnnotationOutcome || IsAffected(name)
-}
-
-// LabelRefresh is what people write: "false" on an object or on a namespace leaves
-// the marks there as they are.
-const LabelRefresh = AnnotationPrefix + "refresh"
-
-// AnnotationAcknowledge is what people write: the hash that a denial for
-// BlastRadius printed, on the object whose write it denied.
-const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"
-
-// LabelCanary stands on what the canary writes in its dry runs, so that others
-// can tell it from what people write.
-const LabelCanary = AnnotationPrefix + "canary"
-
-// GroupCanary is the group of the kind that the canary's PolicyProfiles are
-// about. It is made up.
-const GroupCanary = "canary." + Group
-
 // GatewayGroup is the API group of Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"
 
-// GatewayXGroup is the API group of what is experimental in Gateway API.
+// GatewayXGroup is the API group of experimental Gateway API kinds.
 const GatewayXGroup = "gateway.networking.x-k8s.io"

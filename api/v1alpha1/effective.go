@@ -9,112 +9,117 @@ const (
 	KindVerdictList         = "VerdictList"
 )
 
-// TypeMeta heads every document.
+// TypeMeta is the apiVersion and kind of a document.
 type TypeMeta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 }
 
-// EffectivePolicyList is what `effective` answers.
+// EffectivePolicyList is the output of the command effective.
 type EffectivePolicyList struct {
 	TypeMeta `json:",inline"`
 	Items    []EffectivePolicy `json:"items"`
 	Outcomes []Outcome         `json:"outcomes"`
 }
 
-// EffectivePolicy is what is in force on one path, of one policy kind.
+// EffectivePolicy is the effective policy of one kind on one path.
 type EffectivePolicy struct {
 	PolicyKind PolicyKind    `json:"policyKind"`
 	Path       []PathElement `json:"path"`
-	// Spec is the effective spec, an object; in kinds whose policies all apply
-	// side by side it is the list of their specs in order.
+	// Spec is the effective spec, an object; in kinds whose policies are collected
+	// it is the list of their specs, in order.
 	Spec  any          `json:"spec"`
 	Rules []RuleOrigin `json:"rules"`
-	// Policies on the path, from the highest to the lowest.
+	// Policies are those on the path, from the highest to the lowest.
 	Policies []PolicyOnPath `json:"policies"`
-	// Route is what the path's route comes to, in kinds that control fields of
+	// Route is the effective route of the path, in kinds that control fields of
 	// routes.
 	Route *EffectiveRoute `json:"route,omitempty"`
 }
 
-// EffectiveRoute is what a route comes to where policies control fields of it.
+// EffectiveRoute is a route with the fields that policies control.
 type EffectiveRoute struct {
-	// Fields that are controlled, by their address in the route.
+	// Fields are those that policies control, sorted by their path in the route.
 	Fields []EffectiveField `json:"fields"`
-	// Spec of the route with these values, of its rules the path's alone.
+	// Spec is the spec of the route with these values. Its only rule is that of the
+	// path.
 	Spec map[string]any `json:"spec"`
 }
 
 // EffectiveField is a field of a route that policies control.
 type EffectiveField struct {
 	Field string `json:"field"`
-	// Rule that controls it.
+	// Rule is the key of the rule that controls the field.
 	Rule string `json:"rule"`
-	// Value in force. Absent where neither the route nor a policy sets it.
+	// Value is the value in effect. It is absent if neither the route nor a policy
+	// sets the field.
 	Value any    `json:"value,omitempty"`
 	From  *Ref   `json:"from,omitempty"`
 	Block string `json:"block,omitempty"`
-	// ConflictsWith names the policy kinds that control the same field on the
-	// path with another value; direct kinds win. They should not overlap.
+	// ConflictsWith lists the policy kinds that set the same field on the path to
+	// another value. The value of a direct kind takes precedence.
 	ConflictsWith []PolicyKind `json:"conflictsWith,omitempty"`
 }
 
-// RuleOrigin tells where a rule of the effective policy came from.
+// RuleOrigin is a rule of the effective policy, with the policy and the block that it
+// comes from.
 type RuleOrigin struct {
 	Rule  string `json:"rule"`
 	From  Ref    `json:"from"`
 	Block string `json:"block"`
-	// Item is the place in the spec, in kinds whose spec is a list.
+	// Item is the index in the spec, from 0, in kinds whose spec is a list.
 	Item *int `json:"item,omitempty"`
 }
 
-// PolicyOnPath is what became of a policy on one path.
+// PolicyOnPath is the outcome of a policy on one path.
 type PolicyOnPath struct {
 	Policy Ref   `json:"policy"`
 	State  State `json:"state"`
-	// ReplacedBy is the policy that replaces it whole: its rules were lost
-	// together, and not one by one.
+	// ReplacedBy is the policy that replaces it as a whole: its rules were lost
+	// together, not one by one.
 	ReplacedBy *Ref `json:"replacedBy,omitempty"`
-	// Message tells of a policy without a rule that it holds nothing.
+	// Message is set for a policy without rules.
 	Message string     `json:"message,omitempty"`
 	Lost    []LostRule `json:"lost,omitempty"`
 }
 
-// LostRule is a rule that has no effect, and what beat it.
+// LostRule is a rule that has no effect, with the policy and the block that replace
+// it.
 type LostRule struct {
 	Rule    string `json:"rule"`
 	Block   string `json:"block"`
 	To      Ref    `json:"to"`
 	ToBlock string `json:"toBlock"`
-	// InForce is the policy that is in force in the end, where To has lost the
-	// rule in turn.
+	// InForce is the policy in effect, if To has lost the rule to another policy.
 	InForce *Ref `json:"inForce,omitempty"`
-	// Equal tells that the effective rule has an equal value.
+	// Equal is true if the effective rule has an equal value.
 	Equal bool `json:"equal,omitempty"`
 }
 
-// OutcomeList is what `outcome` answers.
+// OutcomeList is the output of the command outcome.
 type OutcomeList struct {
 	TypeMeta `json:",inline"`
 	Items    []Outcome `json:"items"`
 }
 
-// Outcome is what became of a policy over all its paths.
+// Outcome is the outcome of a policy over all its paths.
 type Outcome struct {
 	Policy Ref   `json:"policy"`
 	State  State `json:"state"`
-	// Message tells why, in the states Invalid, Conflicted, TargetNotFound and
-	// NoPath, and of a policy without a rule that it holds nothing.
+	// Message is the reason for the states Invalid, Conflicted, TargetNotFound and
+	// NoPath. It is also set for a policy without rules.
 	Message string     `json:"message,omitempty"`
 	Paths   PathCounts `json:"paths"`
 	Targets []Target   `json:"targets"`
-	// ReplacedBy are the policies that replace it whole, with the number of paths.
+	// ReplacedBy lists the policies that replace it as a whole, with the number of
+	// paths.
 	ReplacedBy []PolicyCount `json:"replacedBy,omitempty"`
-	// Lost rules with the number of paths where each was lost to that policy.
+	// Lost lists the lost rules, with the number of paths on which each is lost to
+	// that policy.
 	Lost []LostCount `json:"lost,omitempty"`
 }
 
-// PathCounts counts the paths that a policy is on, by its state there.
+// PathCounts is the number of paths that a policy is on, by its state there.
 type PathCounts struct {
 	Total             int `json:"total"`
 	Enforced          int `json:"enforced"`
@@ -123,20 +128,20 @@ type PathCounts struct {
 	Inactive          int `json:"inactive"`
 }
 
-// Target is a target of a policy, and whether the policy holds it. What a
-// selector selects is one target each; a selector that selects nothing is one
-// itself, without a name.
+// Target is a target of a policy, and whether it is accepted. Each object that a
+// selector selects is a target; a selector that selects nothing is a target without
+// a name.
 type Target struct {
 	Target   Ref    `json:"target"`
 	Section  string `json:"section,omitempty"`
 	Port     int32  `json:"port,omitempty"`
 	Selector string `json:"selector,omitempty"`
 	Accepted bool   `json:"accepted"`
-	// Reason is Conflicted, Invalid or TargetNotFound where not accepted.
+	// Reason is Conflicted, Invalid or TargetNotFound if the target is not accepted.
 	Reason State `json:"reason,omitempty"`
-	// Refused tells why the policy may not target this, where it may not.
+	// Refused is the reason why the policy is not allowed to have this target.
 	Refused string `json:"refused,omitempty"`
-	// By is the policy that holds the target of a Conflicted one.
+	// By is the policy that a Conflicted one conflicts with.
 	By *Ref `json:"by,omitempty"`
 }
 
@@ -148,60 +153,60 @@ type LostCount struct {
 	InForce *Ref `json:"inForce,omitempty"`
 	Equal   bool `json:"equal,omitempty"`
 	Paths   int  `json:"paths"`
-	// Whole is the number of these paths on which To replaces the policy whole.
+	// Whole is the number of these paths on which To replaces the policy as a whole.
 	Whole int `json:"whole,omitempty"`
 }
 
-// PolicyCount is a policy on a number of paths.
+// PolicyCount is a policy with a number of paths.
 type PolicyCount struct {
 	Policy Ref `json:"policy"`
 	Paths  int `json:"paths"`
 }
 
-// ExplanationList is what `explain` answers.
+// ExplanationList is the output of the command explain.
 type ExplanationList struct {
 	TypeMeta `json:",inline"`
 	Items    []Explanation `json:"items"`
 }
 
-// Explanation tells for one path and policy kind what each policy gave and
-// lost, and to whom.
+// Explanation lists, for one path and policy kind, what each policy contributes and
+// loses.
 type Explanation struct {
 	PolicyKind PolicyKind      `json:"policyKind"`
 	Path       []PathElement   `json:"path"`
 	Policies   []Contribution  `json:"policies"`
 	Rules      []ExplainedRule `json:"rules"`
-	// Bindings tell which of the rules in force are bound to the rule of the
-	// route, in kinds whose rules bind by triggers of their own, in the order in
-	// which they bind.
+	// Bindings lists which effective rules are bound to the rule of the route, in
+	// kinds whose rules bind by triggers, in the order in which they bind.
 	Bindings []Binding `json:"bindings,omitempty"`
-	// Weakened are rules that an override holds and another policy gates or
-	// waters down.
+	// Weakened lists rules of overrides that another policy weakens, by a gate or an
+	// alternative.
 	Weakened []WeakenedRule `json:"weakened,omitempty"`
-	// Notes about conditions that could not be evaluated, or were skipped.
+	// Notes are about conditions that could not be evaluated or were skipped.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Binding tells whether a rule of the effective policy is bound to the path's
-// rule of the route.
+// Binding is whether a rule of the effective policy is bound to the rule of the route
+// on the path.
 type Binding struct {
 	Rule  string `json:"rule"`
 	From  Ref    `json:"from"`
 	Block string `json:"block"`
 	// State is Bound, Shadowed or Unmatched.
 	State BindingState `json:"state"`
-	// By are the matches of the route's rule that the triggers chose. Absent
-	// where it has no triggers: it matches every rule.
+	// By lists the matches of the route's rule that the triggers select. It is
+	// absent if the rule has no triggers and so matches every rule of a route.
 	By []string `json:"by,omitempty"`
-	// AlsoMatches are the rule's other matches, whose requests are bound, too.
+	// AlsoMatches lists the other matches of the route's rule, to whose requests the
+	// rule also applies.
 	AlsoMatches []string `json:"alsoMatches,omitempty"`
-	// Hostnames that requests must be for.
+	// Hostnames lists the hostnames of the requests that the rule applies to.
 	Hostnames []string `json:"hostnames,omitempty"`
-	// ShadowedBy is the rule that is bound in its place.
+	// ShadowedBy is the rule that is bound instead.
 	ShadowedBy string `json:"shadowedBy,omitempty"`
 }
 
-// BindingState is what became of a rule that binds by triggers.
+// BindingState is the state of a rule that binds by triggers.
 type BindingState string
 
 // The states of a binding.
@@ -211,19 +216,19 @@ const (
 	BindingUnmatched BindingState = "Unmatched"
 )
 
-// WeakenedRule is a rule that an override holds and another policy weakens.
+// WeakenedRule is a rule of an override that another policy weakens.
 type WeakenedRule struct {
 	Rule string `json:"rule"`
-	// Policy whose override it is.
+	// Policy is the policy with the override.
 	Policy Ref `json:"policy"`
-	// How is "gate", if ByRule decides whether the rule has an effect, or
-	// "alternative", if ByRule is enough in its place.
+	// How is "gate" if ByRule decides whether the rule has an effect, or
+	// "alternative" if ByRule is enough in its place.
 	How    string `json:"how"`
 	By     Ref    `json:"by"`
 	ByRule string `json:"byRule"`
 }
 
-// Contribution is what one policy did on a path.
+// Contribution is what one policy contributes to a path.
 type Contribution struct {
 	Policy Ref `json:"policy"`
 	// Target is the element of the path at which the policy is attached.
@@ -247,17 +252,18 @@ type ExplainedPart struct {
 	Rules    []string `json:"rules"`
 }
 
-// ExplainedRule is one rule key with its effective value and its history.
+// ExplainedRule is one rule key with its effective value and the values that it
+// replaced.
 type ExplainedRule struct {
 	Rule string `json:"rule"`
-	// Value in force. Absent where no policy's value is.
+	// Value is the value in effect. It is absent if no policy's value is.
 	Value any        `json:"value,omitempty"`
 	From  *Ref       `json:"from,omitempty"`
 	Block string     `json:"block,omitempty"`
 	Lost  []LostFrom `json:"lost,omitempty"`
 }
 
-// LostFrom is a value of a rule that a policy gave and lost.
+// LostFrom is a value of a rule that a policy set and lost to another one.
 type LostFrom struct {
 	Policy  Ref    `json:"policy"`
 	Block   string `json:"block"`

@@ -7,9 +7,9 @@ import (
 // KindPolicyProfile is the kind of PolicyProfile.
 const KindPolicyProfile = "PolicyProfile"
 
-// PolicyProfile says how to read and merge a kind of policies: where its
-// targets, blocks and rules are, and how two of them meet. A cluster's own
-// profile of a kind replaces the one that comes with Overrule.
+// PolicyProfile defines how policies of a kind are read and merged: the fields of
+// their targets, blocks and rules, and how several policies are combined. It
+// replaces the built-in profile of its kind.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=pprof
@@ -39,12 +39,12 @@ type PolicyProfileList struct {
 	Items []PolicyProfile `json:"items"`
 }
 
-// PolicyProfileStatus tells whether a profile is in force.
+// PolicyProfileStatus is the status of a profile.
 //
 // +kubebuilder:object:generate=true
 type PolicyProfileStatus struct {
-	// Conditions hold one of type Accepted: true, or false with the reason
-	// Invalid or Conflicted (an older profile has the kind).
+	// Conditions contains a condition of type Accepted. It is false with the reason
+	// Invalid, or Conflicted if an older profile applies to the kind.
 	//
 	// +listType=map
 	// +listMapKey=type
@@ -52,147 +52,150 @@ type PolicyProfileStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ProfileAccepted is the type of a profile's condition.
+// ProfileAccepted is the condition type of profiles.
 const ProfileAccepted = "Accepted"
 
-// PolicyProfileSpec is how to read and merge one kind.
+// PolicyProfileSpec defines how policies of one kind are read and merged.
 //
-// Addresses are dotted (rules.authentication), from the policy's spec unless
-// said otherwise; * stands for any segment. A segment with other characters
-// than letters, digits, "_" and "-" is written ["…"].
+// Field paths are dotted (rules.authentication) and relative to the policy's spec
+// unless stated otherwise; * matches any segment. A segment with characters other
+// than letters, digits, "_" and "-" is written as ["…"].
 //
 // +kubebuilder:validation:XValidation:rule="self.group.contains('.') && (!self.group.endsWith('.k8s.io') || self.group.endsWith('.networking.k8s.io'))",message="group must be that of a CustomResourceDefinition, not one of Kubernetes' own"
 // +kubebuilder:validation:XValidation:rule="self.group != 'gateway.networking.k8s.io' || !(self.kind in ['GatewayClass','Gateway','ListenerSet','ReferenceGrant','HTTPRoute','GRPCRoute','TLSRoute','TCPRoute','UDPRoute'])",message="kind is one that policies are attached to, not a policy kind"
 // +kubebuilder:validation:XValidation:rule="self.class != 'direct' || !has(self.blocks) || (!has(self.blocks.defaults) && !has(self.blocks.overrides))",message="a direct kind has no defaults and overrides: set class to inherited or leave out blocks"
 // +kubebuilder:object:generate=true
 type PolicyProfileSpec struct {
-	// Group and Kind are those of the policies.
+	// Group is the API group of the policies.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group"`
+	// Kind is the kind of the policies.
+	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// Class: inherited kinds flow down the hierarchy, direct ones do not.
+	// Class is inherited if policies apply to the levels below their target, or
+	// direct if they apply to the target only.
 	Class ProfileClass `json:"class"`
 
-	// Levels of the hierarchy at which policies may stand, from the root to
-	// the leaf, each once. Paths end at the last level that they have.
-	// Empty: GatewayClass, Gateway, ListenerSet, Listener, Route, Rule.
+	// Levels lists the levels of the hierarchy at which policies may be attached,
+	// from the root to the leaf. Paths end at the last of them that they have. It
+	// defaults to GatewayClass, Gateway, ListenerSet, Listener, Route, Rule.
 	//
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(l, self.exists_one(m, m == l))",message="a level stands twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(l, self.exists_one(m, m == l))",message="levels must be unique"
 	// +listType=atomic
 	// +optional
 	Levels []LevelName `json:"levels,omitempty"`
-	// ShortPaths lets the path of a rule without backends end at the rule, in
-	// kinds whose paths end at the backend. Else such a rule has no path.
+	// ShortPaths ends the path of a rule without backends at the rule, in kinds
+	// whose paths end at the backend. If false, such a rule has no path.
 	//
 	// +optional
 	ShortPaths bool `json:"shortPaths,omitempty"`
 
-	// Targets says where the target references are and what they may name.
+	// Targets defines the fields of the target references and the allowed targets.
 	Targets ProfileTargets `json:"targets"`
 
-	// Content is where the policy's content is, if not in spec itself. Rule
+	// Content is the field with the policy's content, if it is not spec itself. Rule
 	// keys and the fields of blocks are relative to it.
 	//
 	// +optional
 	Content string `json:"content,omitempty"`
-	// Ignore names what of the content is no part of the policy.
+	// Ignore lists the fields of the content that are not part of the policy.
 	//
 	// +listType=atomic
 	// +optional
 	Ignore []string `json:"ignore,omitempty"`
-	// Blocks says where the defaults and overrides are. Without any the whole
-	// content is bare.
+	// Blocks defines the fields with the defaults and overrides. If empty, the whole
+	// content is bare rules.
 	//
 	// +optional
 	Blocks ProfileBlocks `json:"blocks,omitzero"`
-	// Strategy says how the blocks meet those of other levels.
+	// Strategy defines how blocks are merged with those of other levels.
 	//
 	// +optional
 	Strategy ProfileStrategy `json:"strategy,omitzero"`
-	// Unset names the fields that hold lists of rules to take out of the
-	// defaults of higher policies.
+	// Unset lists the fields that contain lists of rules to remove from the defaults
+	// of higher policies.
 	//
 	// +listType=atomic
 	// +optional
 	Unset []string `json:"unset,omitempty"`
 
-	// Rules are the addresses of the kind's named rules. What none of them
-	// reaches is a rule at the place where it leaves them; without any, each
-	// top-level field is a rule. Kinds that allow patch have their leaves as
-	// rules instead.
+	// Rules lists the field paths of the kind's named rules. A field that is on none
+	// of them is a rule at the level at which it branches off. If empty, each
+	// top-level field is a rule. In kinds that allow patch, each leaf is a rule
+	// instead.
 	//
 	// +listType=atomic
 	// +optional
 	Rules []string `json:"rules,omitempty"`
-	// Whole names maps that are one value, in kinds that allow patch.
+	// Whole lists the maps that are merged as one value, in kinds that allow patch.
 	//
 	// +listType=atomic
 	// +optional
 	Whole []string `json:"whole,omitempty"`
-	// Lists are those whose items are told apart by a key, and merged item by
-	// item, in kinds that allow patch. Other lists are one value.
+	// Lists lists the lists whose items are identified by a key and merged item by
+	// item, in kinds that allow patch. Other lists are merged as one value.
 	//
 	// +listType=atomic
 	// +optional
 	Lists []KeyedList `json:"lists,omitempty"`
 
-	// SameTarget says how policies on one target meet. Empty: hierarchical
-	// for inherited kinds, none for direct ones.
+	// SameTarget defines how several policies on one target are combined. It
+	// defaults to hierarchical for inherited kinds, and to none for direct ones.
 	//
 	// +optional
 	SameTarget SameTarget `json:"sameTarget,omitempty"`
-	// Order is the kind's own order of the policies on one level, before
-	// their age.
+	// Order defines the order of the policies on one level. Policies that are equal
+	// by it are ordered by age.
 	//
 	// +optional
 	Order *ProfileOrder `json:"order,omitempty"`
 
-	// Fields are those of a route that the policies control: the route's own
-	// value is then the lowest layer.
+	// Fields lists the fields of a route that the policies control. The route's own
+	// value is the lowest layer.
 	//
 	// +listType=atomic
 	// +optional
 	Fields []RouteField `json:"fields,omitempty"`
 
-	// Gates are rules that decide whether any other rule of the policy has an
-	// effect, such as a top-level "when" that is asked of each request.
+	// Gates lists the rules that decide whether the other rules of the policy have
+	// an effect, such as a top-level "when" that is evaluated for each request.
 	//
 	// +listType=atomic
 	// +optional
 	Gates []string `json:"gates,omitempty"`
-	// Alternatives are groups of rules of which one is enough, such as several
-	// ways to authenticate: one more of them weakens the others.
+	// Alternatives lists groups of rules of which one is sufficient, such as several
+	// authentication methods: an additional one weakens the others.
 	//
 	// +listType=atomic
 	// +optional
 	Alternatives []string `json:"alternatives,omitempty"`
 
-	// Binding names the rules that bind to some rules of a route alone, by
-	// triggers of their own. Empty: every rule holds wherever its policy does.
+	// Binding defines the rules that bind by triggers to certain rules of a route.
+	// If empty, every rule applies wherever its policy does.
 	//
 	// +optional
 	Binding *RuleBinding `json:"binding,omitempty"`
 
-	// BlastRadius is the most paths whose effective policy one write may change
-	// without having been acknowledged; it takes precedence over the server's
-	// own limit. 0: no limit.
+	// BlastRadius is the maximum number of paths whose effective policy one write
+	// may change without acknowledgement. It takes precedence over the limit of the
+	// server. 0 means no limit.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	BlastRadius *int32 `json:"blastRadius,omitempty"`
 
-	// Actions change what a reason does, for policies of this kind.
+	// Actions sets the action for reason codes, for policies of this kind.
 	//
 	// +optional
 	Actions map[ReasonCode]Action `json:"actions,omitempty"`
 }
 
-// ProfileClass tells kinds that are inherited down the hierarchy from direct
-// ones.
+// ProfileClass is inherited for kinds whose policies apply to the levels below their
+// target, and direct for kinds whose policies apply to the target only.
 //
 // +kubebuilder:validation:Enum=inherited;direct
 type ProfileClass string
@@ -226,46 +229,46 @@ const (
 	LevelBackend          LevelName = "Backend"
 )
 
-// ProfileTargets says where the target references of a kind are.
+// ProfileTargets defines the target references of a kind.
 //
 // +kubebuilder:object:generate=true
 type ProfileTargets struct {
-	// Fields hold one reference or a list of them. A reference that has a
-	// selector in place of a name selects by label.
+	// Fields lists the fields that contain one reference or a list of references. A
+	// reference with a selector instead of a name selects objects by label.
 	//
 	// +listType=atomic
 	// +optional
 	Fields []string `json:"fields,omitempty"`
-	// Selectors hold references that select by label: a list of {group, kind,
-	// matchLabels, matchExpressions}.
+	// Selectors lists the fields that contain references that select by label: a
+	// list of {group, kind, matchLabels, matchExpressions}.
 	//
 	// +listType=atomic
 	// +optional
 	Selectors []string `json:"selectors,omitempty"`
-	// Workloads hold selectors of pods. Overrule does not read those: such a
-	// policy is reported as one whose reach is not known.
+	// Workloads lists the fields that contain selectors of pods. Overrule does not
+	// evaluate them: a warning is returned for such a policy.
 	//
 	// +listType=atomic
 	// +optional
 	Workloads []string `json:"workloads,omitempty"`
-	// Kinds that may be targeted. Empty: any.
+	// Kinds lists the kinds that may be targeted. If empty, any kind may be.
 	//
 	// +listType=atomic
 	// +optional
 	Kinds []TargetKind `json:"kinds,omitempty"`
-	// Namespaces says whether a target may be in another namespace than its
-	// policy, and on whose leave. Empty: own.
+	// Namespaces defines whether a target may be in another namespace than its
+	// policy: own, referenceGrant, consumer or free. It defaults to own.
 	//
 	// +optional
 	Namespaces NamespaceLeave `json:"namespaces,omitempty"`
-	// ClassFrom are the namespaces whose policies may target a GatewayClass;
-	// * stands for all. Policies without a namespace always may.
+	// ClassFrom lists the namespaces whose policies may target a GatewayClass; *
+	// matches all. Cluster-scoped policies always may.
 	//
 	// +listType=atomic
 	// +optional
 	ClassFrom []string `json:"classFrom,omitempty"`
-	// Implicit says what a policy without any target is attached to. Without
-	// it, a policy needs a target.
+	// Implicit defines what a policy without a target is attached to. If it is not
+	// set, policies must have a target.
 	//
 	// +optional
 	Implicit *ImplicitTarget `json:"implicit,omitempty"`
@@ -275,24 +278,23 @@ type ProfileTargets struct {
 //
 // +kubebuilder:object:generate=true
 type TargetKind struct {
-	// Group of the kind, empty for Kubernetes' core; * for any group.
+	// Group is the API group of the kind: "" for the core group, * for any.
 	Group string `json:"group"`
-	// Kind, or * for any of the group.
+	// Kind is the kind, or * for any kind of the group.
 	Kind string `json:"kind"`
-	// Section is what a sectionName names there. Empty: the listener of a
-	// Gateway or ListenerSet, the rule of a route, the port's name of a
-	// Service.
+	// Section defines what a sectionName refers to. It defaults to the listener of
+	// a Gateway or ListenerSet, the rule of a route, and the port name of a Service.
 	//
 	// +optional
 	Section SectionMeaning `json:"section,omitempty"`
-	// Virtual kinds exist nowhere as objects: a target of one is never
-	// missing, and is a path of its own.
+	// Virtual is set for kinds without objects in the cluster: a target of such a
+	// kind is never reported as not found, and has a path of its own.
 	//
 	// +optional
 	Virtual bool `json:"virtual,omitempty"`
 }
 
-// SectionMeaning is what a target's sectionName names.
+// SectionMeaning is what the sectionName of a target refers to.
 //
 // +kubebuilder:validation:Enum=None;Listener;Rule;PortName;PortNumber
 type SectionMeaning string
@@ -306,128 +308,137 @@ const (
 	SectionPortNumber SectionMeaning = "PortNumber"
 )
 
-// NamespaceLeave says on whose leave a target may be in another namespace.
+// NamespaceLeave defines under which condition a target may be in another namespace
+// than its policy.
 //
 // +kubebuilder:validation:Enum=own;referenceGrant;consumer;free
 type NamespaceLeave string
 
-// The leaves (SEMANTICS section 5).
+// The values of NamespaceLeave (SEMANTICS section 5).
 const (
-	// LeaveOwn: a target is in the policy's own namespace.
+	// LeaveOwn requires a target in the policy's own namespace.
 	LeaveOwn NamespaceLeave = "own"
-	// LeaveGrant: a ReferenceGrant in the target's namespace allows it.
+	// LeaveGrant requires a ReferenceGrant in the target's namespace.
 	LeaveGrant NamespaceLeave = "referenceGrant"
-	// LeaveConsumer: any, but only traffic from the policy's own namespace is
-	// affected.
+	// LeaveConsumer allows any namespace, but the policy affects only traffic from
+	// its own namespace.
 	LeaveConsumer NamespaceLeave = "consumer"
-	// LeaveFree: any.
+	// LeaveFree allows any namespace.
 	LeaveFree NamespaceLeave = "free"
 )
 
-// ImplicitTarget is what a policy without any target is attached to: its
-// namespace, or the mesh.
+// ImplicitTarget is what a policy without a target is attached to: its namespace, or
+// the mesh.
 //
 // +kubebuilder:object:generate=true
 type ImplicitTarget struct {
-	// MeshNamespace is the root namespace: a policy in it without a target is
-	// attached to the whole mesh. In any other it is attached to the namespace.
+	// MeshNamespace is the root namespace: a policy without a target in it is
+	// attached to the whole mesh. In other namespaces it is attached to the
+	// namespace.
 	//
 	// +optional
 	MeshNamespace string `json:"meshNamespace,omitempty"`
 }
 
-// ProfileBlocks says where the blocks of a kind are.
+// ProfileBlocks defines the fields of the blocks of a kind.
 //
 // +kubebuilder:object:generate=true
 type ProfileBlocks struct {
-	// Defaults and Overrides are the fields that hold such a block, in all
-	// their spellings.
+	// Defaults lists the fields that contain a block of defaults.
 	//
 	// +listType=atomic
 	// +optional
 	Defaults []string `json:"defaults,omitempty"`
+	// Overrides lists the fields that contain a block of overrides.
+	//
 	// +listType=atomic
 	// +optional
 	Overrides []string `json:"overrides,omitempty"`
-	// When is the field of a block that holds its condition, if it is a
-	// string.
+	// When is the field of a block that contains its condition. Values other than
+	// strings are ignored.
 	//
 	// +optional
 	When string `json:"when,omitempty"`
-	// Bare makes the bare rules overrides (or defaults) by the value of a
-	// field.
+	// Bare defines by the value of a field whether the bare rules are overrides or
+	// defaults.
 	//
 	// +optional
 	Bare *BareBlock `json:"bare,omitempty"`
 }
 
-// BareBlock tells by the value of a field what the bare rules are.
+// BareBlock defines by the value of a field whether bare rules are overrides.
 //
 // +kubebuilder:object:generate=true
 type BareBlock struct {
-	// Field of the policy's spec.
+	// Field is a field of the policy's spec.
 	Field string `json:"field"`
-	// Overrides are the values that make the bare rules overrides.
+	// Overrides lists the values that make the bare rules overrides.
 	//
 	// +listType=atomic
 	Overrides []string `json:"overrides"`
 }
 
-// ProfileStrategy says how the blocks of a kind meet those of other levels.
+// ProfileStrategy defines how the blocks of a kind are merged with those of other
+// levels.
 //
 // +kubebuilder:object:generate=true
 type ProfileStrategy struct {
-	// Allowed strategies; the first is the default. Empty: atomic alone.
+	// Allowed lists the allowed strategies; the first is the default. If empty,
+	// only atomic is allowed.
 	//
 	// +listType=atomic
 	// +optional
 	Allowed []StrategyName `json:"allowed,omitempty"`
-	// Field of a block, and BareField beside the bare rules, that says which.
+	// Field is the field of a block that contains its strategy.
 	//
 	// +optional
 	Field string `json:"field,omitempty"`
+	// BareField is the field that contains the strategy of the bare rules.
+	//
 	// +optional
 	BareField string `json:"bareField,omitempty"`
-	// Spellings are other words that the fields may hold.
+	// Spellings maps other values of these fields to strategies.
 	//
 	// +optional
 	Spellings map[string]StrategyName `json:"spellings,omitempty"`
-	// By says who dictates the strategy where two levels meet: the higher
-	// policy (the default) or the lower one.
+	// By defines which of two policies determines the strategy: the higher one (the
+	// default) or the lower one.
 	//
 	// +optional
 	By DictatedBy `json:"by,omitempty"`
-	// Annotation of a route that dictates instead, on the paths through it.
+	// Annotation is an annotation of routes that determines the strategy instead, on
+	// the paths through the route.
 	//
 	// +optional
 	Annotation *StrategyAnnotation `json:"annotation,omitempty"`
 }
 
-// StrategyName is how a block meets the rules that are there already
+// StrategyName is how a block is merged with the rules of other policies
 // (SEMANTICS section 3).
 //
 // +kubebuilder:validation:Enum=atomic;merge;patch
 type StrategyName string
 
-// DictatedBy says which of two policies dictates the strategy.
+// DictatedBy is which of two policies determines the strategy.
 //
 // +kubebuilder:validation:Enum=higher;lower
 type DictatedBy string
 
-// The two who can dictate.
+// The values of DictatedBy.
 const (
 	ByHigher DictatedBy = "higher"
 	ByLower  DictatedBy = "lower"
 )
 
-// StrategyAnnotation is an annotation of a route that says how the bare rules
+// StrategyAnnotation is an annotation of routes that determines how the bare rules
 // of the policies above the route are applied.
 //
 // +kubebuilder:object:generate=true
 type StrategyAnnotation struct {
-	// Name of the annotation.
+	// Name is the name of the annotation.
 	Name string `json:"name"`
-	// Values of the annotation, and what they mean. Any other means nothing.
+	// Values maps the values of the annotation to their meaning. Other values are
+	// ignored.
 	Values map[string]StrategyReading `json:"values"`
 }
 
@@ -435,85 +446,88 @@ type StrategyAnnotation struct {
 //
 // +kubebuilder:object:generate=true
 type StrategyReading struct {
+	// Strategy is the strategy for the bare rules.
 	Strategy StrategyName `json:"strategy"`
-	// Overrides applies them as overrides, else they are defaults.
+	// Overrides applies the bare rules as overrides. If false, they are defaults.
 	//
 	// +optional
 	Overrides bool `json:"overrides,omitempty"`
 }
 
-// KeyedList is a list whose items are told apart by a field of theirs.
+// KeyedList is a list whose items are identified by a field.
 //
 // +kubebuilder:object:generate=true
 type KeyedList struct {
-	// Path is the list's address.
+	// Path is the field path of the list.
 	Path string `json:"path"`
-	// Key is the field of an item.
+	// Key is the field that identifies an item.
 	Key string `json:"key"`
 }
 
-// SameTarget is how the policies of one target meet (SEMANTICS section 5).
+// SameTarget is how several policies on one target are combined (SEMANTICS
+// section 5).
 //
 // +kubebuilder:validation:Enum=hierarchical;oldestWins;none;fieldConflict;collect
 type SameTarget string
 
-// The ways in which the policies of one target meet.
+// The values of SameTarget.
 const (
-	// Hierarchical: the older is higher, then the blocks decide.
+	// Hierarchical merges the policies as if the older ones were at higher levels.
 	Hierarchical SameTarget = "hierarchical"
-	// OldestWins: all apply together, their defaults and bare blocks oldest
-	// first, then their overrides newest first.
+	// OldestWins applies all policies: their defaults and bare blocks oldest first,
+	// then their overrides newest first.
 	OldestWins SameTarget = "oldestWins"
-	// None: the oldest is accepted, the others are Conflicted.
+	// None accepts the oldest policy; the others are Conflicted.
 	None SameTarget = "none"
-	// FieldConflict: as None, but only where their rule keys overlap.
+	// FieldConflict accepts all policies except those with a rule key of an older
+	// one, which are Conflicted.
 	FieldConflict SameTarget = "fieldConflict"
-	// Collect: all apply side by side, as a list.
+	// Collect applies all policies as a list, without merging them.
 	Collect SameTarget = "collect"
 )
 
-// ProfileOrder is a kind's own order.
+// ProfileOrder is the order of the policies of a kind.
 //
 // +kubebuilder:object:generate=true
 type ProfileOrder struct {
 	OrderKey `json:",inline"`
 
-	// Then orders those that the first key has at the same place.
+	// Then orders policies that are equal by the first key.
 	//
 	// +optional
 	Then *OrderKey `json:"then,omitempty"`
-	// AcrossLevels lets the order come before the levels, in kinds that
-	// collect: the list is then in this order alone.
+	// AcrossLevels applies the order to the policies of all levels together, in
+	// kinds whose sameTarget is collect.
 	//
 	// +optional
 	AcrossLevels bool `json:"acrossLevels,omitempty"`
 }
 
-// OrderKey is what policies are put in order by. Exactly one of Field and
-// Annotation is set.
+// OrderKey is a key by which policies are sorted. Exactly one of field and
+// annotation must be set.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.field) != has(self.annotation)",message="set one of field and annotation"
 // +kubebuilder:object:generate=true
 type OrderKey struct {
-	// Field of spec that holds a number, or one of Values.
+	// Field is a field of spec that contains a number, or one of values.
 	//
 	// +optional
 	Field string `json:"field,omitempty"`
-	// Annotation of the policy that holds a number.
+	// Annotation is an annotation of the policy that contains a number.
 	//
 	// +optional
 	Annotation string `json:"annotation,omitempty"`
-	// HighestFirst: the highest number comes first. Else the lowest does.
+	// HighestFirst sorts by descending number. If false, the lowest number is first.
 	//
 	// +optional
 	HighestFirst bool `json:"highestFirst,omitempty"`
-	// Values of the field in their order, where it holds no number.
+	// Values lists the values of the field in order, if they are not numbers.
 	//
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`
-	// Default is the number, or the value, of a policy that does not say.
-	// Empty: 0, or behind all values.
+	// Default is the number or value of a policy that does not set the key. If
+	// empty, it is 0, or after all values.
 	//
 	// +optional
 	Default string `json:"default,omitempty"`
@@ -525,37 +539,38 @@ type OrderKey struct {
 type RouteField struct {
 	// Rule is the key of the rule.
 	Rule string `json:"rule"`
-	// Route is the address of the field in the route. [*] after a list stands
-	// for each of its items; that of spec.rules is the path's own rule.
+	// Route is the path of the field in the route. [*] after a list matches each
+	// item; in spec.rules it matches only the rule on the path.
 	//
 	// +kubebuilder:validation:Pattern=`^spec\..+`
 	Route string `json:"route"`
-	// Kinds of routes that have the field. Empty: HTTPRoute.
+	// Kinds lists the kinds of routes that have the field. It defaults to HTTPRoute.
 	//
 	// +listType=atomic
 	// +optional
 	Kinds []string `json:"kinds,omitempty"`
 }
 
-// RuleBinding names the rules of a kind that bind to rules of routes as the
-// limits of Kuadrant's RFC "RateLimitPolicy v2" do: by the matches that their
-// triggers state. Of several that match a rule the first by name is bound to it.
+// RuleBinding defines the rules of a kind that bind to rules of routes by their
+// triggers, as the limits of Kuadrant's RFC "RateLimitPolicy v2" do. If several match
+// a rule of a route, the first by name is bound to it.
 //
 // +kubebuilder:object:generate=true
 type RuleBinding struct {
-	// Rules is the address of such rules, one of spec.rules: limits.*.
+	// Rules is the field path of these rules, one of spec.rules, such as limits.*.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Rules string `json:"rules"`
-	// Version of the kind's API whose policies write them so. In a policy of
-	// another version, which may have been written in this one and stored in the
-	// other, those rules bind that are written so.
+	// Version is the API version of the kind in which rules have triggers. A policy
+	// of another version may have been stored from this one: those of its rules bind
+	// that have the format of this version.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Version string `json:"version"`
 }
 
-// Action is what happens for a reason.
+// Action is what is done about a finding: deny the write, return a warning, or only
+// record it.
 //
 // +kubebuilder:validation:Enum=Deny;Warn;Audit
 type Action string

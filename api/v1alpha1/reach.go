@@ -3,28 +3,29 @@ package v1alpha1
 // KindReachList is the kind of ReachList.
 const KindReachList = "ReachList"
 
-// ReachList is what `reach` answers: where policies hold.
+// ReachList is the output of the command reach.
 type ReachList struct {
 	TypeMeta `json:",inline"`
 	Items    []Reach `json:"items"`
 }
 
-// Reach tells where a policy, or one rule of it, holds: the objects on whose
-// paths a rule of it survives (SEMANTICS section 6).
+// Reach is where a policy, or one rule of it, has an effect: the objects on whose
+// paths a rule of it is in effect (SEMANTICS section 6).
 type Reach struct {
 	Policy Ref `json:"policy"`
-	// Rule is the one that was asked for.
+	// Rule is the RULE argument of the command.
 	Rule string `json:"rule,omitempty"`
-	// Rules that survive on some of the paths.
+	// Rules are in effect on at least one path.
 	Rules []string `json:"rules"`
-	// Gateways, Routes and Backends that are affected, and Listeners by their
-	// gateway or listener set. Services are the parents of mesh paths.
+	// Gateways, Listeners, Services, Routes and Backends are the affected objects.
+	// Listeners are listed by their Gateway or ListenerSet. Services are the parents
+	// of mesh paths.
 	Gateways  []Ref         `json:"gateways"`
 	Listeners []PathElement `json:"listeners,omitempty"`
 	Services  []Ref         `json:"services,omitempty"`
 	Routes    []Ref         `json:"routes"`
 	Backends  []Ref         `json:"backends,omitempty"`
-	// Paths counts the paths where it holds, of all that the policy is on.
+	// Paths counts the paths on which it has an effect, of all that the policy is on.
 	Paths ReachPaths `json:"paths"`
 }
 

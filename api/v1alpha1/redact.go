@@ -2,11 +2,10 @@ package v1alpha1
 
 import "regexp"
 
-// calledPath is the path of a call, in the URL that an API server puts into its
-// message where the call failed.
+// calledPath matches the path of a webhook call in the URL that an API server
+// includes in the error of a failed call.
 var calledPath = regexp.MustCompile(`(/(?:validate|mutate)/)[^?#"\s\\]+`)
 
-// RedactToken returns a text of an API server without the token that the paths of the
-// webhooks end with: logs, Events and conditions are read by people who may not
-// know it.
-func RedactToken(said string) string { return calledPath.ReplaceAllString(said, "${1}…") }
+// RedactToken removes the token at the end of webhook paths from a message of an API
+// server: not all readers of logs, events and conditions may know it.
+func RedactToken(message string) string { return calledPath.ReplaceAllString(message, "${1}…") }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Ref names an object.
+// Ref identifies an object.
 type Ref struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind,omitempty"`
@@ -21,10 +21,10 @@ func (r Ref) Key() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// String returns "Kind namespace/name", as messages name objects.
+// String returns "Kind namespace/name", the form used in messages.
 func (r Ref) String() string { return strings.TrimSpace(r.Kind + " " + r.Key()) }
 
-// PolicyKind returns the kind of the object that r names.
+// PolicyKind returns the group and kind of the object.
 func (r Ref) PolicyKind() PolicyKind { return PolicyKind{Group: r.Group, Kind: r.Kind} }
 
 // CompareRefs orders by group, kind, namespace and name.
@@ -37,7 +37,7 @@ func CompareRefs(a, b Ref) int {
 	)
 }
 
-// PolicyKind names a kind of policies.
+// PolicyKind is the group and kind of policies, or of other objects.
 type PolicyKind struct {
 	Group string `json:"group,omitempty"`
 	Kind  string `json:"kind"`
@@ -62,23 +62,23 @@ type PathElement struct {
 	// route's kind, that followed by Rule, or a backend's kind. The path of a
 	// mesh starts with the Service that is the route's parent.
 	Kind string `json:"kind"`
-	// Namespace and Name are those of the object; a listener's are those of
-	// its Gateway or ListenerSet, a rule's those of its route.
+	// Namespace and Name are those of the object. A listener has those of its
+	// Gateway or ListenerSet, a rule those of its route.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Section is the listener's name, the rule's or rule-N, or the number of
-	// the port of a Service.
+	// Section is the name of the listener, the name of the rule or rule-N, or the
+	// port number of a Service.
 	Section string `json:"section,omitempty"`
-	// Index is the position in spec.rules: the identity of a rule.
+	// Index is the index of a rule in spec.rules, from 0. It identifies the rule.
 	Index *int `json:"index,omitempty"`
-	// Client is the namespace of the clients, on paths of a mesh's consumers.
+	// Client is the namespace of the clients, on paths of consumers in a mesh.
 	Client string `json:"client,omitempty"`
-	// Member is the item of a list of the rule, filters[1] say, where a policy
-	// kind controls a field of each item.
+	// Member is the item of a list of the rule, such as filters[1], if a policy kind
+	// controls a field of each item.
 	Member string `json:"member,omitempty"`
 }
 
-// String returns the element as people name it.
+// String returns the element in the form used in messages.
 func (e PathElement) String() string {
 	name := e.Name
 	if e.Namespace != "" {

@@ -1,5 +1,5 @@
 // Command kubectl-overrule is a kubectl plugin (kubectl overrule). It shows
-// effective policies and evaluates changes, on a cluster or on manifests alone.
+// effective policies and evaluates changes, on a cluster or on manifests.
 package main
 
 import (

@@ -38,7 +38,7 @@ func holdsProfilesToTheirRules(t *testing.T, cluster *env.Env) {
 			fields: "group: gateway.networking.k8s.io"},
 
 		"a level twice": {
-			"levels: [Gateway, Route, Gateway]", "spec.levels: Invalid value: a level stands twice: name each once"},
+			"levels: [Gateway, Route, Gateway]", "spec.levels: Invalid value: levels must be unique"},
 		"a level that does not exist": {
 			"levels: [Gateway, Pod]", `spec.levels[1]: Unsupported value: "Pod": supported values: "Mesh", "GatewayClass",`},
 		"a direct kind with blocks": {

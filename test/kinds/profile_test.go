@@ -90,7 +90,7 @@ func TestBadProfiles(t *testing.T) {
 		"of routes":            {group: "gateway.networking.k8s.io", kind: "HTTPRoute", spec: `{"class":"direct"}`, says: "kind is one that policies are attached to, not a policy kind"},
 		"without a class":      {spec: `{}`, says: "spec.class: Required value"},
 		"of an unknown class":  {spec: `{"class":"indirect"}`, says: `spec.class: Unsupported value: "indirect": supported values: "inherited", "direct"`},
-		"with a level twice":   {spec: `{"class":"inherited","levels":["Gateway","Route","Gateway"]}`, says: "a level stands twice: name each once"},
+		"with a level twice":   {spec: `{"class":"inherited","levels":["Gateway","Route","Gateway"]}`, says: "levels must be unique"},
 		"with unknown levels":  {spec: `{"class":"inherited","levels":["Pod"]}`, says: `spec.levels[0]: Unsupported value: "Pod"`},
 		"direct, with blocks":  {spec: `{"class":"direct","blocks":{"overrides":["override"]}}`, says: "a direct kind has no defaults and overrides: set class to inherited or leave out blocks"},
 		"with two orders":      {spec: `{"class":"direct","order":{"field":"priority","annotation":"weight"}}`, says: "set one of field and annotation"},

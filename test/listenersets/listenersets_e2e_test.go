@@ -189,7 +189,7 @@ func (w *world) beside(t *testing.T) {
 	assert.Empty(t, w.effective(t, "listenerset/more"))
 	got := w.Overrule("effective", "-n", "app", "lset/more")
 	assert.Equal(t, 2, got.Code)
-	assert.Contains(t, got.Stderr, `kind "lset" may be any of`)
+	assert.Contains(t, got.Stderr, `kind "lset" is ambiguous: specify one of`)
 }
 
 // effective are the rules on the paths through an object, each with its policy, its

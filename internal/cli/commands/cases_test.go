@@ -14,16 +14,16 @@ import (
 	"overrule.dev/overrule/test/cases"
 )
 
-// The CLI gives the verdicts of the one table that every door is held to.
-func TestCheckGivesTheVerdictsOfTheCases(t *testing.T) {
+// check returns the verdicts of test/cases, as all other ways to evaluate a change.
+func TestCheckCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
 			var changed []cases.Object
-			code := exitFound
+			code := exitOK
 			for _, change := range c.Changes {
 				changed = append(changed, change.Object)
 				if !change.Verdict.Allowed {
-					code = exitNotFound
+					code = exitNegative
 				}
 			}
 			args := []string{"check", "-o", "json", "--against", manifests(t, c.Against), "-f", manifests(t, changed)}
@@ -62,7 +62,7 @@ func compareVerdict(t *testing.T, want cases.Change, got api.Verdict) {
 	}, "%+v", got)
 }
 
-// manifests writes objects into a file, as many documents.
+// manifests writes objects to a file, each as a document.
 func manifests(t *testing.T, objects []cases.Object) string {
 	t.Helper()
 	var text strings.Builder
@@ -75,21 +75,21 @@ func manifests(t *testing.T, objects []cases.Object) string {
 	return write(t, "objects.yaml", text.String())
 }
 
-// With enforcement warn everything is allowed, and the reasons are the same.
-func TestCheckAllowsWhatItWouldDeny(t *testing.T) {
+// With the enforcement warn everything is allowed, with the same reasons.
+func TestCheckEnforcementWarn(t *testing.T) {
 	all := cases.Load(t)
 	i := slices.IndexFunc(all, func(c cases.Case) bool { return c.File == "unset-by-prefix-and-by-name" })
 	require.GreaterOrEqual(t, i, 0)
 	c := all[i]
 	got := run(t, "", "check", "--enforcement=warn", "-o", "json", "--against", manifests(t, c.Against),
 		"-f", manifests(t, []cases.Object{c.Changes[0].Object, c.Changes[1].Object}))
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	for i, v := range decode[api.VerdictList](t, got.stdout).Items {
 		assert.True(t, v.Allowed)
 		assert.Equal(t, c.Changes[i].Verdict.Reasons, cases.Of(v.Reasons, nil))
 	}
 	got = run(t, "", "check", "--enforcement=warn", "--against", manifests(t, c.Against), "-f", manifests(t, []cases.Object{c.Changes[0].Object}))
-	assert.Equal(t, exitFound, got.code)
+	assert.Equal(t, exitOK, got.code)
 	assert.Contains(t, got.stdout, "CREATE AuthPolicy app/route: allowed")
 	assert.Contains(t, got.stdout, "would be denied UnsetOverride: ")
 }

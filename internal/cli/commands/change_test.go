@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,236 +11,315 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func against(names ...string) []string {
-	out := []string{"--against", "../../../examples/crds"}
-	for _, name := range names {
-		out = append(out, "--against", demo+name+".yaml")
+const (
+	namespaceInfra = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: infra}\n"
+	gatewayEdge    = "\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {namespace: infra, name: edge}\n"
+)
+
+// crd is a CustomResourceDefinition.
+func crd(plural, group, kind, more string) string {
+	return "\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + plural + "." + group +
+		"}\nspec: {group: " + group + ", scope: Namespaced, names: {kind: " + kind + ", plural: " + plural + "}" + more + "}\n"
+}
+
+// messagesOf returns the messages of the findings of a code.
+func messagesOf(code api.ReasonCode, reasons []api.Reason) []string {
+	var out []string
+	for _, r := range reasons {
+		if r.Code == code {
+			out = append(out, r.Message)
+		}
 	}
 	return out
 }
 
-func check(t *testing.T, text string, args ...string) []api.Verdict {
-	t.Helper()
-	got := run(t, text, append([]string{"check", "-o", "json", "-f", "-"}, args...)...)
-	require.NotEqual(t, exitUnusable, got.code, got.stderr)
-	return decode[api.VerdictList](t, got.stdout).Items
-}
-
-// The definition of a kind and a namespace that come with a change are judged,
-// and count for what comes after them.
-func TestEveryObjectCountsForWhatComesAfter(t *testing.T) {
-	all := check(t, `
+// selected is a gateway with two listeners for namespaces with different labels. Only
+// one of them has an override.
+const selected = `
 apiVersion: v1
 kind: Namespace
-metadata: {name: app, labels: {team: toys}}
+metadata: {name: app, labels: {tier: public}}
 ---
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: flat.example.com, labels: {gateway.networking.k8s.io/policy: direct}}
-spec: {group: example.com, scope: Namespaced, names: {kind: Flat, plural: flats}}
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: edge}
+spec:
+  gatewayClassName: demo
+  listeners:
+  - {name: guarded, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {tier: public}}}}}
+  - {name: open, port: 81, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {tier: internal}}}}}
 ---
-apiVersion: example.com/v1
-kind: Flat
-metadata: {namespace: app, name: flat}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, size: 1}
----
-apiVersion: v1
-kind: Service
-metadata: {namespace: app, name: toystore}
-`, "--against", "testdata/selector.yaml")
-	assert.Equal(t, []string{
-		"CREATE Namespace app", "CREATE CustomResourceDefinition flat.example.com", "CREATE Flat flat", "CREATE Service toystore",
-	}, verdicts(all))
-	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Flat", Namespace: "app", Name: "flat"}, all[2].Object)
-	assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, all[2].Changes)
-}
-
-func TestAKindWhoseDefinitionIsDeletedIsGone(t *testing.T) {
-	definition := "../../../examples/crds/kuadrant.io_authpolicies.yaml"
-	got := run(t, "", append(against("cluster", "route-auth"), "check", "--delete", "-o", "json", "-v",
-		"-f", definition, "-f", demo+"route-auth.yaml")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
-	items := decode[api.VerdictList](t, got.stdout).Items
-	assert.Equal(t, []string{"DELETE CustomResourceDefinition authpolicies.kuadrant.io"}, verdicts(items), "its policies went with it")
-	assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, items[0].Changes)
-}
-
-func TestWhatNoEffectivePolicyDependsOnIsNotJudged(t *testing.T) {
-	got := run(t, `
-apiVersion: v1
-kind: Secret
-metadata: {name: a}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.com}
-spec: {group: example.com, scope: Namespaced, names: {kind: Thing, plural: things}}
-`, append(against("cluster"), "check", "-o", "json", "-f", "-")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
-	assert.Empty(t, decode[api.VerdictList](t, got.stdout).Items)
-	assert.Equal(t, "effective policies depend on nothing that is changed: nothing to judge\n", got.stderr)
-}
-
-// A create gets the time of the request, whatever the manifest says, and an
-// update keeps the stored one: here decides which of two overrides wins.
-func TestTheAgeOfAPolicyIsTheClusters(t *testing.T) {
-	policy := func(name, created, value string) string {
-		return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: r}
+spec: {parentRefs: [{namespace: infra, name: edge}]}
 ---
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
-metadata: {namespace: infra, name: ` + name + created + `}
+metadata: {namespace: infra, name: gw-auth}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge, sectionName: guarded}
+  overrides: {strategy: merge, rules: {authentication: {sso: {jwt: {}}}}}
+`
+
+// Changes of other objects than policies that bypass an override.
+func TestOverrideBypassesAreDenied(t *testing.T) {
+	demoScene := against("cluster", "gateway-policies", "route-auth")
+	labelled := []string{"--against", write(t, "selected.yaml", selected)}
+	for name, c := range map[string]struct {
+		against []string
+		text    string
+		remove  bool
+		want    []string
+	}{
+		"the namespace of the policies is deleted": {
+			append(against("cluster"), "--against", write(t, "afar.yaml", policiesInOwnNamespace)), namespacePolicies + firstProfile, true,
+			[]string{"DELETE Namespace policies OverrideEvaded", "DELETE PolicyProfile first"},
+		},
+		"the namespace of the route loses its label": {
+			labelled, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: internal}}\n", false,
+			[]string{"UPDATE Namespace app OverrideEvaded"},
+		},
+		"the namespace of the route gets another label": {
+			labelled, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: public, team: toys}}\n", false,
+			[]string{"UPDATE Namespace app"},
+		},
+		"the definition of the policies is deleted": {
+			demoScene, crd("authpolicies", "kuadrant.io", "AuthPolicy", ""), true,
+			[]string{"DELETE CustomResourceDefinition authpolicies.kuadrant.io OverrideEvaded"},
+		},
+		"the definition of the policies no longer serves a version": {
+			demoScene, crd("authpolicies", "kuadrant.io", "AuthPolicy", ", versions: [{name: v1, served: false}]"), false,
+			[]string{"UPDATE CustomResourceDefinition authpolicies.kuadrant.io OverrideEvaded"},
+		},
+		"the definition of a Gateway API kind is deleted with its objects": {
+			demoScene, crd("gateways", "gateway.networking.k8s.io", "Gateway", "") + gatewayEdge, true,
+			[]string{"DELETE CustomResourceDefinition gateways.gateway.networking.k8s.io"},
+		},
+		"a profile no longer has overrides": {
+			demoScene, `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: own}
+spec: {group: kuadrant.io, kind: AuthPolicy, class: inherited, targets: {fields: [targetRef]}, rules: [rules.*.*]}
+`, false, []string{"CREATE PolicyProfile own OverrideEvaded"},
+		},
+		"the policy gets an owner": {
+			demoScene, `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: infra, name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: u1}]}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides: {strategy: merge, rules: {authentication: {a: ` + value + `}}}
-`
-	}
-	stored := policy("older", `, creationTimestamp: "2025-01-01T00:00:00Z"`, "1") + policy("newer", `, creationTimestamp: "2025-06-01T00:00:00Z"`, "2")
-	file := append(against("cluster"), "--against", write(t, "stored.yaml", stored))
-	created := check(t, policy("ancient", `, creationTimestamp: "2001-01-01T00:00:00Z"`, "3"), file...)
-	assert.Zero(t, created[0].Changes.Paths, "a create is the newest")
-	updated := check(t, policy("older", "", "3"), file...)
-	assert.Equal(t, 2, updated[0].Changes.Paths, "the older one stays the older")
-	assert.Equal(t, "UPDATE", updated[0].Operation)
-	updated = check(t, policy("newer", "", "3"), file...)
-	assert.Zero(t, updated[0].Changes.Paths, "the newer one stays the newer")
-	updated = check(t, policy("newer", `, creationTimestamp: "2001-01-01T00:00:00Z"`, "3"), file...)
-	assert.Zero(t, updated[0].Changes.Paths, "whatever its manifest says")
-}
-
-func TestAnObjectWithoutANamespaceIsInTheGivenOne(t *testing.T) {
-	text := `
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {name: auth}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {a: 1}}}
-`
-	assert.Equal(t, "default", check(t, text, against("cluster")...)[0].Object.Namespace)
-	verdict := check(t, text, append(against("cluster"), "-n", "app")...)[0]
-	assert.Equal(t, "app", verdict.Object.Namespace)
-	assert.Equal(t, 2, verdict.Changes.Paths)
-}
-
-func TestDiffShowsWhatADeniedChangeWouldDo(t *testing.T) {
-	args := append(against("cluster", "gateway-policies", "route-limits"), "diff", "-o", "json", "-f", demo+"route-limits-too-high.yaml")
-	got := run(t, "", args...)
-	require.Equal(t, exitFound, got.code, got.stderr)
-	items := decode[api.ChangeList](t, got.stdout).Items
-	require.Len(t, items, 2)
-	assert.Equal(t, "UPDATE", items[0].Operation)
-	require.Len(t, items[0].Rules, 1)
-	assert.Equal(t, "limits.login", items[0].Rules[0].Rule)
-	assert.Equal(t, "RateLimitPolicy app/toystore-limits", items[0].Rules[0].Before.From.String())
-	assert.Equal(t, "RateLimitPolicy infra/gw-limits", items[0].Rules[0].After.From.String())
-	assert.Equal(t, "overrides", items[0].Rules[0].After.Block)
-	assert.Equal(t, []string{"toys", "admin"}, []string{items[0].Path[4].Section, items[1].Path[4].Section})
-}
-
-func TestDiffShowsWhatAppearsAndGoes(t *testing.T) {
-	for _, c := range []struct {
-		remove  string
-		against []string
-		appears bool
-	}{
-		{"--delete=false", against("cluster"), true},
-		{"--delete=true", against("cluster", "route-auth"), false},
-	} {
-		got := run(t, "", append(c.against, "diff", "-o", "json", "-f", demo+"route-auth.yaml", c.remove)...)
-		require.Equal(t, exitFound, got.code, got.stderr)
-		items := decode[api.ChangeList](t, got.stdout).Items
-		require.Len(t, items, 2)
-		require.Len(t, items[0].Rules, 2)
-		assert.Equal(t, c.appears, items[0].Rules[0].Before == nil)
-		assert.Equal(t, c.appears, items[0].Rules[0].After != nil)
-	}
-}
-
-func TestChangesThatCannotBeRead(t *testing.T) {
-	for name, c := range map[string]struct {
-		text string
-		args []string
-		code int
-		want string
-	}{
-		"an object to delete that is not there": {
-			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", []string{"--delete"}, 1,
-			"cannot delete AuthPolicy default/x: not found",
-		},
-		"an object twice": {
-			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", nil, 2,
-			"duplicate object: AuthPolicy default/x is already at standard input:1 (document 1)",
-		},
-		"a type that does not fit": {
-			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x}\nspec: {hostnames: 1}\n", nil, 2,
-			"HTTPRoute x does not fit its kind",
-		},
-		"two errors": {
-			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x}\nspec: {hostnames: 1}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {}\n", nil, 2,
-			"the manifests cannot be read:\nstandard input:1 (document 1): HTTPRoute x does",
-		},
-		"no YAML": {"{", nil, 2, "not a manifest"},
-		"a definition that does not fit": {
-			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n", nil, 2, "spec.group and spec.names.kind must be set",
+  overrides: {strategy: merge, rules: {authentication: {sso: {jwt: {issuerUrl: "https://sso.example.com"}}}}}
+`, false, []string{"UPDATE AuthPolicy gw-auth OverrideEvaded"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, command := range []string{"check", "diff"} {
-				args := append(against("cluster"), command, "-f", "-")
-				got := run(t, c.text, append(args, c.args...)...)
-				assert.Equal(t, c.code, got.code, got.stdout)
-				assert.Contains(t, got.stderr, c.want)
-				assert.Empty(t, got.stdout)
+			args := append(c.against, "check", "-f", "-", "-o", "json")
+			if c.remove {
+				args = append(args, "--delete")
 			}
+			got := run(t, c.text, args...)
+			require.NotEqual(t, exitError, got.code, got.stderr)
+			assert.Equal(t, c.want, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 		})
 	}
-	got := run(t, "", "check", "-f", demo+"cluster.yaml", "--against", t.TempDir())
-	assert.Equal(t, exitUnusable, got.code)
-	assert.Contains(t, got.stderr, "no manifests in it")
 }
 
-// What there is to tell of a change whose judgement costs too much is half the
-// truth: that is an error, not a difference.
-func TestDiffOfAChangeThatCostsTooMuch(t *testing.T) {
-	policies, list := expensive()
-	stored := filepath.Join(t.TempDir(), "stored.yaml") // from before there was a limit to how many there may be
-	require.NoError(t, os.WriteFile(stored, []byte(policies), 0o600))
-	world := append(against("cluster"), "--against", stored)
-	got := run(t, list, append(world, "diff", "-f", "-")...)
-	assert.Equal(t, exitUnusable, got.code, got.stdout)
-	assert.Contains(t, got.stderr, "evaluation is too expensive")
-	verdicts := check(t, strings.Replace(list, "[1, ", "[2, ", 1), world...) // other values: they were not evaluated yet
-	last := verdicts[len(verdicts)-1]
-	assert.False(t, last.Allowed)
-	assert.Equal(t, api.ReasonTooMuch, last.Reasons[0].Code)
-
-	got = run(t, policies+list, append(against("cluster"), "diff", "-f", "-")...)
-	assert.NotEqual(t, exitUnusable, got.code, "that too many conditions meet in one place is no matter of cost: %s", got.stderr)
+// The objects of a namespace are deleted with it, so that their own deletion is not
+// evaluated. If the deletion of the namespace is denied, they are evaluated.
+func TestDeleteNamespace(t *testing.T) {
+	text := namespaceInfra + "---\n" + gwAuth + gatewayEdge
+	args := append(against("cluster", "gateway-policies", "route-auth"), "--delete", "-f", "-", "-o", "json")
+	for name, c := range map[string]struct {
+		limit string
+		code  int
+		want  []string
+	}{
+		"allowed": {"0", exitOK, []string{"DELETE Namespace infra"}},
+		"denied": {"1", exitNegative, []string{
+			"DELETE Namespace infra BlastRadius", "DELETE AuthPolicy gw-auth OverrideRemoved BlastRadius", "DELETE Gateway edge BlastRadius",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, text, append(args, "check", "--blast-radius-limit", c.limit)...)
+			require.Equal(t, c.code, got.code, got.stderr)
+			items := decode[api.VerdictList](t, got.stdout).Items
+			assert.Equal(t, c.want, verdicts(items))
+			assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, items[0].Changes)
+		})
+	}
+	got := run(t, text, append(args, "diff")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	changes := decode[api.ChangeList](t, got.stdout).Items
+	require.NotEmpty(t, changes)
+	for _, change := range changes {
+		assert.Equal(t, api.Ref{Kind: "Namespace", Name: "infra"}, change.Object)
+	}
 }
 
-// expensive is two hundred gateway policies whose conditions cost as much as
-// they may, and the list that makes them do so.
-func expensive() (policies, list string) {
-	var b strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&b, `
+// policiesInOwnNamespace has policies in a separate namespace, of a kind that has two
+// profiles.
+const policiesInOwnNamespace = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: policies}
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: first}
+spec: {group: example.com, kind: OwnPolicy, class: inherited, targets: {fields: [targetRef], namespaces: free}, blocks: {overrides: [overrides]}}
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: second}
+spec: {group: example.com, kind: OwnPolicy, class: inherited, targets: {fields: [targetRef], namespaces: free}, blocks: {overrides: [overrides]}}
+---
+apiVersion: example.com/v1
+kind: OwnPolicy
+metadata: {namespace: policies, name: afar}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, namespace: infra, name: edge}, overrides: {size: 1}}
+`
+
+const (
+	namespacePolicies = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: policies}\n"
+	firstProfile      = "\n---\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: first}\nspec: {group: example.com, kind: OwnPolicy, class: inherited, targets: {fields: [targetRef]}}\n"
+)
+
+// The deletion of a profile after that of a namespace does not restore the policies
+// of the namespace, although those of its kind are decoded again.
+func TestDeletedNamespaceStaysEmpty(t *testing.T) {
+	args := append(against("cluster"), "--against", write(t, "afar.yaml", policiesInOwnNamespace), "diff", "--delete", "-f", "-", "-o", "json")
+	got := run(t, namespacePolicies+firstProfile, args...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	items := decode[api.ChangeList](t, got.stdout).Items
+	require.Len(t, items, 2)
+	for _, c := range items {
+		assert.Equal(t, "Namespace policies", c.Object.String())
+		assert.Nil(t, c.Rules[0].After)
+	}
+}
+
+// The PolicyProfiles of the manifests are deleted with their definition, so that the
+// built-in profile takes effect again.
+func TestDeleteProfileDefinition(t *testing.T) {
+	own := `
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: own}
+spec: {group: kuadrant.io, kind: AuthPolicy, class: inherited, targets: {fields: [targetRef]}}
+`
+	args := append(against("cluster", "route-auth"), "--against", write(t, "own.yaml", own))
+	got := run(t, crd("policyprofiles", "overrule.dev", "PolicyProfile", "")+own, append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	items := decode[api.ChangeList](t, got.stdout).Items
+	require.Len(t, items, 2)
+	assert.Equal(t, "CustomResourceDefinition policyprofiles.overrule.dev", items[0].Object.String())
+	assert.Equal(t, "rules", items[0].Rules[0].Rule, "each top-level field was a rule")
+	assert.Nil(t, items[0].Rules[0].After)
+}
+
+// Owners are not checked on create, nor are those that an update does not add.
+func TestUnchangedOwners(t *testing.T) {
+	owned := `
 apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: infra, name: p%d}
+kind: AuthPolicy
+metadata: {namespace: infra, name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: u1}]}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides:
-    strategy: merge
-    when: spec.limits.l.all(a, spec.limits.l.all(b, spec.limits.l.all(c, a + b + c >= 0)))
-    limits: {x%d: 1}
----
-`, i, i)
+  overrides: {strategy: merge, rules: {authentication: {sso: {jwt: {}}}}}
+`
+	assert.Equal(t, []string{"CREATE AuthPolicy owned"}, verdicts(check(t, owned, against("cluster")...)))
+	stored := append(against("cluster"), "--against", write(t, "owned.yaml", owned))
+	assert.Equal(t, []string{"UPDATE AuthPolicy owned"}, verdicts(check(t, owned, stored...)))
+	other := strings.Replace(owned, "name: c, uid: u1", "name: d", 1)
+	assert.Equal(t, []string{"UPDATE AuthPolicy owned OverrideEvaded"}, verdicts(check(t, other, stored...)), "but another one counts")
+	stored = append(against("cluster"), "--against", write(t, "owned.yaml", strings.Replace(owned, ", uid: u1", "", 1)))
+	assert.Equal(t, []string{"UPDATE AuthPolicy owned OverrideEvaded"}, verdicts(check(t, other, stored...)), "with or without uids")
+}
+
+// A cluster has the definitions of the kinds that it has, whether there are
+// policies or not.
+func TestUpdateDefinitionOnCluster(t *testing.T) {
+	for kind, want := range map[string]string{
+		"TokenRateLimitPolicy": "UPDATE CustomResourceDefinition tokenratelimitpolicies.kuadrant.io", // without policies
+		"AuthPolicy":           "UPDATE CustomResourceDefinition authpolicies.kuadrant.io",
+	} {
+		got := runOnStoredPolicies(t, nil, nil, crd(strings.ToLower(strings.TrimSuffix(kind, "y"))+"ies", "kuadrant.io", kind, ""), "check", "-f", "-", "-o", "json")
+		require.Equal(t, exitOK, got.code, got.stderr)
+		assert.Equal(t, []string{want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	}
-	return b.String(), fmt.Sprintf(`
+}
+
+// On a cluster the owners and annotations that are there are read where they
+// matter, and nowhere else.
+func TestStoredObjectIsReadOnDemand(t *testing.T) {
+	got := runOnStoredPolicies(t, nil, nil, `
 apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: app, name: limits}
+kind: AuthPolicy
+metadata: {namespace: infra, name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: u1}]}
 spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
-  limits: {l: [%s1]}
-`, strings.Repeat("1, ", 100))
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides: {strategy: merge, rules: {authentication: {sso: {jwt: {issuerUrl: "https://sso.example.com"}}}}}
+`, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Equal(t, []string{"UPDATE AuthPolicy gw-auth (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	got = runOnStoredPolicies(t, nil, errGone, gwAuth, "check", "--delete", "-f", "-")
+	require.Equal(t, exitOK, got.code, "nothing is read: "+got.stderr)
+	got = runOnStoredPolicies(t, nil, errGone, gwAuth, "check", "--delete", "--blast-radius-limit=1", "-f", "-")
+	assert.Equal(t, exitError, got.code)
+	assert.Contains(t, got.stderr, "list objects of kind AuthPolicy.kuadrant.io: gone")
+}
+
+var hash = regexp.MustCompile(`acknowledge-blast-radius[:=] ?([0-9a-f]+)`)
+
+// printed returns the hash that a denial prints.
+func printedHash(t *testing.T, v api.Verdict) string {
+	t.Helper()
+	denials := messagesOf(api.ReasonBlastRadius, v.Reasons)
+	require.Len(t, denials, 1, "%+v", v)
+	found := hash.FindStringSubmatch(denials[0])
+	require.Len(t, found, 2, denials[0])
+	return found[1]
+}
+
+// limited is a gateway policy without overrides, with an acknowledgement.
+func limited(value, acknowledged string) string {
+	return `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: infra, name: wide, annotations: {overrule.dev/acknowledge-blast-radius: "` + acknowledged + `"}}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  defaults: {strategy: merge, rules: {authentication: {a: ` + value + `}}}
+`
+}
+
+func TestAcknowledgeBlastRadius(t *testing.T) {
+	scene := against("cluster")
+	limit := append(scene, "--blast-radius-limit=1")
+	assert.Equal(t, []string{"CREATE AuthPolicy wide"}, verdicts(check(t, limited("1", ""), scene...)), "there is no limit unless one is set")
+	assert.Equal(t, []string{"CREATE AuthPolicy wide"}, verdicts(check(t, limited("1", ""), append(scene, "--blast-radius-limit=2")...)))
+	denied := check(t, limited("1", ""), limit...)
+	assert.Equal(t, []string{"CREATE AuthPolicy wide BlastRadius"}, verdicts(denied))
+	printed := printedHash(t, denied[0])
+	assert.Equal(t, []string{"CREATE AuthPolicy wide"}, verdicts(check(t, limited("1", printed), limit...)), "this change is acknowledged")
+	denied = check(t, limited("2", printed), limit...)
+	assert.Equal(t, []string{"CREATE AuthPolicy wide BlastRadius"}, verdicts(denied), "another change is not")
+	assert.NotEqual(t, printed, printedHash(t, denied[0]))
+}
+
+// A deletion has the acknowledgement of the object as it is stored.
+func TestAcknowledgeDeletion(t *testing.T) {
+	remove := func(stored string) []api.Verdict {
+		args := append(against("cluster"), "--against", write(t, "stored.yaml", stored), "--blast-radius-limit=1", "--delete")
+		return check(t, limited("1", ""), args...)
+	}
+	denied := remove(limited("1", ""))
+	assert.Equal(t, []string{"DELETE AuthPolicy wide BlastRadius"}, verdicts(denied))
+	seen := printedHash(t, denied[0])
+	assert.Equal(t, []string{"DELETE AuthPolicy wide"}, verdicts(remove(limited("1", seen))))
+	assert.Equal(t, []string{"DELETE AuthPolicy wide BlastRadius"}, verdicts(remove(limited("1", "0123456789abcdef"))))
 }

@@ -15,23 +15,23 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// readers may read all that the commands read, and may do nothing else.
+// readers are allowed to read everything, and nothing else.
 var readers = []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 
-// overriders may also remove the overrides of AuthPolicies.
+// overriders are also allowed to remove the overrides of AuthPolicies.
 var overriders = append([]rbacv1.PolicyRule{
 	{APIGroups: []string{"kuadrant.io"}, Resources: []string{"authpolicies"}, Verbs: []string{"override"}},
 }, readers...)
 
-// as runs a command with a user's kubeconfig.
-func as(t *testing.T, u *env.User, stdin string, args ...string) ran {
+// runAs runs a command with the kubeconfig of a user.
+func runAs(t *testing.T, u *env.User, stdin string, args ...string) result {
 	t.Helper()
 	a := &app{list: cache.List, listProfiles: cache.ListProfiles}
-	return a.ran(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
+	return a.exec(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
 }
 
-// TestOnAnAPIServer boots one control plane for all that is asked of it here.
-func TestOnAnAPIServer(t *testing.T) {
+// TestCommandsOnAPIServer starts one control plane for all of its subtests.
+func TestCommandsOnAPIServer(t *testing.T) {
 	e := env.Start(t)
 	for _, name := range []string{"cluster", "gateway-policies", "route-auth"} {
 		got := e.Kubectl("apply", "--server-side", "-f", demo+name+".yaml")
@@ -46,8 +46,8 @@ func TestOnAnAPIServer(t *testing.T) {
 	t.Run("render", func(t *testing.T) { testRender(t, e, reader) })
 	t.Run("stored", func(t *testing.T) { testStored(t, e, overrider) })
 	t.Run("violations", func(t *testing.T) {
-		got := as(t, reader, "", "violations", "-n", "app", "httproute/toystore", "-o", "json")
-		require.Equal(t, exitNotFound, got.code, got.stderr)
+		got := runAs(t, reader, "", "violations", "-n", "app", "httproute/toystore", "-o", "json")
+		require.Equal(t, exitNegative, got.code, got.stderr)
 		assert.Len(t, decode[api.ViolationList](t, got.stdout).Items, 2)
 	})
 }
@@ -58,14 +58,14 @@ func testRights(t *testing.T, e *env.Env, reader, overrider *env.User) {
 		more []string
 		want string
 	}{
-		"who may read may not":              {reader, nil, "DELETE AuthPolicy gw-auth OverrideRemoved"},
-		"who has the verb may":              {overrider, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
-		"the cluster's admin may":           {e.User, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
-		"but not for whom the admin stands": {e.User, []string{"--as", "reader"}, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"a reader":                    {reader, nil, "DELETE AuthPolicy gw-auth OverrideRemoved"},
+		"an overrider":                {overrider, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"a cluster admin":             {e.User, nil, "DELETE AuthPolicy gw-auth (OverrideRemoved)"},
+		"a cluster admin as a reader": {e.User, []string{"--as", "reader"}, "DELETE AuthPolicy gw-auth OverrideRemoved"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := as(t, c.user, gwAuth, withoutAuth(c.more...)...)
-			require.NotEqual(t, exitUnusable, got.code, got.stderr)
+			got := runAs(t, c.user, gwAuth, deleteAuthArgs(c.more...)...)
+			require.NotEqual(t, exitError, got.code, got.stderr)
 			assert.Equal(t, []string{c.want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 			assert.Empty(t, got.stderr)
 		})
@@ -73,17 +73,17 @@ func testRights(t *testing.T, e *env.Env, reader, overrider *env.User) {
 }
 
 func testUser(t *testing.T, reader *env.User) {
-	user, err := review(t.Context(), reader.Config)
+	user, err := selfSubjectReview(t.Context(), reader.Config)
 	require.NoError(t, err)
 	assert.Equal(t, "reader", user.Username)
 	assert.Contains(t, user.Groups, "system:authenticated")
 	closed := rest.CopyConfig(reader.Config)
 	closed.Host = "https://127.0.0.1:1"
-	_, err = review(t.Context(), closed)
+	_, err = selfSubjectReview(t.Context(), closed)
 	assert.ErrorContains(t, err, "connection refused")
 }
 
-// testSchema holds a profile to the schema that the cluster has.
+// testSchema validates a profile against the schema of the cluster.
 func testSchema(t *testing.T, e *env.Env, reader *env.User) {
 	const profile = `
 apiVersion: overrule.dev/v1alpha1
@@ -91,50 +91,50 @@ kind: PolicyProfile
 metadata: {name: limits}
 spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fields: [targetRef]}, blocks: {overrides: [overriden]}}
 `
-	got := as(t, reader, profile, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNotFound, got.code, "an override is not read any more: "+got.stderr)
+	got := runAs(t, reader, profile, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, "an override is no longer read: "+got.stderr)
 	items := decode[api.VerdictList](t, got.stdout).Items
 	require.Len(t, items, 1)
-	require.Len(t, ofCode(api.ReasonNotRead, items[0].Warnings), 1)
-	assert.Contains(t, ofCode(api.ReasonNotRead, items[0].Warnings)[0], "overriden")
+	require.Len(t, messagesOf(api.ReasonNotRead, items[0].Warnings), 1)
+	assert.Contains(t, messagesOf(api.ReasonNotRead, items[0].Warnings)[0], "overriden")
 
 	lister := e.MustAddUser(t, "lister", nil, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}})
-	got = as(t, lister, profile, "check", "-f", "-", "-o", "json")
-	require.Equal(t, exitNotFound, got.code, got.stderr)
-	assert.Contains(t, got.stderr, "warning: nothing is held to the schema of ratelimitpolicies.kuadrant.io: ")
-	assert.Empty(t, ofCode(api.ReasonNotRead, decode[api.VerdictList](t, got.stdout).Items[0].Warnings))
+	got = runAs(t, lister, profile, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	assert.Contains(t, got.stderr, "warning: skipping the schema of ratelimitpolicies.kuadrant.io: ")
+	assert.Empty(t, messagesOf(api.ReasonNotRead, decode[api.VerdictList](t, got.stdout).Items[0].Warnings))
 
 	a := &app{}
-	content, err := a.definitionFrom(t.Context(), reader.Config, "absent.example.com")
+	content, err := a.getCRDFromCluster(t.Context(), reader.Config, "absent.example.com")
 	require.NoError(t, err)
 	assert.Nil(t, content)
 	closed := rest.CopyConfig(reader.Config)
 	closed.Host = "https://127.0.0.1:1"
-	_, err = a.definitionFrom(t.Context(), closed, "absent.example.com")
-	assert.ErrorContains(t, err, "read the definition absent.example.com from the cluster: ")
+	_, err = a.getCRDFromCluster(t.Context(), closed, "absent.example.com")
+	assert.ErrorContains(t, err, "get customresourcedefinition absent.example.com: ")
 }
 
-// testRender renders a policy that was written in the version of the RFC, and is
+// testRender renders a policy that was written in the version of the RFC and is
 // stored in another one.
 func testRender(t *testing.T, e *env.Env, reader *env.User) {
 	for _, name := range []string{"network", "2-rules"} {
 		got := e.Kubectl("apply", "-f", limitExamples+name+".yaml")
 		require.Zero(t, got.Code, got.Stderr)
 	}
-	got := as(t, reader, "", "render", "-n", "toystore", "httproute/toystore")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := runAs(t, reader, "", "render", "-n", "toystore", "httproute/toystore")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Empty(t, got.stderr)
 	assert.Equal(t, published(t, "example-2"), yamlDocuments(t, []byte(got.stdout)))
 }
 
-// testStored acknowledges a deletion on the object, and deletes it then.
+// testStored acknowledges a deletion on the object and checks it again.
 func testStored(t *testing.T, e *env.Env, overrider *env.User) {
-	args := withoutAuth("--blast-radius-limit=1")
-	got := as(t, overrider, gwAuth, args...)
-	require.Equal(t, exitNotFound, got.code, got.stderr)
-	seen := printed(t, decode[api.VerdictList](t, got.stdout).Items[0])
+	args := deleteAuthArgs("--blast-radius-limit=1")
+	got := runAs(t, overrider, gwAuth, args...)
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	seen := printedHash(t, decode[api.VerdictList](t, got.stdout).Items[0])
 	annotated := e.Kubectl("annotate", "-n", "infra", "authpolicy/gw-auth", api.AnnotationAcknowledge+"="+seen)
 	require.Zero(t, annotated.Code, annotated.Stderr)
-	got = as(t, overrider, gwAuth, args...)
-	assert.Equal(t, exitFound, got.code, got.stdout)
+	got = runAs(t, overrider, gwAuth, args...)
+	assert.Equal(t, exitOK, got.code, got.stdout)
 }

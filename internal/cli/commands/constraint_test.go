@@ -17,8 +17,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// clusterConstraint demands something of every path that could have an
-// AuthPolicy.
+// clusterConstraint is a constraint on every path that can have an AuthPolicy.
 func clusterConstraint(name, expression string) string {
 	return `
 ---
@@ -44,26 +43,26 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 `
 )
 
-// constrainedScene is the scene without policies, and constraints on it.
-func constrainedScene(t *testing.T, constraints string) []string {
+// constrainedDemo is the demo cluster without policies, with constraints.
+func constrainedDemo(t *testing.T, constraints string) []string {
 	t.Helper()
 	return append(against("cluster"), "--against", write(t, "constraints.yaml", constraints))
 }
 
-func TestChangesAreHeldToConstraints(t *testing.T) {
+func TestCheckConstraints(t *testing.T) {
 	for name, c := range map[string]struct {
 		constraints, text string
 		args              []string
 		want              []string
 	}{
-		"a policy that meets it": {
+		"a policy that meets the constraint": {
 			clusterConstraint("authenticated", someAuth), lowerAuth, nil, []string{"CREATE AuthPolicy lower"},
 		},
-		"a deletion that leaves a path without": {
+		"a deletion that violates it": {
 			clusterConstraint("authenticated", someAuth) + lowerAuth, lowerAuth, []string{"--delete"},
 			[]string{"DELETE AuthPolicy lower RequirementUnmet"},
 		},
-		"a constraint that comes with the change counts for what comes after it": {
+		"a constraint that is created applies to later objects": {
 			lowerAuth, clusterConstraint("none", "!has(effective.rules)") + strings.Replace(lowerAuth, "a: 1", "b: 1", 1), nil,
 			[]string{"CREATE ClusterPolicyConstraint none (RequirementUnmet)", "UPDATE AuthPolicy lower (RequirementUnmet)"},
 		},
@@ -71,39 +70,39 @@ func TestChangesAreHeldToConstraints(t *testing.T) {
 			clusterConstraint("authenticated", someAuth) + lowerAuth, clusterConstraint("authenticated", "true") + lowerAuth, []string{"--delete"},
 			[]string{"DELETE ClusterPolicyConstraint authenticated (RequirementUnmet)", "DELETE AuthPolicy lower"},
 		},
-		"nor does one that is changed to demand nothing": {
+		"a constraint that is relaxed does not": {
 			clusterConstraint("none", "!has(effective.rules)"), clusterConstraint("none", "true") + lowerAuth, nil,
 			[]string{"UPDATE ClusterPolicyConstraint none (RequirementUnmet)", "CREATE AuthPolicy lower"},
 		},
-		"nor do those whose definition is": {
+		"a constraint whose definition is deleted does not": {
 			clusterConstraint("authenticated", someAuth) + lowerAuth,
 			crd("clusterpolicyconstraints", "overrule.dev", "ClusterPolicyConstraint", "") + clusterConstraint("authenticated", someAuth) + lowerAuth,
 			[]string{"--delete"},
 			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev (RequirementUnmet)", "DELETE AuthPolicy lower"},
 		},
-		"one that asks who writes, and nobody is known": {
+		"userInfo: no user": {
 			clusterConstraint("alice", byAlice), lowerAuth, nil, []string{"CREATE AuthPolicy lower RequirementUnmet"},
 		},
-		"the same, written by another user": {
+		"userInfo: another user": {
 			clusterConstraint("alice", byAlice), lowerAuth, []string{"--as", "bob"}, []string{"CREATE AuthPolicy lower RequirementUnmet"},
 		},
-		"the same, written by the user": {
+		"userInfo: the user": {
 			clusterConstraint("alice", byAlice), lowerAuth, []string{"--as", "alice"}, []string{"CREATE AuthPolicy lower"},
 		},
-		"one that asks for a group": {
+		"userInfo: in the group": {
 			clusterConstraint("devs", byDevs), lowerAuth, []string{"--as", "alice", "--as-group", "devs"},
 			[]string{"CREATE AuthPolicy lower"},
 		},
-		"the same, and the user is not in it": {
+		"userInfo: not in the group": {
 			clusterConstraint("devs", byDevs), lowerAuth, []string{"--as", "alice"},
 			[]string{"CREATE AuthPolicy lower RequirementUnmet"},
 		},
-		"one that does not compile": {
+		"an expression that does not compile": {
 			lowerAuth, clusterConstraint("broken", "1 +"), nil, []string{"CREATE ClusterPolicyConstraint broken Invalid"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := check(t, c.text, append(constrainedScene(t, c.constraints), c.args...)...)
+			got := check(t, c.text, append(constrainedDemo(t, c.constraints), c.args...)...)
 			assert.Equal(t, c.want, verdicts(got))
 		})
 	}
@@ -124,14 +123,14 @@ func constrainedCluster(t *testing.T, constraints string) *app {
 	}}
 }
 
-// On a cluster the user of the kubeconfig writes.
-func TestConstraintsOfAClusterAskWhoWrites(t *testing.T) {
-	for name, broken := range map[string]bool{"who is known": false, "who is not": true} {
+// On a cluster, request.userInfo is the user of the kubeconfig.
+func TestConstraintsReadCurrentUser(t *testing.T) {
+	for name, broken := range map[string]bool{"user is known": false, "user is unknown": true} {
 		t.Run(name, func(t *testing.T) {
 			s := startReviewer(t, false)
 			s.broken = broken
 			got := constrainedCluster(t, clusterConstraint("alice", byAlice)).
-				ran(t, lowerAuth, "check", "-f", "-", "-o", "json", "--kubeconfig", s.kubeconfig(t))
+				exec(t, lowerAuth, "check", "-f", "-", "-o", "json", "--kubeconfig", s.kubeconfig(t))
 			want := []string{"CREATE AuthPolicy lower"}
 			if broken {
 				want[0] += " RequirementUnmet"
@@ -166,25 +165,25 @@ func TestViolationsOfAConstraint(t *testing.T) {
 		"of a route":                     {[]string{"-n", "app", "httproute/toystore"}, []string{everywhere[0], here[0], everywhere[1], here[1]}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, found(t, append(files, c.args...)...))
+			assert.Equal(t, c.want, listViolations(t, append(files, c.args...)...))
 		})
 	}
 	got := run(t, "", append(files, "violations", "policyconstraint/local")...)
-	assert.Equal(t, exitNotFound, got.code)
+	assert.Equal(t, exitNegative, got.code)
 	assert.Equal(t, "error: PolicyConstraint default/local not found\n", got.stderr)
 }
 
-func TestConstraintsThatAreNotInForceAreTold(t *testing.T) {
+func TestInactiveConstraintsAreReported(t *testing.T) {
 	text := clusterConstraint("broken", "1 +")
 	got := run(t, "", append(demoFiles("cluster"), "-f", write(t, "c.yaml", text), "violations")...)
-	assert.Equal(t, exitFound, got.code)
-	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint broken is not in force: spec.validations[0].expression: ")
+	assert.Equal(t, exitOK, got.code)
+	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint broken is not in effect: spec.validations[0].expression: ")
 	unknown := strings.Replace(clusterConstraint("later", "true"), "kind: AuthPolicy", "kind: Unheard", 1)
 	got = run(t, "", append(demoFiles("cluster"), "-f", write(t, "c.yaml", unknown), "violations")...)
-	assert.Equal(t, exitFound, got.code)
-	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint later is not in force: Unheard.kuadrant.io is not installed\n")
+	assert.Equal(t, exitOK, got.code)
+	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint later is not in effect: Unheard.kuadrant.io is not installed\n")
 	known := strings.Replace(clusterConstraint("later", "true"), "group: kuadrant.io, kind: AuthPolicy", "group: gateway.envoyproxy.io, kind: SecurityPolicy", 1)
-	got = constrainedCluster(t, known).ran(t, "", "violations", "--kubeconfig", startReviewer(t, false).kubeconfig(t))
-	assert.Equal(t, exitFound, got.code)
-	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint later is not in force: SecurityPolicy.gateway.envoyproxy.io is not installed\n")
+	got = constrainedCluster(t, known).exec(t, "", "violations", "--kubeconfig", startReviewer(t, false).kubeconfig(t))
+	assert.Equal(t, exitOK, got.code)
+	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint later is not in effect: SecurityPolicy.gateway.envoyproxy.io is not installed\n")
 }

@@ -19,24 +19,24 @@ import (
 
 const contract = "testdata/contract/manifests.yaml"
 
-// The document of the contract, for the policy that it is about.
-func TestEffectiveGivesTheDocumentOfTheContract(t *testing.T) {
+// The output for the policy of the contract is the contract's document.
+func TestEffectiveContract(t *testing.T) {
 	want, err := os.ReadFile("testdata/contract/effective.json")
 	require.NoError(t, err)
 	got := run(t, "", "effective", "-f", contract, "-n", "app", "authpolicy/route-policy", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.JSONEq(t, string(want), got.stdout)
 	assert.Empty(t, got.stderr)
 }
 
-// Asked for everything, the same items, and the outcomes of all policies.
-func TestEffectiveOfEverythingHasTheItemsOfTheContract(t *testing.T) {
+// Without an object, the items are the same, with the outcomes of all policies.
+func TestEffectiveContractOfAllObjects(t *testing.T) {
 	data, err := os.ReadFile("testdata/contract/effective.json")
 	require.NoError(t, err)
 	want := decode[api.EffectivePolicyList](t, string(data))
 	for _, args := range [][]string{nil, {"-A"}, {"-n", "app"}, {"-n", "app", "httproute/toystore"}, {"gatewayclass", "istio"}, {"-A", "gw/edge"}} {
 		got := run(t, "", append([]string{"effective", "-f", contract, "-o", "json"}, args...)...)
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		list := decode[api.EffectivePolicyList](t, got.stdout)
 		assert.Equal(t, want.Items, list.Items, args)
 		require.Len(t, list.Outcomes, 2, args)
@@ -45,50 +45,50 @@ func TestEffectiveOfEverythingHasTheItemsOfTheContract(t *testing.T) {
 	}
 }
 
-// What any command writes fits the schema of its list.
-func TestOutputsFitTheirSchemas(t *testing.T) {
+// The JSON of every command matches its schema in docs/schema.
+func TestOutputsMatchSchemas(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		var changed []cases.Object
 		for _, change := range c.Changes {
 			changed = append(changed, change.Object)
 		}
 		against, change := manifests(t, c.Against), manifests(t, changed)
-		fits(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
-		fits(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
-		fits(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
-		fits(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
-		fits(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
+		requireSchema(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
+		requireSchema(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
+		requireSchema(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
+		requireSchema(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
+		requireSchema(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
 		remove := "--delete=" + map[bool]string{true: "true", false: "false"}[c.Changes[0].Operation == "DELETE"]
-		fits(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
-		fits(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))
+		requireSchema(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
+		requireSchema(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))
 		for _, o := range c.Against {
 			if strings.HasSuffix(o.GetKind(), "Policy") {
 				args := []string{"-f", against, "-o", "json", "-n", o.GetNamespace(), o.GetKind() + "/" + o.GetName()}
-				fits(t, api.KindOutcomeList, run(t, "", append([]string{"outcome"}, args...)...))
-				fits(t, api.KindReachList, run(t, "", append([]string{"reach"}, args...)...))
+				requireSchema(t, api.KindOutcomeList, run(t, "", append([]string{"outcome"}, args...)...))
+				requireSchema(t, api.KindReachList, run(t, "", append([]string{"reach"}, args...)...))
 			}
 		}
 	}
 }
 
-func TestASchemaFindsWhatDoesNotFit(t *testing.T) {
+func TestSchemasRejectInvalidOutput(t *testing.T) {
 	for name, text := range map[string]string{
-		"a field that is not in the contract": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[],"extra":1}`,
-		"no items":                            `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList"}`,
-		"items that are null":                 `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
-		"a state that there is not":           `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
+		"an unknown field": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[],"extra":1}`,
+		"no items":         `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList"}`,
+		"null items":       `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
+		"an unknown state": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
 	} {
-		assert.Error(t, mismatch(t, api.KindOutcomeList, text), name)
+		assert.Error(t, schemaError(t, api.KindOutcomeList, text), name)
 	}
 }
 
-func fits(t *testing.T, kind string, got ran) {
+func requireSchema(t *testing.T, kind string, got result) {
 	t.Helper()
-	require.NotEqual(t, exitUnusable, got.code, got.stderr)
-	require.NoError(t, mismatch(t, kind, got.stdout), got.stdout)
+	require.NotEqual(t, exitError, got.code, got.stderr)
+	require.NoError(t, schemaError(t, kind, got.stdout), got.stdout)
 }
 
-func mismatch(t *testing.T, kind, text string) error {
+func schemaError(t *testing.T, kind, text string) error {
 	t.Helper()
 	parts := load(t, "parts")["$defs"].(map[string]any)
 	data, err := json.Marshal(resolve(load(t, kind), parts))
@@ -109,7 +109,7 @@ func load(t *testing.T, name string) map[string]any {
 	return out
 }
 
-// resolve puts the parts where they are referred to: the validator follows no
+// resolve replaces references by their definitions: the validator does not follow
 // references.
 func resolve(at any, parts map[string]any) any {
 	switch at := at.(type) {

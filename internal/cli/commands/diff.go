@@ -18,15 +18,18 @@ func (a *app) diffCommand() *cobra.Command {
 	var flags changeFlags
 	cmd := &cobra.Command{
 		Use:   "diff -f CHANGE... [--against PATH...]",
-		Short: "Show what a change does to effective policies.",
-		Long: `Show what a change does to effective policies: for each path whose effective policy
-would differ the rules before (-) and after (+). Several objects are looked at one
-after another in the order of the files, each on top of those before it.
+		Short: "Show how a change would alter effective policies",
+		Long: `Show how a change would alter effective policies: for each path whose effective
+policy differs, the rules before (-) and after (+) the change.
 
-Nothing is denied here (see check): the exit code is 0 whatever differs.`,
-		Example: `  kubectl overrule diff -f gateway-policy.yaml
+Objects are evaluated in the order of the files, each on top of those before it.
+Nothing is denied (see check). The exit code is 0 whether or not anything differs.`,
+		Example: `  # Show the effect of a policy on the cluster
+  kubectl overrule diff -f gateway-policy.yaml
+
+  # Show the effect of a policy on a directory of manifests
   kubectl overrule diff -f gateway-policy.yaml --against manifests/`,
-		Args: usage(cobra.NoArgs),
+		Args: withUsage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.diff(cmd.Context(), flags) },
 	}
 	flags.add(cmd)
@@ -37,8 +40,8 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	var items []api.Change
 	var objects []printers.ChangedObject
 	var cut []error
-	err := a.judge(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
-		ref, operation := looked(j)
+	err := a.evaluateChanges(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
+		ref, operation := objectAndOperation(j)
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
 		for _, f := range j.Denials {
@@ -54,7 +57,8 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	return a.printer().Changes(items, objects)
 }
 
-// differences returns the changes of one object, by kind and path.
+// differences returns the effective policies that the change of one object
+// alters, sorted by kind and path.
 func differences(ref api.Ref, operation string, pairs []effective.Pair) []api.Change {
 	var out []api.Change
 	for _, p := range pairs {

@@ -15,16 +15,16 @@ const limitsPage = "../../../docs/ratelimitpolicy.md"
 
 var console = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 
-// What the page on limits shows is what one sees who types it in the folder of its
-// examples.
-func TestThePageOnLimitsShowsWhatOneSees(t *testing.T) {
+// The console blocks of the page on limits are the output of their commands in the
+// directory of the examples.
+func TestLimitsPageShowsOutput(t *testing.T) {
 	data, err := os.ReadFile(limitsPage)
 	require.NoError(t, err)
 	page := string(data)
 	blocks := console.FindAllStringSubmatch(page, -1)
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
-		got := played(t, block[1])
+		got := runConsole(t, block[1])
 		if *update {
 			page = strings.Replace(page, block[1], got, 1)
 			continue
@@ -36,11 +36,11 @@ func TestThePageOnLimitsShowsWhatOneSees(t *testing.T) {
 	}
 }
 
-// quote is a line that a page quotes, of the world of those examples.
+// quote matches a message that a page quotes about these examples.
 var quote = regexp.MustCompile(`(?m)^> (?:\w+: )?(.*toystore/toystore.*)$`)
 
-// What pages quote of limits is said of one of these writes.
-func TestPagesQuoteWhatIsSaidOfLimits(t *testing.T) {
+// Each message that the pages quote is printed for one of these writes.
+func TestPagesQuoteMessages(t *testing.T) {
 	var said []string
 	t.Chdir("../../../examples/ratelimitpolicy")
 	for _, args := range []string{
@@ -58,7 +58,7 @@ func TestPagesQuoteWhatIsSaidOfLimits(t *testing.T) {
 		"kubectl overrule check -f LIMITS/override.yaml --against LIMITS/lower.yaml",
 	} {
 		args = strings.ReplaceAll(args, "LIMITS", "../../internal/cli/commands/testdata/limits") + " --against network.yaml"
-		for line := range strings.Lines(written(t, args)) {
+		for line := range strings.Lines(runPipeline(t, args)) {
 			_, message, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			said = append(said, message)
 		}
@@ -74,22 +74,22 @@ func TestPagesQuoteWhatIsSaidOfLimits(t *testing.T) {
 	}
 }
 
-// played returns a block with what its commands write.
-func played(t *testing.T, block string) string {
+// runConsole returns a console block with the current output of its commands.
+func runConsole(t *testing.T, block string) string {
 	t.Helper()
 	t.Chdir("../../../examples/ratelimitpolicy")
 	defer t.Chdir("../../internal/cli/commands") // the next one starts from here
 	var out strings.Builder
 	for line := range strings.Lines(block) {
 		if command, ok := strings.CutPrefix(line, "$ "); ok {
-			out.WriteString(line + written(t, command))
+			out.WriteString(line + runPipeline(t, command))
 		}
 	}
 	return out.String()
 }
 
-// written returns what a command writes: of ours, or of sed and then of ours.
-func written(t *testing.T, command string) string {
+// runPipeline returns the output of a plugin command, or of sed piped into one.
+func runPipeline(t *testing.T, command string) string {
 	t.Helper()
 	edit, ours, piped := strings.Cut(command, " | ")
 	stdin := ""
@@ -105,6 +105,6 @@ func written(t *testing.T, command string) string {
 	args, ok := strings.CutPrefix(ours, "kubectl overrule ")
 	require.True(t, ok, command)
 	got := run(t, stdin, strings.Fields(args)...)
-	require.NotEqual(t, exitUnusable, got.code, got.stderr)
+	require.NotEqual(t, exitError, got.code, got.stderr)
 	return got.stderr + got.stdout
 }

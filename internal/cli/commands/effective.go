@@ -16,43 +16,46 @@ import (
 
 type outcome = merge.Outcome
 
-// effectiveFlags are those of effective alone.
+// effectiveFlags are the flags of the effective command.
 type effectiveFlags struct {
 	queryFlags
-	allPaths, without bool
+	allPaths, withoutPolicy bool
 }
 
 func (a *app) effectiveCommand() *cobra.Command {
 	var flags effectiveFlags
 	cmd := &cobra.Command{
 		Use:   "effective [KIND/NAME]",
-		Short: "Show the effective policies of a route, a gateway, a policy's paths, or everything.",
-		Long: `Show the effective policies: for each path, from a gateway to a route's rule say,
-and each kind of policies, the rules that hold there and which policy each is from.
-Where the kind's paths end, its profile says (kubectl overrule profiles).
+		Short: "Show effective policies",
+		Long: `Show effective policies: for each path, such as from a gateway to a rule of a route,
+and each policy kind, the rules in effect and the policy that each comes from. The
+profile of a kind sets the level at which its paths end (see kubectl overrule
+profiles).
 
 KIND/NAME is a route, a Gateway, a GatewayClass, a ListenerSet, a Service or other
-backend, a Namespace, a ReferenceGrant (the paths that hang on it) or a policy (the
-paths that it is on). Without it everything is shown, with -n what goes through a
-namespace. Below stands what became of the policies: of the one that is named, else
-of all on the paths shown.
+backend, a Namespace, a ReferenceGrant (the paths that depend on it) or a policy (the
+paths that it is on). Without it all paths are shown, or with -n those through a
+namespace. The outcome of the named policy, or of all policies on the paths shown,
+follows below.
 
-With --all-paths the paths without a policy are shown, too, for each policy kind
-that could be attached there: the kinds that the cluster has, or that occur in the
-manifests, and those of --kind. With --without these alone.`,
-		Example: `  # what holds on a route
+--all-paths also shows paths without a policy, for each policy kind that can be
+attached there: the kinds that are installed on the cluster or occur in the manifests,
+and those of --kind. --without shows only these paths.`,
+		Example: `  # Show the effective policies of a route
   kubectl overrule effective -n app httproute/toystore
-  # what holds anywhere, as a tree, by manifests alone
+
+  # Show the effective policies of a directory of manifests as a tree
   kubectl overrule effective -f manifests/ -o tree
-  # which paths have no AuthPolicy
+
+  # Show the paths that have no AuthPolicy
   kubectl overrule effective --kind AuthPolicy --without`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.effective(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
-	cmd.Flags().BoolVar(&flags.allPaths, "all-paths", false, "show paths without a policy, too")
-	cmd.Flags().BoolVar(&flags.without, "without", false, "show paths without a policy alone")
+	cmd.Flags().BoolVar(&flags.allPaths, "all-paths", false, "also show paths without a policy")
+	cmd.Flags().BoolVar(&flags.withoutPolicy, "without", false, "show only paths without a policy")
 	return cmd
 }
 
@@ -61,44 +64,44 @@ func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string
 	if err != nil {
 		return err
 	}
-	if flags.without {
-		if len(q.named()) > 0 {
+	if flags.withoutPolicy {
+		if len(q.namedPolicies()) > 0 {
 			return errWithout
 		}
-		items, err := q.without(ctx)
+		items, err := q.pathsWithoutPolicy(ctx)
 		if err != nil {
 			return err
 		}
 		if len(items) == 0 {
-			a.tell("every path has a policy, of each kind that could be there")
+			a.infof("no paths without a policy found")
 		}
 		return a.printer().Effective(items, nil)
 	}
-	return a.held(ctx, q, flags.allPaths)
+	return a.showEffective(ctx, q, flags.allPaths)
 }
 
-var errWithout = errors.New("a policy is on no path without one: name a route, a gateway or nothing with --without")
+var errWithout = errors.New("invalid --without: must not be used with a policy; name another object or none")
 
-// held shows the effective policies.
-func (a *app) held(ctx context.Context, q *query, allPaths bool) error {
-	items, on, err := q.effective(ctx)
+// showEffective prints the effective policies of the query.
+func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error {
+	items, onPaths, err := q.effective(ctx)
 	if err != nil {
 		return err
 	}
-	asked := q.named()
-	if len(asked) == 0 {
-		q.addTargeting(on)
-		asked = on
+	policies := q.namedPolicies()
+	if len(policies) == 0 {
+		q.addTargeting(onPaths)
+		policies = onPaths
 	}
-	outcomes, err := q.outcomes(ctx, asked.sorted())
+	outcomes, err := q.outcomes(ctx, policies.sorted())
 	if err != nil {
 		return err
 	}
 	if len(items) == 0 {
-		a.tell("no policy is on any of the paths")
+		a.infof("no effective policies found")
 	}
 	if allPaths {
-		more, err := q.without(ctx)
+		more, err := q.pathsWithoutPolicy(ctx)
 		if err != nil {
 			return err
 		}
@@ -108,27 +111,27 @@ func (a *app) held(ctx context.Context, q *query, allPaths bool) error {
 	return a.printer().Effective(items, outcomes)
 }
 
-// effective returns the effective policies that are asked for, and the policies
-// on these paths.
+// effective returns the effective policies of the query, sorted, and the policies
+// on their paths.
 func (q *query) effective(ctx context.Context) ([]api.EffectivePolicy, policySet, error) {
 	var items, others []api.EffectivePolicy
-	on := make(policySet)
+	onPaths := make(policySet)
 	err := q.walk(ctx, func(e *effective.Effective) {
 		switch {
-		case q.wants(e):
+		case q.matches(e):
 			items = append(items, e.API())
 			for i := range e.Outcomes {
-				on.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
+				onPaths.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
 			}
 		case len(e.Kind.Controls()) > 0:
-			others = append(others, e.API()) // may want the same field of a route
+			others = append(others, e.API()) // may control the same field of a route
 		}
 	})
 	slices.SortFunc(items, effective.CompareItems)
 	all := append(slices.Clip(items), others...)
 	slices.SortFunc(all, effective.CompareItems)
 	effective.ResolveConflicts(all, q.direct)
-	return items, on, err
+	return items, onPaths, err
 }
 
 func (q *query) direct(ref api.PolicyKind) bool {
@@ -136,11 +139,12 @@ func (q *query) direct(ref api.PolicyKind) bool {
 	return k != nil && k.Class == api.Direct
 }
 
-// without returns the paths that have no policy of a kind that could be there.
-func (q *query) without(ctx context.Context) ([]api.EffectivePolicy, error) {
+// pathsWithoutPolicy returns the paths that have no policy of a kind that can be
+// attached there.
+func (q *query) pathsWithoutPolicy(ctx context.Context) ([]api.EffectivePolicy, error) {
 	var items []api.EffectivePolicy
-	err := q.walkOver(ctx, q.view.WithKinds(q.here()), true, func(e *effective.Effective) {
-		if len(e.Outcomes) == 0 && q.wants(e) && attachable(e) {
+	err := q.walkView(ctx, q.view.WithKinds(q.selectedKinds()), true, func(e *effective.Effective) {
+		if len(e.Outcomes) == 0 && q.matches(e) && attachable(e) {
 			items = append(items, e.API())
 		}
 	})
@@ -166,8 +170,8 @@ func (s policySet) sorted() []*policykind.Policy {
 	return out
 }
 
-// named returns the policies that are named.
-func (q *query) named() policySet {
+// namedPolicies returns the policies that the arguments name.
+func (q *query) namedPolicies() policySet {
 	out := make(policySet)
 	for _, o := range q.objects {
 		out.add(o)
@@ -175,27 +179,27 @@ func (q *query) named() policySet {
 	return out
 }
 
-// addTargeting adds the policies that belong to the answer although they may be
-// on no path: those that target what is named; without a name all, or those of
-// the namespace if one is given.
-func (q *query) addTargeting(on policySet) {
+// addTargeting adds the policies that belong to the result although they may be
+// on no path: those that target a named object, or without one all policies (of
+// the namespace, with -n).
+func (q *query) addTargeting(to policySet) {
 	for _, o := range q.objects {
 		for p := range q.view.On(o.Ref()) {
-			if q.shows(p.Kind.Ref()) {
-				on.add(p)
+			if q.includesKind(p.Kind.Ref()) {
+				to.add(p)
 			}
 		}
 	}
 	if len(q.objects) == 0 {
-		q.addAll(on)
+		q.addAll(to)
 	}
 }
 
-// addAll adds all policies, or those of the namespace if one is given.
+// addAll adds all policies, or with -n those of the namespace.
 func (q *query) addAll(to policySet) {
 	for _, k := range q.view.Kinds() {
 		for p := range q.view.Policies(k.Ref()) {
-			if q.shows(k.Ref()) && (q.everywhere || !q.given || p.Namespace == q.namespace) {
+			if q.includesKind(k.Ref()) && (q.allNamespaces || !q.namespaceSet || p.Namespace == q.namespace) {
 				to.add(p)
 			}
 		}

@@ -9,25 +9,30 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/merge"
 )
 
 func (a *app) explainCommand() *cobra.Command {
 	var flags queryFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [RULE]",
-		Short: "Tell why it is so: every policy on the paths, what each gave and lost, and to whom.",
-		Long: `Tell why an effective policy is as it is: for each path every policy on it, from
-the highest to the lowest, what each gave and lost, and to whom. Rules of lower
-policies that take the force of an override's rule are named, too.
+		Short: "Explain which policies an effective policy is made of",
+		Long: `Explain which policies an effective policy is made of: for each path every policy on
+it, from the highest level to the lowest, with the rules that it contributes and those
+that it loses to another policy. Rules of lower policies that weaken an override are
+listed, too.
 
-KIND/NAME is what effective takes: a route, a Gateway, a Service, a policy (the
-paths that it is on), and so on. RULE narrows it to a rule by its key as it is shown, to the rules under a
-prefix of keys, or to those of a name.`,
-		Example: `  kubectl overrule explain -n app httproute/toystore
+KIND/NAME is an object as for effective: a route, a Gateway, a Service, a policy (the
+paths that it is on), and so on. RULE limits the output to one rule by its key, to the
+rules under a prefix of keys, or to the rules of a name.`,
+		Example: `  # Explain all effective policies of a route
+  kubectl overrule explain -n app httproute/toystore
+
+  # Explain one rule of a policy
   kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso
+
+  # Explain the effective policies of one kind on a gateway
   kubectl overrule explain -n infra gateway/edge --kind RateLimitPolicy`,
-		Args: usage(objectArgs(1)),
+		Args: withUsage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -36,7 +41,7 @@ prefix of keys, or to those of a name.`,
 }
 
 func (a *app) explain(ctx context.Context, flags queryFlags, args []string) error {
-	rule, err := askedRule(args)
+	rule, err := parseRule(args)
 	if err != nil {
 		return err
 	}
@@ -46,7 +51,7 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	}
 	items := []api.Explanation{}
 	err = q.walk(ctx, func(e *effective.Effective) {
-		if !q.wants(e) {
+		if !q.matches(e) {
 			return
 		}
 		if x, ok := e.Explain(rule); ok {
@@ -59,22 +64,8 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	case len(items) == 0 && rule != nil:
 		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.objects[0].Ref())
 	case len(items) == 0:
-		a.tell("no policy is on any of the paths of %s", q.objects[0].Ref())
+		a.infof("no effective policies found for %s", q.objects[0].Ref())
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
 	return a.printer().Explanations(items)
-}
-
-// askedRule reads the RULE behind the object in the arguments, nil if there is
-// none.
-func askedRule(args []string) (*merge.Name, error) {
-	_, _, rest, err := object(args)
-	if err != nil || len(rest) == 0 {
-		return nil, err
-	}
-	name, err := merge.ParseName(rest[0])
-	if err != nil {
-		return nil, fmt.Errorf("read RULE: %w", err)
-	}
-	return &name, nil
 }

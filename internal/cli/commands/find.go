@@ -12,23 +12,23 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// mention is an object that others name, and that is not read itself: the
-// class of a gateway, the backend of a route, a target that exists nowhere, a
+// reference is an object that is not in the view but that another object refers
+// to: the class of a gateway, the backend of a route, a virtual target, a
 // namespace.
-type mention api.Ref
+type reference api.Ref
 
-// Ref names the object.
-func (m mention) Ref() api.Ref { return api.Ref(m) }
+// Ref implements snapshot.Object.
+func (m reference) Ref() api.Ref { return api.Ref(m) }
 
-// find returns the objects of a kind and name: the one in the namespace, or
-// with everywhere those in all. What is no object of the store may be one that
-// a route or a policy names.
-func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, error) {
+// find returns the objects of a kind and name in the namespace, or in all
+// namespaces. An object that is not in the view is found if another one refers
+// to it.
+func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, error) {
 	kind, err := s.kind(word)
-	if err != nil && !errors.Is(err, errKind) {
+	if err != nil && !errors.Is(err, errUnknownKind) {
 		return nil, err
 	}
-	candidates := s.mentioned(word, name)
+	candidates := s.referenced(word, name)
 	if err == nil {
 		for o := range s.view.Objects(kind) {
 			if o.Ref().Name == name {
@@ -36,14 +36,14 @@ func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, err
 			}
 		}
 	}
-	found, others := s.chosen(candidates, everywhere)
+	found, otherNamespaces := s.selectByNamespace(candidates, everywhere)
 	switch {
 	case len(found) > 0:
 		return found, nil
 	case err != nil:
 		return nil, err
-	case len(others) > 0:
-		return nil, fmt.Errorf("%s %s/%s %w; there is one in namespace %s: name it with -n, or all with -A", kind.Kind, s.namespace, name, errNotFound, strings.Join(others, ", "))
+	case len(otherNamespaces) > 0:
+		return nil, fmt.Errorf("%s %s/%s %w, but exists in namespace %s: use -n to select a namespace or -A for all", kind.Kind, s.namespace, name, errNotFound, strings.Join(otherNamespaces, ", "))
 	default:
 		ref := api.Ref{Kind: kind.Kind, Namespace: s.namespace, Name: name}
 		if everywhere || s.kinds.ClusterScoped(kind) {
@@ -53,9 +53,10 @@ func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, err
 	}
 }
 
-// chosen returns those of the candidates that are meant, each once, the
-// objects before what only bears their name, and the namespaces of the others.
-func (s *scene) chosen(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, others []string) {
+// selectByNamespace returns the candidates in the namespace, or in all, each
+// once, and the namespaces of the others. An object takes precedence over
+// references to it.
+func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, otherNamespaces []string) {
 	seen := make(map[api.Ref]bool)
 	for _, o := range slices.Backward(candidates) {
 		ref := o.Ref()
@@ -64,17 +65,18 @@ func (s *scene) chosen(candidates []snapshot.Object, everywhere bool) (found []s
 		case everywhere || ref.Namespace == "" || ref.Namespace == s.namespace:
 			found = append(found, o)
 		default:
-			others = append(others, ref.Namespace)
+			otherNamespaces = append(otherNamespaces, ref.Namespace)
 		}
 		seen[ref] = true
 	}
 	slices.SortFunc(found, func(a, b snapshot.Object) int { return api.CompareRefs(a.Ref(), b.Ref()) })
-	slices.Sort(others)
-	return found, others
+	slices.Sort(otherNamespaces)
+	return found, otherNamespaces
 }
 
-// mentioned returns what objects name by that name, whether it is there or not.
-func (s *scene) mentioned(word, name string) []snapshot.Object {
+// referenced returns the objects of a name that other objects refer to, whether
+// they exist or not.
+func (s *source) referenced(word, name string) []snapshot.Object {
 	var out []snapshot.Object
 	kinds := hierarchyKinds()
 	for _, k := range s.view.Kinds() {
@@ -82,9 +84,9 @@ func (s *scene) mentioned(word, name string) []snapshot.Object {
 	}
 	for _, kind := range kinds {
 		for o := range s.view.Objects(kind) {
-			for _, ref := range mentions(o) {
+			for _, ref := range referencesOf(o) {
 				if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
-					out = append(out, mention(ref))
+					out = append(out, reference(ref))
 				}
 			}
 		}
@@ -92,10 +94,10 @@ func (s *scene) mentioned(word, name string) []snapshot.Object {
 	return out
 }
 
-// mentions returns what an object names that need not be an object of the
-// store: its namespace, the class of a gateway, the backends of a route, the
-// targets of a policy that exist nowhere.
-func mentions(o snapshot.Object) []api.Ref {
+// referencesOf returns the references of an object to objects that need not be in
+// the view: its namespace, the class of a gateway, the backends of a route, the
+// virtual targets of a policy.
+func referencesOf(o snapshot.Object) []api.Ref {
 	out := []api.Ref{(&gateway.Namespace{Name: o.Ref().Namespace}).Ref()}
 	switch o := o.(type) {
 	case *gateway.Gateway:

@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden holds what a command writes to a file.
-func golden(t *testing.T, name string, got ran) {
+// golden compares the output of a command with a golden file.
+func golden(t *testing.T, name string, got result) {
 	t.Helper()
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	file := filepath.Join("testdata/golden", name)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(got.stdout), 0o600))
@@ -31,12 +31,12 @@ func gep713(example string) []string {
 	return []string{"-f", "testdata/gep713/hierarchy.yaml", "-f", "testdata/gep713/example-" + example + ".yaml"}
 }
 
-func TestEveryProfileFitsTheSchema(t *testing.T) {
-	fits(t, api.KindProfileList, run(t, "", "profiles", "-f", "testdata/profiles.yaml", "-o", "json", "--all"))
+func TestProfilesMatchSchema(t *testing.T) {
+	requireSchema(t, api.KindProfileList, run(t, "", "profiles", "-f", "testdata/profiles.yaml", "-o", "json", "--all"))
 }
 
-// What each new list is like, to the byte, and as people see it.
-func TestListsAreAsTheyWere(t *testing.T) {
+// The JSON, the table and the tree of each list.
+func TestGoldenLists(t *testing.T) {
 	shapes := func(args ...string) []string { return append(args, "-f", "testdata/shapes.yaml", "-A") }
 	for name, c := range map[string]struct {
 		kind string
@@ -59,7 +59,7 @@ func TestListsAreAsTheyWere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", append(c.args, "-o", "json")...)
 			golden(t, name+".json", got)
-			fits(t, c.kind, got)
+			requireSchema(t, c.kind, got)
 			golden(t, name+".table.txt", run(t, "", append(c.args, "-o", "table")...))
 			golden(t, name+".tree.txt", run(t, "", append(c.args, "-o", "tree")...))
 		})

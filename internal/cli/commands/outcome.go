@@ -13,13 +13,16 @@ func (a *app) outcomeCommand() *cobra.Command {
 	var flags queryFlags
 	cmd := &cobra.Command{
 		Use:   "outcome [KIND/NAME]",
-		Short: "Show the state of a policy, and which of its rules were replaced by what.",
-		Long: `Show what became of a policy over all paths that it is on: its state, its targets,
-and which of its rules have no effect because of which other policy. Without a name
-that of all policies, with -n of those in a namespace.`,
-		Example: `  kubectl overrule outcome -n app authpolicy/toystore-auth
+		Short: "Show the state of policies and the rules that they lose",
+		Long: `Show the outcome of a policy over all paths that it is on: its state, its targets,
+the rules that have no effect, and the policies that replace them. Without a name all
+policies are shown, or with -n those in a namespace.`,
+		Example: `  # Show the outcome of a policy
+  kubectl overrule outcome -n app authpolicy/toystore-auth
+
+  # Show the outcomes of all RateLimitPolicies in a namespace
   kubectl overrule outcome -n app --kind RateLimitPolicy`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.outcome(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -41,17 +44,17 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 		return err
 	}
 	if len(outcomes) == 0 {
-		a.tell("no policies found")
+		a.infof("no policies found")
 	}
 	return a.printer().Outcomes(outcomes)
 }
 
-// policies returns the policies that are named, or else all.
+// policies returns the named policies, or all if none is named.
 func (q *query) policies() ([]*policykind.Policy, error) {
-	policies := q.named()
+	policies := q.namedPolicies()
 	for _, o := range q.objects {
 		if _, ok := o.(*policykind.Policy); !ok {
-			return nil, fmt.Errorf("%s is not a policy; see kubectl overrule effective for its policies", o.Ref())
+			return nil, fmt.Errorf("%s is not a policy; use kubectl overrule effective to show its policies", o.Ref())
 		}
 	}
 	if len(q.objects) == 0 {

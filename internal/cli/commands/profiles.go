@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// profileFlags are those of profiles.
+// profileFlags are the flags of the profiles command.
 type profileFlags struct {
 	paths       []string
 	all, export bool
@@ -25,34 +25,39 @@ func (a *app) profilesCommand() *cobra.Command {
 	var flags profileFlags
 	cmd := &cobra.Command{
 		Use:   "profiles [KIND]",
-		Short: "Show how the kinds of policies are read, and why so.",
-		Long: `Show how the kinds of policies are read, and why so: by a PolicyProfile of the
-cluster, by the profile that comes with Overrule (built-in), or by a guess from the
-label gateway.networking.k8s.io/policy of the kind's CustomResourceDefinition.
+		Short: "Show the profiles of policy kinds",
+		Long: `Show the profiles of policy kinds, by which their policies are read and merged. A
+profile is a PolicyProfile of the cluster, is built in, or is derived from the label
+gateway.networking.k8s.io/policy of the kind's CustomResourceDefinition.
 
-Shown are the kinds that the cluster has, and those of its PolicyProfiles; of
-manifests (-f) those that are defined there or of which there is a policy. --all
-shows every kind that has a profile, and KIND that kind wherever it is. -o yaml has
-the whole profile.
+By default the kinds that are installed on the cluster and those of its PolicyProfiles
+are shown; with -f the kinds that are defined in the manifests or have a policy there.
+--all shows every kind that has a profile, KIND only that kind. -o yaml prints the
+whole profile.
 
---export prints the profile of KIND as the manifest of a PolicyProfile, to be edited
-and applied: it then replaces the one in force.`,
-		Example: `  kubectl overrule profiles
+--export prints the profile of KIND as the manifest of a PolicyProfile. Edit and apply
+it to replace the one in effect.`,
+		Example: `  # List the policy kinds of the cluster
+  kubectl overrule profiles
+
+  # List all policy kinds that are known, with those of a directory of manifests
   kubectl overrule profiles --all -f manifests/
+
+  # Export the profile of a kind in order to change it
   kubectl overrule profiles AuthPolicy -o yaml --export > authpolicy-profile.yaml`,
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: withUsage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.profiles(cmd.Context(), flags, args) },
 	}
 	pathsFlag(cmd, &flags.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVar(&flags.all, "all", false, "show the kinds that are not there, too")
-	cmd.Flags().BoolVar(&flags.export, "export", false, "print the manifest of a PolicyProfile")
+	cmd.Flags().BoolVar(&flags.all, "all", false, "also show kinds that are not installed")
+	cmd.Flags().BoolVar(&flags.export, "export", false, "print the profile as the manifest of a PolicyProfile")
 	return cmd
 }
 
-var errExport = errors.New("name the one kind to export, and write it with its group if there are several of its name")
+var errExport = errors.New("invalid --export: requires exactly one kind; specify KIND, or KIND.GROUP if several groups have it")
 
 func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
-	items, s, err := a.inForce(ctx, flags.paths)
+	items, s, err := a.profilesInForce(ctx, flags.paths)
 	if err != nil && flags.export && len(flags.paths) == 0 && len(args) > 0 {
 		return a.exportBuiltin(args[0], err)
 	}
@@ -62,9 +67,9 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	hidden := 0
 	switch {
 	case len(args) > 0:
-		items, err = ofKind(s, items, args[0])
+		items, err = profilesOfKind(s, items, args[0])
 	case !flags.all:
-		items, hidden = present(s, items)
+		items, hidden = presentProfiles(s, items)
 	}
 	switch {
 	case err != nil:
@@ -74,34 +79,35 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	case len(args) == 0 || len(items) != 1:
 		return errExport
 	default:
-		return a.printer().Manifest(exported(s, items[0]))
+		return a.printer().Manifest(exportedManifest(s, items[0]))
 	}
 	if err == nil && hidden > 0 {
-		a.tell("Overrule knows %d more kinds of policies that are not here: --all shows them", hidden)
+		a.infof("%d more policy kinds have a profile but are not installed; use --all to show them", hidden)
 	}
 	return err
 }
 
-// exportBuiltin exports a profile that comes with Overrule, where the cluster cannot
-// be asked for why.
-func (a *app) exportBuiltin(word string, why error) error {
+// exportBuiltin exports the built-in profile of a kind if the cluster cannot be
+// read because of readErr.
+func (a *app) exportBuiltin(word string, readErr error) error {
 	kinds, err := manifest.NewKinds()
 	if err != nil {
 		return err
 	}
-	s := &scene{kinds: kinds}
-	items, err := ofKind(s, kinds.Profiles(), word)
+	s := &source{kinds: kinds}
+	items, err := profilesOfKind(s, kinds.Profiles(), word)
 	if err != nil || len(items) != 1 {
-		return why
+		return readErr
 	}
-	a.tell("warning: the cluster cannot be read, so this is the built-in profile, whatever is in force: %v", why)
-	return a.printer().Manifest(exported(s, items[0]))
+	a.warnf("cannot read the cluster, exporting the built-in profile, which may not be the one in effect: %v", readErr)
+	return a.printer().Manifest(exportedManifest(s, items[0]))
 }
 
-// inForce reads the profiles of the cluster, or those of manifests.
-func (a *app) inForce(ctx context.Context, paths []string) ([]api.ProfileInForce, *scene, error) {
+// profilesInForce returns the profiles in effect on the cluster or, with paths,
+// in the manifests.
+func (a *app) profilesInForce(ctx context.Context, paths []string) ([]api.ProfileInForce, *source, error) {
 	if len(paths) > 0 {
-		s, err := a.scene(ctx, paths)
+		s, err := a.loadSource(ctx, paths)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,10 +119,10 @@ func (a *app) inForce(ctx context.Context, paths []string) ([]api.ProfileInForce
 	}
 	items, problems, err := a.listProfiles(ctx, config)
 	if err != nil {
-		return nil, nil, unreachable(err)
+		return nil, nil, clusterError(err)
 	}
-	a.tellProblems(problems)
-	s := &scene{installed: make(map[api.PolicyKind]bool)}
+	a.warnProblems(problems)
+	s := &source{installed: make(map[api.PolicyKind]bool)}
 	for _, p := range items {
 		s.installed[p.PolicyKind] = p.Installed
 	}
@@ -124,10 +130,11 @@ func (a *app) inForce(ctx context.Context, paths []string) ([]api.ProfileInForce
 	return items, s, err
 }
 
-// present leaves out the kinds of which nothing is there, and counts them.
-func present(s *scene, items []api.ProfileInForce) (out []api.ProfileInForce, hidden int) {
+// presentProfiles returns the profiles of the kinds that are present, and the
+// number of others.
+func presentProfiles(s *source, items []api.ProfileInForce) (out []api.ProfileInForce, hidden int) {
 	for _, p := range items {
-		if p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.occurs(p.PolicyKind) {
+		if p.Installed || p.Source != string(policykind.Builtin) || len(p.Refused) > 0 || s.view != nil && s.isPresent(p.PolicyKind) {
 			out = append(out, p)
 		} else {
 			hidden++
@@ -136,8 +143,8 @@ func present(s *scene, items []api.ProfileInForce) (out []api.ProfileInForce, hi
 	return out, hidden
 }
 
-// ofKind returns the profiles of the kinds that a word names.
-func ofKind(s *scene, items []api.ProfileInForce, word string) ([]api.ProfileInForce, error) {
+// profilesOfKind returns the profiles of the kinds of a name.
+func profilesOfKind(s *source, items []api.ProfileInForce, word string) ([]api.ProfileInForce, error) {
 	var known []api.PolicyKind
 	for _, p := range items {
 		known = append(known, p.PolicyKind)
@@ -145,20 +152,20 @@ func ofKind(s *scene, items []api.ProfileInForce, word string) ([]api.ProfileInF
 	found := s.kindsNamed(word, known)
 	out := slices.DeleteFunc(items, func(p api.ProfileInForce) bool { return !slices.Contains(found, p.PolicyKind) })
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: there is no profile of it, and no CustomResourceDefinition with the label %s; write a PolicyProfile for it (%w)",
-			unknownKind(word), policykind.LabelPolicy, errNotFound)
+		return nil, fmt.Errorf("%w: profile %w, and no CustomResourceDefinition has the label %s; create a PolicyProfile for the kind",
+			unknownKind(word), errNotFound, policykind.LabelPolicy)
 	}
 	return out, nil
 }
 
-// exported returns a profile as the manifest of a PolicyProfile.
-func exported(s *scene, p api.ProfileInForce) printers.Exported {
+// exportedManifest returns a profile as the manifest of a PolicyProfile.
+func exportedManifest(s *source, p api.ProfileInForce) printers.Exported {
 	out := printers.Exported{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindPolicyProfile}, Spec: p.Spec}
 	out.Metadata.Name = p.Profile
 	if out.Metadata.Name == "" {
 		name := plural(p.PolicyKind)
-		if given := s.kinds.Names(p.PolicyKind); len(given) > 0 {
-			name = given[0]
+		if names := s.kinds.Names(p.PolicyKind); len(names) > 0 {
+			name = names[0]
 		}
 		out.Metadata.Name = name + "." + p.PolicyKind.Group
 	}

@@ -15,10 +15,10 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func profiles(t *testing.T, args ...string) []string {
+func listProfiles(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"profiles", "-o", "json"}, args...)...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	var out []string
 	for _, p := range decode[api.ProfileList](t, got.stdout).Items {
 		out = append(out, p.PolicyKind.Kind+" "+p.Source)
@@ -26,29 +26,29 @@ func profiles(t *testing.T, args ...string) []string {
 	return out
 }
 
-// Shown are the kinds of which there is something; others on request.
-func TestWhichProfilesAreShown(t *testing.T) {
+// By default the kinds that are present are listed.
+func TestProfilesFilter(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	file := "testdata/profiles.yaml"
-	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, profiles(t, "-f", file))
-	assert.Len(t, profiles(t, "-f", file, "--all"), len(builtin)+2)
-	assert.Equal(t, []string{"BackendTLSPolicy built-in"}, profiles(t, "-f", file, "backendtlspolicies"))
-	assert.Equal(t, []string{"GuessedPolicy label"}, profiles(t, "-f", file, "gp"))
-	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, profiles(t, "-f", file, "RateLimitPolicy"))
-	assert.Equal(t, []string{"RateLimitPolicy cluster"}, profiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
+	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file))
+	assert.Len(t, listProfiles(t, "-f", file, "--all"), len(builtin)+2)
+	assert.Equal(t, []string{"BackendTLSPolicy built-in"}, listProfiles(t, "-f", file, "backendtlspolicies"))
+	assert.Equal(t, []string{"GuessedPolicy label"}, listProfiles(t, "-f", file, "gp"))
+	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy"))
+	assert.Equal(t, []string{"RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
 	got := run(t, "", "profiles", "-f", file)
-	assert.Contains(t, got.stderr, "more kinds of policies that are not here: --all shows them")
+	assert.Contains(t, got.stderr, "more policy kinds have a profile but are not installed; use --all to show them")
 	assert.NotContains(t, run(t, "", "profiles", "--all", "-f", file).stderr, "--all")
 }
 
-// A profile that is exported and applied is the one that was in force.
-func TestAnExportedProfileReadsTheSame(t *testing.T) {
+// A profile that is exported and applied is equal to the one in effect before.
+func TestExportRoundTrip(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	for _, k := range builtin {
 		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", k.Ref().String(), "--export")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		var p api.PolicyProfile
 		require.NoError(t, yaml.UnmarshalStrict([]byte(got.stdout), &p), got.stdout)
 		back, err := policykind.Compile(p.Spec, policykind.Cluster)
@@ -57,18 +57,18 @@ func TestAnExportedProfileReadsTheSame(t *testing.T) {
 			assert.Equal(t, k.PolicyProfileSpec, back.PolicyProfileSpec)
 		}
 		file := write(t, "profile.yaml", got.stdout)
-		assert.Contains(t, profiles(t, "-f", file), k.Kind+" cluster", "it is a manifest to apply")
+		assert.Contains(t, listProfiles(t, "-f", file), k.Kind+" cluster", "it is a manifest to apply")
 	}
 	for kind, name := range map[string]string{"GuessedPolicy": "guessedpolicies.example.com", "OwnPolicy": "own", "AuthPolicy": "authpolicies.kuadrant.io"} {
 		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", kind, "--export", "-o", "json")
-		require.Equal(t, exitFound, got.code, got.stderr)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		assert.Equal(t, name, decode[api.PolicyProfile](t, got.stdout).Name)
 	}
 }
 
-// clusterProfiles runs a command on a cluster that has one kind and a profile
-// that is refused.
-func clusterProfiles(t *testing.T, err error, args ...string) ran {
+// clusterProfiles runs a command on a cluster that has one kind and a refused
+// profile.
+func clusterProfiles(t *testing.T, err error, args ...string) result {
 	t.Helper()
 	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
 		assert.Equal(t, "https://127.0.0.1:1", config.Host)
@@ -83,38 +83,38 @@ func clusterProfiles(t *testing.T, err error, args ...string) ran {
 			{PolicyKind: api.PolicyKind{Group: "b.example.com", Kind: "BPolicy"}, Source: "built-in", Spec: spec("b.example.com", "BPolicy")},
 			{
 				PolicyKind: api.PolicyKind{Group: "c.example.com", Kind: "CPolicy"}, Source: "built-in", Spec: spec("c.example.com", "CPolicy"),
-				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is missing"}},
+				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is required"}},
 			},
 		}, []cache.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
 	}}
-	return a.ran(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
+	return a.exec(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
 }
 
-func TestProfilesOfACluster(t *testing.T) {
+func TestProfilesOnCluster(t *testing.T) {
 	got := clusterProfiles(t, nil, "profiles")
-	require.Equal(t, exitFound, got.code, got.stderr)
-	assert.Equal(t, "warning: read policyprofiles: forbidden\nOverrule knows 1 more kinds of policies that are not here: --all shows them\n", got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Equal(t, "warning: read policyprofiles: forbidden\n1 more policy kinds have a profile but are not installed; use --all to show them\n", got.stderr)
 	assert.Contains(t, got.stdout, "APolicy.a.example.com   direct   built-in   yes         Route     atomic     none")
-	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is missing")
+	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is required")
 	assert.NotContains(t, got.stdout, "BPolicy")
 	got = clusterProfiles(t, nil, "profiles", "bpolicies", "--export")
 	assert.Contains(t, got.stdout, "name: bpolicies.b.example.com\n")
-	fits(t, api.KindProfileList, clusterProfiles(t, nil, "profiles", "--all", "-o", "json"))
+	requireSchema(t, api.KindProfileList, clusterProfiles(t, nil, "profiles", "--all", "-o", "json"))
 	got = clusterProfiles(t, nil, "profiles", "-o", "tree")
-	assert.Contains(t, got.stdout, "└─ PolicyProfile mine is Invalid: kind is missing\n")
+	assert.Contains(t, got.stdout, "└─ PolicyProfile mine is Invalid: kind is required\n")
 }
 
-func TestProfilesThatThereAreNot(t *testing.T) {
+func TestProfilesErrors(t *testing.T) {
 	file := "testdata/profiles.yaml"
 	for name, c := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"a kind without a profile": {[]string{"-f", file, "PodPolicy"}, 1, `kind "PodPolicy" is not known: there is no profile of it, and no CustomResourceDefinition with the label gateway.networking.k8s.io/policy; write a PolicyProfile`},
+		"a kind without a profile": {[]string{"-f", file, "PodPolicy"}, 1, `unknown kind "PodPolicy": profile not found, and no CustomResourceDefinition has the label gateway.networking.k8s.io/policy; create a PolicyProfile`},
 		"two arguments":            {[]string{"a", "b"}, 2, "usage: kubectl overrule profiles [KIND]"},
-		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "name the one kind to export"},
-		"two kinds to export":      {[]string{"-f", file, "--export", "ratelimitpolicy"}, 2, "write it with its group"},
+		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "invalid --export: requires exactly one kind"},
+		"two kinds to export":      {[]string{"-f", file, "--export", "ratelimitpolicy"}, 2, "KIND.GROUP"},
 		"a format":                 {[]string{"-o", "x"}, 2, `invalid value "x" for --output`},
 		"a file that is not there": {[]string{"-f", "nowhere"}, 2, "nowhere: file does not exist"},
 		"no kubeconfig":            {[]string{"--kubeconfig", "nowhere"}, 2, "read the kubeconfig"},
@@ -127,37 +127,48 @@ func TestProfilesThatThereAreNot(t *testing.T) {
 		})
 	}
 	got := clusterProfiles(t, errors.New("gone"), "profiles")
-	assert.Equal(t, exitUnusable, got.code)
-	assert.Contains(t, got.stderr, "read the cluster: gone, or name manifests to read instead")
+	assert.Equal(t, exitError, got.code)
+	assert.Contains(t, got.stderr, "read the cluster: gone; or specify manifests with -f or --against")
 }
 
-// Two profiles for one kind: the older holds, else the first by name, in
-// whatever order the files come.
-func TestAProfileThatComesTooLateIsTold(t *testing.T) {
+// Of two profiles for one kind, the older one takes effect, else the first by name,
+// in any order of the files.
+func TestRefusedProfileIsReported(t *testing.T) {
 	file := "testdata/profiles.yaml"
 	for _, args := range [][]string{{"effective"}, {"outcome"}, {"profiles"}} {
 		got := run(t, "", append(args, "-f", file)...)
-		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in force: PolicyProfile limits is older and has RateLimitPolicy.kuadrant.io")
+		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in effect: PolicyProfile limits is older and has RateLimitPolicy.kuadrant.io")
 	}
 }
 
-func TestAProfileThatIsBadIsAnErrorAtItsPlace(t *testing.T) {
+func TestInvalidProfilePosition(t *testing.T) {
 	head := "# a comment\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"a field that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
-		"a value of another type":   {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a does not fit its kind"},
-		"a class that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a cannot be used: invalid profile for A.a.b: spec.class: Unsupported value: "odd": supported values: "inherited", "direct"`},
-		"a kind of Kubernetes":      {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "must be the group of a CustomResourceDefinition"},
-		"no name":                   {"spec: {}\n", "PolicyProfile has no metadata.name; give it one"},
+		"an unknown field":        {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
+		"a value of another type": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a is invalid"},
+		"an unknown class":        {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a is invalid: `},
+		"a kind of Kubernetes":    {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "PolicyProfile a is invalid: "},
+		"no name":                 {"spec: {}\n", "PolicyProfile: metadata.name is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, args := range [][]string{{"effective", "-f", "-"}, {"check", "-f", "-", "--against", contract}, {"diff", "-f", contract, "--against", "-"}} {
 				got := run(t, head+c.text, args...)
-				assert.Equal(t, exitUnusable, got.code)
+				assert.Equal(t, exitError, got.code)
 				assert.Contains(t, got.stderr, "standard input:2 (document 1): ")
 				assert.Contains(t, got.stderr, c.want)
 				assert.Empty(t, got.stdout)
 			}
 		})
 	}
+}
+
+func TestExportBuiltinProfileWithoutCluster(t *testing.T) {
+	down := errors.New("no cluster")
+	got := clusterProfiles(t, down, "profiles", "AuthPolicy", "--export")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "name: authpolicies.kuadrant.io\n")
+	assert.Contains(t, got.stderr, "warning: cannot read the cluster, exporting the built-in profile")
+	got = clusterProfiles(t, down, "profiles", "NoSuchPolicy", "--export")
+	assert.NotEqual(t, exitOK, got.code)
+	assert.Contains(t, got.stderr, "no cluster")
 }

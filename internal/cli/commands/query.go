@@ -15,98 +15,100 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// query is what the commands that look at what is there have in common.
+// query selects the paths and policies that a command shows.
 type query struct {
-	*scene
-	objects    []snapshot.Object // named ones; none for everything
-	everywhere bool
-	// only the kinds that are asked for; empty for all.
-	only   []api.PolicyKind
-	engine *effective.Engine
+	*source
+	objects       []snapshot.Object // the named ones; empty for everything
+	allNamespaces bool
+	// kindFilter limits the policy kinds; empty for all.
+	kindFilter []api.PolicyKind
+	engine     *effective.Engine
 }
 
 // queryFlags are the flags of a query.
 type queryFlags struct {
-	paths      []string
-	everywhere bool
-	kinds      []string
+	paths         []string
+	allNamespaces bool
+	kinds         []string
 }
 
 func (f *queryFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
-	cmd.Flags().BoolVarP(&f.everywhere, "all-namespaces", "A", false, "look in all namespaces")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
 }
 
 func (f *queryFlags) addKinds(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "only policies of this kind, written as KIND or KIND.GROUP (repeatable)")
+	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "show only policies of this kind, given as KIND or KIND.GROUP (repeatable)")
 }
 
-// query reads the objects and finds those that are named, if any.
+// query loads the source and finds the object that the arguments name, if any.
 func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, error) {
-	s, err := a.scene(ctx, f.paths)
+	s, err := a.loadSource(ctx, f.paths)
 	if err != nil {
 		return nil, err
 	}
-	q := &query{scene: s, everywhere: f.everywhere, engine: effective.NewEngine()}
+	q := &query{source: s, allNamespaces: f.allNamespaces, engine: effective.NewEngine()}
 	for _, word := range f.kinds {
 		k, err := s.policyKind(word)
 		if err != nil {
-			return nil, fmt.Errorf("read --kind: %w", err)
+			return nil, fmt.Errorf("invalid --kind: %w", err)
 		}
-		q.only = append(q.only, k.Ref())
+		q.kindFilter = append(q.kindFilter, k.Ref())
 	}
 	if len(args) == 0 {
 		return q, nil
 	}
-	kind, name, _, err := object(args)
+	kind, name, _, err := parseObject(args)
 	if err != nil {
 		return nil, err
 	}
-	if q.objects, err = s.find(kind, name, f.everywhere); err != nil {
+	if q.objects, err = s.find(kind, name, f.allNamespaces); err != nil {
 		return nil, err
 	}
-	return q, q.named().areOf(q)
+	return q, q.namedPolicies().checkKinds(q)
 }
 
-// areOf fails for a policy that is of no kind that is asked for.
-func (s policySet) areOf(q *query) error {
+// checkKinds returns an error if a policy is not of a kind that --kind selects.
+func (s policySet) checkKinds(q *query) error {
 	for _, p := range s.sorted() {
-		if !q.shows(p.Kind.Ref()) {
-			return fmt.Errorf("%s is of no kind that --kind names", p.Ref())
+		if !q.includesKind(p.Kind.Ref()) {
+			return fmt.Errorf("%s is not of a kind given by --kind", p.Ref())
 		}
 	}
 	return nil
 }
 
-// shows reports whether a kind is asked for.
-func (q *query) shows(k api.PolicyKind) bool { return len(q.only) == 0 || slices.Contains(q.only, k) }
+// includesKind reports whether the query includes a policy kind.
+func (q *query) includesKind(k api.PolicyKind) bool {
+	return len(q.kindFilter) == 0 || slices.Contains(q.kindFilter, k)
+}
 
-// here returns the kinds of which paths without a policy are shown: those that
-// are asked for, else those that occur.
-func (q *query) here() []*policykind.Kind {
+// selectedKinds returns the kinds for which paths without a policy are shown:
+// those of --kind, else those that are present.
+func (q *query) selectedKinds() []*policykind.Kind {
 	return slices.DeleteFunc(slices.Clone(q.view.Kinds()), func(k *policykind.Kind) bool {
-		return !q.shows(k.Ref()) || len(q.only) == 0 && !q.occurs(k.Ref())
+		return !q.includesKind(k.Ref()) || len(q.kindFilter) == 0 && !q.isPresent(k.Ref())
 	})
 }
 
-// walk calls visit for the paths of the scope that have a policy of any kind.
+// walk calls visit for the paths of the scope that have a policy.
 func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) error {
-	return q.walkOver(ctx, q.view, false, visit)
+	return q.walkView(ctx, q.view, false, visit)
 }
 
-// walkOver calls visit for the paths of the scope in a view; with empty also
-// for those without a policy.
-func (q *query) walkOver(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
+// walkView calls visit for the paths of the scope in a view; with empty also for
+// those without a policy.
+func (q *query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
 	scope := q.scope()
-	budget := effective.NewBudget(ctx, math.MaxUint64) // who asks for much waits for it
+	budget := effective.NewBudget(ctx, math.MaxUint64) // no limit: the user can interrupt the command
 	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
 		visit(e)
 		return nil
 	})
 }
 
-// scope returns the paths through what is named. A target that exists nowhere
-// is on those of the policies that target it.
+// scope returns the paths through the named objects, or all paths. Those of a
+// virtual target are the paths of the policies that target it.
 func (q *query) scope() effective.Scope {
 	scope := effective.ScopeOf(q.objects...)
 	scope.All = len(q.objects) == 0
@@ -120,33 +122,33 @@ func (q *query) scope() effective.Scope {
 	return scope
 }
 
-// wants reports whether a path is asked for: of a policy, those that it is on;
-// of any other object, those through it; without an object, those through the
-// namespace, if one is given.
-func (q *query) wants(e *effective.Effective) bool {
+// matches reports whether a path belongs to the query: for a policy the paths that
+// it is on, for another object those through it, without an object those through
+// the namespace, or all if no namespace is set.
+func (q *query) matches(e *effective.Effective) bool {
 	switch {
-	case !q.shows(e.Kind.Ref()):
+	case !q.includesKind(e.Kind.Ref()):
 		return false
 	case len(q.objects) == 0:
-		return q.everywhere || !q.given || slices.Contains(namespaces(e.Path), q.namespace)
+		return q.allNamespaces || !q.namespaceSet || slices.Contains(pathNamespaces(e.Path), q.namespace)
 	}
 	return slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
 		p, ok := o.(*policykind.Policy)
 		if !ok {
-			return through(e.Path, o.Ref())
+			return pathContains(e.Path, o.Ref())
 		}
 		return slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
 	})
 }
 
-// attachable reports whether a policy of the kind could be on the path: it may
-// target some element of it.
+// attachable reports whether a policy of the kind can be on the path, because it
+// may target an element of it.
 func attachable(e *effective.Effective) bool {
 	k := e.Kind
 	if k.Targets.Implicit != nil {
 		return true
 	}
-	targets := objects(e.Path)
+	targets := pathObjects(e.Path)
 	if e.Path.Gateway != nil {
 		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass})
 	}
@@ -158,7 +160,7 @@ func attachable(e *effective.Effective) bool {
 	})
 }
 
-// outcomes returns what became of policies over all their paths, sorted.
+// outcomes returns the outcomes of policies over all their paths, sorted by policy.
 func (q *query) outcomes(ctx context.Context, policies []*policykind.Policy) ([]api.Outcome, error) {
 	objects := make([]snapshot.Object, len(policies))
 	for i, p := range policies {

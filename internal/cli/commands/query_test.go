@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/build"
 )
 
-const demo = "testdata/scene/"
+const demo = "testdata/demo/"
 
 func demoFiles(names ...string) []string {
 	out := []string{"-f", "../../../examples/crds"}
@@ -26,32 +26,32 @@ func demoFiles(names ...string) []string {
 	return out
 }
 
-func demoScene() []string {
+func demoManifests() []string {
 	return demoFiles("cluster", "gateway-policies", "route-auth", "route-limits")
 }
 
-func TestObjectsAreNamedInManyWays(t *testing.T) {
+func TestObjectNames(t *testing.T) {
 	for _, words := range []string{
 		"httproute/toystore", "httproutes/toystore", "HTTPRoute/toystore", "httproute toystore", "HTTPRoutes.gateway.networking.k8s.io/toystore",
 		"ratelimitpolicies/toystore-limits", "ratelimitpolicy.kuadrant.io/toystore-limits", "RateLimitPolicy toystore-limits", "rlp/toystore-limits",
 	} {
-		args := append([]string{"effective", "-n", "app", "-o", "json"}, demoScene()...)
+		args := append([]string{"effective", "-n", "app", "-o", "json"}, demoManifests()...)
 		got := run(t, "", append(args, strings.Fields(words)...)...)
-		require.Equal(t, exitFound, got.code, "%s: %s", words, got.stderr)
+		require.Equal(t, exitOK, got.code, "%s: %s", words, got.stderr)
 		assert.NotEmpty(t, decode[api.EffectivePolicyList](t, got.stdout).Items, words)
 	}
 	for _, words := range []string{"gateway/edge", "gtw/edge", "gw edge", "gatewayclasses/demo", "gc/demo"} {
-		args := append([]string{"effective", "-n", "infra", "-o", "json"}, demoScene()...)
+		args := append([]string{"effective", "-n", "infra", "-o", "json"}, demoManifests()...)
 		got := run(t, "", append(args, strings.Fields(words)...)...)
-		require.Equal(t, exitFound, got.code, "%s: %s", words, got.stderr)
+		require.Equal(t, exitOK, got.code, "%s: %s", words, got.stderr)
 		assert.Len(t, decode[api.EffectivePolicyList](t, got.stdout).Items, 4, words)
 	}
 }
 
-// A policy has the paths that it is on, of its own kind.
+// The paths of a policy are those that it is on, of its own kind.
 func TestEffectiveOfAPolicy(t *testing.T) {
-	got := run(t, "", append(demoScene(), "effective", "-n", "infra", "ratelimitpolicy/gw-limits", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := run(t, "", append(demoManifests(), "effective", "-n", "infra", "ratelimitpolicy/gw-limits", "-o", "json")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	list := decode[api.EffectivePolicyList](t, got.stdout)
 	require.Len(t, list.Items, 2)
 	assert.Equal(t, "RateLimitPolicy", list.Items[0].PolicyKind.Kind)
@@ -61,15 +61,15 @@ func TestEffectiveOfAPolicy(t *testing.T) {
 
 func TestEffectiveOfANamespace(t *testing.T) {
 	for namespace, want := range map[string][2]int{"app": {4, 4}, "infra": {4, 4}, "elsewhere": {0, 0}} {
-		got := run(t, "", append(demoScene(), "effective", "-n", namespace, "-o", "json")...)
-		require.Equal(t, exitFound, got.code, got.stderr)
+		got := run(t, "", append(demoManifests(), "effective", "-n", namespace, "-o", "json")...)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		list := decode[api.EffectivePolicyList](t, got.stdout)
 		assert.Equal(t, want, [2]int{len(list.Items), len(list.Outcomes)}, namespace)
 	}
 }
 
-// A policy that is on no path belongs to the answer about its target.
-func TestEffectiveTellsOfPoliciesWithoutAPath(t *testing.T) {
+// A policy that is not on any path is listed for its target.
+func TestEffectiveListsPoliciesWithoutPath(t *testing.T) {
 	text := `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -77,18 +77,18 @@ metadata: {namespace: app, name: broken}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: all}
 `
 	got := run(t, text, append(demoFiles("cluster"), "-f", "-", "effective", "-n", "app", "httproute/toystore", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	list := decode[api.EffectivePolicyList](t, got.stdout)
 	assert.Empty(t, list.Items)
 	require.Len(t, list.Outcomes, 1)
 	assert.Equal(t, api.Invalid, list.Outcomes[0].State)
 	assert.Contains(t, list.Outcomes[0].Message, "spec.rules")
-	assert.Equal(t, "no policy is on any of the paths\n", got.stderr)
+	assert.Equal(t, "no effective policies found\n", got.stderr)
 }
 
-func TestAllPathsHasAnItemForEachKindThatCouldBeThere(t *testing.T) {
+func TestAllPathsListsAttachableKinds(t *testing.T) {
 	got := run(t, "", append(demoFiles("cluster", "route-auth"), "effective", "--all-paths", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	var kinds []string
 	for _, item := range decode[api.EffectivePolicyList](t, got.stdout).Items {
 		kinds = append(kinds, item.PolicyKind.Kind+" "+item.Path[4].Section)
@@ -104,8 +104,8 @@ func TestAllPathsHasAnItemForEachKindThatCouldBeThere(t *testing.T) {
 
 func TestExplainOfARule(t *testing.T) {
 	for _, rule := range []string{"rules.authentication.sso", "sso"} {
-		got := run(t, "", append(demoScene(), "explain", "-n", "app", "authpolicy/toystore-auth", rule, "-o", "json")...)
-		require.Equal(t, exitFound, got.code, got.stderr)
+		got := run(t, "", append(demoManifests(), "explain", "-n", "app", "authpolicy/toystore-auth", rule, "-o", "json")...)
+		require.Equal(t, exitOK, got.code, got.stderr)
 		items := decode[api.ExplanationList](t, got.stdout).Items
 		require.Len(t, items, 2)
 		require.Len(t, items[0].Rules, 1)
@@ -117,23 +117,23 @@ func TestExplainOfARule(t *testing.T) {
 	}
 }
 
-func TestOutcomeOfEveryPolicyOfAName(t *testing.T) {
-	got := run(t, "", append(demoScene(), "outcome", "-A", "authpolicy", "toystore-auth", "-o", "yaml")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+func TestOutcomeInAllNamespaces(t *testing.T) {
+	got := run(t, "", append(demoManifests(), "outcome", "-A", "authpolicy", "toystore-auth", "-o", "yaml")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	var list api.OutcomeList
 	require.NoError(t, yaml.UnmarshalStrict([]byte(got.stdout), &list))
 	require.Len(t, list.Items, 1)
 	assert.Equal(t, api.PathCounts{Total: 2, PartiallyEnforced: 2}, list.Items[0].Paths)
 }
 
-// The same objects in any order of files give the same bytes.
-func TestTheOrderOfTheFilesDoesNotMatter(t *testing.T) {
+// The output does not depend on the order of the files.
+func TestFileOrderDoesNotMatter(t *testing.T) {
 	one := run(t, "", append(demoFiles("cluster", "gateway-policies", "route-auth"), "effective", "-o", "json")...)
 	two := run(t, "", append(demoFiles("route-auth", "gateway-policies", "cluster"), "effective", "-o", "json")...)
 	assert.Equal(t, one, two)
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	missing := t.TempDir() + "/missing.yaml"
 	other := write(t, "crd.yaml", `
 apiVersion: apiextensions.k8s.io/v1
@@ -146,33 +146,33 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 		code int
 		want string
 	}{
-		"an object that does not exist":    {append(demoScene(), "explain", "httproute/nothing"), 1, "error: HTTPRoute default/nothing not found"},
-		"an object in another namespace":   {append(demoScene(), "outcome", "authpolicy/gw-auth"), 1, "AuthPolicy default/gw-auth not found; there is one in namespace infra: name it with -n"},
-		"a class that does not exist":      {append(demoScene(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
-		"a name that is nowhere":           {append(demoScene(), "effective", "-A", "gateway/nothing"), 1, "Gateway nothing not found"},
-		"a rule that nobody sets":          {append(demoScene(), "explain", "-A", "httproute/toystore", "rules.none"), 1, "rule rules.none not found on the paths of HTTPRoute app/toystore"},
-		"a rule that is no rule":           {append(demoScene(), "explain", "-A", "httproute/toystore", "a..b"), 2, `read RULE: rule key "a..b"`},
-		"a kind that is not known":         {append(demoScene(), "effective", "pod/x"), 2, `kind "pod" is not known; known are Namespace, Service, GatewayClass.gateway.networking.k8s.io`},
-		"an outcome of what is no policy":  {append(demoScene(), "outcome", "-A", "gateway/edge"), 2, "Gateway infra/edge is not a policy"},
-		"no name":                          {append(demoScene(), "explain"), 2, "name an object as KIND/NAME; usage: kubectl overrule explain KIND/NAME [RULE]"},
-		"half a name":                      {append(demoScene(), "outcome", "authpolicy/"), 2, "name an object as KIND/NAME"},
-		"too many parts":                   {append(demoScene(), "outcome", "a/b/c"), 2, "name an object as KIND/NAME"},
-		"too many arguments":               {append(demoScene(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
-		"too many for explain":             {append(demoScene(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
-		"a kind of two groups":             {append(demoScene(), "-f", other, "effective", "authpolicy/x"), 2, `kind "authpolicy" may be any of AuthPolicy.example.com, AuthPolicy.kuadrant.io; write it with its group`},
-		"a format for explain":             {append(demoScene(), "explain", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
-		"a format for outcome":             {append(demoScene(), "outcome", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
-		"a format for check":               {[]string{"check", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"a format for diff":                {[]string{"diff", "-o", "x"}, 2, `invalid value "x" for --output`},
-		"a format that there is not":       {append(demoScene(), "effective", "-o", "wide"), 2, `invalid value "wide" for --output: must be one of table, tree, json, yaml; see kubectl overrule effective --help`},
-		"a command that there is not":      {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
-		"a flag that there is not":         {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
-		"a missing file":                   {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
-		"a folder without manifests":       {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests in it"},
-		"no change":                        {[]string{"check"}, 2, `required flag(s) "filename" not set`},
-		"a change that is missing":         {[]string{"diff", "-f", missing}, 2, "file does not exist"},
-		"an enforcement that there is not": {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement: must be one of deny, warn, audit`},
-		"an argument to check":             {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
+		"an object that does not exist":  {append(demoManifests(), "explain", "httproute/nothing"), 1, "error: HTTPRoute default/nothing not found"},
+		"an object in another namespace": {append(demoManifests(), "outcome", "authpolicy/gw-auth"), 1, "AuthPolicy default/gw-auth not found, but exists in namespace infra: use -n"},
+		"a class that does not exist":    {append(demoManifests(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
+		"a name in no namespace":         {append(demoManifests(), "effective", "-A", "gateway/nothing"), 1, "Gateway nothing not found"},
+		"a rule that does not exist":     {append(demoManifests(), "explain", "-A", "httproute/toystore", "rules.none"), 1, "rule rules.none not found on the paths of HTTPRoute app/toystore"},
+		"an invalid rule":                {append(demoManifests(), "explain", "-A", "httproute/toystore", "a..b"), 2, `invalid RULE: rule key "a..b"`},
+		"an unknown kind":                {append(demoManifests(), "effective", "pod/x"), 2, `unknown kind "pod": must be one of Namespace, Service, GatewayClass.gateway.networking.k8s.io`},
+		"the outcome of a gateway":       {append(demoManifests(), "outcome", "-A", "gateway/edge"), 2, "Gateway infra/edge is not a policy"},
+		"no name":                        {append(demoManifests(), "explain"), 2, "an object must be given as KIND/NAME; usage: kubectl overrule explain KIND/NAME [RULE]"},
+		"half a name":                    {append(demoManifests(), "outcome", "authpolicy/"), 2, "an object must be given as KIND/NAME"},
+		"too many parts":                 {append(demoManifests(), "outcome", "a/b/c"), 2, "an object must be given as KIND/NAME"},
+		"too many arguments":             {append(demoManifests(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
+		"too many for explain":           {append(demoManifests(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
+		"a kind of two groups":           {append(demoManifests(), "-f", other, "effective", "authpolicy/x"), 2, `kind "authpolicy" is ambiguous: specify one of AuthPolicy.example.com, AuthPolicy.kuadrant.io`},
+		"a format for explain":           {append(demoManifests(), "explain", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
+		"a format for outcome":           {append(demoManifests(), "outcome", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
+		"a format for check":             {[]string{"check", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"a format for diff":              {[]string{"diff", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"an unknown format":              {append(demoManifests(), "effective", "-o", "wide"), 2, `invalid value "wide" for --output: must be one of table, tree, json, yaml; see kubectl overrule effective --help`},
+		"an unknown command":             {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
+		"an unknown flag":                {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
+		"a missing file":                 {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
+		"a folder without manifests":     {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests found"},
+		"no change":                      {[]string{"check"}, 2, `required flag(s) "filename" not set`},
+		"a change that is missing":       {[]string{"diff", "-f", missing}, 2, "file does not exist"},
+		"an unknown enforcement":         {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement: must be one of deny, warn, audit`},
+		"an argument to check":           {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", c.args...)
@@ -183,7 +183,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 	}
 }
 
-func TestVerboseTellsWhatIsIgnored(t *testing.T) {
+func TestVerboseReportsIgnoredObjects(t *testing.T) {
 	other := write(t, "secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
 	args := append(demoFiles("cluster"), "effective", "-f", other, "-f", demo+"route-auth.yaml")
 	assert.Empty(t, run(t, "", args...).stderr)
@@ -194,55 +194,64 @@ func TestVerboseTellsWhatIsIgnored(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	got := run(t, "")
-	assert.Equal(t, exitFound, got.code)
-	assert.Contains(t, got.stdout, "Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong\n(violations), 2 unreadable input or wrong usage.")
+	assert.Equal(t, exitOK, got.code)
+	assert.Contains(t, got.stdout, "Exit codes:\n  0  success: ")
 	got = run(t, "", "version")
-	assert.Equal(t, exitFound, got.code, got.stderr)
+	assert.Equal(t, exitOK, got.code, got.stderr)
 	assert.True(t, strings.HasPrefix(got.stdout, "kubectl-overrule dev\n"), got.stdout)
 	for _, args := range [][]string{{"version", "-o", "json"}, {"-o", "json", "version"}} {
 		got = run(t, "", args...)
 		assert.Equal(t, build.Read(), decode[build.Info](t, got.stdout))
 	}
 	got = run(t, "", "version", "-o", "tree")
-	assert.Equal(t, ran{exitUnusable, "", "error: invalid value \"tree\" for --output: must be one of text, json; see kubectl overrule version --help\n"}, got)
+	assert.Equal(t, result{exitError, "", "error: invalid value \"tree\" for --output: must be one of text, json; see kubectl overrule version --help\n"}, got)
 }
 
-// People see colours on a terminal, and machines never.
-func TestColourIsForPeople(t *testing.T) {
+// JSON and YAML never have colors.
+func TestColorOnlyInTableAndTree(t *testing.T) {
 	for format, painted := range map[string]bool{"table": true, "tree": true, "json": false, "yaml": false} {
-		args := append(demoScene(), "effective", "-o", format)
-		assert.Equal(t, painted, strings.Contains((&app{color: true}).ran(t, "", args...).stdout, "\x1b["), format)
+		args := append(demoManifests(), "effective", "-o", format)
+		assert.Equal(t, painted, strings.Contains((&app{color: true}).exec(t, "", args...).stdout, "\x1b["), format)
 		assert.NotContains(t, run(t, "", args...).stdout, "\x1b[", format)
 	}
 }
 
-func TestNothingToShowIsTold(t *testing.T) {
+func TestEmptyResultIsReported(t *testing.T) {
 	for _, command := range []string{"effective", "explain"} {
 		got := run(t, "", append(demoFiles("cluster"), command, "-A", "httproute/toystore")...)
-		assert.Equal(t, exitFound, got.code)
-		assert.Contains(t, got.stderr, "no policy is on any of the paths")
+		assert.Equal(t, exitOK, got.code)
+		assert.Contains(t, got.stderr, "no effective policies found")
 		assert.Empty(t, got.stdout)
 	}
 }
 
-// Whoever stops a command is told so, and gets no half of an answer.
-func TestAStoppedCommand(t *testing.T) {
+// A canceled command returns an error and prints no partial result.
+func TestCanceledCommand(t *testing.T) {
 	for _, args := range [][]string{
-		append(demoScene(), "effective"),
-		append(demoScene(), "explain", "-A", "gateway/edge"),
-		append(demoScene(), "outcome", "-A", "authpolicy/gw-auth"),
-		append(demoScene(), "effective", "--all-paths"),
-		append(demoScene(), "effective", "--without"),
-		append(demoScene(), "reach", "-A", "authpolicy/gw-auth"),
-		append(demoScene(), "reach", "--affecting", "-A", "gateway/edge"),
+		append(demoManifests(), "effective"),
+		append(demoManifests(), "explain", "-A", "gateway/edge"),
+		append(demoManifests(), "outcome", "-A", "authpolicy/gw-auth"),
+		append(demoManifests(), "effective", "--all-paths"),
+		append(demoManifests(), "effective", "--without"),
+		append(demoManifests(), "reach", "-A", "authpolicy/gw-auth"),
+		append(demoManifests(), "reach", "--affecting", "-A", "gateway/edge"),
 		append(against("cluster", "gateway-policies"), "diff", "-f", write(t, "profile.yaml", authOf("own", "none"))),
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		var stdout, stderr bytes.Buffer
 		a := &app{now: time.Now, IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}}
-		assert.Equal(t, exitUnusable, a.run(ctx, args))
+		assert.Equal(t, exitError, a.run(ctx, args))
 		assert.Contains(t, stderr.String(), "context canceled")
 		assert.Empty(t, stdout.String())
 	}
+}
+
+func TestOutcomeWithoutPolicies(t *testing.T) {
+	got := run(t, loneNamespace, "outcome", "-f", "-")
+	assert.Equal(t, exitOK, got.code)
+	assert.Equal(t, "no policies found\n", got.stderr)
+	assert.Empty(t, got.stdout)
+	got = run(t, loneNamespace, "outcome", "-f", "-", "-o", "json")
+	assert.Empty(t, decode[api.OutcomeList](t, got.stdout).Items)
 }

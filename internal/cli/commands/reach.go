@@ -17,7 +17,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// reachFlags are those of reach.
+// reachFlags are the flags of the reach command.
 type reachFlags struct {
 	queryFlags
 	affecting bool
@@ -28,32 +28,37 @@ func (a *app) reachCommand() *cobra.Command {
 	var flags reachFlags
 	cmd := &cobra.Command{
 		Use:   "reach KIND/NAME [RULE]",
-		Short: "Show where a policy, or one rule of it, holds; or which policies affect an object.",
-		Long: `Show where a policy holds: the gateways, listeners, services, routes and backends on
-whose paths a rule of it survives. RULE narrows it to a rule by its key as it is
-shown, to the rules under a prefix of keys, or to those of a name.
+		Short: "Show where a policy has an effect, or which policies affect an object",
+		Long: `Show where a policy has an effect: the gateways, listeners, services, routes and
+backends on whose paths a rule of it is in effect. RULE limits the output to one rule
+by its key, to the rules under a prefix of keys, or to the rules of a name.
 
 With --affecting, KIND/NAME is an object: a Gateway, a ListenerSet, a route, a Service
-or other backend; --section names a listener, a rule or a port of it. Shown are the
-policies of which a rule survives on a path through it, and where on these paths.
-What the route itself says is no policy.
+or other backend; --section names a listener, a rule or a port of it. The output lists
+the policies of which a rule is in effect on a path through the object, and where on
+these paths it is. Values that the route itself sets are not listed.
 
-A policy that holds nowhere is an answer, too: the exit code is 0.`,
-		Example: `  kubectl overrule reach -n infra authpolicy/gw-auth
+The exit code is 0 even if the policy has no effect anywhere.`,
+		Example: `  # Show where a policy has an effect
+  kubectl overrule reach -n infra authpolicy/gw-auth
+
+  # Show where one rule of a policy has an effect
   kubectl overrule reach -n infra authpolicy/gw-auth rules.authentication.sso
+
+  # Show the policies that affect a rule of a route
   kubectl overrule reach -n app --affecting httproute/toystore --section toys`,
-		Args: usage(objectArgs(1)),
+		Args: withUsage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reach(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
 	cmd.Flags().BoolVar(&flags.affecting, "affecting", false, "show the policies that affect the object")
-	cmd.Flags().StringVar(&flags.section, "section", "", "a listener, rule or port of the object, with --affecting")
+	cmd.Flags().StringVar(&flags.section, "section", "", "limit --affecting to a listener, rule or port of the object")
 	return cmd
 }
 
 func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error {
-	rule, err := askedRule(args)
+	rule, err := parseRule(args)
 	if err != nil {
 		return err
 	}
@@ -77,19 +82,19 @@ func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error 
 
 var errSection = errors.New("invalid --section: requires --affecting")
 
-// reach returns where the policies that are named hold, and tells why one holds
-// nowhere.
+// reach returns where the named policies have an effect, and prints why if one
+// has none.
 func (q *query) reach(ctx context.Context, a *app, rule *merge.Name) ([]api.Reach, error) {
 	for _, o := range q.objects {
 		if _, ok := o.(*policykind.Policy); !ok {
-			return nil, fmt.Errorf("%s is not a policy; see which affect it with --affecting", o.Ref())
+			return nil, fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", o.Ref())
 		}
 	}
-	policies := q.named().sorted()
-	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return sets(p, *rule) }) {
+	policies := q.namedPolicies().sorted()
+	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
 		return nil, fmt.Errorf("rule %s %w in %s", rule, errNotFound, policies[0].Ref())
 	}
-	found, err := q.reached(ctx, rule, func(gateway.Path) bool { return true })
+	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -101,62 +106,62 @@ func (q *query) reach(ctx context.Context, a *app, rule *merge.Name) ([]api.Reac
 	for i, p := range policies { // outcomes have the same order
 		r := found[&p.Policy]
 		if r == nil {
-			r = &reached{}
+			r = &reachSummary{}
 		}
 		if r.holding == 0 {
-			a.tell("%s", nowhere(outcomes[i], rule))
+			a.infof("%s", noEffectMessage(outcomes[i], rule))
 		}
 		items = append(items, r.api(p.Ref(), rule))
 	}
 	return items, nil
 }
 
-// sets reports whether a policy has a rule that is meant.
-func sets(p *policykind.Policy, rule merge.Name) bool {
+// hasRule reports whether a policy has a rule that matches a name.
+func hasRule(p *policykind.Policy, rule merge.Name) bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
 		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return rule.Matches(r.Key) })
 	})
 }
 
-// nowhere says why a policy, or a rule of it, holds nowhere.
-func nowhere(o api.Outcome, rule *merge.Name) string {
-	what := o.Policy.String()
+// noEffectMessage returns why a policy, or a rule of it, has no effect.
+func noEffectMessage(o api.Outcome, rule *merge.Name) string {
+	subject := o.Policy.String()
 	if rule != nil {
-		what = fmt.Sprintf("rule %s of %s", rule, what)
+		subject = fmt.Sprintf("rule %s of %s", rule, subject)
 	}
-	why := []string{fmt.Sprintf("the policy is %s", o.State)}
+	reasons := []string{fmt.Sprintf("the policy is %s", o.State)}
 	if o.Message != "" {
-		why[0] += ": " + o.Message
+		reasons[0] += ": " + o.Message
 	}
 	for _, l := range o.Lost {
 		if key, err := merge.ParseKey(l.Rule); err == nil && (rule == nil || rule.Matches(key)) {
-			why = append(why, fmt.Sprintf("%s lost to %s", l.Rule, l.To))
+			reasons = append(reasons, fmt.Sprintf("%s lost to %s", l.Rule, l.To))
 		}
 	}
-	return fmt.Sprintf("%s holds nowhere: %s", what, strings.Join(why, ", "))
+	return fmt.Sprintf("%s has no effect: %s", subject, strings.Join(reasons, ", "))
 }
 
-// affecting returns what finds the policies that affect the objects that are
-// named, or a section of them.
+// affecting returns a function that finds the policies that affect the named
+// objects, or a section of them.
 func (q *query) affecting(section string) func(context.Context, *app, *merge.Name) ([]api.Reach, error) {
 	return func(ctx context.Context, a *app, rule *merge.Name) ([]api.Reach, error) {
 		for _, o := range q.objects {
 			if _, ok := o.(*policykind.Policy); ok {
-				return nil, fmt.Errorf("%s is a policy; see where it holds without --affecting", o.Ref())
+				return nil, fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", o.Ref())
 			}
 			if section != "" && !hasSection(o, section) {
 				return nil, fmt.Errorf("section %s of %s %w", section, o.Ref(), errNotFound)
 			}
 		}
 		paths := 0
-		found, err := q.reached(ctx, rule, func(p gateway.Path) bool {
-			is := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
-				return through(p, o.Ref()) && (section == "" || throughSection(q.view, p, o.Ref(), section))
+		found, err := q.summarize(ctx, rule, func(p gateway.Path) bool {
+			selected := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
+				return pathContains(p, o.Ref()) && (section == "" || pathContainsSection(q.view, p, o.Ref(), section))
 			})
-			if is {
+			if selected {
 				paths++
 			}
-			return is
+			return selected
 		})
 		if err != nil {
 			return nil, err
@@ -165,16 +170,16 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 		switch {
 		case len(items) > 0:
 		case paths == 0:
-			a.tell("no policy affects %s: no path with a policy goes through it%s", q.objects[0].Ref(), q.elsewhere())
+			a.infof("no policy affects %s: no path with a policy leads through it%s", q.objects[0].Ref(), q.routesHint())
 		default:
-			a.tell("no policy affects %s: no rule of those on its paths survives", q.objects[0].Ref())
+			a.infof("no policy affects %s: no rule of the policies on its paths is in effect", q.objects[0].Ref())
 		}
 		return items, nil
 	}
 }
 
-// affected returns the policies that hold somewhere, by name.
-func (q *query) affected(found map[*merge.Policy]*reached, rule *merge.Name) []api.Reach {
+// affected returns the policies that have an effect, sorted.
+func (q *query) affected(found map[*merge.Policy]*reachSummary, rule *merge.Name) []api.Reach {
 	items := []api.Reach{}
 	for _, r := range found {
 		if r.holding > 0 {
@@ -185,19 +190,19 @@ func (q *query) affected(found map[*merge.Policy]*reached, rule *merge.Name) []a
 	return items
 }
 
-// reached walks the paths that are asked for, and adds up where each policy on
-// them holds.
-func (q *query) reached(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reached, error) {
-	found := make(map[*merge.Policy]*reached)
+// summarize walks the paths that on selects, and returns where each policy on
+// them has an effect.
+func (q *query) summarize(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reachSummary, error) {
+	found := make(map[*merge.Policy]*reachSummary)
 	err := q.walk(ctx, func(e *effective.Effective) {
-		if !q.shows(e.Kind.Ref()) || !on(e.Path) {
+		if !q.includesKind(e.Kind.Ref()) || !on(e.Path) {
 			return
 		}
 		for i := range e.Outcomes {
 			o := &e.Outcomes[i]
 			r := found[o.Policy]
 			if r == nil {
-				r = &reached{policy: e.Ref(o.Policy)}
+				r = &reachSummary{policy: e.Ref(o.Policy)}
 				found[o.Policy] = r
 			}
 			r.add(e, o, rule)
@@ -206,9 +211,9 @@ func (q *query) reached(ctx context.Context, rule *merge.Name, on func(gateway.P
 	return found, err
 }
 
-// elsewhere names the routes that send traffic to a backend that was asked
-// about: most kinds of policies act above it.
-func (q *query) elsewhere() string {
+// routesHint names the routes that send traffic to a backend: the paths of most
+// policy kinds end above the backend.
+func (q *query) routesHint() string {
 	var routes []string
 	for r := range q.view.RoutesTo(q.objects[0].Ref()) {
 		routes = append(routes, r.Ref().String())
@@ -216,5 +221,5 @@ func (q *query) elsewhere() string {
 	if len(routes) == 0 {
 		return ""
 	}
-	return "; for kinds whose paths end above it, ask for what sends it traffic: " + strings.Join(routes, ", ")
+	return "; for policy kinds whose paths end above backends, specify one of its routes: " + strings.Join(routes, ", ")
 }

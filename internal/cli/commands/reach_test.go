@@ -10,11 +10,11 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// affecting returns the policies that affect an object, by name.
-func affecting(t *testing.T, args ...string) []string {
+// affectingPolicies returns the names of the policies that affect an object.
+func affectingPolicies(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"reach", "--affecting", "-o", "json"}, args...)...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	names := []string{}
 	for _, r := range decode[api.ReachList](t, got.stdout).Items {
 		assert.Positive(t, r.Paths.Holding)
@@ -26,7 +26,7 @@ func affecting(t *testing.T, args ...string) []string {
 // GEP-713, Examples 2 and 3: outcomes 5 and 6 for the backends; the others by
 // the same rule. An object is affected where a rule of the policy survives on a
 // path through it.
-func TestWhichPoliciesAffectAnObjectOfGEP713(t *testing.T) {
+func TestReachAffectingGEP713(t *testing.T) {
 	for object, want := range map[string][2][]string{ // in Example 2, in Example 3
 		"service/b1":    {{"p1", "p2", "p3"}, {"p1", "p2", "p3"}},
 		"service/b2":    {{"p3"}, {"p3", "p4"}},
@@ -38,14 +38,14 @@ func TestWhichPoliciesAffectAnObjectOfGEP713(t *testing.T) {
 		"httproute r4":  {{"p3"}, {"p3", "p4"}},
 	} {
 		for i, example := range []string{"2", "3"} {
-			assert.Equal(t, want[i], affecting(t, append(gep713(example), strings.Fields(object)...)...), "%s in Example %s", object, example)
+			assert.Equal(t, want[i], affectingPolicies(t, append(gep713(example), strings.Fields(object)...)...), "%s in Example %s", object, example)
 		}
 	}
 }
 
-func TestWhichPoliciesAffectAnObjectOfAnyShape(t *testing.T) {
+func TestReachAffectingAllShapes(t *testing.T) {
 	all := func(args ...string) []string {
-		return affecting(t, append([]string{"-f", "testdata/shapes.yaml", "-A"}, args...)...)
+		return affectingPolicies(t, append([]string{"-f", "testdata/shapes.yaml", "-A"}, args...)...)
 	}
 	for object, want := range map[string][]string{
 		"gatewayclass/demo": {"tls", "gcp", "slow", "gwt", "allow", "authz"},
@@ -78,9 +78,9 @@ func TestWhichPoliciesAffectAnObjectOfAnyShape(t *testing.T) {
 	assert.Equal(t, []string{"slow", "gwt"}, all("httproute/toys", "request"))
 }
 
-func TestReachCountsThePathsOfThePolicy(t *testing.T) {
+func TestReachCountsPaths(t *testing.T) {
 	got := run(t, "", append(gep713("3"), "reach", "colorpolicy/p1", "-o", "json")...)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ReachList](t, got.stdout).Items
 	require.Len(t, items, 1)
 	assert.Equal(t, api.ReachPaths{Holding: 1, Total: 2}, items[0].Paths)
@@ -89,8 +89,8 @@ func TestReachCountsThePathsOfThePolicy(t *testing.T) {
 	assert.Empty(t, got.stderr)
 }
 
-// Holding nowhere is an answer, with a word on why.
-func TestWhyAPolicyHoldsNowhere(t *testing.T) {
+// A policy without effect is not an error; the reason is on stderr.
+func TestReachWithoutEffect(t *testing.T) {
 	text := `
 apiVersion: colors.example.com/v1
 kind: ColorPolicy
@@ -103,26 +103,26 @@ metadata: {namespace: default, name: lost}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g9}, color: red}
 `
 	for args, want := range map[[2]string]string{
-		{"colorpolicy/p4", "color"}: "rule color of ColorPolicy default/p4 holds nowhere: the policy is Overridden, color lost to ColorPolicy default/p3\n",
-		{"colorpolicy/p4"}:          "ColorPolicy default/p4 holds nowhere: the policy is Overridden, color lost to ColorPolicy default/p3\n",
-		{"colorpolicy/empty"}:       "ColorPolicy default/empty holds nowhere: the policy is Enforced: it has no rules\n",
-		{"colorpolicy/lost"}:        "ColorPolicy default/lost holds nowhere: the policy is TargetNotFound: Gateway default/g9 does not exist\n",
+		{"colorpolicy/p4", "color"}: "rule color of ColorPolicy default/p4 has no effect: the policy is Overridden, color lost to ColorPolicy default/p3\n",
+		{"colorpolicy/p4"}:          "ColorPolicy default/p4 has no effect: the policy is Overridden, color lost to ColorPolicy default/p3\n",
+		{"colorpolicy/empty"}:       "ColorPolicy default/empty has no effect: the policy is Enforced: it has no rules\n",
+		{"colorpolicy/lost"}:        "ColorPolicy default/lost has no effect: the policy is TargetNotFound: Gateway default/g9 does not exist\n",
 	} {
 		given := append(gep713("2"), "-f", "-", "reach", args[0])
 		if args[1] != "" {
 			given = append(given, args[1])
 		}
 		got := run(t, text, given...)
-		assert.Equal(t, exitFound, got.code)
+		assert.Equal(t, exitOK, got.code)
 		assert.Equal(t, want, got.stderr)
 		assert.NotEmpty(t, got.stdout)
 	}
-	assert.Empty(t, affecting(t, append(gep713("2"), "svc/b2", "colors")...))
+	assert.Empty(t, affectingPolicies(t, append(gep713("2"), "svc/b2", "colors")...))
 	got := run(t, "", append(gep713("2"), "reach", "--affecting", "svc/b2", "colors")...)
-	assert.Equal(t, "no policy affects Service default/b2: no rule of those on its paths survives\n", got.stderr)
+	assert.Equal(t, "no policy affects Service default/b2: no rule of the policies on its paths is in effect\n", got.stderr)
 }
 
-func TestReachOfWhatIsNotThere(t *testing.T) {
+func TestReachErrors(t *testing.T) {
 	shapes := []string{"reach", "-f", "testdata/shapes.yaml", "-A"}
 	for name, c := range map[string]struct {
 		args []string
@@ -131,24 +131,24 @@ func TestReachOfWhatIsNotThere(t *testing.T) {
 	}{
 		"no policy of the name":           {append(gep713("2"), "reach", "colorpolicy/p9"), 1, "ColorPolicy default/p9 not found"},
 		"a rule that it does not set":     {append(gep713("2"), "reach", "colorpolicy/p1", "size"), 1, "rule size not found in ColorPolicy default/p1"},
-		"a rule that is no rule":          {append(gep713("2"), "reach", "colorpolicy/p1", "a..b"), 2, "read RULE"},
-		"an object in place of a policy":  {append(gep713("2"), "reach", "gateway/g1"), 2, "Gateway default/g1 is not a policy; see which affect it with --affecting"},
-		"a policy in place of an object":  {append(gep713("2"), "reach", "--affecting", "colorpolicy/p1"), 2, "ColorPolicy default/p1 is a policy; see where it holds without --affecting"},
-		"no name":                         {[]string{"reach"}, 2, "name an object as KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
+		"an invalid rule":                 {append(gep713("2"), "reach", "colorpolicy/p1", "a..b"), 2, "invalid RULE"},
+		"an object in place of a policy":  {append(gep713("2"), "reach", "gateway/g1"), 2, "Gateway default/g1 is not a policy; use --affecting to show the policies that affect it"},
+		"a policy in place of an object":  {append(gep713("2"), "reach", "--affecting", "colorpolicy/p1"), 2, "ColorPolicy default/p1 is a policy; omit --affecting to show where it has an effect"},
+		"no name":                         {[]string{"reach"}, 2, "an object must be given as KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
 		"a section without an object":     {append(gep713("2"), "reach", "colorpolicy/p1", "--section", "http"), 2, "invalid --section: requires --affecting"},
-		"a listener that there is not":    {append(shapes, "--affecting", "gtw/edge", "--section", "x"), 1, "section x of Gateway infra/edge not found"},
-		"a rule that there is not":        {append(shapes, "--affecting", "httproute/toys", "--section", "rule-9"), 1, "section rule-9 of HTTPRoute app/toys not found"},
-		"a port that there is not":        {append(shapes, "--affecting", "svc/toys", "--section", "99"), 1, "section 99 of Service app/toys not found"},
+		"an unknown listener":             {append(shapes, "--affecting", "gtw/edge", "--section", "x"), 1, "section x of Gateway infra/edge not found"},
+		"an unknown rule":                 {append(shapes, "--affecting", "httproute/toys", "--section", "rule-9"), 1, "section rule-9 of HTTPRoute app/toys not found"},
+		"an unknown port":                 {append(shapes, "--affecting", "svc/toys", "--section", "99"), 1, "section 99 of Service app/toys not found"},
 		"a section of a set":              {append(shapes, "--affecting", "lset/more", "--section", "http"), 1, "section http of ListenerSet app/more not found"},
 		"a section of what has none":      {append(shapes, "--affecting", "ns/app", "--section", "x"), 1, "section x of Namespace app not found"},
-		"a backend that nobody names":     {append(gep713("2"), "reach", "--affecting", "svc/b9"), 1, "Service default/b9 not found"},
-		"a backend in another namespace":  {append(gep713("2"), "reach", "--affecting", "-n", "x", "svc/b1"), 1, "Service x/b1 not found; there is one in namespace default: name it with -n"},
-		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `kind "pool" is not known; known are `},
-		"a kind that is not of policies":  {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "gateway"), 2, `read --kind: kind "gateway" is not one of policies`},
-		"a policy of another kind":        {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "AuthPolicy"), 2, "ColorPolicy default/p1 is of no kind that --kind names"},
+		"an unreferenced backend":         {append(gep713("2"), "reach", "--affecting", "svc/b9"), 1, "Service default/b9 not found"},
+		"a backend in another namespace":  {append(gep713("2"), "reach", "--affecting", "-n", "x", "svc/b1"), 1, "Service x/b1 not found, but exists in namespace default: use -n"},
+		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `unknown kind "pool": must be one of `},
+		"a kind that is not of policies":  {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "gateway"), 2, `invalid --kind: kind "gateway" is not a policy kind`},
+		"a policy of another kind":        {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "AuthPolicy"), 2, "ColorPolicy default/p1 is not of a kind given by --kind"},
 		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `invalid value "x" for --output`},
 		"manifests that cannot be read":   {[]string{"reach", "a/b", "-f", "nowhere"}, 2, "nowhere: file does not exist"},
-		"a kind to limit that is unknown": {append(gep713("2"), "effective", "--kind", "x"), 2, `read --kind: kind "x" is not known`},
+		"a kind to limit that is unknown": {append(gep713("2"), "effective", "--kind", "x"), 2, `invalid --kind: unknown kind "x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", c.args...)
@@ -157,4 +157,20 @@ func TestReachOfWhatIsNotThere(t *testing.T) {
 			assert.Empty(t, got.stdout)
 		})
 	}
+}
+
+// The paths of most kinds end above the backends: for a Service without policies, its
+// routes are listed.
+func TestReachAffectingHintsAtRoutes(t *testing.T) {
+	file := write(t, "app.yaml", `
+kind: HTTPRoute
+apiVersion: gateway.networking.k8s.io/v1
+metadata: {namespace: app, name: shop}
+spec: {parentRefs: [{name: edge, namespace: infra}], rules: [{backendRefs: [{name: cart, port: 80}]}]}
+`)
+	got := run(t, "", "reach", "--affecting", "service/cart", "-n", "app", "-f", file)
+	assert.Equal(t, "no policy affects Service app/cart: no path with a policy leads through it; "+
+		"for policy kinds whose paths end above backends, specify one of its routes: HTTPRoute app/shop\n", got.stderr)
+	got = run(t, "", "reach", "--affecting", "httproute/shop", "-n", "app", "-f", file)
+	assert.Equal(t, "no policy affects HTTPRoute app/shop: no path with a policy leads through it\n", got.stderr)
 }

@@ -17,9 +17,9 @@ import (
 
 const limitExamples = "../../../examples/ratelimitpolicy/"
 
-// rendering renders a policy of the examples with their network, in which a route
-// of the examples may take the place of the one that is there.
-func rendering(t *testing.T, policy, route string, args ...string) ran {
+// renderExampleFiles renders a policy of the examples with their network. route, if
+// set, replaces the route of the network.
+func renderExampleFiles(t *testing.T, policy, route string, args ...string) result {
 	t.Helper()
 	network, err := os.ReadFile(limitExamples + "network.yaml")
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func rendering(t *testing.T, policy, route string, args ...string) ran {
 	return run(t, text, args...)
 }
 
-// yamlDocuments reads all documents of a text, as they are.
+// yamlDocuments decodes all YAML documents of a text.
 func yamlDocuments(t *testing.T, text []byte) []any {
 	t.Helper()
 	var out []any
@@ -60,8 +60,8 @@ func published(t *testing.T, name string) []any {
 
 func renderExample(t *testing.T, want, policy, route string) {
 	t.Helper()
-	got := rendering(t, policy, route)
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := renderExampleFiles(t, policy, route)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Empty(t, got.stderr)
 	documents := published(t, want)
 	require.Len(t, documents, 2)
@@ -79,15 +79,15 @@ func TestRenderExample8(t *testing.T) { renderExample(t, "example-8", "8-gateway
 
 // Example 3 begins with a route that has no rule for the limit, which binds to none.
 func TestRenderExample3WithoutItsRule(t *testing.T) {
-	assert.Equal(t, ran{code: exitFound, stderr: "no limit that is written as the RFC has it is bound to a rule on any of the paths\n" +
-		"left out: limits.specialToys of RateLimitPolicy toystore/toystore-special-toys: bound to no rule: its triggers match none\n"},
-		rendering(t, "3-match-missing", ""))
+	assert.Equal(t, result{code: exitOK, stderr: "no limits to render: no limit in the format of the RFC is bound to a rule on these paths\n" +
+		"omitted: limits.specialToys of RateLimitPolicy toystore/toystore-special-toys: not bound to any rule: its triggers match none\n"},
+		renderExampleFiles(t, "3-match-missing", ""))
 }
 
 // Example 4 begins with a route whose rule is also for POST.
 func TestRenderExample4WithoutItsRule(t *testing.T) {
-	got := rendering(t, "4-match-found", "")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := renderExampleFiles(t, "4-match-found", "")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	rules := yamlDocuments(t, []byte(got.stdout))[0].(map[string]any)["gateway_actions"].([]any)[0].(map[string]any)["rules"]
 	hosts := []any{"*.toystore.acme.com"}
 	assert.Equal(t, []any{
@@ -99,8 +99,8 @@ func TestRenderExample4WithoutItsRule(t *testing.T) {
 // "Mechanics of generating RL descriptor actions" publishes the actions that are
 // made of the counters.
 func TestRenderTheActionsOfTheMechanics(t *testing.T) {
-	got := rendering(t, "dolls", "", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := renderExampleFiles(t, "dolls", "", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	var tree any
 	require.NoError(t, yaml.Unmarshal([]byte(got.stdout), &tree))
 	action := tree.(map[string]any)["items"].([]any)[0].(map[string]any)["gateway_actions"].([]any)[0].(map[string]any)
@@ -113,11 +113,11 @@ func TestRenderTheActionsOfTheMechanics(t *testing.T) {
 // "Artificial Limitador condition for triggers" publishes the actions and the
 // limits of a policy, the actions in words.
 func TestRenderTheLimitsOfNonAdminUsers(t *testing.T) {
-	got := rendering(t, "non-admin-users", "")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	got := renderExampleFiles(t, "non-admin-users", "")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	documents := yamlDocuments(t, []byte(got.stdout))
 	assert.Equal(t, published(t, "non-admin-users")[0], documents[1].(map[string]any)["limits"])
-	list := decode[api.RenderedLimitsList](t, rendering(t, "non-admin-users", "", "-o", "json").stdout)
+	list := decode[api.RenderedLimitsList](t, renderExampleFiles(t, "non-admin-users", "", "-o", "json").stdout)
 	require.Len(t, list.Items, 1)
 	for i, name := range []string{"toys", "assets"} {
 		assert.Equal(t, []api.DescriptorAction{
@@ -130,12 +130,12 @@ func TestRenderTheLimitsOfNonAdminUsers(t *testing.T) {
 	}
 }
 
-// What the RFC shows as NOT SUPPORTED comes to nothing.
+// What the RFC shows as NOT SUPPORTED is not rendered.
 func TestRenderNothingOfWhatIsNotSupported(t *testing.T) {
-	got := rendering(t, "not-supported", "")
-	assert.Equal(t, exitFound, got.code)
+	got := renderExampleFiles(t, "not-supported", "")
+	assert.Equal(t, exitOK, got.code)
 	assert.Empty(t, got.stdout)
-	assert.Contains(t, got.stderr, "left out: RateLimitPolicy toystore/toystore-special-toys is Invalid: ")
+	assert.Contains(t, got.stderr, "omitted: RateLimitPolicy toystore/toystore-special-toys is Invalid: ")
 	assert.Contains(t, got.stderr, "spec.limits.specialToys.when[0].selector")
 	assert.Contains(t, got.stderr, "triggers[].matches[].method")
 }
@@ -144,7 +144,7 @@ func TestRenderNothingOfWhatIsNotSupported(t *testing.T) {
 // for POST, whatever else these state.
 func TestRenderTheCanary(t *testing.T) {
 	got := run(t, "", "render", "-f", limitExamples+"network.yaml", "-f", limitExamples+"canary-route.yaml", "-f", limitExamples+"canary.yaml", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	list := decode[api.RenderedLimitsList](t, got.stdout)
 	require.Len(t, list.Items, 1)
 	require.Len(t, list.Items[0].GatewayActions, 1)

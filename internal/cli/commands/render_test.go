@@ -42,7 +42,7 @@ spec:
   binding: {rules: limits.*, version: v2}
 `
 
-func renders(t *testing.T, policies string, args ...string) ran {
+func runRender(t *testing.T, policies string, args ...string) result {
 	t.Helper()
 	if policies == "" {
 		policies = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"
@@ -50,11 +50,11 @@ func renders(t *testing.T, policies string, args ...string) ran {
 	return run(t, policies, append([]string{"render", "-f", "testdata/render/world.yaml", "-f", "-"}, args...)...)
 }
 
-// identities tells for each gateway which limits its actions are of, and of which
-// rules these are, both documents agreeing.
-func identities(t *testing.T, got ran) map[string][]string {
+// renderedIDs returns for each gateway the limits of its actions and their rules. It
+// requires that the two documents agree.
+func renderedIDs(t *testing.T, got result) map[string][]string {
 	t.Helper()
-	require.Equal(t, exitFound, got.code, got.stderr)
+	require.Equal(t, exitOK, got.code, got.stderr)
 	out := make(map[string][]string)
 	for _, item := range decode[api.RenderedLimitsList](t, got.stdout).Items {
 		at := item.Gateway
@@ -75,7 +75,7 @@ func identities(t *testing.T, got ran) map[string][]string {
 	return out
 }
 
-func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
+func TestRenderPerGateway(t *testing.T) {
 	for name, c := range map[string]struct {
 		policies string
 		args     []string
@@ -99,7 +99,7 @@ func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
 				limitsAt("v2beta1", "infra", "over", onEdge, "overrides: {strategy: merge, limits: {A: {rates: [{limit: 9, unit: hour}], triggers: [{matches: [{method: GET}]}]}}}"),
 			[]string{"-n", "infra", "ratelimitpolicy/over"},
 			map[string][]string{"Gateway infra/edge": {"infra/over/A GET /read* toys.acme.com", "app/own/a /write* toys.acme.com"}},
-			"left out: limits.b of RateLimitPolicy infra/gw: bound to no rule: shadowed by limits.A of RateLimitPolicy infra/over\n",
+			"omitted: limits.b of RateLimitPolicy infra/gw: not bound to any rule: shadowed by limits.A of RateLimitPolicy infra/over\n",
 		},
 		"of the namespace that is given": {
 			limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", "limits: {a: "+fivePerSecond+"}"), []string{"-n", "calls"},
@@ -119,61 +119,61 @@ func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
 				limitsAt("v1", "infra", "gw", onEdge, "defaults: {strategy: merge, limits: {d: {rates: [{limit: 1, window: 1s}]}}}"),
 			[]string{"-n", "infra", "gateway/edge"},
 			map[string][]string{"Gateway infra/edge": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"left out: limits.b, limits.c of RateLimitPolicy app/own: not written as the RFC has it (rates with a unit); what is in force is not changed by that\n" +
-				"left out: limits.d of RateLimitPolicy infra/gw: not written as the RFC has it (rates with a unit); what is in force is not changed by that\n",
+			"omitted: limits.b, limits.c of RateLimitPolicy app/own: not in the format of the RFC (rates with a unit); it remains in effect\n" +
+				"omitted: limits.d of RateLimitPolicy infra/gw: not in the format of the RFC (rates with a unit); it remains in effect\n",
 		},
 		"but for those that are bound to nothing": {
 			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+", b: "+fivePerSecond+", "+
 				"Z: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /reed}}]}]}}"), []string{"-n", "infra", "gateway/back"},
 			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"left out: limits.Z of RateLimitPolicy app/own: bound to no rule: its triggers match none\n" +
-				"left out: limits.b of RateLimitPolicy app/own: bound to no rule: shadowed by limits.a of RateLimitPolicy app/own\n",
+			"omitted: limits.Z of RateLimitPolicy app/own: not bound to any rule: its triggers match none\n" +
+				"omitted: limits.b of RateLimitPolicy app/own: not bound to any rule: shadowed by limits.a of RateLimitPolicy app/own\n",
 		},
 		"where no policy is": {
-			"", nil, map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n",
+			"", nil, map[string][]string{}, "no limits to render: no limit in the format of the RFC is bound to a rule on these paths\n",
 		},
 		"of another kind, not even one that is not in force": {
 			"\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: own}\nspec: {targetRef: {group: gateway.networking.k8s.io, " + onToys + "}, rules: all}\n",
-			nil, map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n",
+			nil, map[string][]string{}, "no limits to render: no limit in the format of the RFC is bound to a rule on these paths\n",
 		},
 		"of a policy that is not in force": {
 			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: {rates: [{limit: 0, unit: second}]}}"), nil,
-			map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n" +
-				"left out: RateLimitPolicy app/own is Invalid: spec.limits.a.rates[0].limit: Invalid value: 0: must be at least 1\n",
+			map[string][]string{}, "no limits to render: no limit in the format of the RFC is bound to a rule on these paths\n" +
+				"omitted: RateLimitPolicy app/own is Invalid: spec.limits.a.rates[0].limit: Invalid value: 0: must be at least 1\n",
 		},
 		"with what a gateway does not add": {
 			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: {rates: [{limit: 5, unit: second}], counters: [context.request.time, context.request.http.body]}}"),
 			[]string{"-n", "infra", "gateway/back"},
 			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"warning: limits.a of RateLimitPolicy app/own looks at context.request.time, context.request.http.body, which no action of a gateway adds: it may not count\n",
+			"warning: limits.a of RateLimitPolicy app/own uses context.request.time, context.request.http.body, which no gateway action sets: requests may not be counted\n",
 		},
 		"beside what decides whether they hold": {
 			limitsAt("v1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}\n  when: [{predicate: 'request.path != \"/x\"'}]"), []string{"-n", "infra", "gateway/back"},
 			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
-			"warning: when of RateLimitPolicy app/own decides whether limits hold, and the documents cannot say so\n",
+			"warning: when of RateLimitPolicy app/own decides whether the limits apply, which the documents cannot express\n",
 		},
 		"of listeners that differ, for the same hosts": {
 			limitsAt("v2beta1", "infra", "https", onEdge+", sectionName: https", "limits: {s: "+fivePerSecond+"}") +
 				limitsAt("v2beta1", "infra", "http", onEdge+", sectionName: http", "limits: {p: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{method: GET}]}]}}"), nil,
 			map[string][]string{"Gateway infra/edge": {"infra/http/p GET /read* toys.acme.com", "infra/https/s GET /read* toys.acme.com /write* toys.acme.com"}},
 			"warning: limits.p of RateLimitPolicy infra/http and limits.s of RateLimitPolicy infra/https on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge: " +
-				"one is bound by one listener, one by another, and the documents do not tell listeners apart\n",
+				"different listeners bind different limits to the rule, which the documents cannot express\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := renders(t, c.policies, append(c.args, "-o", "json")...)
-			assert.Equal(t, c.want, identities(t, got))
+			got := runRender(t, c.policies, append(c.args, "-o", "json")...)
+			assert.Equal(t, c.want, renderedIDs(t, got))
 			assert.Equal(t, c.stderr, got.stderr)
-			fits(t, api.KindRenderedLimitsList, got)
+			requireSchema(t, api.KindRenderedLimitsList, got)
 		})
 	}
 }
 
-// Two limits on a rule are told only where they are for the same requests.
-func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
-	at := ruleAt{root{at: api.Ref{Kind: "Gateway", Namespace: "infra", Name: "edge"}}, "HTTPRouteRule app/toys#rule-1", api.Ref{}, 0}
-	limit := func(name string) limitOf {
-		return limitOf{api.Ref{Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, "limits." + name}
+// Two limits on a rule conflict only if they apply to the same hosts.
+func TestBoundLimitsConflictByHost(t *testing.T) {
+	at := boundRule{entryPoint{object: api.Ref{Kind: "Gateway", Namespace: "infra", Name: "edge"}}, "HTTPRouteRule app/toys#rule-1", api.Ref{}, 0}
+	limit := func(name string) limitRef {
+		return limitRef{api.Ref{Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, "limits." + name}
 	}
 	for name, c := range map[string]struct {
 		a, b []string
@@ -184,37 +184,37 @@ func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
 		"of one within another": {[]string{"*.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := make(doubles)
+			d := make(boundLimits)
 			d.add(at, limit("b"), c.b)
 			for _, h := range c.a {
 				d.add(at, limit("a"), []string{h})
 			}
-			assert.Equal(t, c.want, d.sorted())
+			assert.Equal(t, c.want, d.conflicts())
 		})
 	}
 }
 
-// A policy whose override has a condition may give one limit here and another
-// there: they are told apart on the wire.
-func TestALimitOfTwoBlocksIsTwo(t *testing.T) {
-	got := renders(t, limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", `
+// A policy whose override has a condition may have different limits of one name on
+// different paths. Their identifiers differ.
+func TestRenderLimitOfTwoBlocks(t *testing.T) {
+	got := runRender(t, limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", `
   defaults: {strategy: merge, limits: {a: {rates: [{limit: 5, unit: second}]}}}
   overrides: {strategy: merge, when: 'has(spec.limits.own)', limits: {a: {rates: [{limit: 1, unit: second}]}}}
 `)+limitsAt("v2beta1", "calls", "own", "kind: GRPCRoute, name: calls", "limits: {own: "+fivePerSecond+"}"), "-o", "json")
 	assert.Equal(t, map[string][]string{"Gateway infra/back": {
 		"infra/gw/a/defaults GET /read* toys.acme.com /write* toys.acme.com", "infra/gw/a/overrides /toys.Store/*",
-	}}, identities(t, got))
+	}}, renderedIDs(t, got))
 }
 
-func TestRenderedListsAreTheSameInEachFormat(t *testing.T) {
+func TestRenderFormatsAreEqual(t *testing.T) {
 	policies := limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}")
-	asJSON, asYAML := renders(t, policies, "-o", "json"), renders(t, policies, "-o", "yaml")
+	asJSON, asYAML := runRender(t, policies, "-o", "json"), runRender(t, policies, "-o", "yaml")
 	text, err := yaml.YAMLToJSONStrict([]byte(asYAML.stdout))
 	require.NoError(t, err)
 	assert.JSONEq(t, asJSON.stdout, string(text))
-	assert.Equal(t, renders(t, policies), renders(t, policies, "-o", "documents"))
+	assert.Equal(t, runRender(t, policies), runRender(t, policies, "-o", "documents"))
 
-	documents := yamlDocuments(t, []byte(renders(t, policies).stdout))
+	documents := yamlDocuments(t, []byte(runRender(t, policies).stdout))
 	var list struct {
 		Items []map[string]any `json:"items"`
 	}
@@ -232,54 +232,54 @@ func TestRenderedListsAreTheSameInEachFormat(t *testing.T) {
 	}
 }
 
-// As people read them: in the RFC's order, and as it is written there.
-func TestTheDocumentsAreWrittenAsInTheRFC(t *testing.T) {
-	got := rendering(t, "7-hostnames", "")
-	require.Equal(t, exitFound, got.code, got.stderr)
+// The documents have the format and the field order of the RFC.
+func TestRenderDocumentFormat(t *testing.T) {
+	got := renderExampleFiles(t, "7-hostnames", "")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	want, err := os.ReadFile("testdata/render/example-7.txt")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got.stdout)
 }
 
-func TestRenderSaysWhatIsWrongWithItsUse(t *testing.T) {
+func TestRenderErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"a table":                      {[]string{"-o", "table"}, exitUnusable, `error: invalid value "table" for --output: must be one of documents, json, yaml`},
-		"a format that there is not":   {[]string{"-o", "xml"}, exitUnusable, `error: invalid value "xml" for --output: must be one of documents, json, yaml`},
-		"an object that there is not":  {[]string{"-n", "infra", "gateway/none"}, exitNotFound, "error: Gateway infra/none not found"},
-		"a kind that there is not":     {[]string{"widget/none"}, exitUnusable, `error: kind "widget" is not known`},
-		"a policy kind that is no one": {[]string{"--kind", "Widget"}, exitUnusable, `error: read --kind: kind "Widget" is not known`},
-		"a word too much":              {[]string{"gateway", "edge", "more"}, exitUnusable, `error: unexpected argument "more"; usage: kubectl overrule render [KIND/NAME]`},
-		"a name alone":                 {[]string{"edge"}, exitUnusable, `error: name an object as KIND/NAME, not "edge"`},
-		"a file that there is not":     {[]string{"-f", "testdata/none"}, exitUnusable, "testdata/none: file does not exist"},
+		"a table":                       {[]string{"-o", "table"}, exitError, `error: invalid value "table" for --output: must be one of documents, json, yaml`},
+		"an unknown format":             {[]string{"-o", "xml"}, exitError, `error: invalid value "xml" for --output: must be one of documents, json, yaml`},
+		"an object that does not exist": {[]string{"-n", "infra", "gateway/none"}, exitNegative, "error: Gateway infra/none not found"},
+		"an unknown kind":               {[]string{"widget/none"}, exitError, `error: unknown kind "widget"`},
+		"an unknown policy kind":        {[]string{"--kind", "Widget"}, exitError, `error: invalid --kind: unknown kind "Widget"`},
+		"too many arguments":            {[]string{"gateway", "edge", "more"}, exitError, `error: unexpected argument "more"; usage: kubectl overrule render [KIND/NAME]`},
+		"a name without a kind":         {[]string{"edge"}, exitError, `error: invalid argument "edge": an object must be given as KIND/NAME`},
+		"a file that does not exist":    {[]string{"-f", "testdata/none"}, exitError, "testdata/none: file does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := renders(t, "", c.args...)
+			got := runRender(t, "", c.args...)
 			assert.Equal(t, c.code, got.code)
 			assert.Empty(t, got.stdout)
 			assert.Contains(t, got.stderr, c.want)
 		})
 	}
 	got := run(t, "", "effective", "-o", "documents", "-f", "testdata/render/world.yaml")
-	assert.Equal(t, exitUnusable, got.code, "no other command writes documents")
+	assert.Equal(t, exitError, got.code, "no other command writes documents")
 }
 
-// On a cluster, too: the one of the demo has limits of the version before alone.
-func TestRenderReadsACluster(t *testing.T) {
-	got := onCluster(t, "render", "-n", "app", "httproute/toystore", "-o", "json")
-	require.Equal(t, exitFound, got.code, got.stderr)
+// The demo cluster only has limits in the format of v1.
+func TestRenderOnCluster(t *testing.T) {
+	got := runOnCluster(t, "render", "-n", "app", "httproute/toystore", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.JSONEq(t, `{"apiVersion":"overrule.dev/v1alpha1","kind":"RenderedLimitsList","items":[]}`, got.stdout)
-	assert.Contains(t, got.stderr, "no limit that is written as the RFC has it")
+	assert.Contains(t, got.stderr, "no limits to render: ")
 	got = run(t, "", "render", "--kubeconfig", write(t, "config", kubeconfig))
-	assert.Equal(t, exitUnusable, got.code)
+	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "reach the cluster at https://127.0.0.1:1")
 }
 
-// The pages show what is written for the examples.
-func TestThePagesShowWhatIsRendered(t *testing.T) {
+// The pages show the rendered documents of the examples.
+func TestPagesShowRenderedDocuments(t *testing.T) {
 	between := func(file, from, to string) string {
 		text, err := os.ReadFile("../../../docs/" + file)
 		require.NoError(t, err)
@@ -289,28 +289,28 @@ func TestThePagesShowWhatIsRendered(t *testing.T) {
 		require.True(t, found, to)
 		return block
 	}
-	assert.Equal(t, rendering(t, "1-minimal", "").stdout, between("cli.md", "$ kubectl overrule render -f network.yaml -f 1-minimal.yaml\n", "```"))
+	assert.Equal(t, renderExampleFiles(t, "1-minimal", "").stdout, between("cli.md", "$ kubectl overrule render -f network.yaml -f 1-minimal.yaml\n", "```"))
 	_, example, found := strings.Cut(between("json.md", "## RenderedLimitsList\n", "## ProfileList"), "```json\n")
 	require.True(t, found)
 	example = strings.TrimSuffix(strings.TrimSpace(example), "```")
-	assert.JSONEq(t, example, rendering(t, "7-hostnames", "", "-o", "json").stdout)
-	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, example))
+	assert.JSONEq(t, example, renderExampleFiles(t, "7-hostnames", "", "-o", "json").stdout)
+	require.NoError(t, schemaError(t, api.KindRenderedLimitsList, example))
 }
 
-func TestTheSchemaOfRenderedLimitsFindsWhatDoesNotFit(t *testing.T) {
-	right := rendering(t, "7-hostnames", "", "-o", "json").stdout
-	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, right))
+func TestRenderedLimitsSchema(t *testing.T) {
+	right := renderExampleFiles(t, "7-hostnames", "", "-o", "json").stdout
+	require.NoError(t, schemaError(t, api.KindRenderedLimitsList, right))
 	for name, c := range map[string]struct{ part, instead string }{
-		"an action of two sorts":    {`"generic_key": {`, `"source_cluster": {"descriptor_key": "s"}, "generic_key": {`},
-		"a rule without paths":      {`"paths": [`, `"methods": [`},
-		"a limit of nothing":        {`"max_value": 1000`, `"max_value": 0`},
-		"a span of nothing":         {`"seconds": 86400`, `"seconds": 0`},
-		"a field that there is not": {`"hosts": [`, `"hostnames": [`},
-		"no policy kind":            {`"policyKind": {`, `"kind": {`},
+		"an action of two types": {`"generic_key": {`, `"source_cluster": {"descriptor_key": "s"}, "generic_key": {`},
+		"a rule without paths":   {`"paths": [`, `"methods": [`},
+		"a limit of 0":           {`"max_value": 1000`, `"max_value": 0`},
+		"a period of 0":          {`"seconds": 86400`, `"seconds": 0`},
+		"an unknown field":       {`"hosts": [`, `"hostnames": [`},
+		"no policy kind":         {`"policyKind": {`, `"kind": {`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, right, c.part)
-			assert.Error(t, mismatch(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
+			assert.Error(t, schemaError(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
 		})
 	}
 }

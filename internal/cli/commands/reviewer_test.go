@@ -15,29 +15,29 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// reviewer is as much of an API server as the commands ask about users: one
-// user, who may remove overrides or not.
+// reviewer is a fake API server that answers access reviews and self subject reviews
+// for one user.
 type reviewer struct {
-	url string
-	may bool
+	url     string
+	allowed bool
 	// broken fails every review.
 	broken bool
 
-	mu    sync.Mutex
-	asked []authorizationv1.ResourceAttributes
+	mu       sync.Mutex
+	requests []authorizationv1.ResourceAttributes
 }
 
-// questions returns what was asked about rights.
-func (s *reviewer) questions() []authorizationv1.ResourceAttributes {
+// accessReviews returns the attributes of the access reviews received.
+func (s *reviewer) accessReviews() []authorizationv1.ResourceAttributes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.requests
 }
 
-// startReviewer starts a server for a test.
+// startReviewer starts a reviewer for a test. allowed is its answer to access reviews.
 func startReviewer(t *testing.T, may bool) *reviewer {
 	t.Helper()
-	s := &reviewer{may: may}
+	s := &reviewer{allowed: may}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
@@ -50,10 +50,10 @@ func startReviewer(t *testing.T, may bool) *reviewer {
 			_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, &review) // JSON or protobuf
 			assert.NoError(t, err)
 			s.mu.Lock()
-			s.asked = append(s.asked, *review.Spec.ResourceAttributes)
+			s.requests = append(s.requests, *review.Spec.ResourceAttributes)
 			s.mu.Unlock()
 			review.Kind, review.APIVersion = "SelfSubjectAccessReview", "authorization.k8s.io/v1"
-			review.Status.Allowed = s.may
+			review.Status.Allowed = s.allowed
 			assert.NoError(t, json.NewEncoder(w).Encode(review))
 		case kind == "selfsubjectreviews":
 			answer := authenticationv1.SelfSubjectReview{}
@@ -69,7 +69,7 @@ func startReviewer(t *testing.T, may bool) *reviewer {
 	return s
 }
 
-// kubeconfig is a kubeconfig file for the server.
+// kubeconfig writes a kubeconfig file for the server and returns its path.
 func (s *reviewer) kubeconfig(t *testing.T) string {
 	t.Helper()
 	text := strings.Replace(kubeconfig, "https://127.0.0.1:1", s.url, 1)

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,24 +19,24 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// app is one run of the command, with all that it takes from outside.
+// app is one run of the command with its dependencies.
 type app struct {
 	genericiooptions.IOStreams
-	// now is the time of creates that are judged.
+	// now returns the creation time of objects that a change creates.
 	now func() time.Time
-	// list reads the objects of a cluster.
+	// list lists the objects of a cluster.
 	list func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error)
-	// listProfiles reads how a cluster's policy kinds are read.
+	// listProfiles lists the profiles in effect on a cluster.
 	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
-	// listWritten reads the objects of a kind from a cluster as they are
-	// written; nil means listFrom.
-	listWritten func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
-	// readDefinition reads a CustomResourceDefinition from a cluster by its name,
-	// nil if there is none or it may not be read; nil means definitionFrom.
-	readDefinition func(context.Context, *rest.Config, string) (map[string]any, error)
-	// whoAmI asks a cluster who its user is; nil means review.
+	// listRaw lists the undecoded objects of a kind on a cluster; nil means
+	// listFromCluster.
+	listRaw func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
+	// getCRD reads a CustomResourceDefinition from a cluster by its name, nil if
+	// there is none or reading it is forbidden; nil means getCRDFromCluster.
+	getCRD func(context.Context, *rest.Config, string) (map[string]any, error)
+	// whoAmI asks a cluster for the current user; nil means selfSubjectReview.
 	whoAmI func(context.Context, *rest.Config) (*authenticationv1.UserInfo, error)
-	// color tells that stdout shows colours.
+	// color is set if stdout is a terminal that supports colors.
 	color bool
 
 	config  *genericclioptions.ConfigFlags
@@ -48,16 +47,19 @@ type app struct {
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubectl-overrule",
-		Short: "Effective policies of Gateway API policy attachment: what holds, why, and what a change would do.",
-		Long: `Effective policies of Gateway API policy attachment: what holds on each path
-from a gateway to a route's rule, why, and what a change would do to it.
+		Short: "Show and check effective policies of Gateway API policy attachment",
+		Long: `Show and check effective policies of Gateway API policy attachment: which rules are in
+effect on each path from a gateway to a rule of a route, where they come from, and how
+a change would alter them.
 
-The commands read the cluster of the current kubeconfig; with -f (effective,
-explain, reach, outcome, violations, render, profiles) or --against (check, diff)
-they read manifests alone.
+The commands read the cluster of the current kubeconfig. With -f (effective, explain,
+reach, outcome, violations, render, profiles) or --against (check, diff) they read only
+manifests.
 
-Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
-(violations), 2 unreadable input or wrong usage.`,
+Exit codes:
+  0  success: the object was found, the change is allowed, there are no violations
+  1  the object was not found, the change is denied, there are violations
+  2  error: invalid input or usage, or the cluster cannot be read`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl overrule"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -74,31 +76,24 @@ Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 	a.config = genericclioptions.NewConfigFlags(true)
 	a.config.AddFlags(cmd.PersistentFlags())
 	flags := cmd.PersistentFlags()
-	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "how to show the result: table, tree, json or yaml")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
+	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "output format: table, tree, json or yaml")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print to stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
-		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", usage(cobra.NoArgs)),
+		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
 	)
 	return cmd
 }
 
-// usage makes errors about arguments say where to read on.
-func usage(args cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if err := args(cmd, given); err != nil {
-			return fmt.Errorf("%w; usage: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
-		}
-		return nil
-	}
-}
-
-// printer returns how results are written, as the flags say.
+// printer returns the printer for the format of the flags.
 func (a *app) printer() printers.Printer {
 	return printers.Printer{Out: a.Out, Format: a.output, Color: a.color}
 }
 
-// tell writes a line for people to stderr.
-func (a *app) tell(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.ErrOut, format+"\n", args...) // nobody is left to tell
+// infof prints a line to stderr.
+func (a *app) infof(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.ErrOut, format+"\n", args...) // a failed write to stderr cannot be reported
 }
+
+// warnf prints a warning to stderr.
+func (a *app) warnf(format string, args ...any) { a.infof("warning: "+format, args...) }

@@ -1,4 +1,4 @@
-// Package commands has the commands of the kubectl plugin.
+// Package commands implements the commands of the kubectl plugin.
 package commands
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // Run runs the command that the arguments name and returns the exit code of
-// the process: 0 found or allowed, 1 not found or denied, 2 unreadable input or
-// wrong usage.
+// the process: 0 for success, 1 for a negative result (not found, denied,
+// violations), 2 for an error.
 func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string) int {
 	a := &app{
 		IOStreams: streams,
@@ -27,31 +27,31 @@ func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string)
 
 // Exit codes.
 const (
-	exitFound    = 0 // found, allowed, nothing is wrong
-	exitNotFound = 1 // not found, denied, something is wrong
-	exitUnusable = 2 // input that cannot be read, or wrong usage
+	exitOK       = 0 // found, allowed, no violations
+	exitNegative = 1 // not found, denied, violations
+	exitError    = 2 // invalid input or usage, or the cluster cannot be read
 )
 
-// errDenied tells that a change is denied; what for is on stdout.
+// errDenied is returned if a change is denied. The verdicts are on stdout.
 var errDenied = errors.New("denied")
 
-// errNotFound tells that what was asked for does not exist.
+// errNotFound is returned if an object, rule or section does not exist.
 var errNotFound = errors.New("not found")
 
 // run runs one command and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root()                          //nolint:contextcheck // cobra hands the context to the commands
-	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
+	root := a.root()                          //nolint:contextcheck // cobra passes the context to the commands
+	root.SetArgs(append([]string{}, args...)) // with nil, cobra uses os.Args
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
-		return exitFound
-	case errors.Is(err, errDenied), errors.Is(err, errViolated):
-		return exitNotFound
+		return exitOK
+	case errors.Is(err, errDenied), errors.Is(err, errViolations):
+		return exitNegative
 	}
-	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // nobody is left to tell
+	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // a failed write to stderr cannot be reported
 	if errors.Is(err, errNotFound) {
-		return exitNotFound
+		return exitNegative
 	}
-	return exitUnusable
+	return exitError
 }

@@ -16,27 +16,29 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// scene is the objects that a command works on.
-type scene struct {
+// source holds the objects that a command works on: those of a cluster, or of
+// manifests.
+type source struct {
 	view  *snapshot.View
 	kinds *manifest.Kinds
-	// namespace of objects that name none; given tells that the user named it.
-	namespace string
-	given     bool
-	// set is the manifests, nil on a cluster; installed are the policy kinds of
+	// namespace is the default namespace. namespaceSet is true if the user has set
+	// it with -n.
+	namespace    string
+	namespaceSet bool
+	// set holds the manifests, nil on a cluster. installed are the policy kinds of
 	// a cluster, nil for manifests.
 	set       *manifest.Set
 	installed map[api.PolicyKind]bool
 }
 
-// scene reads manifests, or the cluster if there are no paths.
-func (a *app) scene(ctx context.Context, paths []string) (*scene, error) {
+// loadSource reads manifests, or the cluster if there are no paths.
+func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if len(paths) == 0 {
-		return a.clusterScene(ctx)
+		return a.clusterSource(ctx)
 	}
-	s := &scene{namespace: metav1.NamespaceDefault}
+	s := &source{namespace: metav1.NamespaceDefault}
 	if *a.config.Namespace != "" {
-		s.namespace, s.given = *a.config.Namespace, true
+		s.namespace, s.namespaceSet = *a.config.Namespace, true
 	}
 	var err error
 	if s.kinds, err = manifest.NewKinds(); err != nil {
@@ -44,32 +46,32 @@ func (a *app) scene(ctx context.Context, paths []string) (*scene, error) {
 	}
 	set, err := manifest.Read(paths, a.In)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, manifestErrors(err)
 	}
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
-		return nil, unreadable(err)
+		return nil, manifestErrors(err)
 	}
 	s.set = set
-	a.tellRead(set, s.kinds)
-	a.tellRefused(s.kinds)
+	a.reportRead(set, s.kinds)
+	a.warnRejectedProfiles(s.kinds)
 	return s, nil
 }
 
-func (a *app) clusterScene(ctx context.Context) (*scene, error) {
+func (a *app) clusterSource(ctx context.Context) (*source, error) {
 	config, err := a.clusterConfig()
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{}
+	s := &source{}
 	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
 	}
-	s.given = *a.config.Namespace != ""
+	s.namespaceSet = *a.config.Namespace != ""
 	view, problems, err := a.list(ctx, config)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, clusterError(err)
 	}
-	a.tellProblems(problems)
+	a.warnProblems(problems)
 	if s.kinds, err = manifest.NewKinds(view.Kinds()...); err != nil {
 		return nil, err
 	}
@@ -84,71 +86,73 @@ func (a *app) clusterScene(ctx context.Context) (*scene, error) {
 func (a *app) clusterConfig() (*rest.Config, error) {
 	config, err := a.config.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or name manifests to read instead", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or specify manifests with -f or --against", err)
 	}
 	return config, nil
 }
 
-func unreachable(err error) error {
-	return fmt.Errorf("read the cluster: %w, or name manifests to read instead (--help)", err)
+func clusterError(err error) error {
+	return fmt.Errorf("read the cluster: %w; or specify manifests with -f or --against", err)
 }
 
-// tellProblems tells what of the cluster could not be read.
-func (a *app) tellProblems(problems []cache.Problem) {
+// warnProblems prints which resources of the cluster could not be read.
+func (a *app) warnProblems(problems []cache.Problem) {
 	for _, p := range problems {
-		a.tell("warning: %v", p)
+		a.warnf("%v", p)
 	}
 }
 
-// tellRefused tells which PolicyProfiles of the manifests are not in force.
-func (a *app) tellRefused(kinds *manifest.Kinds) {
+// warnRejectedProfiles prints which PolicyProfiles of the manifests are not in
+// effect, and why.
+func (a *app) warnRejectedProfiles(kinds *manifest.Kinds) {
 	for _, r := range kinds.Refused() {
-		a.tell("warning: PolicyProfile %s is not in force: %s", r.Name, r.Message)
+		a.warnf("PolicyProfile %s is not in effect: %s", r.Name, r.Message)
 	}
 }
 
-// mostUnreadable is how many errors of manifests are shown.
-const mostUnreadable = 20
+// maxManifestErrors is the number of errors of manifests that are printed.
+const maxManifestErrors = 20
 
-// parts returns the errors that were joined.
-func parts(err error) []error {
+// flattenErrors returns the errors that were joined.
+func flattenErrors(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
 	var out []error
-	for _, one := range joined.Unwrap() {
-		out = append(out, parts(one)...)
+	for _, e := range joined.Unwrap() {
+		out = append(out, flattenErrors(e)...)
 	}
 	return out
 }
 
-// unreadable heads the errors of manifests, which may be many.
-func unreadable(err error) error {
-	if all := parts(err); len(all) > mostUnreadable {
-		more := fmt.Errorf("and %d more", len(all)-mostUnreadable)
-		err = errors.Join(append(all[:mostUnreadable:mostUnreadable], more)...)
+// manifestErrors returns the errors of manifests below a heading, cut to
+// maxManifestErrors.
+func manifestErrors(err error) error {
+	if all := flattenErrors(err); len(all) > maxManifestErrors {
+		more := fmt.Errorf("and %d more", len(all)-maxManifestErrors)
+		err = errors.Join(append(all[:maxManifestErrors:maxManifestErrors], more)...)
 	}
 	if strings.Contains(err.Error(), "\n") {
-		return fmt.Errorf("the manifests cannot be read:\n%w", err)
+		return fmt.Errorf("invalid manifests:\n%w", err)
 	}
 	return err
 }
 
-// tellRead tells what was read of manifests, if the user wants to know.
-func (a *app) tellRead(set *manifest.Set, kinds *manifest.Kinds) {
+// reportRead prints how many objects were read and ignored, with --verbose.
+func (a *app) reportRead(set *manifest.Set, kinds *manifest.Kinds) {
 	if !a.verbose {
 		return
 	}
 	ignored := 0
 	for _, c := range set.Ignored(kinds) {
 		ignored += c.Objects
-		a.tell("ignored %s: %d", c.Kind, c.Objects)
+		a.infof("ignored %s: %d", c.Kind, c.Objects)
 	}
-	a.tell("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), ignored)
+	a.infof("read %d objects, ignored %d of kinds that effective policies do not depend on", len(set.Objects), ignored)
 }
 
-// pathsFlag adds -f.
+// pathsFlag adds the flag --filename.
 func pathsFlag(cmd *cobra.Command, paths *[]string, what string) {
-	cmd.Flags().StringArrayVarP(paths, "filename", "f", nil, what+"; a file, a folder or - for stdin (repeatable)")
+	cmd.Flags().StringArrayVarP(paths, "filename", "f", nil, what+"; a file, a directory or - for stdin (repeatable)")
 }

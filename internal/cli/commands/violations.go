@@ -22,24 +22,30 @@ func (a *app) violationsCommand() *cobra.Command {
 	var flags queryFlags
 	cmd := &cobra.Command{
 		Use:   "violations [KIND/NAME]",
-		Short: "Show what is wrong with the effective policies as they are.",
-		Long: `Show what is wrong with the effective policies as they are, however it came to be:
-constraints that are violated, overrides that lower policies weaken, effective
-policies that break the schema of their kind, limits that are bound to nothing, and
-policies that break the schema of their kind by themselves or cannot be read, also
-if they are on no path.
+		Short: "Show violations in existing policies",
+		Long: `Show violations in existing policies: constraints that are violated, overrides that
+lower policies weaken, effective policies that do not match the schema of their kind,
+limits that are not bound to any rule, and policies, on a path or not, that do not
+match the schema of their kind or cannot be read.
 
-KIND/NAME is what effective takes (a route, a Gateway, a policy, and so on), or a
-PolicyConstraint or ClusterPolicyConstraint, for what violates it. Without it all
-paths are looked at, with -n those through a namespace.
+KIND/NAME is an object as for effective (a route, a Gateway, a policy, and so on), or a
+PolicyConstraint or ClusterPolicyConstraint whose violations are shown. Without it all
+paths are checked, or with -n those through a namespace.
 
-The exit code is 1 if anything is wrong, whatever would be done about a write that
-brought it about.`,
-		Example: `  kubectl overrule violations
+The exit code is 1 if there are violations, even those that would only cause a warning
+or an audit record in the admission of a write.`,
+		Example: `  # Show all violations on the cluster
+  kubectl overrule violations
+
+  # Show the violations on the paths of a gateway as a tree
   kubectl overrule violations -n infra gateway/edge -o tree
+
+  # Show the violations of a constraint
   kubectl overrule violations clusterpolicyconstraint/authenticated
+
+  # Show the violations in a directory of manifests
   kubectl overrule violations -f manifests/`,
-		Args: usage(maybe(objectArgs(0))),
+		Args: withUsage(optional(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
@@ -47,11 +53,11 @@ brought it about.`,
 	return cmd
 }
 
-// errViolated tells that something is wrong; what it is, is on stdout.
-var errViolated = errors.New("violated")
+// errViolations is returned if there are violations. They are on stdout.
+var errViolations = errors.New("violations found")
 
 func (a *app) violations(ctx context.Context, flags queryFlags, args []string) error {
-	of, args, err := constraintOf(args)
+	ref, args, err := parseConstraint(args)
 	if err != nil {
 		return err
 	}
@@ -59,89 +65,89 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	found, err := q.violations(ctx, of)
+	found, err := q.violations(ctx, ref)
 	if err != nil {
 		return err
 	}
-	found = a.tellUnread(found)
-	a.tellConstraints(q.scene)
+	found = a.warnUnchecked(found)
+	a.warnInactiveConstraints(q.source)
 	if err := a.printer().Violations(found); err != nil {
 		return err
 	}
 	if len(found) > 0 {
-		return errViolated
+		return errViolations
 	}
-	a.tell("nothing is wrong with the effective policies")
+	a.infof("no violations found")
 	return nil
 }
 
-// named is a constraint that was asked for.
-type named struct {
+// constraintRef identifies a PolicyConstraint or ClusterPolicyConstraint.
+type constraintRef struct {
 	kind api.PolicyKind
 	name string
 }
 
-// constraintOf takes a constraint off the arguments; nil if they name something
-// else, or nothing.
-func constraintOf(args []string) (*named, []string, error) {
+// parseConstraint parses a constraint from the arguments and returns the remaining
+// ones; nil if they name another object or none.
+func parseConstraint(args []string) (*constraintRef, []string, error) {
 	if len(args) == 0 {
 		return nil, args, nil
 	}
-	word, name, _, err := object(args)
+	word, name, _, err := parseObject(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
-		if slices.Contains(words(kind, nil), strings.ToLower(word)) {
-			return &named{kind, name}, nil, nil
+		if slices.Contains(kindAliases(kind, nil), strings.ToLower(word)) {
+			return &constraintRef{kind, name}, nil, nil
 		}
 	}
 	return nil, args, nil
 }
 
-// violations returns what is wrong on the paths that are asked for, or what
-// violates a constraint.
-func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, error) {
-	wanted, err := q.constraints(of)
+// violations returns the violations on the paths of the query, or those of one
+// constraint.
+func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Violation, error) {
+	constraints, err := q.constraints(ref)
 	if err != nil {
 		return nil, err
 	}
-	on, err := q.paths(ctx, of != nil)
+	paths, err := q.pathKeys(ctx, ref != nil)
 	if err != nil {
 		return nil, err
 	}
-	g := &guard.Guard{Engine: q.engine, ShowValues: true} // its user has read them
+	g := &guard.Guard{Engine: q.engine, ShowValues: true} // the user is allowed to read them
 	found, err := g.Audit(ctx, q.view, q.scope())
 	if err != nil {
-		return nil, fmt.Errorf("judge the effective policies: %w", err)
+		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
 	found = slices.DeleteFunc(found, func(v api.Violation) bool {
-		return !on[pathOf(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
+		return !paths[pathKey(v.PolicyKind, v.Path)] || constraints != nil && (v.Policy == nil || !constraints[*v.Policy])
 	})
-	if of != nil {
+	if ref != nil {
 		return found, nil
 	}
-	pathless, err := q.pathless(ctx)
+	pathless, err := q.policiesWithoutPath(ctx)
 	if err != nil {
 		return nil, err
 	}
-	alone, err := g.AuditPathless(ctx, pathless)
+	more, err := g.AuditPathless(ctx, pathless)
 	if err != nil {
-		return nil, fmt.Errorf("check policies that are on no path: %w", err)
+		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
-	found = append(found, alone...)
+	found = append(found, more...)
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
 }
 
-// pathless returns the policies that are asked for and on no path.
-func (q *query) pathless(ctx context.Context) ([]*policykind.Policy, error) {
-	asked := q.named()
-	q.addTargeting(asked)
-	policies := asked.sorted()
+// policiesWithoutPath returns the policies of the query that are not on any path.
+func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, error) {
+	selected := q.namedPolicies()
+	q.addTargeting(selected)
+	policies := selected.sorted()
 	outcomes, err := q.outcomes(ctx, policies)
 	if err != nil {
-		return nil, fmt.Errorf("find the policies that are on no path: %w", err)
+		return nil, fmt.Errorf("find the policies that are not on any path: %w", err)
 	}
 	onPath := make(map[api.Ref]bool)
 	for _, o := range outcomes {
@@ -150,61 +156,62 @@ func (q *query) pathless(ctx context.Context) ([]*policykind.Policy, error) {
 	return slices.DeleteFunc(policies, func(p *policykind.Policy) bool { return onPath[p.Ref()] }), nil
 }
 
-// tellUnread takes out what could not be checked, which is no violation, and
-// tells it.
-func (a *app) tellUnread(found []api.Violation) []api.Violation {
-	told := make(map[string]bool)
+// warnUnchecked removes the findings about objects that could not be checked,
+// which are no violations, and prints each message once as a warning.
+func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
+	reported := make(map[string]bool)
 	return slices.DeleteFunc(found, func(v api.Violation) bool {
 		if v.Code != api.ReasonNotRead {
 			return false
 		}
-		if !told[v.Message] {
-			a.tell("warning: %s", v.Message)
+		if !reported[v.Message] {
+			a.warnf("%s", v.Message)
 		}
-		told[v.Message] = true
+		reported[v.Message] = true
 		return true
 	})
 }
 
-// paths returns the paths that are asked for, those without a policy included.
-func (q *query) paths(ctx context.Context, everywhere bool) (map[string]bool, error) {
-	on := make(map[string]bool)
+// pathKeys returns the keys of the paths of the query, with those that have no
+// policy.
+func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool, error) {
+	keys := make(map[string]bool)
 	scope := q.scope()
 	scope.Empty = q.view.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	err := q.engine.Walk(q.view, scope, false, budget, func(e *effective.Effective) error {
-		if q.wants(e) || everywhere && q.shows(e.Kind.Ref()) {
-			on[pathOf(e.Kind.Ref(), e.Path.Elements())] = true
+		if q.matches(e) || everywhere && q.includesKind(e.Kind.Ref()) {
+			keys[pathKey(e.Kind.Ref(), e.Path.Elements())] = true
 		}
 		return nil
 	})
-	return on, err
+	return keys, err
 }
 
-// pathOf is the same for a path of a kind as the engine and the JSON have it.
-func pathOf(kind api.PolicyKind, path []api.PathElement) string {
+// pathKey returns a key that identifies a path of a policy kind.
+func pathKey(kind api.PolicyKind, path []api.PathElement) string {
 	text, err := json.Marshal([]any{kind, path})
 	if err != nil {
-		return err.Error() // texts and numbers can be written
+		return err.Error() // strings and numbers can always be encoded
 	}
 	return string(text)
 }
 
-// constraints returns the constraints of that name, where one is asked for.
-func (q *query) constraints(of *named) (map[api.Ref]bool, error) {
-	if of == nil {
+// constraints returns the constraints of a name, or nil without a name.
+func (q *query) constraints(named *constraintRef) (map[api.Ref]bool, error) {
+	if named == nil {
 		return nil, nil
 	}
 	out := make(map[api.Ref]bool)
-	for o := range q.view.Objects(of.kind) {
+	for o := range q.view.Objects(named.kind) {
 		ref := o.Ref()
-		if ref.Name == of.name && (ref.Namespace == "" || q.everywhere || ref.Namespace == q.namespace) {
+		if ref.Name == named.name && (ref.Namespace == "" || q.allNamespaces || ref.Namespace == q.namespace) {
 			out[ref] = true
 		}
 	}
 	if len(out) == 0 {
-		ref := api.Ref{Kind: of.kind.Kind, Namespace: q.namespace, Name: of.name}
-		if of.kind == constraint.ClusterKind {
+		ref := api.Ref{Kind: named.kind.Kind, Namespace: q.namespace, Name: named.name}
+		if named.kind == constraint.ClusterKind {
 			ref.Namespace = ""
 		}
 		return nil, fmt.Errorf("%s %w", ref, errNotFound)
@@ -212,17 +219,17 @@ func (q *query) constraints(of *named) (map[api.Ref]bool, error) {
 	return out, nil
 }
 
-// tellConstraints tells which constraints are not in force.
-func (a *app) tellConstraints(s *scene) {
+// warnInactiveConstraints prints which constraints are not in effect, and why.
+func (a *app) warnInactiveConstraints(s *source) {
 	for _, kind := range []api.PolicyKind{constraint.ClusterKind, constraint.Kind} {
 		for o := range s.view.Objects(kind) {
 			c, ok := o.(*constraint.Constraint)
 			switch {
 			case !ok:
 			case c.Invalid != nil:
-				a.tell("warning: %s is not in force: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
+				a.warnf("%s is not in effect: %s", c.Ref(), strings.ReplaceAll(c.Invalid.Error(), "\n", "; "))
 			case s.view.Kind(c.PolicyKind()) == nil || s.installed != nil && !s.installed[c.PolicyKind()]:
-				a.tell("warning: %s is not in force: %s is not installed", c.Ref(), c.PolicyKind())
+				a.warnf("%s is not in effect: %s is not installed", c.Ref(), c.PolicyKind())
 			}
 		}
 	}

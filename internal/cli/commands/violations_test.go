@@ -10,12 +10,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// found returns the violations that a command shows, in short.
-func found(t *testing.T, args ...string) []string {
+// listViolations returns a summary of the violations that a command prints.
+func listViolations(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := run(t, "", append([]string{"violations", "-o", "json"}, args...)...)
-	require.NotEqual(t, exitUnusable, got.code, got.stderr)
-	fits(t, api.KindViolationList, got)
+	require.NotEqual(t, exitError, got.code, got.stderr)
+	requireSchema(t, api.KindViolationList, got)
 	var out []string
 	for _, v := range decode[api.ViolationList](t, got.stdout).Items {
 		policy := ""
@@ -26,22 +26,22 @@ func found(t *testing.T, args ...string) []string {
 		out = append(out, string(v.Action)+" "+string(v.Code)+" "+v.PolicyKind.Kind+" "+leaf.Name+"#"+leaf.Section+" "+v.Rule+" "+policy)
 	}
 	if len(out) > 0 {
-		assert.Equal(t, exitNotFound, got.code)
+		assert.Equal(t, exitNegative, got.code)
 		assert.Empty(t, got.stderr)
 	} else {
-		assert.Equal(t, exitFound, got.code)
-		assert.Equal(t, "nothing is wrong with the effective policies\n", got.stderr)
+		assert.Equal(t, exitOK, got.code)
+		assert.Equal(t, "no violations found\n", got.stderr)
 	}
 	return out
 }
 
 // The route's API key is enough in place of the gateway's single sign-on.
-func TestViolationsOfTheScene(t *testing.T) {
+func TestViolations(t *testing.T) {
 	both := []string{
 		"Deny OverrideWeakened AuthPolicy toystore#toys rules.authentication.api-key AuthPolicy infra/gw-auth",
 		"Deny OverrideWeakened AuthPolicy toystore#admin rules.authentication.api-key AuthPolicy infra/gw-auth",
 	}
-	scene := demoFiles("cluster", "gateway-policies", "route-auth")
+	files := demoFiles("cluster", "gateway-policies", "route-auth")
 	for name, c := range map[string]struct {
 		args []string
 		want []string
@@ -60,26 +60,26 @@ func TestViolationsOfTheScene(t *testing.T) {
 		"of a policy of another kind there": {[]string{"-n", "infra", "ratelimitpolicy/gw-limits"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, found(t, append(scene, c.args...)...))
+			assert.Equal(t, c.want, listViolations(t, append(files, c.args...)...))
 		})
 	}
-	assert.Empty(t, found(t, demoFiles("cluster", "gateway-policies")...))
+	assert.Empty(t, listViolations(t, demoFiles("cluster", "gateway-policies")...))
 }
 
-func TestViolationsOfWhatIsNotThere(t *testing.T) {
+func TestViolationsErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"a route":                  {[]string{"httproute/absent"}, exitNotFound, "error: HTTPRoute default/absent not found\n"},
-		"a constraint":             {[]string{"policyconstraint/absent"}, exitNotFound, "error: PolicyConstraint default/absent not found\n"},
-		"a cluster's constraint":   {[]string{"clusterpolicyconstraints", "absent"}, exitNotFound, "error: ClusterPolicyConstraint absent not found\n"},
-		"a kind":                   {[]string{"what/absent"}, exitUnusable, `kind "what" is not known`},
-		"a name that is none":      {[]string{"httproute"}, exitUnusable, "name an object as KIND/NAME"},
-		"an argument too many":     {[]string{"httproute", "a", "b"}, exitUnusable, `unexpected argument "b"`},
-		"a format":                 {[]string{"-o", "wide"}, exitUnusable, `invalid value "wide" for --output: must be one of table, tree, json, yaml`},
-		"a kind that is no policy": {[]string{"--kind", "Gateway"}, exitUnusable, "is not one of policies"},
+		"a route":                          {[]string{"httproute/absent"}, exitNegative, "error: HTTPRoute default/absent not found\n"},
+		"a constraint":                     {[]string{"policyconstraint/absent"}, exitNegative, "error: PolicyConstraint default/absent not found\n"},
+		"a cluster's constraint":           {[]string{"clusterpolicyconstraints", "absent"}, exitNegative, "error: ClusterPolicyConstraint absent not found\n"},
+		"a kind":                           {[]string{"what/absent"}, exitError, `unknown kind "what"`},
+		"a kind without a name":            {[]string{"httproute"}, exitError, "an object must be given as KIND/NAME"},
+		"too many arguments":               {[]string{"httproute", "a", "b"}, exitError, `unexpected argument "b"`},
+		"a format":                         {[]string{"-o", "wide"}, exitError, `invalid value "wide" for --output: must be one of table, tree, json, yaml`},
+		"a kind that is not a policy kind": {[]string{"--kind", "Gateway"}, exitError, "is not a policy kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", append(append(demoFiles("cluster"), "violations"), c.args...)...)
@@ -90,13 +90,14 @@ func TestViolationsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestViolationsOfACluster(t *testing.T) {
-	got := onCluster(t, "violations", "-o", "tree")
-	require.Equal(t, exitNotFound, got.code, got.stderr)
-	assert.Equal(t, `Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, which the overrides of AuthPolicy infra/gw-auth set
-├─ Gateway infra/edge#http > HTTPRoute app/toystore#toys
+func TestViolationsOnCluster(t *testing.T) {
+	got := runOnCluster(t, "violations", "-o", "tree")
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	head, paths, _ := strings.Cut(got.stdout, "\n")
+	assert.Contains(t, head, "Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth ")
+	assert.Equal(t, `├─ Gateway infra/edge#http > HTTPRoute app/toystore#toys
 └─ Gateway infra/edge#http > HTTPRoute app/toystore#admin
-`, got.stdout)
+`, paths)
 }
 
 // oneOf is the definition of a kind whose spec takes a or b and not both, and
@@ -148,7 +149,7 @@ const (
 
 func TestViolationsOfASchema(t *testing.T) {
 	files := append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(eitherOr)))
-	assert.Equal(t, []string{"Deny EffectiveInvalid Choice toystore#toys  Choice infra/upper", "Deny EffectiveInvalid Choice toystore#admin  Choice infra/upper"}, found(t, files...))
+	assert.Equal(t, []string{"Deny EffectiveInvalid Choice toystore#toys  Choice infra/upper", "Deny EffectiveInvalid Choice toystore#admin  Choice infra/upper"}, listViolations(t, files...))
 	against := append(against("cluster"), "--against", files[len(files)-1])
 	for _, v := range check(t, `
 apiVersion: example.com/v1
@@ -156,13 +157,13 @@ kind: Choice
 metadata: {namespace: app, name: lower}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, b: 3}
 `, against...) {
-		assert.True(t, v.Allowed, "it was so before: %+v", v.Reasons)
+		assert.True(t, v.Allowed, "the violation existed before: %+v", v.Reasons)
 	}
 }
 
-// A policy that is on no path is checked by itself, too: it has no route, no
-// target, or is not readable.
-func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
+// A policy that is not on any path is checked, too: it has no route or no target, or
+// cannot be read.
+func TestViolationsOfPoliciesWithoutPath(t *testing.T) {
 	policy := func(name, spec string) string {
 		return "---\napiVersion: example.com/v1\nkind: Choice\nmetadata: {namespace: app, name: " + name + "}\nspec: {" + spec + "}\n"
 	}
@@ -193,21 +194,22 @@ func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
 		"of another kind of policy": {[]string{"--kind", "AuthPolicy"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, found(t, append(files, c.args...)...))
+			assert.Equal(t, c.want, listViolations(t, append(files, c.args...)...))
 		})
 	}
 	t.Run("what is wrong", func(t *testing.T) {
 		got := run(t, "", append(files, "violations", "-o", "tree")...)
-		assert.Contains(t, got.stdout, "Deny Invalid of Choice: Choice app/broken is invalid and has no effect: spec.defaults: Invalid value: \"number\": must be an object\n└─ HTTPRoute app/lonely\n")
-		assert.Contains(t, got.stdout, "Choice app/text by itself violates the schema of its kind: ")
+		assert.Contains(t, got.stdout, "Deny Invalid of Choice: Choice app/broken ")
+		assert.Contains(t, got.stdout, ": spec.defaults: Invalid value: \"number\": must be an object\n└─ HTTPRoute app/lonely\n")
+		assert.Contains(t, got.stdout, "Deny EffectiveInvalid of Choice: Choice app/text ")
 	})
 }
 
-func TestASchemaThatCannotBeCheckedIsNoViolation(t *testing.T) {
+func TestUncheckableSchemaIsNoViolation(t *testing.T) {
 	got := run(t, "", append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(unstructured)), "violations")...)
-	assert.Equal(t, exitFound, got.code, got.stdout)
+	assert.Equal(t, exitOK, got.code, got.stdout)
 	assert.Contains(t, got.stderr, "warning: ")
 	assert.Contains(t, got.stderr, "not structural")
-	assert.Contains(t, got.stderr, "nothing is wrong with the effective policies\n")
+	assert.Contains(t, got.stderr, "no violations found\n")
 	assert.Empty(t, got.stdout)
 }

@@ -7,10 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// bounded fails for a document whose aliases stand for more than MaxSize: a
-// few lines can stand for terabytes. It looks at the parsed document, in which
-// nothing is written out yet.
-func bounded(data []byte) error {
+// checkAliases returns ErrTooLarge for a document that is larger than MaxSize with
+// its aliases expanded: a few lines can expand to terabytes. It works on the parsed
+// document, in which aliases are not expanded yet.
+func checkAliases(data []byte) error {
 	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {
 		return nil
 	}
@@ -18,24 +18,24 @@ func bounded(data []byte) error {
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	m := measure{sizes: make(map[*yaml.Node]int)}
-	size, err := m.of(&root)
+	m := aliasSizer{sizes: make(map[*yaml.Node]int)}
+	size, err := m.size(&root)
 	if err == nil && size > MaxSize {
-		err = fmt.Errorf("%w: its aliases stand for more than %d MiB; write less of it with aliases", ErrTooLarge, MaxSize>>20)
+		err = fmt.Errorf("%w: the document exceeds %d MiB with its aliases expanded; use fewer aliases", ErrTooLarge, MaxSize>>20)
 	}
 	return err
 }
 
-// nodeSize is about what a node costs beside its text.
+// nodeSize is the approximate size of a node without its text, in bytes.
 const nodeSize = 32
 
-type measure struct {
+type aliasSizer struct {
 	sizes map[*yaml.Node]int // -1 while it is being measured
 }
 
-// of returns the size of a node with all aliases written out, up to a little
-// over MaxSize.
-func (m *measure) of(n *yaml.Node) (int, error) {
+// size returns the size of a node in bytes with all aliases expanded, at most
+// MaxSize+1.
+func (m *aliasSizer) size(n *yaml.Node) (int, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -48,7 +48,7 @@ func (m *measure) of(n *yaml.Node) (int, error) {
 	m.sizes[n] = -1
 	size := nodeSize + len(n.Value)
 	for _, child := range n.Content {
-		s, err := m.of(child)
+		s, err := m.size(child)
 		if err != nil {
 			return 0, err
 		}

@@ -58,12 +58,12 @@ func TestConstraintsAreRead(t *testing.T) {
 	}
 }
 
-// A constraint that is understood in part judges wrong.
-func TestConstraintsAreHeldToTheirSchema(t *testing.T) {
+// Unknown fields of constraints are errors.
+func TestConstraintsAreStrict(t *testing.T) {
 	for name, test := range map[string]struct{ expression, want string }{
-		"a field that there is not":       {`expresion: "true"`, `does not fit its kind: unknown field "spec.validations[0].expresion"; correct the field`},
-		"a value of another type":         {`expression: 1`, "does not fit its kind: json: cannot unmarshal number"},
-		"a field in another case than it": {`Expression: "true"`, `does not fit its kind: unknown field "spec.validations[0].Expression"`},
+		"an unknown field":        {`expresion: "true"`, `is invalid: unknown field "spec.validations[0].expresion"; correct the field`},
+		"a value of another type": {`expression: 1`, "is invalid: json: cannot unmarshal number"},
+		"a field in another case": {`Expression: "true"`, `is invalid: unknown field "spec.validations[0].Expression"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []string{"PolicyConstraint", "ClusterPolicyConstraint"} {

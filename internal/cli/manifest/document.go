@@ -14,38 +14,38 @@ import (
 
 // document is one YAML document of a file.
 type document struct {
-	at   Position
-	from int // the line of data's start
-	data []byte
+	position  Position
+	startLine int // line of the file at which data starts
+	data      []byte
 }
 
 var byteOrderMark = []byte("\uFEFF")
 
-// split takes a file apart at the lines that separate documents. Documents
-// without content are left out, and counted.
+// split splits a file into its documents. Documents without content are omitted,
+// but count for the numbers of the others.
 func split(file string, data []byte) (out []document, errs []error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	if line := invalidLine(data); line > 0 {
-		return nil, []error{Position{File: file, Line: line}.errorf("%w: the text is not UTF-8; save it as UTF-8", ErrFormat)}
+		return nil, []error{Position{File: file, Line: line}.errorf("%w: invalid UTF-8; save the file as UTF-8", ErrFormat)}
 	}
-	current := document{at: Position{File: file, Document: 1}, from: 1}
+	current := document{position: Position{File: file, Document: 1}, startLine: 1}
 	flush := func(next int) {
 		if line := current.start(); line > 0 {
-			current.at.Line = line
+			current.position.Line = line
 			out = append(out, current)
 		}
-		current = document{at: Position{File: file, Document: current.at.Document + 1}, from: next}
+		current = document{position: Position{File: file, Document: current.position.Document + 1}, startLine: next}
 	}
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
-		rest, separator := separates(line)
+		rest, separator := separator(line)
 		switch {
 		case !separator:
 			current.data = append(current.data, line...)
 		case rest != "" && rest[0] != '#':
 			at := Position{File: file, Line: number}
-			errs = append(errs, at.errorf("%w: a document separator must stand alone on its line; put %q on the next", ErrFormat, rest))
+			errs = append(errs, at.errorf("%w: unexpected %q after a document separator; move it to the next line", ErrFormat, rest))
 			flush(number + 1)
 		default:
 			flush(number + 1)
@@ -55,8 +55,9 @@ func split(file string, data []byte) (out []document, errs []error) {
 	return out, errs
 }
 
-// separates reports whether a line separates documents, and what else is on it.
-func separates(line []byte) (rest string, ok bool) {
+// separator reports whether a line separates documents, and returns the rest of
+// the line.
+func separator(line []byte) (rest string, ok bool) {
 	for _, marker := range []string{"---", "..."} {
 		after, found := bytes.CutPrefix(line, []byte(marker))
 		if found && (len(after) == 0 || strings.ContainsRune(" \t\r\n", rune(after[0]))) {
@@ -81,9 +82,9 @@ func invalidLine(data []byte) int {
 	return number
 }
 
-// start returns the line of the first content, 0 if there is none.
+// start returns the line of the first content, or 0 if there is none.
 func (d document) start() int {
-	number := d.from
+	number := d.startLine
 	for line := range bytes.Lines(d.data) {
 		text := bytes.TrimSpace(line)
 		if len(text) > 0 && text[0] != '#' && text[0] != '%' {
@@ -94,30 +95,30 @@ func (d document) start() int {
 	return 0
 }
 
-// decode reads the document as the object that it must be.
+// decode parses the document as an object.
 func (d document) decode() (map[string]any, error) {
-	if err := bounded(d.data); err != nil {
-		return nil, &Error{At: d.at, Err: err}
+	if err := checkAliases(d.data); err != nil {
+		return nil, &Error{At: d.position, Err: err}
 	}
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err != nil {
-		return nil, d.at.errorf("%w: %s", ErrFormat, d.message(err))
+		return nil, d.position.errorf("%w: %s", ErrFormat, d.message(err))
 	}
 	var value any
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
-		return nil, d.at.errorf("%w: %w", ErrFormat, err)
+		return nil, d.position.errorf("%w: %w", ErrFormat, err)
 	}
 	content, ok := value.(map[string]any)
 	if !ok {
-		return nil, d.at.errorf("%w: an object with apiVersion, kind and metadata must be here, not %s", ErrFormat, article(value))
+		return nil, d.position.errorf("%w: must be an object with apiVersion, kind and metadata, not %s", ErrFormat, typeName(value))
 	}
 	return content, nil
 }
 
 var lineNumber = regexp.MustCompile(`line (\d+)`)
 
-// message returns an error of the YAML reader on one line, with the lines
-// counted from the start of the file.
+// message returns an error of the YAML parser on one line, with line numbers of
+// the file.
 func (d document) message(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	return lineNumber.ReplaceAllStringFunc(text, func(s string) string {
@@ -125,24 +126,24 @@ func (d document) message(err error) string {
 		if err != nil {
 			return s
 		}
-		return fmt.Sprintf("line %d", n+d.from-1)
+		return fmt.Sprintf("line %d", n+d.startLine-1)
 	})
 }
 
-// article names the type of a decoded value.
-func article(v any) string {
+// typeName returns the type of a decoded value.
+func typeName(v any) string {
 	switch v.(type) {
 	case nil:
-		return "nothing"
+		return "null"
 	case []any:
-		return "a list"
+		return "array"
 	case string:
-		return "a text"
+		return "string"
 	case bool:
-		return "a truth value (YAML reads yes, no, on, off, y and n so: put quotes around a text)"
+		return "boolean (quote the strings yes, no, on, off, y and n in YAML)"
 	case map[string]any:
-		return "a map"
+		return "object"
 	default:
-		return "a number"
+		return "number"
 	}
 }

@@ -5,31 +5,31 @@ import (
 	"fmt"
 )
 
-// Errors that the reader of a manifest finds.
+// Errors of Read and FromObjects, wrapped in an *Error where they have a position.
 var (
-	// ErrFormat tells that a file is not a manifest at all.
-	ErrFormat = errors.New("not a manifest")
-	// ErrTooLarge tells that a file, or what its aliases stand for, is larger
-	// than MaxSize.
+	// ErrFormat is the error of a document that is not a manifest.
+	ErrFormat = errors.New("invalid manifest")
+	// ErrTooLarge is the error of a file that is larger than MaxSize, as it is or
+	// with its aliases expanded.
 	ErrTooLarge = errors.New("too large")
-	// ErrEmpty tells that there is no manifest where one was looked for.
-	ErrEmpty = errors.New("no manifests")
-	// ErrDuplicate tells that an object is there twice.
+	// ErrEmpty is the error of a path without manifests.
+	ErrEmpty = errors.New("no manifests found")
+	// ErrDuplicate is the error of an object that occurs twice.
 	ErrDuplicate = errors.New("duplicate object")
 )
 
-// Position is where an object or an error is.
+// Position is the position of an object or an error in a file.
 type Position struct {
-	// File as it was named, "-" for standard input.
+	// File is the path as the user gave it, "-" for standard input.
 	File string
-	// Document in the file and Line of its start, both from 1; 0 for the file
-	// as a whole.
+	// Document is the number of the document in the file, and Line the line at
+	// which it starts, both from 1. 0 stands for the whole file.
 	Document, Line int
-	// Item of a list, from 1; 0 outside one.
+	// Item is the number of the item in a list, from 1; 0 outside of lists.
 	Item int
 }
 
-// String returns the position as messages name it.
+// String returns the position for messages.
 func (p Position) String() string {
 	file := p.File
 	if file == "-" {
@@ -47,16 +47,16 @@ func (p Position) String() string {
 	}
 }
 
-// Error is an error at a place in a manifest.
+// Error is an error at a position in a manifest.
 type Error struct {
 	At  Position
 	Err error
 }
 
-// Error returns the place and what is wrong there.
+// Error returns the position and the message.
 func (e *Error) Error() string { return e.At.String() + ": " + e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
 func (p Position) errorf(format string, args ...any) error {

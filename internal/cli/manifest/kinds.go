@@ -15,36 +15,36 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// KindCRD is the kind of CustomResourceDefinitions.
+// KindCRD is the kind CustomResourceDefinition.
 var KindCRD = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 
-// Kinds are the policy kinds that are known so far, and what definitions say
-// of them.
+// Kinds are the known policy kinds and CustomResourceDefinitions: built-in ones,
+// those of a cluster, and those of manifests. They are not safe for concurrent use.
 type Kinds struct {
 	profiles *policykind.Profiles
-	// given are kinds beside those of the profiles: those of a cluster.
-	given   map[api.PolicyKind]*policykind.Kind
-	defined map[api.PolicyKind]definition
-	written map[string]written // profiles of the set, by name
-	// gone are the kinds whose definitions were deleted.
-	gone map[api.PolicyKind]bool
-	// shaped are the kinds with the schemas of their definitions.
-	shaped map[api.PolicyKind]shaped
+	// cluster are the policy kinds of a cluster.
+	cluster     map[api.PolicyKind]*policykind.Kind
+	defined     map[api.PolicyKind]definition
+	setProfiles map[string]setProfile // PolicyProfiles of the manifests, by name
+	// deleted are the kinds whose definitions were deleted.
+	deleted map[api.PolicyKind]bool
+	// withSchema caches the kinds with the schemas of their definitions.
+	withSchema map[api.PolicyKind]schemaKind
 }
 
-// definition is a CRD.
+// definition is a CustomResourceDefinition.
 type definition struct {
-	crd    *apiextensionsv1.CustomResourceDefinition
-	names  []string
-	guess  *policykind.Kind // by its label, or nil
-	schema *policykind.Schema
+	crd       *apiextensionsv1.CustomResourceDefinition
+	names     []string
+	labelKind *policykind.Kind // by its label, or nil
+	schema    *policykind.Schema
 }
 
-// shaped is a kind with the schema of its definition: the same one each time,
-// since a view and its policies know it by its pointer.
-type shaped struct{ plain, kind *policykind.Kind }
+// schemaKind is a kind without and with the schema of its definition. It is cached
+// because views and policies compare kinds by their pointer.
+type schemaKind struct{ plain, kind *policykind.Kind }
 
-// NewKinds returns the given kinds and those that come with Overrule.
+// NewKinds returns the built-in kinds and those of a cluster, if any.
 func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	profiles, err := policykind.NewProfiles()
 	if err != nil {
@@ -52,51 +52,53 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	}
 	k := &Kinds{
 		profiles: profiles, defined: make(map[api.PolicyKind]definition),
-		given: make(map[api.PolicyKind]*policykind.Kind), gone: make(map[api.PolicyKind]bool),
-		written: make(map[string]written), shaped: make(map[api.PolicyKind]shaped),
+		cluster: make(map[api.PolicyKind]*policykind.Kind), deleted: make(map[api.PolicyKind]bool),
+		setProfiles: make(map[string]setProfile), withSchema: make(map[api.PolicyKind]schemaKind),
 	}
 	for _, kind := range known {
-		k.given[kind.Ref()] = kind
+		k.cluster[kind.Ref()] = kind
 	}
 	return k, nil
 }
 
-// Clone returns a copy that can be added to.
+// Clone returns a copy that can be changed independently.
 func (k *Kinds) Clone() *Kinds {
 	return &Kinds{
 		profiles: k.profiles.Clone(), defined: maps.Clone(k.defined),
-		given: maps.Clone(k.given), gone: maps.Clone(k.gone), written: maps.Clone(k.written),
-		shaped: maps.Clone(k.shaped),
+		cluster: maps.Clone(k.cluster), deleted: maps.Clone(k.deleted), setProfiles: maps.Clone(k.setProfiles),
+		withSchema: maps.Clone(k.withSchema),
 	}
 }
 
-// Of returns a policy kind, or nil: by a cluster's profile, else by one of the
-// set, else as the cluster has it, else as it comes with Overrule, else by its
-// label. It has the schema of its definition, if there is one.
+// Of returns a policy kind, or nil if the kind is none. Its profile is, in order of
+// precedence, a PolicyProfile of the cluster, one of the manifests, that of the
+// cluster without a PolicyProfile, the built-in one, or the one derived from the
+// label of its definition. The kind has the schema of its definition, if there is
+// one.
 func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
-	plain, schema := k.plain(ref), k.defined[ref].schema
+	plain, schema := k.withoutSchema(ref), k.defined[ref].schema
 	if plain == nil || schema == nil || plain.Schema().Same(schema) {
 		return plain
 	}
-	was := k.shaped[ref]
-	if was.plain != plain || was.kind.Schema() != schema {
-		was = shaped{plain, plain.WithSchema(schema)}
-		k.shaped[ref] = was
+	cached := k.withSchema[ref]
+	if cached.plain != plain || cached.kind.Schema() != schema {
+		cached = schemaKind{plain, plain.WithSchema(schema)}
+		k.withSchema[ref] = cached
 	}
-	return was.kind
+	return cached.kind
 }
 
-func (k *Kinds) plain(ref api.PolicyKind) *policykind.Kind {
-	own, given := k.profiles.Of(ref), k.given[ref]
+func (k *Kinds) withoutSchema(ref api.PolicyKind) *policykind.Kind {
+	profile, clusterKind := k.profiles.Of(ref), k.cluster[ref]
 	switch {
-	case k.gone[ref]:
+	case k.deleted[ref]:
 		return nil
-	case given != nil && (given.Source == policykind.Cluster || own == nil || own.Source != policykind.Cluster):
-		return given
-	case own != nil:
-		return own
+	case clusterKind != nil && (clusterKind.Source == policykind.Cluster || profile == nil || profile.Source != policykind.Cluster):
+		return clusterKind
+	case profile != nil:
+		return profile
 	default:
-		return k.defined[ref].guess
+		return k.defined[ref].labelKind
 	}
 }
 
@@ -106,7 +108,7 @@ func (k *Kinds) All() []*policykind.Kind {
 	for _, kind := range k.profiles.Known() {
 		refs[kind.Ref()] = true
 	}
-	for ref := range k.given {
+	for ref := range k.cluster {
 		refs[ref] = true
 	}
 	for ref := range k.defined {
@@ -121,8 +123,8 @@ func (k *Kinds) All() []*policykind.Kind {
 	return out
 }
 
-// Profiles returns the kinds as "profiles" shows them. One is installed if
-// there is a definition of it.
+// Profiles returns the profiles in effect, sorted by kind. A kind is installed if
+// it has a definition.
 func (k *Kinds) Profiles() []api.ProfileInForce {
 	var out []api.ProfileInForce
 	for _, kind := range k.All() {
@@ -131,17 +133,17 @@ func (k *Kinds) Profiles() []api.ProfileInForce {
 	return out
 }
 
-// Refused returns the profiles of the set that are not in force, and why: an
-// older one has their kind. They come by kind, then the oldest first.
+// Refused returns the PolicyProfiles of the manifests that are not in effect because
+// an older one has their kind, sorted by kind, then by age, the oldest first.
 func (k *Kinds) Refused() []api.RefusedProfile {
 	var out []api.RefusedProfile
 	for _, kind := range k.All() {
 		out = append(out, k.profiles.Refused(kind.Ref())...)
-		given, own := k.given[kind.Ref()], k.profiles.Of(kind.Ref())
-		if given != nil && given.Source == policykind.Cluster && own != nil && own.Source == policykind.Cluster {
+		clusterKind, profile := k.cluster[kind.Ref()], k.profiles.Of(kind.Ref())
+		if clusterKind != nil && clusterKind.Source == policykind.Cluster && profile != nil && profile.Source == policykind.Cluster {
 			out = append(out, api.RefusedProfile{
-				Name: own.Name, Reason: api.Conflicted,
-				Message: fmt.Sprintf("PolicyProfile %s of the cluster is older and has %s: delete one of the two", given.Name, kind.Ref()),
+				Name: profile.Name, Reason: api.Conflicted,
+				Message: fmt.Sprintf("PolicyProfile %s of the cluster is older and has %s: delete one of the two", clusterKind.Name, kind.Ref()),
 			})
 		}
 	}
@@ -151,14 +153,14 @@ func (k *Kinds) Refused() []api.RefusedProfile {
 // Defined reports whether there is a definition of a kind.
 func (k *Kinds) Defined(ref api.PolicyKind) bool { return k.defined[ref].crd != nil }
 
-// Reads reports whether the store holds objects of a kind, or learns from
-// them.
+// Reads reports whether objects of a kind are read: the snapshot holds them, or
+// they are PolicyProfiles.
 func (k *Kinds) Reads(ref api.PolicyKind) bool {
 	return k.Of(ref) != nil || ref == policykind.KindProfile || gateway.Known(ref) || constraint.IsKind(ref)
 }
 
-// ClusterScoped reports whether objects of a kind have no namespace. A policy
-// kind has one unless its definition says otherwise.
+// ClusterScoped reports whether a kind is cluster-scoped. A policy kind is
+// namespaced unless its definition says otherwise.
 func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 	if crd := k.defined[ref].crd; crd != nil {
 		return crd.Spec.Scope == apiextensionsv1.ClusterScoped
@@ -166,12 +168,13 @@ func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 	return ref == KindCRD || ref == policykind.KindProfile || ref == constraint.ClusterKind || gateway.ClusterScoped(ref)
 }
 
-// Names returns the plural, singular and short names that the definition of a
-// kind gives, if there is one.
+// Names returns the plural, singular and short names of a kind from its definition,
+// nil if it has none.
 func (k *Kinds) Names(ref api.PolicyKind) []string { return k.defined[ref].names }
 
-// Define learns from a CustomResourceDefinition.
-func (k *Kinds) Define(o *Object) error {
+// AddDefinition adds a CustomResourceDefinition. With the label of policy kinds,
+// its kind becomes a policy kind unless it has a profile.
+func (k *Kinds) AddDefinition(o *Object) error {
 	crd, err := o.definition()
 	if err != nil {
 		return err
@@ -179,23 +182,23 @@ func (k *Kinds) Define(o *Object) error {
 	names := crd.Spec.Names
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: names.Kind}
 	d := definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
-	if d.guess, err = k.guess(ref, crd); err != nil {
-		return o.At.errorf("%s: guess a profile by the label %s: %w", o, policykind.LabelPolicy, err)
+	if d.labelKind, err = k.labelKind(ref, crd); err != nil {
+		return o.At.errorf("%s: derive a profile from the label %s: %w", o, policykind.LabelPolicy, err)
 	}
-	if given := k.given[ref]; given != nil && given.Source == policykind.Label {
-		delete(k.given, ref)
+	if clusterKind := k.cluster[ref]; clusterKind != nil && clusterKind.Source == policykind.Label {
+		delete(k.cluster, ref)
 	}
 	if d.schema = policykind.PackSchema(SchemaOf(crd)); d.schema.Same(k.defined[ref].schema) {
 		d.schema = k.defined[ref].schema
 	}
 	k.defined[ref] = d
-	delete(k.gone, ref)
+	delete(k.deleted, ref)
 	return nil
 }
 
-// guess returns the kind that the label of a definition tells of, nil if it has
-// none: the very kind that is known by its label already if it says the same.
-func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
+// labelKind returns the kind derived from the label of a definition, nil if it has
+// no label. If an equal kind is known by its label already, it is that one.
+func (k *Kinds) labelKind(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
 	spec, ok := policykind.FromLabel(crd)
 	if !ok {
 		return nil, nil
@@ -204,7 +207,7 @@ func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDef
 	if err != nil {
 		return nil, err
 	}
-	for _, old := range []*policykind.Kind{k.given[ref], k.defined[ref].guess} {
+	for _, old := range []*policykind.Kind{k.cluster[ref], k.defined[ref].labelKind} {
 		if old != nil && old.Source == policykind.Label && reflect.DeepEqual(old.PolicyProfileSpec, kind.PolicyProfileSpec) {
 			return old, nil
 		}
@@ -212,28 +215,28 @@ func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDef
 	return kind, nil
 }
 
-// Forget drops the kind of a CustomResourceDefinition: without it there are no
-// policies of the kind.
-func (k *Kinds) Forget(o *Object) error {
+// RemoveDefinition removes the kind of a CustomResourceDefinition, so that its
+// objects are no longer policies.
+func (k *Kinds) RemoveDefinition(o *Object) error {
 	crd, err := o.definition()
 	if err != nil {
 		return err
 	}
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-	delete(k.given, ref)
+	delete(k.cluster, ref)
 	delete(k.defined, ref)
-	k.gone[ref] = true
+	k.deleted[ref] = true
 	return nil
 }
 
-// Schema returns the schema of a policy kind, as its definition has it for the
-// version that is stored; nil without a definition.
+// Schema returns the schema of a policy kind from the storage version of its
+// definition; nil without a definition.
 func (k *Kinds) Schema(ref api.PolicyKind) *apiextensionsv1.JSONSchemaProps {
 	return SchemaOf(k.defined[ref].crd)
 }
 
-// SchemaOf returns the schema of the version that is stored, nil if the
-// definition has none, or is nil.
+// SchemaOf returns the schema of the storage version of a definition, nil if it has
+// none or crd is nil.
 func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
 	if crd == nil {
 		return nil
@@ -249,14 +252,14 @@ func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JS
 func (o *Object) definition() (*apiextensionsv1.CustomResourceDefinition, error) {
 	data, err := json.Marshal(o.content)
 	if err != nil {
-		return nil, o.At.errorf("write %s as JSON: %w", o, err)
+		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal(data, &crd); err != nil {
-		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
+		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
 	}
 	if crd.Spec.Group == "" || crd.Spec.Names.Kind == "" {
-		return nil, o.At.errorf("%s: %w", o, fmt.Errorf("spec.group and spec.names.kind must be set"))
+		return nil, o.At.errorf("%s: %w", o, fmt.Errorf("spec.group and spec.names.kind are required"))
 	}
 	return &crd, nil
 }

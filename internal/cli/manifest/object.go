@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -16,30 +17,30 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Object is one object of a file.
+// Object is an undecoded object of a file.
 type Object struct {
 	At Position
-	// Kind of the object.
+	// Kind is the group and kind of the object.
 	Kind api.PolicyKind
-	// Name and Namespace as they stand in the file, either may be empty.
+	// Namespace and Name are those in the file. Either may be empty.
 	Namespace, Name string
 
-	created string // as it stands in the file
+	created string // metadata.creationTimestamp in the file
 	content map[string]any
 }
 
-// FromObjects returns the set of objects that come from elsewhere than files, as
-// the API server writes them; from names that place in errors.
+// FromObjects returns a set of objects from an API server. from names their source
+// in errors.
 func FromObjects(from string, objects []map[string]any) (*Set, error) {
 	var r reader
 	for i, content := range objects {
-		r.object(Position{File: from, Item: i + 1}, content)
+		r.addObject(Position{File: from, Item: i + 1}, content)
 	}
 	return &r.set, errors.Join(r.errs...)
 }
 
-// object takes an object, or the items of a list.
-func (r *reader) object(at Position, content map[string]any) {
+// addObject adds an object, or the items of a list.
+func (r *reader) addObject(at Position, content map[string]any) {
 	o, err := newObject(at, content)
 	if err != nil {
 		r.fail(err)
@@ -47,7 +48,7 @@ func (r *reader) object(at Position, content map[string]any) {
 	}
 	items, isList := content["items"].([]any)
 	if !isList && o.Kind.Kind == "List" && content["items"] != nil {
-		r.fail(at.errorf("items must be a list, not %s", article(content["items"])))
+		r.fail(at.errorf("items must be of type array, not %s", typeName(content["items"])))
 		return
 	}
 	if !isList || !strings.HasSuffix(o.Kind.Kind, "List") {
@@ -58,15 +59,15 @@ func (r *reader) object(at Position, content map[string]any) {
 		at.Item = i + 1
 		object, ok := item.(map[string]any)
 		if !ok {
-			r.fail(at.errorf("%w: an object must be here, not %s", ErrFormat, article(item)))
+			r.fail(at.errorf("%w: must be of type object, not %s", ErrFormat, typeName(item)))
 			continue
 		}
-		r.object(at, o.item(object))
+		r.addObject(at, o.item(object))
 	}
 }
 
-// item returns an item of a typed list with the kind that an answer of the API
-// server leaves out.
+// item returns an item of a typed list with its apiVersion and kind, which lists of
+// the API server omit.
 func (o *Object) item(object map[string]any) map[string]any {
 	kind := strings.TrimSuffix(o.Kind.Kind, "List")
 	if kind == "" || object["kind"] != nil {
@@ -83,7 +84,7 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	text := func(in map[string]any, name, path string) string {
 		value, ok := in[name].(string)
 		if !ok && in[name] != nil {
-			errs = append(errs, at.errorf("%s must be a text, not %s", path, article(in[name])))
+			errs = append(errs, at.errorf("%s must be of type string, not %s", path, typeName(in[name])))
 		}
 		return value
 	}
@@ -91,16 +92,16 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	version := text(content, "apiVersion", "apiVersion")
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok && content["metadata"] != nil {
-		errs = append(errs, at.errorf("metadata must be a map, not %s", article(content["metadata"])))
+		errs = append(errs, at.errorf("metadata must be of type object, not %s", typeName(content["metadata"])))
 	}
 	o.Name, o.Namespace = text(metadata, "name", "metadata.name"), text(metadata, "namespace", "metadata.namespace")
 	o.created = text(metadata, "creationTimestamp", "metadata.creationTimestamp")
 	switch {
 	case len(errs) > 0:
 	case o.Kind.Kind == "":
-		errs = append(errs, at.errorf("kind is missing; is this a Kubernetes manifest?"))
+		errs = append(errs, at.errorf("kind is required"))
 	case version == "":
-		errs = append(errs, at.errorf("apiVersion is missing beside kind %s", o.Kind.Kind))
+		errs = append(errs, at.errorf("apiVersion is required for kind %s", o.Kind.Kind))
 	}
 	if group, _, found := strings.Cut(version, "/"); found {
 		o.Kind.Group = group
@@ -108,8 +109,8 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	return o, errors.Join(errs...)
 }
 
-// Ref names the object. One of a namespaced kind that names no namespace is in
-// the given one.
+// Ref returns the reference of the object. A namespaced object without a namespace
+// gets the given one.
 func (o *Object) Ref(kinds *Kinds, namespace string) api.Ref {
 	ref := api.Ref{Group: o.Kind.Group, Kind: o.Kind.Kind, Namespace: o.Namespace, Name: o.Name}
 	switch {
@@ -121,44 +122,43 @@ func (o *Object) Ref(kinds *Kinds, namespace string) api.Ref {
 	return ref
 }
 
-// String names the object as messages do.
+// String returns the kind, namespace and name of the object for messages.
 func (o *Object) String() string {
 	return api.Ref{Kind: o.Kind.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 }
 
-// Decode reads the object for the store. created stands in for the creation
-// time of a policy that has none; forget takes the one that it has away.
+// Decode decodes the object for the snapshot. created, in seconds since 1970, is
+// the creation time of a policy without one, or of any policy with resetCreation.
 //
-// The error is store.ErrKind for a kind that the store does not hold, else an
-// *Error.
-func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bool) (snapshot.Object, error) {
+// The error is snapshot.ErrKind for a kind that is not read, else an *Error.
+func (o *Object) Decode(kinds *Kinds, namespace string, created int64, resetCreation bool) (snapshot.Object, error) {
 	if !kinds.Reads(o.Kind) {
 		return nil, fmt.Errorf("%s: %w", o.Kind, snapshot.ErrKind)
 	}
 	if o.Name == "" {
-		return nil, o.At.errorf("%s has no metadata.name; give it one", o.Kind.Kind)
+		return nil, o.At.errorf("%s: metadata.name is required", o.Kind.Kind)
 	}
 	if _, err := time.Parse(time.RFC3339, o.created); o.created != "" && err != nil {
-		return nil, o.At.errorf("%s has metadata.creationTimestamp %q: write it like 2026-01-31T12:00:00Z, or leave it out", o, o.created)
+		return nil, o.At.errorf("%s: invalid metadata.creationTimestamp %q: must be an RFC 3339 time such as 2026-01-31T12:00:00Z", o, o.created)
 	}
-	data, err := json.Marshal(o.placed(o.Ref(kinds, namespace).Namespace, forget))
+	data, err := json.Marshal(o.withNamespace(o.Ref(kinds, namespace).Namespace, resetCreation))
 	if err != nil {
-		return nil, o.At.errorf("write %s as JSON: %w", o, err)
+		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
 	}
-	err = fits(o.Kind, data)
+	err = validateTypes(o.Kind, data)
 	var out snapshot.Object
 	if err == nil {
 		out, err = snapshot.Decode(o.Kind, kinds.Of(o.Kind), data, created)
 	}
 	if err != nil {
-		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
+		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
 	}
 	return out, nil
 }
 
-// placed returns the content with the namespace that the API server would give
-// it.
-func (o *Object) placed(namespace string, forget bool) map[string]any {
+// withNamespace returns the content with the namespace that the API server would
+// set, and with resetCreation without its creation time.
+func (o *Object) withNamespace(namespace string, resetCreation bool) map[string]any {
 	out := maps.Clone(o.content)
 	given, _ := out["metadata"].(map[string]any)
 	metadata := maps.Clone(given)
@@ -166,19 +166,29 @@ func (o *Object) placed(namespace string, forget bool) map[string]any {
 	if namespace != metav1.NamespaceNone {
 		metadata["namespace"] = namespace
 	}
-	if forget {
+	if resetCreation {
 		delete(metadata, "creationTimestamp")
 	}
 	out["metadata"] = metadata
 	return out
 }
 
-// Coerced returns the object as the API server would read it by the schema of its
-// kind: without what that does not have, and with its defaults. was is the schema
-// before (policykind.Schema.Coerce).
+// Coerced returns the object as the API server would read it with the schema of its
+// kind: with unknown fields pruned and defaults set. was is the schema before the
+// change (see policykind.Schema.Coerce).
 func (o *Object) Coerced(k *policykind.Kind, was *policykind.Schema) *Object {
 	out := *o
 	out.content = runtime.DeepCopyJSON(o.content)
 	k.Schema().Coerce(out.content, was)
 	return &out
+}
+
+// Annotation returns an annotation of the object, "" if it does not have it.
+func (o *Object) Annotation(name string) string { return o.unstructured().GetAnnotations()[name] }
+
+// Owners returns the ownerReferences of the object.
+func (o *Object) Owners() []metav1.OwnerReference { return o.unstructured().GetOwnerReferences() }
+
+func (o *Object) unstructured() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: o.content}
 }

@@ -9,27 +9,27 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// written is a PolicyProfile of the set.
-type written struct {
+// setProfile is a PolicyProfile of the manifests.
+type setProfile struct {
 	profile *policykind.Profile
 	created int64
 }
 
-// Profile learns from a PolicyProfile: its kind is read by it from now on, if
-// no older one has it. created, in seconds since 1970, stands in for a creation
-// time that the profile does not have; forget takes the one that it has away,
-// and that of a profile which is known already stays.
+// AddProfile adds a PolicyProfile, which takes effect for its kind unless an older
+// one does. created, in seconds since 1970, is the creation time of a profile
+// without one, or of any profile with resetCreation; an update keeps the time of
+// the known profile.
 //
-// A profile is held to its schema, names of fields included: one that is
-// understood in part reads policies wrong.
-func (k *Kinds) Profile(o *Object, created int64, forget bool) error {
+// Unknown fields are errors: a profile that is understood only in part would
+// misread policies.
+func (k *Kinds) AddProfile(o *Object, created int64, resetCreation bool) error {
 	p, err := o.profile()
 	if err != nil {
 		return err
 	}
-	if forget {
+	if resetCreation {
 		p.CreationTimestamp = metav1.Time{}
-		if old, ok := k.written[o.Name]; ok {
+		if old, ok := k.setProfiles[o.Name]; ok {
 			created = old.created
 		}
 	}
@@ -38,34 +38,34 @@ func (k *Kinds) Profile(o *Object, created int64, forget bool) error {
 	}
 	k.RemoveProfile(o.Name) // it may be of another kind now
 	if err := k.profiles.Put(p, created); err != nil {
-		return o.At.errorf("%s cannot be used: %w", o, err)
+		return o.At.errorf("%s is invalid: %w", o, err)
 	}
-	k.written[o.Name] = written{&policykind.Profile{PolicyProfile: *p}, created}
+	k.setProfiles[o.Name] = setProfile{&policykind.Profile{PolicyProfile: *p}, created}
 	return nil
 }
 
 func (o *Object) profile() (*api.PolicyProfile, error) {
 	if o.Name == "" {
-		return nil, o.At.errorf("%s has no metadata.name; give it one", o.Kind.Kind)
+		return nil, o.At.errorf("%s: metadata.name is required", o.Kind.Kind)
 	}
 	data, err := json.Marshal(o.content)
 	if err != nil {
-		return nil, o.At.errorf("write %s as JSON: %w", o, err)
+		return nil, o.At.errorf("encode %s as JSON: %w", o, err)
 	}
 	var p api.PolicyProfile
-	if err := strict(data, &p); err != nil {
-		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
+	if err := unmarshalStrict(data, &p); err != nil {
+		return nil, o.At.errorf("%s is invalid: %w; correct the field", o, err)
 	}
 	return &p, nil
 }
 
-// Written returns the PolicyProfile of that name, of the set or the cluster;
-// nil if there is none, or it is not in force.
-func (k *Kinds) Written(name string) *policykind.Profile {
-	if w, ok := k.written[name]; ok {
+// ProfileNamed returns the PolicyProfile of a name, of the manifests or the cluster;
+// nil if there is none, or that of the cluster is not in effect.
+func (k *Kinds) ProfileNamed(name string) *policykind.Profile {
+	if w, ok := k.setProfiles[name]; ok {
 		return w.profile
 	}
-	kind := k.givenBy(name)
+	kind := k.clusterKindOf(name)
 	if kind == nil {
 		return nil
 	}
@@ -74,19 +74,20 @@ func (k *Kinds) Written(name string) *policykind.Profile {
 	return p
 }
 
-// RemoveProfile drops a PolicyProfile: its kind is read again as it comes with
-// Overrule, or by its label.
+// RemoveProfile removes a PolicyProfile. The built-in profile of its kind, or the
+// one derived from its label, takes effect again.
 func (k *Kinds) RemoveProfile(name string) {
 	k.profiles.Remove(name)
-	delete(k.written, name)
-	if kind := k.givenBy(name); kind != nil {
-		delete(k.given, kind.Ref())
+	delete(k.setProfiles, name)
+	if kind := k.clusterKindOf(name); kind != nil {
+		delete(k.cluster, kind.Ref())
 	}
 }
 
-// givenBy returns the kind that the cluster reads by the profile of that name.
-func (k *Kinds) givenBy(name string) *policykind.Kind {
-	for _, kind := range k.given {
+// clusterKindOf returns the kind of a PolicyProfile that is in effect on the
+// cluster.
+func (k *Kinds) clusterKindOf(name string) *policykind.Kind {
+	for _, kind := range k.cluster {
 		if kind.Source == policykind.Cluster && kind.Name == name {
 			return kind
 		}

@@ -22,8 +22,8 @@ var ownKind = api.PolicyKind{Group: "example.com", Kind: "Own"}
 
 const own = "apiVersion: example.com/v1\nkind: Own\nmetadata: {name: a}\nspec: {targetRef: {kind: Gateway, group: gateway.networking.k8s.io, name: g}, size: 1}\n"
 
-// A profile counts for all objects, whether it comes before or behind them.
-func TestAProfileCountsInAnyOrder(t *testing.T) {
+// A profile applies to all objects, before and after it.
+func TestProfileOrderDoesNotMatter(t *testing.T) {
 	for _, text := range []string{
 		profile("p", "Own", "") + "---\n" + own,
 		own + "---\n" + profile("p", "Own", ""),
@@ -37,11 +37,11 @@ func TestAProfileCountsInAnyOrder(t *testing.T) {
 		assert.Equal(t, 1, v.Count(ownKind))
 		assert.Zero(t, v.Count(policykind.KindProfile), "a profile takes no part")
 		assert.Empty(t, set.Ignored(kinds))
-		assert.Equal(t, "p", kinds.Written("p").Name)
+		assert.Equal(t, "p", kinds.ProfileNamed("p").Name)
 	}
 }
 
-func TestOfTwoProfilesTheOlderHolds(t *testing.T) {
+func TestOlderProfileTakesPrecedence(t *testing.T) {
 	late := strings.Replace(profile("a", "Own", ""), "name: a", `name: a, creationTimestamp: "2026-01-01T00:00:00Z"`, 1)
 	early := strings.Replace(profile("z", "Own", ", sameTarget: none"), "name: z", `name: z, creationTimestamp: "2025-01-01T00:00:00Z"`, 1)
 	_, _, kinds, err := view(t, late+"---\n"+early)
@@ -54,33 +54,33 @@ func TestOfTwoProfilesTheOlderHolds(t *testing.T) {
 	assert.Equal(t, "b", kinds.Of(ownKind).Name, "of an age, the first by name")
 }
 
-func TestAProfileThatIsTakenAway(t *testing.T) {
+func TestRemoveProfile(t *testing.T) {
 	_, set, kinds, err := view(t, profile("p", "AuthPolicy", "")+"---\n"+crd("Own", "direct", "Namespaced")+"---\n"+profile("q", "Own", ""))
 	require.NoError(t, err)
 	copied := kinds.Clone()
 	copied.RemoveProfile("q")
 	assert.Equal(t, policykind.Label, copied.Of(ownKind).Source, "the label's guess is back")
-	assert.Nil(t, copied.Written("q"))
+	assert.Nil(t, copied.ProfileNamed("q"))
 	assert.Equal(t, policykind.Cluster, kinds.Of(ownKind).Source, "a clone leaves the original alone")
 	moved := *set.Objects[2]
 	moved.content = map[string]any{
 		"metadata": map[string]any{"name": "q"},
 		"spec":     map[string]any{"group": "example.com", "kind": "Other", "class": "direct", "targets": map[string]any{"fields": []any{"targetRef"}}},
 	}
-	require.NoError(t, kinds.Profile(&moved, 7, true))
+	require.NoError(t, kinds.AddProfile(&moved, 7, true))
 	assert.Equal(t, policykind.Label, kinds.Of(ownKind).Source, "the profile is of another kind now")
 	assert.NotNil(t, kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Other"}))
-	assert.Nil(t, kinds.Written("none"))
+	assert.Nil(t, kinds.ProfileNamed("none"))
 }
 
-// The profile in force on the cluster is the one whose name it bears.
-func TestProfilesOfTheClusterHold(t *testing.T) {
+// A PolicyProfile with the name of the one in effect on the cluster replaces it.
+func TestClusterProfileTakesPrecedence(t *testing.T) {
 	_, set, kinds, err := view(t, profile("first", "Own", ""))
 	require.NoError(t, err)
 	known, err := NewKinds(kinds.Of(ownKind))
 	require.NoError(t, err)
-	require.NotNil(t, known.Written("first"))
-	assert.Equal(t, kinds.Of(ownKind).PolicyProfileSpec, known.Written("first").Spec)
+	require.NotNil(t, known.ProfileNamed("first"))
+	assert.Equal(t, kinds.Of(ownKind).PolicyProfileSpec, known.ProfileNamed("first").Spec)
 	_, second, _, err := view(t, profile("second", "Own", ", sameTarget: none"))
 	require.NoError(t, err)
 	require.NoError(t, second.Check(known, "here"))
@@ -88,28 +88,28 @@ func TestProfilesOfTheClusterHold(t *testing.T) {
 	require.Len(t, known.Refused(), 1)
 	assert.Equal(t, "PolicyProfile first of the cluster is older and has Own.example.com: delete one of the two", known.Refused()[0].Message)
 	require.NoError(t, set.Check(known, "here"))
-	assert.NotSame(t, kinds.Of(ownKind), known.Of(ownKind), "written anew")
+	assert.NotSame(t, kinds.Of(ownKind), known.Of(ownKind), "replaced")
 	assert.Equal(t, "first", known.Of(ownKind).Name)
 }
 
-// A definition that says what is known already leaves the kind the very same.
-func TestADefinitionThatSaysTheSameChangesNothing(t *testing.T) {
+// A definition that is equal to the known one does not change the kind.
+func TestEqualDefinitionKeepsKind(t *testing.T) {
 	_, set, kinds, err := view(t, crd("Own", "direct", "Namespaced"))
 	require.NoError(t, err)
 	was := kinds.Of(ownKind)
-	require.NoError(t, kinds.Define(set.Objects[0]))
+	require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 	assert.Same(t, was, kinds.Of(ownKind))
 	given, err := NewKinds(was)
 	require.NoError(t, err)
-	require.NoError(t, given.Define(set.Objects[0]))
+	require.NoError(t, given.AddDefinition(set.Objects[0]))
 	assert.Same(t, was, given.Of(ownKind))
 	_, other, _, err := view(t, crd("Own", "inherited", "Namespaced"))
 	require.NoError(t, err)
-	require.NoError(t, given.Define(other.Objects[0]))
+	require.NoError(t, given.AddDefinition(other.Objects[0]))
 	assert.Equal(t, api.Inherited, given.Of(ownKind).Class)
 }
 
-func TestProfilesAreListedWithWhatIsDefined(t *testing.T) {
+func TestProfilesInstalled(t *testing.T) {
 	_, _, kinds, err := view(t, crd("Own", "direct", "Namespaced")+"---\n"+profile("p", "Other", ""))
 	require.NoError(t, err)
 	installed := make(map[string]bool)
@@ -124,30 +124,30 @@ func TestProfilesAreListedWithWhatIsDefined(t *testing.T) {
 	assert.True(t, listed)
 }
 
-// A value of a wrong type is an error in routes of every kind, a field that
-// Gateway API does not have is not.
-func TestRoutesAreHeldToTheirTypes(t *testing.T) {
+// A value of a wrong type is an error in routes of every kind, an unknown field is
+// not.
+func TestRouteTypesAreValidated(t *testing.T) {
 	for _, kind := range []string{"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"} {
 		head := gatewayAPI + "kind: " + kind + "\nmetadata: {name: a}\n"
 		_, _, _, err := view(t, head+"spec: {rules: [{backendRefs: [{name: b, port: high}]}]}\n")
-		require.ErrorContains(t, err, "standard input:1 (document 1): "+kind+" a does not fit its kind: ")
+		require.ErrorContains(t, err, "standard input:1 (document 1): "+kind+" a is invalid: ")
 		require.ErrorContains(t, err, "port of type int32; correct the field")
 		_, _, _, err = view(t, head+"spec: {extra: 1, rules: [{more: {}}]}\n")
 		require.NoError(t, err, kind)
 	}
 }
 
-func TestContentsComeFromElsewhere(t *testing.T) {
+func TestFromObjects(t *testing.T) {
 	set, err := FromObjects("the cluster", []map[string]any{
 		{"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": "a"}},
 		{"apiVersion": "v1"},
 	})
-	require.ErrorContains(t, err, "the cluster: kind is missing")
+	require.ErrorContains(t, err, "the cluster: kind is required")
 	assert.Equal(t, []string{"a"}, names(set))
 }
 
-// A folder may be given by a symbolic link, and is not read twice.
-func TestReadFollowsALink(t *testing.T) {
+// A directory may be given as a symbolic link. Files are read once.
+func TestReadSymbolicLinks(t *testing.T) {
 	dir := folder(t, map[string]string{"a.yaml": object("A", "a"), "sub/b.yaml": object("A", "b"), ".hidden.yaml": "nor: this"})
 	link := filepath.Join(t.TempDir(), ".link")
 	require.NoError(t, os.Symlink(dir, link))
@@ -162,6 +162,6 @@ func TestReadFollowsALink(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(dir, "missing"), broken))
 	_, err = Read([]string{broken}, nil)
 	require.ErrorContains(t, err, "check the path")
-	_, err = list(filepath.Join(dir, "a.yaml", "x"))
-	require.ErrorContains(t, err, "look at ")
+	_, err = listFiles(filepath.Join(dir, "a.yaml", "x"))
+	require.ErrorContains(t, err, "stat ")
 }

@@ -1,3 +1,6 @@
+// Package manifest reads objects from YAML and JSON files, and converts them to
+// snapshot objects. It reports all errors of all files together, each with its
+// file, document and line.
 package manifest
 
 import (
@@ -11,27 +14,27 @@ import (
 	"strings"
 )
 
-// MaxSize is how large a file may be, and what its aliases stand for.
+// MaxSize is the maximum size of a file in bytes, also with its aliases expanded.
 const MaxSize = 64 << 20
 
-// Stdin is the path that means standard input.
+// Stdin is the path of standard input.
 const Stdin = "-"
 
-// Set is the objects of a number of files, in the order of the files.
+// Set holds the objects of files, in the order of the files.
 type Set struct {
 	Objects []*Object
 }
 
-// Read reads files, folders with all that is below them, and standard input.
-// In folders it takes what ends in .yaml, .yml or .json, in the order of the
-// names, and leaves out what is hidden. A path may be a symbolic link. A file
-// that is named twice is read once.
+// Read reads files, directories recursively, and standard input. In directories it
+// reads files that end in .yaml, .yml or .json, in the order of their names, except
+// hidden ones. A path may be a symbolic link. A file that is given twice is read
+// once.
 //
-// The error joins all that is wrong, each an *Error or about a whole path.
+// The error joins all errors; each is an *Error or about a whole path.
 func Read(paths []string, stdin io.Reader) (*Set, error) {
 	r := reader{stdin: stdin, seen: make(map[string]bool)}
 	for _, path := range paths {
-		r.path(path)
+		r.readPath(path)
 	}
 	return &r.set, errors.Join(r.errs...)
 }
@@ -45,28 +48,28 @@ type reader struct {
 
 func (r *reader) fail(err error) { r.errs = append(r.errs, err) }
 
-// path reads what a path names, and fails if there is nothing.
-func (r *reader) path(path string) {
-	files, err := list(path)
+// readPath reads the files of a path, and adds ErrEmpty if they have no objects.
+func (r *reader) readPath(path string) {
+	files, err := listFiles(path)
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	found, failed, again := len(r.set.Objects), len(r.errs), false
+	found, failed, alreadyRead := len(r.set.Objects), len(r.errs), false
 	for _, file := range files {
-		id := identity(file)
-		again = again || r.seen[id]
+		id := canonicalPath(file)
+		alreadyRead = alreadyRead || r.seen[id]
 		if !r.seen[id] {
 			r.seen[id] = true
-			r.file(file)
+			r.readFile(file)
 		}
 	}
-	if len(r.set.Objects) == found && len(r.errs) == failed && !again {
-		r.fail(fmt.Errorf("%s: %w in it; name a file, or a folder with files that end in .yaml, .yml or .json", Position{File: path}, ErrEmpty))
+	if len(r.set.Objects) == found && len(r.errs) == failed && !alreadyRead {
+		r.fail(fmt.Errorf("%s: %w; specify a file, or a directory with .yaml, .yml or .json files", Position{File: path}, ErrEmpty))
 	}
 }
 
-func identity(file string) string {
+func canonicalPath(file string) string {
 	if file == Stdin {
 		return file
 	}
@@ -80,7 +83,7 @@ func identity(file string) string {
 }
 
 // list returns the files of a path, sorted.
-func list(path string) ([]string, error) {
+func listFiles(path string) ([]string, error) {
 	if path == Stdin {
 		return []string{path}, nil
 	}
@@ -89,16 +92,16 @@ func list(path string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w; check the path", path, fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", path, err)
+		return nil, fmt.Errorf("stat %s: %w", path, err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	root, err := filepath.EvalSymlinks(path) // a walk does not follow the link that it starts at
+	root, err := filepath.EvalSymlinks(path) // WalkDir does not follow a link at its root
 	if err != nil {
-		return nil, fmt.Errorf("follow %s: %w", path, err)
+		return nil, fmt.Errorf("resolve %s: %w", path, err)
 	}
-	files, err := walk(root)
+	files, err := walkDir(root)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path, err)
 	}
@@ -112,8 +115,8 @@ func list(path string) ([]string, error) {
 	return files, nil
 }
 
-// walk returns the manifests below a folder, sorted.
-func walk(root string) (files []string, err error) {
+// walkDir returns the manifests below a directory, sorted.
+func walkDir(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -130,7 +133,7 @@ func walk(root string) (files []string, err error) {
 	return files, err
 }
 
-func (r *reader) file(file string) {
+func (r *reader) readFile(file string) {
 	data, err := r.load(file)
 	if err != nil {
 		r.fail(err)
@@ -144,11 +147,11 @@ func (r *reader) file(file string) {
 			r.fail(err)
 			continue
 		}
-		r.object(d.at, content)
+		r.addObject(d.position, content)
 	}
 }
 
-// load returns the bytes of a file.
+// load returns the content of a file.
 func (r *reader) load(file string) ([]byte, error) {
 	in := r.stdin
 	if file != Stdin {
@@ -156,7 +159,7 @@ func (r *reader) load(file string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", file, err)
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // the file was only read
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, MaxSize+1))
@@ -164,7 +167,7 @@ func (r *reader) load(file string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", Position{File: file}, err)
 	}
 	if len(data) > MaxSize {
-		return nil, Position{File: file}.errorf("%w: over %d MiB; split it", ErrTooLarge, MaxSize>>20)
+		return nil, Position{File: file}.errorf("%w: exceeds %d MiB; split the file", ErrTooLarge, MaxSize>>20)
 	}
 	return data, nil
 }

@@ -47,10 +47,10 @@ func define(t testing.TB, kinds *Kinds, text string) {
 	t.Helper()
 	set, err := Read([]string{"-"}, strings.NewReader(text))
 	require.NoError(t, err)
-	require.NoError(t, kinds.Define(set.Objects[0]))
+	require.NoError(t, kinds.AddDefinition(set.Objects[0]))
 }
 
-func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
+func TestKindHasSchemaOfDefinition(t *testing.T) {
 	rate := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	v, _, kinds, err := view(t, schemaCRD("kuadrant.io", "RateLimitPolicy", "limits")+"---"+schemaCRD("example.com", "Own", "colors")+`
 ---
@@ -71,7 +71,7 @@ metadata: {name: p}
 	assert.Nil(t, plain.Of(rate).Schema(), "the built-in kind is shared, and has none")
 }
 
-func TestAKindChangesWithItsSchema(t *testing.T) {
+func TestKindChangesWithSchema(t *testing.T) {
 	_, _, kinds, err := view(t, schemaCRD("example.com", "Own", "colors"))
 	require.NoError(t, err)
 	was := kinds.Of(ownKind)

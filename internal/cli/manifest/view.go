@@ -12,19 +12,18 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Check fails for objects that are in the set twice, with both places, and
-// makes the policy kinds of the set's profiles and definitions known, in
-// whatever order they come.
+// Check adds the PolicyProfiles and CustomResourceDefinitions of the set to kinds,
+// wherever they are in the files, and returns errors for objects that occur twice.
 func (s *Set) Check(kinds *Kinds, namespace string) error {
 	var errs []error
 	for _, o := range s.Objects {
 		if o.Kind == policykind.KindProfile {
-			errs = append(errs, kinds.Profile(o, merge.Newest, false))
+			errs = append(errs, kinds.AddProfile(o, merge.Newest, false))
 		}
 	}
 	for _, o := range s.Objects {
 		if o.Kind == KindCRD {
-			errs = append(errs, kinds.Define(o))
+			errs = append(errs, kinds.AddDefinition(o))
 		}
 	}
 	first := make(map[api.Ref]Position)
@@ -33,9 +32,9 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 			continue
 		}
 		ref := o.Ref(kinds, namespace)
-		at, twice := first[ref]
-		if twice {
-			errs = append(errs, o.At.errorf("%w: %s is already at %s; remove one of the two", ErrDuplicate, ref, at))
+		position, duplicate := first[ref]
+		if duplicate {
+			errs = append(errs, o.At.errorf("%w: %s is already defined at %s; remove one of the two", ErrDuplicate, ref, position))
 			continue
 		}
 		first[ref] = o.At
@@ -43,16 +42,16 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// View returns the objects as the store holds them. Policies without a
-// creation time count as newest. kinds learns the kinds of the set; objects of
-// kinds that are not read are left out (Ignored tells of them).
+// View returns a view of the objects, and adds the kinds of the set to kinds.
+// Policies without a creation time are the newest. Objects of kinds that are not
+// read are omitted; see Ignored.
 func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
 	errs := []error{s.Check(kinds, namespace)}
 	var changes []snapshot.Change
 	for _, o := range s.Objects {
 		object, err := o.Decode(kinds, namespace, merge.Newest, false)
 		switch {
-		case o.Kind == policykind.KindProfile: // it has been read
+		case o.Kind == policykind.KindProfile: // read by Check
 		case err == nil:
 			changes = append(changes, snapshot.Put(object))
 		case !errors.Is(err, snapshot.ErrKind):
@@ -65,13 +64,13 @@ func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
 	return (&snapshot.View{}).WithKinds(kinds.All()).With(changes...), nil
 }
 
-// Count is a number of objects of a kind.
+// Count is the number of objects of a kind.
 type Count struct {
 	Kind    api.PolicyKind
 	Objects int
 }
 
-// Ignored counts the objects that are not read, by kind.
+// Ignored returns the number of objects that are not read, by kind.
 func (s *Set) Ignored(kinds *Kinds) []Count {
 	var out []Count
 	for _, o := range s.Objects {

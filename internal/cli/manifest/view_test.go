@@ -35,7 +35,7 @@ spec: {group: example.com, scope: ` + scope + `, names: {kind: ` + kind + `, plu
 `
 }
 
-func TestObjectsAreWhereTheAPIServerWouldPutThem(t *testing.T) {
+func TestViewNamespaces(t *testing.T) {
 	v, _, kinds, err := view(t, gatewayAPI+`
 kind: Gateway
 metadata: {name: edge}
@@ -76,7 +76,7 @@ metadata: {name: wide}
 	assert.Equal(t, []string{"many", "single", "m"}, kinds.Names(api.PolicyKind{Group: "example.com", Kind: "Wide"}))
 }
 
-func TestACreationTimeIsKept(t *testing.T) {
+func TestViewCreationTime(t *testing.T) {
 	v, _, _, err := view(t, `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -96,7 +96,7 @@ metadata: {name: new}
 	assert.Equal(t, merge.Newest, created("new"))
 }
 
-func TestKindsComeFromLabels(t *testing.T) {
+func TestKindsFromLabels(t *testing.T) {
 	v, set, kinds, err := view(t, crd("Down", "inherited", "Namespaced")+"---"+crd("Flat", "direct", "Namespaced")+"---"+crd("Other", "", "Namespaced")+`
 ---
 apiVersion: example.com/v1
@@ -128,7 +128,7 @@ metadata: {name: down}
 	}, set.Ignored(kinds))
 }
 
-func TestADefinitionLeavesABuiltInProfileAlone(t *testing.T) {
+func TestDefinitionKeepsBuiltinProfile(t *testing.T) {
 	kinds, err := NewKinds()
 	require.NoError(t, err)
 	set, err := Read([]string{"../../../examples/crds"}, nil)
@@ -141,7 +141,7 @@ func TestADefinitionLeavesABuiltInProfileAlone(t *testing.T) {
 	before := len(kinds.All())
 	assert.Len(t, copied.All(), before+2, "a clone leaves the original alone")
 	for _, o := range set.Objects {
-		require.NoError(t, copied.Forget(o))
+		require.NoError(t, copied.RemoveDefinition(o))
 	}
 	assert.Len(t, copied.All(), before-2, "what has no definition any more has no policies")
 	assert.Nil(t, copied.Of(rate))
@@ -149,14 +149,14 @@ func TestADefinitionLeavesABuiltInProfileAlone(t *testing.T) {
 	assert.Len(t, copied.All(), before+2, "until it is defined again")
 }
 
-func TestViewTellsAllThatIsWrong(t *testing.T) {
+func TestViewErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
 		"an object twice, by default namespace too": {
 			gatewayAPI + "kind: Gateway\nmetadata: {name: edge}\n---\n" + gatewayAPI + "kind: Gateway\nmetadata: {name: edge, namespace: here}\n",
-			[]string{"standard input:5 (document 2): duplicate object: Gateway here/edge is already at standard input:1 (document 1); remove one of the two"},
+			[]string{"standard input:5 (document 2): duplicate object: Gateway here/edge is already defined at standard input:1 (document 1); remove one of the two"},
 		},
 		"a definition twice": {
 			crd("A", "direct", "Namespaced") + "---" + crd("A", "direct", "Namespaced"),
@@ -164,24 +164,24 @@ func TestViewTellsAllThatIsWrong(t *testing.T) {
 		},
 		"no name": {
 			gatewayAPI + "kind: HTTPRoute\nmetadata: {generateName: toys-}\n",
-			[]string{"standard input:1 (document 1): HTTPRoute has no metadata.name; give it one"},
+			[]string{"standard input:1 (document 1): HTTPRoute: metadata.name is required"},
 		},
-		"no metadata": {"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\n", []string{"AuthPolicy has no metadata.name"}},
-		"a time that is none": {
+		"no metadata": {"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\n", []string{"AuthPolicy: metadata.name is required"}},
+		"an invalid time": {
 			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: a, creationTimestamp: 2026-01-31}\n",
-			[]string{`standard input:1 (document 1): AuthPolicy a has metadata.creationTimestamp "2026-01-31": write it like 2026-01-31T12:00:00Z, or leave it out`},
+			[]string{`standard input:1 (document 1): AuthPolicy a: invalid metadata.creationTimestamp "2026-01-31": must be an RFC 3339 time`},
 		},
 		"types that do not fit, in each object": {
 			gatewayAPI + "kind: HTTPRoute\nmetadata: {name: a}\nspec: {rules: all}\n---\n" + gatewayAPI + "kind: Gateway\nmetadata: {name: b}\nspec: {listeners: [{port: high}]}\n",
-			[]string{"HTTPRoute a does not fit its kind", "HTTPRouteSpec.spec.rules", "Gateway b does not fit its kind", "spec.listeners.port", "standard input:6 (document 2)"},
+			[]string{"HTTPRoute a is invalid", "HTTPRouteSpec.spec.rules", "Gateway b is invalid", "spec.listeners.port", "standard input:6 (document 2)"},
 		},
 		"a definition that does not fit": {
 			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {names: all}\n",
-			[]string{"CustomResourceDefinition x does not fit its kind"},
+			[]string{"CustomResourceDefinition x is invalid"},
 		},
-		"a definition of nothing": {
+		"an empty definition": {
 			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n",
-			[]string{"spec.group and spec.names.kind must be set"},
+			[]string{"spec.group and spec.names.kind are required"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,19 +195,19 @@ func TestViewTellsAllThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestForgetOfNoDefinition(t *testing.T) {
+func TestRemoveInvalidDefinition(t *testing.T) {
 	kinds, err := NewKinds()
 	require.NoError(t, err)
-	assert.Error(t, kinds.Forget(&Object{content: map[string]any{"spec": "x"}}))
+	assert.Error(t, kinds.RemoveDefinition(&Object{content: map[string]any{"spec": "x"}}))
 }
 
-func TestDecodeForgetsACreationTime(t *testing.T) {
+func TestDecodeResetsCreationTime(t *testing.T) {
 	set, err := Read([]string{"-"}, strings.NewReader("apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: a, creationTimestamp: \"2025-01-01T00:00:00Z\"}\n"))
 	require.NoError(t, err)
 	kinds, err := NewKinds()
 	require.NoError(t, err)
-	for forget, want := range map[bool]int64{false: 1735689600, true: 7} {
-		o, err := set.Objects[0].Decode(kinds, "here", 7, forget)
+	for resetCreation, want := range map[bool]int64{false: 1735689600, true: 7} {
+		o, err := set.Objects[0].Decode(kinds, "here", 7, resetCreation)
 		require.NoError(t, err)
 		p, ok := o.(*policykind.Policy)
 		require.True(t, ok)

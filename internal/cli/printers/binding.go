@@ -7,38 +7,40 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// bindings says what rules that bind by triggers are bound to, a line for each.
-func (w *page) bindings(all []api.Binding, paths [][]api.PathElement) []string {
+// bindingLines returns a line for each rule that binds by triggers: what it is
+// bound to.
+func (w *textWriter) bindingLines(all []api.Binding, paths [][]api.PathElement) []string {
 	rule, several := routeRule(paths)
 	var out []string
 	for _, b := range all {
-		out = append(out, w.binding(b, rule, several))
+		out = append(out, w.bindingLine(b, rule, several))
 	}
 	return out
 }
 
-// binding says what became of a rule on a rule of a route, or likewise on several.
-func (w *page) binding(b api.Binding, rule string, several bool) string {
-	head, on := w.paint(cyan, b.Rule)+w.paint(plain, " of "+by(b.From, b.Block)), rule
+// bindingLine returns the state of a rule on a rule of a route, or on several if
+// it is the same on all.
+func (w *textWriter) bindingLine(b api.Binding, rule string, several bool) string {
+	head, on := w.paint(cyan, b.Rule)+w.paint(plain, " of "+policyName(b.From, b.Block)), rule
 	if several {
 		on = "each of these rules"
 	}
 	switch {
 	case b.State == api.BindingBound:
-		return head + w.paint(green, " is bound") + w.paint(plain, " to "+on+chosenBy(b, " by ")+besides(b))
+		return head + w.paint(green, " is bound") + w.paint(plain, " to "+on+matchedBy(b, " by ")+alsoMatches(b))
 	case b.State == api.BindingShadowed:
-		return head + w.paint(yellow, " is shadowed") + w.paint(plain, " on "+on+" by "+b.ShadowedBy+", which comes first by name"+chosenBy(b, "; it matches by "))
+		return head + w.paint(yellow, " is shadowed") + w.paint(plain, " on "+on+" by "+b.ShadowedBy+", which is first by name"+matchedBy(b, "; it matches "))
 	case len(b.Hostnames) > 0:
-		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": no request to "+strings.Join(b.Hostnames, ", ")+" comes this way")
+		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": the route does not serve "+strings.Join(b.Hostnames, ", "))
 	case several:
-		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to any of these rules: its triggers choose no match of them")
+		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to any of these rules: its triggers select none of their matches")
 	default:
-		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": its triggers choose no match of it")
+		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": its triggers select none of its matches")
 	}
 }
 
-// chosenBy names the matches that the triggers choose, and for which hostnames.
-func chosenBy(b api.Binding, by string) string {
+// matchedBy returns the matches that the triggers select, and their hostnames.
+func matchedBy(b api.Binding, by string) string {
 	if len(b.By) == 0 {
 		return ": it has no triggers"
 	}
@@ -49,16 +51,17 @@ func chosenBy(b api.Binding, by string) string {
 	return out
 }
 
-// besides names what a rule holds for though its triggers do not ask for it.
-func besides(b api.Binding) string {
+// alsoMatches returns the matches to which a rule applies although its triggers do
+// not select them.
+func alsoMatches(b api.Binding) string {
 	if len(b.AlsoMatches) == 0 {
 		return ""
 	}
-	return "; it holds for " + strings.Join(b.AlsoMatches, ", ") + ", too"
+	return "; also applies to " + strings.Join(b.AlsoMatches, ", ") + ", which its triggers do not select"
 }
 
-// routeRule names the rule of the route that paths have, and reports whether they
-// have several.
+// routeRule returns the name of the route rule of the paths, and whether they have
+// more than one.
 func routeRule(paths [][]api.PathElement) (name string, several bool) {
 	var rules []api.PathElement
 	for _, path := range paths {

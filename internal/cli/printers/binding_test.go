@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func TestWhatIsSaidOfABinding(t *testing.T) {
+func TestBindingLine(t *testing.T) {
 	from := api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "toystore", Name: "limits"}
 	get, post := "GET PathPrefix /toys", "POST PathPrefix /toys"
 	for name, c := range map[string]struct {
@@ -36,27 +36,27 @@ func TestWhatIsSaidOfABinding(t *testing.T) {
 		},
 		"bound beyond what its triggers ask for": {
 			binding: api.Binding{State: api.BindingBound, By: []string{get}, AlsoMatches: []string{post, "PathPrefix /dolls"}},
-			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys; it holds for POST PathPrefix /toys, PathPrefix /dolls, too",
+			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys; also applies to POST PathPrefix /toys, PathPrefix /dolls, which its triggers do not select",
 		},
 		"shadowed": {
 			binding: api.Binding{State: api.BindingShadowed, By: []string{post}, AlsoMatches: []string{get}, ShadowedBy: "limits.readToys"},
-			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys, which comes first by name; it matches by POST PathPrefix /toys",
+			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys, which is first by name; it matches POST PathPrefix /toys",
 		},
 		"shadowed without triggers": {
 			binding: api.Binding{State: api.BindingShadowed, ShadowedBy: "limits.readToys"},
-			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys, which comes first by name: it has no triggers",
+			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys, which is first by name: it has no triggers",
 		},
 		"unmatched": {
 			binding: api.Binding{State: api.BindingUnmatched},
-			want:    "limits.toys of toystore/limits is not bound to rule-1: its triggers choose no match of it",
+			want:    "limits.toys of toystore/limits is not bound to rule-1: its triggers select none of its matches",
 		},
 		"unmatched on several rules": {
 			binding: api.Binding{State: api.BindingUnmatched}, several: true,
-			want: "limits.toys of toystore/limits is not bound to any of these rules: its triggers choose no match of them",
+			want: "limits.toys of toystore/limits is not bound to any of these rules: its triggers select none of their matches",
 		},
 		"kept from it by its hostnames": {
 			binding: api.Binding{State: api.BindingUnmatched, Hostnames: []string{"a.example.com", "*.b.example.com"}},
-			want:    "limits.toys of toystore/limits is not bound to rule-1: no request to a.example.com, *.b.example.com comes this way",
+			want:    "limits.toys of toystore/limits is not bound to rule-1: the route does not serve a.example.com, *.b.example.com",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,12 +64,12 @@ func TestWhatIsSaidOfABinding(t *testing.T) {
 			if c.binding.Block == "" {
 				c.binding.Block = "bare"
 			}
-			assert.Equal(t, c.want, (&page{}).binding(c.binding, "rule-1", c.several))
+			assert.Equal(t, c.want, (&textWriter{}).bindingLine(c.binding, "rule-1", c.several))
 		})
 	}
 }
 
-func TestTheRuleThatPathsHaveInCommon(t *testing.T) {
+func TestRouteRule(t *testing.T) {
 	on := func(listener, route, rule string) []api.PathElement {
 		return []api.PathElement{
 			{Kind: "Gateway", Namespace: "infra", Name: "edge"},
@@ -97,7 +97,7 @@ func TestTheRuleThatPathsHaveInCommon(t *testing.T) {
 	}
 }
 
-func TestControlCharactersStayOutOfBindings(t *testing.T) {
+func TestBindingsControlCharacters(t *testing.T) {
 	bad := "a\x1b[2Jb\r\nc"
 	for _, state := range []api.BindingState{api.BindingBound, api.BindingShadowed, api.BindingUnmatched} {
 		b := api.Binding{Rule: bad, From: api.Ref{Name: bad}, State: state, By: []string{bad}, AlsoMatches: []string{bad}, Hostnames: []string{bad}, ShadowedBy: bad}

@@ -6,32 +6,32 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// diffValue is up to which length a value stands on one line of a diff.
+// diffValue is the length up to which a value is printed on one line of a diff.
 const diffValue = 100
 
-func changeTable(w *page, l *api.ChangeList, objects []ChangedObject) {
+func changeTable(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
 	for _, o := range objects {
 		items := changesOf(l, o)
-		w.gap()
-		w.line(w.looked(o, items))
-		for _, g := range alike(items, changeKey) {
+		w.blankLine()
+		w.line(w.changeHeading(o, items))
+		for _, g := range groupBy(items, changeKey) {
 			c := g[0]
-			for _, head := range w.heads(c.PolicyKind, changePaths(g)) {
+			for _, head := range w.pathHeadings(c.PolicyKind, changePaths(g)) {
 				w.line("  ", head)
 			}
 			for _, r := range c.Rules {
-				w.side("    ", "- ", red, r.Rule, r.Before)
-				w.side("    ", "+ ", green, r.Rule, r.After)
+				w.writeRule("    ", "- ", red, r.Rule, r.Before)
+				w.writeRule("    ", "+ ", green, r.Rule, r.After)
 			}
 		}
 	}
 }
 
-func changeTree(w *page, l *api.ChangeList, objects []ChangedObject) {
+func changeTree(w *textWriter, l *api.ChangeList, objects []ChangedObject) {
 	root := &node{}
 	for _, o := range objects {
 		items := changesOf(l, o)
-		top := root.add(w.looked(o, items))
+		top := root.add(w.changeHeading(o, items))
 		for _, c := range items {
 			at := top
 			for _, e := range c.Path {
@@ -39,8 +39,8 @@ func changeTree(w *page, l *api.ChangeList, objects []ChangedObject) {
 			}
 			at = at.add(c.PolicyKind.Kind)
 			for _, r := range c.Rules {
-				w.leaf(at, "- ", red, r.Rule, r.Before)
-				w.leaf(at, "+ ", green, r.Rule, r.After)
+				w.addRule(at, "- ", red, r.Rule, r.Before)
+				w.addRule(at, "+ ", green, r.Rule, r.After)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {
 	return out
 }
 
-func (w *page) looked(o ChangedObject, items []api.Change) string {
+func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 	what := "no effective policy changes"
 	if n := len(items); n == 1 {
 		what = "1 effective policy changes"
@@ -67,24 +67,24 @@ func (w *page) looked(o ChangedObject, items []api.Change) string {
 	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what
 }
 
-// side writes one side of a rule's difference, if there is one.
-func (w *page) side(indent, sign string, s style, rule string, v *api.RuleValue) {
-	for _, text := range sideLines(sign, rule, v) {
+// writeRule writes the value of a rule before or after the change, if it has one.
+func (w *textWriter) writeRule(indent, sign string, s style, rule string, v *api.RuleValue) {
+	for _, text := range ruleValueLines(sign, rule, v) {
 		w.line(indent, w.paint(s, text))
 	}
 }
 
-func (w *page) leaf(at *node, sign string, s style, rule string, v *api.RuleValue) {
-	for _, text := range sideLines(sign, rule, v) {
+func (w *textWriter) addRule(at *node, sign string, s style, rule string, v *api.RuleValue) {
+	for _, text := range ruleValueLines(sign, rule, v) {
 		at.add(w.paint(s, text))
 	}
 }
 
-func sideLines(sign, rule string, v *api.RuleValue) []string {
+func ruleValueLines(sign, rule string, v *api.RuleValue) []string {
 	if v == nil {
 		return nil
 	}
-	from := "  from " + v.From.Kind + " " + by(v.From, v.Block)
+	from := "  from " + v.From.Kind + " " + policyName(v.From, v.Block)
 	value := lines(v.Value, diffValue)
 	if len(value) == 1 {
 		return []string{sign + rule + " = " + value[0] + from}
@@ -96,7 +96,7 @@ func sideLines(sign, rule string, v *api.RuleValue) []string {
 	return out
 }
 
-// changeKey is the same for changes that differ in their path alone.
+// changeKey returns a key that is equal for changes that differ only in their path.
 func changeKey(c api.Change) string {
 	c.Path = nil
 	return compact(c)

@@ -15,16 +15,16 @@ const (
 	longValue  = 100
 )
 
-func effectiveTable(w *page, l *api.EffectivePolicyList) {
+func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
 	if len(l.Items) > 0 {
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
 	}
 	if rows := fieldRows(l.Items); len(rows) > 0 {
-		w.gap()
+		w.blankLine()
 		w.table([]string{"KIND", "PATH", "FIELD", "FROM", "BLOCK", "VALUE", "NOTE"}, rows)
 	}
 	if len(l.Outcomes) > 0 {
-		w.gap()
+		w.blankLine()
 		outcomeRows(w, l.Outcomes)
 	}
 }
@@ -32,21 +32,20 @@ func effectiveTable(w *page, l *api.EffectivePolicyList) {
 func effectiveRows(items []api.EffectivePolicy) [][]cell {
 	var rows [][]cell
 	for _, item := range items {
-		kind, path := text(item.PolicyKind.Kind), text(pathName(item.Path))
+		kind, path := plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path))
 		if len(item.Rules) == 0 {
-			rows = append(rows, []cell{kind, path, {"none", dim}, text(""), text(""), text("")})
+			rows = append(rows, []cell{kind, path, {"none", dim}, plainCell(""), plainCell(""), plainCell("")})
 		}
 		values := valuesOf(item)
-		for _, r := range inOrder(item.Rules) {
-			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, text(r.From.Key()), text(r.Block), {short(values(r.Rule), shortValue), dim}})
+		for _, r := range sortByItem(item.Rules) {
+			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {short(values(r.Rule), shortValue), dim}})
 		}
 	}
 	return rows
 }
 
-// inOrder returns rules in the order of the items that they are, where the spec
-// is a list.
-func inOrder(rules []api.RuleOrigin) []api.RuleOrigin {
+// sortByItem returns rules in the order of their items, if the spec is a list.
+func sortByItem(rules []api.RuleOrigin) []api.RuleOrigin {
 	place := func(r api.RuleOrigin) int {
 		if r.Item == nil {
 			return 0
@@ -58,7 +57,7 @@ func inOrder(rules []api.RuleOrigin) []api.RuleOrigin {
 	return out
 }
 
-// ruleName names a rule, or the item that it is of a list.
+// ruleName returns the name of a rule, or its item number if the spec is a list.
 func ruleName(r api.RuleOrigin) string {
 	if r.Item == nil {
 		return r.Rule
@@ -66,18 +65,19 @@ func ruleName(r api.RuleOrigin) string {
 	return fmt.Sprintf("%d.", *r.Item+1)
 }
 
-// valuesOf returns the values of an effective policy's rules.
+// valuesOf returns a function that returns the value of a rule of an effective
+// policy.
 func valuesOf(item api.EffectivePolicy) func(rule string) any {
 	spec, ok := item.Spec.(map[string]any)
 	if !ok {
-		return func(rule string) any { return collected(item, rule) }
+		return func(rule string) any { return collectedSpec(item, rule) }
 	}
 	return func(rule string) any { return valueAt(spec, rule) }
 }
 
-// collected returns the spec of a policy in a kind whose policies all apply
-// side by side.
-func collected(item api.EffectivePolicy, rule string) any {
+// collectedSpec returns the spec of the policy behind a rule, in kinds whose
+// policies are collected in a list.
+func collectedSpec(item api.EffectivePolicy, rule string) any {
 	specs, _ := item.Spec.([]any)
 	for _, r := range item.Rules {
 		if r.Rule == rule && r.Item != nil && *r.Item < len(specs) {
@@ -87,7 +87,7 @@ func collected(item api.EffectivePolicy, rule string) any {
 	return nil
 }
 
-func effectiveTree(w *page, l *api.EffectivePolicyList) {
+func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
 	root := &node{}
 	for _, item := range byPath(l.Items) {
 		at := root
@@ -98,28 +98,28 @@ func effectiveTree(w *page, l *api.EffectivePolicyList) {
 	}
 	w.tree(root)
 	if len(l.Outcomes) > 0 {
-		w.gap()
+		w.blankLine()
 		outcomeRows(w, l.Outcomes)
 	}
 }
 
-func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
+func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 	values := valuesOf(item)
-	for _, r := range inOrder(item.Rules) {
+	for _, r := range sortByItem(item.Rules) {
 		sign := " ="
 		if r.Item != nil {
 			sign = ""
 		}
 		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, short(values(r.Rule), shortValue)),
-			w.paint(dim, "from "+by(r.From, r.Block))))
+			w.paint(dim, "from "+policyName(r.From, r.Block))))
 	}
 	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
-		for _, text := range w.losses(p) {
+		for _, text := range w.lossLines(p) {
 			at.add(text)
 		}
 		if len(p.Lost) == 0 && p.State == api.Inactive {
-			at.add(w.paint(dim, "– "+p.Policy.Key()+" takes no part: its condition is not met"))
+			at.add(w.paint(dim, "– "+p.Policy.Key()+" does not apply: its condition is not met"))
 		}
 	}
 	if len(at.children) == 0 {
@@ -127,14 +127,15 @@ func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
 	}
 }
 
-// losses says what a policy lost, in one line where another one replaces it whole.
-func (w *page) losses(p api.PolicyOnPath) []string {
+// lossLines returns the rules that a policy lost, in one line if another policy
+// replaces all of it.
+func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 	if p.ReplacedBy != nil {
-		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, which %s replaces as a whole%s", p.Policy.Key(), p.ReplacedBy.Key(), inForce(ofAll(p.Lost))))}
+		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), inForceNote(commonInForce(p.Lost))))}
 	}
 	var out []string
 	for _, l := range p.Lost {
-		text := fmt.Sprintf("  of %s, lost to %s%s%s", by(p.Policy, l.Block), by(l.To, l.ToBlock), inForce(l.InForce), equal(l.Equal))
+		text := fmt.Sprintf("  of %s, lost to %s%s%s", policyName(p.Policy, l.Block), policyName(l.To, l.ToBlock), inForceNote(l.InForce), equalNote(l.Equal))
 		out = append(out, w.paint(red, "✗ "+l.Rule)+w.paint(dim, text))
 	}
 	if p.Message != "" {
@@ -143,18 +144,18 @@ func (w *page) losses(p api.PolicyOnPath) []string {
 	return out
 }
 
-// inForce names the policy that is in force in the end, where the one that beat
-// a rule lost it in turn.
-func inForce(p *api.Ref) string {
+// inForceNote names the policy that is in effect, if the one that won over the
+// rule has lost it to another.
+func inForceNote(p *api.Ref) string {
 	if p == nil {
 		return ""
 	}
-	return "; in force is " + p.Key()
+	return "; in effect is " + p.Key()
 }
 
-// ofAll returns the policy that is in force in the end in place of every lost rule,
-// nil if there is no such policy.
-func ofAll(lost []api.LostRule) *api.Ref {
+// commonInForce returns the policy that is in effect in place of every lost rule,
+// nil if it is not the same one.
+func commonInForce(lost []api.LostRule) *api.Ref {
 	first := lost[0].InForce
 	if first == nil || slices.ContainsFunc(lost, func(l api.LostRule) bool { return l.InForce == nil || *l.InForce != *first }) {
 		return nil
@@ -162,27 +163,27 @@ func ofAll(lost []api.LostRule) *api.Ref {
 	return first
 }
 
-// equal says that a rule was lost to one of an equal value.
-func equal(is bool) string {
+// equalNote marks a rule that was lost to one of an equal value.
+func equalNote(is bool) string {
 	if !is {
 		return ""
 	}
 	return " (equal value)"
 }
 
-// outcomeRows writes a table of outcomes.
-func outcomeRows(w *page, outcomes []api.Outcome) {
+// outcomeRows writes outcomes as a table.
+func outcomeRows(w *textWriter, outcomes []api.Outcome) {
 	var rows [][]cell
 	for _, o := range outcomes {
 		rows = append(rows, []cell{
-			text(o.Policy.Kind), text(o.Policy.Key()), {string(o.State), stateStyle(o.State)},
-			text(enforcedOn(o.Paths)), {outcomeNote(o), dim},
+			plainCell(o.Policy.Kind), plainCell(o.Policy.Key()), {string(o.State), stateStyle(o.State)},
+			plainCell(enforcedOn(o.Paths)), {outcomeNote(o), dim},
 		})
 	}
 	w.table([]string{"KIND", "POLICY", "STATE", "ENFORCED", "NOTE"}, rows)
 }
 
-// enforcedOn says on how many of its paths a policy is enforced.
+// enforcedOn returns on how many of its paths a policy is enforced.
 func enforcedOn(c api.PathCounts) string {
 	if c.Total == 0 {
 		return "no path"
@@ -200,7 +201,7 @@ func outcomeNote(o api.Outcome) string {
 	}
 	for _, l := range o.Lost {
 		if l.Whole < l.Paths {
-			parts = append(parts, fmt.Sprintf("%s lost to %s%s%s", l.Rule, l.To.Key(), inForce(l.InForce), equal(l.Equal)))
+			parts = append(parts, fmt.Sprintf("%s lost to %s%s%s", l.Rule, l.To.Key(), inForceNote(l.InForce), equalNote(l.Equal)))
 		}
 	}
 	return strings.Join(parts, ", ")

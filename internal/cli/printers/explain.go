@@ -7,61 +7,61 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func explainTable(w *page, l *api.ExplanationList) {
-	for _, g := range alike(l.Items, explanationKey) {
+func explainTable(w *textWriter, l *api.ExplanationList) {
+	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
-		w.gap()
-		for _, head := range w.heads(x.PolicyKind, explanationPaths(g)) {
+		w.blankLine()
+		for _, head := range w.pathHeadings(x.PolicyKind, explanationPaths(g)) {
 			w.line(head)
 		}
 		for _, c := range x.Policies {
-			w.line("  ", w.contribution(c))
-			for _, text := range w.deeds(c) {
+			w.line("  ", w.contributionHeading(c))
+			for _, text := range w.contributionLines(c) {
 				w.line("    ", text)
 			}
 		}
 		for _, r := range x.Rules {
-			w.line("  ", w.ruleInForce(r))
+			w.line("  ", w.ruleLine(r))
 			for _, lost := range r.Lost {
-				w.line("    ", w.lostFrom(lost))
+				w.line("    ", w.lostLine(lost))
 			}
 		}
-		for _, text := range w.remarks(g) {
+		for _, text := range w.notes(g) {
 			w.line("  ", text)
 		}
 	}
 }
 
-func explainTree(w *page, l *api.ExplanationList) {
+func explainTree(w *textWriter, l *api.ExplanationList) {
 	root := &node{}
-	for _, g := range alike(l.Items, explanationKey) {
+	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
-		top := root.add(strings.Join(w.heads(x.PolicyKind, explanationPaths(g)), "\n"))
+		top := root.add(strings.Join(w.pathHeadings(x.PolicyKind, explanationPaths(g)), "\n"))
 		for _, c := range x.Policies {
-			at := top.add(w.contribution(c))
-			for _, text := range w.deeds(c) {
+			at := top.add(w.contributionHeading(c))
+			for _, text := range w.contributionLines(c) {
 				at.add(text)
 			}
 		}
 		for _, r := range x.Rules {
-			at := top.add(w.ruleInForce(r))
+			at := top.add(w.ruleLine(r))
 			for _, lost := range r.Lost {
-				at.add(w.lostFrom(lost))
+				at.add(w.lostLine(lost))
 			}
 		}
-		for _, text := range w.remarks(g) {
+		for _, text := range w.notes(g) {
 			top.add(text)
 		}
 	}
 	w.tree(root)
 }
 
-// remarks are what is to be said below the rules, of explanations that differ in
-// their path alone.
-func (w *page) remarks(alike []api.Explanation) []string {
-	out := w.bindings(alike[0].Bindings, explanationPaths(alike))
+// notes returns the lines below the rules: bindings, weakened overrides and notes.
+// The explanations differ only in their path.
+func (w *textWriter) notes(alike []api.Explanation) []string {
+	out := w.bindingLines(alike[0].Bindings, explanationPaths(alike))
 	for _, weak := range alike[0].Weakened {
-		out = append(out, w.weakened(weak))
+		out = append(out, w.weakenedLine(weak))
 	}
 	for _, n := range alike[0].Notes {
 		out = append(out, w.paint(yellow, "note: "+n))
@@ -69,17 +69,18 @@ func (w *page) remarks(alike []api.Explanation) []string {
 	return out
 }
 
-// contribution names a policy, where it is attached and its state.
-func (w *page) contribution(c api.Contribution) string {
+// contributionHeading returns a policy, its target and its state.
+func (w *textWriter) contributionHeading(c api.Contribution) string {
 	at := elementName(c.Target)
-	if inside(c.Target.Kind) {
+	if isSection(c.Target.Kind) {
 		at += " of " + api.Ref{Namespace: c.Target.Namespace, Name: c.Target.Name}.Key()
 	}
 	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, w.paint(bold, c.Policy.Key()), w.paint(plain, at), w.paint(stateStyle(c.State), string(c.State)))
 }
 
-// deeds says what a policy did on a path, a line for each block and loss.
-func (w *page) deeds(c api.Contribution) []string {
+// contributionLines returns what a policy contributes to a path, with a line for
+// each block and each lost rule.
+func (w *textWriter) contributionLines(c api.Contribution) []string {
 	var out []string
 	for _, b := range c.Blocks {
 		head := fmt.Sprintf("%s (%s)", b.Block, b.Strategy)
@@ -87,7 +88,7 @@ func (w *page) deeds(c api.Contribution) []string {
 			head += fmt.Sprintf(" when %s", b.When)
 		}
 		if !b.TookPart {
-			out = append(out, w.paint(dim, head+": takes no part, its condition is not met: "+strings.Join(b.Rules, ", ")))
+			out = append(out, w.paint(dim, head+": does not apply, its condition is not met: "+strings.Join(b.Rules, ", ")))
 			continue
 		}
 		out = append(out, w.paint(plain, head+": ")+w.paint(cyan, strings.Join(b.Rules, ", ")))
@@ -99,15 +100,15 @@ func (w *page) deeds(c api.Contribution) []string {
 		out = append(out, w.paint(dim, c.Message))
 	}
 	if c.ReplacedBy != nil && len(c.Lost) > 0 {
-		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, inForce(ofAll(c.Lost)))))
+		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, inForceNote(commonInForce(c.Lost)))))
 	}
 	for _, l := range c.Lost {
-		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s%s", blockName(l.ToBlock), l.To, inForce(l.InForce), equal(l.Equal))))
+		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s%s", blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal))))
 	}
 	return out
 }
 
-// blockName names a block inside a sentence.
+// blockName returns the name of a block for use in a sentence.
 func blockName(block string) string {
 	switch block {
 	case "bare":
@@ -121,31 +122,32 @@ func blockName(block string) string {
 	}
 }
 
-func (w *page) ruleInForce(r api.ExplainedRule) string {
+func (w *textWriter) ruleLine(r api.ExplainedRule) string {
 	if r.From == nil {
-		return w.paint(cyan, r.Rule) + " is not in force"
+		return w.paint(cyan, r.Rule) + " is not in effect"
 	}
 	if r.Value == nil {
-		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is kept out by the %s of %s", blockName(r.Block), *r.From))
+		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is excluded by the %s of %s", blockName(r.Block), *r.From))
 	}
 	return fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, short(r.Value, longValue)),
 		w.paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
 }
 
-func (w *page) lostFrom(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it%s%s", short(l.Value, longValue), by(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForce(l.InForce), equal(l.Equal)))
+func (w *textWriter) lostLine(l api.LostFrom) string {
+	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s%s", short(l.Value, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
 }
 
-// weakened says what takes the force of an override's rule.
-func (w *page) weakened(r api.WeakenedRule) string {
-	held, by := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
+// weakenedLine returns which rule of another policy weakens a rule of an override.
+func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
+	weakened, gate := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
 	if r.How == "gate" {
-		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", by, held))
+		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", gate, weakened))
 	}
-	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", by, held))
+	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", gate, weakened))
 }
 
-// explanationKey is the same for explanations that differ in their path alone.
+// explanationKey returns a key that is equal for explanations that differ only in
+// their path.
 func explanationKey(x api.Explanation) string {
 	x.Path = nil
 	return compact(x)

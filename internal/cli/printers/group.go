@@ -6,8 +6,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// alike groups items that have the same key, in the order of the first of each.
-func alike[T any](items []T, key func(T) string) [][]T {
+// groupBy groups items by a key, in the order of the first item of each group.
+func groupBy[T any](items []T, key func(T) string) [][]T {
 	at := make(map[string]int)
 	var out [][]T
 	for _, item := range items {
@@ -22,18 +22,18 @@ func alike[T any](items []T, key func(T) string) [][]T {
 	return out
 }
 
-// mostHeads is how many paths are named over what is said of all of them.
-const mostHeads = 10
+// maxHeadings is the number of paths that are listed in the heading of a group.
+const maxHeadings = 10
 
-// heads names a policy kind and the paths that the same is said of.
-func (w *page) heads(kind api.PolicyKind, paths [][]api.PathElement) []string {
+// pathHeadings returns the heading of a group: a policy kind and its paths.
+func (w *textWriter) pathHeadings(kind api.PolicyKind, paths [][]api.PathElement) []string {
 	var out []string
 	for i, path := range paths {
 		word := "  and on "
 		if i == 0 {
 			word = kind.Kind + " on "
 		}
-		if i == mostHeads {
+		if i == maxHeadings {
 			return append(out, w.paint(bold, fmt.Sprintf("  and on %d more paths", len(paths)-i)))
 		}
 		out = append(out, w.paint(bold, word+pathName(path)))

@@ -7,28 +7,28 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func outcomeTable(w *page, l *api.OutcomeList) {
+func outcomeTable(w *textWriter, l *api.OutcomeList) {
 	for _, o := range l.Items {
-		w.gap()
-		w.line(w.outcome(o))
-		for _, text := range w.outcomeParts(o) {
+		w.blankLine()
+		w.line(w.outcomeHeading(o))
+		for _, text := range w.outcomeLines(o) {
 			w.line("  ", text)
 		}
 	}
 }
 
-func outcomeTree(w *page, l *api.OutcomeList) {
+func outcomeTree(w *textWriter, l *api.OutcomeList) {
 	root := &node{}
 	for _, o := range l.Items {
-		top := root.add(w.outcome(o))
-		for _, text := range w.outcomeParts(o) {
+		top := root.add(w.outcomeHeading(o))
+		for _, text := range w.outcomeLines(o) {
 			top.add(text)
 		}
 	}
 	w.tree(root)
 }
 
-func (w *page) outcome(o api.Outcome) string {
+func (w *textWriter) outcomeHeading(o api.Outcome) string {
 	out := w.paint(bold, o.Policy.String()) + ": " + w.paint(stateStyle(o.State), string(o.State))
 	if o.Message != "" {
 		out += w.paint(plain, ": "+o.Message)
@@ -36,11 +36,12 @@ func (w *page) outcome(o api.Outcome) string {
 	return out
 }
 
-// outcomeParts says on which targets and paths a policy is, and what it lost.
-func (w *page) outcomeParts(o api.Outcome) []string {
+// outcomeLines returns the targets of a policy, its number of paths and the rules
+// that it lost.
+func (w *textWriter) outcomeLines(o api.Outcome) []string {
 	var out []string
 	for _, t := range o.Targets {
-		out = append(out, w.target(t))
+		out = append(out, w.targetLine(t))
 	}
 	out = append(out, w.paint(plain, pathCounts(o.Paths)))
 	for _, r := range o.ReplacedBy {
@@ -48,13 +49,13 @@ func (w *page) outcomeParts(o api.Outcome) []string {
 	}
 	for _, l := range o.Lost {
 		if n := l.Paths - l.Whole; n > 0 {
-			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s%s", l.To, plural(n, "path"), inForce(l.InForce), equal(l.Equal))))
+			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s%s", l.To, plural(n, "path"), inForceNote(l.InForce), equalNote(l.Equal))))
 		}
 	}
 	return out
 }
 
-func (w *page) target(t api.Target) string {
+func (w *textWriter) targetLine(t api.Target) string {
 	name := t.Target.String()
 	if t.Selector != "" {
 		name = t.Target.Kind + " with " + t.Selector
@@ -69,7 +70,7 @@ func (w *page) target(t api.Target) string {
 	case t.Accepted:
 		return w.paint(plain, "target "+name+": ") + w.paint(green, "accepted")
 	case t.By != nil:
-		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", held by "+t.By.String())
+		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, " with "+t.By.String())
 	case t.Refused != "":
 		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", "+t.Refused)
 	default:
@@ -77,7 +78,7 @@ func (w *page) target(t api.Target) string {
 	}
 }
 
-// pathCounts says on how many paths a policy is, and what became of it there.
+// pathCounts returns the number of paths that a policy is on, by its state there.
 func pathCounts(c api.PathCounts) string {
 	out := []string{"on " + plural(c.Total, "path")}
 	for _, part := range []struct {

@@ -8,21 +8,21 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func profileTable(w *page, l *api.ProfileList) {
+func profileTable(w *textWriter, l *api.ProfileList) {
 	if len(l.Items) == 0 {
 		return
 	}
 	var rows [][]cell
 	for _, p := range l.Items {
 		rows = append(rows, []cell{
-			text(p.PolicyKind.String()), text(string(p.Spec.Class)), {source(p), sourceStyle(p)}, text(yesNo(p.Installed)),
-			text(endsAt(p.Spec)), text(strategies(p.Spec)), text(string(p.Spec.SameTarget)), {profileNote(p), dim},
+			plainCell(p.PolicyKind.String()), plainCell(string(p.Spec.Class)), {source(p), sourceStyle(p)}, plainCell(yesNo(p.Installed)),
+			plainCell(endsAt(p.Spec)), plainCell(strategies(p.Spec)), plainCell(string(p.Spec.SameTarget)), {profileNote(p), dim},
 		})
 	}
 	w.table([]string{"POLICY KIND", "CLASS", "SOURCE", "INSTALLED", "ENDS AT", "STRATEGY", "SAME TARGET", "NOTE"}, rows)
 }
 
-func profileTree(w *page, l *api.ProfileList) {
+func profileTree(w *textWriter, l *api.ProfileList) {
 	root := &node{}
 	for _, p := range l.Items {
 		top := root.add(w.paint(bold, p.PolicyKind.String()))
@@ -36,7 +36,7 @@ func profileTree(w *page, l *api.ProfileList) {
 	w.tree(root)
 }
 
-func profileParts(p api.ProfileInForce) []part {
+func profileParts(p api.ProfileInForce) []namedList {
 	var levels, targets, fields []string
 	for _, l := range p.Spec.Levels {
 		levels = append(levels, string(l))
@@ -47,8 +47,8 @@ func profileParts(p api.ProfileInForce) []part {
 	for _, f := range p.Spec.Fields {
 		fields = append(fields, f.Route+" by "+f.Rule)
 	}
-	var out []part
-	for _, q := range []part{
+	var out []namedList
+	for _, q := range []namedList{
 		{"source", []string{source(p)}}, {"installed", []string{yesNo(p.Installed)}}, {"class", []string{string(p.Spec.Class)}},
 		{"levels", levels}, {"targets", targets}, {"strategy", []string{strategies(p.Spec)}},
 		{"same target", []string{string(p.Spec.SameTarget)}}, {"fields of routes", fields},
@@ -81,7 +81,8 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// endsAt returns where the kind's paths end: in a mesh that may be elsewhere.
+// endsAt returns the levels at which the paths of a kind end, on gateways and in
+// a mesh.
 func endsAt(p api.PolicyProfileSpec) string {
 	if len(p.Levels) == 0 {
 		return ""
@@ -98,7 +99,7 @@ func endsAt(p api.PolicyProfileSpec) string {
 	return string(last)
 }
 
-// strategies returns those that the kind allows, the default first.
+// strategies returns the strategies that the kind allows, the default first.
 func strategies(p api.PolicyProfileSpec) string {
 	if len(p.Strategy.Allowed) == 0 {
 		return "atomic"
@@ -113,7 +114,7 @@ func strategies(p api.PolicyProfileSpec) string {
 func profileNote(p api.ProfileInForce) string {
 	var notes []string
 	if p.Source == "label" {
-		notes = append(notes, "a guess by the label of its definition")
+		notes = append(notes, "derived from the label of its definition")
 	}
 	for _, r := range p.Refused {
 		notes = append(notes, fmt.Sprintf("PolicyProfile %s is %s: %s", r.Name, r.Reason, r.Message))

@@ -13,23 +13,23 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Documents is the format of what limits come to that programs of others read: for
-// each gateway a YAML document of its actions, and one of the limits of the service
-// that counts.
+// Documents is the format of rendered limits that other programs read: for each
+// gateway a YAML document of its actions, and one of the limits of the rate limit
+// service.
 const Documents Format = "documents"
 
-// RenderedFormats are those that Rendered writes.
+// RenderedFormats are the formats of Rendered.
 var RenderedFormats = []Format{Documents, JSON, YAML}
 
-// Rendered writes what limits come to: as JSON, as YAML, else as documents.
+// Rendered writes rendered limits as JSON, as YAML, else as documents.
 func (p Printer) Rendered(items []api.RenderedLimits) error {
-	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: list(items)}
+	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: nonNil(items)}
 	if p.Format == JSON || p.Format == YAML {
 		return write(p, all, nil, nil)
 	}
 	var out bytes.Buffer
 	for i := range all.Items {
-		if err := documents(&out, all, i); err != nil {
+		if err := writeDocuments(&out, all, i); err != nil {
 			return fmt.Errorf("write %s as documents: %w", heading(all, i), err)
 		}
 	}
@@ -39,8 +39,9 @@ func (p Printer) Rendered(items []api.RenderedLimits) error {
 	return nil
 }
 
-// documents writes the two of an item, each under a comment that tells whose it is.
-func documents(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
+// writeDocuments writes the two documents of an item, each below a comment that
+// names its gateway.
+func writeDocuments(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
 	item := &all.Items[i]
 	for _, document := range []any{
 		struct {
@@ -61,8 +62,8 @@ func documents(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
 	return nil
 }
 
-// heading names the gateway, or the Service, and the kind of the policies where
-// there are several.
+// heading returns the gateway or the Service of an item, and its policy kind if
+// the list has several.
 func heading(all *api.RenderedLimitsList, i int) string {
 	item := &all.Items[i]
 	text := ""
@@ -77,8 +78,8 @@ func heading(all *api.RenderedLimitsList, i int) string {
 	return text
 }
 
-// writeOrdered writes plain data as YAML with the fields in their own order, which
-// people know from the specification.
+// writeOrdered writes plain data as YAML with the fields in the order of their
+// struct, which is that of the RFC.
 func writeOrdered(out io.Writer, plain any) error {
 	text, err := marshal(plain)
 	if err != nil {
@@ -96,7 +97,7 @@ func writeOrdered(out io.Writer, plain any) error {
 	return errors.Join(e.Encode(node), e.Close())
 }
 
-// ordered reads the next value of a JSON text as a node of YAML.
+// ordered decodes the next JSON value as a YAML node.
 func ordered(d *json.Decoder) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -108,19 +109,19 @@ func ordered(d *json.Decoder) (*yaml.Node, error) {
 	return scalar(token)
 }
 
-// nested reads the rest of an object or a list.
+// nested decodes the rest of an object or a list.
 func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	if open == '[' {
 		out = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	}
 	for d.More() {
-		value, err := ordered(d) // the name of a field is a value, too
+		value, err := ordered(d) // names of fields are tokens, too
 		if err != nil {
 			return nil, err
 		}
-		if n := len(out.Content); open == '{' && n%2 == 1 && slices.Contains(inline, out.Content[n-1].Value) {
-			onOneLine(value)
+		if n := len(out.Content); open == '{' && n%2 == 1 && slices.Contains(flowFields, out.Content[n-1].Value) {
+			setFlowStyle(value)
 		}
 		out.Content = append(out.Content, value)
 	}
@@ -128,18 +129,18 @@ func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	return out, err
 }
 
-// inline are fields with lists that the specification writes on one line.
-var inline = []string{"paths", "methods", "hosts"}
+// flowFields are fields with lists that the RFC writes on one line.
+var flowFields = []string{"paths", "methods", "hosts"}
 
-func onOneLine(list *yaml.Node) {
+func setFlowStyle(list *yaml.Node) {
 	list.Style = yaml.FlowStyle
 	for _, text := range list.Content {
 		text.Style = yaml.DoubleQuotedStyle
 	}
 }
 
-// scalar is a text, quoted where any version of YAML takes it for something else
-// (on, 1:30), or a number.
+// scalar returns the node of a number or a string. Strings are quoted if some
+// version of YAML reads them as another type (on, 1:30).
 func scalar(token json.Token) (*yaml.Node, error) {
 	if number, ok := token.(json.Number); ok {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: number.String()}, nil

@@ -20,24 +20,25 @@ func aGateway(name string) *api.Ref {
 	return &api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: name}
 }
 
-func tied(id string) api.GatewayAction {
+func actionFor(id string) api.GatewayAction {
 	return api.GatewayAction{
 		Rules:          []api.GatewayRule{{Paths: []string{"/*"}}},
 		Configurations: []api.DescriptorAction{{GenericKey: &api.GenericKey{DescriptorKey: "ratelimit.binding", DescriptorValue: id}}},
 	}
 }
 
-func documented(t *testing.T, items ...api.RenderedLimits) string {
+func printDocuments(t *testing.T, items ...api.RenderedLimits) string {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, Printer{Out: &out, Format: Documents}.Rendered(items))
 	return out.String()
 }
 
-// Each document says whose it is, and of which kind where there are several.
-func TestDocumentsTellWhoseTheyAre(t *testing.T) {
+// The heading of a document names the gateway, and the policy kind if there are
+// several.
+func TestDocumentsNameGateway(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
-	edge := api.RenderedLimits{PolicyKind: limits, Gateway: aGateway("edge"), GatewayActions: []api.GatewayAction{tied("a/b/c")}, Limits: []api.RenderedLimit{}}
+	edge := api.RenderedLimits{PolicyKind: limits, Gateway: aGateway("edge"), GatewayActions: []api.GatewayAction{actionFor("a/b/c")}, Limits: []api.RenderedLimit{}}
 	mesh := edge
 	mesh.Gateway, mesh.Service = nil, &api.Ref{Kind: "Service", Namespace: "app", Name: "toys"}
 	other := edge
@@ -56,7 +57,7 @@ func TestDocumentsTellWhoseTheyAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var heads []string
-			for line := range strings.Lines(documented(t, c.items...)) {
+			for line := range strings.Lines(printDocuments(t, c.items...)) {
 				if strings.HasPrefix(line, "#") {
 					heads = append(heads, strings.TrimSuffix(line, "\n"))
 				}
@@ -75,12 +76,12 @@ gateway_actions:
 ---
 # Gateway infra/edge
 limits: []
-`, documented(t, edge))
+`, printDocuments(t, edge))
 }
 
 // Fields are in the order of the RFC, whatever their names.
-func TestDocumentsKeepTheOrderOfFields(t *testing.T) {
-	text := documented(t, api.RenderedLimits{
+func TestDocumentsFieldOrder(t *testing.T) {
+	text := printDocuments(t, api.RenderedLimits{
 		Gateway: aGateway("edge"),
 		GatewayActions: []api.GatewayAction{{
 			Rules: []api.GatewayRule{{
@@ -138,10 +139,10 @@ limits:
 `, text)
 }
 
-// What looks like something else in YAML is still the text that it is.
-func TestDocumentsKeepTextsAsTheyAre(t *testing.T) {
+// Strings that YAML would read as another type are quoted.
+func TestDocumentsQuoteStrings(t *testing.T) {
 	texts := []string{"true", "null", "12", "1e3", "", "a: b", "- a", "#", "*a", "a\nb", "a\tb", "\u007f", "\x01", "ü", "\u2028", `"`, "'", "~", "2026-11-21", "on", "No", "y", "1:30", "0o7", "0x1F", ".5", "\ufeff", strings.Repeat("long ", 100) + "end"}
-	text := documented(t, api.RenderedLimits{Gateway: aGateway("edge"), Limits: []api.RenderedLimit{{
+	text := printDocuments(t, api.RenderedLimits{Gateway: aGateway("edge"), Limits: []api.RenderedLimit{{
 		Conditions: texts, Variables: texts, MaxValue: 9223372036854775807, Seconds: 1, Namespace: "yes",
 	}}, GatewayActions: []api.GatewayAction{{Rules: []api.GatewayRule{{Paths: texts, Hosts: texts}}}}})
 	_, second, found := strings.Cut(text, "\n---\n")
@@ -180,7 +181,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
 
 var errBroken = errors.New("broken pipe")
 
-func TestDocumentsThatCannotBeWritten(t *testing.T) {
+func TestDocumentsWriteErrors(t *testing.T) {
 	items := []api.RenderedLimits{{Gateway: aGateway("edge")}}
 	for _, format := range []Format{Documents, JSON, YAML} {
 		err := Printer{Out: brokenPipe{}, Format: format}.Rendered(items)

@@ -2,22 +2,22 @@ package printers
 
 import "strings"
 
-// node is a node of a tree; its label is painted already. That of a top node may
-// have many lines.
+// node is a node of a tree with a styled label. The label of a top node may have
+// several lines.
 type node struct {
 	label    string
 	children []*node
 }
 
-// add puts a node below n.
+// add adds a child to n.
 func (n *node) add(label string) *node {
 	child := &node{label: label}
 	n.children = append(n.children, child)
 	return child
 }
 
-// child returns the node of that label below n, the newest one only: items come
-// sorted, so what belongs together is together.
+// child returns the last child of n if it has that label, else a new one. Items
+// are sorted, so that those of one parent are adjacent.
 func (n *node) child(label string) *node {
 	if k := len(n.children); k > 0 && n.children[k-1].label == label {
 		return n.children[k-1]
@@ -25,26 +25,26 @@ func (n *node) child(label string) *node {
 	return n.add(label)
 }
 
-// tree writes what is below a root.
-func (w *page) tree(root *node) {
+// tree writes the nodes below a root.
+func (w *textWriter) tree(root *node) {
 	for i, top := range root.children {
 		if i > 0 {
-			w.gap()
+			w.blankLine()
 		}
 		for row := range strings.SplitSeq(top.label, "\n") {
 			w.line(row)
 		}
-		w.branches(top, "")
+		w.writeChildren(top, "")
 	}
 }
 
-func (w *page) branches(n *node, indent string) {
+func (w *textWriter) writeChildren(n *node, indent string) {
 	for i, child := range n.children {
 		branch, below := "├─ ", "│  "
 		if i == len(n.children)-1 {
 			branch, below = "└─ ", "   "
 		}
 		w.line(indent, branch, child.label)
-		w.branches(child, indent+below)
+		w.writeChildren(child, indent+below)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// valueAt returns what stands in a spec under a rule's key, nil for nothing.
+// valueAt returns the value in a spec at the key of a rule, nil if there is none.
 func valueAt(spec map[string]any, rule string) any {
 	key, err := merge.ParseKey(rule)
 	if err != nil {
@@ -25,8 +25,7 @@ func valueAt(spec map[string]any, rule string) any {
 	return at
 }
 
-// byPath returns effective policies in the order of a tree: by path, then
-// policy kind.
+// byPath returns effective policies sorted by path, then policy kind.
 func byPath(items []api.EffectivePolicy) []api.EffectivePolicy {
 	out := slices.Clone(items)
 	slices.SortStableFunc(out, func(a, b api.EffectivePolicy) int {

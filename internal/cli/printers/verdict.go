@@ -7,59 +7,60 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func verdictTable(w *page, l *api.VerdictList) {
+func verdictTable(w *textWriter, l *api.VerdictList) {
 	for _, v := range l.Items {
-		w.line(w.verdict(v))
-		for _, text := range w.findings(v) {
+		w.line(w.verdictLine(v))
+		for _, text := range w.findingLines(v) {
 			w.line("  ", text)
 		}
 	}
 }
 
-func verdictTree(w *page, l *api.VerdictList) {
+func verdictTree(w *textWriter, l *api.VerdictList) {
 	root := &node{}
 	for _, v := range l.Items {
-		top := root.add(w.verdict(v))
-		for _, text := range w.findings(v) {
+		top := root.add(w.verdictLine(v))
+		for _, text := range w.findingLines(v) {
 			top.add(text)
 		}
 	}
 	w.tree(root)
 }
 
-// verdict is the one line that says it all.
-func (w *page) verdict(v api.Verdict) string {
-	said := w.paint(green, "allowed")
+// verdictLine returns a verdict on one line, without its findings.
+func (w *textWriter) verdictLine(v api.Verdict) string {
+	result := w.paint(green, "allowed")
 	if !v.Allowed {
-		said = w.paint(red, "denied")
+		result = w.paint(red, "denied")
 	}
 	reach := "changes no effective policy"
 	if v.Changes.Paths > 0 {
 		reach = fmt.Sprintf("changes the effective policy of %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
 	}
-	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), said, reach)
+	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), result, reach)
 }
 
-func (w *page) findings(v api.Verdict) []string {
+func (w *textWriter) findingLines(v api.Verdict) []string {
 	var out []string
-	for _, r := range shown(v.Reasons) {
+	for _, r := range visibleReasons(v.Reasons) {
 		word := w.paint(red, "denied ")
 		if v.Allowed {
 			word = w.paint(yellow, "would be denied ")
 		}
-		out = append(out, word+w.reason(r))
+		out = append(out, word+w.reasonText(r))
 	}
-	for _, r := range shown(v.Warnings) {
-		out = append(out, w.paint(yellow, "warning ")+w.reason(r))
+	for _, r := range visibleReasons(v.Warnings) {
+		out = append(out, w.paint(yellow, "warning ")+w.reasonText(r))
 	}
 	return out
 }
 
-// shown leaves out what is said of each rule where it is said of all of them, too.
-func shown(reasons []api.Reason) []api.Reason {
+// visibleReasons omits the findings about single rules that a finding about the
+// whole policy covers.
+func visibleReasons(reasons []api.Reason) []api.Reason {
 	return slices.DeleteFunc(slices.Clone(reasons), func(r api.Reason) bool { return r.Whole && r.Rule != "" })
 }
 
-func (w *page) reason(r api.Reason) string {
+func (w *textWriter) reasonText(r api.Reason) string {
 	return w.paint(bold, string(r.Code)) + w.paint(plain, ": "+r.Message)
 }

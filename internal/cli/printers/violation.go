@@ -6,25 +6,25 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func violationTable(w *page, l *api.ViolationList) {
+func violationTable(w *textWriter, l *api.ViolationList) {
 	if len(l.Items) == 0 {
 		return
 	}
 	var rows [][]cell
 	for _, v := range l.Items {
 		rows = append(rows, []cell{
-			{string(v.Action), actionStyle(v.Action)}, text(string(v.Code)), text(v.PolicyKind.Kind), text(pathName(v.Path)),
+			{string(v.Action), actionStyle(v.Action)}, plainCell(string(v.Code)), plainCell(v.PolicyKind.Kind), plainCell(pathName(v.Path)),
 			{v.Rule, cyan}, {v.Message, dim},
 		})
 	}
 	w.table([]string{"ACTION", "REASON", "KIND", "PATH", "RULE", "MESSAGE"}, rows)
 }
 
-// violationTree says once what is wrong on many paths.
-func violationTree(w *page, l *api.ViolationList) {
+// violationTree writes equal violations once, with all their paths.
+func violationTree(w *textWriter, l *api.ViolationList) {
 	root := &node{}
-	for _, g := range alike(l.Items, violationKey) {
-		top := root.add(w.violation(g[0]))
+	for _, g := range groupBy(l.Items, violationKey) {
+		top := root.add(w.violationHeading(g[0]))
 		for _, v := range g {
 			top.add(w.paint(plain, pathName(v.Path)))
 		}
@@ -32,7 +32,7 @@ func violationTree(w *page, l *api.ViolationList) {
 	w.tree(root)
 }
 
-func (w *page) violation(v api.Violation) string {
+func (w *textWriter) violationHeading(v api.Violation) string {
 	head := w.paint(actionStyle(v.Action), string(v.Action)) + " " + w.paint(bold, fmt.Sprintf("%s of %s", v.Code, v.PolicyKind.Kind))
 	if v.Rule != "" {
 		head += " " + w.paint(cyan, v.Rule)
@@ -51,7 +51,8 @@ func actionStyle(a api.Action) style {
 	}
 }
 
-// violationKey is the same for violations that differ in their path alone.
+// violationKey returns a key that is equal for violations that differ only in
+// their path.
 func violationKey(v api.Violation) string {
 	v.Path = nil
 	return compact(v)

@@ -1,0 +1,31 @@
+package v1alpha1
+
+// ChangeList is the output of the command diff.
+type ChangeList struct {
+	TypeMeta `json:",inline"`
+	Items    []Change `json:"items"`
+}
+
+// Change is the difference that a change makes to one effective policy.
+type Change struct {
+	Object     Ref           `json:"object"`
+	Operation  string        `json:"operation"`
+	PolicyKind PolicyKind    `json:"policyKind"`
+	Path       []PathElement `json:"path"`
+	Rules      []RuleChange  `json:"rules"`
+}
+
+// RuleChange is the difference of one rule. Before is absent if the rule is added,
+// After if it is removed.
+type RuleChange struct {
+	Rule   string     `json:"rule"`
+	Before *RuleValue `json:"before,omitempty"`
+	After  *RuleValue `json:"after,omitempty"`
+}
+
+// RuleValue is the value of a rule and its origin.
+type RuleValue struct {
+	Value any    `json:"value"`
+	From  Ref    `json:"from"`
+	Block string `json:"block"`
+}

@@ -1,0 +1,56 @@
+package v1alpha1
+
+// ReasonCode is the reason for a denial or a warning (SEMANTICS section 8).
+type ReasonCode string
+
+// The reasons. Each is documented in docs/reasons.md.
+const (
+	ReasonInvalid        ReasonCode = "Invalid"
+	ReasonTargetNotFound ReasonCode = "TargetNotFound"
+	// ReasonNoPath is for a policy that has no effect, because no path leads through
+	// any of its targets.
+	ReasonNoPath             ReasonCode = "NoPath"
+	ReasonConflicted         ReasonCode = "Conflicted"
+	ReasonUnsetOverride      ReasonCode = "UnsetOverride"
+	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
+	ReasonOverridden         ReasonCode = "Overridden"
+	ReasonTooMuch            ReasonCode = "TooMuch"
+	// ReasonOverrideRemoved is for a rule of an override that is no longer in effect
+	// because its policy is changed or deleted.
+	ReasonOverrideRemoved ReasonCode = "OverrideRemoved"
+	// ReasonOverrideEvaded is for a rule of an override that is no longer in effect
+	// because another object is changed or deleted.
+	ReasonOverrideEvaded ReasonCode = "OverrideEvaded"
+	// ReasonOverrideWeakened is for a rule of an override that another policy
+	// weakens, by a gate or an alternative.
+	ReasonOverrideWeakened ReasonCode = "OverrideWeakened"
+	// ReasonRequirementUnmet is for an effective policy that violates a constraint.
+	ReasonRequirementUnmet ReasonCode = "RequirementUnmet"
+	// ReasonEffectiveInvalid is for an effective spec that does not match the schema
+	// of its kind.
+	ReasonEffectiveInvalid ReasonCode = "EffectiveInvalid"
+	// ReasonTriggerUnmatched is for a limit of which some or all triggers match no
+	// rule of a route.
+	ReasonTriggerUnmatched ReasonCode = "TriggerUnmatched"
+	// ReasonLimitShadowed is for a limit that is not bound to a rule that it matches,
+	// because another limit is.
+	ReasonLimitShadowed ReasonCode = "LimitShadowed"
+	// ReasonLimitWidened is for a limit that applies to requests that its triggers do
+	// not select.
+	ReasonLimitWidened ReasonCode = "LimitWidened"
+	// ReasonBlastRadius is for the number of paths that a write affects.
+	ReasonBlastRadius ReasonCode = "BlastRadius"
+	// ReasonConditionSkipped is for a condition that refers to a key that lower
+	// policies omit, or that cannot be evaluated.
+	ReasonConditionSkipped ReasonCode = "ConditionSkipped"
+	// ReasonNotRead is for something that Overrule does not read.
+	ReasonNotRead ReasonCode = "NotRead"
+)
+
+// ChangeableReasons are the reason codes whose action a profile can change.
+var ChangeableReasons = []ReasonCode{
+	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
+	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
+	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
+	ReasonTriggerUnmatched, ReasonLimitShadowed, ReasonLimitWidened,
+}

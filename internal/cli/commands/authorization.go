@@ -1,0 +1,99 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/rights"
+)
+
+// authorization returns the right to remove overrides, and the user who makes
+// the change. On a cluster that is the user of the kubeconfig or of --as, and
+// their rights come from the API server. With manifests no one is allowed to
+// unless --may-override is set, and the user is that of --as or nil. Commands
+// that deny nothing send no access reviews.
+func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Rights, *authenticationv1.UserInfo, error) {
+	if s.set != nil || !f.checkRights {
+		return rights.Fixed(f.mayOverride || !f.checkRights, s.resource), a.impersonatedUser(), nil
+	}
+	config, err := a.clusterConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := authorizationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("create client: %w", err)
+	}
+	return rights.Self(client, a.resource), a.currentUser(ctx, config), nil
+}
+
+// currentUser returns the user of the kubeconfig, or nil with a warning if the
+// API server does not report it: only constraints that read request.userInfo
+// need it.
+func (a *app) currentUser(ctx context.Context, config *rest.Config) *authenticationv1.UserInfo {
+	whoAmI := a.whoAmI
+	if whoAmI == nil {
+		whoAmI = selfSubjectReview
+	}
+	user, err := whoAmI(ctx, config)
+	if err != nil {
+		a.warnf("cannot determine the current user, evaluating constraints without request.userInfo: %v", err)
+	}
+	return user
+}
+
+// selfSubjectReview asks the API server for the user of a configuration.
+func selfSubjectReview(ctx context.Context, config *rest.Config) (*authenticationv1.UserInfo, error) {
+	client, err := authenticationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create client: %w", err)
+	}
+	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &review.Status.UserInfo, nil
+}
+
+// impersonatedUser returns the user of --as, --as-uid and --as-group, nil
+// without --as.
+func (a *app) impersonatedUser() *authenticationv1.UserInfo {
+	if *a.config.Impersonate == "" {
+		return nil
+	}
+	return &authenticationv1.UserInfo{
+		Username: *a.config.Impersonate, UID: *a.config.ImpersonateUID, Groups: *a.config.ImpersonateGroup,
+	}
+}
+
+// resource returns the group and the plural name of a kind, from its
+// CustomResourceDefinition.
+func (s *source) resource(kind api.PolicyKind) (group, plural string) {
+	if names := s.kinds.Names(kind); len(names) > 0 {
+		plural = names[0]
+	}
+	return kind.Group, plural
+}
+
+// resource returns the group and the plural name of a kind from the cluster's
+// discovery, or empty strings if it has no such kind.
+func (a *app) resource(kind api.PolicyKind) (group, plural string) {
+	mapper, err := a.config.ToRESTMapper()
+	if err != nil {
+		return "", ""
+	}
+	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
+	if err != nil {
+		return "", ""
+	}
+	return mapping.Resource.Group, mapping.Resource.Resource
+}

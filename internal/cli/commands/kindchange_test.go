@@ -1,0 +1,337 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// ownProfile is a profile of OwnPolicies with the given sameTarget.
+func ownProfile(name, sameTarget string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: %s}
+spec:
+  group: example.com
+  kind: OwnPolicy
+  class: inherited
+  targets: {fields: [targetRef]}
+  blocks: {overrides: [overrides]}
+  sameTarget: %s
+`, name, sameTarget)
+}
+
+// createdLastYear is a name with a creation time a year ago.
+func createdLastYear(name string) string { return name + `, creationTimestamp: "2025-01-01T00:00:00Z"` }
+
+func ownPolicy(name, target, spec string) string {
+	kind := map[string]string{"edge": "Gateway", "toystore": "HTTPRoute"}[target]
+	namespace := map[string]string{"edge": "infra", "toystore": "app"}[target]
+	return fmt.Sprintf(`
+---
+apiVersion: example.com/v1
+kind: OwnPolicy
+metadata: {namespace: %s, name: %s}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: %s, name: %s}, %s}
+`, namespace, name, kind, target, spec)
+}
+
+func verdicts(all []api.Verdict) []string {
+	var out []string
+	for _, v := range all {
+		text := v.Operation + " " + v.Object.Kind + " " + v.Object.Name
+		for _, r := range v.Reasons {
+			text += " " + string(r.Code)
+		}
+		for _, r := range v.Warnings {
+			if r.Code != api.ReasonBlastRadius {
+				text += " (" + string(r.Code) + ")"
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// A PolicyProfile applies to the objects after it and to existing policies.
+func TestProfileAppliesToLaterChanges(t *testing.T) {
+	stored := write(t, "stored.yaml", ownPolicy(createdLastYear("first"), "edge", "overrides: {size: 1}"))
+	against := append(against("cluster"), "--against", stored)
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"existing policies conflict with new ones": {
+			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2"),
+			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy second Conflicted"},
+		},
+		"existing policies override new ones": {
+			ownProfile("own", "hierarchical") + ownPolicy("lower", "toystore", "size: 2"),
+			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy lower (Overridden)"},
+		},
+		"objects before it are not evaluated, but take effect": {
+			ownPolicy("second", "toystore", "size: 2") + ownProfile("own", "none") + ownPolicy("third", "toystore", "size: 3"),
+			[]string{"CREATE PolicyProfile own (Overridden)", "CREATE OwnPolicy third Conflicted"},
+		},
+		"a second profile of the kind has no effect": {
+			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2") + ownProfile("zz", "hierarchical") + ownPolicy("third", "edge", "size: 3"),
+			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy second Conflicted", "CREATE PolicyProfile zz (Conflicted)", "CREATE OwnPolicy third Conflicted"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, verdicts(check(t, c.text, against...))) })
+	}
+}
+
+// definedAs defines OwnPolicies, by a plural name.
+func definedAs(plural string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: OwnPolicy, plural: %[1]s}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, plural)
+}
+
+func TestDuplicateDefinitionIsDenied(t *testing.T) {
+	stored := write(t, "stored.yaml", definedAs("ownpolicies")+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}"))
+	args := append(against("cluster"), "--against", stored)
+	lower := ownPolicy("lower", "toystore", "size: 2")
+	assert.Equal(t, []string{"CREATE CustomResourceDefinition aaas.example.com NotRead", "CREATE OwnPolicy lower (Overridden)"},
+		verdicts(check(t, definedAs("aaas")+lower, args...)), "the duplicate does not apply to later objects")
+	assert.Equal(t, []string{"UPDATE CustomResourceDefinition ownpolicies.example.com"}, verdicts(check(t, definedAs("ownpolicies"), args...)))
+	got := run(t, definedAs("aaas"), append(args, "check", "--delete", "-f", "-", "-o", "json")...)
+	assert.Zero(t, got.code, got.stderr)
+}
+
+func TestUpdateAndDeleteProfile(t *testing.T) {
+	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
+		ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
+	args := append(against("cluster"), "--against", stored)
+	assert.Equal(t, []string{"UPDATE PolicyProfile own (OverrideRemoved)", "CREATE OwnPolicy x Conflicted"},
+		verdicts(check(t, ownProfile("own", "none")+ownPolicy("x", "edge", "size: 3"), append(args, "--may-override")...)))
+	got := run(t, ownProfile("own", "oldestWins"), append(args, "diff", "-f", "-", "-o", "json")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Empty(t, decode[api.ChangeList](t, got.stdout).Items, "overrides of one target: the oldest takes precedence either way")
+	got = run(t, ownProfile("own", "collect"), append(args, "diff", "-f", "-")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "UPDATE PolicyProfile own: 2 effective policies change\n")
+	got = run(t, ownProfile("own", "hierarchical"), append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	items := decode[api.ChangeList](t, got.stdout).Items
+	require.Len(t, items, 2, "the objects are no longer policies")
+	assert.Nil(t, items[0].Rules[0].After)
+	assert.Equal(t, api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: "own"}, items[0].Object)
+	got = run(t, ownProfile("absent", "none"), append(args, "check", "--delete", "-f", "-")...)
+	assert.Equal(t, exitNegative, got.code)
+	assert.Contains(t, got.stderr, "cannot delete PolicyProfile absent: not found")
+}
+
+// The built-in profile takes effect again when the PolicyProfile is deleted.
+func TestDeleteProfileRestoresBuiltin(t *testing.T) {
+	own := `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: own}
+spec:
+  group: kuadrant.io
+  kind: AuthPolicy
+  class: inherited
+  targets: {fields: [targetRef]}
+`
+	args := append(against("cluster", "gateway-policies", "route-auth"), "--against", write(t, "own.yaml", own))
+	got := run(t, own, append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	items := decode[api.ChangeList](t, got.stdout).Items
+	require.Len(t, items, 2)
+	rules := items[0].Rules
+	assert.Equal(t, "rules", rules[0].Rule, "each top-level field was a rule")
+	assert.Nil(t, rules[0].After)
+	assert.Equal(t, "rules.authentication.api-key", rules[1].Rule)
+	assert.Nil(t, rules[1].Before)
+}
+
+// The definition of a kind that is deleted takes its policies along; defined
+// again, there are none.
+func TestReplaceDefinition(t *testing.T) {
+	crd := func(label string) string {
+		return `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ownpolicies.example.com, labels: {gateway.networking.k8s.io/policy: ` + label + `}}
+spec: {group: example.com, scope: Namespaced, names: {kind: OwnPolicy, plural: ownpolicies}}
+`
+	}
+	stored := write(t, "stored.yaml", crd("direct")+ownPolicy(createdLastYear("first"), "edge", "size: 1"))
+	args := append(against("cluster"), "--against", stored)
+	second := ownPolicy("second", "edge", "size: 2")
+	assert.Equal(t, []string{"CREATE OwnPolicy second Conflicted"}, verdicts(check(t, second, args...)))
+	updated := "UPDATE CustomResourceDefinition ownpolicies.example.com"
+	assert.Equal(t, []string{updated, "CREATE OwnPolicy second Conflicted"}, verdicts(check(t, crd("direct")+second, args...)))
+	assert.Equal(t, []string{updated, "CREATE OwnPolicy second"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
+}
+
+// authOf is a profile of AuthPolicies.
+func authOf(name, sameTarget string) string {
+	return `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: ` + name + `}
+spec:
+  group: kuadrant.io
+  kind: AuthPolicy
+  class: inherited
+  targets: {fields: [targetRef]}
+  blocks: {overrides: [overrides], defaults: [defaults]}
+  rules: [rules.*.*]
+  strategy: {field: strategy, allowed: [merge]}
+  sameTarget: ` + sameTarget + "\n"
+}
+
+const lateAuth = `
+---
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: app, name: late}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {sso: 1}}}
+`
+
+// runOnStoredPolicies runs a command on a cluster whose AuthPolicies can be listed,
+// as a user who is allowed to remove overrides.
+func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed error, stdin string, args ...string) result {
+	t.Helper()
+	s := startReviewer(t, true)
+	a := &app{
+		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
+			return clusterView(t, given), nil, nil
+		},
+		listRaw: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {
+			assert.Equal(t, s.url, config.Host)
+			if kind.Kind != "AuthPolicy" {
+				return nil, nil
+			}
+			var o map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(lateAuth), &o))
+			o["metadata"] = map[string]any{"namespace": "app", "name": "early", "creationTimestamp": "2025-01-01T00:00:00Z"}
+			return []map[string]any{o}, listed
+		},
+	}
+	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
+}
+
+var errGone = errors.New("gone")
+
+func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
+	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	got = runOnStoredPolicies(t, nil, errGone, authOf("own", "none"), "check", "-f", "-")
+	assert.Equal(t, exitError, got.code)
+	assert.Contains(t, got.stderr, "list objects of kind AuthPolicy.kuadrant.io: gone")
+}
+
+// A profile of the cluster is older than any that a change creates.
+func TestClusterProfileTakesPrecedence(t *testing.T) {
+	var spec api.PolicyProfile
+	require.NoError(t, yaml.Unmarshal([]byte(authOf("first", "hierarchical")), &spec))
+	kind, err := policykind.Compile(spec.Spec, policykind.Cluster)
+	require.NoError(t, err)
+	kind.Name = "first"
+	given := []*policykind.Kind{kind}
+	got := runOnStoredPolicies(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in effect: PolicyProfile first of the cluster is older and has AuthPolicy.kuadrant.io")
+	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	got = runOnStoredPolicies(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+}
+
+// ownDefinition is the definition of OwnPolicies with a schema of their spec.
+func ownDefinition(spec string) string {
+	return `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ownpolicies.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: OwnPolicy, plural: ownpolicies, singular: ownpolicy}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: ` + spec + `}}}}
+`
+}
+
+// A change of the schema changes how stored policies are read.
+func TestSchemaDefaultsOfStoredPolicies(t *testing.T) {
+	spec := func(target, overrides string) string {
+		return "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" +
+			"targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {sectionName: {" + target + "}}}, " +
+			"overrides: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" + overrides + "}}}}"
+	}
+	plain := spec("type: string", "size: {type: integer, nullable: true}")
+	for name, c := range map[string]struct {
+		was, is, policy string
+		want            string
+	}{
+		"nothing changes":                        {plain, plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
+		"a section that is not there by default": {plain, spec("type: string, default: none", ""), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
+		"a rule that is there by default only":   {spec("type: string", "size: {type: integer, default: 1}"), plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
+		"another value by default":               {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
+		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("first"), "edge", c.policy))
+			got := check(t, ownDefinition(c.is), append(against("cluster"), "--against", stored)...)
+			assert.Equal(t, []string{c.want}, verdicts(got))
+		})
+	}
+}
+
+// With manifests, too, the field paths of a profile are validated against the
+// definition of its kind.
+func TestProfileIsValidatedAgainstDefinition(t *testing.T) {
+	definition := write(t, "crd.yaml", `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ownpolicies.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: OwnPolicy, plural: ownpolicies, singular: ownpolicy}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec: {type: object, properties: {targetRef: {type: object}, override: {type: object}}}
+`)
+	all := check(t, ownProfile("own", "none"), "--against", definition)
+	require.Len(t, all, 1)
+	assert.Equal(t, []string{"CREATE PolicyProfile own (NotRead)"}, verdicts(all))
+	assert.Contains(t, all[0].Warnings[0].Message, "blocks.overrides[0]: spec.overrides is not in the schema of OwnPolicy.example.com")
+}

@@ -1,0 +1,77 @@
+package commands
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// reportOmitted prints the limits that the rendered documents omit, and what the
+// documents cannot express.
+func (a *app) reportOmitted(ctx context.Context, q *query, found *renderedLimits) error {
+	if len(found.byEntryPoint) == 0 {
+		a.infof("no limits to render: no limit in the format of the RFC is bound to a rule on these paths")
+	}
+	if err := a.reportInactivePolicies(ctx, q); err != nil {
+		return err
+	}
+	for _, policy := range slices.SortedFunc(maps.Keys(found.unrecognized), api.CompareRefs) {
+		rules := slices.Sorted(maps.Keys(found.unrecognized[policy]))
+		a.infof("omitted: %s of %s: not in the format of the RFC (rates with a unit); it remains in effect", strings.Join(rules, ", "), policy)
+	}
+	for _, l := range slices.SortedFunc(maps.Keys(found.limits), compareLimits) {
+		a.reportLimit(l, found.limits[l])
+	}
+	for _, at := range found.boundLimits.conflicts() {
+		a.warnf("%s: different listeners bind different limits to the rule, which the documents cannot express", at)
+	}
+	for _, gate := range slices.SortedFunc(maps.Keys(found.gates), compareLimits) {
+		a.warnf("%s decides whether the limits apply, which the documents cannot express", gate)
+	}
+	return nil
+}
+
+// reportLimit prints why a limit is bound to no rule, or which of its selectors
+// no gateway sets.
+func (a *app) reportLimit(l limitRef, f *limitStatus) {
+	switch {
+	case f.bound && len(f.unsetSelectors) > 0:
+		a.warnf("%s uses %s, which no gateway action sets: requests may not be counted", l, strings.Join(f.unsetSelectors, ", "))
+	case f.bound:
+	case len(f.shadowedBy) > 0:
+		var by []string
+		for _, o := range slices.SortedFunc(maps.Keys(f.shadowedBy), compareLimits) {
+			by = append(by, o.String())
+		}
+		a.infof("omitted: %s: not bound to any rule: shadowed by %s", l, strings.Join(by, ", "))
+	default:
+		a.infof("omitted: %s: not bound to any rule: its triggers match none", l)
+	}
+}
+
+// reportInactivePolicies prints the policies of the query that are not in effect,
+// and why.
+func (a *app) reportInactivePolicies(ctx context.Context, q *query) error {
+	policies := q.namedPolicies()
+	if len(policies) == 0 {
+		q.addTargeting(policies)
+	}
+	for p := range policies {
+		if p.Kind.Binding == nil {
+			delete(policies, p)
+		}
+	}
+	outcomes, err := q.outcomes(ctx, policies.sorted())
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if o.Message != "" {
+			a.infof("omitted: %s is %s: %s", o.Policy, o.State, strings.ReplaceAll(o.Message, "\n", "; "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/test/cases"
+)
+
+// result is the exit code and the output of a command.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs the command at the time of the cases.
+func run(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	return (&app{list: cache.List}).exec(t, stdin, args...)
+}
+
+func (a *app) exec(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir()) // no kubeconfig
+	t.Setenv("KUBECONFIG", "")
+	var stdout, stderr bytes.Buffer
+	a.IOStreams = genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &stdout, ErrOut: &stderr}
+	a.now = func() time.Time { return cases.Now.Add(300 * time.Millisecond) }
+	code := a.run(t.Context(), args)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// write writes a file of manifests and returns its path.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var out T
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&out), text)
+	return out
+}

@@ -1,0 +1,36 @@
+package manifest
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// Definition decodes a CustomResourceDefinition.
+func (o *Object) Definition() (*policykind.Definition, error) {
+	crd, err := o.definition()
+	if err != nil {
+		return nil, err
+	}
+	return &policykind.Definition{CustomResourceDefinition: *crd}, nil
+}
+
+// Definition returns the definition of a kind in the manifests, nil if there is
+// none.
+func (k *Kinds) Definition(ref api.PolicyKind) *policykind.Definition {
+	crd := k.defined[ref].crd
+	if crd == nil {
+		return nil
+	}
+	return &policykind.Definition{CustomResourceDefinition: *crd}
+}
+
+// Serves reports whether a definition serves any version. A definition without
+// versions is assumed to.
+func Serves(d *policykind.Definition) bool {
+	for _, v := range d.Spec.Versions {
+		if v.Served {
+			return true
+		}
+	}
+	return len(d.Spec.Versions) == 0
+}

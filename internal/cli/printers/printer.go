@@ -1,0 +1,166 @@
+// Package printers prints the results of the commands: as JSON and YAML, which are
+// a contract (docs/json.md), and as human-readable tables and trees.
+package printers
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Format is an output format.
+type Format string
+
+// The output formats.
+const (
+	Table Format = "table"
+	Tree  Format = "tree"
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+)
+
+// Formats are the formats of all results except rendered limits.
+var Formats = []Format{Table, Tree, JSON, YAML}
+
+// Printer writes results.
+type Printer struct {
+	Out    io.Writer
+	Format Format
+	// Color enables colors in tables and trees.
+	Color bool
+}
+
+// document is one of the lists of the JSON contract.
+type document interface {
+	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList |
+		*api.ReachList | *api.ProfileList | *api.ViolationList | *api.RenderedLimitsList
+}
+
+// write writes a list in the format of the printer. table and tree write the
+// human-readable formats.
+func write[D document](p Printer, list D, table, tree func(*textWriter, D)) error {
+	var text []byte
+	var err error
+	switch p.Format {
+	case JSON:
+		text, err = marshal(list)
+	case YAML:
+		text, err = yaml.Marshal(list)
+	case Tree:
+		text = p.text(func(w *textWriter) { tree(w, list) })
+	default:
+		text = p.text(func(w *textWriter) { table(w, list) })
+	}
+	if err != nil {
+		return fmt.Errorf("write %T as %s: %w", list, p.Format, err)
+	}
+	if _, err := p.Out.Write(text); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+func marshal(list any) ([]byte, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // keep the > of conditions readable
+	e.SetIndent("", "  ")
+	err := e.Encode(list)
+	return []byte(b.String()), err
+}
+
+func meta(kind string) api.TypeMeta { return api.TypeMeta{APIVersion: api.APIVersion, Kind: kind} }
+
+// nonNil returns the items, never nil: an empty list is [] in JSON.
+func nonNil[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// Effective writes effective policies and the outcomes of policies.
+func (p Printer) Effective(items []api.EffectivePolicy, outcomes []api.Outcome) error {
+	return write(p, &api.EffectivePolicyList{
+		TypeMeta: meta(api.KindEffectivePolicyList), Items: nonNil(items), Outcomes: nonNil(outcomes),
+	}, effectiveTable, effectiveTree)
+}
+
+// Explanations writes explanations.
+func (p Printer) Explanations(items []api.Explanation) error {
+	return write(p, &api.ExplanationList{TypeMeta: meta(api.KindExplanationList), Items: nonNil(items)}, explainTable, explainTree)
+}
+
+// Outcomes writes the outcomes of policies.
+func (p Printer) Outcomes(items []api.Outcome) error {
+	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, outcomeTable, outcomeTree)
+}
+
+// Verdicts writes the verdicts on changes.
+func (p Printer) Verdicts(items []api.Verdict) error {
+	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: nonNil(items)}, verdictTable, verdictTree)
+}
+
+// Changes writes the differences that the changes of objects make. Objects without
+// differences are listed, too.
+func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
+	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: nonNil(items)}
+	show := func(w *textWriter, l *api.ChangeList) { changeTable(w, l, objects) }
+	tree := func(w *textWriter, l *api.ChangeList) { changeTree(w, l, objects) }
+	return write(p, changes, show, tree)
+}
+
+// Reaches writes where policies have an effect.
+func (p Printer) Reaches(items []api.Reach) error {
+	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: nonNil(items)}, reachTable, reachTree)
+}
+
+// Violations writes violations.
+func (p Printer) Violations(items []api.Violation) error {
+	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: nonNil(items)}, violationTable, violationTree)
+}
+
+// Profiles writes the profiles of policy kinds.
+func (p Printer) Profiles(items []api.ProfileInForce) error {
+	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: nonNil(items)}, profileTable, profileTree)
+}
+
+// Exported is the manifest of a PolicyProfile, without the fields that the API
+// server sets.
+type Exported struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        ExportedMetadata      `json:"metadata"`
+	Spec            api.PolicyProfileSpec `json:"spec"`
+}
+
+// ExportedMetadata is the metadata of an exported object.
+type ExportedMetadata struct {
+	Name string `json:"name"`
+}
+
+// Manifest writes a manifest as JSON, else as YAML.
+func (p Printer) Manifest(e Exported) error {
+	text, err := yaml.Marshal(e)
+	if p.Format == JSON {
+		text, err = marshal(e)
+	}
+	if err != nil {
+		return fmt.Errorf("write the manifest of %s: %w", e.Metadata.Name, err)
+	}
+	if _, err := p.Out.Write(text); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// ChangedObject is an object whose change was evaluated.
+type ChangedObject struct {
+	Object    api.Ref
+	Operation string
+}

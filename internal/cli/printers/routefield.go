@@ -1,0 +1,60 @@
+package printers
+
+import (
+	"fmt"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// fieldRows returns the fields of routes that policies control, with their values.
+func fieldRows(items []api.EffectivePolicy) [][]cell {
+	var rows [][]cell
+	for _, item := range items {
+		if item.Route == nil {
+			continue
+		}
+		for _, f := range item.Route.Fields {
+			row := []cell{
+				plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path)), {f.Field, cyan},
+				plainCell(""), plainCell(""), {"not set", dim}, {conflictNote(f), red},
+			}
+			if f.From != nil {
+				row[3], row[4], row[5] = plainCell(f.From.Key()), plainCell(f.Block), cell{short(f.Value, shortValue), dim}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// fieldNodes adds the fields of the route that policies control.
+func (w *textWriter) fieldNodes(at *node, item api.EffectivePolicy) {
+	if item.Route == nil {
+		return
+	}
+	for _, f := range item.Route.Fields {
+		label := w.paint(cyan, f.Field)
+		if f.From == nil {
+			label += w.paint(dim, " is not set")
+		} else {
+			label += " = " + w.paint(plain, short(f.Value, shortValue)) + "  " + w.paint(dim, "from "+policyName(*f.From, f.Block))
+		}
+		if note := conflictNote(f); note != "" {
+			label += "  " + w.paint(red, note)
+		}
+		at.add(label)
+	}
+}
+
+// conflictNote returns the kinds that set the field to another value.
+func conflictNote(f api.EffectiveField) string {
+	if len(f.ConflictsWith) == 0 {
+		return ""
+	}
+	kinds := make([]string, len(f.ConflictsWith))
+	for i, k := range f.ConflictsWith {
+		kinds[i] = k.String()
+	}
+	return fmt.Sprintf("conflicts with %s", strings.Join(kinds, ", "))
+}

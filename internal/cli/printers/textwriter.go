@@ -1,0 +1,212 @@
+package printers
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// style is an ANSI style. All codes have two digits, so that a style adds the same
+// width to every cell of a table (see wrap).
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "01"
+	dim    style = "02"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	cyan   style = "36"
+)
+
+// textWriter collects human-readable output.
+type textWriter struct {
+	text  strings.Builder
+	color bool
+}
+
+func (p Printer) text(fill func(*textWriter)) []byte {
+	w := textWriter{color: p.Color}
+	fill(&w)
+	return []byte(w.text.String())
+}
+
+// paint returns a text in a style. Control characters, which could move the
+// cursor, are replaced by spaces: names and values come from users.
+func (w *textWriter) paint(s style, text string) string {
+	if s == plain || text == "" {
+		return clean(text)
+	}
+	return w.wrap(s, text)
+}
+
+// wrap returns a text in a style, with codes even if it is plain or empty: the
+// columns of a table are aligned by the length of their cells, codes included.
+func (w *textWriter) wrap(s style, text string) string {
+	if !w.color {
+		return clean(text)
+	}
+	return "\x1b[" + cmp.Or(string(s), "00") + "m" + clean(text) + "\x1b[0m"
+}
+
+func clean(text string) string {
+	if strings.IndexFunc(text, unicode.IsControl) < 0 {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// line writes a line of styled pieces.
+func (w *textWriter) line(pieces ...string) {
+	w.text.WriteString(strings.TrimRight(strings.Join(pieces, ""), " "))
+	w.text.WriteByte('\n')
+}
+
+// blankLine writes an empty line, except at the top.
+func (w *textWriter) blankLine() {
+	if w.text.Len() > 0 {
+		w.text.WriteByte('\n')
+	}
+}
+
+// cell is a cell of a table.
+type cell struct {
+	text  string
+	style style
+}
+
+func plainCell(s string) cell { return cell{text: s} }
+
+// table writes a table, aligned as kubectl does.
+func (w *textWriter) table(header []string, rows [][]cell) {
+	head := make([]cell, len(header))
+	for i, h := range header {
+		head[i] = cell{h, bold}
+	}
+	out := printers.GetNewTabWriter(&w.text)
+	for _, row := range append([][]cell{head}, rows...) {
+		pieces := make([]string, len(row))
+		for i, c := range row {
+			pieces[i] = w.wrap(c.style, c.text)
+		}
+		_, _ = fmt.Fprintln(out, strings.Join(pieces, "\t")) // a strings.Builder does not fail
+	}
+	_ = out.Flush()
+}
+
+// compact returns a value as JSON on one line.
+func compact(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "?"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// short returns a value as JSON on one line, truncated to a length.
+func short(v any, most int) string {
+	s := []rune(compact(v))
+	if len(s) <= most {
+		return string(s)
+	}
+	return string(s[:most-1]) + "…"
+}
+
+// lines returns a value as one line of JSON, or as YAML if that would be longer
+// than most.
+func lines(v any, most int) []string {
+	if s := compact(v); utf8.RuneCountInString(s) <= most {
+		return []string{s}
+	}
+	data, err := yaml.Marshal(v)
+	if err != nil {
+		return []string{compact(v)}
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
+
+// pathName returns a path on one line: the gateway with its listener, and the
+// route with its rule. Classes and namespaces are omitted unless they are the last
+// element.
+func pathName(path []api.PathElement) string {
+	var parts []string
+	for i, e := range path {
+		switch {
+		case (e.Kind == "GatewayClass" || e.Kind == "Namespace") && i < len(path)-1:
+			continue
+		case len(parts) > 0 && e.Section != "" && isSection(e.Kind):
+			parts[len(parts)-1] += "#" + sectionName(e)
+		default:
+			parts = append(parts, elementName(e))
+		}
+	}
+	return strings.Join(parts, " > ")
+}
+
+// isSection reports whether an element is a section of the one before it.
+func isSection(kind string) bool { return kind == "Listener" || strings.HasSuffix(kind, "RouteRule") }
+
+func elementName(e api.PathElement) string {
+	if isSection(e.Kind) {
+		return e.Kind + " " + sectionName(e)
+	}
+	name := strings.TrimSpace(e.Kind + " " + api.Ref{Namespace: e.Namespace, Name: e.Name}.Key())
+	if e.Section != "" {
+		name += "#" + e.Section
+	}
+	if e.Client != "" {
+		name += " (clients in " + e.Client + ")"
+	}
+	return name
+}
+
+// sectionName returns the name of a listener or a rule, or of an item of a list of
+// the rule.
+func sectionName(e api.PathElement) string {
+	if e.Member == "" {
+		return e.Section
+	}
+	return e.Section + "." + e.Member
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func stateStyle(s api.State) style {
+	switch s {
+	case api.Enforced:
+		return green
+	case api.PartiallyEnforced, api.Inactive, api.NoPath:
+		return yellow
+	default:
+		return red
+	}
+}
+
+// policyName returns a policy with the block.
+func policyName(policy api.Ref, block string) string {
+	if block == "bare" {
+		return policy.Key()
+	}
+	return policy.Key() + " (" + block + ")"
+}
