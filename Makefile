@@ -150,7 +150,7 @@ test-soak: controlplane-core build ## Let servers fail one after another under a
 
 .PHONY: proof
 proof: controlplane build ## Run at full size what test-all bounds: 300 pairs of writes, the soak for 30 minutes, fuzzing, a server's footprint (2 hours).
-	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestNoPairOfWritesPassesOneServer|TestWhatSlipsThroughTwoServersIsReported' ./test/e2e
+	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestConflictingWritesOneServer|TestConflictingWritesTwoServersAreReported' ./test/e2e
 	@$(MAKE) test-soak SOAK=$(or $(SOAK),30m)
 	@$(MAKE) fuzz
 	@$(MAKE) bench-footprint

@@ -17,7 +17,7 @@ import (
 )
 
 // page is docs/guardrails.md.
-func page(t *testing.T) string {
+func guardrailsPage(t *testing.T) string {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -29,22 +29,22 @@ func page(t *testing.T) string {
 var documentedRow = regexp.MustCompile("(?m)^\\|.*\\| `([a-z0-9-]+)` \\|$")
 
 // pageNamesRows holds the tables of the page to the rows that are played.
-func pageNamesRows(t *testing.T) {
+func requireDocumentedRows(t *testing.T) {
 	t.Helper()
 	var named []string
-	for _, m := range documentedRow.FindAllStringSubmatch(page(t), -1) {
+	for _, m := range documentedRow.FindAllStringSubmatch(guardrailsPage(t), -1) {
 		named = append(named, m[1])
 	}
 	slices.Sort(named)
-	assert.Equal(t, slices.Sorted(maps.Keys(rows(t))), named, "the rows, and what docs/guardrails.md names")
+	assert.Equal(t, slices.Sorted(maps.Keys(allRows(t))), named, "the rows, and what docs/guardrails.md names")
 }
 
 var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")
 
 // pageIsTaken has the server take the manifests of the page.
-func (c *cluster) pageIsTaken(t *testing.T) {
+func (c *cluster) applyPageManifests(t *testing.T) {
 	t.Helper()
-	all := fencedYAML.FindAllStringSubmatch(page(t), -1)
+	all := fencedYAML.FindAllStringSubmatch(guardrailsPage(t), -1)
 	require.Len(t, all, 4, "a role and three constraints")
 	succeed(t, c.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}"))
 	for _, m := range all {

@@ -13,28 +13,28 @@ import (
 
 // aroundDoubles are rows in which something else is made to stand in first, and
 // taken away by the system afterwards, when nobody is asked.
-var aroundDoubles = map[string]row{
-	"policy-owner-renamed":      story(renamedOwner),
-	"policy-doubled-owned":      double{of: secondPolicy, owned: true, first: deletePolicy},
-	"policy-doubled-finalizer":  double{of: secondPolicy, second: remove("INFRA", "authpolicy/gw-too"), first: deletePolicy},
-	"grant-doubled-owned":       double{world: granted, of: secondGrant, owned: true, first: remove("INFRA", "referencegrant/leave")},
-	"grant-doubled-finalizer":   double{world: granted, of: secondGrant, second: remove("INFRA", "referencegrant/leave-too"), first: remove("INFRA", "referencegrant/leave")},
-	"profile-doubled-owned":     profileDoubled("Zinc", true),
-	"profile-doubled-finalizer": profileDoubled("Brass", false),
+var duplicateRows = map[string]row{
+	"policy-owner-renamed":      sequence(renameOwner),
+	"policy-doubled-owned":      duplicate{manifest: secondPolicy, owned: true, deleteOriginal: deletePolicy},
+	"policy-doubled-finalizer":  duplicate{manifest: secondPolicy, deleteDuplicate: remove("INFRA", "authpolicy/gw-too"), deleteOriginal: deletePolicy},
+	"grant-doubled-owned":       duplicate{objects: granted, manifest: secondGrant, owned: true, deleteOriginal: remove("INFRA", "referencegrant/leave")},
+	"grant-doubled-finalizer":   duplicate{objects: granted, manifest: secondGrant, deleteDuplicate: remove("INFRA", "referencegrant/leave-too"), deleteOriginal: remove("INFRA", "referencegrant/leave")},
+	"profile-doubled-owned":     duplicateProfile("Zinc", true),
+	"profile-doubled-finalizer": duplicateProfile("Brass", false),
 
-	"profiles-at-once": story(profilesAtOnce),
+	"profiles-at-once": sequence(deleteProfilesConcurrently),
 
-	"policy-doubled-by-grant":     standIn{of: doubleIn("", ownedInINFRA), first: deletePaint},
-	"policy-doubled-in-namespace": standIn{of: doubleIn(ownedByRole, ""), first: deletePaint},
-	"policy-doubled-on-class":     standIn{world: classless, of: classed, and: toClass, first: remove("INFRA", "paint/gw-paint")},
-	"policy-to-class-with-owner":  standIn{world: classless, of: ownedClass, and: toClass, first: paintClass, code: "OverrideEvaded"},
-	"policy-beneath-owned": standIn{
-		world: strings.Replace(classless, "gatewayClassName: around", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
-		of:    object("Paint", "namespace: INFRA, name: class-paint"+ownedInINFRA, "{"+onClass+", overrides: {colors: {wall: white}}}"), first: remove("INFRA", "paint/gw-paint"),
+	"policy-doubled-by-grant":     substitute{manifest: duplicateIn("", ownedInINFRA), write: deletePaint},
+	"policy-doubled-in-namespace": substitute{manifest: duplicateIn(ownedByRole, ""), write: deletePaint},
+	"policy-doubled-on-class":     substitute{objects: gatewayWithoutClassPolicy, manifest: classed, then: toClass, write: remove("INFRA", "paint/gw-paint")},
+	"policy-to-class-with-owner":  substitute{objects: gatewayWithoutClassPolicy, manifest: ownedClass, then: toClass, write: paintClass, code: "OverrideEvaded"},
+	"policy-beneath-owned": substitute{
+		objects: strings.Replace(gatewayWithoutClassPolicy, "gatewayClassName: around", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
+		manifest:    object("Paint", "namespace: INFRA, name: class-paint"+ownedInINFRA, "{"+onClass+", overrides: {colors: {wall: white}}}"), write: remove("INFRA", "paint/gw-paint"),
 	},
-	"namespace-doubled": standIn{
-		of: doubleIn("", ""), and: kubectl("delete", "namespace/INFRA-two", "--wait=false"),
-		first: kubectl("delete", "namespace/INFRA-sec", "--wait=false"), code: "OverrideEvaded",
+	"namespace-doubled": substitute{
+		manifest: duplicateIn("", ""), then: kubectl("delete", "namespace/INFRA-two", "--wait=false"),
+		write: kubectl("delete", "namespace/INFRA-sec", "--wait=false"), code: "OverrideEvaded",
 	},
 }
 
@@ -46,73 +46,73 @@ var (
 
 // double has a second object that gives the same as the first one, and that is
 // about to go: by its owner, or by a deletion that waits for a finalizer.
-type double struct {
-	world  string // empty: the usual one
-	of     string
+type duplicate struct {
+	objects  string // empty: the usual one
+	manifest     string
 	owned  bool
-	second command // deletes it
-	first  command // deletes the first one
+	deleteDuplicate command // deletes it
+	deleteOriginal  command // deletes the first one
 	// released is the second one without its finalizer, empty where its namespace
 	// holds it.
 	released *command
 }
 
-func (d double) play(t *testing.T, g ground) {
+func (d duplicate) run(t *testing.T, g testNamespaces) {
 	const owner = "ownerReferences: [{apiVersion: v1, kind: Namespace, name: nobody, uid: 5f0d4b1e-0000-4000-8000-000000000009}], "
-	world, extra := orElse(d.world, world), "finalizers: [e2e.example.com/hold], "
+	world, extra := orDefault(d.objects, baseObjects), "finalizers: [e2e.example.com/hold], "
 	succeed(t, g.apply(world))
-	g.seen(t, d.first)
+	g.awaitDenial(t, d.deleteOriginal)
 	if d.owned {
 		// The finalizer keeps the garbage collector waiting, as an owner that is
 		// there would.
 		extra += owner
 	}
 	if d.released != nil {
-		t.Cleanup(func() { succeed(t, g.run(entitled, *d.released)) })
+		t.Cleanup(func() { succeed(t, g.runAs(privileged, *d.released)) })
 	}
-	succeed(t, g.run(outsider, apply(strings.Replace(d.of, "metadata: {", "metadata: {"+extra, 1))))
+	succeed(t, g.runAs(unprivileged, apply(strings.Replace(d.manifest, "metadata: {", "metadata: {"+extra, 1))))
 	if !d.owned {
-		succeed(t, g.run(outsider, command{args: append(d.second.args, "--wait=false")}))
+		succeed(t, g.runAs(unprivileged, command{args: append(d.deleteDuplicate.args, "--wait=false")}))
 	}
-	turnedAway(t, g.run(outsider, d.first), d.code())
-	succeed(t, g.run(entitled, d.first))
+	requireDenial(t, g.runAs(unprivileged, d.deleteOriginal), d.code())
+	succeed(t, g.runAs(privileged, d.deleteOriginal))
 }
 
-func (d double) code() string {
-	if d.world == "" {
+func (d duplicate) code() string {
+	if d.objects == "" {
 		return "OverrideRemoved"
 	}
 	return "OverrideEvaded"
 }
 
 // profileDoubled has a second profile of a kind in place of the first one.
-func profileDoubled(kind string, owned bool) double {
+func duplicateProfile(kind string, owned bool) duplicate {
 	name := "policyprofile/" + strings.ToLower(kind) + "s"
 	released := kubectl("patch", name+"-too", "--type=merge", "-p", `{"metadata":{"finalizers":null,"ownerReferences":null}}`)
-	return double{
-		world: coated(kind), owned: owned, released: &released,
-		of:    strings.Replace(profile(kind, bothBlocks, madeKinds[kind].profile), "s}\n", "s-too}\n", 1),
-		first: kubectl("delete", name), second: kubectl("delete", name+"-too"),
+	return duplicate{
+		objects: objectsWithOverride(kind), owned: owned, released: &released,
+		manifest:    strings.Replace(profile(kind, bothBlocks, testKinds[kind].profile), "s}\n", "s-too}\n", 1),
+		deleteOriginal: kubectl("delete", name), deleteDuplicate: kubectl("delete", name+"-too"),
 	}
 }
 
 // profilesAtOnce has two profiles of a kind deleted at the same moment: one may go, and
 // then the other has to stay.
-func profilesAtOnce(t *testing.T, g ground) {
-	one := profile("Cobalt", bothBlocks, madeKinds["Cobalt"].profile)
+func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
+	one := profile("Cobalt", bothBlocks, testKinds["Cobalt"].profile)
 	both := []command{kubectl("delete", "policyprofile/cobalts"), kubectl("delete", "policyprofile/cobalts-too")}
-	succeed(t, g.apply(coated("Cobalt")))
-	g.seen(t, both[0])
+	succeed(t, g.apply(objectsWithOverride("Cobalt")))
+	g.awaitDenial(t, both[0])
 	for range 10 {
 		succeed(t, g.apply(one+strings.Replace(one, "s}\n", "s-too}\n", 1)))
 		for _, w := range both {
-			soon(t, func() bool { return g.run(outsider, w.dryRun()).Code == 0 }, "the other profile is not seen")
+			soon(t, func() bool { return g.runAs(unprivileged, w.dryRun()).Code == 0 }, "the other profile is not seen")
 		}
 		var passed atomic.Int32
 		var wait sync.WaitGroup
 		for _, w := range both {
 			wait.Go(func() {
-				if g.run(outsider, w).Code == 0 {
+				if g.runAs(unprivileged, w).Code == 0 {
 					passed.Add(1)
 				}
 			})
@@ -124,33 +124,33 @@ func profilesAtOnce(t *testing.T, g ground) {
 
 // standIn has a second policy, which gives the same as the first one and rests on an
 // object that is about to go.
-type standIn struct {
-	world string // empty: that of a grant
-	of    string
-	and   command // afterwards, none if empty
-	first command // takes the first one out of force
+type substitute struct {
+	objects string // empty: that of a grant
+	manifest    string
+	then   command // afterwards, none if empty
+	write command // takes the first one out of force
 	code  string  // empty: that of a deletion
 }
 
 // play has an owner that exists: that of a namespace cannot wait for a finalizer
 // without being deleted.
-func (r standIn) play(t *testing.T, g ground) {
+func (r substitute) run(t *testing.T, g testNamespaces) {
 	const owner = "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: INFRA-own}\n" +
 		"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: own}\n"
-	succeed(t, g.apply(orElse(r.world, granted)+owner))
-	t.Cleanup(func() { g.c.Kubectl("delete", "clusterrole/"+g.of("INFRA-own")) })
+	succeed(t, g.apply(orDefault(r.objects, granted)+owner))
+	t.Cleanup(func() { g.c.Kubectl("delete", "clusterrole/"+g.expand("INFRA-own")) })
 	uid := func(args ...string) string {
 		return g.c.Kubectl(append(args, "-o", "jsonpath={.metadata.uid}")...).Stdout
 	}
-	g.seen(t, r.first)
+	g.awaitDenial(t, r.write)
 	uids := strings.NewReplacer(
-		"ROLE", uid("get", "clusterrole/"+g.of("INFRA-own")), "CONFIG", uid("-n", g.infra, "get", "configmap/own"))
-	succeed(t, g.run(outsider, apply(uids.Replace(r.of))))
-	if r.and.args != nil {
-		succeed(t, g.run(outsider, r.and))
+		"ROLE", uid("get", "clusterrole/"+g.expand("INFRA-own")), "CONFIG", uid("-n", g.infra, "get", "configmap/own"))
+	succeed(t, g.runAs(unprivileged, apply(uids.Replace(r.manifest))))
+	if r.then.args != nil {
+		succeed(t, g.runAs(unprivileged, r.then))
 	}
-	turnedAway(t, g.run(outsider, r.first), orElse(r.code, "OverrideRemoved"))
-	succeed(t, g.run(entitled, r.first))
+	requireDenial(t, g.runAs(unprivileged, r.write), orDefault(r.code, "OverrideRemoved"))
+	succeed(t, g.runAs(privileged, r.write))
 }
 
 const (
@@ -161,9 +161,9 @@ const (
 var (
 	deletePaint = remove("INFRA-sec", "paint/gw-paint")
 	// classless has the override on a gateway of a class without a policy.
-	classless  = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
+	gatewayWithoutClassPolicy  = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paintPolicy("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
 	ownedClass = object("GatewayClass", "name: INFRA-new"+ownedByRole, "{controllerName: example.com/gateways}")
-	classed    = ownedClass + paint("class-paint", onClass)
+	classed    = ownedClass + paintPolicy("class-paint", onClass)
 	toClass    = patch("INFRA", "gateway/edge", `{"spec":{"gatewayClassName":"INFRA-new"}}`)
 	paintClass = patch("INFRA", "paint/gw-paint", `{"spec":{"targetRef":{"group":"gateway.networking.k8s.io","kind":"GatewayClass","name":"INFRA-new"}}}`)
 )
@@ -172,21 +172,21 @@ const onClass = "targetRef: {group: gateway.networking.k8s.io, kind: GatewayClas
 
 // doubleIn is the policy and the grant of the world once more, for a namespace of
 // their own, with what the metadata of that namespace and of the grant has besides.
-func doubleIn(namespace, leave string) string {
+func duplicateIn(namespace, leave string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-two" + namespace + "}\n" +
 		strings.Replace(grant("INFRA-two", "Paint", "Gateway", "edge"), "name: leave", "name: leave-two"+leave, 1) +
-		paintIn("INFRA-two", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
+		paintPolicyIn("INFRA-two", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
 }
 
 // renamedOwner edits the owner that a policy has so that there is none of that
 // name: the garbage collector takes that for an owner that is gone.
-func renamedOwner(t *testing.T, g ground) {
+func renameOwner(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(namespaces+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))
 	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
 	owner := "name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: release, uid: " + uid + "}]"
-	succeed(t, g.apply(strings.Replace(world, "name: gw-auth", owner, 1)))
-	g.seen(t, deletePolicy)
+	succeed(t, g.apply(strings.Replace(baseObjects, "name: gw-auth", owner, 1)))
+	g.awaitDenial(t, deletePolicy)
 	w := edit("INFRA", "authpolicy/gw-auth", `[{"op":"replace","path":"/metadata/ownerReferences/0/name","value":"nobody"}]`)
-	turnedAway(t, g.run(outsider, w), "OverrideEvaded")
-	succeed(t, g.run(entitled, w))
+	requireDenial(t, g.runAs(unprivileged, w), "OverrideEvaded")
+	succeed(t, g.runAs(privileged, w))
 }

@@ -19,7 +19,7 @@ import (
 // madeKinds are the policy kinds of these tests; the values tell whether their
 // definition has the label by which policy kinds are known, and what their
 // profile says besides, "" for those without one.
-var madeKinds = map[string]struct {
+var testKinds = map[string]struct {
 	label   bool
 	profile string
 }{
@@ -102,7 +102,7 @@ spec:
 }
 
 // definedTwice is another definition of a kind.
-func definedTwice(kind, plural string) string {
+func secondDefinition(kind, plural string) string {
 	one := strings.ToLower(kind)
 	return strings.NewReplacer("name: "+one+"s", "name: "+plural, "plural: "+one+"s, singular: "+one, "plural: "+plural).Replace(definition(kind, true))
 }
@@ -141,7 +141,7 @@ const bothBlocks = "defaults: [defaults], overrides: [overrides]"
 func (c *cluster) defineKinds(t *testing.T) {
 	t.Helper()
 	var definitions, profiles, names []string
-	for kind, k := range madeKinds {
+	for kind, k := range testKinds {
 		definitions = append(definitions, definition(kind, k.label))
 		names = append(names, "crd/"+strings.ToLower(kind)+"s.policies.example.com")
 		if k.profile != "" {
@@ -151,11 +151,11 @@ func (c *cluster) defineKinds(t *testing.T) {
 	}
 	names = append(names, "policyprofile/puttys-too", "policyprofile/zincs-too", "policyprofile/brasss-too", "policyprofile/cobalts-too", "policyprofile/lacquers", "crd/agates.policies.example.com")
 	t.Cleanup(func() {
-		c.fresh(t) // its server has ended
+		c.removeWebhooks(t) // its server has ended
 		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found", "--timeout=2m"}, names...)...))
 	})
 	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
-	succeed(t, c.Apply(definedTwice("Opal", "agates"))) // as if it were older than the server
+	succeed(t, c.Apply(secondDefinition("Opal", "agates"))) // as if it were older than the server
 	succeed(t, c.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
 }
 
@@ -164,7 +164,7 @@ func (c *cluster) readKinds(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
 		now := c.rules(t)
-		for kind := range madeKinds {
+		for kind := range testKinds {
 			if !strings.Contains(now, `"`+strings.ToLower(kind)+`s"`) {
 				return false
 			}
@@ -175,7 +175,7 @@ func (c *cluster) readKinds(t *testing.T) {
 
 // milderCopy is a PolicyProfile that says of one of Kuadrant's kinds what the
 // built-in one says, but for what is done about overrides that are lost.
-func milderCopy(kind string) string {
+func warningProfile(kind string) string {
 	kinds, err := policykind.BuiltinKinds()
 	i := slices.IndexFunc(kinds, func(k *policykind.Kind) bool { return k.Group == "kuadrant.io" && k.Kind == kind })
 	if err != nil || i < 0 {
@@ -193,190 +193,190 @@ func milderCopy(kind string) string {
 }
 
 // coated is a world with an override of a kind on the gateway.
-func coated(kind string) string {
+func objectsWithOverride(kind string) string {
 	return namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		object(kind, "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {colors: {wall: red}}}")
 }
 
 // paint is a policy in INFRA with an override, paintIn in another namespace.
-func paint(name, target string) string { return paintIn("INFRA", name, target) }
+func paintPolicy(name, target string) string { return paintPolicyIn("INFRA", name, target) }
 
-func paintIn(namespace, name, target string) string {
+func paintPolicyIn(namespace, name, target string) string {
 	return object("Paint", "namespace: "+namespace+", name: "+name, "{"+target+", overrides: {colors: {wall: red}}}")
 }
 
 // primer is likewise, of the kind that stands at namespaces and Services.
-func primer(namespace, target string) string {
+func primerPolicy(namespace, target string) string {
 	return object("Primer", "namespace: "+namespace+", name: primer", "{"+target+", overrides: {colors: {wall: grey}}}")
 }
 
 // aroundKinds are writes of how policies are read.
-var aroundKinds = map[string]row{
-	"definition-deleted": way{
-		world: coated("Tint"), code: "OverrideEvaded",
+var kindRows = map[string]row{
+	"definition-deleted": bypass{
+		objects: objectsWithOverride("Tint"), code: "OverrideEvaded",
 		write: kubectl("delete", "crd/tints.policies.example.com", "--timeout=2m"),
 	},
-	"definition-unlabelled": way{
-		world: coated("Stain"), code: "OverrideEvaded",
+	"definition-unlabelled": bypass{
+		objects: objectsWithOverride("Stain"), code: "OverrideEvaded",
 		write: kubectl("label", "crd/stains.policies.example.com", "gateway.networking.k8s.io/policy-"),
 	},
-	"definition-owner": way{
-		world: coated("Glue"), code: "OverrideEvaded",
+	"definition-owner": bypass{
+		objects: objectsWithOverride("Glue"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/glues.policies.example.com", "--type=merge", "-p", ownedByNobody),
 	},
-	"definition-relabelled": way{
-		world: coated("Wax"), code: "OverrideEvaded",
+	"definition-relabelled": bypass{
+		objects: objectsWithOverride("Wax"), code: "OverrideEvaded",
 		write: kubectl("label", "--overwrite", "crd/waxs.policies.example.com", "gateway.networking.k8s.io/policy=direct"),
 	},
-	"definition-in-a-deep-review": way{
-		world: coated("Henna"), code: "Invalid",
+	"definition-in-a-deep-review": bypass{
+		objects: objectsWithOverride("Henna"), code: "Invalid",
 		write: kubectl("patch", "crd/hennas.policies.example.com", "--type=json", "-p",
 			`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/example","value":`+strings.Repeat("[", 9994)+strings.Repeat("]", 9994)+`},{"op":"remove","path":"/metadata/labels"}]`),
 		instead: new(kubectl("label", "crd/hennas.policies.example.com", "gateway.networking.k8s.io/policy-")),
 	},
-	"definition-unserved": way{
-		world: coated("Oil"), code: "OverrideEvaded",
+	"definition-unserved": bypass{
+		objects: objectsWithOverride("Oil"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/oils.policies.example.com", "--type=json", "-p",
 			`[{"op":"replace","path":"/spec/versions/0/served","value":false},{"op":"replace","path":"/spec/versions/1/served","value":false}]`),
 	},
-	"definition-pruned": way{
-		world: coated("Resin"), code: "OverrideEvaded",
+	"definition-pruned": bypass{
+		objects: objectsWithOverride("Resin"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/resins.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec",`+
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
-	"definition-version-added": way{
-		world: coated("Ivory"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1alpha9"},
+	"definition-version-added": bypass{
+		objects: objectsWithOverride("Ivory"), code: "OverrideEvaded", contains: []string{"would not once it is written by version v1alpha9"},
 		write: kubectl("patch", "crd/ivorys.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/-","value":{"name":"v1alpha9","served":true,"storage":false,`+
 			`"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}}]`),
 	},
-	"definition-version-pruned": way{
-		world: coated("Amber"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1beta1"},
+	"definition-version-pruned": bypass{
+		objects: objectsWithOverride("Amber"), code: "OverrideEvaded", contains: []string{"would not once it is written by version v1beta1"},
 		write: kubectl("patch", "crd/ambers.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec",`+
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
-	"definition-version-default": way{
-		world: coated("Khaki"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1beta1"},
+	"definition-version-default": bypass{
+		objects: objectsWithOverride("Khaki"), code: "OverrideEvaded", contains: []string{"would not once it is written by version v1beta1"},
 		write: kubectl("patch", "crd/khakis.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
 			`"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"sectionName":{"type":"string","default":"nothing"}}}}]`),
 	},
-	"definition-default-target": way{
-		world: coated("Patina"), code: "OverrideEvaded",
+	"definition-default-target": bypass{
+		objects: objectsWithOverride("Patina"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/patinas.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
 			`"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"sectionName":{"type":"string","default":"nothing"}}}}]`),
 	},
-	"definition-default-strategy": way{
-		world: coated("Primary"), code: "OverrideEvaded",
+	"definition-default-strategy": bypass{
+		objects: objectsWithOverride("Primary"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/primarys.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/overrides/properties",`+
 			`"value":{"strategy":{"type":"string","default":"merge"}}}]`),
 	},
-	"profile-created": way{
-		world: coated("Lacquer"), code: "OverrideEvaded",
+	"profile-created": bypass{
+		objects: objectsWithOverride("Lacquer"), code: "OverrideEvaded",
 		write: apply(profile("Lacquer", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}")),
 	},
-	"profile-of-built-in": way{
-		world: world, code: "OverrideEvaded", dry: true,
+	"profile-of-built-in": bypass{
+		objects: baseObjects, code: "OverrideEvaded", dry: true,
 		write: apply(strings.Replace(profile("AuthPolicy", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}"), "group: policies.example.com", "group: kuadrant.io", 1)),
 	},
-	"profile-of-two": way{
-		world: coated("Putty") + strings.Replace(profile("Putty", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}"), "name: puttys", "name: puttys-too", 1),
+	"profile-of-two": bypass{
+		objects: objectsWithOverride("Putty") + strings.Replace(profile("Putty", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}"), "name: puttys", "name: puttys-too", 1),
 		code:  "OverrideEvaded",
 		write: kubectl("delete", "policyprofile/puttys"),
 	},
-	"profile-edited": way{
-		world: coated("Enamel"), code: "OverrideEvaded",
+	"profile-edited": bypass{
+		objects: objectsWithOverride("Enamel"), code: "OverrideEvaded",
 		write: kubectl("patch", "policyprofile/enamels", "--type=merge", "-p", `{"spec":{"blocks":{"overrides":["strict"]}}}`),
 	},
-	"profile-deleted": way{
-		world: coated("Veneer"), code: "OverrideEvaded",
+	"profile-deleted": bypass{
+		objects: objectsWithOverride("Veneer"), code: "OverrideEvaded",
 		write: kubectl("delete", "policyprofile/veneers"),
 	},
-	"profile-owner": way{
-		world: coated("Shellac"), code: "OverrideEvaded",
+	"profile-owner": bypass{
+		objects: objectsWithOverride("Shellac"), code: "OverrideEvaded",
 		write: kubectl("patch", "policyprofile/shellacs", "--type=merge", "-p", ownedByNobody),
 	},
-	"definition-label-by-status": way{
-		world: coated("Umber"), code: "OverrideEvaded",
+	"definition-label-by-status": bypass{
+		objects: objectsWithOverride("Umber"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/umbers.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"metadata":{"labels":{"gateway.networking.k8s.io/policy":null}}}`),
 	},
-	"definition-not-established": way{
-		world: coated("Sienna"), code: "OverrideEvaded",
+	"definition-not-established": bypass{
+		objects: objectsWithOverride("Sienna"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/siennas.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[]}}`),
 	},
-	"definition-second": way{
-		world: coated("Garnet"), code: "NotRead", says: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
-		write:   apply(definedTwice("Garnet", "almandines")),
+	"definition-second": bypass{
+		objects: objectsWithOverride("Garnet"), code: "NotRead", contains: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
+		write:   apply(secondDefinition("Garnet", "almandines")),
 		instead: new(remove("INFRA", "garnet/gw-coat")),
 	},
-	"definition-second-kind": way{
-		world: coated("Garnet"), code: "NotRead", says: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
+	"definition-second-kind": bypass{
+		objects: objectsWithOverride("Garnet"), code: "NotRead", contains: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
 		write:   kubectl("patch", "crd/agates.policies.example.com", "--type=merge", "-p", `{"spec":{"names":{"kind":"Garnet","listKind":"GarnetList"}}}`),
 		instead: new(remove("INFRA", "garnet/gw-coat")),
 	},
-	"definition-second-served": way{
-		world: coated("Opal"), code: "NotRead", says: []string{"Opal.policies.example.com is defined by opals.policies.example.com already"},
+	"definition-second-served": bypass{
+		objects: objectsWithOverride("Opal"), code: "NotRead", contains: []string{"Opal.policies.example.com is defined by opals.policies.example.com already"},
 		write:   kubectl("patch", "crd/agates.policies.example.com", "--subresource=status", "--type=merge", "-p", servedAsOpal),
 		instead: new(remove("INFRA", "opal/gw-coat")),
 	},
-	"definition-second-rights": story(rightsOfSecond),
-	"policy-scaled": way{
-		world: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
+	"definition-second-rights": sequence(rightsOnSecondDefinition),
+	"policy-scaled": bypass{
+		objects: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 			object("Ochre", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {limit: 5}}"),
-		code: "NotRead", says: []string{"the scale of ochres/gw-coat", "edit the policy itself"},
+		code: "NotRead", contains: []string{"the scale of ochres/gw-coat", "edit the policy itself"},
 		write:   kubectl("-n", "INFRA", "patch", "ochres.v1beta1.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
 		instead: new(patch("INFRA", "ochre/gw-coat", `{"spec":{"overrides":{"limit":1000}}}`)),
 	},
-	"policy-status-by-other-version": way{
-		world: coated("Coral"), code: "OverrideRemoved",
+	"policy-status-by-other-version": bypass{
+		objects: objectsWithOverride("Coral"), code: "OverrideRemoved",
 		write: kubectl("-n", "INFRA", "patch", "corals.v1alpha9.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
 	},
-	"policy-status-by-only-version": way{
-		world: coated("Ebony"), code: "OverrideRemoved",
+	"policy-status-by-only-version": bypass{
+		objects: objectsWithOverride("Ebony"), code: "OverrideRemoved",
 		write: kubectl("-n", "INFRA", "patch", "ebonys.v1alpha9.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
 	},
-	"policy-scaled-by-other-version": way{
-		world: strings.Replace(coated("Coral"), "overrides: {colors", "replicas: 1, overrides: {colors", 1), code: "NotRead", says: []string{"the scale of corals/gw-coat", "edit the policy itself"},
+	"policy-scaled-by-other-version": bypass{
+		objects: strings.Replace(objectsWithOverride("Coral"), "overrides: {colors", "replicas: 1, overrides: {colors", 1), code: "NotRead", contains: []string{"the scale of corals/gw-coat", "edit the policy itself"},
 		write:   kubectl("-n", "INFRA", "patch", "corals.v1alpha9.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
 		instead: new(patch("INFRA", "coral/gw-coat", `{"spec":{"overrides":null}}`)),
 	},
-	"policy-labelled-by-other-version": way{
-		world: coated("Coral"), code: "OverrideRemoved",
+	"policy-labelled-by-other-version": bypass{
+		objects: objectsWithOverride("Coral"), code: "OverrideRemoved",
 		write: kubectl("-n", "INFRA", "label", "corals.v1alpha9.policies.example.com/gw-coat", "a=b"),
 	},
-	"policy-status": free{
-		world: coated("Coral"), held: new(remove("INFRA", "coral/gw-coat")),
+	"policy-status": permitted{
+		objects: objectsWithOverride("Coral"), probe: new(remove("INFRA", "coral/gw-coat")),
 		write: kubectl("-n", "INFRA", "patch", "corals.v1.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
 	},
-	"profile-actions": way{
-		world: coated("Gloss"), code: "OverrideRemoved", says: []string{"the action of OverrideRemoved would be Warn"}, told: "less protected",
+	"profile-actions": bypass{
+		objects: objectsWithOverride("Gloss"), code: "OverrideRemoved", contains: []string{"the action of OverrideRemoved would be Warn"}, warning: "less protected",
 		write: kubectl("patch", "policyprofile/glosss", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn","OverrideEvaded":"Warn"}}}`),
 	},
-	"profile-gates": way{
-		world: coated("Satin"), code: "OverrideRemoved", says: []string{"gates would be without when"}, told: "less protected",
+	"profile-gates": bypass{
+		objects: objectsWithOverride("Satin"), code: "OverrideRemoved", contains: []string{"gates would be without when"}, warning: "less protected",
 		write: kubectl("patch", "policyprofile/satins", "--type=merge", "-p", `{"spec":{"gates":null,"alternatives":null}}`),
 	},
-	"profile-higher": way{
-		world: coated("Matt"), code: "OverrideRemoved", says: []string{"policies would be read in another way (targets)"}, told: "less protected",
+	"profile-higher": bypass{
+		objects: objectsWithOverride("Matt"), code: "OverrideRemoved", contains: []string{"policies would be read in another way (targets)"}, warning: "less protected",
 		write: kubectl("patch", "policyprofile/matts", "--type=merge", "-p", `{"spec":{"targets":{"classFrom":["*"]}}}`),
 	},
-	"profile-of-label": way{
-		world: coated("Size"), code: "OverrideRemoved", says: []string{"gates would be without when"}, told: "less protected",
+	"profile-of-label": bypass{
+		objects: objectsWithOverride("Size"), code: "OverrideRemoved", contains: []string{"gates would be without when"}, warning: "less protected",
 		write: kubectl("delete", "policyprofile/sizes"),
 	},
-	"profile-copied": way{
-		world: world, code: "OverrideRemoved", says: []string{"the action of OverrideEvaded would be Warn"}, told: "less protected", dry: true,
-		write: apply(milderCopy("AuthPolicy")),
+	"profile-copied": bypass{
+		objects: baseObjects, code: "OverrideRemoved", contains: []string{"the action of OverrideEvaded would be Warn"}, warning: "less protected", dry: true,
+		write: apply(warningProfile("AuthPolicy")),
 	},
-	"profile-stricter": free{
-		world: coated("Chalk"), held: new(remove("INFRA", "chalk/gw-coat")),
+	"profile-stricter": permitted{
+		objects: objectsWithOverride("Chalk"), probe: new(remove("INFRA", "chalk/gw-coat")),
 		write: kubectl("patch", "policyprofile/chalks", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"}},"spec":{"gates":["when"],"actions":null,"blastRadius":9}}`),
 	},
-	"profile-without-overrides": free{
-		world: world + object("Slate", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, defaults: {colors: {wall: red}}}"),
+	"profile-without-overrides": permitted{
+		objects: baseObjects + object("Slate", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, defaults: {colors: {wall: red}}}"),
 		write: kubectl("patch", "policyprofile/slates", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn"}}}`),
 	},
-	"definition-unconverted": story(unconverted),
-	"profiles-definition": way{
-		world: painted + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}"), code: "OverrideEvaded", dry: true,
+	"definition-unconverted": sequence(failedConversion),
+	"profiles-definition": bypass{
+		objects: painted + paintPolicy("gw-paint", "targetRef: {"+gatewayRef("edge")+"}"), code: "OverrideEvaded", dry: true,
 		write: kubectl("delete", "crd/policyprofiles.overrule.dev"),
 	},
 }
@@ -389,7 +389,7 @@ const servedAsOpal = `{"status":{"acceptedNames":{"kind":"Opal","listKind":"Opal
 
 // rightsOfSecond has users with the right to override on one of the resources that are
 // defined of a kind: that on the one that is served counts, each time.
-func rightsOfSecond(t *testing.T, g ground) {
+func rightsOnSecondDefinition(t *testing.T, g testNamespaces) {
 	usual := rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "delete"}}
 	right := func(resource string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{resource}, Verbs: []string{"override"}}
@@ -397,29 +397,29 @@ func rightsOfSecond(t *testing.T, g ground) {
 	const first, other = "around-opals", "around-agates"
 	g.c.MustAddUser(t, first, nil, usual, right("opals"))
 	g.c.MustAddUser(t, other, nil, usual, right("agates"))
-	succeed(t, g.apply(coated("Opal")))
+	succeed(t, g.apply(objectsWithOverride("Opal")))
 	drop := remove("INFRA", "opal/gw-coat")
-	g.seen(t, drop)
+	g.awaitDenial(t, drop)
 	for range 10 { // it was by chance which of the two resources the right was looked for on
-		turnedAway(t, g.run(other, drop), "OverrideRemoved")
-		succeed(t, g.run(first, drop.dryRun()))
+		requireDenial(t, g.runAs(other, drop), "OverrideRemoved")
+		succeed(t, g.runAs(first, drop.dryRun()))
 	}
-	succeed(t, g.run(first, drop))
+	succeed(t, g.runAs(first, drop))
 }
 
 // unconverted has the definition of a kind changed so that its policies cannot be
 // listed again: they stay in force as they were, until they can.
-func unconverted(t *testing.T, g ground) {
+func failedConversion(t *testing.T, g testNamespaces) {
 	const name = "crd/rusts.policies.example.com"
 	stored := func(v1, v1beta1, conversion string) command {
 		return kubectl("patch", name, "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/storage","value":`+v1+
 			`},{"op":"replace","path":"/spec/versions/1/storage","value":`+v1beta1+`},{"op":"replace","path":"/spec/conversion","value":`+conversion+`}]`)
 	}
-	succeed(t, g.apply(coated("Rust")+gateway("inner", onHTTP)))
-	g.seen(t, remove("INFRA", "rust/gw-coat"))
-	succeed(t, g.run(entitled, stored("false", "true",
+	succeed(t, g.apply(objectsWithOverride("Rust")+gateway("inner", onHTTP)))
+	g.awaitDenial(t, remove("INFRA", "rust/gw-coat"))
+	succeed(t, g.runAs(privileged, stored("false", "true",
 		`{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/convert"}}}`)))
-	repaired := func() { succeed(t, g.run(entitled, stored("true", "false", `{"strategy":"None"}`))) }
+	repaired := func() { succeed(t, g.runAs(privileged, stored("true", "false", `{"strategy":"None"}`))) }
 	t.Cleanup(repaired) // or the definition could not be deleted
 	read := func(version string) func() bool {
 		rule := regexp.MustCompile(`\["` + version + `"\]\[[^]]*"rusts"`)
@@ -429,10 +429,10 @@ func unconverted(t *testing.T, g ground) {
 		}
 	}
 	soon(t, read("v1beta1"), "the kind is not read again")
-	turnedAway(t, g.run(outsider, apply(route(onInner, byPath))), "OverrideEvaded")
+	requireDenial(t, g.runAs(unprivileged, apply(route(onInner, byPath))), "OverrideEvaded")
 
 	repaired()
 	soon(t, read("v1"), "the kind is not read again")
-	g.seen(t, remove("INFRA", "rust/gw-coat"))
-	turnedAway(t, g.run(outsider, apply(route(onInner, byPath))), "OverrideEvaded")
+	g.awaitDenial(t, remove("INFRA", "rust/gw-coat"))
+	requireDenial(t, g.runAs(unprivileged, apply(route(onInner, byPath))), "OverrideEvaded")
 }

@@ -29,8 +29,8 @@ func object(kind, metadata, spec string) string {
 // inner has none.
 var (
 	namespaces = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP", "{}")
-	world      = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + held
-	held       = auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
+	baseObjects      = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + gatewayOverride
+	gatewayOverride       = auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
 )
 
 const (

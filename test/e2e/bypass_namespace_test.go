@@ -10,21 +10,21 @@ const others = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-s
 var (
 	// granted has the override of another namespace, by leave of a grant.
 	granted = namespaces + others + gateway("edge", onHTTP) + route(onEdge, byPath) + grant("INFRA-sec", "Paint", "Gateway", "edge") +
-		paintIn("INFRA-sec", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
+		paintPolicyIn("INFRA-sec", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
 	// labelled has the route on a listener for namespaces with a label, which has
 	// the override; the other listener is for those with another one.
 	labelled = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {stage: prod}", "{}") +
-		gateway("edge", forStage("http", "80", "prod"), forStage("plain", "8080", "dev")) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http")
+		gateway("edge", listenerForStage("http", "80", "prod"), listenerForStage("plain", "8080", "dev")) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http")
 	// selected has an override on the namespaces with a label.
 	selected = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {around: INFRA}", "{}") +
 		gateway("edge", onHTTP) + route(onEdge, byPath) +
-		primer("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {around: INFRA}}]")
+		primerPolicy("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {around: INFRA}}]")
 	largeOwners   = `[{"apiVersion":"nope.example.com/v1","kind":"Nope","uid":"5f0d4b1e-0000-4000-8000-000000000077","name":"` + strings.Repeat("<", 1400<<10) + `"}]`
 	ownedByNobody = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
 
 // forStage is a listener for the routes of namespaces with a label.
-func forStage(name, port, stage string) string {
+func listenerForStage(name, port, stage string) string {
 	return "{name: " + name + ", protocol: HTTP, port: " + port + ", allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {stage: " + stage + "}}}}}"
 }
 
@@ -45,47 +45,47 @@ func grant(from, kind, target, name string) string {
 
 // aroundNamespaces are writes of namespaces and of the leave that one gives
 // another.
-var aroundNamespaces = map[string]row{
-	"namespace-label-listener": way{
-		world: labelled, code: "OverrideEvaded",
+var namespaceRows = map[string]row{
+	"namespace-label-listener": bypass{
+		objects: labelled, code: "OverrideEvaded",
 		write: kubectl("label", "--overwrite", "namespace/APP", "stage=dev"),
 	},
-	"namespace-label-by-status": way{
-		world: labelled, code: "OverrideEvaded",
+	"namespace-label-by-status": bypass{
+		objects: labelled, code: "OverrideEvaded",
 		write: kubectl("patch", "namespace/APP", "--subresource=status", "--type=merge", "-p", `{"metadata":{"labels":{"stage":"dev"}}}`),
 	},
-	"namespace-label-policy": way{
-		world: selected, code: "OverrideEvaded",
+	"namespace-label-policy": bypass{
+		objects: selected, code: "OverrideEvaded",
 		write: kubectl("label", "namespace/APP", "around-"),
 	},
-	"namespace-of-policy": way{
-		world: granted, code: "OverrideEvaded",
+	"namespace-of-policy": bypass{
+		objects: granted, code: "OverrideEvaded",
 		write: kubectl("delete", "namespace/INFRA-sec", "--timeout=2m"),
 	},
-	"namespace-of-gateway": way{
-		world: namespaces + others + gateway("edge", onHTTP) + object("Gateway", "namespace: INFRA-sec, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"]}") +
-			route(onEdge+", {namespace: INFRA-sec, name: inner}", byPath) + held,
+	"namespace-of-gateway": bypass{
+		objects: namespaces + others + gateway("edge", onHTTP) + object("Gateway", "namespace: INFRA-sec, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"]}") +
+			route(onEdge+", {namespace: INFRA-sec, name: inner}", byPath) + gatewayOverride,
 		code:  "OverrideEvaded",
 		write: kubectl("delete", "namespace/INFRA", "--timeout=2m"),
 	},
-	"namespace-owner": way{
-		world: granted, code: "OverrideEvaded",
+	"namespace-owner": bypass{
+		objects: granted, code: "OverrideEvaded",
 		write: kubectl("patch", "namespace/INFRA-sec", "--type=merge", "-p", ownedByNobody),
 	},
-	"grant-deleted": way{
-		world: granted, code: "OverrideEvaded",
+	"grant-deleted": bypass{
+		objects: granted, code: "OverrideEvaded",
 		write: remove("INFRA", "referencegrant/leave"),
 	},
-	"grant-narrowed": way{
-		world: granted, code: "OverrideEvaded",
+	"grant-narrowed": bypass{
+		objects: granted, code: "OverrideEvaded",
 		write: apply(grant("INFRA-sec", "Paint", "Gateway", "inner")),
 	},
-	"grant-owner": way{
-		world: granted, code: "OverrideEvaded",
+	"grant-owner": bypass{
+		objects: granted, code: "OverrideEvaded",
 		write: patch("INFRA", "referencegrant/leave", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000004"}]}}`),
 	},
-	"grants-definition": way{
-		world: granted, code: "OverrideEvaded", dry: true,
+	"grants-definition": bypass{
+		objects: granted, code: "OverrideEvaded", dry: true,
 		write: kubectl("delete", "crd/referencegrants.gateway.networking.k8s.io"),
 	},
 }

@@ -24,7 +24,7 @@ var (
 	listenedTo = namespaces + gateway("edge", onHTTP, onPlain) + route("{namespace: INFRA, name: edge, sectionName: http}", byPath) +
 		onSection(gatewayRef("edge"), "http")
 	// sold has an override on the port of a Service that is a backend.
-	sold = namespaces + store("http") + gateway("edge", onHTTP) + route(onEdge, sells) + primer("APP", "targetRef: {group: '', kind: Service, name: store, sectionName: http}")
+	sold = namespaces + store("http") + gateway("edge", onHTTP) + route(onEdge, sells) + primerPolicy("APP", "targetRef: {group: '', kind: Service, name: store, sectionName: http}")
 	// kiosk is another Service.
 	kiosk = object("Service", "namespace: APP, name: kiosk", "{ports: [{name: http, port: 80}]}")
 	// meshed has one on a Service that is the route's parent, where another is
@@ -32,7 +32,7 @@ var (
 	meshed = namespaces + store("http") + kiosk +
 		route("{group: '', kind: Service, name: store}", byPath) + onStore
 	// onStore is the override on the whole Service.
-	onStore = primer("APP", "targetRef: {group: '', kind: Service, name: store}")
+	onStore = primerPolicy("APP", "targetRef: {group: '', kind: Service, name: store}")
 )
 
 const (
@@ -69,151 +69,151 @@ func matching(paths []string) string {
 }
 
 // aroundRoutes are writes of routes, and of the Services behind and before them.
-var aroundRoutes = map[string]row{
-	"route-moved": way{
-		world: world, code: "OverrideEvaded",
+var routeRows = map[string]row{
+	"route-moved": bypass{
+		objects: baseObjects, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
-		says:  []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
+		contains:  []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
 	},
-	"route-moved-by-older-version": way{
-		world: world, code: "OverrideEvaded",
+	"route-moved-by-older-version": bypass{
+		objects: baseObjects, code: "OverrideEvaded",
 		write: patch("APP", "httproutes.v1beta1.gateway.networking.k8s.io/toystore", `{"spec":{"parentRefs":[{"namespace":"INFRA","name":"inner"}]}}`),
 	},
-	"route-parent-dropped": way{
-		world: namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge+", "+onInner, byPath) + held, code: "OverrideEvaded",
+	"route-parent-dropped": bypass{
+		objects: namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge+", "+onInner, byPath) + gatewayOverride, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
 	},
-	"route-to-unread-parent": way{
-		world: world, code: "OverrideEvaded",
+	"route-to-unread-parent": bypass{
+		objects: baseObjects, code: "OverrideEvaded",
 		write: apply(route(onEntry, byPath)),
-		says:  []string{"what holds by way of ServiceEntry route-to-unread-parent-app/out of networking.istio.io is not read"},
+		contains:  []string{"what holds by way of ServiceEntry route-to-unread-parent-app/out of networking.istio.io is not read"},
 	},
-	"route-to-namesake-of-a-gateway": way{
-		world: world, code: "OverrideEvaded",
+	"route-to-namesake-of-a-gateway": bypass{
+		objects: baseObjects, code: "OverrideEvaded",
 		write: apply(route("{group: example.com, kind: Gateway, namespace: INFRA, name: inner}", byPath)),
 	},
-	"route-unread-parent-left": way{
-		world: namespaces + gateway("edge", onHTTP) + route(onEdge+", "+onEntry, byPath) + held, code: "OverrideEvaded",
+	"route-unread-parent-left": bypass{
+		objects: namespaces + gateway("edge", onHTTP) + route(onEdge+", "+onEntry, byPath) + gatewayOverride, code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"remove","path":"/spec/parentRefs/0"}]`),
 	},
-	"route-to-service-parent": way{
-		world: world + store("http"), code: "OverrideEvaded",
+	"route-to-service-parent": bypass{
+		objects: baseObjects + store("http"), code: "OverrideEvaded",
 		write: apply(route("{group: '', kind: Service, name: store}", byPath)),
 	},
-	"route-section": way{
-		world: listenedTo, code: "OverrideEvaded",
+	"route-section": bypass{
+		objects: listenedTo, code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/sectionName","value":"plain"}]`),
 	},
-	"route-port": way{
-		world: namespaces + gateway("edge", onHTTP, onPlain) + route("{namespace: INFRA, name: edge, port: 80}", byPath) + onSection(gatewayRef("edge"), "http"),
+	"route-port": bypass{
+		objects: namespaces + gateway("edge", onHTTP, onPlain) + route("{namespace: INFRA, name: edge, port: 80}", byPath) + onSection(gatewayRef("edge"), "http"),
 		code:  "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/port","value":8080}]`),
 	},
-	"route-hostnames": way{
-		world: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) +
+	"route-hostnames": bypass{
+		objects: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) +
 			object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+byPath+"]}") +
 			onSection(gatewayRef("edge"), "shop"),
 		code:  "OverrideEvaded",
 		write: patch("APP", "httproute/toystore", `{"spec":{"hostnames":["toys.example.com"]}}`),
 	},
-	"route-label": way{
-		world: painted + paintIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
+	"route-label": bypass{
+		objects: painted + paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
 		code:  "OverrideEvaded",
 		write: kubectl("-n", "APP", "label", "httproute/toystore", "tier-"),
 	},
-	"route-label-and-hostname": way{
-		world: painted + paintIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
+	"route-label-and-hostname": bypass{
+		objects: painted + paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
 		code:  "OverrideEvaded",
 		write: patch("APP", "httproute/toystore", `{"metadata":{"labels":{"tier":null}},"spec":{"hostnames":["other.example.com"]}}`),
 	},
-	"route-annotation": way{
-		world: painted + object("Paint", "namespace: INFRA, name: gw-paint", "{targetRef: {"+gatewayRef("edge")+"}, colors: {wall: red}}"),
+	"route-annotation": bypass{
+		objects: painted + object("Paint", "namespace: INFRA, name: gw-paint", "{targetRef: {"+gatewayRef("edge")+"}, colors: {wall: red}}"),
 		code:  "OverrideEvaded",
 		write: kubectl("-n", "APP", "annotate", "httproute/toystore", "policies.example.com/inherit-"),
 	},
-	"rule-renamed": way{
-		world: admin, code: "OverrideEvaded",
+	"rule-renamed": bypass{
+		objects: admin, code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/rules/1/name","value":"manage"}]`),
 	},
-	"rules-swapped": way{
-		world: admin, code: "OverrideEvaded",
+	"rules-swapped": bypass{
+		objects: admin, code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/rules/0/name","value":"admin"},{"op":"replace","path":"/spec/rules/1/name","value":"toys"}]`),
 	},
-	"rule-matches-moved": way{
-		world: admin, code: "OverrideEvaded",
+	"rule-matches-moved": bypass{
+		objects: admin, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}, {name: admin, matches: [{path: {type: PathPrefix, value: /nothing}}]}, "+
 			"{name: manage, matches: [{path: {type: PathPrefix, value: /admin}}]}")),
 	},
-	"rule-match-given-away": way{
-		world: namespaces + gateway("edge", onHTTP) + route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}, "+
+	"rule-match-given-away": bypass{
+		objects: namespaces + gateway("edge", onHTTP) + route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}, "+
 			"{name: admin, matches: [{path: {type: PathPrefix, value: /admin}}, {path: {type: PathPrefix, value: /root}}]}") + onSection(routeRef("toystore"), "admin"),
 		code: "OverrideEvaded",
 		write: apply(route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}, {path: {type: PathPrefix, value: /root}}]}, "+
 			"{name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}")),
 	},
-	"rule-shifted": way{
-		world: second, code: "OverrideEvaded",
+	"rule-shifted": bypass{
+		objects: second, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{matches: [{path: {type: PathPrefix, value: /new}}]}, "+unnamed)),
 	},
-	"rules-reordered": way{
-		world: second, code: "OverrideEvaded",
+	"rules-reordered": bypass{
+		objects: second, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{matches: [{path: {type: PathPrefix, value: /admin}}]}, {matches: [{path: {type: PathPrefix, value: /toys}}]}")),
 	},
-	"rule-merged": way{
-		world: admin, code: "OverrideEvaded",
+	"rule-merged": bypass{
+		objects: admin, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}, {path: {type: PathPrefix, value: /admin}}]}")),
 	},
-	"rule-named": way{
-		world: second, code: "OverrideEvaded",
+	"rule-named": bypass{
+		objects: second, code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"add","path":"/spec/rules/1/name","value":"admin"}]`),
 	},
-	"limit-left": way{
-		world: conditional, code: "OverrideEvaded",
+	"limit-left": bypass{
+		objects: conditional, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
-		says:  []string{"2 paths would slip from under limits.login: the overrides of RateLimitPolicy limit-left-infra/gw-limits hold it"},
+		contains:  []string{"2 paths would slip from under limits.login: the overrides of RateLimitPolicy limit-left-infra/gw-limits hold it"},
 	},
-	"service-port": way{
-		world: sold, code: "OverrideEvaded",
+	"service-port": bypass{
+		objects: sold, code: "OverrideEvaded",
 		write: edit("APP", "service/store", `[{"op":"replace","path":"/spec/ports/0/name","value":"web"}]`),
 	},
-	"service-port-in-a-large-review": way{
-		world: sold, code: "OverrideEvaded",
+	"service-port-in-a-large-review": bypass{
+		objects: sold, code: "OverrideEvaded",
 		write: kubectl("-n", "APP", "patch", "service/store", "--type=merge", "-p",
 			`{"metadata":{"ownerReferences":`+largeOwners+`},"spec":{"ports":[{"name":"web","port":80,"protocol":"TCP","targetPort":80}]}}`),
 	},
-	"service-label-by-status": way{
-		world: namespaces + object("Service", "namespace: APP, name: store, labels: {tier: shop}", "{ports: [{name: http, port: 80}]}") +
-			gateway("edge", onHTTP) + route(onEdge, sells) + primer("APP", "targetSelectors: [{group: '', kind: Service, matchLabels: {tier: shop}}]"),
+	"service-label-by-status": bypass{
+		objects: namespaces + object("Service", "namespace: APP, name: store, labels: {tier: shop}", "{ports: [{name: http, port: 80}]}") +
+			gateway("edge", onHTTP) + route(onEdge, sells) + primerPolicy("APP", "targetSelectors: [{group: '', kind: Service, matchLabels: {tier: shop}}]"),
 		code:  "OverrideEvaded",
 		write: kubectl("-n", "APP", "patch", "service/store", "--subresource=status", "--type=merge", "-p", `{"metadata":{"labels":{"tier":null}}}`),
 	},
-	"service-owner-by-status": way{
-		world: sold, code: "OverrideEvaded",
+	"service-owner-by-status": bypass{
+		objects: sold, code: "OverrideEvaded",
 		write: kubectl("-n", "APP", "patch", "service/store", "--subresource=status", "--type=merge", "-p", ownedByNobody),
 	},
-	"service-deleted": way{
-		world: sold, code: "OverrideEvaded",
+	"service-deleted": bypass{
+		objects: sold, code: "OverrideEvaded",
 		write: remove("APP", "service/store"),
 	},
-	"route-backend": way{
-		world: sold + kiosk, code: "OverrideEvaded",
+	"route-backend": bypass{
+		objects: sold + kiosk, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
-		says:  []string{"HTTPRoute route-backend-app/toystore would slip from under", "not on Service route-backend-app/kiosk#80"},
+		contains:  []string{"HTTPRoute route-backend-app/toystore would slip from under", "not on Service route-backend-app/kiosk#80"},
 	},
-	"route-backend-dropped": way{
-		world: selling(store80 + ", " + kiosk80), code: "OverrideEvaded",
+	"route-backend-dropped": bypass{
+		objects: selling(store80 + ", " + kiosk80), code: "OverrideEvaded",
 		write: apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
 	},
-	"route-backend-weight": way{
-		world: selling("{name: store, port: 80, weight: 1}, {name: kiosk, port: 80, weight: 0}"), code: "OverrideEvaded",
+	"route-backend-weight": bypass{
+		objects: selling("{name: store, port: 80, weight: 1}, {name: kiosk, port: 80, weight: 0}"), code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/rules/0/backendRefs/0/weight","value":0},{"op":"replace","path":"/spec/rules/0/backendRefs/1/weight","value":1}]`),
 	},
-	"rule-match-to-other-backend": way{
-		world: namespaces + store("http") + kiosk + gateway("edge", onHTTP) + route(onEdge, toStore("/toys", "/root")+", "+toKiosk("/admin")) + onStore, code: "OverrideEvaded",
+	"rule-match-to-other-backend": bypass{
+		objects: namespaces + store("http") + kiosk + gateway("edge", onHTTP) + route(onEdge, toStore("/toys", "/root")+", "+toKiosk("/admin")) + onStore, code: "OverrideEvaded",
 		write: apply(route(onEdge, toStore("/toys")+", "+toKiosk("/admin", "/root"))),
 	},
-	"service-parent": way{
-		world: meshed, code: "OverrideEvaded",
+	"service-parent": bypass{
+		objects: meshed, code: "OverrideEvaded",
 		write: apply(route("{group: '', kind: Service, name: kiosk}", byPath)),
 	},
 }

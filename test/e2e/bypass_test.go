@@ -19,45 +19,45 @@ import (
 // Two who write: both may do everything with every object, one may also
 // override policies.
 const (
-	outsider = "around-developer"
-	entitled = "around-engineer"
+	unprivileged = "around-developer"
+	privileged = "around-engineer"
 )
 
-// TestAround has the table of docs/guardrails.md: each row is a way around an
+// TestBypass has the table of docs/guardrails.md: each row is a way around an
 // override, or a write that must stay possible, on a ground of its own. One
 // server judges them all.
-func TestAround(t *testing.T) {
+func TestBypass(t *testing.T) {
 	c := shared(t)
-	c.hire(t)
+	c.grantTestUsers(t)
 	c.defineKinds(t)
 	c.start(t)
 	c.readKinds(t)
-	c.pageIsTaken(t)
+	c.applyPageManifests(t)
 	t.Run("rows", func(t *testing.T) {
-		for name, r := range sampled(t) {
+		for name, r := range selectedRows(t) {
 			t.Run(name, func(t *testing.T) {
 				// What is only tried, before all others: it touches their worlds, too, and
 				// what they demand of theirs.
-				if w, ok := r.(way); !ok || !w.dry {
+				if w, ok := r.(bypass); !ok || !w.dry {
 					t.Parallel()
 				}
-				r.play(t, c.ground(name))
+				r.run(t, c.testNamespaces(name))
 			})
 		}
 	})
-	pageNamesRows(t)
+	requireDocumentedRows(t)
 }
 
 // row is a test of the table.
 type row interface {
-	play(t *testing.T, g ground)
+	run(t *testing.T, g testNamespaces)
 }
 
 // tables are the rows by the name that docs/guardrails.md has.
-var tables = []map[string]row{aroundPolicies, aroundRoutes, aroundGateways, aroundNamespaces, aroundKinds, aroundFree, aroundStories, aroundDoubles}
+var tables = []map[string]row{policyRows, routeRows, gatewayRows, namespaceRows, kindRows, allowedRows, sequenceRows, duplicateRows}
 
 // rows are those of all tables.
-func rows(t *testing.T) map[string]row {
+func allRows(t *testing.T) map[string]row {
 	t.Helper()
 	out := make(map[string]row)
 	for _, table := range tables {
@@ -71,10 +71,10 @@ func rows(t *testing.T) map[string]row {
 
 // sampled are the rows that are played: all of them or, in make test, each fourth
 // of each table.
-func sampled(t *testing.T) map[string]row {
+func selectedRows(t *testing.T) map[string]row {
 	t.Helper()
 	if !testing.Short() {
-		return rows(t)
+		return allRows(t)
 	}
 	out := make(map[string]row)
 	for _, table := range tables {
@@ -88,7 +88,7 @@ func sampled(t *testing.T) map[string]row {
 }
 
 // hire gives the two their rights.
-func (c *cluster) hire(t *testing.T) {
+func (c *cluster) grantTestUsers(t *testing.T) {
 	t.Helper()
 	normal := rbacv1.PolicyRule{
 		APIGroups: []string{"*"}, Resources: []string{"*"},
@@ -97,70 +97,70 @@ func (c *cluster) hire(t *testing.T) {
 	override := rbacv1.PolicyRule{
 		APIGroups: []string{"kuadrant.io", "policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"override"},
 	}
-	c.MustAddUser(t, outsider, nil, normal)
-	c.MustAddUser(t, entitled, nil, normal, override)
+	c.MustAddUser(t, unprivileged, nil, normal)
+	c.MustAddUser(t, privileged, nil, normal, override)
 }
 
 // way is a write that would take an override out of force.
-type way struct {
-	world string
+type bypass struct {
+	objects string
 	write command
 	// code of the denial, and what else it says.
 	code string
-	says []string
+	contains []string
 	// instead is the write of a user with the right to override, where no one is
 	// allowed to make this one.
 	instead *command
 	// told is what who may reads; empty: that the override would not hold.
-	told string
+	warning string
 	// dry is only tried: the cluster could not do without.
 	dry bool
 }
 
-func (w way) play(t *testing.T, g ground) {
-	succeed(t, g.apply(w.world))
-	g.seen(t, w.write)
+func (w bypass) run(t *testing.T, g testNamespaces) {
+	succeed(t, g.apply(w.objects))
+	g.awaitDenial(t, w.write)
 	tried := w.write
 	if w.dry {
 		tried = w.write.dryRun()
 	}
-	turnedAway(t, g.run(outsider, tried), w.code, w.says...)
+	requireDenial(t, g.runAs(unprivileged, tried), w.code, w.contains...)
 	if w.instead != nil {
 		tried = *w.instead
 	}
-	got := g.run(entitled, tried)
+	got := g.runAs(privileged, tried)
 	succeed(t, got)
 	if w.instead == nil {
-		assert.Regexp(t, "Warning: .*"+regexp.QuoteMeta(orElse(w.told, "would not")), got.Stderr)
+		assert.Regexp(t, "Warning: .*"+regexp.QuoteMeta(orDefault(w.warning, "would not")), got.Stderr)
 	}
 }
 
 // free is a write that anyone may make.
-type free struct {
-	world string
+type permitted struct {
+	objects string
 	write command
 	// held is a deletion that is denied once the server has seen the world;
 	// empty: that of the gateway's policy.
-	held *command
+	probe *command
 }
 
-func (f free) play(t *testing.T, g ground) {
-	succeed(t, g.apply(f.world))
-	held := f.held
+func (f permitted) run(t *testing.T, g testNamespaces) {
+	succeed(t, g.apply(f.objects))
+	held := f.probe
 	if held == nil {
 		w := remove("INFRA", "authpolicy/gw-auth")
 		held = &w
 	}
-	g.seen(t, *held)
-	got := g.run(outsider, f.write)
+	g.awaitDenial(t, *held)
+	got := g.runAs(unprivileged, f.write)
 	succeed(t, got)
 	assert.NotContains(t, got.Stderr, "would not")
 }
 
 // story is a row of several steps.
-type story func(t *testing.T, g ground)
+type sequence func(t *testing.T, g testNamespaces)
 
-func (s story) play(t *testing.T, g ground) { s(t, g) }
+func (s sequence) run(t *testing.T, g testNamespaces) { s(t, g) }
 
 // command is a call of kubectl. INFRA and APP in it stand for the ground's
 // namespaces.
@@ -199,35 +199,35 @@ func (w command) dryRun() command {
 }
 
 // run has kubectl write as a user.
-func (g ground) run(user string, w command) env.Result {
+func (g testNamespaces) runAs(user string, w command) env.Result {
 	args := []string{"--as", user}
 	for _, a := range w.args {
-		args = append(args, g.of(a))
+		args = append(args, g.expand(a))
 	}
-	return g.c.KubectlWith(g.of(w.stdin), args...)
+	return g.c.KubectlWith(g.expand(w.stdin), args...)
 }
 
 // seen waits until the server has seen enough of the world to deny a write, and
 // holds the dry run of it to the same.
-func (g ground) seen(t *testing.T, w command) {
+func (g testNamespaces) awaitDenial(t *testing.T, w command) {
 	t.Helper()
 	var got env.Result
 	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		if got = g.run(outsider, w.dryRun()); ourDenial.MatchString(got.Stderr) {
+		if got = g.runAs(unprivileged, w.dryRun()); denialMessage.MatchString(got.Stderr) {
 			return
 		}
 	}
 	require.Fail(t, "a dry run is not denied", "%v: %s%s", w.args, got.Stdout, got.Stderr)
 }
 
-var ourDenial = regexp.MustCompile(`admission webhook "(\w+\.)?validate\.overrule\.dev" denied the request: `)
+var denialMessage = regexp.MustCompile(`admission webhook "(\w+\.)?validate\.overrule\.dev" denied the request: `)
 
 // turnedAway requires that one of our webhooks denied a write, for a reason, and
 // that it says who may do it where someone may.
-func turnedAway(t *testing.T, got env.Result, code string, says ...string) {
+func requireDenial(t *testing.T, got env.Result, code string, says ...string) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
-	assert.Regexp(t, ourDenial, got.Stderr)
+	assert.Regexp(t, denialMessage, got.Stderr)
 	assert.Contains(t, got.Stderr, code+": ")
 	if code == "OverrideRemoved" || code == "OverrideEvaded" {
 		says = append(says, "kubectl auth can-i override ")
@@ -237,7 +237,7 @@ func turnedAway(t *testing.T, got env.Result, code string, says ...string) {
 	}
 }
 
-func orElse(s, otherwise string) string {
+func orDefault(s, otherwise string) string {
 	if s == "" {
 		return otherwise
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // tryOnce runs the canary command as that user.
-func tryOnce(t *testing.T, as *env.User, args ...string) (r canary.Result, code int) {
+func runCanary(t *testing.T, as *env.User, args ...string) (r canary.Result, code int) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func tryOnce(t *testing.T, as *env.User, args ...string) (r canary.Result, code 
 }
 
 // came are the outcomes of the trials, and what came back for the first one.
-func came(r canary.Result) (outcomes []canary.Outcome, first string) {
+func outcomesOf(r canary.Result) (outcomes []canary.Outcome, first string) {
 	for _, trial := range r.Attempts {
 		outcomes = append(outcomes, trial.Outcome)
 	}
@@ -49,17 +49,17 @@ func came(r canary.Result) (outcomes []canary.Outcome, first string) {
 }
 
 // all are the outcomes of a run in which each trial came to the same.
-func all(o canary.Outcome) []canary.Outcome { return []canary.Outcome{o, o, o} }
+func allTrials(o canary.Outcome) []canary.Outcome { return []canary.Outcome{o, o, o} }
 
-func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
+func TestCanaryPasses(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "canary-passes")
 	s := c.start(t, "--canary-interval=0")
 	before := metric(t, s, "overrule_decisions_total")
-	r, code := tryOnce(t, c.User, "--canary-namespace="+g.app)
-	outcomes, first := came(r)
+	r, code := runCanary(t, c.User, "--canary-namespace="+g.app)
+	outcomes, first := outcomesOf(r)
 	assert.Zero(t, code, r.Text())
-	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
+	assert.Equal(t, allTrials(canary.Passed), outcomes, r.Text())
 	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
 	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Came)
 
@@ -68,7 +68,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	assert.NotContains(t, c.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event tells of the denial")
 }
 
-func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
+func TestCanaryExpectsEnforcementMode(t *testing.T) {
 	env.Long(t)
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -88,31 +88,31 @@ func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
 			g := c.prepare(t, "canary-enforcement")
 			s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--enforcement=" + row.server, "--canary-interval=0"}})
 			mended := func() bool {
-				r, _ := tryOnce(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
+				r, _ := runCanary(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 				return r.Attempts[2].Outcome == canary.Passed
 			}
 			soon(t, mended, "the API server does not call it")
-			r, code := tryOnce(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
-			_, first := came(r)
+			r, code := runCanary(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
+			_, first := outcomesOf(r)
 			assert.Equal(t, row.code, code, r.Text())
 			assert.Equal(t, row.outcome, r.Attempts[0].Outcome)
 			assert.Contains(t, first, row.first)
 			assert.Equal(t, canary.Passed, r.Attempts[1].Outcome, r.Text())
 			assert.Contains(t, r.Note, row.note)
 			assert.Equal(t, row.note == "", r.Note == "")
-			unharmed(t, s)
+			requireNoPanic(t, s)
 		})
 	}
 }
 
-func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
+func TestCanaryFailsWithoutWebhooks(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "canary-none")
 	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
-	r, code := tryOnce(t, c.User, "--canary-namespace="+g.app)
-	outcomes, first := came(r)
+	r, code := runCanary(t, c.User, "--canary-namespace="+g.app)
+	outcomes, first := outcomesOf(r)
 	assert.Equal(t, 1, code)
 	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Passed, canary.Failed}, outcomes, r.Text())
 	assert.Equal(t, "admitted, and not judged: there is no ValidatingWebhookConfiguration overrule, so nothing is judged", first)
@@ -121,51 +121,51 @@ func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
 
 // broken lets a server run without the right to mend its configurations, which
 // the test gives back.
-func (c *cluster) broken(t *testing.T) {
+func (c *cluster) withoutRepair(t *testing.T) {
 	t.Helper()
 	c.start(t, "--canary-interval=0")
 	succeed(t, c.Kubectl("delete", "clusterrolebinding/overrule-webhooks"))
 }
 
-func TestTheCanaryTellsOfABundleThatTrustsSomebodyElse(t *testing.T) {
+func TestCanaryReportsWrongCABundle(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.broken(t)
+	c.withoutRepair(t)
 	defer c.restoreRights(t)
 	ca := base64.StdEncoding.EncodeToString([]byte(newIssuer(t).serving(t)["ca.crt"]))
 	for _, configuration := range configurations {
 		succeed(t, c.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"`+ca+`"}]`))
 	}
-	c.tells(t, 1, canary.Failed, `the API server cannot call validate.overrule.dev: failed to call webhook: Post `, "x509: certificate signed by unknown authority")
+	c.awaitOutcome(t, 1, canary.Failed, `the API server cannot call validate.overrule.dev: failed to call webhook: Post `, "x509: certificate signed by unknown authority")
 
 	for _, configuration := range configurations {
 		succeed(t, c.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`))
 	}
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has failurePolicy Ignore, so calls that fail let writes pass", "failing open")
+	c.awaitOutcome(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has failurePolicy Ignore, so calls that fail let writes pass", "failing open")
 }
 
-func TestTheCanaryTellsOfRulesThatAreTakenAway(t *testing.T) {
+func TestCanaryReportsMissingRules(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.broken(t)
+	c.withoutRepair(t)
 	defer c.restoreRights(t)
 	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`))
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has a condition or a selector that Overrule does not write")
+	c.awaitOutcome(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has a condition or a selector that Overrule does not write")
 	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules","value":[{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["authpolicies"]}]}]`))
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
+	c.awaitOutcome(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
 	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0"}]`))
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
+	c.awaitOutcome(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
 }
 
 // tells waits until the first trial comes back so: an API server hears of an
 // edit a moment later.
-func (c *cluster) tells(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
+func (c *cluster) awaitOutcome(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
 	t.Helper()
 	var last canary.Result
 	var got int
 	soon(t, func() bool {
-		last, got = tryOnce(t, c.User)
-		_, first := came(last)
+		last, got = runCanary(t, c.User)
+		_, first := outcomesOf(last)
 		for _, part := range parts {
 			if !strings.Contains(first, part) {
 				return false
@@ -176,14 +176,14 @@ func (c *cluster) tells(t *testing.T, code int, outcome canary.Outcome, parts ..
 	t.Log(last.Text())
 }
 
-func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
+func TestCanaryReportsUnavailableServer(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	s := c.start(t, "--canary-interval=0")
 	require.NoError(t, s.Signal(syscall.SIGSTOP))
-	r, code := tryOnce(t, c.User)
+	r, code := runCanary(t, c.User)
 	require.NoError(t, s.Signal(syscall.SIGCONT))
-	outcomes, first := came(r)
+	outcomes, first := outcomesOf(r)
 	assert.Equal(t, 1, code)
 	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Failed}, outcomes, r.Text())
 	assert.Contains(t, first, "the API server cannot call validate.overrule.dev: ")
@@ -191,36 +191,36 @@ func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
 
 	require.NoError(t, s.Signal(syscall.SIGTERM))
 	<-s.Done()
-	c.tells(t, 1, canary.Failed, "the API server cannot call validate.overrule.dev: ", "connection refused")
+	c.awaitOutcome(t, 1, canary.Failed, "the API server cannot call validate.overrule.dev: ", "connection refused")
 }
 
-func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
+func TestCanaryReportsWhyItCannotRun(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "canary-untried")
 	c.start(t, "--canary-interval=0")
 	nobody := c.MustAddUser(t, "canary-nobody", nil)
-	r, code := tryOnce(t, nobody, "--canary-namespace="+g.app)
-	outcomes, first := came(r)
+	r, code := runCanary(t, nobody, "--canary-namespace="+g.app)
+	outcomes, first := outcomesOf(r)
 	assert.Equal(t, 2, code)
-	assert.Equal(t, all(canary.Untried), outcomes, r.Text())
+	assert.Equal(t, allTrials(canary.Untried), outcomes, r.Text())
 	assert.Equal(t, "canary-nobody may not create policyprofiles.overrule.dev; look at: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
 	assert.Contains(t, r.Attempts[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
 
-	r, code = tryOnce(t, c.User, "--canary-namespace=nowhere")
+	r, code = runCanary(t, c.User, "--canary-namespace=nowhere")
 	assert.Equal(t, 2, code)
 	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Attempts[2].Came)
 
-	r, code = tryOnce(t, c.User, "--canary-namespace="+server.Namespace)
+	r, code = runCanary(t, c.User, "--canary-namespace="+server.Namespace)
 	assert.Equal(t, 1, code)
 	assert.Contains(t, r.Attempts[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
 }
 
-func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
+func TestCanaryReportsMissingCRD(t *testing.T) {
 	env.Long(t)
 	bare := alone(t, env.WithoutCRDs())
-	r, code := tryOnce(t, bare.User)
-	_, first := came(r)
+	r, code := runCanary(t, bare.User)
+	_, first := outcomesOf(r)
 	assert.Equal(t, 2, code)
 	assert.Equal(t, "the API server does not serve policyprofiles.overrule.dev in version v1alpha1: install its CustomResourceDefinition", first)
 
@@ -234,13 +234,13 @@ clusters: [{name: c, cluster: {server: 'https://127.0.0.1:%d'}}]
 contexts: [{name: c, context: {cluster: c}}]
 current-context: c
 `, port), 0o600))
-	r, code = tryOnce(t, nobody)
-	_, first = came(r)
+	r, code = runCanary(t, nobody)
+	_, first = outcomesOf(r)
 	assert.Equal(t, 2, code)
 	assert.Contains(t, first, "the API server did not take it: ")
 }
 
-func TestTheCanaryTellsOfOthersThatDeny(t *testing.T) {
+func TestCanaryReportsDenialByOtherWebhook(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	c.start(t, "--canary-interval=0")
@@ -261,7 +261,7 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 	t.Cleanup(func() { succeed(t, c.KubectlWith(policy, "delete", "-f", "-")) })
 	var last canary.Result
 	soon(t, func() bool {
-		last, _ = tryOnce(t, c.User)
+		last, _ = runCanary(t, c.User)
 		return strings.Contains(last.Attempts[1].Came, "no birds")
 	}, "it does not tell")
 	assert.Equal(t, canary.Untried, last.Attempts[1].Outcome, last.Text())
@@ -270,10 +270,10 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 // canaryRights are those that the command takes.
 var canaryRights = rbacv1.PolicyRule{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}
 
-func TestTheCanaryTakesNoOtherRight(t *testing.T) {
+func TestCanaryNeedsNoOtherRights(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	c.start(t, "--canary-interval=0")
-	r, code := tryOnce(t, c.MustAddUser(t, "canary-keeper", nil, canaryRights))
+	r, code := runCanary(t, c.MustAddUser(t, "canary-keeper", nil, canaryRights))
 	assert.Zero(t, code, r.Text())
 }

@@ -41,42 +41,42 @@ func (c *cluster) pod(t *testing.T, name string) {
 }
 
 // passing is a field of the canary's condition of a pod.
-func (c *cluster) passing(t *testing.T, name, field string) string {
+func (c *cluster) canaryCondition(t *testing.T, name, field string) string {
 	t.Helper()
 	got := c.Kubectl("-n", server.Namespace, "get", "pod/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="overrule.dev/CanaryPassing")].`+field+`}`)
 	succeed(t, got)
 	return got.Stdout
 }
 
-func TestTheLeadersPodTellsOfTheCanary(t *testing.T) {
+func TestCanaryReportsOnLeaderPod(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	c.pod(t, "leads")
 	c.pod(t, "follows")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	flags := func(name string) []string { return []string{r.flag(), "--canary-interval=5s", "--pod-name=" + name} }
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags("leads")})
-	t.Cleanup(func() { unharmed(t, s) })
-	r.lead(s.Webhook)
-	soon(t, func() bool { return c.passing(t, "leads", "status") == "True" }, "the canary does not pass")
-	assert.Equal(t, "CanaryPassed", c.passing(t, "leads", "reason"))
-	assert.NotEmpty(t, c.passing(t, "leads", "lastProbeTime"))
-	since := c.passing(t, "leads", "lastTransitionTime")
+	t.Cleanup(func() { requireNoPanic(t, s) })
+	r.setBackends(s.Webhook)
+	soon(t, func() bool { return c.canaryCondition(t, "leads", "status") == "True" }, "the canary does not pass")
+	assert.Equal(t, "CanaryPassed", c.canaryCondition(t, "leads", "reason"))
+	assert.NotEmpty(t, c.canaryCondition(t, "leads", "lastProbeTime"))
+	since := c.canaryCondition(t, "leads", "lastTransitionTime")
 	assert.InDelta(t, 1, metric(t, s, "overrule_canary_passing"), 0)
 	assert.Positive(t, metric(t, s, "overrule_canary_last_success_timestamp_seconds"))
 	assert.NotContains(t, readyz(t, s), "canary")
 
 	second := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags("follows")})
-	soon(t, func() bool { return c.passing(t, "follows", "reason") == "NotLeading" }, "the other does not say that it does not lead")
-	assert.Equal(t, "Unknown", c.passing(t, "follows", "status"))
-	assert.NotContains(t, scraped(t, second), "overrule_canary_passing ", "it is the leader's alone")
-	assert.Contains(t, scraped(t, second), `overrule_canary_runs_total{result="passed"} 0`)
-	assert.Equal(t, since, c.passing(t, "leads", "lastTransitionTime"), "it passed all the while")
+	soon(t, func() bool { return c.canaryCondition(t, "follows", "reason") == "NotLeading" }, "the other does not say that it does not lead")
+	assert.Equal(t, "Unknown", c.canaryCondition(t, "follows", "status"))
+	assert.NotContains(t, metricsPage(t, second), "overrule_canary_passing ", "it is the leader's alone")
+	assert.Contains(t, metricsPage(t, second), `overrule_canary_runs_total{result="passed"} 0`)
+	assert.Equal(t, since, c.canaryCondition(t, "leads", "lastTransitionTime"), "it passed all the while")
 
-	r.cut()
-	soon(t, func() bool { return c.passing(t, "leads", "status") == "False" }, "the canary does not fail")
-	assert.Contains(t, c.passing(t, "leads", "message"), "the API server cannot call validate.overrule.dev: ")
-	assert.NotEqual(t, since, c.passing(t, "leads", "lastTransitionTime"))
+	r.closeConnections()
+	soon(t, func() bool { return c.canaryCondition(t, "leads", "status") == "False" }, "the canary does not fail")
+	assert.Contains(t, c.canaryCondition(t, "leads", "message"), "the API server cannot call validate.overrule.dev: ")
+	assert.NotEqual(t, since, c.canaryCondition(t, "leads", "lastTransitionTime"))
 	assert.InDelta(t, 0, metric(t, s, "overrule_canary_passing"), 0)
 	assert.Positive(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`))
 	assert.Contains(t, readyz(t, s), "[!] canary: failed: PolicyProfile that must be denied: ")
@@ -86,24 +86,24 @@ func TestTheLeadersPodTellsOfTheCanary(t *testing.T) {
 		return strings.Contains(got.Stdout, "leads "+uid+" Warning CanaryFailed") && strings.Contains(got.Stdout, " Normal CanaryPassed")
 	}, "no Event tells of it")
 
-	r.lead(second.Webhook)
+	r.setBackends(second.Webhook)
 	require.NoError(t, s.Stop())
-	assert.Equal(t, "NotLeading", c.passing(t, "leads", "reason"), "it says so before it ends")
-	soon(t, func() bool { return c.passing(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
+	assert.Equal(t, "NotLeading", c.canaryCondition(t, "leads", "reason"), "it says so before it ends")
+	soon(t, func() bool { return c.canaryCondition(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
 }
 
 // readyz is what a server says of its health; it has to be ready.
 func readyz(t *testing.T, s *server.Server) string {
 	t.Helper()
-	return fetched(t, "http://"+s.Health+"/readyz")
+	return httpGet(t, "http://"+s.Health+"/readyz")
 }
 
-func scraped(t *testing.T, s *server.Server) string {
+func metricsPage(t *testing.T, s *server.Server) string {
 	t.Helper()
-	return fetched(t, "http://"+s.Metrics+"/metrics")
+	return httpGet(t, "http://"+s.Metrics+"/metrics")
 }
 
-func fetched(t *testing.T, url string) string {
+func httpGet(t *testing.T, url string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
@@ -116,35 +116,35 @@ func fetched(t *testing.T, url string) string {
 	return string(body)
 }
 
-func TestTheWebhooksAreArmedOnlyWhileTheCanaryPasses(t *testing.T) {
+func TestWebhooksAreArmedWhileCanaryPasses(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	flags := []string{r.flag(), "--canary-interval=5s", "--arm", "--log-level=debug"}
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags})
-	t.Cleanup(func() { unharmed(t, s) })
-	r.lead(s.Webhook)
-	soon(t, func() bool { return c.policies(t) == disarmed }, "it begins armed")
+	t.Cleanup(func() { requireNoPanic(t, s) })
+	r.setBackends(s.Webhook)
+	soon(t, func() bool { return c.failurePolicies(t) == disarmed }, "it begins armed")
 	assert.InDelta(t, 0, metric(t, s, "overrule_armed"), 0)
-	soon(t, func() bool { return c.policies(t) == armed }, "it does not arm")
+	soon(t, func() bool { return c.failurePolicies(t) == armed }, "it does not arm")
 	soon(t, func() bool { return metric(t, s, "overrule_armed") == 1 }, "it does not say that it is armed")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="passed"`), 3.0)
 
-	r.cut()
-	soon(t, func() bool { return c.policies(t) == disarmed }, "it stays armed though no replica evaluates writes")
+	r.closeConnections()
+	soon(t, func() bool { return c.failurePolicies(t) == disarmed }, "it stays armed though no replica evaluates writes")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`), 2.0)
 	soon(t, func() bool { return metric(t, s, "overrule_armed") == 0 }, "it says that it is armed")
 
-	r.lead(s.Webhook)
-	soon(t, func() bool { return c.policies(t) == armed }, "it does not arm again")
+	r.setBackends(s.Webhook)
+	soon(t, func() bool { return c.failurePolicies(t) == armed }, "it does not arm again")
 
 	require.NoError(t, s.Stop())
-	assert.Equal(t, armed, c.policies(t), "a leader that ends leaves it to the next one")
+	assert.Equal(t, armed, c.failurePolicies(t), "a leader that ends leaves it to the next one")
 	next := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags})
-	t.Cleanup(func() { unharmed(t, next) })
-	r.lead(next.Webhook)
+	t.Cleanup(func() { requireNoPanic(t, next) })
+	r.setBackends(next.Webhook)
 	soon(t, func() bool { return metric(t, next, "overrule_armed") == 1 }, "it does not take over what it found")
-	assert.Equal(t, armed, c.policies(t))
+	assert.Equal(t, armed, c.failurePolicies(t))
 	assert.Less(t, metric(t, next, "overrule_canary_runs_total", `result="passed"`), 3.0, "it was armed from the start")
 }
 
@@ -156,7 +156,7 @@ const (
 )
 
 // policies are the failurePolicies of all webhooks, the mutating one's first.
-func (c *cluster) policies(t *testing.T) string {
+func (c *cluster) failurePolicies(t *testing.T) string {
 	t.Helper()
 	var out []string
 	for _, configuration := range []string{configurations[1], configurations[0]} {

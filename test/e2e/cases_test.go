@@ -152,11 +152,11 @@ func (c *cluster) compare(t *testing.T, who, file string, change *cases.Change) 
 			assert.Contains(t, got.Stderr, string(f.Code)+": ")
 		}
 	}
-	told(t, got, change.Verdict)
+	warnings(t, got, change.Verdict)
 }
 
 // told looks for what a verdict says in what is on the terminal.
-func told(t *testing.T, got env.Result, want cases.Want) {
+func warnings(t *testing.T, got env.Result, want cases.Want) {
 	t.Helper()
 	for _, f := range want.Reasons {
 		for _, part := range f.Says {

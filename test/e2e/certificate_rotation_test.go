@@ -15,46 +15,46 @@ import (
 )
 
 // mounted is a replica with certificate files of its own, behind a relay.
-type mounted struct {
+type fileReplica struct {
 	*server.Server
 	dir string
 }
 
-func (c *cluster) bootMounted(t *testing.T, r *relay, dir string) *mounted {
+func (c *cluster) bootFileReplica(t *testing.T, r *serviceProxy, dir string) *fileReplica {
 	t.Helper()
-	return c.bootMountedWith(t, r, dir, nil)
+	return c.bootFileReplicaWith(t, r, dir, nil)
 }
 
 // bootMountedWith calls started as soon as the process runs.
-func (c *cluster) bootMountedWith(t *testing.T, r *relay, dir string, started func(*server.Server)) *mounted {
+func (c *cluster) bootFileReplicaWith(t *testing.T, r *serviceProxy, dir string, started func(*server.Server)) *fileReplica {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Started: started, Args: []string{
 		"--log-level=debug", "--drain-period=2s", r.flag(), "--certificates=files", "--cert-dir=" + dir,
 	}})
-	t.Cleanup(func() { unharmed(t, s) })
-	return &mounted{s, dir}
+	t.Cleanup(func() { requireNoPanic(t, s) })
+	return &fileReplica{s, dir}
 }
 
 // says counts the lines of a replica's log with a text.
-func (m *mounted) says(text string) int { return strings.Count(m.Log(), text) }
+func (m *fileReplica) logCount(text string) int { return strings.Count(m.Log(), text) }
 
-const holds = `"msg":"holding a new certificate"`
+const holdsMessage = `"msg":"holding a new certificate"`
 
 // probing waits for something and shakes hands all the while, trusting what
 // the API server was told just before.
-func (c *cluster) probing(t *testing.T, until func() bool, replicas ...*mounted) {
+func (c *cluster) awaitWithHandshakes(t *testing.T, until func() bool, replicas ...*fileReplica) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) {
 		require.True(t, time.Now().Before(end), "it does not come")
 		for _, m := range replicas {
-			require.NoError(t, c.verified(t, m.Server))
+			require.NoError(t, c.dialVerified(t, m.Server))
 		}
 	}
 }
 
 // wholly returns files of an authority that nobody has seen, with a serial that
 // none had before.
-func wholly(t *testing.T, round int64) (files map[string]string, served int64) {
+func newAuthorityFiles(t *testing.T, round int64) (files map[string]string, served int64) {
 	t.Helper()
 	by := newIssuer(t)
 	by.issued = 100 * round
@@ -62,75 +62,75 @@ func wholly(t *testing.T, round int64) (files map[string]string, served int64) {
 }
 
 // Files come to replicas at different times, and to a leader that is new.
-func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
+func TestNewFileAuthorityLosesNoWrite(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "wholly-new")
-	r, dirs := newRelay(t), [2]string{t.TempDir(), t.TempDir()}
-	files, _ := wholly(t, 1)
+	r, dirs := newServiceProxy(t), [2]string{t.TempDir(), t.TempDir()}
+	files, _ := newAuthorityFiles(t, 1)
 	bundles := []string{files["ca.crt"]}
 	for _, dir := range dirs {
 		mount(t, dir, files)
 	}
-	leads := c.bootMounted(t, r, dirs[0])
-	soon(t, func() bool { return c.leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "no replica leads")
-	follows := c.bootMounted(t, r, dirs[1])
-	r.lead(leads.Webhook, follows.Webhook)
-	c.called(t)
-	w := write(t, g, 4)
+	leads := c.bootFileReplica(t, r, dirs[0])
+	soon(t, func() bool { return c.leader(t) != "" && leads.logCount("webhook configurations are in place") > 0 }, "no replica leads")
+	follows := c.bootFileReplica(t, r, dirs[1])
+	r.setBackends(leads.Webhook, follows.Webhook)
+	c.awaitCalled(t)
+	w := startWriters(t, g, 4)
 
-	for round, order := range [][2]*mounted{{leads, follows}, {follows, leads}} {
-		files, served := wholly(t, int64(round)+2)
+	for round, order := range [][2]*fileReplica{{leads, follows}, {follows, leads}} {
+		files, served := newAuthorityFiles(t, int64(round)+2)
 		bundles = append(bundles, files["ca.crt"])
-		before := order[0].says(holds)
+		before := order[0].logCount(holdsMessage)
 		mount(t, order[0].dir, files)
-		c.probing(t, func() bool { return order[0].says(holds) > before }, leads, follows)
+		c.awaitWithHandshakes(t, func() bool { return order[0].logCount(holdsMessage) > before }, leads, follows)
 		at := time.Now()
-		c.probing(t, func() bool { return time.Since(at) > 3*time.Second }, leads, follows)
+		c.awaitWithHandshakes(t, func() bool { return time.Since(at) > 3*time.Second }, leads, follows)
 		mount(t, order[1].dir, files)
-		c.probing(t, func() bool {
+		c.awaitWithHandshakes(t, func() bool {
 			return serial(t, leads.Webhook) == served && serial(t, follows.Webhook) == served
 		}, leads, follows)
 	}
 
-	files, served := wholly(t, 4)
+	files, served := newAuthorityFiles(t, 4)
 	bundles = append(bundles, files["ca.crt"])
 	mount(t, leads.dir, files)
-	c.probing(t, func() bool { return serial(t, leads.Webhook) == served }, leads, follows)
-	r.lead(follows.Webhook)
+	c.awaitWithHandshakes(t, func() bool { return serial(t, leads.Webhook) == served }, leads, follows)
+	r.setBackends(follows.Webhook)
 	led := c.leader(t)
 	require.NoError(t, leads.Stop())
-	c.probing(t, func() bool { return c.leader(t) != led && follows.says("webhook configurations are in place") > 0 }, follows)
-	again := c.bootMounted(t, r, leads.dir)
+	c.awaitWithHandshakes(t, func() bool { return c.leader(t) != led && follows.logCount("webhook configurations are in place") > 0 }, follows)
+	again := c.bootFileReplica(t, r, leads.dir)
 	assert.Equal(t, served, serial(t, again.Webhook), "it has nothing else to serve")
-	r.lead(again.Webhook, follows.Webhook)
+	r.setBackends(again.Webhook, follows.Webhook)
 	at := time.Now()
-	c.probing(t, func() bool { return time.Since(at) > 3*time.Second }, again, follows)
+	c.awaitWithHandshakes(t, func() bool { return time.Since(at) > 3*time.Second }, again, follows)
 	mount(t, follows.dir, files)
-	c.probing(t, func() bool { return serial(t, follows.Webhook) == served }, again, follows)
+	c.awaitWithHandshakes(t, func() bool { return serial(t, follows.Webhook) == served }, again, follows)
 
-	files, served = wholly(t, 5)
+	files, served = newAuthorityFiles(t, 5)
 	bundles = append(bundles, files["ca.crt"])
-	r.lead(follows.Webhook)
+	r.setBackends(follows.Webhook)
 	require.NoError(t, again.Stop())
 	mount(t, again.dir, files)
 	// It is ready once the leader has the files, too.
-	starts := c.bootMountedWith(t, r, again.dir, func(s *server.Server) {
-		soon(t, func() bool { return strings.Contains(s.Log(), holds) }, "it does not hold a certificate that is not trusted")
+	starts := c.bootFileReplicaWith(t, r, again.dir, func(s *server.Server) {
+		soon(t, func() bool { return strings.Contains(s.Log(), holdsMessage) }, "it does not hold a certificate that is not trusted")
 		mount(t, follows.dir, files)
 	})
 	assert.Equal(t, served, serial(t, starts.Webhook))
-	assert.Positive(t, starts.says(holds), starts.Log())
-	r.lead(starts.Webhook, follows.Webhook)
-	c.probing(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
+	assert.Positive(t, starts.logCount(holdsMessage), starts.Log())
+	r.setBackends(starts.Webhook, follows.Webhook)
+	c.awaitWithHandshakes(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
 
 	w.end()
 	// Whoever is alone has its authority trusted by itself.
 	require.NoError(t, follows.Stop())
 	require.NoError(t, starts.Stop())
-	files, served = wholly(t, 6)
+	files, served = newAuthorityFiles(t, 6)
 	mount(t, starts.dir, files)
-	alone := c.bootMounted(t, r, starts.dir)
+	alone := c.bootFileReplica(t, r, starts.dir)
 	assert.Equal(t, served, serial(t, alone.Webhook))
 	assert.Contains(t, c.bundle(t), files["ca.crt"])
 
@@ -139,8 +139,8 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 	for i, ca := range bundles {
 		assert.Contains(t, c.bundle(t), ca, "authority %d is trusted for an hour more", i+1)
 	}
-	for _, m := range []*mounted{leads, follows, again, starts, alone} {
-		assert.Zero(t, m.says("calls may fail now"), m.Log())
+	for _, m := range []*fileReplica{leads, follows, again, starts, alone} {
+		assert.Zero(t, m.logCount("calls may fail now"), m.Log())
 	}
 	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
 }

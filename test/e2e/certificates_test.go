@@ -115,19 +115,19 @@ func (c *cluster) bundle(t *testing.T) string {
 	return got.Stdout
 }
 
-func TestACertificateOfFiles(t *testing.T) {
+func TestCertificateFromFiles(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "files")
 	succeed(t, g.apply(gatewayLimits))
 	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
-	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
+	r, dir, by := newServiceProxy(t), t.TempDir(), newIssuer(t)
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	scraped := &server.Server{Metrics: loopback(port)}
 	ready := func() float64 { return metric(t, scraped, "overrule_ready") }
-	s := c.unready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
+	s := c.startUnready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.crt: not there: put certificates in PEM there")
 	}, "it does not say what is missing")
@@ -137,12 +137,12 @@ func TestACertificateOfFiles(t *testing.T) {
 	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "no call goes to a server without a certificate")
 
 	mount(t, dir, by.serving(t))
-	c.called(t)
+	c.awaitCalled(t)
 	assert.InDelta(t, 1, ready(), 0)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	assert.Equal(t, inPEM(by.cert), c.bundle(t))
 
-	w := write(t, g, 4)
+	w := startWriters(t, g, 4)
 	for round := range 3 {
 		mount(t, dir, by.serving(t))
 		soon(t, func() bool { return serial(t, (*r.backends.Load())[0]) == by.issued }, "a new certificate is not served")
@@ -157,7 +157,7 @@ func TestACertificateOfFiles(t *testing.T) {
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Positive(t, w.writes.Load())
-	c.called(t)
+	c.awaitCalled(t)
 }
 
 const certificate = `
@@ -169,7 +169,7 @@ spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.sv
 
 // What cert-manager's own controllers do is played here: test/certmanager runs
 // them.
-func TestACertificateOfCertManager(t *testing.T) {
+func TestCertificateFromCertManager(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllers()) // which gets cert-manager's definitions
 	g := c.prepare(t, "cert-manager")
@@ -179,9 +179,9 @@ func TestACertificateOfCertManager(t *testing.T) {
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	succeed(t, c.Kubectl("apply", "-f", filepath.Join(root, "deploy", "components", "cert-manager", "rbac.yaml")))
-	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
+	r, dir, by := newServiceProxy(t), t.TempDir(), newIssuer(t)
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
-	s := c.unready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
+	s := c.startUnready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
 	says := func(text string) {
 		t.Helper()
 		soon(t, func() bool { return strings.Contains(s.Log(), text) }, "it does not say: "+text)
@@ -213,7 +213,7 @@ func TestACertificateOfCertManager(t *testing.T) {
 	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "cainjector is not asked")
 	assert.Empty(t, c.bundle(t))
 	c.inject(t, inPEM(by.cert))
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
 	succeed(t, c.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))

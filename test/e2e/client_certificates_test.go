@@ -41,7 +41,7 @@ users:
 `
 )
 
-func TestOnlyTheAPIServerMayCall(t *testing.T) {
+func TestClientCertificateRequired(t *testing.T) {
 	env.Long(t)
 	t.Parallel()
 	by, dir := newIssuer(t), t.TempDir()

@@ -63,7 +63,7 @@ func exclusive(t *testing.T) *cluster {
 		}
 	})
 	if used {
-		c.fresh(t)
+		c.removeWebhooks(t)
 	}
 	return c
 }

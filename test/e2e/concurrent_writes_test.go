@@ -53,7 +53,7 @@ func pairs(t *testing.T) int {
 
 // notBoth allows one limit on a path and not the other: of a pair of policies
 // that set one each, either is fine alone.
-const notBoth = `
+const pairConstraint = `
 apiVersion: overrule.dev/v1alpha1
 kind: ClusterPolicyConstraint
 metadata: {name: not-both}
@@ -101,13 +101,13 @@ spec:
 `
 )
 
-func (g ground) pair(manifest string, n int) string {
-	return strings.ReplaceAll(g.of(manifest), "pair-N", fmt.Sprintf("pair-%d", n))
+func (g testNamespaces) pair(manifest string, n int) string {
+	return strings.ReplaceAll(g.expand(manifest), "pair-N", fmt.Sprintf("pair-%d", n))
 }
 
 // preparePairs makes the ground of so many pairs, and the constraint, before
 // any server judges.
-func (c *cluster) preparePairs(t *testing.T, name string, n int) ground {
+func (c *cluster) preparePairs(t *testing.T, name string, n int) testNamespaces {
 	t.Helper()
 	g := c.prepare(t, name)
 	var all strings.Builder
@@ -118,29 +118,29 @@ func (c *cluster) preparePairs(t *testing.T, name string, n int) ground {
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, c.InstallCRDs(filepath.Join(root, "deploy", "crds")))
-	succeed(t, g.apply(notBoth))
+	succeed(t, g.apply(pairConstraint))
 	t.Cleanup(func() {
-		c.fresh(t) // its servers have ended
+		c.removeWebhooks(t) // its servers have ended
 		succeed(t, c.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both"))
 	})
 	return g
 }
 
 // tally is what came of pairs of writes.
-type tally struct {
+type pairCounts struct {
 	both, one, none int
 	denied          int // with the constraint's code
 	failures        []string
 }
 
-func (l tally) String() string {
+func (l pairCounts) String() string {
 	return fmt.Sprintf("%d pairs: both passed %d, one passed %d, none passed %d", l.both+l.one+l.none, l.both, l.one, l.none)
 }
 
 // writePairs writes all pairs, some at the same time, the two of each at the
 // very same moment. The client tries again what is answered with 429, as
 // kubectl does.
-func writePairs(t *testing.T, g ground, n int) tally {
+func writePairs(t *testing.T, g testNamespaces, n int) pairCounts {
 	t.Helper()
 	config := rest.CopyConfig(g.c.Config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
@@ -148,7 +148,7 @@ func writePairs(t *testing.T, g ground, n int) tally {
 	require.NoError(t, err)
 	policies := client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"})
 	var (
-		out   tally
+		out   pairCounts
 		mu    sync.Mutex
 		group sync.WaitGroup
 	)
@@ -188,7 +188,7 @@ func writePair(policies dynamic.NamespaceableResourceInterface, manifests ...str
 	return errs[0], errs[1]
 }
 
-func (l *tally) add(above, below error) {
+func (l *pairCounts) add(above, below error) {
 	passed := 0
 	for _, err := range []error{above, below} {
 		switch {
@@ -242,7 +242,7 @@ func violations(t *testing.T, s *server.Server) float64 {
 }
 
 // shown is what "kubectl overrule violations" says of the pairs.
-func (c *cluster) shown(t *testing.T) int {
+func (c *cluster) reportedViolations(t *testing.T) int {
 	t.Helper()
 	got := c.Overrule("violations", "clusterpolicyconstraint/not-both", "-A", "-o", "json")
 	var list struct{ Items []json.RawMessage }
@@ -251,15 +251,15 @@ func (c *cluster) shown(t *testing.T) int {
 	return len(list.Items)
 }
 
-func (c *cluster) swept(t *testing.T, want int, servers ...*server.Server) {
+func (c *cluster) awaitViolations(t *testing.T, want int, servers ...*server.Server) {
 	t.Helper()
 	for _, s := range servers {
 		soon(t, func() bool { return violations(t, s) == float64(want) }, "the sweep does not report what slipped through")
 	}
-	assert.Equal(t, want, c.shown(t))
+	assert.Equal(t, want, c.reportedViolations(t))
 }
 
-func TestNoPairOfWritesPassesOneServer(t *testing.T) {
+func TestConflictingWritesOneServer(t *testing.T) {
 	c := shared(t)
 	n := pairs(t)
 	g := c.preparePairs(t, "pairs-one", n)
@@ -270,43 +270,43 @@ func TestNoPairOfWritesPassesOneServer(t *testing.T) {
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.both)
 	assert.Equal(t, n, got.one)
-	c.swept(t, 0, s)
+	c.awaitViolations(t, 0, s)
 }
 
-func TestWhatSlipsThroughTwoServersIsReported(t *testing.T) {
+func TestConflictingWritesTwoServersAreReported(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	n := pairs(t)
 	g := c.preparePairs(t, "pairs-two", n)
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	first := c.boot(t, r)
-	r.lead(first.Webhook)
-	c.called(t)
+	r.setBackends(first.Webhook)
+	c.awaitCalled(t)
 	second := c.boot(t, r)
-	r.lead(first.Webhook, second.Webhook)
+	r.setBackends(first.Webhook, second.Webhook)
 	began := time.Now()
 	got := writePairs(t, g, n)
 	t.Logf("two servers, %s, in %s; they judged %.0f and %.0f writes", got, time.Since(began).Round(time.Millisecond),
-		judgedWrites(t, first), judgedWrites(t, second))
+		evaluatedWrites(t, first), evaluatedWrites(t, second))
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.none)
-	c.swept(t, got.both, first, second)
+	c.awaitViolations(t, got.both, first, second)
 }
 
-func judgedWrites(t *testing.T, s *server.Server) float64 {
+func evaluatedWrites(t *testing.T, s *server.Server) float64 {
 	t.Helper()
 	return metric(t, s, "overrule_decisions_total", `webhook="validate"`, `kind="RateLimitPolicy.kuadrant.io"`)
 }
 
-func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {
+func TestAuditReportsAllowedViolations(t *testing.T) {
 	c := shared(t)
 	g := c.preparePairs(t, "pairs-let", 1)
 	s := c.start(t, "--enforcement=warn")
 	soon(t, func() bool { return metric(t, s, "overrule_sweeps_total", `scope="all"`, `result="done"`) > 0 }, "there is no sweep")
-	c.swept(t, 0, s)
+	c.awaitViolations(t, 0, s)
 	succeed(t, c.Apply(g.pair(pairAbove, 0)))
 	succeed(t, c.Apply(g.pair(pairBelow, 0)))
-	c.swept(t, 1, s)
+	c.awaitViolations(t, 1, s)
 	soon(t, func() bool {
 		got := g.kubectl("describe", "httproute/pair-0")
 		return got.Code == 0 && strings.Contains(got.Stdout, "RequirementUnmet") && strings.Contains(got.Stdout, "both limits are set")
@@ -314,6 +314,6 @@ func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {
 	assert.Contains(t, s.Log(), `"msg":"violation","reason":"RequirementUnmet"`)
 
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/pair-0"))
-	c.swept(t, 0, s)
+	c.awaitViolations(t, 0, s)
 	assert.Contains(t, s.Log(), `"msg":"violation resolved","reason":"RequirementUnmet"`)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // besieger opens connections to a server and sends no request on any of them.
-type besieger struct {
+type connHolder struct {
 	hello  []byte        // half a ClientHello
 	opened chan struct{} // closed once all were opened
 
@@ -31,27 +31,27 @@ type besieger struct {
 
 // manner is what a connection does instead of sending a request. It ends once the
 // connection is of no more use.
-type manner struct {
+type connBehavior struct {
 	name string
-	say  func(context.Context, *besieger, net.Conn)
+	say  func(context.Context, *connHolder, net.Conn)
 }
 
 // slow is the manner that the server allows for two minutes.
 const slow = "one byte a second"
 
 // manners are taken in turn by the connections of a siege.
-var manners = []manner{
-	{"silence", func(_ context.Context, _ *besieger, conn net.Conn) {
+var connBehaviors = []connBehavior{
+	{"silence", func(_ context.Context, _ *connHolder, conn net.Conn) {
 		_, _ = io.Copy(io.Discard, conn)
 	}},
-	{"half a ClientHello", func(_ context.Context, b *besieger, conn net.Conn) {
+	{"half a ClientHello", func(_ context.Context, b *connHolder, conn net.Conn) {
 		_, _ = conn.Write(b.hello)
 		_, _ = io.Copy(io.Discard, conn)
 	}},
-	{slow, func(ctx context.Context, _ *besieger, conn net.Conn) {
-		secure, ok := shake(ctx, conn)
+	{slow, func(ctx context.Context, _ *connHolder, conn net.Conn) {
+		secure, ok := handshake(ctx, conn)
 		for _, char := range []byte("POST /validate HTTP/1.1\r\nHost: overrule\r\nX-Never: ending") {
-			if !ok || !sent(secure, char) {
+			if !ok || !sendByte(secure, char) {
 				return
 			}
 		}
@@ -59,14 +59,14 @@ var manners = []manner{
 }
 
 // shake reports whether a handshake came to its end.
-func shake(ctx context.Context, conn net.Conn) (*tls.Conn, bool) {
+func handshake(ctx context.Context, conn net.Conn) (*tls.Conn, bool) {
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 	return secure, secure.HandshakeContext(ctx) == nil
 }
 
 // sent sends a byte and waits for a second. It is false once the other side has
 // closed the connection.
-func sent(conn net.Conn, char byte) bool {
+func sendByte(conn net.Conn, char byte) bool {
 	if _, err := conn.Write([]byte{char}); err != nil {
 		return false
 	}
@@ -77,7 +77,7 @@ func sent(conn net.Conn, char byte) bool {
 }
 
 // halfAHello is the first half of what a client says first.
-func halfAHello(t *testing.T) []byte {
+func partialClientHello(t *testing.T) []byte {
 	t.Helper()
 	here, there := net.Pipe()
 	go func() {
@@ -92,26 +92,26 @@ func halfAHello(t *testing.T) []byte {
 
 // besiege begins to open so many connections, as fast as it can, and leaves them
 // open.
-func besiege(t *testing.T, address string, connections int) *besieger {
+func holdConnections(t *testing.T, address string, connections int) *connHolder {
 	t.Helper()
-	b := &besieger{hello: halfAHello(t), opened: make(chan struct{}), open: map[string]int{}, longest: map[string]time.Duration{}}
+	b := &connHolder{hello: partialClientHello(t), opened: make(chan struct{}), open: map[string]int{}, longest: map[string]time.Duration{}}
 	var next atomic.Int64
 	var dialers sync.WaitGroup
 	for range 32 {
 		dialers.Go(func() {
 			for n := next.Add(1) - 1; n < int64(connections); n = next.Add(1) - 1 {
 				conn, err := (&net.Dialer{Timeout: time.Minute}).DialContext(t.Context(), "tcp", address)
-				b.hold(t.Context(), conn, err, manners[n%int64(len(manners))])
+				b.hold(t.Context(), conn, err, connBehaviors[n%int64(len(connBehaviors))])
 			}
 		})
 	}
 	go func() { dialers.Wait(); close(b.opened) }()
-	t.Cleanup(func() { <-b.opened; b.retreat() })
+	t.Cleanup(func() { <-b.opened; b.closeAll() })
 	return b
 }
 
 // hold has the manner of a connection, and notes how long the server lets it.
-func (b *besieger) hold(ctx context.Context, conn net.Conn, err error, m manner) {
+func (b *connHolder) hold(ctx context.Context, conn net.Conn, err error, m connBehavior) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *besieger) hold(ctx context.Context, conn net.Conn, err error, m manner)
 }
 
 // left is how many the server has not closed, of all manners but one.
-func (b *besieger) left(but string) int {
+func (b *connHolder) openExcept(but string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := 0
@@ -145,7 +145,7 @@ func (b *besieger) left(but string) int {
 }
 
 // retreat closes what is open yet, of all that were opened.
-func (b *besieger) retreat() {
+func (b *connHolder) closeAll() {
 	b.mu.Lock()
 	for _, conn := range b.conns {
 		_ = conn.Close()
@@ -156,7 +156,7 @@ func (b *besieger) retreat() {
 
 // enoughFiles fails a test that this process may not open enough files for: what
 // is skipped is missed by nobody. Go raises the soft limit to the hard one by itself.
-func enoughFiles(t *testing.T, files uint64) {
+func requireOpenFiles(t *testing.T, files uint64) {
 	t.Helper()
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))

@@ -31,31 +31,31 @@ const (
 // accepts connections. Meanwhile there are writes through the API server, and
 // calls each of which takes a connection of its own, as the first one of an API
 // server does.
-func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
+func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	env.Long(t)
-	enoughFiles(t, besiegers+1000)
+	requireOpenFiles(t, besiegers+1000)
 	c := exclusive(t)
 	g := c.prepare(t, "siege")
 	succeed(t, g.apply(gatewayLimits))
 	s := server.Start(t, c.Env, server.Options{})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	other := c.prepare(t, "siege-calls") // or what is written there would be in force instead
 	succeed(t, other.apply(gatewayLimits))
-	writes, calls := write(t, g, 2), call(t, s, other)
+	writes, calls := startWriters(t, g, 2), startCalls(t, s, other)
 	time.Sleep(time.Second) // as long as they take to come up to speed
-	before := footprint(t, s)
+	before := measureLoad(t, s)
 
-	b := besiege(t, s.Webhook, besiegers)
-	most := watch(t, s, b)
-	b.retreat()
+	b := holdConnections(t, s.Webhook, besiegers)
+	most := watchLoad(t, s, b)
+	b.closeAll()
 	calls.end()
 	writes.end()
 	soon(t, func() bool {
-		now := footprint(t, s)
+		now := measureLoad(t, s)
 		return now.files <= before.files+10 && now.goroutines <= before.goroutines+50
 	}, "files or goroutines stay behind")
 
-	t.Logf("before: %v; at most: %v; after: %v", before, most, footprint(t, s))
+	t.Logf("before: %v; at most: %v; after: %v", before, most, measureLoad(t, s))
 	t.Logf("connections were let be for at most %v", b.longest)
 	t.Logf("%d writes, %d lost; %d calls on connections of their own, %d lost, the longest took %s",
 		writes.writes.Load(), len(writes.failures()), calls.calls.Load(), len(calls.failures()), calls.longest)
@@ -72,11 +72,11 @@ func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
 // watch looks at a server while it is besieged, and returns the most that it
 // had. It ends once the server has closed all that did not finish a handshake: no
 // new connection is needed for that.
-func watch(t *testing.T, s *server.Server, b *besieger) load {
+func watchLoad(t *testing.T, s *server.Server, b *connHolder) load {
 	t.Helper()
 	var most load
 	look := func() {
-		now := footprint(t, s)
+		now := measureLoad(t, s)
 		most = load{max(most.resident, now.resident), max(most.heap, now.heap), max(most.stacks, now.stacks), max(most.goroutines, now.goroutines), max(most.files, now.files)}
 	}
 	for opened := false; !opened; {
@@ -87,7 +87,7 @@ func watch(t *testing.T, s *server.Server, b *besieger) load {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	soon(t, func() bool { look(); return b.left(slow) == 0 }, "half-open connections outlive the 15 seconds of a handshake")
+	soon(t, func() bool { look(); return b.openExcept(slow) == 0 }, "half-open connections outlive the 15 seconds of a handshake")
 	return most
 }
 
@@ -98,7 +98,7 @@ func (l load) String() string {
 	return fmt.Sprintf("%.0f MiB (heap %.0f, stacks %.0f), %.0f goroutines, %.0f files", l.resident/(1<<20), l.heap/(1<<20), l.stacks/(1<<20), l.goroutines, l.files)
 }
 
-func footprint(t *testing.T, s *server.Server) load {
+func measureLoad(t *testing.T, s *server.Server) load {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(scrape(t, s.Metrics)))
@@ -120,7 +120,7 @@ type callers struct {
 	failed []string
 }
 
-func call(t *testing.T, s *server.Server, g ground) *callers {
+func startCalls(t *testing.T, s *server.Server, g testNamespaces) *callers {
 	t.Helper()
 	c, where := &callers{}, g.c.path(t)
 	var over atomic.Bool
@@ -129,7 +129,7 @@ func call(t *testing.T, s *server.Server, g ground) *callers {
 		for !over.Load() {
 			begun := time.Now()
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the longest that a call may take
-			status, answer, err := forge(ctx, s, where, g)
+			status, answer, err := sendForged(ctx, s, where, g)
 			cancel()
 			c.done(time.Since(begun), status, answer, err)
 		}

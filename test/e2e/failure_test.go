@@ -28,7 +28,7 @@ func TestEnforcementWarnDeniesNothing(t *testing.T) {
 	assert.Contains(t, g.get(t, "ratelimitpolicy/p", outcome), `"state":"Overridden"`)
 }
 
-func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
+func TestFailurePolicyWithoutServer(t *testing.T) {
 	t.Parallel()
 	for policy, allowed := range map[string]bool{"Fail": false, "Ignore": true} {
 		t.Run(policy, func(t *testing.T) {
@@ -49,20 +49,20 @@ func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
 	}
 }
 
-func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
+func TestServerWithoutReadRightsIsNotReady(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "unready")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	succeed(t, g.apply(gatewayLimits))
 	able := c.boot(t, r)
-	r.lead(able.Webhook)
-	c.called(t)
+	r.setBackends(able.Webhook)
+	c.awaitCalled(t)
 	require.NoError(t, able.Stop())
 	before := c.rules(t)
 	require.Contains(t, before, "ratelimitpolicies")
 
 	succeed(t, c.Kubectl("delete", "clusterrolebinding/overrule"))
-	s := c.unready(t, r)
+	s := c.startUnready(t, r)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), `"msg":"not ready"`) || strings.Contains(s.Log(), "forbidden")
 	}, "it can read the cluster")
@@ -75,14 +75,14 @@ func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	succeed(t, c.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-read.yaml")))
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
 // unready runs a server with the rights that its account has, and does not wait
 // for anything.
-func (c *cluster) unready(t *testing.T, r *relay, flags ...string) *process.Process {
+func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *process.Process {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func (c *cluster) unready(t *testing.T, r *relay, flags ...string) *process.Proc
 		"--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
 	}, flags...)})
 	require.NoError(t, err)
-	r.lead(fmt.Sprintf("127.0.0.1:%d", port))
+	r.setBackends(fmt.Sprintf("127.0.0.1:%d", port))
 	t.Cleanup(func() {
 		assert.NoError(t, s.Stop())
 		assert.Zero(t, s.Code())
@@ -117,7 +117,7 @@ func (c *cluster) rules(t *testing.T) string {
 
 // TestACRDThatGoesAway leaves policies of the kind behind, which the API server
 // deletes with it and tells nobody.
-func TestACRDThatGoesAway(t *testing.T) {
+func TestDeletedCRD(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "crd")
 	s := c.start(t)

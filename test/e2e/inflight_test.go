@@ -32,7 +32,7 @@ var (
 )
 
 // unlimited is a client that neither waits nor warns.
-func unlimited(t *testing.T, config *rest.Config) dynamic.Interface {
+func unlimitedClient(t *testing.T, config *rest.Config) dynamic.Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
@@ -41,7 +41,7 @@ func unlimited(t *testing.T, config *rest.Config) dynamic.Interface {
 	return client
 }
 
-func aRoute(namespace, name, padding string) *unstructured.Unstructured {
+func newRoute(namespace, name, padding string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
 		"metadata": map[string]any{"namespace": namespace, "name": name},
@@ -51,7 +51,7 @@ func aRoute(namespace, name, padding string) *unstructured.Unstructured {
 	}}
 }
 
-func aGateway(namespace, name string) *unstructured.Unstructured {
+func newGateway(namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
 		"metadata": map[string]any{"namespace": namespace, "name": name},
@@ -62,7 +62,7 @@ func aGateway(namespace, name string) *unstructured.Unstructured {
 }
 
 // atOnce calls a function n times, sixteen at a time.
-func atOnce(n int, call func(i int)) {
+func concurrently(n int, call func(i int)) {
 	var group sync.WaitGroup
 	for worker := range 16 {
 		group.Go(func() {
@@ -76,19 +76,19 @@ func atOnce(n int, call func(i int)) {
 
 // What one tenant has in flight, and what someone makes up who knows the path,
 // stops no one elsewhere.
-func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
+func TestTenantsDoNotBlockEachOther(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "flight")
 	s := c.start(t)
-	c.called(t)
-	tenant := unlimited(t, c.MustAddUser(t, "flight-tenant", nil, rbacv1.PolicyRule{
+	c.awaitCalled(t)
+	tenant := unlimitedClient(t, c.MustAddUser(t, "flight-tenant", nil, rbacv1.PolicyRule{
 		APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"},
 	}).Config)
-	admin := unlimited(t, c.Config)
+	admin := unlimitedClient(t, c.Config)
 	for name, attack := range map[string]func(*testing.T){
 		"ten objects that etcd refuses": func(t *testing.T) {
 			for i := range 10 {
-				large := aRoute(g.app, fmt.Sprintf("large-%d", i), "")
+				large := newRoute(g.app, fmt.Sprintf("large-%d", i), "")
 				large.SetAnnotations(map[string]string{"pad": strings.Repeat("x", 200<<10)})
 				require.NoError(t, unstructured.SetNestedField(large.Object, largeRules(), "spec", "rules"))
 				_, err := tenant.Resource(routeResource).Namespace(g.app).Create(t.Context(), large, metav1.CreateOptions{})
@@ -98,8 +98,8 @@ func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
 		},
 		"more small objects of a name that exists than there is room for": func(t *testing.T) {
 			var other sync.Map
-			atOnce(existing(), func(int) {
-				_, err := tenant.Resource(routeResource).Namespace(g.app).Create(context.Background(), aRoute(g.app, "toystore", "x"), metav1.CreateOptions{})
+			concurrently(writeCount(), func(int) {
+				_, err := tenant.Resource(routeResource).Namespace(g.app).Create(context.Background(), newRoute(g.app, "toystore", "x"), metav1.CreateOptions{})
 				if !apierrors.IsAlreadyExists(err) {
 					other.Store(fmt.Sprint(err), true)
 				}
@@ -111,8 +111,8 @@ func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
 			client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			t.Cleanup(client.CloseIdleConnections)
 			var denied sync.Map
-			atOnce(existing(), func(i int) {
-				text, err := madeUp(&client, s, where, g.app, i)
+			concurrently(writeCount(), func(i int) {
+				text, err := postForgedRoute(&client, s, where, g.app, i)
 				assert.NoError(t, err)
 				if strings.Contains(text, "too many writes of this user") {
 					denied.Store(i, true)
@@ -120,18 +120,18 @@ func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
 			})
 			n := 0
 			denied.Range(func(any, any) bool { n++; return true })
-			t.Logf("of %d forged reviews %d were denied", existing(), n)
+			t.Logf("of %d forged reviews %d were denied", writeCount(), n)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attack(t)
 			for i := range 10 {
 				written := strings.ReplaceAll(fmt.Sprintf("elsewhere-%d-%d", len(name), i), " ", "-")
-				_, err := admin.Resource(gatewayResource).Namespace(g.infra).Create(t.Context(), aGateway(g.infra, written), metav1.CreateOptions{})
+				_, err := admin.Resource(gatewayResource).Namespace(g.infra).Create(t.Context(), newGateway(g.infra, written), metav1.CreateOptions{})
 				require.NoError(t, err)
-				_, err = admin.Resource(routeResource).Namespace(g.infra).Create(t.Context(), aRoute(g.infra, written, ""), metav1.CreateOptions{})
+				_, err = admin.Resource(routeResource).Namespace(g.infra).Create(t.Context(), newRoute(g.infra, written, ""), metav1.CreateOptions{})
 				require.NoError(t, err)
-				_, err = admin.Resource(routeResource).Namespace(g.app).Create(t.Context(), aRoute(g.app, written, ""), metav1.CreateOptions{})
+				_, err = admin.Resource(routeResource).Namespace(g.app).Create(t.Context(), newRoute(g.app, written, ""), metav1.CreateOptions{})
 				if name != "reviews that are forged" { // with the name of this namespace
 					require.NoError(t, err)
 				}
@@ -142,7 +142,7 @@ func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
 
 // existing is how many writes there are: more than the log of writes in flight
 // has room for, or enough to see that nothing is kept.
-func existing() int {
+func writeCount() int {
 	if testing.Short() {
 		return 500
 	}
@@ -163,7 +163,7 @@ func largeRules() []any {
 }
 
 // madeUp posts a review of a small route of a name and a user of its own.
-func madeUp(client *http.Client, s *server.Server, where, namespace string, i int) (string, error) {
+func postForgedRoute(client *http.Client, s *server.Server, where, namespace string, i int) (string, error) {
 	if i%2 == 0 {
 		namespace = fmt.Sprintf("none-%d", i)
 	}

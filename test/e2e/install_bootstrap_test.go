@@ -19,7 +19,7 @@ import (
 // In whatever order the parts of Overrule go, with failurePolicy Fail and no
 // server left: what it is made of can be written, and once a server is there
 // again it judges. Each row leaves the cluster as the next one may find it.
-func TestNoOrderLocksTheClusterOut(t *testing.T) {
+func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	root, err := env.Repository(t.Context())
@@ -78,7 +78,7 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 			func(t *testing.T) {
 				t.Helper()
 				require.NotEmpty(t, saved, "the row before saves them")
-				succeed(t, c.KubectlWith(withoutIdentity(saved), "create", "-f", "-"))
+				succeed(t, c.KubectlWith(withoutServerFields(saved), "create", "-f", "-"))
 			},
 			webhooksGo,
 		}},
@@ -110,7 +110,7 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 
 // withoutIdentity is a saved list of objects as a backup has it: what the API
 // server gives each is left out, their owners are not.
-func withoutIdentity(saved string) string {
+func withoutServerFields(saved string) string {
 	var out []string
 	for line := range strings.Lines(saved) {
 		field := strings.TrimSpace(line)
@@ -124,7 +124,7 @@ func withoutIdentity(saved string) string {
 }
 
 // The server writes no file: a disk that is full is none of its concerns.
-func TestAServerThatCannotWriteFilesJudges(t *testing.T) {
+func TestServerEvaluatesWithReadOnlyDisk(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "full")
@@ -146,9 +146,9 @@ func TestAServerThatCannotWriteFilesJudges(t *testing.T) {
 		if t.Failed() {
 			t.Log(s.Log())
 		}
-		c.fresh(t)
+		c.removeWebhooks(t)
 	})
-	c.called(t)
+	c.awaitCalled(t)
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }

@@ -19,7 +19,7 @@ import (
 // needs is what a cluster has to be able to write to start Overrule, or
 // anything that Overrule may wait for: in its own namespace, in that of the
 // system, in one of somebody else, and in none.
-const needs = `
+const bootstrapObjects = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: OTHERS}
@@ -73,7 +73,7 @@ webhooks: []
 `
 
 // needsOfANamespace are those that each namespace has.
-const needsOfANamespace = `
+const namespacedBootstrapObjects = `
 ---
 apiVersion: v1
 kind: Pod
@@ -106,12 +106,12 @@ metadata: {namespace: NAMESPACE, name: needed}
 
 // goesOn requires that whatever a cluster needs to start Overrule can be
 // created, changed and deleted.
-func (c *cluster) goesOn(t *testing.T) {
+func (c *cluster) requireWritable(t *testing.T) {
 	t.Helper()
 	others := fmt.Sprintf("others-%d", time.Now().UnixNano()) // nobody waits for the last one's end
-	all := strings.ReplaceAll(needs, "OTHERS", others)
+	all := strings.ReplaceAll(bootstrapObjects, "OTHERS", others)
 	for _, namespace := range []string{server.Namespace, "kube-system", others} {
-		all += strings.ReplaceAll(needsOfANamespace, "NAMESPACE", namespace)
+		all += strings.ReplaceAll(namespacedBootstrapObjects, "NAMESPACE", namespace)
 	}
 	succeed(t, c.Apply(all))
 	succeed(t, c.KubectlWith(all, "label", "-f", "-", "changed=yes"))
@@ -121,7 +121,7 @@ func (c *cluster) goesOn(t *testing.T) {
 
 // refused requires that a write failed since nobody answers, and that it says
 // whose webhook that is and where it leads.
-func refused(t *testing.T, got env.Result) {
+func requireCallFailed(t *testing.T, got env.Result) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
 	assert.Regexp(t, `failed calling webhook "(mutate|validate)\.overrule\.dev"`, got.Stderr)
@@ -130,7 +130,7 @@ func refused(t *testing.T, got env.Result) {
 
 // judges requires that writes are judged, whatever was before: the gateway's
 // limits hold.
-func judges(t *testing.T, g ground) {
+func requireEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
 	soon(t, func() bool { return g.apply(gatewayLimits).Code == 0 }, "a policy cannot be written")
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
@@ -138,16 +138,16 @@ func judges(t *testing.T, g ground) {
 }
 
 // judgesSoon is judges where servers have yet to notice what changed.
-func judgesSoon(t *testing.T, g ground) {
+func awaitEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
 	soon(t, func() bool {
 		return g.apply(gatewayLimits).Code == 0 && strings.Contains(g.apply(limits("name: p", 100)).Stderr, "ConstraintViolated: ")
 	}, "writes are not judged")
-	judges(t, g)
+	requireEvaluated(t, g)
 }
 
 // runs requires that a server did not end.
-func runs(t *testing.T, s *server.Server) {
+func requireRunning(t *testing.T, s *server.Server) {
 	t.Helper()
 	select {
 	case <-s.Done():

@@ -23,57 +23,57 @@ func (c *cluster) uidOf(t *testing.T, args ...string) string {
 
 // What a server made for itself and somebody deletes comes back, and no write
 // passes unjudged or is refused meanwhile.
-func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
+func TestDeletedObjectsAreRecreated(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "deleted")
 	s := c.start(t)
-	judges(t, g)
+	requireEvaluated(t, g)
 	for _, what := range []string{"secret/overrule-ca", "secret/overrule-path", "lease/overrule"} {
 		t.Run(what, func(t *testing.T) {
 			before := c.uidOf(t, "-n", server.Namespace, what)
 			require.NotEmpty(t, before)
 			succeed(t, c.Kubectl("-n", server.Namespace, "delete", what))
-			judges(t, g)
+			requireEvaluated(t, g)
 			soon(t, func() bool {
 				after := c.uidOf(t, "-n", server.Namespace, what)
 				return after != "" && after != before
 			}, "it does not come back")
-			judges(t, g)
-			runs(t, s)
+			requireEvaluated(t, g)
+			requireRunning(t, s)
 		})
 	}
 	t.Run("all of them, and whoever leads goes on leading", func(t *testing.T) {
 		leads := c.leader(t)
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all"))
-		judges(t, g)
+		requireEvaluated(t, g)
 		soon(t, func() bool {
 			return c.leader(t) == leads && c.uidOf(t, "-n", server.Namespace, "secret/overrule-ca") != "" && c.uidOf(t, "-n", server.Namespace, "secret/overrule-path") != ""
 		}, "they do not come back")
-		judges(t, g)
-		runs(t, s)
+		requireEvaluated(t, g)
+		requireRunning(t, s)
 	})
 	t.Run("its Service: writes are refused until it is back", func(t *testing.T) {
 		saved := c.Kubectl("-n", server.Namespace, "get", "service/overrule", "-o", "yaml")
 		succeed(t, saved)
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "service/overrule"))
 		soon(t, func() bool { return g.apply(limits("name: p", 30), "--dry-run=server").Code != 0 }, "the API server still finds it")
-		refused(t, g.apply(limits("name: p", 30)))
-		c.goesOn(t)
-		succeed(t, c.KubectlWith(withoutIdentity(saved.Stdout), "apply", "-f", "-"))
-		judgesSoon(t, g)
-		runs(t, s)
+		requireCallFailed(t, g.apply(limits("name: p", 30)))
+		c.requireWritable(t)
+		succeed(t, c.KubectlWith(withoutServerFields(saved.Stdout), "apply", "-f", "-"))
+		awaitEvaluated(t, g)
+		requireRunning(t, s)
 	})
 }
 
 // In a cluster the pods go with the namespace. Here the server lives on, with its
 // rights but nowhere to write: it must not register itself again.
-func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
+func TestNamespaceDeletedWhileServerRuns(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "homeless")
 	s := c.start(t)
-	judges(t, g)
+	requireEvaluated(t, g)
 
 	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 	soon(t, func() bool { return c.registered(t) == "" }, "the webhook configurations stay")
@@ -83,25 +83,25 @@ func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
 	require.NoError(t, s.Stop())
 
 	s = c.start(t)
-	judges(t, g)
+	requireEvaluated(t, g)
 	uid := c.uidOf(t, "namespace", server.Namespace)
 	for _, configuration := range configurations {
 		got := c.Kubectl("get", configuration, "-o", "jsonpath={.metadata.ownerReferences[*].uid}")
 		succeed(t, got)
 		assert.Equal(t, uid, got.Stdout, "%s belongs to the namespace that there is now", configuration)
 	}
-	runs(t, s)
+	requireRunning(t, s)
 }
 
 // Definitions come and go while a server runs.
-func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
+func TestCRDsRecreatedWhileServerRuns(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	_, ours, gw := folders(t)
 	g := c.prepare(t, "defined")
 	s := c.start(t)
-	judges(t, g)
-	ready := func() bool { return !strings.Contains(wget(t, s.Health+"/readyz"), "[-]") }
+	requireEvaluated(t, g)
+	ready := func() bool { return !strings.Contains(getBody(t, s.Health+"/readyz"), "[-]") }
 
 	t.Run("Overrule's own, with a profile and a constraint", func(t *testing.T) {
 		holds := func() bool {
@@ -112,14 +112,14 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 
 		succeed(t, c.Kubectl("delete", "-k", ours, "--timeout=1m"))
 		soon(t, func() bool { return ready() && !holds() }, "the constraint still holds, or it is not ready")
-		judges(t, g)
-		c.goesOn(t)
+		requireEvaluated(t, g)
+		c.requireWritable(t)
 
 		succeed(t, c.Kubectl("apply", "--server-side", "-k", ours))
 		soon(t, func() bool { return g.apply(noGate).Code == 0 }, "a constraint cannot be written")
 		soon(t, holds, "the constraint does not hold again")
-		judges(t, g)
-		runs(t, s)
+		requireEvaluated(t, g)
+		requireRunning(t, s)
 	})
 
 	t.Run("those of Gateway API, with an object that a finalizer holds", func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 		succeed(t, c.Kubectl("delete", "-f", gw, "--ignore-not-found", "--wait=false"))
 		soon(t, func() bool { return g.get(t, "httproute/held", ".metadata.deletionTimestamp") != "" }, "the route is not deleted")
 		succeed(t, g.kubectl("patch", "httproute/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
-		c.gone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
-		c.goesOn(t)
+		c.awaitGone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
+		c.requireWritable(t)
 		soon(t, ready, "it is not ready without them")
 		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "a policy that is on nothing cannot be written")
 
@@ -137,8 +137,8 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
 		soon(t, func() bool { return g.apply(toystore).Code == 0 }, "a route cannot be written")
 		g = c.prepare(t, "defined")
-		judgesSoon(t, g)
-		runs(t, s)
+		awaitEvaluated(t, g)
+		requireRunning(t, s)
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 
 // A server whose cluster has none of the definitions that it reads is ready, is
 // in nobody's way, and judges as soon as they come, in whatever order.
-func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
+func TestServerStartsBeforeCRDs(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithoutCRDs(), env.WithControllerAccounts())
 	_, ours, gw := folders(t)
@@ -42,7 +42,7 @@ func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 			t.Helper()
 			require.NoError(t, c.InstallCRDs(policies))
 			soon(t, func() bool { return strings.Contains(c.rules(t), "ratelimitpolicies") }, "the rules do not name them")
-			c.called(t)
+			c.awaitCalled(t)
 		},
 	}
 	for _, order := range [][]string{
@@ -56,15 +56,15 @@ func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Stop()) })
 			soon(t, func() bool { return strings.Count(c.registered(t), "overrule") == 2 }, "it does not register itself")
-			c.goesOn(t)
+			c.requireWritable(t)
 			for _, what := range order {
 				comes[what](t)
-				c.goesOn(t)
+				c.requireWritable(t)
 			}
 			g := c.prepare(t, "undefined")
-			judgesSoon(t, g)
-			runs(t, s)
-			unharmed(t, s)
+			awaitEvaluated(t, g)
+			requireRunning(t, s)
+			requireNoPanic(t, s)
 		})
 	}
 }
@@ -98,7 +98,7 @@ func TestScaledToZeroAndBack(t *testing.T) {
 	require.NoError(t, err)
 	at := []string{fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), fmt.Sprintf("--service-port=%d", port)}
 	s := c.start(t, at...)
-	judges(t, g)
+	requireEvaluated(t, g)
 	require.NoError(t, s.Stop())
 	require.Zero(t, s.Code(), "SIGTERM is a good end")
 
@@ -106,30 +106,30 @@ func TestScaledToZeroAndBack(t *testing.T) {
 		g.apply(limits("name: p", 30)), g.apply(orphan), g.kubectl("delete", "ratelimitpolicy/p"),
 		g.kubectl("delete", "httproute/toystore"), c.Kubectl("-n", g.infra, "delete", "gateway/edge"),
 	} {
-		refused(t, got)
+		requireCallFailed(t, got)
 	}
-	c.goesOn(t)
+	c.requireWritable(t)
 	before := map[string]string{"validating": c.webhooks(t, "validating"), "mutating": c.webhooks(t, "mutating")}
 
 	s = c.start(t, at...)
-	judgesSoon(t, g)
+	awaitEvaluated(t, g)
 	for kind, was := range before {
 		require.Equal(t, was, c.webhooks(t, kind), "they were good as they were")
 	}
-	runs(t, s)
+	requireRunning(t, s)
 }
 
 // A server that starts without any of its rights waits for them.
-func TestAServerThatStartsBeforeItsRightsDoesNotHaveToBeStartedAgain(t *testing.T) {
+func TestServerStartsBeforeRBAC(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	base, _, _ := folders(t)
 	g := c.prepare(t, "rights")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	able := c.boot(t, r)
-	r.lead(able.Webhook)
-	c.called(t)
-	judges(t, g)
+	r.setBackends(able.Webhook)
+	c.awaitCalled(t)
+	requireEvaluated(t, g)
 	require.NoError(t, able.Stop())
 
 	rights, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
@@ -139,15 +139,15 @@ func TestAServerThatStartsBeforeItsRightsDoesNotHaveToBeStartedAgain(t *testing.
 		succeed(t, c.Kubectl("delete", "-f", file))
 	}
 	succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all")) // those of a server that had them
-	s := c.unready(t, r)
+	s := c.startUnready(t, r)
 	soon(t, func() bool { return strings.Contains(s.Log(), "forbidden") }, "it still has rights")
-	refused(t, g.apply(limits("name: p", 30)))
-	c.goesOn(t)
+	requireCallFailed(t, g.apply(limits("name: p", 30)))
+	c.requireWritable(t)
 
 	for _, file := range rights {
 		succeed(t, c.Kubectl("apply", "--server-side", "-f", file))
 	}
 	_, err = server.Install(t.Context(), c.Env) // the rights that a cluster gathers by itself
 	require.NoError(t, err)
-	judgesSoon(t, g)
+	awaitEvaluated(t, g)
 }

@@ -25,7 +25,7 @@ const (
 
 // Who applies the static overlay with the configurations first: they are in
 // force, trust another authority, and there is nothing that they lead to.
-func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
+func TestStaticWebhooksBeforeServer(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "static")
@@ -58,7 +58,7 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 	toldOf := func(t *testing.T, s *server.Server, what string) {
 		t.Helper()
 		soon(t, func() bool {
-			text := wget(t, s.Health+"/readyz")
+			text := getBody(t, s.Health+"/readyz")
 			return strings.Contains(text, "[!] webhooks: ") && strings.Contains(text, what)
 		}, what+" is not told")
 	}
@@ -67,43 +67,43 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 	apply(t, base64.StdEncoding.EncodeToString(c.Config.CAData), hooksAlone)
 	soon(t, func() bool { return g.apply(waiting, "--dry-run=server").Code != 0 }, "they are not in force")
 	t.Run("all else can be installed after them", func(t *testing.T) {
-		refused(t, g.apply(waiting))
+		requireCallFailed(t, g.apply(waiting))
 		apply(t, "", allElse)
-		refused(t, g.apply(waiting))
-		c.goesOn(t)
+		requireCallFailed(t, g.apply(waiting))
+		c.requireWritable(t)
 	})
 	t.Run("the first server says what they lack, and what waited is written once they have it", func(t *testing.T) {
 		s := serve(t)
 		toldOf(t, s, "caBundle")
 		got := g.apply(waiting)
-		refused(t, got)
+		requireCallFailed(t, got)
 		assert.Contains(t, got.Stderr, "x509: certificate signed by unknown authority")
-		c.goesOn(t)
+		c.requireWritable(t)
 		fillIn(t)
 		soon(t, func() bool { return g.apply(waiting).Code == 0 }, "what waited is not written")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/waiting"))
-		judges(t, g)
+		requireEvaluated(t, g)
 		require.NoError(t, s.Stop())
 	})
 	t.Run("no server, and then the next one: nothing is to be done", func(t *testing.T) {
-		refused(t, g.apply(limits("name: p", 30)))
-		c.goesOn(t)
+		requireCallFailed(t, g.apply(limits("name: p", 30)))
+		c.requireWritable(t)
 		s := serve(t)
-		judgesSoon(t, g)
+		awaitEvaluated(t, g)
 		require.NoError(t, s.Stop())
 	})
 	t.Run("another authority: they are to be filled in again", func(t *testing.T) {
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca"))
 		s := serve(t)
 		toldOf(t, s, "caBundle")
-		refused(t, g.apply(limits("name: p", 30)))
+		requireCallFailed(t, g.apply(limits("name: p", 30)))
 		fillIn(t)
-		judgesSoon(t, g)
+		awaitEvaluated(t, g)
 		require.NoError(t, s.Stop())
 	})
 	t.Run("the namespace goes and they stay, until the command that takes them away", func(t *testing.T) {
 		succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
-		refused(t, g.apply(limits("name: p", 30)))
+		requireCallFailed(t, g.apply(limits("name: p", 30)))
 		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing else deletes them")
 		said, err := uninstallWebhooks(t, c.User)
 		require.NoError(t, err, said)

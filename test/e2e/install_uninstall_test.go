@@ -22,16 +22,16 @@ metadata: {namespace: overrule-system, name: held, finalizers: [e2e.example.com/
 
 // The namespace is deleted first and does not end, so the garbage collector
 // leaves the configurations where they are, and nobody answers.
-func TestUninstallingInTheWrongOrderIsMendedByTheCommand(t *testing.T) {
+func TestUninstallWebhooksAfterWrongOrder(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "wrong")
 	s := c.start(t)
-	judges(t, g)
+	requireEvaluated(t, g)
 	succeed(t, c.Apply(heldConfigMap))
 	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--wait=false"))
 	require.NoError(t, s.Stop())
-	refused(t, g.apply(limits("name: p", 30)))
+	requireCallFailed(t, g.apply(limits("name: p", 30)))
 	require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing removes them")
 
 	job := c.MustAddUser(t, "uninstaller", nil, hookRights...)
@@ -48,9 +48,9 @@ the webhook configurations are gone: writes are not judged any more
 	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may be run again")
 
 	succeed(t, c.Kubectl("-n", server.Namespace, "patch", "configmap/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
-	c.gone(t, "namespace", server.Namespace)
+	c.awaitGone(t, "namespace", server.Namespace)
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
 	s = c.start(t)
-	judges(t, g)
-	runs(t, s)
+	requireEvaluated(t, g)
+	requireRunning(t, s)
 }

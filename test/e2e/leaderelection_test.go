@@ -19,7 +19,7 @@ import (
 // TestALeaderThatLosesItsLeaseDrains takes the lease from a leader, as an API
 // server that is slow for too long does it. The server ends, so that it is started
 // anew, but not before it has sent its clients elsewhere.
-func TestALeaderThatLosesItsLeaseDrains(t *testing.T) {
+func TestLeaderDrainsAfterLosingLease(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	s := c.start(t)

@@ -25,14 +25,14 @@ func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
 
 // fresh removes the webhook configurations that an earlier test's servers wrote:
 // the API server would go on calling them.
-func (c *cluster) fresh(t *testing.T) {
+func (c *cluster) removeWebhooks(t *testing.T) {
 	t.Helper()
 	succeed(t, c.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
 	soon(t, func() bool { return c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
 }
 
 // called waits until the API server calls a server that evaluates writes.
-func (c *cluster) called(t *testing.T) {
+func (c *cluster) awaitCalled(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
 		got := c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-")
@@ -44,12 +44,12 @@ func (c *cluster) called(t *testing.T) {
 func (c *cluster) start(t *testing.T, args ...string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Args: append([]string{"--log-level=debug", "--drain-period=1s"}, args...)})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }
 
 // unharmed fails the test if a server's log has a panic.
-func unharmed(t *testing.T, s *server.Server) {
+func requireNoPanic(t *testing.T, s *server.Server) {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {
 		assert.NotContains(t, strings.ToLower(line), "panic")
@@ -57,21 +57,21 @@ func unharmed(t *testing.T, s *server.Server) {
 }
 
 // ground is two namespaces of one test: the gateway's and the application's.
-type ground struct {
+type testNamespaces struct {
 	c          *cluster
 	infra, app string
 }
 
 // prepare creates a gateway and a route of two rules, before any server may
 // evaluate them or while one does.
-func (c *cluster) prepare(t *testing.T, name string) ground {
+func (c *cluster) prepare(t *testing.T, name string) testNamespaces {
 	t.Helper()
-	g := c.ground(name)
-	succeed(t, c.Apply(g.of(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
+	g := c.testNamespaces(name)
+	succeed(t, c.Apply(g.expand(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
 	return g
 }
 
-func (c *cluster) ground(name string) ground { return ground{c, name + "-infra", name + "-app"} }
+func (c *cluster) testNamespaces(name string) testNamespaces { return testNamespaces{c, name + "-infra", name + "-app"} }
 
 // Manifests, with INFRA and APP for a test's own namespaces.
 const (
@@ -94,22 +94,22 @@ func limits(metadata string, login int) string {
 	return strings.NewReplacer("NAME", metadata, "LIMIT", strconv.Itoa(login)).Replace(shop.RouteLimits)
 }
 
-func (g ground) of(manifest string) string {
+func (g testNamespaces) expand(manifest string) string {
 	return shop.In(g.infra, g.app, manifest)
 }
 
 // kubectl runs kubectl in the application's namespace.
-func (g ground) kubectl(args ...string) env.Result {
+func (g testNamespaces) kubectl(args ...string) env.Result {
 	return g.c.Kubectl(append([]string{"-n", g.app}, args...)...)
 }
 
 // apply runs kubectl apply on a manifest of the test.
-func (g ground) apply(manifest string, args ...string) env.Result {
-	return g.c.Apply(g.of(manifest), args...)
+func (g testNamespaces) apply(manifest string, args ...string) env.Result {
+	return g.c.Apply(g.expand(manifest), args...)
 }
 
 // get is a field of an object in the application's namespace.
-func (g ground) get(t *testing.T, object, field string) string {
+func (g testNamespaces) get(t *testing.T, object, field string) string {
 	t.Helper()
 	got := g.kubectl("get", object, "-o", "jsonpath={"+field+"}")
 	succeed(t, got)

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
+func TestMetricsAreValidAndDocumented(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "metrics")
 	s := c.start(t)
@@ -45,7 +45,7 @@ func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
 	for name, f := range families {
 		if strings.HasPrefix(name, "overrule_") {
 			assert.Contains(t, string(page), "\n| `"+name+"` | "+strings.ToLower(f.GetType().String())+" | ")
-			labelsAreTold(t, string(page), f)
+			labelsAreDocumented(t, string(page), f)
 		}
 	}
 	require.Contains(t, families, "overrule_decision_duration_seconds")
@@ -55,7 +55,7 @@ func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
 }
 
 // labelsAreTold looks for the labels of a metric in its row.
-func labelsAreTold(t *testing.T, page string, f *dto.MetricFamily) {
+func labelsAreDocumented(t *testing.T, page string, f *dto.MetricFamily) {
 	t.Helper()
 	_, row, _ := strings.Cut(page, "\n| `"+f.GetName()+"` | ")
 	row, _, _ = strings.Cut(row, "\n")

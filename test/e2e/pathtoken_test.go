@@ -32,18 +32,18 @@ func (c *cluster) path(t *testing.T) string {
 }
 
 // forged posts a review that somebody made up, as one who reaches the port does.
-func forged(t *testing.T, s *server.Server, path string, g ground) (status int, answer string) {
+func postForged(t *testing.T, s *server.Server, path string, g testNamespaces) (status int, answer string) {
 	t.Helper()
-	status, answer, err := forge(t.Context(), s, path, g)
+	status, answer, err := sendForged(t.Context(), s, path, g)
 	require.NoError(t, err)
 	return status, answer
 }
 
 // forge does so on a connection of its own.
-func forge(ctx context.Context, s *server.Server, path string, g ground) (status int, answer string, err error) {
+func sendForged(ctx context.Context, s *server.Server, path string, g testNamespaces) (status int, answer string, err error) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	body := g.of(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"APP","name":"p",
+	body := g.expand(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"APP","name":"p",
 		"kind":{"group":"kuadrant.io","version":"v1","kind":"RateLimitPolicy"},
 		"object":{"apiVersion":"kuadrant.io/v1","kind":"RateLimitPolicy","metadata":{"namespace":"APP","name":"p"},"spec":{
 			"targetRef":{"group":"gateway.networking.k8s.io","kind":"HTTPRoute","name":"toystore"},"limits":{"login":{"rates":[{"limit":100,"window":"10s"}]}}}}}}`)
@@ -61,35 +61,35 @@ func forge(ctx context.Context, s *server.Server, path string, g ground) (status
 	return response.StatusCode, string(text), err
 }
 
-func TestWhoReachesThePortAndCannotReadTheConfigurationsLearnsNothing(t *testing.T) {
+func TestPathTokenRequired(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "path")
 	succeed(t, g.apply(gatewayLimits))
 	s := c.start(t)
-	status, answer := forged(t, s, c.path(t), g)
+	status, answer := postForged(t, s, c.path(t), g)
 	assert.Equal(t, http.StatusOK, status)
 	require.Contains(t, answer, "gw-limits", "this is what it is about")
 
-	status, answer = forged(t, s, webhook.PathValidate, g)
+	status, answer = postForged(t, s, webhook.PathValidate, g)
 	assert.Equal(t, http.StatusNotFound, status)
 	assert.Equal(t, "not found\n", answer)
 	assert.NotContains(t, s.Log(), strings.TrimPrefix(c.path(t), webhook.PathValidate+"/"))
 }
 
 // Three times the Secret is deleted or edited while two replicas are written to.
-func TestAnotherPathLosesNoWrite(t *testing.T) {
+func TestPathTokenRotationLosesNoWrite(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "paths")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	first, second := c.boot(t, r), c.boot(t, r)
-	r.lead(first.Webhook, second.Webhook)
-	c.called(t)
+	r.setBackends(first.Webhook, second.Webhook)
+	c.awaitCalled(t)
 	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
 	secrets := client.CoreV1().Secrets(server.Namespace)
 
-	w := write(t, g, 4)
+	w := startWriters(t, g, 4)
 	for name, damage := range map[string]func(*corev1.Secret){
 		"deleted":       nil,
 		"emptied":       func(s *corev1.Secret) { s.Data = nil },
@@ -121,7 +121,7 @@ func TestAnotherPathLosesNoWrite(t *testing.T) {
 	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
 }
 
-func TestATokenOfAFileGuardsConfigurationsThatOthersKeep(t *testing.T) {
+func TestPathTokenFromFile(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "pathfile")
 	succeed(t, g.apply(gatewayLimits))
@@ -129,16 +129,16 @@ func TestATokenOfAFileGuardsConfigurationsThatOthersKeep(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false", "--path-token-file=" + file}})
 
-	status, answer := forged(t, s, webhook.PathValidate, g)
+	status, answer := postForged(t, s, webhook.PathValidate, g)
 	assert.Equal(t, http.StatusNotFound, status)
 	assert.Equal(t, "not found\n", answer)
-	status, _ = forged(t, s, webhook.PathValidate+"/"+token, g)
+	status, _ = postForged(t, s, webhook.PathValidate+"/"+token, g)
 	assert.Equal(t, http.StatusOK, status)
 
 	next := strings.Repeat("n", 32)
 	require.NoError(t, os.WriteFile(file, []byte(token+"\n"+next), 0o600))
 	soon(t, func() bool {
-		status, _ := forged(t, s, webhook.PathValidate+"/"+next, g)
+		status, _ := postForged(t, s, webhook.PathValidate+"/"+next, g)
 		return status == http.StatusOK
 	}, "a token that is added is not accepted")
 }

@@ -44,7 +44,7 @@ func profileOf(name, field string) string {
 
 // TestAProfileIsPickedUpWhileTheServerRuns follows a profile from its first
 // write to its end.
-func TestAProfileIsPickedUpWhileTheServerRuns(t *testing.T) {
+func TestProfileLifecycle(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "profile")
 	succeed(t, c.Apply(glaze))
@@ -53,7 +53,7 @@ func TestAProfileIsPickedUpWhileTheServerRuns(t *testing.T) {
 	accepted := func(name string) string {
 		return c.Kubectl("get", "policyprofile", name, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].reason}`).Stdout
 	}
-	c.called(t)
+	c.awaitCalled(t)
 
 	denied(t, c.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `targets.fields[0]: address "..odd.." cannot be read`)
 	got := c.Apply(profileOf("glaze", "targetRfe"))

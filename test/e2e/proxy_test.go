@@ -15,19 +15,19 @@ import (
 
 // relay does what a Service in a cluster does: a new connection goes to one of
 // the backends of the moment, and an old one stays where it is.
-type relay struct {
+type serviceProxy struct {
 	listener net.Listener
 	backends atomic.Pointer[[]string]
 	next     atomic.Uint64
 	open     sync.Map // the connections of clients
 }
 
-func newRelay(t *testing.T) *relay {
+func newServiceProxy(t *testing.T) *serviceProxy {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	r := &relay{listener: listener}
+	r := &serviceProxy{listener: listener}
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -41,28 +41,28 @@ func newRelay(t *testing.T) *relay {
 }
 
 // flag is the server's flag that leads the API server to the relay.
-func (r *relay) flag() string {
+func (r *serviceProxy) flag() string {
 	return "--service-port=" + strconv.Itoa(int(r.port()))
 }
 
-func (r *relay) port() int32 {
+func (r *serviceProxy) port() int32 {
 	return int32(r.listener.Addr().(*net.TCPAddr).Port)
 }
 
 // lead sends new connections to backends, each in turn.
-func (r *relay) lead(addresses ...string) { r.backends.Store(&addresses) }
+func (r *serviceProxy) setBackends(addresses ...string) { r.backends.Store(&addresses) }
 
 // cut closes all connections, and each one that comes, until it leads somewhere
 // again.
-func (r *relay) cut() {
-	r.lead()
+func (r *serviceProxy) closeConnections() {
+	r.setBackends()
 	r.open.Range(func(client, _ any) bool {
 		_ = client.(net.Conn).Close()
 		return true
 	})
 }
 
-func (r *relay) serve(client net.Conn) {
+func (r *serviceProxy) serve(client net.Conn) {
 	r.open.Store(client, nil)
 	defer r.open.Delete(client)
 	defer func() { _ = client.Close() }()

@@ -24,7 +24,7 @@ import (
 // TestARefreshGoesOnWhereItsLeaderLeft has two replicas that refresh, and takes the
 // one that leads away in the middle of it. The other does what is left: every route is
 // right in the end, was written once, and not again.
-func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
+func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 	env.Long(t)
 	const routes, rate, middle = 300, "50", 100.0
 	t.Parallel()
@@ -42,33 +42,33 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 			was := c.leader(t)
 			require.Eventually(t, func() bool { return c.leader(t) != was }, time.Minute, 100*time.Millisecond, "no other replica leads")
 			require.NoError(t, led.Signal(syscall.SIGCONT))
-			soon(t, func() bool { return ended(led) }, "it goes on though it does not lead any more")
+			soon(t, func() bool { return hasEnded(led) }, "it goes on though it does not lead any more")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := shared(t)
-			c.mayRefresh(t, true)
+			c.grantRefresh(t, true)
 			g := c.prepare(t, strings.ReplaceAll(name, " ", "-"))
 			// Waiting: what goes with a policy is written anew, and counts, too.
 			t.Cleanup(func() { c.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m") })
 			succeed(t, g.apply(manyRoutes(routes), "--server-side"))
-			service := newRelay(t)
-			first := c.refreshing(t, service, rate)
-			service.lead(first.Webhook)
-			c.called(t)
-			second := c.refreshing(t, service, rate)
-			service.lead(first.Webhook, second.Webhook)
-			still(t, first)
+			service := newServiceProxy(t)
+			first := c.bootRefreshing(t, service, rate)
+			service.setBackends(first.Webhook)
+			c.awaitCalled(t)
+			second := c.bootRefreshing(t, service, rate)
+			service.setBackends(first.Webhook, second.Webhook)
+			awaitIdle(t, first)
 
-			seen, before := g.watchRoutes(t), gauge(t, first, written) // other tests left something to refresh
+			seen, before := g.watchRoutes(t), gauge(t, first, refreshWrites) // other tests left something to refresh
 			succeed(t, g.apply(gatewayAuth))
-			require.Eventually(t, func() bool { return gauge(t, first, written)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
-			assert.Zero(t, gauge(t, second, written), "the other writes, too")
-			service.lead(second.Webhook) // as a Service does
+			require.Eventually(t, func() bool { return gauge(t, first, refreshWrites)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
+			assert.Zero(t, gauge(t, second, refreshWrites), "the other writes, too")
+			service.setBackends(second.Webhook) // as a Service does
 			leave(t, c, first)
 
 			soon(t, func() bool { return seen.count() >= routes+1 }, "the other does not go on")
-			still(t, second)
+			awaitIdle(t, second)
 			time.Sleep(6 * time.Second) // one object is written again after five, if somebody thinks that it should be
 			for name, has := range g.annotations(t, "httproutes") {
 				assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
@@ -77,18 +77,18 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 			// toystore is a route, too. A replica that is behind for a moment may
 			// have had one written without the policy, or twice.
 			total, most := seen.writes()
-			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, written))
+			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, refreshWrites))
 			assert.LessOrEqual(t, total, routes+1+routes/20)
 			assert.LessOrEqual(t, most, 2, "a route was written again and again")
-			assert.Positive(t, gauge(t, second, written))
-			assert.LessOrEqual(t, gauge(t, second, written), float64(routes)-middle+20, "what the first had done was written again")
+			assert.Positive(t, gauge(t, second, refreshWrites))
+			assert.LessOrEqual(t, gauge(t, second, refreshWrites), float64(routes)-middle+20, "what the first had done was written again")
 			assert.Zero(t, gauge(t, second, `overrule_refresh_writes_total{result="otherwise"}`), "they do not agree")
 		})
 	}
 }
 
 // ended reports whether a server has ended.
-func ended(s *server.Server) bool {
+func hasEnded(s *server.Server) bool {
 	select {
 	case <-s.Done():
 		return true
@@ -98,24 +98,24 @@ func ended(s *server.Server) bool {
 }
 
 // refreshing is a replica behind a Service that keeps marks fresh.
-func (c *cluster) refreshing(t *testing.T, service *relay, rate string) *server.Server {
+func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy, rate string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
 		"--log-level=debug", "--drain-period=1s", "--refresh", "--refresh-qps=" + rate, service.flag(),
 	}})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }
 
 // versions are those that were stored of objects while somebody watched, by name.
-type versions struct {
+type writeLog struct {
 	mu     sync.Mutex
 	stored map[string][]string
 }
 
 // watchRoutes has each write that is stored of a route of the application counted,
 // until the test ends.
-func (g ground) watchRoutes(t *testing.T) *versions {
+func (g testNamespaces) watchRoutes(t *testing.T) *writeLog {
 	t.Helper()
 	client, err := dynamic.NewForConfig(g.c.Config)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func (g ground) watchRoutes(t *testing.T) *versions {
 	w, err := routes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	require.NoError(t, err)
 	t.Cleanup(w.Stop)
-	v := &versions{stored: make(map[string][]string)}
+	v := &writeLog{stored: make(map[string][]string)}
 	go func() {
 		for event := range w.ResultChan() {
 			if o, ok := event.Object.(*unstructured.Unstructured); ok && event.Type == apiwatch.Modified {
@@ -139,14 +139,14 @@ func (g ground) watchRoutes(t *testing.T) *versions {
 }
 
 // count is how many objects were written.
-func (v *versions) count() int {
+func (v *writeLog) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.stored)
 }
 
 // writes is how many writes were stored, and how many of the object that had most.
-func (v *versions) writes() (total, most int) {
+func (v *writeLog) writes() (total, most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, all := range v.stored {

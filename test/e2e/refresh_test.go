@@ -21,7 +21,7 @@ import (
 )
 
 // mayRefresh gives the rights to refresh, those for policy kinds only if asked for.
-func (c *cluster) mayRefresh(t *testing.T, kinds bool) {
+func (c *cluster) grantRefresh(t *testing.T, kinds bool) {
 	t.Helper()
 	server.LetRefresh(t, c.Env, kinds)
 }
@@ -55,10 +55,10 @@ func gauge(t *testing.T, s *server.Server, name string) float64 {
 	return 0
 }
 
-const written = `overrule_refresh_writes_total{result="written"}`
+const refreshWrites = `overrule_refresh_writes_total{result="written"}`
 
 // annotations are those of ours on the routes of the application, by name.
-func (g ground) annotations(t *testing.T, kind string) map[string]map[string]string {
+func (g testNamespaces) annotations(t *testing.T, kind string) map[string]map[string]string {
 	t.Helper()
 	got := g.kubectl("get", kind, "-o", "json")
 	succeed(t, got)
@@ -79,11 +79,11 @@ func (g ground) annotations(t *testing.T, kind string) map[string]map[string]str
 }
 
 // still waits until nothing is pending and nothing was written for a while.
-func still(t *testing.T, s *server.Server) {
+func awaitIdle(t *testing.T, s *server.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()
 	require.Eventually(t, func() bool {
-		if now := gauge(t, s, written); now != last || gauge(t, s, "overrule_refresh_pending") > 0 {
+		if now := gauge(t, s, refreshWrites); now != last || gauge(t, s, "overrule_refresh_pending") > 0 {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) > 3*time.Second
@@ -96,9 +96,9 @@ const (
 	condition       = `.status.conditions[?(@.type=="overrule.dev/AuthPolicyAffected")]`
 )
 
-func TestMarksAreKeptFresh(t *testing.T) {
+func TestAnnotationsAreRefreshed(t *testing.T) {
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	g := c.prepare(t, "refresh")
 	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(manyRoutes(20)))
@@ -110,21 +110,21 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	}
 	succeed(t, c.Kubectl("-n", g.infra, "patch", "gateway/edge", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))
-	still(t, s)
+	awaitIdle(t, s)
 	before := g.annotations(t, "httproutes")
 	require.Len(t, before, 21)
 	require.Empty(t, before["r0000"])
 
-	writes := gauge(t, s, written)
+	writes := gauge(t, s, refreshWrites)
 	succeed(t, g.apply(gatewayAuth))
-	still(t, s)
+	awaitIdle(t, s)
 	after := g.annotations(t, "httproutes")
 	for name, has := range after {
 		assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 		assert.Equal(t, "true", has[affected], name)
 	}
 	assert.Contains(t, g.annotations(t, "authpolicies")["toystore-auth"]["overrule.dev/outcome"], `"state":"PartiallyEnforced"`)
-	assert.LessOrEqual(t, gauge(t, s, written)-writes, 24.0, "the routes, two policies and the gateway, each once")
+	assert.LessOrEqual(t, gauge(t, s, refreshWrites)-writes, 24.0, "the routes, two policies and the gateway, each once")
 	assert.Zero(t, gauge(t, s, `overrule_refresh_writes_total{result="failed"}`))
 
 	assert.Equal(t, "True Affected", gw(condition+".status")+" "+gw(condition+".reason"))
@@ -140,12 +140,12 @@ func TestMarksAreKeptFresh(t *testing.T) {
 		version := func() string { return g.get(t, "httproute/toystore", ".metadata.resourceVersion") }
 		was := version()
 		succeed(t, g.apply(toystore)) // kubectl sends a patch: it does not know the defaults in lists
-		assert.Zero(t, c.KubectlWith(g.of(toystore), "diff", "-f", "-").Code)
+		assert.Zero(t, c.KubectlWith(g.expand(toystore), "diff", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		succeed(t, g.apply(toystore, "--server-side", "--force-conflicts"))
 		was = version()
 		succeed(t, g.apply(toystore, "--server-side"))
-		assert.Zero(t, c.KubectlWith(g.of(toystore), "diff", "--server-side", "-f", "-").Code)
+		assert.Zero(t, c.KubectlWith(g.expand(toystore), "diff", "--server-side", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		assert.Equal(t, after["toystore"], g.annotations(t, "httproutes")["toystore"])
 	})
@@ -167,7 +167,7 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	})
 
 	succeed(t, c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth"))
-	still(t, s)
+	awaitIdle(t, s)
 	for name, has := range g.annotations(t, "httproutes") {
 		switch name {
 		case "r0004":
@@ -183,10 +183,10 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`))
 }
 
-func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
+func TestAffectedByAnnotationsCanBeRemoved(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	g := c.prepare(t, "unmarked")
 	succeed(t, g.apply(gatewayAuth))
 	has := func() string {
@@ -200,10 +200,10 @@ func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
 	assert.Contains(t, has(), effectivePolicy)
 }
 
-func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
+func TestMissingRefreshRightIsReported(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.mayRefresh(t, false)
+	c.grantRefresh(t, false)
 	g := c.prepare(t, "righted")
 	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(routeAuth))
@@ -219,9 +219,9 @@ func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(s.Log(), says))
 }
 
-func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
+func TestRefreshDisabledByDefault(t *testing.T) {
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	g := c.prepare(t, "stale")
 	s := c.start(t)
 	succeed(t, g.apply(routeAuth))
@@ -232,23 +232,23 @@ func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
 	assert.NotContains(t, c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
 }
 
-func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) {
+func TestRefreshRateLimit(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	const routes, rate = 1000, 100
 	g := c.prepare(t, "thousand")
 	s := c.start(t, "--log-level=info", "--refresh", fmt.Sprintf("--refresh-qps=%d", rate))
 	succeed(t, g.apply(manyRoutes(routes), "--server-side"))
-	still(t, s)
-	before, begun := gauge(t, s, written), time.Now()
+	awaitIdle(t, s)
+	before, begun := gauge(t, s, refreshWrites), time.Now()
 	succeed(t, g.apply(gatewayAuth))
 	lost, most := 0, 0.0
 	for i := 0; ; i++ {
 		if g.apply(limits(fmt.Sprintf("name: p%d", i%5), i+1), "--server-side", "--force-conflicts").Code != 0 {
 			lost++
 		}
-		now := gauge(t, s, written) - before
+		now := gauge(t, s, refreshWrites) - before
 		most = max(most, now-rate*(time.Since(begun).Seconds()+1)) // a burst of one second
 		if i > 20 && now >= routes && gauge(t, s, "overrule_refresh_pending") < 10 || time.Since(begun) > 5*time.Minute {
 			break
@@ -256,8 +256,8 @@ func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) 
 	}
 	assert.Zero(t, lost, "writes lost beside it")
 	assert.LessOrEqual(t, most, 0.0, "writes beyond the rate")
-	t.Logf("%v writes of marks in %s", gauge(t, s, written)-before, time.Since(begun).Round(time.Second))
-	still(t, s)
+	t.Logf("%v writes of marks in %s", gauge(t, s, refreshWrites)-before, time.Since(begun).Round(time.Second))
+	awaitIdle(t, s)
 	for name, has := range g.annotations(t, "httproutes") {
 		require.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 	}

@@ -27,7 +27,7 @@ import (
 
 // verified dials a server as an API server does, trusting what the webhook
 // configuration says.
-func (c *cluster) verified(t *testing.T, s *server.Server) error {
+func (c *cluster) dialVerified(t *testing.T, s *server.Server) error {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func (c *cluster) leader(t *testing.T) string {
 	return got.Stdout
 }
 
-func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
+func TestReplicasShareAuthority(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "replicas")
 	succeed(t, g.apply(gatewayLimits))
@@ -58,10 +58,10 @@ func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
 	led := c.leader(t)
 	require.NotEmpty(t, led)
 	second := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug"}})
-	t.Cleanup(func() { unharmed(t, second) })
+	t.Cleanup(func() { requireNoPanic(t, second) })
 
-	soon(t, func() bool { return c.verified(t, second) == nil }, "the second replica's certificate is not trusted")
-	require.NoError(t, c.verified(t, first))
+	soon(t, func() bool { return c.dialVerified(t, second) == nil }, "the second replica's certificate is not trusted")
+	require.NoError(t, c.dialVerified(t, first))
 	assert.Equal(t, led, c.leader(t), "the first goes on leading")
 	port := func() string {
 		got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.port}")
@@ -72,22 +72,22 @@ func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
 	require.NoError(t, first.Stop())
 	soon(t, func() bool { return port() == second.Webhook }, "the second does not take over")
 	assert.NotEqual(t, led, c.leader(t))
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
-func TestARollingRestartLosesNoWrite(t *testing.T) {
+func TestRollingRestartLosesNoWrite(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "rolling")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	first := c.boot(t, r)
-	r.lead(first.Webhook)
-	c.called(t)
+	r.setBackends(first.Webhook)
+	c.awaitCalled(t)
 
-	w := write(t, g, 4)
+	w := startWriters(t, g, 4)
 	second := c.boot(t, r)
 	for range 2 {
-		r.lead(second.Webhook) // as a Service does once a pod is to end
+		r.setBackends(second.Webhook) // as a Service does once a pod is to end
 		require.NoError(t, first.Stop())
 		require.Zero(t, first.Code(), first.Log())
 		first, second = second, c.boot(t, r)
@@ -99,10 +99,10 @@ func TestARollingRestartLosesNoWrite(t *testing.T) {
 }
 
 // boot runs a replica behind a relay and does not wait until it is called.
-func (c *cluster) boot(t *testing.T, r *relay) *server.Server {
+func (c *cluster) boot(t *testing.T, r *serviceProxy) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }
 
@@ -116,7 +116,7 @@ type stream struct {
 }
 
 // write starts writers, each with a policy of its own.
-func write(t *testing.T, g ground, writers int) *stream {
+func startWriters(t *testing.T, g testNamespaces, writers int) *stream {
 	t.Helper()
 	s := &stream{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,12 +143,12 @@ func write(t *testing.T, g ground, writers int) *stream {
 
 // writeOne creates, edits or deletes a policy, each in turn. It is not cut off
 // in the middle when the stream ends.
-func writeOne(policies dynamic.ResourceInterface, g ground, name string, n int) error {
+func writeOne(policies dynamic.ResourceInterface, g testNamespaces, name string, n int) error {
 	ctx := context.Background()
 	switch n % 3 {
 	case 0:
 		var object unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(g.of(limits("name: "+name, 20))), &object.Object); err != nil {
+		if err := yaml.Unmarshal([]byte(g.expand(limits("name: "+name, 20))), &object.Object); err != nil {
 			return err
 		}
 		_, err := policies.Create(ctx, &object, metav1.CreateOptions{})

@@ -67,7 +67,7 @@ func owners(n int) string {
 }
 
 // populate makes what a namespace that is to be deleted may hold.
-func populate(t *testing.T, g ground) {
+func populate(t *testing.T, g testNamespaces) {
 	t.Helper()
 	succeed(t, g.apply(owner))
 	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/owner", "-o", "jsonpath={.metadata.uid}").Stdout
@@ -76,7 +76,7 @@ func populate(t *testing.T, g ground) {
 }
 
 // release takes the finalizers off, as controllers do once the object is to go.
-func release(t *testing.T, g ground) {
+func removeFinalizers(t *testing.T, g testNamespaces) {
 	t.Helper()
 	for _, object := range []string{"authpolicy/held", "httproute/held"} {
 		soon(t, func() bool { return g.get(t, object, ".metadata.deletionTimestamp") != "" }, object+" is not deleted")
@@ -84,7 +84,7 @@ func release(t *testing.T, g ground) {
 	}
 }
 
-func (c *cluster) gone(t *testing.T, object ...string) {
+func (c *cluster) awaitGone(t *testing.T, object ...string) {
 	t.Helper()
 	soon(t, func() bool {
 		got := c.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "name"}, object...)...)
@@ -93,7 +93,7 @@ func (c *cluster) gone(t *testing.T, object ...string) {
 }
 
 // Whatever users the controllers are, and whatever a namespace holds, it goes.
-func TestANamespaceTerminatesThoughNoServerAnswers(t *testing.T) {
+func TestNamespaceTerminatesWithoutServer(t *testing.T) {
 	env.Long(t)
 	t.Parallel()
 	for name, controllers := range map[string]env.Option{
@@ -109,30 +109,30 @@ func TestANamespaceTerminatesThoughNoServerAnswers(t *testing.T) {
 			require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are refused")
 
 			succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
-			c.gone(t, "-n", g.infra, "authpolicy/gw-auth")
+			c.awaitGone(t, "-n", g.infra, "authpolicy/gw-auth")
 			succeed(t, c.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false"))
-			release(t, g)
-			c.gone(t, "namespace", g.app, g.infra)
+			removeFinalizers(t, g)
+			c.awaitGone(t, "namespace", g.app, g.infra)
 		})
 	}
 }
 
 // crowd is so many owners that comparing each with each is over the budget of
 // matchConditions.
-const crowd = 700
+const manyOwners = 700
 
 // The entry that goes without an answer is for what nothing can be said
 // against, and for nothing else.
-func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
+func TestOnlySystemDeletionsWithoutServer(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "alone")
 	s := c.start(t)
 	populate(t, g)
-	succeed(t, g.apply(fmt.Sprintf(crowdedRoute, owners(crowd))))
+	succeed(t, g.apply(fmt.Sprintf(crowdedRoute, owners(manyOwners))))
 	succeed(t, g.kubectl("delete", "authpolicy/held", "httproute/crowded", "--wait=false"))
 	require.NoError(t, s.Stop())
 	t.Cleanup(func() {
-		c.fresh(t)
+		c.removeWebhooks(t)
 		for _, object := range []string{"authpolicy/held", "httproute/crowded"} {
 			succeed(t, g.kubectl("patch", object, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
 		}
@@ -153,7 +153,7 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 		"a finalizer goes from one of many owners": {patchOf(crowded, `{"metadata":{"finalizers":null}}`), true},
 		"all of many owners go":                    {patchOf(crowded, `{"metadata":{"ownerReferences":null}}`), true},
 		"a few of many owners stay":                {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(3)+`]}}`), true},
-		"one comes to many owners":                 {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(crowd+1)+`]}}`), false},
+		"one comes to many owners":                 {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(manyOwners+1)+`]}}`), false},
 		"one that is not being deleted is edited":  {[]string{"patch", "ratelimitpolicy/p", "--type=merge", "-p", `{"metadata":{"finalizers":["e2e.example.com/hold"]}}`}, false},
 		"somebody deletes":                         {[]string{"delete", "ratelimitpolicy/p"}, false},
 		"the namespace controller deletes":         {[]string{"delete", "ratelimitpolicy/p", "--as=system:serviceaccount:kube-system:namespace-controller", "--as-group=system:masters"}, true},
@@ -178,7 +178,7 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 }
 
 // A deletion by the system is judged and recorded, as long as a server answers.
-func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
+func TestSystemDeletionsAreAudited(t *testing.T) {
 	env.Long(t)
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
@@ -208,7 +208,7 @@ func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
 	}
 
 	succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
-	c.gone(t, "-n", g.infra, "authpolicy/gw-auth")
+	c.awaitGone(t, "-n", g.infra, "authpolicy/gw-auth")
 	assert.True(t, recorded("(deleted by the system: the garbage collector)"))
 	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/judged-on":"`))
 
@@ -216,7 +216,7 @@ func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
 	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not recorded")
 	edits := func() int { return strings.Count(s.Log(), `"operation":"UPDATE"`) } // the canary creates, and the controller deletes
 	before := edits()
-	release(t, g)
+	removeFinalizers(t, g)
 	assert.Equal(t, before+2, edits(), "one review for each finalizer, and nothing is annotated")
-	c.gone(t, "namespace", g.app)
+	c.awaitGone(t, "namespace", g.app)
 }

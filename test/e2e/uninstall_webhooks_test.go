@@ -22,7 +22,7 @@ var hookRights = []rbacv1.PolicyRule{
 }
 
 // A leader that runs puts back what anybody deletes, save by this command.
-func TestUninstallWebhooksWinsAgainstTheLeader(t *testing.T) {
+func TestUninstallWebhooksWhileLeaderRuns(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "uninstall")
 	s := c.start(t)

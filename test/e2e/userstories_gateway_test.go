@@ -15,15 +15,15 @@ func (c *cluster) gatewayDefaultPolicy(t *testing.T) {
 	e := replaced
 	succeed(t, g.apply(e.policy("gateway")))
 	alone := map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`}
-	assert.Equal(t, map[string]map[string]string{"toys": alone, "admin": alone}, g.held(t, c.User, "AuthPolicy"), "a route without a policy has the default")
-	e.play(t, g)
+	assert.Equal(t, map[string]map[string]string{"toys": alone, "admin": alone}, g.effectiveRules(t, c.User, "AuthPolicy"), "a route without a policy has the default")
+	e.run(t, g)
 }
 
 // replaced is example A1: an atomic default, replaced entirely.
 var replaced = example{
 	gateway: `defaults: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 	route:   `rules: {authentication: {c: R}}`,
-	held:    map[string]string{"rules.authentication.c": `"R" from route`},
+	want:    map[string]string{"rules.authentication.c": `"R" from route`},
 }
 
 // As a Platform Engineer, I want to set default policy rules for all routes
@@ -34,9 +34,9 @@ func (c *cluster) gatewayDefaultPolicyRule(t *testing.T) {
 	for _, e := range []example{merged, {
 		gateway: merged.gateway,
 		route:   `rules: {authentication: {a: R}}`,
-		held:    map[string]string{"rules.authentication.a": `"R" from route`, "rules.authorization.b": `"G" from gateway`},
+		want:    map[string]string{"rules.authentication.a": `"R" from route`, "rules.authorization.b": `"G" from gateway`},
 	}} {
-		e.play(t, g)
+		e.run(t, g)
 	}
 }
 
@@ -44,7 +44,7 @@ func (c *cluster) gatewayDefaultPolicyRule(t *testing.T) {
 var merged = example{
 	gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 	route:   `rules: {authentication: {c: R}}`,
-	held: map[string]string{
+	want: map[string]string{
 		"rules.authentication.a": `"G" from gateway`, "rules.authentication.c": `"R" from route`, "rules.authorization.b": `"G" from gateway`,
 	},
 }
@@ -58,12 +58,12 @@ func (c *cluster) policyConstraints(t *testing.T) {
 		{ // E1: it complies
 			gateway: constraint,
 			route:   `rules: {authentication: {a: 30, b: 120}}`,
-			held:    map[string]string{"rules.authentication.a": "30 from route", "rules.authentication.b": "120 from route"},
+			want:    map[string]string{"rules.authentication.a": "30 from route", "rules.authentication.b": "120 from route"},
 		},
 		{ // E2: it does not; a later policy is refused, an earlier one clipped
 			gateway:     constraint,
 			route:       `rules: {authentication: {a: 100, b: 120}}`,
-			held:        map[string]string{"rules.authentication.a": "50 from gateway", "rules.authentication.b": "120 from route"},
+			want:        map[string]string{"rules.authentication.a": "50 from gateway", "rules.authentication.b": "120 from route"},
 			toldGateway: "rules.authentication.a of AuthPolicy pc-app/route loses its effect",
 			refused:     "ConstraintViolated",
 		},
@@ -71,7 +71,7 @@ func (c *cluster) policyConstraints(t *testing.T) {
 			kind:    "RateLimitPolicy",
 			gateway: `overrides: {strategy: merge, when: "spec.limits.a.rates.exists(r, r.limit > 50)", limits: {a: {rates: [{limit: 50, window: 10s}]}}}`,
 			route:   `limits: {a: {rates: [{limit: 100, window: 1m}, {limit: 10000, window: 24h}]}, b: {rates: [{limit: 1000, window: 1s}]}}`,
-			held: map[string]string{
+			want: map[string]string{
 				"limits.a": `{"rates":[{"limit":50,"window":"10s"}]} from gateway`,
 				"limits.b": `{"rates":[{"limit":1000,"window":"1s"}]} from route`,
 			},
@@ -79,7 +79,7 @@ func (c *cluster) policyConstraints(t *testing.T) {
 			refused:     "ConstraintViolated",
 		},
 	} {
-		e.play(t, g)
+		e.run(t, g)
 	}
 }
 
@@ -89,11 +89,11 @@ func (c *cluster) gatewayOverridePolicy(t *testing.T) {
 	e := example{
 		gateway:     `overrides: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 		route:       `rules: {authentication: {c: R}}`,
-		held:        map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`},
+		want:        map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`},
 		toldGateway: "rules.authentication.c of AuthPolicy go-app/route loses its effect",
 		toldRoute:   "rules.authentication.c has no effect: AuthPolicy go-infra/gateway overrides it on Gateway go-infra/edge",
 	}
-	e.play(t, c.prepare(t, "go"))
+	e.run(t, c.prepare(t, "go"))
 }
 
 // As a Platform Engineer, I want to set policy rules for all routes linked to my
@@ -106,13 +106,13 @@ func (c *cluster) gatewayOverridePolicyRule(t *testing.T) {
 		{ // D1: expanded by another way in, which is enough without theirs; refused later, told earlier
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 			route:   `rules: {authentication: {c: R}}`,
-			held:    merged.held,
+			want:    merged.want,
 			refused: "OverrideWeakened",
 		},
 		{
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 			route:   `rules: {authentication: {a: R}, authorization: {d: R}}`,
-			held: map[string]string{
+			want: map[string]string{
 				"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`, "rules.authorization.d": `"R" from route`,
 			},
 			toldGateway: "rules.authentication.a of AuthPolicy or-app/route loses its effect",

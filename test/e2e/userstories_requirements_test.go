@@ -21,21 +21,21 @@ import (
 // observation: the CLI and a metric tell of paths without a policy of a kind.
 func (c *cluster) requirements(t *testing.T, s *server.Server) {
 	g := c.prepare(t, "rq")
-	assert.Equal(t, []string{"toys", "admin"}, g.lacking(t))
+	assert.Equal(t, []string{"toys", "admin"}, g.rulesWithoutPolicy(t))
 	succeed(t, g.apply(strings.Replace(routeAuth, "name: toystore}", "name: toystore, sectionName: toys}", 1)))
-	assert.Equal(t, []string{"admin"}, g.lacking(t))
+	assert.Equal(t, []string{"admin"}, g.rulesWithoutPolicy(t))
 
 	var everywhere api.EffectivePolicyList
 	overrule(t, c.User, &everywhere, "effective", "-A", "--kind", "AuthPolicy", "--without")
-	soon(t, func() bool { return unprotected(t, s) == len(everywhere.Items) }, "the metric and the CLI do not count the same")
+	soon(t, func() bool { return unprotectedPaths(t, s) == len(everywhere.Items) }, "the metric and the CLI do not count the same")
 
 	succeed(t, g.apply(gatewayAuth))
-	assert.Empty(t, g.lacking(t), "the gateway's policy holds on all of its routes")
+	assert.Empty(t, g.rulesWithoutPolicy(t), "the gateway's policy holds on all of its routes")
 }
 
 // lacking are the rules of the ground's route without an AuthPolicy, as the CLI
 // tells.
-func (g ground) lacking(t *testing.T) []string {
+func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
 	t.Helper()
 	var list api.EffectivePolicyList
 	overrule(t, g.c.User, &list, "effective", "-n", g.app, "httproute/toystore", "--kind", "AuthPolicy", "--without")
@@ -49,7 +49,7 @@ func (g ground) lacking(t *testing.T) []string {
 
 // unprotected is how many paths have no AuthPolicy, as the server counts. It
 // counts anew some time after it did, so the first answer is the one to have.
-func unprotected(t *testing.T, s *server.Server) int {
+func unprotectedPaths(t *testing.T, s *server.Server) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 // developer may read and write the AuthPolicies of the application's namespace,
 // and read nothing of the gateway's.
-func developer(t *testing.T, g ground) *env.User {
+func developer(t *testing.T, g testNamespaces) *env.User {
 	t.Helper()
 	name := "dev-" + g.app
 	u := g.c.MustAddUser(t, name, nil)
@@ -61,17 +61,17 @@ func (c *cluster) routeDisablePolicyRule(t *testing.T) {
 		{
 			gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, unset: [rules.authentication.a]`,
-			held:    map[string]string{"rules.authentication.b": `"R" from route`},
+			want:    map[string]string{"rules.authentication.b": `"R" from route`},
 		},
 		{ // the list may also be called as in the RFC, and name the rule alone
 			gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, remove: [a]`,
-			held:    map[string]string{"rules.authentication.b": `"R" from route`},
+			want:    map[string]string{"rules.authentication.b": `"R" from route`},
 		},
 		{ // F2: an override cannot be
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, unset: [rules.authentication.a]`,
-			held:    map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authentication.b": `"R" from route`},
+			want:    map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authentication.b": `"R" from route`},
 			refused: "UnsetOverride",
 		},
 	} {

@@ -17,7 +17,7 @@ import (
 
 // TestStories plays the user stories of the defaults-and-overrides RFC by their
 // ids, on one server, each on a ground of its own.
-func TestStories(t *testing.T) {
+func TestUserStories(t *testing.T) {
 	c := shared(t)
 	s := c.start(t)
 	// Before the others, which run at once: it counts all paths of the cluster.
@@ -49,7 +49,7 @@ type example struct {
 	gateway, route string // specs, without the target
 	// held are the rules of the effective policy on each path, as value and
 	// the policy that it is from.
-	held map[string]string
+	want map[string]string
 	// told is what the writer of the later policy reads: the gateway's policy
 	// or the route's. Nothing: no word about a lost rule.
 	toldGateway, toldRoute string
@@ -81,47 +81,47 @@ spec: {targetRef: {group: gateway.networking.k8s.io, %s}, %s}
 
 // play plays the example in both orders: with the other policy declared in the
 // past, and in the future.
-func (e *example) play(t *testing.T, g ground) {
+func (e *example) run(t *testing.T, g testNamespaces) {
 	t.Helper()
 	e.gatewayFirst(t, g, g.c.User)
 	e.routeFirst(t, g)
 }
 
 // gatewayFirst has the route's policy written later, by that user.
-func (e *example) gatewayFirst(t *testing.T, g ground, writer *env.User) {
+func (e *example) gatewayFirst(t *testing.T, g testNamespaces, writer *env.User) {
 	t.Helper()
-	defer e.forget(t, g)
+	defer e.deletePolicies(t, g)
 	succeed(t, g.apply(e.policy("gateway")))
-	got := writer.Apply(g.of(e.policy("route")))
+	got := writer.Apply(g.expand(e.policy("route")))
 	if e.refused != "" {
 		denied(t, got, e.refused+": ")
 		return
 	}
-	toldOfLoss(t, got, e.toldRoute)
-	assert.Equal(t, e.both(), g.held(t, g.c.User, e.kindName()), "the gateway's policy first")
+	requireLossWarning(t, got, e.toldRoute)
+	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the gateway's policy first")
 }
 
 // routeFirst has the gateway's policy written later.
-func (e *example) routeFirst(t *testing.T, g ground) {
+func (e *example) routeFirst(t *testing.T, g testNamespaces) {
 	t.Helper()
-	defer e.forget(t, g)
+	defer e.deletePolicies(t, g)
 	succeed(t, g.apply(e.policy("route")))
-	toldOfLoss(t, g.apply(e.policy("gateway")), e.toldGateway)
-	assert.Equal(t, e.both(), g.held(t, g.c.User, e.kindName()), "the route's policy first")
+	requireLossWarning(t, g.apply(e.policy("gateway")), e.toldGateway)
+	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the route's policy first")
 }
 
 // both are the effective policies of both paths.
-func (e *example) both() map[string]map[string]string {
-	return map[string]map[string]string{"toys": e.held, "admin": e.held}
+func (e *example) onBothPaths() map[string]map[string]string {
+	return map[string]map[string]string{"toys": e.want, "admin": e.want}
 }
 
-func (e *example) forget(t *testing.T, g ground) {
+func (e *example) deletePolicies(t *testing.T, g testNamespaces) {
 	t.Helper()
-	succeed(t, g.c.KubectlWith(g.of(e.policy("gateway")+"---"+e.policy("route")), "delete", "--ignore-not-found", "-f", "-"))
+	succeed(t, g.c.KubectlWith(g.expand(e.policy("gateway")+"---"+e.policy("route")), "delete", "--ignore-not-found", "-f", "-"))
 }
 
 // toldOfLoss requires that a write went through and, of what is lost, said just that.
-func toldOfLoss(t *testing.T, got env.Result, part string) {
+func requireLossWarning(t *testing.T, got env.Result, part string) {
 	t.Helper()
 	succeed(t, got)
 	var lost []string
@@ -140,7 +140,7 @@ func toldOfLoss(t *testing.T, got env.Result, part string) {
 
 // held is what `kubectl overrule effective` shows a user of a kind on the paths of
 // the route: by route rule, each rule's value and the policy that it is from.
-func (g ground) held(t *testing.T, user *env.User, kind string) map[string]map[string]string {
+func (g testNamespaces) effectiveRules(t *testing.T, user *env.User, kind string) map[string]map[string]string {
 	t.Helper()
 	out := make(map[string]map[string]string)
 	for _, item := range g.effective(t, user) {
@@ -149,7 +149,7 @@ func (g ground) held(t *testing.T, user *env.User, kind string) map[string]map[s
 		}
 		held := make(map[string]string)
 		for _, r := range item.Rules {
-			held[r.Rule] = fmt.Sprintf("%s from %s", at(t, item.Spec, r.Rule), r.From.Name)
+			held[r.Rule] = fmt.Sprintf("%s from %s", valueAt(t, item.Spec, r.Rule), r.From.Name)
 		}
 		out[item.Path[len(item.Path)-1].Section] = held
 	}
@@ -157,7 +157,7 @@ func (g ground) held(t *testing.T, user *env.User, kind string) map[string]map[s
 }
 
 // effective is what `kubectl overrule effective` answers a user of the route.
-func (g ground) effective(t *testing.T, user *env.User) []api.EffectivePolicy {
+func (g testNamespaces) effective(t *testing.T, user *env.User) []api.EffectivePolicy {
 	t.Helper()
 	var list api.EffectivePolicyList
 	overrule(t, user, &list, "effective", "-n", g.app, "httproute/toystore")
@@ -173,7 +173,7 @@ func overrule(t *testing.T, user *env.User, into any, args ...string) {
 }
 
 // at is the value at an address of a spec, as JSON.
-func at(t *testing.T, spec any, address string) string {
+func valueAt(t *testing.T, spec any, address string) string {
 	t.Helper()
 	for segment := range strings.SplitSeq(address, ".") {
 		object, ok := spec.(map[string]any)

@@ -28,24 +28,24 @@ func (c *cluster) reader(t *testing.T, name string) *env.User {
 
 // viewed is what the three stories look at: a default and an override of the
 // gateway, the first of which the toystore's policy replaces in part.
-var viewed = example{
+var viewExample = example{
 	gateway: `defaults: {strategy: merge, rules: {authentication: {a: G, b: G}}}, overrides: {strategy: merge, rules: {authorization: {o: G}}}`,
 	route:   `rules: {authentication: {a: R}, authorization: {r: R}}`,
-	held: map[string]string{
+	want: map[string]string{
 		"rules.authentication.a": `"R" from route`, "rules.authentication.b": `"G" from gateway`,
 		"rules.authorization.o": `"G" from gateway`, "rules.authorization.r": `"R" from route`,
 	},
 }
 
 // inBothOrders looks at the policies, declared in either order.
-func (e *example) inBothOrders(t *testing.T, g ground, look func(*testing.T)) {
+func (e *example) inBothOrders(t *testing.T, g testNamespaces, look func(*testing.T)) {
 	t.Helper()
 	for _, order := range [][]string{{"gateway", "route"}, {"route", "gateway"}} {
 		for _, name := range order {
 			succeed(t, g.apply(e.policy(name)))
 		}
 		look(t)
-		e.forget(t, g)
+		e.deletePolicies(t, g)
 	}
 }
 
@@ -55,9 +55,9 @@ func (e *example) inBothOrders(t *testing.T, g ground, look func(*testing.T)) {
 func (c *cluster) viewEffectivePolicy(t *testing.T) {
 	g := c.prepare(t, "ve")
 	who := c.reader(t, "reader-of-effective")
-	assert.NotZero(t, who.Apply(g.of(viewed.policy("route"))).Code, "the reader may write")
-	viewed.inBothOrders(t, g, func(t *testing.T) {
-		assert.Equal(t, viewed.both(), g.held(t, who, "AuthPolicy"))
+	assert.NotZero(t, who.Apply(g.expand(viewExample.policy("route"))).Code, "the reader may write")
+	viewExample.inBothOrders(t, g, func(t *testing.T) {
+		assert.Equal(t, viewExample.onBothPaths(), g.effectiveRules(t, who, "AuthPolicy"))
 	})
 }
 
@@ -67,7 +67,7 @@ func (c *cluster) viewPolicyRuleStatus(t *testing.T) {
 	g := c.prepare(t, "vs")
 	who := c.reader(t, "reader-of-status")
 	route := api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: g.app, Name: "route"}
-	viewed.inBothOrders(t, g, func(t *testing.T) {
+	viewExample.inBothOrders(t, g, func(t *testing.T) {
 		var outcomes api.OutcomeList
 		overrule(t, who, &outcomes, "outcome", "-n", g.infra, "authpolicy/gateway")
 		require.Len(t, outcomes.Items, 1)
@@ -99,7 +99,7 @@ func (c *cluster) viewPolicyRuleReach(t *testing.T) {
 	route := func(name string) api.Ref {
 		return api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: g.app, Name: name}
 	}
-	viewed.inBothOrders(t, g, func(t *testing.T) {
+	viewExample.inBothOrders(t, g, func(t *testing.T) {
 		for rule, routes := range map[string][]api.Ref{
 			"rules.authentication.a": {route("books")}, // the toystore has its own
 			"rules.authentication.b": {route("books"), route("toystore")},
@@ -125,7 +125,7 @@ spec: {parentRefs: [{namespace: INFRA, name: edge}], rules: [{name: books}]}
 `
 
 // affecting are the names of the policies that affect an object.
-func affecting(t *testing.T, who *env.User, g ground, object string) []string {
+func affecting(t *testing.T, who *env.User, g testNamespaces, object string) []string {
 	t.Helper()
 	var list api.ReachList
 	overrule(t, who, &list, "reach", "-n", g.app, "--affecting", object)

@@ -25,7 +25,7 @@ func (c *cluster) webhooks(t *testing.T, kind string) string {
 }
 
 // wget is what a server shows at an address.
-func wget(t *testing.T, address string) string {
+func getBody(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func wget(t *testing.T, address string) string {
 
 // Whatever somebody makes of the configurations, the leader puts it back at once
 // and tells who it was.
-func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
+func TestWebhookEditsAreReverted(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "undone")
 	s := c.start(t)
@@ -89,7 +89,7 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 	for _, kind := range []string{"validating", "mutating"} {
 		log := len(s.Log())
 		succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p", "["+theirs+"]"))
-		c.called(t)
+		c.awaitCalled(t)
 		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "it is not ours to take away")
 		assert.NotContains(t, s.Log()[log:], "undid")
 		assert.Equal(t, "stays", c.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
@@ -100,16 +100,16 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 		}, "it does not come back")
 	}
 	assert.Contains(t, s.Log(), "field manager eve (Update)")
-	assert.Contains(t, wget(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="mutating"} 13`)
-	assert.Contains(t, wget(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="validating"} 13`)
+	assert.Contains(t, getBody(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="mutating"} 13`)
+	assert.Contains(t, getBody(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="validating"} 13`)
 	soon(t, func() bool { return reverted() > others }, "there is no Event")
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
 // Two installations would write the configurations in turn, and never come to
 // rest. The one that comes second stays back, and says what to do.
-func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
+func TestSecondInstallationWaits(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllers())
 	g := c.prepare(t, "second")
@@ -121,7 +121,7 @@ func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
 	second := c.install(t, "overrule-too")
 	says := "belong to the installation overrule-system/overrule, whose Service exists, so this one (overrule-too/overrule) writes none and judges nothing"
 	soon(t, func() bool {
-		return strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks: the webhook configurations overrule "+says)
+		return strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks: the webhook configurations overrule "+says)
 	}, "it does not say so")
 	soon(t, func() bool {
 		return strings.Contains(c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, says)
@@ -136,9 +136,9 @@ func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
 		return strings.TrimSpace(strings.ReplaceAll(got, to, "")) == ""
 	}
 	soon(t, func() bool { return leads("overrule-too") }, "it does not take over")
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-	soon(t, func() bool { return !strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks") }, "it still says so")
+	soon(t, func() bool { return !strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks") }, "it still says so")
 	taken := version()
 
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, 1))
@@ -174,7 +174,7 @@ func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 		if t.Failed() {
 			t.Log(s.Log())
 		}
-		unharmed(t, s)
+		requireNoPanic(t, s)
 	})
 	soon(t, func() bool {
 		ready, _ := process.OK("http://" + s.Health + "/readyz")(t.Context())
@@ -186,13 +186,13 @@ func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 func loopback(port int32) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // Who keeps the configurations themselves is told what they lack.
-func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
+func TestStaticWebhookDriftIsReported(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	c.prepare(t, "drift")
 	require.NoError(t, c.start(t).Stop()) // it leaves configurations as they should be
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
-	t.Cleanup(func() { c.fresh(t) })
+	t.Cleanup(func() { c.removeWebhooks(t) })
 	port := s.Webhook[strings.LastIndex(s.Webhook, ":")+1:]
 	for _, kind := range []string{"validating", "mutating"} {
 		n := len(strings.Split(c.webhooks(t, kind), `"admissionReviewVersions"`)) - 1
@@ -203,7 +203,7 @@ func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
 				fmt.Sprintf(`[{"op":"replace","path":"%[1]s/port","value":%[2]s},{"op":"replace","path":"%[1]s/path","value":"%[3]s"}]`, at, port, path)))
 		}
 	}
-	ready := func() string { return wget(t, s.Health+"/readyz") }
+	ready := func() string { return getBody(t, s.Health+"/readyz") }
 	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "what is right is told")
 	for _, edit := range []struct{ patch, says string }{
 		{`{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}`, "validate.overrule.dev: caBundle is empty"},
