@@ -14,7 +14,7 @@ const serverTags = "grpcnotrace"
 
 var buildOfServer = regexp.MustCompile(`(?m)^.*\bgo build .*\./cmd/overrule\b.*$`)
 
-func TestTheServerIsLinkedWithoutTemplates(t *testing.T) {
+func TestServerIsLinkedWithoutTemplates(t *testing.T) {
 	deps := dependencies(t, module+"/cmd/overrule")
 	require.Contains(t, deps, "google.golang.org/grpc")
 	assert.NotContains(t, deps, "golang.org/x/net/trace")

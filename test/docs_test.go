@@ -61,7 +61,7 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinks(t *testing.T) {
 	known := map[string][]string{} // the anchors of a page, by its path
 	for _, file := range files(t, ".md") {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(content(t, file), ""), -1) {
@@ -89,7 +89,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 var typed = regexp.MustCompile(`(?m)^\$ (.+)$`)
 
-func TestTheReadmeShowsCommandsOfTheStory(t *testing.T) {
+func TestReadmeCommandsAreInDemo(t *testing.T) {
 	story := content(t, "test/demo/story.go")
 	commands := typed.FindAllStringSubmatch(content(t, "README.md"), -1)
 	require.NotEmpty(t, commands)
@@ -100,7 +100,7 @@ func TestTheReadmeShowsCommandsOfTheStory(t *testing.T) {
 
 var example = regexp.MustCompile(`examples/[\w./-]*[\w-]`)
 
-func TestTheExamplesThatPagesNameAreThere(t *testing.T) {
+func TestExamplesInDocsExist(t *testing.T) {
 	for _, file := range files(t, ".md") {
 		for _, path := range example.FindAllString(content(t, file), -1) {
 			_, err := os.Stat(filepath.Join("..", path))

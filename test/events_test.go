@@ -11,7 +11,7 @@ import (
 )
 
 // noteNames finds the notes of /readyz, each of which may become an Event.
-var noteNames = regexp.MustCompile(`notes\["(\w+)"\] = |\.note\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
+var readyzNotes = regexp.MustCompile(`notes\["(\w+)"\] = |\.note\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
 
 func TestEveryEventHasARow(t *testing.T) {
 	page := content(t, "docs/operations.md")
@@ -33,7 +33,7 @@ func TestEveryEventHasARow(t *testing.T) {
 		if !strings.HasPrefix(file, "internal/server/") {
 			continue
 		}
-		for _, m := range noteNames.FindAllStringSubmatch(content(t, file), -1) {
+		for _, m := range readyzNotes.FindAllStringSubmatch(content(t, file), -1) {
 			name := m[1] + m[2] + m[3]
 			reasons = append(reasons, strings.ToUpper(name[:1])+name[1:]+"Trouble")
 		}

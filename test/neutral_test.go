@@ -14,7 +14,7 @@ import (
 
 // All that is known of a kind of policies is in its profile: the code names
 // none, in no comment either.
-func TestTheEngineNamesNoPolicyKind(t *testing.T) {
+func TestEngineNamesNoPolicyKind(t *testing.T) {
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	require.NotEmpty(t, kinds)

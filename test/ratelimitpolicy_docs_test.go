@@ -31,18 +31,18 @@ var answers = map[string][]string{
 	},
 }
 
-func TestThePageOnLimitsAnswersTheRFC(t *testing.T) {
+func TestLimitsPageAnswersRFC(t *testing.T) {
 	page := content(t, limitsPage)
 	for part, titles := range answers {
 		inside := section(t, page, "## ", part)
 		for _, title := range titles {
-			assert.NotEmpty(t, heldBy(section(t, inside, "### ", title)), "%s, %s: a test holds the answer", part, title)
+			assert.NotEmpty(t, testsNamedIn(section(t, inside, "### ", title)), "%s, %s: a test holds the answer", part, title)
 		}
 	}
 }
 
 // Each example has a link to the file that it is in.
-func TestThePageOnLimitsLinksTheExamples(t *testing.T) {
+func TestLimitsPageLinksExamples(t *testing.T) {
 	page := content(t, limitsPage)
 	files, err := filepath.Glob("../examples/ratelimitpolicy/*.yaml")
 	require.NoError(t, err)
@@ -57,8 +57,8 @@ func TestThePageOnLimitsLinksTheExamples(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsThePageOnLimitsIsThere(t *testing.T) {
-	names := heldBy(content(t, limitsPage))
+func TestLimitsPageNamesExistingTests(t *testing.T) {
+	names := testsNamedIn(content(t, limitsPage))
 	require.NotEmpty(t, names)
 	tests := testNames(t)
 	for _, name := range names {
@@ -92,7 +92,7 @@ var (
 
 // heldBy returns the tests and cases that are named below a text, or in the last
 // column of its tables.
-func heldBy(text string) []string {
+func testsNamedIn(text string) []string {
 	var out []string
 	for _, found := range append(held.FindAllStringSubmatch(text, -1), row.FindAllStringSubmatch(text, -1)...) {
 		for _, name := range quoted.FindAllStringSubmatch(found[1], -1) {

@@ -58,7 +58,7 @@ func BenchmarkApply(b *testing.B) {
 // applying is a cluster whose routes are written in three ways.
 type applying struct {
 	*cluster
-	ways
+	variants
 	routes dynamic.NamespaceableResourceInterface
 	random *rand.Rand
 	n      int // rounds so far
@@ -73,14 +73,14 @@ func newApplying(tb testing.TB, c *cluster) *applying {
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(tb, err)
-	a := &applying{cluster: c, ways: newWays(), routes: client.Resource(httpRoutes), random: rand.New(rand.NewPCG(1, 2))}
+	a := &applying{cluster: c, variants: newVariants(), routes: client.Resource(httpRoutes), random: rand.New(rand.NewPCG(1, 2))}
 	for _, w := range a.all() {
 		c.namespace(tb, w.namespace)
 	}
 	require.NoError(tb, c.fill(tb.Context(), a.policies))
 	a.rounds(tb, differing, a.request, samples{})
 	a.rounds(tb, 1, a.kubectl, samples{})
-	c.serve(tb, a.ways)
+	c.serve(tb, a.variants)
 	for _, w := range a.all() {
 		a.await(tb, w)
 	}
@@ -102,7 +102,7 @@ func (a *applying) policies(yield func(map[string]any) bool) {
 
 // await waits until both webhooks of a way are in force: the API server learns
 // of them, and of the Service that they name, by a watch.
-func (a *applying) await(tb testing.TB, w *way) {
+func (a *applying) await(tb testing.TB, w *variant) {
 	tb.Helper()
 	probe, o := a.route(tb, w, 0), metav1.PatchOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}}
 	require.EventuallyWithT(tb, func(t *assert.CollectT) {
@@ -115,7 +115,7 @@ func (a *applying) await(tb testing.TB, w *way) {
 
 // rounds writes a route in each of the ways so many times, each round in another
 // order, and adds how long that took. It fails if a write did not go its way.
-func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *way) time.Duration, into samples) {
+func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *variant) time.Duration, into samples) {
 	tb.Helper()
 	all := a.all()
 	before := make([]float64, len(all))
@@ -139,7 +139,7 @@ func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *way) tim
 }
 
 // request sends what kubectl apply --server-side sends.
-func (a *applying) request(tb testing.TB, w *way) time.Duration {
+func (a *applying) request(tb testing.TB, w *variant) time.Duration {
 	tb.Helper()
 	route := a.route(tb, w, a.n%differing)
 	body, o := written(tb, route), metav1.PatchOptions{FieldManager: fieldManager}
@@ -152,7 +152,7 @@ func (a *applying) request(tb testing.TB, w *way) time.Duration {
 }
 
 // kubectl applies a route as a user does.
-func (a *applying) kubectl(tb testing.TB, w *way) time.Duration {
+func (a *applying) kubectl(tb testing.TB, w *variant) time.Duration {
 	tb.Helper()
 	manifest := string(written(tb, a.route(tb, w, differing)))
 	start := time.Now()
@@ -163,9 +163,9 @@ func (a *applying) kubectl(tb testing.TB, w *way) time.Duration {
 }
 
 // route is the i-th route of a way, with another first hostname in each round.
-func (a *applying) route(tb testing.TB, w *way, i int) *unstructured.Unstructured {
+func (a *applying) route(tb testing.TB, w *variant, i int) *unstructured.Unstructured {
 	tb.Helper()
-	out := unborn(a.size.LargeRoute(i))
+	out := withoutServerFields(a.size.LargeRoute(i))
 	out.SetNamespace(w.namespace)
 	hostnames := out.Object["spec"].(map[string]any)["hostnames"].([]any)
 	hostnames[0] = fmt.Sprintf("n%d-%s", a.n, hostnames[0])

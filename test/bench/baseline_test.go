@@ -154,7 +154,7 @@ func TestTheBaselineIsTheMedianOfItsSamples(t *testing.T) {
 	assert.Equal(t, map[string]figures{"one": {"allocs/op": 3, "B/op": 100}, "two-part": {"MiB": 4.5}}, got)
 }
 
-func TestABaselineThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableBaseline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "baseline.txt")
 	_, err := readBaseline(file)
 	require.ErrorContains(t, err, "read the baseline: open "+file)

@@ -16,7 +16,7 @@ import (
 )
 
 // doNothing is controller-runtime's webhook that allows everything.
-func doNothing() http.Handler {
+func noopWebhook() http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
 		return admission.Allowed("")
 	})}
@@ -24,13 +24,13 @@ func doNothing() http.Handler {
 
 // wire is a server, called as an API server calls a Service: over TLS 1.3 and
 // HTTP/1.1, on connections that stay open.
-type wire struct {
+type webhookClient struct {
 	client *http.Client
 	url    string
 }
 
 // listen serves a handler; the path and query are those of the calls.
-func listen(tb testing.TB, h http.Handler, path string) wire {
+func serveTLS(tb testing.TB, h http.Handler, path string) webhookClient {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}
@@ -38,7 +38,7 @@ func listen(tb testing.TB, h http.Handler, path string) wire {
 	tb.Cleanup(s.Close)
 	client := s.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = mostClients
-	return wire{client, s.URL + path}
+	return webhookClient{client, s.URL + path}
 }
 
 // timeout is so long that no call runs out of it, however busy the machine is:
@@ -48,7 +48,7 @@ const timeout = "?timeout=30s"
 var allowed = []byte(`"allowed":true`)
 
 // call sends a review and reads the answer, which has to allow the write.
-func (w wire) call(ctx context.Context, review []byte) (time.Duration, error) {
+func (w webhookClient) call(ctx context.Context, review []byte) (time.Duration, error) {
 	start := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(review))
 	if err != nil {
@@ -73,7 +73,7 @@ func (w wire) call(ctx context.Context, review []byte) (time.Duration, error) {
 	return took, nil
 }
 
-func TestACallThatIsNotAllowedIsNoSample(t *testing.T) {
+func TestDeniedCallIsNoSample(t *testing.T) {
 	answers := map[string]struct {
 		answer http.HandlerFunc
 		want   string
@@ -86,7 +86,7 @@ func TestACallThatIsNotAllowedIsNoSample(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(test.answer)
 			defer s.Close()
-			_, err := wire{s.Client(), s.URL}.call(t.Context(), []byte(`{}`))
+			_, err := webhookClient{s.Client(), s.URL}.call(t.Context(), []byte(`{}`))
 			require.ErrorContains(t, err, test.want)
 		})
 	}

@@ -96,14 +96,14 @@ func (c *cluster) client() (client.Client, error) {
 }
 
 func create(ctx context.Context, to client.Client, object map[string]any) error {
-	if err := to.Create(ctx, unborn(object)); err != nil {
+	if err := to.Create(ctx, withoutServerFields(object)); err != nil {
 		return fmt.Errorf("create %s: %w", fixture.RefOf(object), err)
 	}
 	return nil
 }
 
 // unborn is an object without what an API server gives it.
-func unborn(object map[string]any) *unstructured.Unstructured {
+func withoutServerFields(object map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: maps.Clone(object)}
 	metadata := maps.Clone(object["metadata"].(map[string]any))
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation"} {

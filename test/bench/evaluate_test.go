@@ -12,7 +12,7 @@ import (
 
 // BenchmarkJudgeRoute is what is left of BenchmarkRouteWrite without the wire
 // and the decoding.
-func BenchmarkJudgeRoute(b *testing.B) {
+func BenchmarkEvaluateRoute(b *testing.B) {
 	cluster, err := fixture.New(fixture.Size{Gateways: 100, Routes: 1000})
 	require.NoError(b, err)
 	w := cluster.Size.RouteWrite(700)

@@ -61,14 +61,14 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 	door := p.hooks.Handler()
 	n := 0
 	one := func(before, after func()) {
-		t := newTurn(b, write(n))
+		t := newReviewedWrite(b, write(n))
 		n++
 		before()
-		err := ask(door, t.review)
+		err := validate(door, t.review)
 		after()
 		require.NoError(b, err)
-		require.NoError(b, p.event(t.stored))
-		p.swept(b, t.ref)
+		require.NoError(b, p.event(t.watchEvent))
+		p.audit(b, t.ref)
 	}
 	one(func() {}, func() {}) // the memo knows what there is, as it does in a server that runs
 	b.ReportAllocs()
@@ -80,11 +80,13 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 }
 
 // ask sends a review to the door, without the wire.
-func ask(door http.Handler, review []byte) error { return post(door, webhook.PathValidate, review) }
+func validate(door http.Handler, review []byte) error {
+	return postReview(door, webhook.PathValidate, review)
+}
 
 // post sends a review to one of the handler's paths, and fails unless the write
 // is allowed.
-func post(handler http.Handler, path string, review []byte) error {
+func postReview(handler http.Handler, path string, review []byte) error {
 	r := httptest.NewRequest(http.MethodPost, path+timeout, bytes.NewReader(review))
 	r.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
@@ -128,16 +130,16 @@ func TestGatewayWritesAreStored(t *testing.T) {
 	require.NoError(t, err)
 	p := newProduction(t, c)
 	for n := range 3 {
-		s := newTurn(t, fixture.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)})
-		require.NoError(t, ask(p.hooks.Handler(), s.review))
+		s := newReviewedWrite(t, fixture.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)})
+		require.NoError(t, validate(p.hooks.Handler(), s.review))
 		assert.Equal(t, 1, p.inFlight.Len())
-		require.NoError(t, p.event(s.stored))
+		require.NoError(t, p.event(s.watchEvent))
 		assert.Zero(t, p.inFlight.Len())
 		want, err := c.Decode(u.GatewayPolicy(n + 1))
 		require.NoError(t, err)
 		v, _ := c.Store.View()
 		assert.True(t, sameObject(v.Get(s.ref), want))
 	}
-	require.ErrorContains(t, ask(p.hooks.Handler(), []byte("{}")), "the write was not allowed: 400")
-	require.ErrorContains(t, p.event(stored{ref: fixture.RefOf(u.GatewayPolicy(0)), data: []byte("[")}), "RateLimitPolicy")
+	require.ErrorContains(t, validate(p.hooks.Handler(), []byte("{}")), "the write was not allowed: 400")
+	require.ErrorContains(t, p.event(watchEvent{ref: fixture.RefOf(u.GatewayPolicy(0)), data: []byte("[")}), "RateLimitPolicy")
 }

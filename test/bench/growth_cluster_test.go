@@ -23,24 +23,24 @@ var spare = fixture.Uniform{Routes: 100, Rules: 1, OwnPolicy: true}
 const differing = 500
 
 // world is a cluster of a size, with one gateway more that is the same in each.
-type world struct {
+type growthCluster struct {
 	*fixture.Cluster
-	heldMiB float64
-	guard   *guard.Guard
-	flight  *inflight.Log
+	heldMiB  float64
+	guard    *guard.Guard
+	inFlight *inflight.Log
 }
 
-func newWorld(t testing.TB, routes int) *world {
+func newGrowthCluster(t testing.TB, routes int) *growthCluster {
 	t.Helper()
-	before := held()
+	before := liveHeapMiB()
 	c, err := fixture.New(fixture.Size{Gateways: routes / 10, Routes: routes})
 	require.NoError(t, err)
-	w := judged(c)
-	w.heldMiB = held() - before
-	w.flight = inflight.New(c.Store, inflight.Options{})
-	objects := []map[string]any{spared(c.Size.Gateway(fixture.Busy)), spared(spare.GatewayPolicy(0))}
+	w := withGuard(c)
+	w.heldMiB = liveHeapMiB() - before
+	w.inFlight = inflight.New(c.Store, inflight.Options{})
+	objects := []map[string]any{onSpareGateway(c.Size.Gateway(fixture.Busy)), onSpareGateway(spare.GatewayPolicy(0))}
 	for i := range spare.Routes {
-		objects = append(objects, spared(spare.Route(i)), spared(spare.RoutePolicy(i)))
+		objects = append(objects, onSpareGateway(spare.Route(i)), onSpareGateway(spare.RoutePolicy(i)))
 	}
 	require.NoError(t, c.Put(objects...))
 	return w
@@ -48,22 +48,22 @@ func newWorld(t testing.TB, routes int) *world {
 
 // judged adds a guard to a cluster. It may take as long as it needs: a curve
 // shows how long that is. The writer may change overrides.
-func judged(c *fixture.Cluster) *world {
-	return &world{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Rights: anyone{}}}
+func withGuard(c *fixture.Cluster) *growthCluster {
+	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Rights: allowAll{}}}
 }
 
 // anyone may do anything.
-type anyone struct{}
+type allowAll struct{}
 
-func (anyone) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+func (allowAll) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
 	return true, nil
 }
 
-func (anyone) Check(api.Ref) string { return "" }
+func (allowAll) Check(api.Ref) string { return "" }
 
 // held is what is alive on the heap, in MiB. The second collection takes what
 // the first one only found to be dead: the pools' spares.
-func held() float64 {
+func liveHeapMiB() float64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -73,7 +73,7 @@ func held() float64 {
 
 // spared renames an object, and what it hangs on, so that it belongs to the
 // spare gateway.
-func spared(object map[string]any) map[string]any {
+func onSpareGateway(object map[string]any) map[string]any {
 	rename := func(o any) {
 		named := o.(map[string]any)
 		named["name"] = "spare-" + named["name"].(string)
@@ -92,7 +92,7 @@ func spared(object map[string]any) map[string]any {
 }
 
 // spread returns the positions of routes or policies from all over the cluster.
-func (w *world) spread() []int {
+func (w *growthCluster) spread() []int {
 	out := make([]int, min(differing, w.Size.Routes))
 	for i := range out {
 		out[i] = i * w.Size.Routes / len(out)

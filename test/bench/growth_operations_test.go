@@ -19,10 +19,10 @@ import (
 
 // routeWrite is a review at the validating door, wired as in production. It is
 // a dry run: nobody would tell the log of writes in flight that it was stored.
-func routeWrite(t testing.TB, w *world) operation {
+func routeWrite(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	door := webhook.New(webhook.Options{
-		Store: w.Store, Guard: w.guard, InFlight: w.flight,
+		Store: w.Store, Guard: w.guard, InFlight: w.inFlight,
 		Enforcement: guard.EnforceDeny, Log: logr.Discard(),
 	}).Handler()
 	var reviews [][]byte
@@ -31,7 +31,7 @@ func routeWrite(t testing.TB, w *world) operation {
 		require.NoError(t, w.Put(write.Before))
 		reviews = append(reviews, dryRun(t, write))
 	}
-	return func(i int) error { return ask(door, reviews[i%len(reviews)]) }
+	return func(i int) error { return validate(door, reviews[i%len(reviews)]) }
 }
 
 func dryRun(t testing.TB, write fixture.Write) []byte {
@@ -47,9 +47,9 @@ func dryRun(t testing.TB, write fixture.Write) []byte {
 }
 
 // gatewayPolicy writes the policy of the gateway that is the same in each world.
-func gatewayPolicy(t testing.TB, w *world) operation {
+func gatewayPolicy(t testing.TB, w *growthCluster) operation {
 	t.Helper()
-	return w.policyWrite(t, spare, func(n int) map[string]any { return spared(spare.GatewayPolicy(n)) })
+	return w.policyWrite(t, spare, func(n int) map[string]any { return onSpareGateway(spare.GatewayPolicy(n)) })
 }
 
 // wholePolicy writes the policy of a gateway that has all routes.
@@ -58,12 +58,12 @@ func wholePolicy(t testing.TB, routes int) operation {
 	u := fixture.Uniform{Routes: routes, Rules: spare.Rules, OwnPolicy: true}
 	c, err := fixture.NewUniform(u)
 	require.NoError(t, err)
-	return judged(c).policyWrite(t, u, u.GatewayPolicy)
+	return withGuard(c).policyWrite(t, u, u.GatewayPolicy)
 }
 
 // policyWrite writes the policy of a gateway, another value each time: no fold
 // after the write is in the memo.
-func (w *world) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) map[string]any) operation {
+func (w *growthCluster) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) map[string]any) operation {
 	t.Helper()
 	before, err := w.Decode(policy(0))
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func (w *world) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) ma
 
 // routeEvent does what a watch does with an event of a route that it has
 // decoded: read it, and put it into the store.
-func routeEvent(t testing.TB, w *world) operation {
+func routeEvent(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	var objects []*gateway.RouteObject
 	for _, i := range w.spread() {
@@ -108,7 +108,7 @@ func routeEvent(t testing.TB, w *world) operation {
 
 // policyEvent does the same with a policy. A watch gives those as unstructured
 // objects.
-func policyEvent(t testing.TB, w *world) operation {
+func policyEvent(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	var objects []map[string]any
 	for _, i := range w.spread() {

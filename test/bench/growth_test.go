@@ -19,7 +19,7 @@ type operation func(i int) error
 // size it does not know.
 var growing = []struct {
 	what    string
-	prepare func(testing.TB, *world) operation
+	prepare func(testing.TB, *growthCluster) operation
 }{
 	{"route-write", routeWrite},
 	{"gateway-policy", gatewayPolicy},
@@ -56,10 +56,10 @@ func BenchmarkGrowth(b *testing.B) {
 // asked for, and goes when the last point is drawn: the largest has some 500
 // MiB.
 func growth(b *testing.B, n int) {
-	var w *world
-	made := func(b *testing.B) *world {
+	var w *growthCluster
+	made := func(b *testing.B) *growthCluster {
 		if w == nil {
-			w = newWorld(b, n)
+			w = newGrowthCluster(b, n)
 		}
 		return w
 	}
@@ -71,7 +71,7 @@ func growth(b *testing.B, n int) {
 	b.Run(fmt.Sprintf("memory/routes=%d", n), func(b *testing.B) { reportHeld(b, made(b)) })
 }
 
-func reportHeld(b *testing.B, w *world) {
+func reportHeld(b *testing.B, w *growthCluster) {
 	b.Helper()
 	for b.Loop() {
 		runtime.KeepAlive(w)
@@ -99,7 +99,7 @@ func measure(b *testing.B, op operation) {
 // routes whatever the size.
 func TestEachCurveDoesTheSameAtAnySize(t *testing.T) {
 	for _, n := range []int{40, 160} {
-		w := newWorld(t, n)
+		w := newGrowthCluster(t, n)
 		for _, g := range growing {
 			t.Run(fmt.Sprintf("%s/routes=%d", g.what, n), func(t *testing.T) {
 				op := g.prepare(t, w)

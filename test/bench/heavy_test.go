@@ -49,14 +49,14 @@ func BenchmarkHeavy(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				server := heavyServer(objects, c.BlastRadius)
-				sum.mutate += timed(func() { askHeavy(b, server, webhook.PathMutate, review) })
+				sum.mutate += timed(func() { postHeavy(b, server, webhook.PathMutate, review) })
 				server = heavyServer(objects, c.BlastRadius)
 				runtime.GC()
 				stop := watchHeap()
 				b.StartTimer()
-				answer := askHeavy(b, server, webhook.PathValidate, review)
+				answer := postHeavy(b, server, webhook.PathValidate, review)
 				b.StopTimer()
-				sum.busy += timed(func() { awaitPlace(b, server) })
+				sum.busy += timed(func() { awaitSlot(b, server) })
 				sum.peak = max(sum.peak, stop())
 				sum.tooMuch += tooMuch(answer)
 				if answer.Result != nil {
@@ -108,7 +108,7 @@ func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	}).Handler()
 }
 
-func askHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissionv1.AdmissionResponse {
+func postHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissionv1.AdmissionResponse {
 	b.Helper()
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path+heavyTimeout, bytes.NewReader(review))
 	r.Header.Set("Content-Type", "application/json")
@@ -123,12 +123,12 @@ func askHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissi
 
 // awaitPlace waits until the only place is free again: a write of nothing that
 // matters is judged then.
-func awaitPlace(b *testing.B, h http.Handler) {
+func awaitSlot(b *testing.B, h http.Handler) {
 	b.Helper()
-	review, err := heavy.Trifle().Review("trifle")
+	review, err := heavy.Trivial().Review("trifle")
 	require.NoError(b, err)
 	for range 40 {
-		if a := askHeavy(b, h, webhook.PathValidate, review); a.Allowed {
+		if a := postHeavy(b, h, webhook.PathValidate, review); a.Allowed {
 			return
 		}
 	}

@@ -126,7 +126,7 @@ func BenchmarkGatewayPolicyWriteLimits(b *testing.B) {
 
 // The benchmarks write what they say: with triggers each limit is bound to its rule,
 // and a route's write unbinds one; in the other form there is nothing to tell.
-func TestTheLimitsOfTheBenchmarksAreBound(t *testing.T) {
+func TestBenchmarkLimitsAreBound(t *testing.T) {
 	for form, want := range map[string]string{
 		"triggers": "limits.limit-2 of RateLimitPolicy",
 		"v1":       "",
@@ -144,7 +144,7 @@ func TestTheLimitsOfTheBenchmarksAreBound(t *testing.T) {
 					}
 					return nil
 				}))
-			told := strings.Join(toldOf(t, p, routeAfter(u, 0), routeAfter(u, 1)), "\n")
+			told := strings.Join(warningsOf(t, p, routeAfter(u, 0), routeAfter(u, 1)), "\n")
 			if want == "" {
 				assert.Empty(t, bound)
 				assert.NotContains(t, told, "limit-2")
@@ -158,11 +158,11 @@ func TestTheLimitsOfTheBenchmarksAreBound(t *testing.T) {
 }
 
 // toldOf returns the warnings of a write.
-func toldOf(t *testing.T, p *production, before, after map[string]any) []string {
+func warningsOf(t *testing.T, p *production, before, after map[string]any) []string {
 	t.Helper()
 	c := guard.Change{Operation: guard.Update, Before: decoded(t, p, before), After: decoded(t, p, after)}
 	v, _ := p.Store.View()
-	j, err := p.judges.Evaluate(t.Context(), v, c, nil)
+	j, err := p.guard.Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	require.Empty(t, j.Denials)
 	var out []string

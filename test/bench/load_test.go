@@ -31,12 +31,12 @@ const (
 // -blockprofile it shows who waits for whom.
 func BenchmarkLoad(b *testing.B) {
 	b.Run(fmt.Sprintf("clients=%d", mostClients), func(b *testing.B) {
-		s := newScene(b, fixture.Full, differentWrites, inTurn())
+		s := newComparison(b, fixture.Full, differentWrites, inTurn())
 		clients := s.callers(mostClients)
 		feed := newFeed(b, s.production, differentWrites)
-		require.NoError(b, together(b.Context(), clients, turns, (*caller).write))
+		require.NoError(b, together(b.Context(), clients, turns, (*caller).callOverrule))
 		for _, c := range clients { // connections are open now
-			c.judged = nil
+			c.evaluated = nil
 		}
 		runtime.GC()
 		go func() { _ = s.sweeper.Start(b.Context()) }() // it ends with the benchmark
@@ -48,10 +48,10 @@ func BenchmarkLoad(b *testing.B) {
 		require.NoError(b, feed.stop())
 		var judged []time.Duration
 		for _, c := range clients {
-			judged = append(judged, c.judged...)
+			judged = append(judged, c.evaluated...)
 		}
-		tell(b, "overrule", judged)
-		tell(b, "event", feed.took)
+		reportQuantiles(b, "overrule", judged)
+		reportQuantiles(b, "event", feed.took)
 		b.ReportMetric(float64(len(judged))/took.Seconds(), "writes/s")
 		b.ReportMetric(float64(len(feed.took))/feed.lasted.Seconds(), "other-events/s")
 		b.ReportMetric(float64(len(feed.took)+len(judged))/feed.lasted.Seconds(), "events/s")
@@ -75,10 +75,10 @@ func inTurn() func(fixture.Size, int) fixture.Write {
 // clients' writes came to.
 type feed struct {
 	*production
-	visits   []*visit
-	admitted chan stored
-	end      context.CancelFunc
-	group    errgroup.Group
+	roundTrips []*roundTrip
+	admitted   chan watchEvent
+	end        context.CancelFunc
+	group      errgroup.Group
 
 	took             []time.Duration // from the object's bytes to the store's next moment
 	lasted           time.Duration
@@ -87,12 +87,12 @@ type feed struct {
 
 func newFeed(tb testing.TB, p *production, differing int) *feed {
 	tb.Helper()
-	f := &feed{production: p, admitted: make(chan stored, mostClients)}
+	f := &feed{production: p, admitted: make(chan watchEvent, mostClients)}
 	next := inTurn()
 	for i := range differing {
 		w := next(p.Size, i*p.Size.Routes/differing+aside)
 		require.NoError(tb, p.Put(w.Before))
-		f.visits = append(f.visits, &visit{there: newTurn(tb, w), back: newTurn(tb, w.Back())})
+		f.roundTrips = append(f.roundTrips, &roundTrip{there: newReviewedWrite(tb, w), back: newReviewedWrite(tb, w.Back())})
 	}
 	return f
 }
@@ -132,19 +132,19 @@ func (f *feed) writes() func(*caller, context.Context, int) error {
 // seen a moment later.
 func (f *feed) write(ctx context.Context, c *caller, n int) error {
 	for range n {
-		v := c.visits[c.next%len(c.visits)]
-		t := v.now()
+		v := c.roundTrips[c.next%len(c.roundTrips)]
+		t := v.next()
 		took, err := c.overrule.call(ctx, t.review)
 		if err != nil {
 			return fmt.Errorf("call overrule: %w", err)
 		}
-		c.judged = append(c.judged, took)
+		c.evaluated = append(c.evaluated, took)
 		select {
-		case f.admitted <- t.stored:
+		case f.admitted <- t.watchEvent:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		v.away = !v.away
+		v.changed = !v.changed
 		c.next++
 	}
 	return nil
@@ -171,14 +171,14 @@ func (f *feed) deliver(ctx context.Context) error {
 }
 
 func (f *feed) deliverOne(n int) error {
-	v := f.visits[n%len(f.visits)]
-	t := v.now()
+	v := f.roundTrips[n%len(f.roundTrips)]
+	t := v.next()
 	start := time.Now()
-	if err := f.event(t.stored); err != nil {
+	if err := f.event(t.watchEvent); err != nil {
 		return err
 	}
 	f.took = append(f.took, time.Since(start))
-	v.away = !v.away
+	v.changed = !v.changed
 	return nil
 }
 
@@ -190,13 +190,13 @@ func (f *feed) sample() {
 	f.goroutines = max(f.goroutines, now[1].Value.Uint64())
 }
 
-func TestEventsComeWhileClientsWrite(t *testing.T) {
+func TestEventsDuringWrites(t *testing.T) {
 	size := fixture.Size{Gateways: 20, Routes: 200}
-	s := newScene(t, size, 8, inTurn())
+	s := newComparison(t, size, 8, inTurn())
 	clients := s.callers(4)
 	f := newFeed(t, s.production, 8)
-	for i, v := range f.visits {
-		for _, w := range s.visits {
+	for i, v := range f.roundTrips {
+		for _, w := range s.roundTrips {
 			require.NotEqual(t, w.there.ref, v.there.ref, "events are of other objects")
 		}
 		assert.Equal(t, i%2 == 0, gateway.IsRoute(v.there.ref.PolicyKind()), "routes and policies in turn")
@@ -211,9 +211,9 @@ func TestEventsComeWhileClientsWrite(t *testing.T) {
 	assert.NotZero(t, f.goroutines)
 	assert.NotZero(t, f.lasted)
 	v, _ := s.Store.View()
-	for i, e := range f.visits {
+	for i, e := range f.roundTrips {
 		w := inTurnAt(size, i, i*size.Routes/8+aside)
-		want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[e.away])
+		want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[e.changed])
 		require.NoError(t, err)
 		assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as the last event had it", w.Ref())
 	}
@@ -226,13 +226,13 @@ func inTurnAt(size fixture.Size, n, i int) fixture.Write {
 	return size.RouteWrite(i)
 }
 
-func TestAnEventThatCannotBeReadEndsTheFeed(t *testing.T) {
-	s := newScene(t, fixture.Size{Gateways: 2, Routes: 20}, 1, inTurn())
+func TestUnreadableEventEndsFeed(t *testing.T) {
+	s := newComparison(t, fixture.Size{Gateways: 2, Routes: 20}, 1, inTurn())
 	f := newFeed(t, s.production, 1)
 	f.start(t.Context())
-	f.admitted <- stored{ref: f.visits[0].there.ref, data: []byte("{")}
+	f.admitted <- watchEvent{ref: f.roundTrips[0].there.ref, data: []byte("{")}
 	require.ErrorContains(t, f.stop(), "deliver what was written: ")
 
-	f.visits[0].there.data, f.visits[0].back.data = []byte("{"), []byte("{")
+	f.roundTrips[0].there.data, f.roundTrips[0].back.data = []byte("{"), []byte("{")
 	require.ErrorContains(t, f.deliver(t.Context()), "deliver an event: ")
 }

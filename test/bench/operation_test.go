@@ -92,7 +92,7 @@ func annotations(w fixture.Write) func(*testing.B) {
 		handler := newProduction(b, mixedWith(b, w.Before)).hooks.Handler()
 		review, err := w.Review()
 		require.NoError(b, err)
-		measure(b, func(int) error { return post(handler, webhook.PathMutate, review) })
+		measure(b, func(int) error { return postReview(handler, webhook.PathMutate, review) })
 	}
 }
 
@@ -127,8 +127,8 @@ func constraints() []map[string]any {
 	}
 }
 
-func inMixed(prepare func(testing.TB, *world) operation) func(*testing.B) {
-	return func(b *testing.B) { measure(b, prepare(b, newWorld(b, few))) }
+func inMixed(prepare func(testing.TB, *growthCluster) operation) func(*testing.B) {
+	return func(b *testing.B) { measure(b, prepare(b, newGrowthCluster(b, few))) }
 }
 
 func decodes(b *testing.B) {
@@ -157,4 +157,4 @@ func lists(b *testing.B) {
 	})
 }
 
-func memory(b *testing.B) { reportHeld(b, newWorld(b, few)) }
+func memory(b *testing.B) { reportHeld(b, newGrowthCluster(b, few)) }

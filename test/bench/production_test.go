@@ -53,7 +53,7 @@ func apiServer(tb testing.TB) *rest.Config {
 // does it.
 type production struct {
 	*fixture.Cluster
-	judges   *guard.Guard
+	guard    *guard.Guard
 	hooks    *webhook.Server
 	inFlight *inflight.Log
 	sweeper  *audit.Sweeper
@@ -83,15 +83,15 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 
 // swept does what the sweeper does a moment after each event: it looks at all that
 // the object touches, by which the memo knows it.
-func (p *production) swept(tb testing.TB, ref api.Ref) {
+func (p *production) audit(tb testing.TB, ref api.Ref) {
 	tb.Helper()
 	v, _ := p.Store.View()
-	_, err := p.judges.Audit(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
+	_, err := p.guard.Audit(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
 	require.NoError(tb, err)
 }
 
 // stored is what a watch says of a write that was admitted.
-type stored struct {
+type watchEvent struct {
 	ref  api.Ref
 	uid  types.UID
 	data []byte // the object as it was written
@@ -102,7 +102,7 @@ const newest = "1000000000"
 
 // event does what an informer does with a write that was stored: it is read,
 // is part of the store's next moment, and is not in flight any more.
-func (p *production) event(s stored) error {
+func (p *production) event(s watchEvent) error {
 	kind := p.Auth
 	switch s.ref.PolicyKind() {
 	case p.Auth.Ref():

@@ -16,7 +16,7 @@ var quantiles = []struct {
 }{{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}}
 
 // tell reports the quantiles of calls as metrics. It sorts them.
-func tell(b *testing.B, name string, took []time.Duration) {
+func reportQuantiles(b *testing.B, name string, took []time.Duration) {
 	b.Helper()
 	slices.Sort(took)
 	for _, at := range quantiles {

@@ -80,26 +80,26 @@ type refreshing struct {
 	alone, beside []time.Duration
 	// what the server itself took to judge, in all: of all writes that it was asked
 	// about, those of the refresher included.
-	judgedAlone, judgedBeside judged
+	reviewsAlone, reviewsBeside withGuard
 }
 
 // judged is how many reviews were answered, and how long that took in all.
-type judged struct{ reviews, seconds float64 }
+type withGuard struct{ reviews, seconds float64 }
 
 // since adds what was answered since an earlier look.
-func (j *judged) since(before, after judged) {
+func (j *withGuard) since(before, after withGuard) {
 	j.reviews += after.reviews - before.reviews
 	j.seconds += after.seconds - before.seconds
 }
 
 // mean is in milliseconds.
-func (j judged) mean() float64 { return j.seconds / j.reviews * 1000 }
+func (j withGuard) mean() float64 { return j.seconds / j.reviews * 1000 }
 
 // judged is what was answered so far.
-func (r *refreshing) judged(tb testing.TB) judged {
+func (r *refreshing) reviewTimes(tb testing.TB) withGuard {
 	tb.Helper()
-	var out judged
-	for _, door := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).ask(tb) {
+	var out withGuard
+	for _, door := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).scrape(tb) {
 		out.reviews += float64(door.GetHistogram().GetSampleCount())
 		out.seconds += door.GetHistogram().GetSampleSum()
 	}
@@ -109,9 +109,9 @@ func (r *refreshing) judged(tb testing.TB) judged {
 // undisturbed sends writes while nothing is refreshed.
 func (r *refreshing) undisturbed(tb testing.TB) {
 	tb.Helper()
-	before := r.judged(tb)
+	before := r.reviewTimes(tb)
 	r.send(tb.Context(), tb, alone/2, &r.alone)
-	r.judgedAlone.since(before, r.judged(tb))
+	r.reviewsAlone.since(before, r.reviewTimes(tb))
 }
 
 func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
@@ -133,7 +133,7 @@ func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
 func (r *refreshing) round(b *testing.B, n int) {
 	b.Helper()
 	r.undisturbed(b)
-	judged := r.judged(b)
+	judged := r.reviewTimes(b)
 	before, start := r.attempts(b), time.Now()
 	r.write(b, n)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -145,9 +145,9 @@ func (r *refreshing) round(b *testing.B, n int) {
 	r.took += r.settle(b, start, before)
 	cancel()
 	<-stopped
-	r.judgedBeside.since(judged, r.judged(b))
+	r.reviewsBeside.since(judged, r.reviewTimes(b))
 	r.writes += r.attempts(b) - before
-	r.told(b)
+	r.requireAnnotated(b)
 	r.undisturbed(b)
 }
 
@@ -197,7 +197,7 @@ func (r *refreshing) attempts(tb testing.TB) float64 {
 }
 
 // told fails unless every route tells of the policy.
-func (r *refreshing) told(tb testing.TB) {
+func (r *refreshing) requireAnnotated(tb testing.TB) {
 	tb.Helper()
 	policy := fixture.RefOf(fixture.Uniform{}.GatewayPolicy(0))
 	list, err := r.routes.List(tb.Context(), metav1.ListOptions{})
@@ -245,8 +245,8 @@ func (r *refreshing) report(b *testing.B) {
 	b.ReportMetric(r.writes/float64(b.N), "writes")
 	b.ReportMetric(r.writes/r.took.Seconds(), "writes/s")
 	b.ReportMetric(r.highest, "most-writes/s")
-	b.ReportMetric(r.judgedAlone.mean(), "alone-judged-ms")
-	b.ReportMetric(r.judgedBeside.mean(), "beside-judged-ms")
+	b.ReportMetric(r.reviewsAlone.mean(), "alone-judged-ms")
+	b.ReportMetric(r.reviewsBeside.mean(), "beside-judged-ms")
 	for name, took := range map[string][]time.Duration{"alone": r.alone, "beside": r.beside} {
 		slices.Sort(took)
 		b.ReportMetric(milliseconds(quantile(took, 0.5)), name+"-p50-ms")

@@ -63,18 +63,18 @@ func (r registration) configurations(tb testing.TB) (*admissionregistrationv1.Va
 	validating.Name, mutating.Name = r.name, r.name
 	for i := range validating.Webhooks {
 		hook := &validating.Webhooks[i]
-		r.lead(hook.ClientConfig.Service)
+		r.setService(hook.ClientConfig.Service)
 		hook.NamespaceSelector = r.selector()
 	}
 	for i := range mutating.Webhooks {
 		hook := &mutating.Webhooks[i]
-		r.lead(hook.ClientConfig.Service)
+		r.setService(hook.ClientConfig.Service)
 		hook.NamespaceSelector = r.selector()
 	}
 	return &validating, &mutating
 }
 
-func (r registration) lead(to *admissionregistrationv1.ServiceReference) {
+func (r registration) setService(to *admissionregistrationv1.ServiceReference) {
 	to.Namespace, to.Name, to.Port = r.namespace, r.service, &r.port
 }
 
@@ -97,7 +97,7 @@ type metric struct {
 func (m metric) read(tb testing.TB) map[string]float64 {
 	tb.Helper()
 	out := map[string]float64{}
-	for _, one := range m.ask(tb) {
+	for _, one := range m.scrape(tb) {
 		for _, label := range one.GetLabel() {
 			if label.GetName() == m.by {
 				out[label.GetValue()] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
@@ -110,12 +110,12 @@ func (m metric) read(tb testing.TB) map[string]float64 {
 // value is that of a metric without labels.
 func (m metric) value(tb testing.TB) float64 {
 	tb.Helper()
-	all := m.ask(tb)
+	all := m.scrape(tb)
 	require.Len(tb, all, 1, m.name)
 	return all[0].GetCounter().GetValue() + all[0].GetGauge().GetValue()
 }
 
-func (m metric) ask(tb testing.TB) []*dto.Metric {
+func (m metric) scrape(tb testing.TB) []*dto.Metric {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+m.address+"/metrics", nil)
 	require.NoError(tb, err)

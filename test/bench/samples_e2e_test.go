@@ -22,13 +22,13 @@ func (s samples) report(b *testing.B, prefix string) {
 		b.ReportMetric(milliseconds(quantile(took, 0.5)), prefix+name+"-p50-ms")
 		b.ReportMetric(milliseconds(quantile(took, 0.99)), prefix+name+"-p99-ms")
 		if name != none {
-			b.ReportMetric(milliseconds(quantile(s.more(name), 0.5)), prefix+name+"-added-ms")
+			b.ReportMetric(milliseconds(quantile(s.added(name), 0.5)), prefix+name+"-added-ms")
 		}
 	}
 }
 
 // more is by how much one took longer than none in the same round.
-func (s samples) more(name string) []time.Duration {
+func (s samples) added(name string) []time.Duration {
 	out := make([]time.Duration, len(s[name]))
 	for i, took := range s[name] {
 		out[i] = took - s[none][i]

@@ -13,7 +13,7 @@ import (
 
 // What the benchmarks of the real API server do is tried at a small size with
 // the tests: nobody runs benchmarks on each change.
-func TestTheBenchmarksOfTheAPIServerAtASmallSize(t *testing.T) {
+func TestAPIServerBenchmarksAtSmallSize(t *testing.T) {
 	env.Long(t)
 	c := newCluster(t, 50)
 	t.Run("each write goes its way", func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestTheBenchmarksOfTheAPIServerAtASmallSize(t *testing.T) {
 
 func TestRoundsAreComparedOneByOne(t *testing.T) {
 	s := samples{none: {3, 100, 5}, "nothing": {4, 102, 8}}
-	assert.Equal(t, []time.Duration{1, 2, 3}, s.more("nothing"))
+	assert.Equal(t, []time.Duration{1, 2, 3}, s.added("nothing"))
 }
 
 func TestQuantilesAreSamples(t *testing.T) {

@@ -22,17 +22,17 @@ import (
 
 // way is one of the three ways that a write can go. Each has a namespace of its
 // own, by which the webhook configurations tell them apart.
-type way struct {
+type variant struct {
 	name, namespace string
 	// answered are the reviews that the server of this way has answered, by door.
 	// It has no server if there is none.
 	answered *metric
 }
 
-func newWay(name string) *way { return &way{name: name, namespace: "bench-" + name} }
+func newVariant(name string) *variant { return &variant{name: name, namespace: "bench-" + name} }
 
 // perWrite is how many reviews a write makes: a mutating and a validating one.
-func (w *way) perWrite() float64 {
+func (w *variant) perWrite() float64 {
 	if w.answered == nil {
 		return 0
 	}
@@ -40,7 +40,7 @@ func (w *way) perWrite() float64 {
 }
 
 // reviews are those that were answered so far.
-func (w *way) reviews(tb testing.TB) float64 {
+func (w *variant) reviews(tb testing.TB) float64 {
 	tb.Helper()
 	if w.answered == nil {
 		return 0
@@ -53,17 +53,19 @@ func (w *way) reviews(tb testing.TB) float64 {
 }
 
 // ways are the three ways. They make no difference before they are served.
-type ways struct{ none, nothing, overrule *way }
+type variants struct{ none, nothing, overrule *variant }
 
-func newWays() ways { return ways{newWay(none), newWay("nothing"), newWay("overrule")} }
+func newVariants() variants {
+	return variants{newVariant(none), newVariant("nothing"), newVariant("overrule")}
+}
 
-func (w ways) all() []*way { return []*way{w.none, w.nothing, w.overrule} }
+func (w variants) all() []*variant { return []*variant{w.none, w.nothing, w.overrule} }
 
 // serve puts a server that does nothing and Overrule beside the cluster.
 // Overrule is called for all namespaces but those of the other ways, and its
 // rules are those of deploy/components/static-webhooks, since those that it
 // writes by itself make no difference between namespaces.
-func (c *cluster) serve(tb testing.TB, w ways) {
+func (c *cluster) serve(tb testing.TB, w variants) {
 	tb.Helper()
 	w.nothing.answered = c.runNothing(tb, w.nothing.namespace)
 	w.overrule.answered = c.runOverrule(tb, server.Namespace, w.none.namespace, w.nothing.namespace)

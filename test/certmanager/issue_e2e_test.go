@@ -47,7 +47,7 @@ func chain(t *testing.T, host string) string {
 
 // hooks are configurations that ask for the authority of a namespace's chain,
 // and are called for no write.
-func hooks(namespace string) []client.Object {
+func webhookConfigurations(namespace string) []client.Object {
 	annotated := metav1.ObjectMeta{Name: namespace, Annotations: map[string]string{cmapi.WantInjectAnnotation: namespace + "/serving"}}
 	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "webhook"}}
 	none := new(admissionregistrationv1.SideEffectClassNone)
@@ -62,21 +62,21 @@ func hooks(namespace string) []client.Object {
 	}
 }
 
-func unhook(t *testing.T, name string) {
+func deleteWebhookConfigurations(t *testing.T, name string) {
 	t.Helper()
-	for _, configuration := range hooks(name) {
+	for _, configuration := range webhookConfigurations(name) {
 		assert.NoError(t, cluster.Delete(context.WithoutCancel(t.Context()), configuration))
 	}
 }
 
-func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
+func TestCertificateIsIssuedAndInjected(t *testing.T) {
 	namespace := chain(t, host)
-	create(t, hooks(namespace)...)
-	t.Cleanup(func() { unhook(t, namespace) })
+	create(t, webhookConfigurations(namespace)...)
+	t.Cleanup(func() { deleteWebhookConfigurations(t, namespace) })
 
-	secret := issued(t, namespace, "serving", 1)
+	secret := awaitIssued(t, namespace, "serving", 1)
 	leaf := parsed(t, secret)
-	for _, bundle := range injected(t, namespace, secret[cmmeta.TLSCAKey]) {
+	for _, bundle := range awaitInjected(t, namespace, secret[cmmeta.TLSCAKey]) {
 		roots := x509.NewCertPool()
 		require.True(t, roots.AppendCertsFromPEM(bundle))
 		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
@@ -91,18 +91,18 @@ func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
 
 // The cainjector adds to what is trusted, so a server may serve what the
 // authority before signed until its files change.
-func TestAnAuthorityThatWasReplacedStaysTrusted(t *testing.T) {
+func TestReplacedAuthorityStaysTrusted(t *testing.T) {
 	namespace := chain(t, host)
-	create(t, hooks(namespace)...)
-	t.Cleanup(func() { unhook(t, namespace) })
-	before := issued(t, namespace, "serving", 1)
-	injected(t, namespace, before[cmmeta.TLSCAKey])
+	create(t, webhookConfigurations(namespace)...)
+	t.Cleanup(func() { deleteWebhookConfigurations(t, namespace) })
+	before := awaitIssued(t, namespace, "serving", 1)
+	awaitInjected(t, namespace, before[cmmeta.TLSCAKey])
 
 	renewed := renew(t, namespace, "ca")
 	require.NotEqual(t, before[cmmeta.TLSCAKey], renewed[corev1.TLSCertKey])
 	after := renewAfter(t, renewed, namespace, "serving")
 
-	for _, bundle := range injected(t, namespace, after[cmmeta.TLSCAKey]) {
+	for _, bundle := range awaitInjected(t, namespace, after[cmmeta.TLSCAKey]) {
 		assert.Contains(t, string(bundle), string(before[cmmeta.TLSCAKey]))
 	}
 }

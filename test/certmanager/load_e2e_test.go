@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	pace     = 50 * time.Millisecond // between two writes, however long each takes
-	inFlight = 16                    // writes at once: a starved machine gets fewer, and not a growing heap of them
-	shaking  = 3                     // with each how many-th write there is a handshake
-	writers  = 7                     // policies that are written in turn; no multiple of tooMuch, so that each gets both
-	tooMuch  = 4                     // each how many-th write has to be denied
+	writeInterval = 50 * time.Millisecond // between two writes, however long each takes
+	inFlight      = 16                    // writes at once: a starved machine gets fewer, and not a growing heap of them
+	shaking       = 3                     // with each how many-th write there is a handshake
+	writers       = 7                     // policies that are written in turn; no multiple of tooMuch, so that each gets both
+	tooMuch       = 4                     // each how many-th write has to be denied
 )
 
 // routeAndPolicy are a route, and the policy of it that the load writes.
@@ -83,7 +83,7 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	pacer.Go(func() {
-		tick := time.NewTicker(pace)
+		tick := time.NewTicker(writeInterval)
 		defer tick.Stop()
 		for n := 0; ; n++ {
 			select {
@@ -93,7 +93,7 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 				group.TryGo(func() error {
 					l.write(policies, n)
 					if n%shaking == 0 {
-						l.shake(s)
+						l.handshake(s)
 					}
 					return nil
 				})
@@ -128,7 +128,7 @@ func (l *load) write(policies dynamic.ResourceInterface, n int) {
 	}
 }
 
-func (l *load) shake(s *served) {
+func (l *load) handshake(s *served) {
 	l.handshakes.Add(1)
 	if _, err := s.handshake(context.Background()); err != nil {
 		l.note(&l.refused, err)
@@ -142,14 +142,14 @@ func (l *load) note(list *[]string, err error) {
 }
 
 // more waits until there were as many writes more.
-func (l *load) more(t *testing.T, n int64) {
+func (l *load) awaitWrites(t *testing.T, n int64) {
 	t.Helper()
 	want := l.writes.Load() + n
 	soon(t, func() bool { return l.writes.Load() >= want }, func() string { return "the writes stand still" })
 }
 
 // unharmed requires that nothing was lost or wrongly judged so far.
-func (l *load) unharmed(t *testing.T, when string) {
+func (l *load) requireNoFailures(t *testing.T, when string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()

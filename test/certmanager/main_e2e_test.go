@@ -90,7 +90,7 @@ func get[T any, P interface {
 }
 
 // issued waits until a Certificate is ready in a revision, and returns its Secret.
-func issued(t *testing.T, namespace, name string, revision int) map[string][]byte {
+func awaitIssued(t *testing.T, namespace, name string, revision int) map[string][]byte {
 	t.Helper()
 	var c *cmapi.Certificate
 	soon(t, func() bool {
@@ -115,7 +115,7 @@ func renew(t *testing.T, namespace, name string) map[string][]byte {
 		apiutil.SetCertificateCondition(c, c.Generation, cmapi.CertificateConditionIssuing, cmmeta.ConditionTrue, "ManuallyTriggered", "a test wants it")
 		return cluster.Status().Update(t.Context(), c)
 	}))
-	return issued(t, namespace, name, next)
+	return awaitIssued(t, namespace, name, next)
 }
 
 // renewAfter has a Certificate issued anew by an authority that was just

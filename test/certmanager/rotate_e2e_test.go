@@ -30,7 +30,7 @@ var (
 		t.Helper()
 		c := get[cmapi.Certificate](t, s.namespace, s.name)
 		require.NoError(t, cluster.Delete(t.Context(), get[corev1.Secret](t, s.namespace, c.Spec.SecretName)))
-		return issued(t, s.namespace, s.name, *c.Status.Revision+1)
+		return awaitIssued(t, s.namespace, s.name, *c.Status.Revision+1)
 	}}
 	authorityRenewed = rotation{"the authority is renewed with its key, and the certificate after it", func(t *testing.T, s *served) map[string][]byte {
 		t.Helper()
@@ -44,7 +44,7 @@ var (
 		before := get[corev1.Secret](t, s.namespace, authorityName)
 		revision := *get[cmapi.Certificate](t, s.namespace, authorityName).Status.Revision
 		require.NoError(t, cluster.Delete(t.Context(), before))
-		after := issued(t, s.namespace, authorityName, revision+1)
+		after := awaitIssued(t, s.namespace, authorityName, revision+1)
 		require.NotEqual(t, before.Data[corev1.TLSPrivateKeyKey], after[corev1.TLSPrivateKeyKey])
 		return renewAfter(t, after, s.namespace, s.name)
 	}}
@@ -59,28 +59,28 @@ func rotateUnderLoad(t *testing.T, s *served, rotations ...rotation) {
 	prepare(t)
 	var l load
 	end := l.start(t, s)
-	l.more(t, 40)
+	l.awaitWrites(t, 40)
 	for _, r := range rotations {
 		before, err := s.handshake(t.Context())
 		require.NoError(t, err)
 		secret := r.rotate(t, s)
-		injected(t, server.Name, secret[cmmeta.TLSCAKey])
-		l.more(t, 40)
+		awaitInjected(t, server.Name, secret[cmmeta.TLSCAKey])
+		l.awaitWrites(t, 40)
 		s.mount(t, secret)
-		l.more(t, 40)
+		l.awaitWrites(t, 40)
 		assert.NotEqual(t, before.SerialNumber, parsed(t, secret).SerialNumber)
-		l.unharmed(t, r.name)
+		l.requireNoFailures(t, r.name)
 	}
 	end()
-	l.unharmed(t, "at the end")
+	l.requireNoFailures(t, "at the end")
 }
 
-func TestFilesThatCertManagerIssuesAreRotatedUnderLoad(t *testing.T) {
+func TestFileRotationUnderLoad(t *testing.T) {
 	s := serve(t, "files", chain(t, servingHost), "serving")
 	rotateUnderLoad(t, s, renewed, deleted)
 }
 
-func TestCertificatesOfCertManagersAreRotatedUnderLoad(t *testing.T) {
+func TestSecretRotationUnderLoad(t *testing.T) {
 	applyOverlay(t)
 	s := serve(t, "cert-manager", server.Namespace, servingName)
 	rotateUnderLoad(t, s, renewed, deleted, authorityRenewed, authorityReplaced)

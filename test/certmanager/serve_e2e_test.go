@@ -34,7 +34,7 @@ func serve(t *testing.T, way, namespace, name string) *served {
 	site, err := server.Install(t.Context(), plane)
 	require.NoError(t, err)
 	s := &served{volume: Volume(t.TempDir()), namespace: namespace, name: name}
-	require.NoError(t, s.volume.Write(issued(t, namespace, name, 1)))
+	require.NoError(t, s.volume.Write(awaitIssued(t, namespace, name, 1)))
 	s.Server, err = site.Boot(t.Context(), server.Options{Args: []string{
 		"--certificates=" + way, "--cert-dir=" + string(s.volume), "--log-level=debug",
 	}})
@@ -60,7 +60,7 @@ func unregister(t *testing.T) {
 // trusts what the webhook configurations hold at this moment. It returns
 // the certificate that is served.
 func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
-	bundles, err := trusts(ctx, server.Name)
+	bundles, err := caBundles(ctx, server.Name)
 	if err != nil {
 		return nil, err
 	}

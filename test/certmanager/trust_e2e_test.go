@@ -18,7 +18,7 @@ import (
 )
 
 // trusts are the CA bundles of all webhooks in the configurations of a name.
-func trusts(ctx context.Context, name string) ([][]byte, error) {
+func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	var bundles [][]byte
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &validating); err != nil {
@@ -39,13 +39,13 @@ func trusts(ctx context.Context, name string) ([][]byte, error) {
 
 // injected waits until all webhooks of a name trust an authority, and returns
 // what they trust.
-func injected(t *testing.T, name string, ca []byte) [][]byte {
+func awaitInjected(t *testing.T, name string, ca []byte) [][]byte {
 	t.Helper()
 	require.NotEmpty(t, ca)
 	var held [][]byte
 	var err error
 	soon(t, func() bool {
-		held, err = trusts(t.Context(), name) // an error: not registered yet
+		held, err = caBundles(t.Context(), name) // an error: not registered yet
 		lacks := func(bundle []byte) bool { return !bytes.Contains(bundle, ca) }
 		return err == nil && len(held) > 0 && !slices.ContainsFunc(held, lacks)
 	}, func() string {

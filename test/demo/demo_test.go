@@ -20,7 +20,7 @@ func played(t *testing.T, paint painter, steps ...step) (string, error) {
 	return out.String(), err
 }
 
-func TestAStoryThatGoesAsToldIsShownAsTyped(t *testing.T) {
+func TestStoryOutput(t *testing.T) {
 	out, err := played(t, painter{},
 		step{say: "Someone greets.", command: `echo "hello $WHO"; echo careful >&2`, stdout: []string{"hello you"}, stderr: []string{"care"}},
 		step{say: "Someone fails.", command: "exit 3", code: 3})
@@ -38,7 +38,7 @@ All 2 commands did what the story says.
 `, out)
 }
 
-func TestAStoryThatGoesOtherwiseEndsThere(t *testing.T) {
+func TestStoryStopsAtFirstDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		step step
 		want string
@@ -58,7 +58,7 @@ func TestAStoryThatGoesOtherwiseEndsThere(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedStoryIsNoSuccess(t *testing.T) {
+func TestInterruptedStoryFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
@@ -66,14 +66,14 @@ func TestAnInterruptedStoryIsNoSuccess(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-func TestColourIsForTerminals(t *testing.T) {
+func TestColorOnTerminalsOnly(t *testing.T) {
 	unset, set := func(string) string { return "" }, func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
 	assert.True(t, newPainter(true, unset).on)
 	assert.False(t, newPainter(true, set).on)
 	assert.False(t, newPainter(false, unset).on, "a file is no terminal")
 }
 
-func TestColourIsPutAround(t *testing.T) {
+func TestColorEscapes(t *testing.T) {
 	out, err := played(t, painter{on: true}, step{say: "Say.", command: "echo careful >&2", stderr: []string{"careful"}})
 	require.NoError(t, err)
 	assert.Contains(t, out, "\x1b[1;36m1. Say.\x1b[0m\n\x1b[1m$ echo careful >&2\x1b[0m\n\x1b[33mcareful\n\x1b[0m")
@@ -81,7 +81,7 @@ func TestColourIsPutAround(t *testing.T) {
 }
 
 // The files that the story names are there.
-func TestTheStorysFilesExist(t *testing.T) {
+func TestStoryFilesExist(t *testing.T) {
 	file := regexp.MustCompile(`examples/\S+`)
 	for _, s := range story {
 		for _, name := range file.FindAllString(s.command, -1) {

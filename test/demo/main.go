@@ -59,7 +59,7 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 	if stay {
 		return wait(ctx, out, e, s, bin)
 	}
-	p := player{out: out, paint: paint, dir: root, environ: e.Environ(bin), beat: beat}
+	p := player{out: out, paint: paint, dir: root, environ: e.Environ(bin), beat: pauseBetweenCommands}
 	if err := p.play(ctx, story); ctx.Err() != nil {
 		return err
 	} else if err != nil {

@@ -25,7 +25,7 @@ type step struct {
 
 // beat lies between two commands, as between those of a person: the server hears
 // of a write by a watch, some milliseconds after it was stored.
-const beat = 300 * time.Millisecond
+const pauseBetweenCommands = 300 * time.Millisecond
 
 // player runs steps and shows them.
 type player struct {

@@ -9,6 +9,6 @@ import (
 )
 
 // TestTheStoryIsTrue is make demo.
-func TestTheStoryIsTrue(t *testing.T) {
+func TestStory(t *testing.T) {
 	require.NoError(t, demo(t.Context(), t.Output(), painter{}, false))
 }

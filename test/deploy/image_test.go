@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestImageIsScratchAndRunsAsTheDeploymentsUser(t *testing.T) {
+func TestImageIsScratchAndNonRoot(t *testing.T) {
 	_, final, found := strings.Cut(read(t, "Dockerfile"), "\nFROM scratch\n")
 	require.True(t, found, "the final stage starts from scratch")
 	assert.NotContains(t, final, "\nRUN ", "there is nothing in it to run")

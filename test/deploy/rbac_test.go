@@ -50,7 +50,7 @@ var besides = map[string][]rbacv1.PolicyRule{
 	},
 }
 
-func TestClusterWideRightsAreToReadToJudgeAndToKeepItsOwnWebhooksAndStatuses(t *testing.T) {
+func TestClusterRoleRights(t *testing.T) {
 	for _, role := range ofKind[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole") {
 		if want, ok := besides[role.Name]; ok {
 			assert.Equal(t, want, role.Rules, role.Name)
@@ -107,7 +107,7 @@ func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	assert.Equal(t, builtinResources(t), gathered)
 }
 
-func TestWhoRefreshesMayWriteWhatIsReadAndNothingElse(t *testing.T) {
+func TestRefreshRights(t *testing.T) {
 	objects := render(t, "overlays/refresh")
 	var mine []string
 	for _, b := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
@@ -145,7 +145,7 @@ func TestWhoRefreshesMayWriteWhatIsReadAndNothingElse(t *testing.T) {
 	assert.Equal(t, builtinResources(t), gathered)
 }
 
-func TestTheServerActsAsWhoRefreshesAndAsNobodyElse(t *testing.T) {
+func TestServerImpersonatesRefresherOnly(t *testing.T) {
 	objects := render(t, "overlays/refresh")
 	role := find[rbacv1.Role](t, objects, "Role", "overrule-refresh")
 	assert.Equal(t, namespace, role.Namespace)
@@ -161,7 +161,7 @@ func TestTheServerActsAsWhoRefreshesAndAsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestTheHierarchyIsRead(t *testing.T) {
+func TestGatewayAPIIsReadable(t *testing.T) {
 	role := find[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole", "overrule")
 	var read []string
 	for _, rule := range role.Rules {
@@ -204,7 +204,7 @@ func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {
 	}
 }
 
-func TestStaticWebhooksTakeTheRightToWriteThemAway(t *testing.T) {
+func TestStaticWebhooksRemoveWriteRights(t *testing.T) {
 	for name, rules := range rulesByRole(t, render(t, "overlays/static-webhooks")) {
 		for _, rule := range rules {
 			if slices.Contains(rule.APIGroups, "admissionregistration.k8s.io") {
@@ -229,7 +229,7 @@ func rulesByRole(t *testing.T, objects []*unstructured.Unstructured) map[string]
 
 // A busy tenant must not be able to keep the server from finding out who may
 // remove overrides.
-func TestWhatAWriteWaitsForDoesNotQueueWithEveryPod(t *testing.T) {
+func TestFlowSchemaForReviews(t *testing.T) {
 	got := find[flowcontrolv1.FlowSchema](t, render(t, "base"), "FlowSchema", "overrule").Spec
 	assert.Equal(t, flowcontrolv1.FlowSchemaSpec{
 		PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "workload-high"},

@@ -19,7 +19,7 @@ const (
 	tick  = 200 * time.Millisecond
 )
 
-func TestWhatTheServerMayDo(t *testing.T) {
+func TestServerRights(t *testing.T) {
 	cluster := env.Start(t)
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	server := serverAccount(t, cluster)

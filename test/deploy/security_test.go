@@ -55,7 +55,7 @@ func TestTokenIsMountedByTheDeploymentAlone(t *testing.T) {
 	assert.Equal(t, new(true), spec.AutomountServiceAccountToken)
 }
 
-func TestMemoryIsLimitedAndTheCollectorKnowsIt(t *testing.T) {
+func TestMemoryLimits(t *testing.T) {
 	container := deployment(t, "base").Spec.Template.Spec.Containers[0]
 	assert.False(t, container.Resources.Limits.Memory().IsZero())
 	assert.False(t, container.Resources.Requests.Memory().IsZero())

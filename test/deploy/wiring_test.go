@@ -57,7 +57,7 @@ func TestProbesAndServiceReachTheServersPorts(t *testing.T) {
 }
 
 // The API server has no label to select it by; the kubelet's probes need no rule.
-func TestTheNetworkPolicyLetsInCallsAndScrapes(t *testing.T) {
+func TestNetworkPolicyAllowsCallsAndScrapes(t *testing.T) {
 	policy := find[networkingv1.NetworkPolicy](t, render(t, "components/network-policy"), "NetworkPolicy", "overrule")
 	tcp, webhookPort, metrics := corev1.ProtocolTCP, intstr.FromString("webhook"), intstr.FromString("metrics")
 	assert.Equal(t, []networkingv1.NetworkPolicyIngressRule{
@@ -77,7 +77,7 @@ func TestTheNetworkPolicyLetsInCallsAndScrapes(t *testing.T) {
 	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a name that no container has lets nobody in")
 }
 
-func TestOneReplicaIsAlwaysThere(t *testing.T) {
+func TestPodDisruptionBudget(t *testing.T) {
 	deployed := deployment(t, "base").Spec
 	assert.EqualValues(t, 2, *deployed.Replicas)
 	assert.Equal(t, intstr.FromInt32(0), *deployed.Strategy.RollingUpdate.MaxUnavailable)
@@ -127,7 +127,7 @@ func TestStaticWebhooksCallTheService(t *testing.T) {
 
 // They are what the server would write in a cluster that has every kind that is
 // built in, in the versions that they name.
-func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
+func TestStaticWebhooksMatchServer(t *testing.T) {
 	validating, mutating := static(t)
 	service := validating[0].ClientConfig.Service
 	written := webhook.Configuration{
@@ -143,7 +143,7 @@ func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
 	assert.Equal(t, wantMutating.Webhooks, mutating)
 }
 
-func TestStaticWebhooksJudgeEveryKindThatIsBuiltIn(t *testing.T) {
+func TestStaticWebhooksMatchEveryBuiltinKind(t *testing.T) {
 	validating, _ := static(t)
 	got := map[schema.GroupResource]bool{}
 	for _, r := range policies(validating[0].Rules) {

@@ -17,7 +17,7 @@ var allowedRows = map[string]row{
 	"route-deleted": permitted{objects: baseObjects, write: remove("APP", "httproute/toystore")},
 	"route-detached": permitted{
 		objects: baseObjects,
-		write: patch("APP", "httproute/toystore", `{"spec":{"parentRefs":null}}`),
+		write:   patch("APP", "httproute/toystore", `{"spec":{"parentRefs":null}}`),
 	},
 	"route-parent-added": permitted{objects: baseObjects, write: apply(route(onEdge+", "+onInner, byPath))},
 	"route-moved-alike": permitted{
@@ -26,7 +26,7 @@ var allowedRows = map[string]row{
 	},
 	"route-to-section": permitted{
 		objects: twoListeners + gatewayOverride,
-		write: apply(route("{namespace: INFRA, name: edge, sectionName: plain}", byPath)),
+		write:   apply(route("{namespace: INFRA, name: edge, sectionName: plain}", byPath)),
 	},
 	"route-hostname-dropped": permitted{
 		objects: namespaces + gateway("edge", onHTTP) + gatewayOverride +

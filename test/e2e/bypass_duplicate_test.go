@@ -29,8 +29,8 @@ var duplicateRows = map[string]row{
 	"policy-doubled-on-class":     substitute{objects: gatewayWithoutClassPolicy, manifest: classed, then: toClass, write: remove("INFRA", "paint/gw-paint")},
 	"policy-to-class-with-owner":  substitute{objects: gatewayWithoutClassPolicy, manifest: ownedClass, then: toClass, write: paintClass, code: "OverrideEvaded"},
 	"policy-beneath-owned": substitute{
-		objects: strings.Replace(gatewayWithoutClassPolicy, "gatewayClassName: around", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
-		manifest:    object("Paint", "namespace: INFRA, name: class-paint"+ownedInINFRA, "{"+onClass+", overrides: {colors: {wall: white}}}"), write: remove("INFRA", "paint/gw-paint"),
+		objects:  strings.Replace(gatewayWithoutClassPolicy, "gatewayClassName: around", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
+		manifest: object("Paint", "namespace: INFRA, name: class-paint"+ownedInINFRA, "{"+onClass+", overrides: {colors: {wall: white}}}"), write: remove("INFRA", "paint/gw-paint"),
 	},
 	"namespace-doubled": substitute{
 		manifest: duplicateIn("", ""), then: kubectl("delete", "namespace/INFRA-two", "--wait=false"),
@@ -47,9 +47,9 @@ var (
 // double has a second object that gives the same as the first one, and that is
 // about to go: by its owner, or by a deletion that waits for a finalizer.
 type duplicate struct {
-	objects  string // empty: the usual one
-	manifest     string
-	owned  bool
+	objects         string // empty: the usual one
+	manifest        string
+	owned           bool
 	deleteDuplicate command // deletes it
 	deleteOriginal  command // deletes the first one
 	// released is the second one without its finalizer, empty where its namespace
@@ -91,7 +91,7 @@ func duplicateProfile(kind string, owned bool) duplicate {
 	released := kubectl("patch", name+"-too", "--type=merge", "-p", `{"metadata":{"finalizers":null,"ownerReferences":null}}`)
 	return duplicate{
 		objects: objectsWithOverride(kind), owned: owned, released: &released,
-		manifest:    strings.Replace(profile(kind, bothBlocks, testKinds[kind].profile), "s}\n", "s-too}\n", 1),
+		manifest:       strings.Replace(profile(kind, bothBlocks, testKinds[kind].profile), "s}\n", "s-too}\n", 1),
 		deleteOriginal: kubectl("delete", name), deleteDuplicate: kubectl("delete", name+"-too"),
 	}
 }
@@ -125,11 +125,11 @@ func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
 // standIn has a second policy, which gives the same as the first one and rests on an
 // object that is about to go.
 type substitute struct {
-	objects string // empty: that of a grant
-	manifest    string
-	then   command // afterwards, none if empty
-	write command // takes the first one out of force
-	code  string  // empty: that of a deletion
+	objects  string // empty: that of a grant
+	manifest string
+	then     command // afterwards, none if empty
+	write    command // takes the first one out of force
+	code     string  // empty: that of a deletion
 }
 
 // play has an owner that exists: that of a namespace cannot wait for a finalizer
@@ -161,11 +161,11 @@ const (
 var (
 	deletePaint = remove("INFRA-sec", "paint/gw-paint")
 	// classless has the override on a gateway of a class without a policy.
-	gatewayWithoutClassPolicy  = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paintPolicy("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
-	ownedClass = object("GatewayClass", "name: INFRA-new"+ownedByRole, "{controllerName: example.com/gateways}")
-	classed    = ownedClass + paintPolicy("class-paint", onClass)
-	toClass    = patch("INFRA", "gateway/edge", `{"spec":{"gatewayClassName":"INFRA-new"}}`)
-	paintClass = patch("INFRA", "paint/gw-paint", `{"spec":{"targetRef":{"group":"gateway.networking.k8s.io","kind":"GatewayClass","name":"INFRA-new"}}}`)
+	gatewayWithoutClassPolicy = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paintPolicy("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
+	ownedClass                = object("GatewayClass", "name: INFRA-new"+ownedByRole, "{controllerName: example.com/gateways}")
+	classed                   = ownedClass + paintPolicy("class-paint", onClass)
+	toClass                   = patch("INFRA", "gateway/edge", `{"spec":{"gatewayClassName":"INFRA-new"}}`)
+	paintClass                = patch("INFRA", "paint/gw-paint", `{"spec":{"targetRef":{"group":"gateway.networking.k8s.io","kind":"GatewayClass","name":"INFRA-new"}}}`)
 )
 
 const onClass = "targetRef: {group: gateway.networking.k8s.io, kind: GatewayClass, name: INFRA-new}"

@@ -279,8 +279,8 @@ var kindRows = map[string]row{
 	},
 	"profile-of-two": bypass{
 		objects: objectsWithOverride("Putty") + strings.Replace(profile("Putty", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}"), "name: puttys", "name: puttys-too", 1),
-		code:  "OverrideEvaded",
-		write: kubectl("delete", "policyprofile/puttys"),
+		code:    "OverrideEvaded",
+		write:   kubectl("delete", "policyprofile/puttys"),
 	},
 	"profile-edited": bypass{
 		objects: objectsWithOverride("Enamel"), code: "OverrideEvaded",
@@ -372,7 +372,7 @@ var kindRows = map[string]row{
 	},
 	"profile-without-overrides": permitted{
 		objects: baseObjects + object("Slate", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, defaults: {colors: {wall: red}}}"),
-		write: kubectl("patch", "policyprofile/slates", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn"}}}`),
+		write:   kubectl("patch", "policyprofile/slates", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn"}}}`),
 	},
 	"definition-unconverted": sequence(failedConversion),
 	"profiles-definition": bypass{

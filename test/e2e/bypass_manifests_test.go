@@ -28,9 +28,9 @@ func object(kind, metadata, spec string) string {
 // What most worlds are made of: the gateway edge has the override, the gateway
 // inner has none.
 var (
-	namespaces = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP", "{}")
-	baseObjects      = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + gatewayOverride
-	gatewayOverride       = auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
+	namespaces      = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP", "{}")
+	baseObjects     = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + gatewayOverride
+	gatewayOverride = auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
 )
 
 const (

@@ -102,8 +102,8 @@ var policyRows = map[string]row{
 	},
 	"older-policy-takes-target": bypass{
 		objects: namespaces + object("Varnish", "namespace: INFRA, name: aged", "{targetRef: {"+gatewayRef("inner")+"}, colors: {wall: none}}") + objectsWithOverride("Varnish"),
-		code:  "OverrideEvaded",
-		write: patch("INFRA", "varnish/aged", `{"spec":{"targetRef":{"name":"edge"}}}`),
+		code:    "OverrideEvaded",
+		write:   patch("INFRA", "varnish/aged", `{"spec":{"targetRef":{"name":"edge"}}}`),
 	},
 	"policy-selector": bypass{
 		objects: painted + paintPolicy("gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: Gateway, matchLabels: {tier: public}}]"), code: "OverrideEvaded",
@@ -145,8 +145,8 @@ var policyRows = map[string]row{
 	},
 	"lower-gate": bypass{
 		objects: baseObjects, code: "OverrideWeakened",
-		write: apply(auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
-		contains:  []string{"when of AuthPolicy lower-gate-app/route-auth decides whether rules.authentication.sso has an effect"},
+		write:    apply(auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
+		contains: []string{"when of AuthPolicy lower-gate-app/route-auth decides whether rules.authentication.sso has an effect"},
 		warning:  "decides whether",
 	},
 	"lower-gate-before-route": bypass{
@@ -155,8 +155,8 @@ var policyRows = map[string]row{
 	},
 	"lower-gate-namespace-label": bypass{
 		objects: object("Namespace", "name: APP, labels: {stage: dev}", "{}") + strings.Replace(gated+route(onEdge, byPath), "from: All", "from: Selector, selector: {matchLabels: {stage: prod}}", 1),
-		code:  "OverrideWeakened",
-		write: kubectl("label", "--overwrite", "namespace/APP", "stage=prod"), warning: "decides whether",
+		code:    "OverrideWeakened",
+		write:   kubectl("label", "--overwrite", "namespace/APP", "stage=prod"), warning: "decides whether",
 	},
 	"lower-gate-listener-set": bypass{
 		objects: strings.Replace(extended, listenerSet, "", 1) + route(extra, byPath) + gatewayOverride + gate, code: "OverrideWeakened",
@@ -164,30 +164,30 @@ var policyRows = map[string]row{
 	},
 	"lower-alternative": bypass{
 		objects: baseObjects, code: "OverrideWeakened",
-		write: apply(auth("APP", "route-auth", routeRef("toystore"), "rules: {authentication: {everyone: {anonymous: {}}}}")),
-		contains:  []string{"rules.authentication.everyone of AuthPolicy lower-alternative-app/route-auth is enough in place of rules.authentication.sso"},
+		write:    apply(auth("APP", "route-auth", routeRef("toystore"), "rules: {authentication: {everyone: {anonymous: {}}}}")),
+		contains: []string{"rules.authentication.everyone of AuthPolicy lower-alternative-app/route-auth is enough in place of rules.authentication.sso"},
 		warning:  "is enough in place of",
 	},
 	"higher-gate": bypass{
 		objects: onRoute, code: "OverrideWeakened",
-		write: apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, when: [{predicate: 'false'}]}")),
-		contains:  []string{"when of AuthPolicy higher-gate-infra/above decides whether rules.authentication.sso has an effect"},
+		write:    apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, when: [{predicate: 'false'}]}")),
+		contains: []string{"when of AuthPolicy higher-gate-infra/above decides whether rules.authentication.sso has an effect"},
 		warning:  "decides whether",
 	},
 	"higher-alternative": bypass{
 		objects: onRoute, code: "OverrideWeakened",
-		write: apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, rules: {authentication: {everyone: {anonymous: {}}}}}")),
-		warning:  "is enough in place of",
+		write:   apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, rules: {authentication: {everyone: {anonymous: {}}}}}")),
+		warning: "is enough in place of",
 	},
 	"beside-gate": bypass{
 		objects: baseObjects + auth("INFRA", "beside", gatewayRef("inner"), "defaults: {strategy: merge, when: [{predicate: 'false'}]}"), code: "OverrideWeakened",
-		write: patch("INFRA", "authpolicy/beside", `{"spec":{"targetRef":{"name":"edge"}}}`),
-		warning:  "decides whether",
+		write:   patch("INFRA", "authpolicy/beside", `{"spec":{"targetRef":{"name":"edge"}}}`),
+		warning: "decides whether",
 	},
 	"higher-gate-listener-renamed": bypass{
 		objects: onRoute + auth("INFRA", "above", gatewayRef("edge")+", sectionName: plain", "defaults: {strategy: merge, when: [{predicate: 'false'}]}"),
-		code:  "OverrideWeakened",
-		write: apply(gateway("edge", onPlain)), warning: "decides whether",
+		code:    "OverrideWeakened",
+		write:   apply(gateway("edge", onPlain)), warning: "decides whether",
 	},
 	"higher-gate-uncovered": bypass{
 		objects: onRoute + auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}}") +
@@ -197,13 +197,13 @@ var policyRows = map[string]row{
 	},
 	"policy-own-gate": bypass{
 		objects: baseObjects, code: "OverrideRemoved",
-		write: patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"when":[{"predicate":"false"}]}}}`),
-		warning:  "decides whether",
+		write:   patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"when":[{"predicate":"false"}]}}}`),
+		warning: "decides whether",
 	},
 	"policy-own-alternative": bypass{
 		objects: baseObjects, code: "OverrideRemoved",
-		write: patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"everyone":{"anonymous":{}}}}}}}`),
-		warning:  "is enough in place of",
+		write:   patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"everyone":{"anonymous":{}}}}}}}`),
+		warning: "is enough in place of",
 	},
 }
 

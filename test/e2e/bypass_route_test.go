@@ -72,8 +72,8 @@ func matching(paths []string) string {
 var routeRows = map[string]row{
 	"route-moved": bypass{
 		objects: baseObjects, code: "OverrideEvaded",
-		write: apply(route(onInner, byPath)),
-		contains:  []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
+		write:    apply(route(onInner, byPath)),
+		contains: []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
 	},
 	"route-moved-by-older-version": bypass{
 		objects: baseObjects, code: "OverrideEvaded",
@@ -85,8 +85,8 @@ var routeRows = map[string]row{
 	},
 	"route-to-unread-parent": bypass{
 		objects: baseObjects, code: "OverrideEvaded",
-		write: apply(route(onEntry, byPath)),
-		contains:  []string{"what holds by way of ServiceEntry route-to-unread-parent-app/out of networking.istio.io is not read"},
+		write:    apply(route(onEntry, byPath)),
+		contains: []string{"what holds by way of ServiceEntry route-to-unread-parent-app/out of networking.istio.io is not read"},
 	},
 	"route-to-namesake-of-a-gateway": bypass{
 		objects: baseObjects, code: "OverrideEvaded",
@@ -106,8 +106,8 @@ var routeRows = map[string]row{
 	},
 	"route-port": bypass{
 		objects: namespaces + gateway("edge", onHTTP, onPlain) + route("{namespace: INFRA, name: edge, port: 80}", byPath) + onSection(gatewayRef("edge"), "http"),
-		code:  "OverrideEvaded",
-		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/port","value":8080}]`),
+		code:    "OverrideEvaded",
+		write:   edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/port","value":8080}]`),
 	},
 	"route-hostnames": bypass{
 		objects: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) +
@@ -118,18 +118,18 @@ var routeRows = map[string]row{
 	},
 	"route-label": bypass{
 		objects: painted + paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
-		code:  "OverrideEvaded",
-		write: kubectl("-n", "APP", "label", "httproute/toystore", "tier-"),
+		code:    "OverrideEvaded",
+		write:   kubectl("-n", "APP", "label", "httproute/toystore", "tier-"),
 	},
 	"route-label-and-hostname": bypass{
 		objects: painted + paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
-		code:  "OverrideEvaded",
-		write: patch("APP", "httproute/toystore", `{"metadata":{"labels":{"tier":null}},"spec":{"hostnames":["other.example.com"]}}`),
+		code:    "OverrideEvaded",
+		write:   patch("APP", "httproute/toystore", `{"metadata":{"labels":{"tier":null}},"spec":{"hostnames":["other.example.com"]}}`),
 	},
 	"route-annotation": bypass{
 		objects: painted + object("Paint", "namespace: INFRA, name: gw-paint", "{targetRef: {"+gatewayRef("edge")+"}, colors: {wall: red}}"),
-		code:  "OverrideEvaded",
-		write: kubectl("-n", "APP", "annotate", "httproute/toystore", "policies.example.com/inherit-"),
+		code:    "OverrideEvaded",
+		write:   kubectl("-n", "APP", "annotate", "httproute/toystore", "policies.example.com/inherit-"),
 	},
 	"rule-renamed": bypass{
 		objects: admin, code: "OverrideEvaded",
@@ -169,8 +169,8 @@ var routeRows = map[string]row{
 	},
 	"limit-left": bypass{
 		objects: conditional, code: "OverrideEvaded",
-		write: apply(route(onInner, byPath)),
-		contains:  []string{"2 paths would slip from under limits.login: the overrides of RateLimitPolicy limit-left-infra/gw-limits hold it"},
+		write:    apply(route(onInner, byPath)),
+		contains: []string{"2 paths would slip from under limits.login: the overrides of RateLimitPolicy limit-left-infra/gw-limits hold it"},
 	},
 	"service-port": bypass{
 		objects: sold, code: "OverrideEvaded",
@@ -197,8 +197,8 @@ var routeRows = map[string]row{
 	},
 	"route-backend": bypass{
 		objects: sold + kiosk, code: "OverrideEvaded",
-		write: apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
-		contains:  []string{"HTTPRoute route-backend-app/toystore would slip from under", "not on Service route-backend-app/kiosk#80"},
+		write:    apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
+		contains: []string{"HTTPRoute route-backend-app/toystore would slip from under", "not on Service route-backend-app/kiosk#80"},
 	},
 	"route-backend-dropped": bypass{
 		objects: selling(store80 + ", " + kiosk80), code: "OverrideEvaded",

@@ -20,7 +20,7 @@ import (
 // override policies.
 const (
 	unprivileged = "around-developer"
-	privileged = "around-engineer"
+	privileged   = "around-engineer"
 )
 
 // TestBypass has the table of docs/guardrails.md: each row is a way around an
@@ -104,9 +104,9 @@ func (c *cluster) grantTestUsers(t *testing.T) {
 // way is a write that would take an override out of force.
 type bypass struct {
 	objects string
-	write command
+	write   command
 	// code of the denial, and what else it says.
-	code string
+	code     string
 	contains []string
 	// instead is the write of a user with the right to override, where no one is
 	// allowed to make this one.
@@ -138,7 +138,7 @@ func (w bypass) run(t *testing.T, g testNamespaces) {
 // free is a write that anyone may make.
 type permitted struct {
 	objects string
-	write command
+	write   command
 	// held is a deletion that is denied once the server has seen the world;
 	// empty: that of the gateway's policy.
 	probe *command

@@ -27,10 +27,10 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 	gatewayCRDs, err := env.ModuleFolder(t.Context(), "sigs.k8s.io/gateway-api")
 	require.NoError(t, err)
 	var (
-		base    = filepath.Join(root, "deploy", "base")
-		ours    = filepath.Join(root, "deploy", "crds")
-		gw = filepath.Join(gatewayCRDs, "config", "crd", "standard")
-		g       = c.prepare(t, "orders")
+		base = filepath.Join(root, "deploy", "base")
+		ours = filepath.Join(root, "deploy", "crds")
+		gw   = filepath.Join(gatewayCRDs, "config", "crd", "standard")
+		g    = c.prepare(t, "orders")
 	)
 	kubectl := func(args ...string) func(*testing.T) {
 		return func(t *testing.T) { t.Helper(); succeed(t, c.Kubectl(args...)) }

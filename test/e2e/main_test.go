@@ -71,7 +71,9 @@ func (c *cluster) prepare(t *testing.T, name string) testNamespaces {
 	return g
 }
 
-func (c *cluster) testNamespaces(name string) testNamespaces { return testNamespaces{c, name + "-infra", name + "-app"} }
+func (c *cluster) testNamespaces(name string) testNamespaces {
+	return testNamespaces{c, name + "-infra", name + "-app"}
+}
 
 // Manifests, with INFRA and APP for a test's own namespaces.
 const (

@@ -18,13 +18,13 @@ var ErrNoProcess = errors.New("kube-apiserver does not run")
 
 // farewell is what kube-apiserver has to end by itself. It would wait a minute
 // for watches to end.
-const farewell = 2 * time.Second
+const stopTimeout = 2 * time.Second
 
 // StopAPIServer ends kube-apiserver as a node that shuts down does: it is asked
 // to end, and soon killed. Its etcd goes on.
 func (e *Env) StopAPIServer() error {
 	if pid, err := e.apiServer(); err == nil { // else it has ended
-		kill := time.AfterFunc(farewell, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		kill := time.AfterFunc(stopTimeout, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		defer kill.Stop()
 	}
 	if err := e.plane.ControlPlane.GetAPIServer().Stop(); err != nil {

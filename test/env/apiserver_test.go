@@ -22,7 +22,7 @@ func hangs(t *testing.T, e *env.Env) {
 }
 
 // startsAnew leaves the API server running.
-func startsAnew(t *testing.T, e *env.Env) {
+func restarts(t *testing.T, e *env.Env) {
 	host := e.Config.Host
 	reader := e.MustAddUser(t, "stays", nil)
 	made := e.Kubectl("create", "configmap", "stays")

@@ -77,7 +77,7 @@ func TestTheControlPlane(t *testing.T) {
 
 	t.Run("hangs and goes on", func(t *testing.T) { hangs(t, e) })
 
-	t.Run("starts its API server anew", func(t *testing.T) { startsAnew(t, e) })
+	t.Run("starts its API server anew", func(t *testing.T) { restarts(t, e) })
 
 	t.Run("calls a webhook by its Service", func(t *testing.T) { callsByService(t, e) })
 }

@@ -46,7 +46,7 @@ func boundPolicies() []Case {
 			Full: listeners, Small: boundSmall, Want: says("is shadowed by limits.l0000"), build: put(ofOneRule),
 		},
 		{
-			What: "bindings/none", Stands: true, Name: "none of 64 matches of 200 limits is one of 4,096 of a route",
+			What: "bindings/none", Representative: true, Name: "none of 64 matches of 200 limits is one of 4,096 of a route",
 			Full: bound, Small: boundSmall, build: put(ofNoRule),
 			Want: denies(api.ReasonTriggerUnmatched, "limits.l0000 binds to no rule of HTTPRoute app/r00000: no rule has the match"),
 		},
@@ -95,7 +95,7 @@ func boundRoutes() []Case {
 	}
 	return []Case{
 		{
-			What: "bindings/route", Stands: true, Name: "an edit of a route unbinds all of 200 limits",
+			What: "bindings/route", Representative: true, Name: "an edit of a route unbinds all of 200 limits",
 			Full: bound, Small: boundSmall, Want: says("is bound to no rule of HTTPRoute app/r00000 any more"), build: written(own(ofOneRule), none),
 		},
 		{
@@ -131,7 +131,7 @@ func boundGateways() []Case {
 	}
 	return []Case{
 		{
-			What: "bindings/gateway", Stands: true, Name: "200 limits that choose rules are put on a gateway of 1,000 routes",
+			What: "bindings/gateway", Representative: true, Name: "200 limits that choose rules are put on a gateway of 1,000 routes",
 			Full: full, Small: small, Want: says("limits.l0000 is bound in part"),
 			build: func(w *World, s Size) Write {
 				routes(w, s)

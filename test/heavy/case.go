@@ -29,7 +29,7 @@ type Case struct {
 	// at which it is judged in no time.
 	Full, Small Size
 	// Stands tells that it stands for all like it where there is no time for each.
-	Stands bool
+	Representative bool
 	// BlastRadius of the guard.
 	BlastRadius int
 	// Want is what a judgement comes to that was given the time and memory.
@@ -60,6 +60,6 @@ func Cases() []Case {
 }
 
 // Trifle is a write that any server judges in no time.
-func Trifle() Write {
+func Trivial() Write {
 	return Write{After: newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "trifle", object{"rules": []any{routeRule(0, 1)}})}
 }

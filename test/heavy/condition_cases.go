@@ -32,7 +32,7 @@ func conditionCases() []Case {
 		}
 	}
 	dear := func(w *World, s Size) {
-		crowd(w, s)
+		crowdedCluster(w, s)
 		for i := range s.Routes {
 			w.put(routeLimits(i, object{"limits": object{"login": manyRates(atLimitRates), "own": rates(i)}}))
 		}
@@ -58,7 +58,7 @@ func conditionCases() []Case {
 			},
 		},
 		{
-			What: "conditions/hundred-class", Stands: true, Name: "a hundred conditions at the cost limit are on a gateway of 5,000 routes, and its class is edited",
+			What: "conditions/hundred-class", Representative: true, Name: "a hundred conditions at the cost limit are on a gateway of 5,000 routes, and its class is edited",
 			Full: full, Small: small, Want: func(Size) Want { return Want{} },
 			build: func(w *World, s Size) Write {
 				dear(w, s)
@@ -72,7 +72,7 @@ func conditionCases() []Case {
 				return Want{Says: "the condition of the overrides of RateLimitPolicy infra/p000 cannot be evaluated"}
 			},
 			build: func(w *World, s Size) Write {
-				crowd(w, s)
+				crowdedCluster(w, s)
 				for i := range s.Routes {
 					w.put(routeLimits(i, object{"limits": object{"login": object{"rates": "none"}, "own": rates(i)}}))
 				}

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestConditionsAtTheCostLimitAreNearlyAsDearAsTheyMayBe(t *testing.T) {
+func TestConditionCostsNearLimit(t *testing.T) {
 	w := newWorld()
 	p, ok := w.read(limitsOn(0, "dear", object{"overrides": block(limits(1, "l", 10), "merge", atLimit)})).(*policykind.Policy)
 	require.True(t, ok)

@@ -20,7 +20,7 @@ func blastRadius() Case {
 			return Want{Denied: api.ReasonBlastRadius, Says: "more than the 10 that one write may change unseen"}
 		},
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			ownPolicies(w, s)
 			return Write{After: huge(s, "overrides", "merge", 10)}
 		},
@@ -44,7 +44,7 @@ func constrained() Case {
 			return Want{Denied: api.ReasonRequirementUnmet, Says: "limits stay below 1000"}
 		},
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			for i := range s.Routes {
 				w.put(routeLimits(i, object{"limits": object{"login": rates(20), "own": rates(i % 100)}}))
 			}
@@ -62,7 +62,7 @@ func targets() Case {
 		Small: Size{Gateways: 3, Listeners: 2, Routes: 4, RouteRules: 1},
 		Want:  reaches("ListPolicy"),
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			refs := make([]any, s.Gateways)
 			for g := range refs {
 				refs[g] = object{"group": gatewayAPI, "kind": "Gateway", "name": gatewayName(g)}

@@ -23,12 +23,12 @@ func authentication(n int, prefix string, value int) object {
 // alternatives are as many ways in on a route as its gateway holds.
 func alternatives() Case {
 	return Case{
-		What: "pairs/alternatives", Stands: true, Name: "2,000 alternatives of a route stand beside 2,000 overrides of its gateway, and are edited",
+		What: "pairs/alternatives", Representative: true, Name: "2,000 alternatives of a route stand beside 2,000 overrides of its gateway, and are edited",
 		Full:  Size{Gateways: 1, Listeners: 2, Routes: 1, RouteRules: 1, Rules: 2000},
 		Small: Size{Gateways: 1, Listeners: 2, Routes: 1, RouteRules: 1, Rules: 10},
 		Want:  func(Size) Want { return Want{Says: "is enough in place of rules.authentication.held0000"} },
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			w.put(authOn("held", object{"overrides": block(authentication(s.Rules, "held", 1), "merge", "")}))
 			w.put(routeAuth(0, authentication(s.Rules, "more", 1)))
 			return Write{Before: routeAuth(0, authentication(s.Rules, "more", 1)), After: routeAuth(0, authentication(s.Rules, "more", 2))}
@@ -44,7 +44,7 @@ func gates() Case {
 		Small: Size{Gateways: 1, Listeners: 2, Routes: 2, RouteRules: 1, Rules: 10},
 		Want:  func(Size) Want { return Want{Says: "decides whether limits.l0000"} },
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			for i := range s.Routes {
 				gate := []any{object{"predicate": fmt.Sprintf("request.path == '/%d'", i)}}
 				w.put(routeLimits(i, object{"limits": object{"own": rates(i)}, "when": gate}))
@@ -67,7 +67,7 @@ func groups() Case {
 			return Want{Says: fmt.Sprintf("changes on %d paths in 1 namespace (%d lose authentication)", s.paths(), s.paths())}
 		},
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			for i := range s.Routes {
 				w.put(routeAuth(i, object{"rules": object{"metadata": object{fmt.Sprintf("own%d", i): object{"a": i}}}}))
 			}
@@ -90,7 +90,7 @@ func lists() Case {
 			return Want{Says: "spec.items: must have at most 1500 items"} // by lists of another namespace below: a warning
 		},
 		build: func(w *World, s Size) Write {
-			crowd(w, s)
+			crowdedCluster(w, s)
 			w.putAlike(list("app", routeName(0), "HTTPRoute", routeName(0), items(s.Rules, "route")), s.Routes)
 			return Write{After: list("infra", "lists", "Gateway", gatewayName(0), object{"defaults": block(items(s.Rules, "gateway"), "patch", "")})}
 		},

@@ -8,7 +8,7 @@ import (
 
 // crowd is gateways with routes on all listeners, each route with a policy of
 // its own.
-func crowd(w *World, s Size) {
+func crowdedCluster(w *World, s Size) {
 	w.put(class("before"), namespaceApp("ours"))
 	for g := range s.Gateways {
 		w.put(gateway(g, s.Listeners))
@@ -27,7 +27,7 @@ func ownPolicies(w *World, s Size) {
 
 // busy is a crowd with policies, and overrides on the first gateway.
 func busy(w *World, s Size) {
-	crowd(w, s)
+	crowdedCluster(w, s)
 	ownPolicies(w, s)
 	w.put(busyLimits(10))
 }
@@ -61,10 +61,10 @@ func pathCases() []Case {
 	nothing := func(Size) Want { return Want{} }
 	return []Case{
 		{
-			What: "listeners/policy", Stands: true, Name: "a policy is put on a gateway of 64 listeners and 5,000 routes",
+			What: "listeners/policy", Representative: true, Name: "a policy is put on a gateway of 64 listeners and 5,000 routes",
 			Full: full, Small: small, Want: reaches("RateLimitPolicy"),
 			build: func(w *World, s Size) Write {
-				crowd(w, s)
+				crowdedCluster(w, s)
 				ownPolicies(w, s)
 				return Write{After: busyLimits(10)}
 			},
@@ -134,14 +134,14 @@ func routeCases() []Case {
 	full := Size{Gateways: 32, Listeners: 64, Routes: 1, RouteRules: 16, Matches: 64}
 	small := Size{Gateways: 3, Listeners: 2, Routes: 1, RouteRules: 3, Matches: 2}
 	world := func(w *World, s Size) {
-		crowd(w, s)
+		crowdedCluster(w, s)
 		for g := range s.Gateways {
 			w.put(limitsOn(g, gatewayName(g), object{"overrides": block(object{"limits": object{"login": rates(10 + g)}}, "merge", "")}))
 		}
 	}
 	return []Case{
 		{
-			What: "gateways/route", Stands: true, Name: "a route of 16 rules and 1,024 matches on 32 gateways of 64 listeners gets a rule in front",
+			What: "gateways/route", Representative: true, Name: "a route of 16 rules and 1,024 matches on 32 gateways of 64 listeners gets a rule in front",
 			Full: full, Small: small,
 			Want: func(s Size) Want { return Want{Says: changes("RateLimitPolicy", s.Gateways*s.Listeners)} },
 			build: func(w *World, s Size) Write {

@@ -10,7 +10,7 @@ import (
 )
 
 // Whoever has an issuer needs no authority made for this.
-func TestAnIssuerOfTheirOwnSignsInPlaceOfAnAuthority(t *testing.T) {
+func TestCustomIssuer(t *testing.T) {
 	v := values{"certificates.mode": "cert-manager", "certificates.secretName": "mine"}
 	for name, c := range map[string]struct {
 		issuerRef, want map[string]any
@@ -46,7 +46,7 @@ func TestAnIssuerOfTheirOwnSignsInPlaceOfAnAuthority(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAuthorityOfItsOwnTheServerHasNoRightToItsSecret(t *testing.T) {
+func TestCustomIssuerNeedsNoAuthorityRights(t *testing.T) {
 	for mode, rights := range map[string]bool{"self": true, "files": false, "cert-manager": false} {
 		found := false
 		for key, o := range rendered(t, values{"certificates.mode": mode}) {

@@ -101,7 +101,7 @@ func (c *cluster) uninstall(t *testing.T, noHooks bool) error {
 }
 
 // as writes a kubeconfig of a service account of the release.
-func (c *cluster) as(t *testing.T, account string) string {
+func (c *cluster) kubeconfigFor(t *testing.T, account string) string {
 	t.Helper()
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // The server reads all flags before it prints its help, and refuses those that
 // it does not have.
-func TestTheServerHasTheFlagsOfTheChart(t *testing.T) {
+func TestServerAcceptsFlagsOfChart(t *testing.T) {
 	for name, v := range map[string]values{
 		"as it comes": nil,
 		"with all":    static.with(values{"enforcement": "audit", "logLevel": "debug", "blastRadiusLimit": 5, "failurePolicy": "Ignore"}),

@@ -50,11 +50,11 @@ func (h helm3) must(t *testing.T, v values, args ...string) string {
 	return said
 }
 
-func TestHelm3RendersWhatHelm4Does(t *testing.T) {
+func TestHelm3RendersLikeHelm4(t *testing.T) {
 	h := buildHelm3(t)
 	for name, v := range map[string]values{
 		"as it comes":      {},
-		"static and files": static.with(callers).with(values{"certificates.mode": "files", "createNamespace": true, "networkPolicy.enabled": true}),
+		"static and files": static.with(clientCAValues).with(values{"certificates.mode": "files", "createNamespace": true, "networkPolicy.enabled": true}),
 		"cert-manager":     {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}, "enforcement": "warn", "blastRadiusLimit": 12345678},
 		"every pod value":  {"podLabels.a": "b", "priorityClass.create": true, "replicas": 3, "image.digest": ""},
 	} {
@@ -100,5 +100,5 @@ func TestHelm3InstallsUpgradesRollsBackAndUninstalls(t *testing.T) {
 	<-done
 	assert.False(t, c.deployed(t))
 	assert.Empty(t, c.webhooks(t))
-	assert.Empty(t, c.leftOfTheHook(t))
+	assert.Empty(t, c.hookLeftovers(t))
 }

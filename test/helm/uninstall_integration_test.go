@@ -23,7 +23,7 @@ import (
 // The steps build on one another, as they do on a cluster.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	c := boot(t)
-	installed := c.install(t, load(t), callers.with(values{"networkPolicy.enabled": true, "priorityClass.create": true}))
+	installed := c.install(t, load(t), clientCAValues.with(values{"networkPolicy.enabled": true, "priorityClass.create": true}))
 	require.Len(t, installed.Hooks, 4, "a Job and its rights")
 	c.writeWebhooks(t)
 
@@ -40,7 +40,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		<-done
 		assert.True(t, c.deployed(t), "the server goes on")
 		assert.Len(t, c.webhooks(t), 2, "and is asked")
-		assert.Equal(t, []string{"Job"}, c.leftOfTheHook(t), "to be looked at, without its rights")
+		assert.Equal(t, []string{"Job"}, c.hookLeftovers(t), "to be looked at, without its rights")
 	})
 	t.Run("the Job takes the webhooks away while the server is there", func(t *testing.T) {
 		done := c.kubelet(t, func(job *batchv1.Job) bool {
@@ -54,10 +54,10 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		<-done
 		assert.False(t, c.deployed(t))
 		assert.Empty(t, c.webhooks(t))
-		assert.Empty(t, c.leftOfTheHook(t))
+		assert.Empty(t, c.hookLeftovers(t))
 	})
 	t.Run("installing again takes the CRDs that were kept, and brings them up to date", func(t *testing.T) {
-		c.bringsCRDsUpToDate(t)
+		c.upgradesCRDs(t)
 	})
 	t.Run("without the Job the webhooks stay behind", func(t *testing.T) {
 		c.writeWebhooks(t)
@@ -93,7 +93,7 @@ func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <
 			if !ok || event.Type != watch.Added {
 				continue
 			}
-			finish(job, do(job))
+			setJobResult(job, do(job))
 			_, err := jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{})
 			assert.NoError(t, err)
 			return
@@ -104,7 +104,7 @@ func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <
 }
 
 // finish is what the Job controller writes.
-func finish(job *batchv1.Job, succeeded bool) {
+func setJobResult(job *batchv1.Job, succeeded bool) {
 	now := metav1.Now()
 	conditions := []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
 	job.Status.StartTime = &now
@@ -128,7 +128,7 @@ func (c *cluster) run(t *testing.T, job *batchv1.Job) string {
 		ObjectMeta: metav1.ObjectMeta{Name: job.Name, Labels: job.Spec.Template.Labels}, Spec: pod,
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	assert.NoError(t, err)
-	args := append(slices.Clone(pod.Containers[0].Args), "--kubeconfig="+c.as(t, pod.ServiceAccountName))
+	args := append(slices.Clone(pod.Containers[0].Args), "--kubeconfig="+c.kubeconfigFor(t, pod.ServiceAccountName))
 	said, err := exec.CommandContext(t.Context(), "../../bin/overrule", args...).CombinedOutput()
 	assert.NoError(t, err, `%s (to build it: "make build")`, said)
 	return string(said)
@@ -179,7 +179,7 @@ func (c *cluster) deployed(t *testing.T) bool {
 }
 
 // leftOfTheHook are the kinds of what is called overrule-uninstall.
-func (c *cluster) leftOfTheHook(t *testing.T) (kinds []string) {
+func (c *cluster) hookLeftovers(t *testing.T) (kinds []string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.config)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 )
 
 // Each value changes what it is named after, in the Deployment's pods.
-func TestEachValueOfThePods(t *testing.T) {
+func TestPodValues(t *testing.T) {
 	container := []string{"spec", "template", "spec", "containers", "0"}
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func at(t *testing.T, object any, path ...string) string {
 	return string(out)
 }
 
-func TestTheFlagsThatValuesGive(t *testing.T) {
+func TestFlagsFromValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		values values
 		want   []string
@@ -94,7 +94,7 @@ func TestTheFlagsThatValuesGive(t *testing.T) {
 	}
 }
 
-func TestWhichObjectsThereAre(t *testing.T) {
+func TestOptionalObjects(t *testing.T) {
 	kinds := func(o objects) (out []string) {
 		for key := range o {
 			if !slices.Contains(out, key.kind) {
@@ -126,7 +126,7 @@ func TestStaticWebhooksHaveTheFailurePolicy(t *testing.T) {
 	}
 }
 
-func TestTheSchemaRefuses(t *testing.T) {
+func TestSchemaRejects(t *testing.T) {
 	for name, c := range map[string]struct {
 		values values
 		says   string

@@ -97,7 +97,7 @@ func (w world) named(text string) string {
 }
 
 // make makes the world.
-func (w world) make(t *testing.T) {
+func (w world) create(t *testing.T) {
 	t.Helper()
 	for document := range strings.SplitSeq(w.named(common), "\n---\n") {
 		var o unstructured.Unstructured

@@ -34,7 +34,7 @@ func TestKinds(t *testing.T) {
 			}
 			t.Run(c.name(), func(t *testing.T) {
 				t.Parallel()
-				c.play(t)
+				c.run(t)
 			})
 		}
 	}
@@ -64,9 +64,9 @@ func TestEveryBuiltInKindHasACase(t *testing.T) {
 	assert.Equal(t, len(want), strings.Count(string(manual), "| `TestKinds/"))
 }
 
-func (c *kindCase) play(t *testing.T) {
+func (c *kindCase) run(t *testing.T) {
 	w := worldOf(c.name())
-	w.make(t)
+	w.create(t)
 	if len(c.Given) > 0 {
 		apply(t, documents(t, c.Given))
 	}
@@ -101,9 +101,9 @@ func (c *kindCase) step(t *testing.T, w world, i int) {
 	switch {
 	case s.Delete != "":
 		namespace, name, _ := strings.Cut(s.Delete, "/")
-		s.told(t, plane.Kubectl("delete", "-n", namespace, c.resource(), name), at)
+		s.checkOutput(t, plane.Kubectl("delete", "-n", namespace, c.resource(), name), at)
 	case s.Policy != "":
-		s.told(t, plane.Apply(c.manifest(t, s)), at)
+		s.checkOutput(t, plane.Apply(c.manifest(t, s)), at)
 	case s.Objects != nil:
 		apply(t, documents(t, s.Objects))
 	case s.Remove != nil:
@@ -139,7 +139,7 @@ func (c *kindCase) manifest(t *testing.T, s *step) string {
 var reach = regexp.MustCompile(`effective policy of \w+ changes on \d+ paths? in \d+ namespace`)
 
 // told compares what kubectl was told.
-func (s *step) told(t *testing.T, got env.Result, at string) {
+func (s *step) checkOutput(t *testing.T, got env.Result, at string) {
 	t.Helper()
 	if len(s.Denied) == 0 {
 		require.Zero(t, got.Code, "%s: %s", at, got.Stderr)

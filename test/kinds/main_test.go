@@ -22,8 +22,8 @@ import (
 
 var (
 	// plane is the control plane of all tests here, and judge the server.
-	plane *inprocess.Cluster
-	judge *server.Server
+	plane          *inprocess.Cluster
+	overruleServer *server.Server
 	// admin is a client that may do everything, for what need not be kubectl.
 	admin client.Client
 )
@@ -39,8 +39,8 @@ func run(m *testing.M) int {
 	}
 	defer stop()
 	code := m.Run()
-	if code != 0 || strings.Contains(judge.Log(), "panic") {
-		fmt.Fprintf(os.Stderr, "the server's log:\n%s\n", judge.Tail())
+	if code != 0 || strings.Contains(overruleServer.Log(), "panic") {
+		fmt.Fprintf(os.Stderr, "the server's log:\n%s\n", overruleServer.Tail())
 		return 1
 	}
 	return code
@@ -62,9 +62,9 @@ func boot(ctx context.Context) (stop func(), err error) {
 		stop()
 		return nil, err
 	}
-	if judge, err = server.Boot(ctx, plane.Env, server.Options{}); err != nil {
+	if overruleServer, err = server.Boot(ctx, plane.Env, server.Options{}); err != nil {
 		stop()
 		return nil, err
 	}
-	return func() { _, _ = judge.Stop(), plane.Stop() }, nil
+	return func() { _, _ = overruleServer.Stop(), plane.Stop() }, nil
 }

@@ -56,7 +56,7 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: sh
 // runs, and the built-in one is back when it is deleted.
 func TestAClustersOwnProfile(t *testing.T) {
 	w := worldOf("own-profile")
-	w.make(t)
+	w.create(t)
 	succeed(t, plane.Apply(observing(w, "a-first", "{strategy: parent}")))
 	second := observing(w, "b-second", "{strategy: ratio, ratio: 2}")
 	isDenied := func() bool {

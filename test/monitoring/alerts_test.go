@@ -65,7 +65,7 @@ func firing(t *testing.T, series, name string, after time.Duration) []labels.Lab
 
 // Each alert fires on one set of series and is silent on another, which is as
 // near to it as it can be.
-var worlds = map[string]struct {
+var alertCases = map[string]struct {
 	bad, good string
 	after     time.Duration
 }{
@@ -191,7 +191,7 @@ var worlds = map[string]struct {
 func TestEachAlertFiresAndIsSilent(t *testing.T) {
 	for name := range alerts(t) {
 		t.Run(name, func(t *testing.T) {
-			world, ok := worlds[name]
+			world, ok := alertCases[name]
 			require.True(t, ok, "an alert that no test fires")
 			fired := firing(t, world.bad, name, world.after)
 			assert.Len(t, fired, 1)

@@ -55,7 +55,7 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 	return out
 }
 
-func TestEachAlertSaysHowBadItIsAndWhereToReadOn(t *testing.T) {
+func TestAlertsHaveSeverityAndRunbook(t *testing.T) {
 	lines := strings.Split(content(t, page), "\n")
 	raw := content(t, ruleFiles[0]) + content(t, ruleFiles[1])
 	for name, r := range alerts(t) {
@@ -76,7 +76,7 @@ func TestEachAlertSaysHowBadItIsAndWhereToReadOn(t *testing.T) {
 }
 
 // used are the names of the metrics in an expression.
-func used(t *testing.T, expression string) []string {
+func metricsIn(t *testing.T, expression string) []string {
 	t.Helper()
 	e, err := expressions.ParseExpr(expression)
 	require.NoError(t, err, expression)
@@ -91,17 +91,17 @@ func used(t *testing.T, expression string) []string {
 }
 
 // foreign are metrics of client-go, controller-runtime and Go.
-var foreign = []string{"leader_election_master_status", "process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
+var thirdPartyMetrics = []string{"leader_election_master_status", "process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
 
-func TestEveryMetricThatIsUsedIsOneOfOurs(t *testing.T) {
+func TestMetricsInRulesExist(t *testing.T) {
 	table := content(t, page)
 	queries := slices.Collect(maps.Values(panelQueries(t)))
 	for _, r := range alerts(t) {
 		queries = append(queries, r.Expr)
 	}
 	for _, q := range queries {
-		for _, name := range used(t, q) {
-			if slices.Contains(foreign, name) {
+		for _, name := range metricsIn(t, q) {
+			if slices.Contains(thirdPartyMetrics, name) {
 				continue
 			}
 			assert.Contains(t, table, "\n| `"+strings.TrimSuffix(name, "_bucket")+"` | ", "the table of metrics has what %s needs", q)
@@ -110,7 +110,7 @@ func TestEveryMetricThatIsUsedIsOneOfOurs(t *testing.T) {
 }
 
 // Each kind of object of the Prometheus Operator is read strictly, by its types.
-func TestTheOperatorGetsTheSameRules(t *testing.T) {
+func TestPrometheusRuleMatchesRules(t *testing.T) {
 	var rule monitoringv1.PrometheusRule
 	require.NoError(t, yaml.UnmarshalStrict([]byte(content(t, deploy+"/components/monitoring/prometheusrule.yaml")), &rule))
 	assert.Equal(t, "monitoring.coreos.com/v1 PrometheusRule", rule.APIVersion+" "+rule.Kind)

@@ -28,7 +28,7 @@ func logged(t *testing.T, p *Process, want string) {
 	require.Eventually(t, func() bool { return p.Log() == want }, time.Minute, time.Millisecond, "the log is %q", p.Log())
 }
 
-func TestStopLetsTheProgramEndInGoodOrder(t *testing.T) {
+func TestStopEndsGracefully(t *testing.T) {
 	p := shell(t, `trap 'echo bye; exit 3' TERM; echo hello; while :; do sleep 0.01; done`)
 	logged(t, p, "hello\n")
 	assert.NoError(t, p.Err(), "it is still running")

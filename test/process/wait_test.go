@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const ages = "exec sleep 600"
+const sleepScript = "exec sleep 600"
 
-func TestItAsksUntilItIsToldYes(t *testing.T) {
-	p := shell(t, ages)
+func TestUntilPolls(t *testing.T) {
+	p := shell(t, sleepScript)
 	asked := 0
 
 	err := p.Until(t.Context(), Wait{Limit: time.Hour}, func(context.Context) (bool, string) { asked++; return asked == 3, "no" })
@@ -24,7 +24,7 @@ func TestItAsksUntilItIsToldYes(t *testing.T) {
 	assert.Equal(t, 3, asked)
 }
 
-func TestAProgramThatEndsIsNotWaitedFor(t *testing.T) {
+func TestUntilFailsWhenProgramEnds(t *testing.T) {
 	p := shell(t, "echo unknown flag; exit 2")
 	<-p.Done()
 
@@ -34,8 +34,8 @@ func TestAProgramThatEndsIsNotWaitedFor(t *testing.T) {
 	assert.EqualError(t, err, "waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
 }
 
-func TestTheLastAnswerBeforeTheLimitIsTold(t *testing.T) {
-	p := shell(t, ages)
+func TestUntilReportsLastAnswer(t *testing.T) {
+	p := shell(t, sleepScript)
 	answers := []string{"starting", "listing"}
 
 	err := p.Until(t.Context(), Wait{Limit: 50 * time.Millisecond, Problem: "it sleeps"}, func(ctx context.Context) (bool, string) {
@@ -52,8 +52,8 @@ func TestTheLastAnswerBeforeTheLimitIsTold(t *testing.T) {
 	assert.EqualError(t, err, "waited in vain: it sleeps (listing); its log:\n")
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
-	p := shell(t, ages)
+func TestUntilEndsWithContext(t *testing.T) {
+	p := shell(t, sleepScript)
 	ctx, cancel := context.WithCancel(t.Context())
 
 	err := p.Until(ctx, Wait{Limit: time.Hour, Pause: time.Hour}, func(context.Context) (bool, string) { cancel(); return false, "no" })

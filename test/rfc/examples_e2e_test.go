@@ -27,7 +27,7 @@ type example struct {
 	denied, warned []api.ReasonCode
 	// told are parts of the lines that kubectl writes to stderr, one of each: what
 	// else a warning says is made to fit a terminal.
-	told []string
+	messages []string
 }
 
 // examples have all files, each as the last one somewhere.
@@ -43,41 +43,41 @@ var examples = map[string]example{
 	"example 6": {
 		files:  []string{"6-shadowing.yaml"},
 		warned: []api.ReasonCode{api.ReasonLimitShadowed, api.ReasonLimitWidened},
-		told: []string{
+		messages: []string{
 			"limits.staticAssets is shadowed by limits.readToys on rule-1 of HTTPRoute toystore/toystore",
 			"limits.readToys limits POST PathPrefix /toys, too",
 		},
 	},
 	"example 7": {files: []string{"7-hostnames.yaml"}},
 	"example 8": {
-		files:  []string{"8-gateway.yaml"},
-		warned: []api.ReasonCode{api.ReasonBlastRadius},
-		told:   []string{"RateLimitPolicy istio-system/gw-rl: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace"},
+		files:    []string{"8-gateway.yaml"},
+		warned:   []api.ReasonCode{api.ReasonBlastRadius},
+		messages: []string{"RateLimitPolicy istio-system/gw-rl: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace"},
 	},
 	"a limit for each user and path":     {files: []string{"dolls.yaml"}},
 	"limits for those who are no admins": {files: []string{"non-admin-users.yaml"}},
 	"the route of the canary":            {files: []string{"canary-route.yaml"}},
 	"the canary":                         {files: []string{"canary-route.yaml", "canary.yaml"}},
 	"conditions that a trigger expresses": {
-		files:  []string{"not-supported.yaml"},
-		denied: []api.ReasonCode{api.ReasonInvalid},
-		told:   []string{`spec.limits.specialToys.when[1].selector: Invalid value: "context.request.http.path"`},
+		files:    []string{"not-supported.yaml"},
+		denied:   []api.ReasonCode{api.ReasonInvalid},
+		messages: []string{`spec.limits.specialToys.when[1].selector: Invalid value: "context.request.http.path"`},
 	},
 	"example 3 on a route without the rule": {
 		files:  []string{"3-match-missing.yaml"},
 		denied: []api.ReasonCode{api.ReasonTriggerUnmatched},
-		told: []string{"TriggerUnmatched: limits.specialToys binds to no rule of HTTPRoute toystore/toystore: " +
+		messages: []string{"TriggerUnmatched: limits.specialToys binds to no rule of HTTPRoute toystore/toystore: " +
 			"no rule has the match GET Exact /toys/special of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1)"},
 	},
 	"example 4 on a route without the rule": {
-		files:  []string{"4-match-found.yaml"},
-		warned: []api.ReasonCode{api.ReasonLimitWidened},
-		told:   []string{"limits.toyReaders limits POST PathPrefix /toys, too"},
+		files:    []string{"4-match-found.yaml"},
+		warned:   []api.ReasonCode{api.ReasonLimitWidened},
+		messages: []string{"limits.toyReaders limits POST PathPrefix /toys, too"},
 	},
 	"the rule of example 3 goes": {
 		files:  []string{"3-route.yaml", "3-match-missing.yaml", "network.yaml"},
 		warned: []api.ReasonCode{api.ReasonTriggerUnmatched, api.ReasonBlastRadius},
-		told: []string{
+		messages: []string{
 			"limits.specialToys of RateLimitPolicy toystore/",
 			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
 		},
@@ -85,7 +85,7 @@ var examples = map[string]example{
 	"the rules of example 4 become one again": {
 		files:  []string{"4-route.yaml", "4-match-found.yaml", "network.yaml"},
 		warned: []api.ReasonCode{api.ReasonLimitWidened, api.ReasonBlastRadius},
-		told: []string{
+		messages: []string{
 			"limits.toyReaders of RateLimitPolicy toystore/",
 			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
 		},
@@ -128,7 +128,7 @@ func TestExamples(t *testing.T) {
 			w.checks(t, last, c)
 			got := w.apply(t, last)
 			assert.Equal(t, c.denied != nil, got.Code != 0, got.Stderr)
-			assertTold(t, c.told, got.Stderr)
+			assertMessages(t, c.messages, got.Stderr)
 			if policy, _, found := strings.Cut(got.Stdout, " created"); found && strings.HasPrefix(policy, "ratelimitpolicy") {
 				before := w.version(t, policy)
 				require.Zero(t, w.apply(t, last).Code)
@@ -198,7 +198,7 @@ func codes(reasons []api.Reason) []api.ReasonCode {
 }
 
 // assertTold compares the lines that a user reads.
-func assertTold(t *testing.T, want []string, stderr string) {
+func assertMessages(t *testing.T, want []string, stderr string) {
 	t.Helper()
 	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' })
 	assert.Len(t, lines, len(want), stderr)

@@ -13,13 +13,13 @@ const (
 func whole(rest string) string { return "{rates: [{limit: 5, unit: second}], " + rest + "}" }
 
 // refused is a limit, or a spec, and what the API server says of it.
-type refused struct {
+type invalid struct {
 	written string
 	want    []string
 }
 
 // badLimits are refused wherever they stand.
-var badLimits = map[string]refused{
+var badLimits = map[string]invalid{
 	"that is a list, as in the RFC's examples 1 and 8": {
 		"[{rates: [{limit: 5, unit: second}]}]", []string{`unknown field "` + at + `[0].rates"`},
 	},
@@ -119,7 +119,7 @@ var goodLimits = map[string]string{
 }
 
 // badSpecs are refused though their limits are right.
-var badSpecs = map[string]refused{
+var badSpecs = map[string]invalid{
 	"that targets another group": {
 		"{targetRef: {group: apps, kind: HTTPRoute, name: a}}",
 		[]string{`spec.targetRef.group: Unsupported value: "apps": supported values: "gateway.networking.k8s.io"`},

@@ -22,7 +22,7 @@ var lenient = []string{"of the same header twice", "of the same query parameter 
 
 // Files are read without the schema, and so are policies that are written as v1.
 func TestLimitsAreReadAsTheSchemaHasThem(t *testing.T) {
-	for _, table := range []map[string]refused{badLimits, badConditions, badTriggers} {
+	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {
 		for name, c := range table {
 			t.Run("refuses a limit "+name, func(t *testing.T) {
 				limit, errs := ratelimit.Read(field.NewPath("l"), "l", decoded(t, c.written))

@@ -46,7 +46,7 @@ func policy(t *testing.T, version, name, spec string) *unstructured.Unstructured
 
 // complaints are what the API server says of an object that it refuses, each
 // with the field that it is about.
-func complaints(t *testing.T, err error) []string {
+func fieldErrors(t *testing.T, err error) []string {
 	t.Helper()
 	var status *apierrors.StatusError
 	require.ErrorAs(t, err, &status)
@@ -64,14 +64,14 @@ func complaints(t *testing.T, err error) []string {
 	return out
 }
 
-func refuse(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) []string {
+func requireRejected(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) []string {
 	t.Helper()
 	_, err := to.Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	require.Error(t, err)
-	return complaints(t, err)
+	return fieldErrors(t, err)
 }
 
-func accept(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) {
+func requireAccepted(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) {
 	t.Helper()
 	_, err := to.Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	require.NoError(t, err)
@@ -80,18 +80,18 @@ func accept(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstruct
 // The schema of the CRD, as the API server understands it.
 func TestSchema(t *testing.T) {
 	e := env.Start(t)
-	t.Run("refuses a limit", func(t *testing.T) { refusesLimits(t, e) })
+	t.Run("refuses a limit", func(t *testing.T) { rejectsLimits(t, e) })
 	t.Run("accepts a limit", func(t *testing.T) { acceptsLimits(t, e) })
-	t.Run("refuses a spec", func(t *testing.T) { refusesSpecs(t, e) })
+	t.Run("refuses a spec", func(t *testing.T) { rejectsSpecs(t, e) })
 	t.Run("accepts a spec", func(t *testing.T) { acceptsSpecs(t, e) })
 	t.Run("keeps what is written", func(t *testing.T) { keepsContent(t, e) })
-	t.Run("leaves v1 as it was", func(t *testing.T) { leavesFirstVersion(t, e) })
+	t.Run("leaves v1 as it was", func(t *testing.T) { keepsV1(t, e) })
 }
 
 // refusesLimits tries each limit in all places that a policy has for one.
-func refusesLimits(t *testing.T, e *env.Env) {
+func rejectsLimits(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
-	for _, table := range []map[string]refused{badLimits, badConditions, badTriggers} {
+	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {
 		for name, c := range table {
 			t.Run(name, func(t *testing.T) {
 				for _, block := range []string{"", "defaults.", "overrides."} {
@@ -99,7 +99,7 @@ func refusesLimits(t *testing.T, e *env.Env) {
 					for _, line := range c.want {
 						want = append(want, strings.ReplaceAll(line, "spec.limits", "spec."+block+"limits"))
 					}
-					assert.ElementsMatch(t, want, refuse(t, to, policy(t, "v2beta1", "bad", in(block, c.written))), block)
+					assert.ElementsMatch(t, want, requireRejected(t, to, policy(t, "v2beta1", "bad", in(block, c.written))), block)
 				}
 			})
 		}
@@ -111,7 +111,7 @@ func acceptsLimits(t *testing.T, e *env.Env) {
 	for name, limit := range goodLimits {
 		t.Run(name, func(t *testing.T) {
 			for _, block := range []string{"", "defaults.", "overrides."} {
-				accept(t, to, policy(t, "v2beta1", "good", in(block, limit)))
+				requireAccepted(t, to, policy(t, "v2beta1", "good", in(block, limit)))
 			}
 		})
 	}
@@ -125,18 +125,18 @@ func in(block, limit string) string {
 	return "{limits: {l: " + limit + "}}"
 }
 
-func refusesSpecs(t *testing.T, e *env.Env) {
+func rejectsSpecs(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
 	for name, c := range badSpecs {
 		t.Run(name, func(t *testing.T) {
 			p := policy(t, "v2beta1", "bad", c.written)
-			assert.ElementsMatch(t, c.want, refuse(t, to, p))
+			assert.ElementsMatch(t, c.want, requireRejected(t, to, p))
 		})
 	}
 	t.Run("that is not there", func(t *testing.T) {
 		p := policy(t, "v2beta1", "bad", "{}")
 		delete(p.Object, "spec")
-		assert.Equal(t, []string{"spec: Required value"}, refuse(t, to, p))
+		assert.Equal(t, []string{"spec: Required value"}, requireRejected(t, to, p))
 	})
 	t.Run("with more limits than the service is asked to hold", func(t *testing.T) {
 		p := policy(t, "v2beta1", "bad", "{}")
@@ -145,16 +145,16 @@ func refusesSpecs(t *testing.T, e *env.Env) {
 			limits[name] = map[string]any{"rates": []any{map[string]any{"limit": int64(1), "unit": "second"}}}
 		}
 		require.NoError(t, unstructured.SetNestedMap(p.Object, limits, "spec", "limits"))
-		assert.Equal(t, []string{"spec.limits: Too many: 257: must have at most 256 items"}, refuse(t, to, p))
+		assert.Equal(t, []string{"spec.limits: Too many: 257: must have at most 256 items"}, requireRejected(t, to, p))
 		delete(limits, names(1)[0])
 		require.NoError(t, unstructured.SetNestedMap(p.Object, limits, "spec", "limits"))
-		accept(t, to, p)
+		requireAccepted(t, to, p)
 	})
 }
 
 func acceptsSpecs(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
 	for name, spec := range goodSpecs {
-		t.Run(name, func(t *testing.T) { accept(t, to, policy(t, "v2beta1", "good", spec)) })
+		t.Run(name, func(t *testing.T) { requireAccepted(t, to, policy(t, "v2beta1", "good", spec)) })
 	}
 }

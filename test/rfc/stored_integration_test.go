@@ -113,7 +113,7 @@ when: [{predicate: "true"}]
 
 // leavesFirstVersion writes a policy of Kuadrant's v1: it is what it was, and
 // nobody may take it for one of v2beta1.
-func leavesFirstVersion(t *testing.T, e *env.Env) {
+func keepsV1(t *testing.T, e *env.Env) {
 	first := policies(t, e, "v1")
 	want := policy(t, "v1", "older", older)
 	_, err := first.Create(t.Context(), want, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
@@ -126,5 +126,5 @@ func leavesFirstVersion(t *testing.T, e *env.Env) {
 	got, err = second.Get(t.Context(), "older", metav1.GetOptions{})
 	require.NoError(t, err)
 	_, err = second.Update(t.Context(), got, metav1.UpdateOptions{})
-	assert.Contains(t, complaints(t, err), "spec.limits.games.rates[0].unit: Required value")
+	assert.Contains(t, fieldErrors(t, err), "spec.limits.games.rates[0].unit: Required value")
 }

@@ -7,7 +7,7 @@ import "strings"
 func when(fields string) string { return whole("when: [{" + fields + "}]") }
 
 // badConditions are limits whose conditions are refused.
-var badConditions = map[string]refused{
+var badConditions = map[string]invalid{
 	"with a condition on nothing": {when("operator: exists"), []string{at + ".when[0].selector: Required value"}},
 	"with a condition that does not compare": {
 		when("selector: auth.identity.group, value: a"), []string{at + ".when[0].operator: Required value"},
@@ -51,7 +51,7 @@ func trigger(fields string) string { return whole("triggers: [{" + fields + "}]"
 func match(fields string) string { return trigger("matches: [{" + fields + "}]") }
 
 // badTriggers are limits whose triggers are refused.
-var badTriggers = map[string]refused{
+var badTriggers = map[string]invalid{
 	"with a trigger that states nothing": {trigger(""), []string{
 		at + ".triggers[0]: Invalid value: 0: " + at + ".triggers[0] in body should have at least 1 properties",
 	}},

@@ -38,7 +38,7 @@ func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
-	if err := letReadExamples(ctx, clients); err != nil {
+	if err := grantExampleKinds(ctx, clients); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
 	if err := aggregate(ctx, clients); err != nil {
@@ -95,7 +95,7 @@ func read(file string) ([]*unstructured.Unstructured, error) {
 
 // letReadExamples extends the reader role by the made-up kinds of examples/crds,
 // the way that the manual gives for any further kind.
-func letReadExamples(ctx context.Context, client kubernetes.Interface) error {
+func grantExampleKinds(ctx context.Context, client kubernetes.Interface) error {
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   "overrule-reader-examples",

@@ -26,7 +26,7 @@ func running(t *testing.T, script string) *Server {
 	return &Server{Process: p}
 }
 
-func TestItIsReadyWhenItSaysSo(t *testing.T) {
+func TestWaitUntilReady(t *testing.T) {
 	var asked atomic.Int32
 	health := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" || asked.Add(1) < 3 {
@@ -54,7 +54,7 @@ func TestAServerThatEndsIsNotReady(t *testing.T) {
 	assert.EqualError(t, err, "the server does not judge: waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
 }
 
-func TestAnInterruptedWaitIsOver(t *testing.T) {
+func TestWaitEndsWithContext(t *testing.T) {
 	s := running(t, "exec sleep 600")
 	s.Health = "127.0.0.1:1"
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func TestAnInterruptedWaitIsOver(t *testing.T) {
 	assert.ErrorIs(t, s.waitUntilReady(ctx, 0), context.Canceled)
 }
 
-func TestABinaryThatIsNotBuiltIsAnError(t *testing.T) {
+func TestMissingBinary(t *testing.T) {
 	root := t.TempDir()
 	_, err := built(root)
 	require.ErrorIs(t, err, ErrNoBinary)

@@ -22,7 +22,7 @@ const (
 	pollEvery = 200 * time.Millisecond
 	pollLimit = time.Second
 	// lag is what endpoints take to reach the proxies of all nodes.
-	lag = 300 * time.Millisecond
+	endpointLag = 300 * time.Millisecond
 )
 
 // balancer does what a Service does, over TCP: a new connection goes to each of
@@ -44,7 +44,7 @@ type balancer struct {
 type backend struct {
 	address, health string
 	ready           atomic.Bool  // as the proxies know it
-	led             atomic.Int64 // connections that were sent there
+	routed          atomic.Int64 // connections that were sent there
 	open            atomic.Int64 // those of them that stand
 	stop            context.CancelFunc
 }
@@ -93,10 +93,10 @@ func (e *backend) poll(ctx context.Context, frozen *atomic.Bool) {
 	client := &http.Client{Timeout: pollLimit, Transport: &http.Transport{DisableKeepAlives: true}}
 	said := false
 	for ctx.Err() == nil {
-		now := says(ctx, client, e.health)
+		now := isReady(ctx, client, e.health)
 		if now != said && !frozen.Load() {
 			said = now
-			time.AfterFunc(lag, func() { e.ready.Store(now) })
+			time.AfterFunc(endpointLag, func() { e.ready.Store(now) })
 		}
 		select {
 		case <-ctx.Done():
@@ -105,7 +105,7 @@ func (e *backend) poll(ctx context.Context, frozen *atomic.Bool) {
 	}
 }
 
-func says(ctx context.Context, client *http.Client, health string) bool {
+func isReady(ctx context.Context, client *http.Client, health string) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+"/readyz", nil)
 	if err != nil {
 		return false
@@ -140,7 +140,7 @@ func (b *balancer) serve(client net.Conn) {
 	if e == nil {
 		return
 	}
-	e.led.Add(1)
+	e.routed.Add(1)
 	server, err := new(net.Dialer).Dial("tcp", e.address)
 	if err != nil {
 		return

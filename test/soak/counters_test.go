@@ -14,7 +14,7 @@ import (
 // it was answered: a fault hits what is under way when it begins, and a phase
 // goes on for longer than a call may take after its fault is mended. What has to
 // be sent again belongs to the phase in which it was sent.
-type tally struct {
+type counters struct {
 	mu     sync.Mutex
 	phases []*phase
 }
@@ -32,7 +32,7 @@ type phase struct {
 }
 
 // begin starts another phase.
-func (t *tally) begin(name string) *phase {
+func (t *counters) begin(name string) *phase {
 	p := &phase{name: name}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t *tally) begin(name string) *phase {
 	return p
 }
 
-func (t *tally) now() *phase {
+func (t *counters) now() *phase {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.phases[len(t.phases)-1]
@@ -48,7 +48,7 @@ func (t *tally) now() *phase {
 
 // book counts one answer. want is the code of the denial that a write has to
 // get, "" if it has to be stored.
-func (t *tally) book(p *phase, want string, got outcome, text, what string) {
+func (t *counters) record(p *phase, want string, got outcome, text, what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if got == cut {
@@ -75,16 +75,16 @@ func (t *tally) book(p *phase, want string, got outcome, text, what string) {
 // note counts what should not happen, and tells the first few times.
 func (p *phase) note(count *int64, what, text string) {
 	*count++
-	if *count <= most {
+	if *count <= maxNotes {
 		p.notes = append(p.notes, what+": "+text)
 	}
 }
 
 // most is how often the same is told in one phase.
-const most = 3
+const maxNotes = 3
 
 // write prints the table.
-func (t *tally) write(w io.Writer) {
+func (t *counters) write(w io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

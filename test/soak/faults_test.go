@@ -35,18 +35,18 @@ const (
 )
 
 // faults happen one after another; each is mended when it returns.
-var faults = []func(*scene){
-	(*scene).restartEach, (*scene).rotate, (*scene).restartAPIServer,
-	(*scene).pauseFollower, (*scene).pauseLeader, (*scene).kill, (*scene).loseLease,
+var faults = []func(*soakTest){
+	(*soakTest).restartEach, (*soakTest).rotate, (*soakTest).restartAPIServer,
+	(*soakTest).pauseFollower, (*soakTest).pauseLeader, (*soakTest).kill, (*soakTest).loseLease,
 }
 
 // restartEach restarts one server after another: nothing is lost.
-func (s *scene) restartEach() {
-	s.tally.begin("each server restarts")
-	for _, slot := range s.fleet.slots {
+func (s *soakTest) restartEach() {
+	s.counters.begin("each server restarts")
+	for _, slot := range s.replicas.slots {
 		before, _ := slot.now()
-		s.fleet.signal(slot, syscall.SIGTERM)
-		s.fleet.successor(slot, before)
+		s.replicas.signal(slot, syscall.SIGTERM)
+		s.replicas.awaitSuccessor(slot, before)
 		ends := slot.ended()
 		require.Zero(s.t, ends[len(ends)-1].code, "SIGTERM is a good end: %s", ends[len(ends)-1].log)
 	}
@@ -55,8 +55,8 @@ func (s *scene) restartEach() {
 
 // rotate takes the authority away: another one follows, and signs certificates
 // for all: nothing is lost.
-func (s *scene) rotate() {
-	s.tally.begin("the authority is replaced")
+func (s *soakTest) rotate() {
+	s.counters.begin("the authority is replaced")
 	before := s.issuers()
 	got := s.plane.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca")
 	require.Zero(s.t, got.Code, got.Stderr)
@@ -72,9 +72,9 @@ func (s *scene) rotate() {
 }
 
 // issuers are the authorities of the certificates that are served.
-func (s *scene) issuers() map[string]bool {
+func (s *soakTest) issuers() map[string]bool {
 	out := map[string]bool{}
-	for _, slot := range s.fleet.slots {
+	for _, slot := range s.replicas.slots {
 		now, _ := slot.now()
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 		conn, err := dialer.DialContext(s.t.Context(), "tcp", now.Webhook)
@@ -87,62 +87,62 @@ func (s *scene) issuers() map[string]bool {
 
 // restartAPIServer ends the API server and starts it again: its writers wait,
 // and nothing is lost once it answers.
-func (s *scene) restartAPIServer() {
-	p := s.tally.begin("the API server restarts")
+func (s *soakTest) restartAPIServer() {
+	p := s.counters.begin("the API server restarts")
 	p.restarts = true
-	s.fleet.balancer.frozen.Store(true)
+	s.replicas.balancer.frozen.Store(true)
 	require.NoError(s.t, s.plane.StopAPIServer())
 	time.Sleep(away)
 	require.NoError(s.t, s.plane.StartAPIServer(s.t.Context()))
-	s.fleet.balancer.frozen.Store(false)
-	s.tally.begin("... and answers again")
+	s.replicas.balancer.frozen.Store(false)
+	s.counters.begin("... and answers again")
 	s.settle()
 }
 
-func (s *scene) pauseFollower() {
-	s.pause("a server hangs", func(s *slot) bool { return !leads(s) }, asleep)
+func (s *soakTest) pauseFollower() {
+	s.pause("a server hangs", func(s *replica) bool { return !leads(s) }, asleep)
 }
 
-func (s *scene) pauseLeader() { s.pause("the leader hangs", leads, nap) }
+func (s *soakTest) pauseLeader() { s.pause("the leader hangs", leads, nap) }
 
 // pause stops a server for a while. Each of its connections may cost one call:
 // that which was sent on it, and had no answer in time.
-func (s *scene) pause(name string, who func(*slot) bool, paused time.Duration) {
+func (s *soakTest) pause(name string, who func(*replica) bool, paused time.Duration) {
 	s.spread()
 	slot := s.find(who)
-	p := s.tally.begin(name)
+	p := s.counters.begin(name)
 	bound := s.connections(slot)
-	s.fleet.signal(slot, syscall.SIGSTOP)
+	s.replicas.signal(slot, syscall.SIGSTOP)
 	time.Sleep(paused)
 	p.bound = bound()
-	s.fleet.signal(slot, syscall.SIGCONT)
+	s.replicas.signal(slot, syscall.SIGCONT)
 	s.settle()
 }
 
 // kill ends a server without a word. Each of its connections may cost one call.
-func (s *scene) kill() {
+func (s *soakTest) kill() {
 	s.spread()
-	slot := s.find(func(s *slot) bool { return !leads(s) })
-	p := s.tally.begin("a server is killed")
+	slot := s.find(func(s *replica) bool { return !leads(s) })
+	p := s.counters.begin("a server is killed")
 	before, _ := slot.now()
 	bound := s.connections(slot)
-	s.fleet.signal(slot, syscall.SIGKILL)
-	s.fleet.successor(slot, before)
+	s.replicas.signal(slot, syscall.SIGKILL)
+	s.replicas.awaitSuccessor(slot, before)
 	p.bound = bound()
 	s.settle()
 }
 
 // spread has the API server call all servers: it opens a connection only where
 // the ones that it has are busy, so that a server may have none.
-func (s *scene) spread() {
-	for _, slot := range s.fleet.slots {
+func (s *soakTest) spread() {
+	for _, slot := range s.replicas.slots {
 		_, at := slot.now()
 		soon(s.t, func() bool {
 			var burst sync.WaitGroup
 			for range 20 {
 				burst.Go(func() {
-					got, text := read(s.try.send(s.t.Context(), s.client))
-					s.tally.book(s.tally.now(), string(s.try.want), got, text, s.try.what)
+					got, text := outcomeOf(s.try.send(s.t.Context(), s.client))
+					s.counters.record(s.counters.now(), string(s.try.want), got, text, s.try.what)
 				})
 			}
 			burst.Wait()
@@ -153,17 +153,17 @@ func (s *scene) spread() {
 
 // connections returns what counts the connections of a server: those that stand
 // now, and those that are led there until it is asked.
-func (s *scene) connections(slot *slot) func() int64 {
+func (s *soakTest) connections(slot *replica) func() int64 {
 	_, at := slot.now()
-	open, led := at.open.Load(), at.led.Load()
-	return func() int64 { return open + at.led.Load() - led }
+	open, led := at.open.Load(), at.routed.Load()
+	return func() int64 { return open + at.routed.Load() - led }
 }
 
 // loseLease gives the leader's lease to somebody else, who does nothing with it:
 // the leader ends and is started anew, another one leads, and nothing is lost.
-func (s *scene) loseLease() {
+func (s *soakTest) loseLease() {
 	slot := s.find(leads)
-	s.tally.begin("the leader loses its lease")
+	s.counters.begin("the leader loses its lease")
 	before, _ := slot.now()
 	client, err := kubernetes.NewForConfig(s.plane.Config)
 	require.NoError(s.t, err)
@@ -176,22 +176,22 @@ func (s *scene) loseLease() {
 		_, err = leases.Update(s.t.Context(), lease, metav1.UpdateOptions{})
 		return err == nil // else the leader wrote it at the same time
 	}, "the lease cannot be written")
-	s.fleet.successor(slot, before)
+	s.replicas.awaitSuccessor(slot, before)
 	s.settle()
 }
 
 // settle waits until all servers get connections and one leads, and a little.
-func (s *scene) settle() {
-	s.fleet.awaitReady()
+func (s *soakTest) settle() {
+	s.replicas.awaitReady()
 	s.find(leads)
 	time.Sleep(calm)
 }
 
 // find returns the first server that is so, as soon as one is.
-func (s *scene) find(is func(*slot) bool) *slot {
-	var found *slot
+func (s *soakTest) find(is func(*replica) bool) *replica {
+	var found *replica
 	soon(s.t, func() bool {
-		for _, slot := range s.fleet.slots {
+		for _, slot := range s.replicas.slots {
 			if is(slot) {
 				found = slot
 				return true
@@ -203,7 +203,7 @@ func (s *scene) find(is func(*slot) bool) *slot {
 }
 
 // leads reports whether the server of a slot is the leader.
-func leads(s *slot) bool {
+func leads(s *replica) bool {
 	now, _ := s.now()
 	ctx, cancel := context.WithTimeout(context.Background(), pollLimit)
 	defer cancel()

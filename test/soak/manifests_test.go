@@ -17,11 +17,11 @@ import (
 // own. Each writer has one to itself, and its gateway's policies were there long
 // before the stream begins: whatever a replica has not seen of the last seconds
 // changes no verdict in it, so each verdict is known beforehand.
-type world struct{ infra, app string }
+type tenant struct{ infra, app string }
 
 // Manifests, with INFRA and APP for a world's namespaces.
 const (
-	ground = shop.Namespaces + "---" + shop.Gateway + "---" + shop.Route + `
+	baseManifests = shop.Namespaces + "---" + shop.Gateway + "---" + shop.Route + `
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -62,22 +62,22 @@ spec:
 `
 )
 
-func (w world) of(manifest string, more ...string) string {
+func (w tenant) expand(manifest string, more ...string) string {
 	return shop.In(w.infra, w.app, manifest, more...)
 }
 
 // limits are those of the route, so many.
-func (w world) limits(most string) string {
-	return w.of(shop.RouteLimits, "NAME", "name: limits", "LIMIT", most)
+func (w tenant) limits(most string) string {
+	return w.expand(shop.RouteLimits, "NAME", "name: limits", "LIMIT", most)
 }
 
 // build makes so many worlds.
-func build(t *testing.T, plane *env.Env, name string, n int, manifest string) []world {
+func createTenants(t *testing.T, plane *env.Env, name string, n int, manifest string) []tenant {
 	t.Helper()
-	out := make([]world, n)
+	out := make([]tenant, n)
 	for i := range out {
-		out[i] = world{fmt.Sprintf("%s-%d-infra", name, i), fmt.Sprintf("%s-%d-app", name, i)}
-		got := plane.Apply(out[i].of(manifest))
+		out[i] = tenant{fmt.Sprintf("%s-%d-infra", name, i), fmt.Sprintf("%s-%d-app", name, i)}
+		got := plane.Apply(out[i].expand(manifest))
 		require.Zero(t, got.Code, got.Stderr)
 	}
 	return out

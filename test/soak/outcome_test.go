@@ -31,10 +31,10 @@ const (
 )
 
 // ours begins a denial of Overrule's.
-const ours = `admission webhook "validate.overrule.dev" denied the request: `
+const denialPrefix = `admission webhook "validate.overrule.dev" denied the request: `
 
 // read says what an error of the API server's means, and the code of a denial.
-func read(err error) (outcome, string) {
+func outcomeOf(err error) (outcome, string) {
 	if err == nil {
 		return stored, ""
 	}
@@ -43,7 +43,7 @@ func read(err error) (outcome, string) {
 		return cut, err.Error()
 	}
 	message := status.Status().Message
-	text, judged := strings.CutPrefix(message, ours)
+	text, judged := strings.CutPrefix(message, denialPrefix)
 	switch {
 	case judged && status.Status().Code == http.StatusTooManyRequests:
 		return undecided, text
@@ -57,7 +57,7 @@ func read(err error) (outcome, string) {
 	}
 }
 
-func TestWhatAnErrorMeans(t *testing.T) {
+func TestOutcomeOf(t *testing.T) {
 	says := func(code int32, message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
 	}
@@ -67,8 +67,8 @@ func TestWhatAnErrorMeans(t *testing.T) {
 		code string
 	}{
 		"none":               {nil, stored, ""},
-		"a denial":           {says(403, ours+"UnsetOverride: unset a has no effect"), denied, "UnsetOverride"},
-		"not yet":            {says(429, ours+"overrule is judging"), undecided, "overrule is judging"},
+		"a denial":           {says(403, denialPrefix+"UnsetOverride: unset a has no effect"), denied, "UnsetOverride"},
+		"not yet":            {says(429, denialPrefix+"overrule is judging"), undecided, "overrule is judging"},
 		"nobody answers":     {says(500, `Internal error occurred: failed calling webhook "x"`), lost, `Internal error occurred: failed calling webhook "x"`},
 		"the server starts":  {says(503, "apiserver not ready"), cut, "apiserver not ready"},
 		"no connection":      {errors.New("connection refused"), cut, "connection refused"},
@@ -76,7 +76,7 @@ func TestWhatAnErrorMeans(t *testing.T) {
 		"a client's timeout": {apierrors.NewTimeoutError("timed out", 1), cut, "Timeout: timed out"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, code := read(c.err)
+			got, code := outcomeOf(c.err)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.code, code)
 		})

@@ -28,48 +28,48 @@ const (
 
 // fleet is some servers behind a balancer. One that ends is started anew, as a
 // kubelet does it.
-type fleet struct {
+type replicaSet struct {
 	t        *testing.T
 	site     *server.Site
 	balancer *balancer
-	slots    []*slot
+	slots    []*replica
 	end      context.CancelFunc
 	tended   sync.WaitGroup
 }
 
 // slot is the place of one server after another.
-type slot struct {
+type replica struct {
 	mu      sync.Mutex
 	server  *server.Server
 	backend *backend
 	started int
-	ends    []end
+	ends    []exit
 }
 
 // end is how a server ended.
-type end struct {
+type exit struct {
 	code int
 	log  string
 }
 
-func newFleet(t *testing.T, plane *env.Env, size int) *fleet {
+func newReplicaSet(t *testing.T, plane *env.Env, size int) *replicaSet {
 	t.Helper()
 	site, err := server.Install(t.Context(), plane)
 	require.NoError(t, err)
 	ctx, end := context.WithCancel(context.Background())
-	f := &fleet{t: t, site: site, balancer: newBalancer(t), end: end}
+	f := &replicaSet{t: t, site: site, balancer: newBalancer(t), end: end}
 	t.Cleanup(f.stop)
 	for range size {
-		s := &slot{}
+		s := &replica{}
 		f.slots = append(f.slots, s)
 		require.NoError(t, f.boot(ctx, s))
-		f.tended.Go(func() { f.tend(ctx, s) })
+		f.tended.Go(func() { f.supervise(ctx, s) })
 	}
 	f.awaitReady()
 	return f
 }
 
-func (f *fleet) boot(ctx context.Context, s *slot) error {
+func (f *replicaSet) boot(ctx context.Context, s *replica) error {
 	started, err := f.site.Boot(ctx, server.Options{Unprobed: true, Args: []string{
 		fmt.Sprintf("--service-port=%d", f.balancer.port()),
 		"--drain-period=" + drain.String(),
@@ -85,7 +85,7 @@ func (f *fleet) boot(ctx context.Context, s *slot) error {
 }
 
 // tend starts a server anew when it has ended, until ctx ends.
-func (f *fleet) tend(ctx context.Context, s *slot) {
+func (f *replicaSet) supervise(ctx context.Context, s *replica) {
 	for {
 		now, at := s.now()
 		select {
@@ -95,34 +95,34 @@ func (f *fleet) tend(ctx context.Context, s *slot) {
 		}
 		f.balancer.remove(at)
 		s.mu.Lock()
-		s.ends = append(s.ends, end{now.Code(), now.Tail()})
+		s.ends = append(s.ends, exit{now.Code(), now.Tail()})
 		s.mu.Unlock()
 		for ctx.Err() == nil && f.boot(ctx, s) != nil { // a kubelet does not give up
 		}
 	}
 }
 
-func (s *slot) now() (*server.Server, *backend) {
+func (s *replica) now() (*server.Server, *backend) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.server, s.backend
 }
 
-func (s *slot) ended() []end {
+func (s *replica) ended() []exit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ends
 }
 
 // signal sends a signal to the server of a slot.
-func (f *fleet) signal(s *slot, sig syscall.Signal) {
+func (f *replicaSet) signal(s *replica, sig syscall.Signal) {
 	now, _ := s.now()
 	require.NoError(f.t, now.Signal(sig))
 }
 
 // successor waits until another server than the one of before is in a slot and
 // gets connections.
-func (f *fleet) successor(s *slot, before *server.Server) {
+func (f *replicaSet) awaitSuccessor(s *replica, before *server.Server) {
 	f.t.Helper()
 	soon(f.t, func() bool {
 		now, at := s.now()
@@ -131,7 +131,7 @@ func (f *fleet) successor(s *slot, before *server.Server) {
 }
 
 // awaitReady waits until all servers get connections.
-func (f *fleet) awaitReady() {
+func (f *replicaSet) awaitReady() {
 	f.t.Helper()
 	for i, s := range f.slots {
 		soon(f.t, func() bool {
@@ -142,7 +142,7 @@ func (f *fleet) awaitReady() {
 }
 
 // stop ends all servers, and fails the test if one tells of a panic.
-func (f *fleet) stop() {
+func (f *replicaSet) stop() {
 	f.end()
 	f.tended.Wait()
 	for _, s := range f.slots {
@@ -152,7 +152,7 @@ func (f *fleet) stop() {
 		}
 		f.balancer.remove(at)
 		assert.NoError(f.t, now.Stop())
-		for _, e := range append(s.ended(), end{0, now.Tail()}) {
+		for _, e := range append(s.ended(), exit{0, now.Tail()}) {
 			assert.NotContains(f.t, e.log, "panic")
 			if f.t.Failed() {
 				f.t.Logf("a server that ended with %d:\n%s", e.code, e.log)

@@ -24,32 +24,32 @@ import (
 )
 
 // scene is all that a fault needs.
-type scene struct {
-	t     *testing.T
-	plane *env.Env
-	fleet *fleet
-	tally *tally
+type soakTest struct {
+	t        *testing.T
+	plane    *env.Env
+	replicas *replicaSet
+	counters *counters
 	// try is a write that has to be denied, in a world where it disturbs no
 	// writer; client sends it.
 	try    write
 	client dynamic.Interface
 }
 
-func TestNoWriteIsMisjudgedWhateverFails(t *testing.T) {
+func TestVerdictsUnderFaults(t *testing.T) {
 	least := atLeast(t)
 	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
 	plane := env.Start(t)
-	worlds := build(t, plane, "soak", len(sorts), ground+"---"+platform)
-	open := build(t, plane, "window", 6, ground)
-	s := &scene{t: t, plane: plane, tally: &tally{}, fleet: newFleet(t, plane, 3)}
-	called(t, plane, worlds[0])
+	worlds := createTenants(t, plane, "soak", len(writerKinds), baseManifests+"---"+platform)
+	open := createTenants(t, plane, "window", 6, baseManifests)
+	s := &soakTest{t: t, plane: plane, counters: &counters{}, replicas: newReplicaSet(t, plane, 3)}
+	awaitCalled(t, plane, worlds[0])
 
 	by := developer(t, plane)
 	s.client, s.try = client(t, by), create(limitPolicies, worlds[len(worlds)-1].limits("100"), api.ReasonConstraintViolated)
 	begun := time.Now()
-	s.tally.begin("nothing")
-	writers := start(t, worlds, func() dynamic.Interface { return client(t, by) }, s.tally)
-	w := look(t, open, client(t, plane.User), s.tally)
+	s.counters.begin("nothing")
+	writers := start(t, worlds, func() dynamic.Interface { return client(t, by) }, s.counters)
+	w := startStaleProbe(t, open, client(t, plane.User), s.counters)
 	time.Sleep(calm)
 	for {
 		for _, f := range faults {
@@ -63,7 +63,7 @@ func TestNoWriteIsMisjudgedWhateverFails(t *testing.T) {
 	writers.end()
 
 	var out bytes.Buffer
-	s.tally.write(&out)
+	s.counters.write(&out)
 	w.write(&out)
 	t.Log("\n" + out.String())
 	s.check()
@@ -83,7 +83,7 @@ func atLeast(t *testing.T) time.Duration {
 
 // called waits until the API server calls the servers: a write that has to be
 // denied is.
-func called(t *testing.T, plane *env.Env, w world) {
+func awaitCalled(t *testing.T, plane *env.Env, w tenant) {
 	t.Helper()
 	soon(t, func() bool {
 		got := plane.Apply(w.limits("100"), "--dry-run=server")
@@ -91,8 +91,8 @@ func called(t *testing.T, plane *env.Env, w world) {
 	}, "the API server does not call the servers")
 }
 
-func (s *scene) check() {
-	for _, p := range s.tally.phases {
+func (s *soakTest) check() {
+	for _, p := range s.counters.phases {
 		assert.Zero(s.t, p.wrong, "%s: wrongly judged", p.name)
 		assert.Zero(s.t, p.through, "%s: let through", p.name)
 		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)

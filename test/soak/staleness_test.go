@@ -23,63 +23,63 @@ import (
 // override, and a moment later a route policy that unsets it. A replica that has
 // not seen the override yet lets that through: replicas learn of writes by their
 // watches. How often that happens is told, and no fault.
-type window struct {
-	mu    sync.Mutex
-	tried map[time.Duration]*pictures
-	older []string // in which phases
-	tally *tally
-	end   func()
+type staleProbe struct {
+	mu       sync.Mutex
+	tried    map[time.Duration]*cacheStates
+	older    []string // in which phases
+	counters *counters
+	end      func()
 }
 
 // pictures are how many writes were judged on the newest picture of the cluster,
 // and on an older one.
-type pictures struct{ newest, older, none int }
+type cacheStates struct{ newest, older, none int }
 
 // pauses are from the answer to one write to the sending of the other.
 var pauses = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
 
 // look starts the writer, in worlds without an override. It takes them in turn,
 // so that what it deleted in one is long known when it comes back.
-func look(t *testing.T, worlds []world, c dynamic.Interface, beside *tally) *window {
+func startStaleProbe(t *testing.T, worlds []tenant, c dynamic.Interface, beside *counters) *staleProbe {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	w := &window{tried: map[time.Duration]*pictures{}, tally: beside, end: func() {
+	w := &staleProbe{tried: map[time.Duration]*cacheStates{}, counters: beside, end: func() {
 		cancel()
 		done.Wait()
 	}}
 	for _, p := range pauses {
-		w.tried[p] = &pictures{}
+		w.tried[p] = &cacheStates{}
 	}
 	t.Cleanup(w.end)
 	done.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			w.try(ctx, c, worlds[i%len(worlds)], pauses[i%len(pauses)])
-			time.Sleep(pace)
+			time.Sleep(writeInterval)
 		}
 	})
 	return w
 }
 
-func (w *window) try(ctx context.Context, c dynamic.Interface, in world, pause time.Duration) {
+func (w *staleProbe) try(ctx context.Context, c dynamic.Interface, in tenant, pause time.Duration) {
 	ctx = context.WithoutCancel(ctx)
-	override := create(authPolicies, in.of(shop.GatewayAuth), "")
-	if got, _ := read(override.send(ctx, c)); got == stored {
+	override := create(authPolicies, in.expand(shop.GatewayAuth), "")
+	if got, _ := outcomeOf(override.send(ctx, c)); got == stored {
 		time.Sleep(pause)
-		got, text := read(create(authPolicies, in.of(unsettingAuth), api.ReasonUnsetOverride).send(ctx, c))
-		w.book(pause, got, text)
+		got, text := outcomeOf(create(authPolicies, in.expand(unsettingAuth), api.ReasonUnsetOverride).send(ctx, c))
+		w.record(pause, got, text)
 	}
 	for _, last := range []write{remove(authPolicies, in.app, "auth", ""), remove(authPolicies, in.infra, "gw-auth", "")} {
 		for range 100 {
-			if got, _ := read(last.send(ctx, c)); got == stored {
+			if got, _ := outcomeOf(last.send(ctx, c)); got == stored {
 				break
 			}
-			time.Sleep(again)
+			time.Sleep(retryPause)
 		}
 	}
 }
 
-func (w *window) book(pause time.Duration, got outcome, text string) {
+func (w *staleProbe) record(pause time.Duration, got outcome, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.tried[pause]
@@ -88,13 +88,13 @@ func (w *window) book(pause time.Duration, got outcome, text string) {
 		p.newest++
 	case got == stored:
 		p.older++
-		w.older = append(w.older, w.tally.now().name)
+		w.older = append(w.older, w.counters.now().name)
 	default:
 		p.none++
 	}
 }
 
-func (w *window) write(to io.Writer) {
+func (w *staleProbe) write(to io.Writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)

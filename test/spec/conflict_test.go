@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 )
 
-const contestObjects = `
+const conflictObjects = `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
 metadata: {name: direct}
@@ -62,7 +62,7 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 	direct, inherited := api.PolicyKind{Group: "example.com", Kind: "Direct"}, api.PolicyKind{Group: "example.com", Kind: "Another"}
 	for _, block := range []string{"defaults", "overrides"} {
 		t.Run("inherited "+block, func(t *testing.T) {
-			w := contested(t, block, "503")
+			w := conflicting(t, block, "503")
 			ours := api.EffectiveField{
 				Field: "spec.rules[1].retryOn", Value: []any{"502"}, Block: "bare",
 				From: &api.Ref{Group: "example.com", Kind: "Direct", Namespace: "default", Name: "direct"},
@@ -82,14 +82,14 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 		})
 	}
 	t.Run("where the direct policy is not, the inherited one holds", func(t *testing.T) {
-		item := contested(t, "overrides", "503").on(t, inherited, "first")
+		item := conflicting(t, "overrides", "503").on(t, inherited, "first")
 		assert.Equal(t, []any{"503"}, ruleOf(item)["retryOn"])
 		for _, f := range item.Route.Fields {
 			assert.Empty(t, f.ConflictsWith, f.Field)
 		}
 	})
 	t.Run("an equal value is no contest", func(t *testing.T) {
-		w := contested(t, "overrides", "502")
+		w := conflicting(t, "overrides", "502")
 		for _, kind := range []api.PolicyKind{direct, inherited} {
 			for _, f := range w.on(t, kind, "second").Route.Fields {
 				assert.Empty(t, f.ConflictsWith, f.Field)
@@ -98,9 +98,9 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 	})
 }
 
-func contested(t *testing.T, block, value string) *world {
+func conflicting(t *testing.T, block, value string) *world {
 	t.Helper()
-	w := read(t, fmt.Sprintf(contestObjects, block, value))
+	w := read(t, fmt.Sprintf(conflictObjects, block, value))
 	effective.ResolveConflicts(w.items, func(k api.PolicyKind) bool { return w.view.Kind(k).Class == api.Direct })
 	return w
 }

@@ -47,19 +47,19 @@ func subsets(of []place) [][]place {
 }
 
 // ladder is a hierarchy of a kind, and how its policies are written.
-type ladder struct {
+type hierarchy struct {
 	levels   []string
 	strategy string
 	cluster  bool // the policies have no namespace
 	together bool // both blocks of a level are in one policy
 }
 
-func (l ladder) manifests(places []place) string {
+func (l hierarchy) manifests(places []place) string {
 	scope, from := "Namespaced", `["*"]`
 	if l.cluster {
 		scope, from = "Cluster", "[]"
 	}
-	out := fmt.Sprintf(ladderObjects, strings.Join(l.levels, ", "), l.strategy, from, scope)
+	out := fmt.Sprintf(hierarchyObjects, strings.Join(l.levels, ", "), l.strategy, from, scope)
 	if !l.together {
 		for _, p := range places {
 			out += l.policy(p.name(), p.level, p)
@@ -80,7 +80,7 @@ func (l ladder) manifests(places []place) string {
 	return out
 }
 
-const ladderObjects = `
+const hierarchyObjects = `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
 metadata: {name: steps}
@@ -116,7 +116,7 @@ spec: {parentRefs: [{name: gateway}], rules: [{name: rule}]}
 
 // policy writes a policy. The levels are made in the order in which they stand
 // against the hierarchy, so that age would say the reverse.
-func (l ladder) policy(name, level string, blocks ...place) string {
+func (l hierarchy) policy(name, level string, blocks ...place) string {
 	target := map[string]string{
 		"GatewayClass": "{kind: GatewayClass, name: example}",
 		"Gateway":      "{kind: Gateway, name: gateway, namespace: default}",
@@ -136,7 +136,7 @@ func (l ladder) policy(name, level string, blocks ...place) string {
 func TestHierarchyOfDefaultsAndOverrides(t *testing.T) {
 	three := []string{"Gateway", "Route", "Rule"}
 	four := append([]string{"GatewayClass"}, three...)
-	for name, l := range map[string]ladder{
+	for name, l := range map[string]hierarchy{
 		"three levels, atomic":                          {levels: three, strategy: "atomic"},
 		"three levels, patch":                           {levels: three, strategy: "patch"},
 		"three levels, atomic, both blocks in one":      {levels: three, strategy: "atomic", together: true},
@@ -148,7 +148,7 @@ func TestHierarchyOfDefaultsAndOverrides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := subsets(ranking(l.levels))
 			for _, places := range all {
-				t.Run(title(places), func(t *testing.T) { l.hold(t, places) })
+				t.Run(title(places), func(t *testing.T) { l.check(t, places) })
 			}
 			t.Logf("%d subsets", len(all))
 		})
@@ -168,7 +168,7 @@ func title(places []place) string {
 
 // hold asserts that the first of the places wins, and that the others have no
 // effect.
-func (l ladder) hold(t *testing.T, places []place) {
+func (l hierarchy) check(t *testing.T, places []place) {
 	t.Helper()
 	w := read(t, l.manifests(places))
 	item := w.at(t, "gateway > route")
@@ -190,7 +190,7 @@ func (l ladder) hold(t *testing.T, places []place) {
 
 // "Attaching Policy to GatewayClass": a policy there must be cluster-scoped.
 func TestGatewayClassTakesClusterScopedPoliciesOnly(t *testing.T) {
-	l := ladder{levels: []string{"GatewayClass", "Gateway", "Route", "Rule"}, strategy: "patch"}
+	l := hierarchy{levels: []string{"GatewayClass", "Gateway", "Route", "Rule"}, strategy: "patch"}
 	onClass := []place{{"GatewayClass", "override"}}
 	w := read(t, strings.Replace(l.manifests(onClass), `classFrom: ["*"]`, "classFrom: []", 1))
 	assert.Equal(t, obj{}, w.at(t, "gateway > route").Spec)

@@ -92,7 +92,7 @@ func TestRetryOnPolicy(t *testing.T) {
 			cells, played := readTables(t, x.folder), 0
 			require.Len(t, cells, 6*16, "six tables of four rows and four columns")
 			for _, c := range cells {
-				t.Run(c.String(), func(t *testing.T) { played += x.play(t, c) })
+				t.Run(c.String(), func(t *testing.T) { played += x.run(t, c) })
 			}
 			t.Logf("%d cells, played in %d ways", len(cells), played)
 		})
@@ -101,7 +101,7 @@ func TestRetryOnPolicy(t *testing.T) {
 
 // String names a cell as its table, row and column do.
 func (c *cell) String() string {
-	name := func(g *giver) string {
+	name := func(g *party) string {
 		if g == nil {
 			return "none"
 		}
@@ -111,7 +111,7 @@ func (c *cell) String() string {
 }
 
 // play plays all variants of a cell, and tells how many.
-func (x text) play(t *testing.T, c cell) (played int) {
+func (x text) run(t *testing.T, c cell) (played int) {
 	t.Helper()
 	spellings := map[string]string{"the field is left out": "", "the field is an empty list": "retryOn: []"}
 	if c.own {
@@ -122,7 +122,7 @@ func (x text) play(t *testing.T, c cell) (played int) {
 			played++
 			t.Run(spelling+", "+v.name, func(t *testing.T) {
 				objects := fmt.Sprintf(retryObjects, x.rule(retryOn)) + c.policies(v)
-				c.hold(t, x, v, read(t, objects, x.folder+"/profile.yaml"))
+				c.check(t, x, v, read(t, objects, x.folder+"/profile.yaml"))
 			})
 		}
 	}
@@ -162,11 +162,11 @@ func (c *cell) policies(v variant) string {
 	return out
 }
 
-func (g *giver) content(value string) string {
+func (g *party) content(value string) string {
 	return fmt.Sprintf("  %ss: {retryOn: [%q]}\n", g.block, value)
 }
 
-func (g *giver) manifest(name string, age int, namespace, content string) string {
+func (g *party) manifest(name string, age int, namespace, content string) string {
 	in, target := "appns", "{group: gateway.networking.k8s.io, kind: Gateway, name: gateway}"
 	switch g.level {
 	case "Namespace":
@@ -184,7 +184,7 @@ spec:
 }
 
 // hold asserts what a cell says of a world.
-func (c *cell) hold(t *testing.T, x text, v variant, w *world) {
+func (c *cell) check(t *testing.T, x text, v variant, w *world) {
 	t.Helper()
 	won := c.winner
 	if won == older {
@@ -211,12 +211,12 @@ func (c *cell) hold(t *testing.T, x text, v variant, w *world) {
 	} else {
 		assert.Equal(t, field.Value, shown)
 	}
-	c.holdStates(t, v, won, item)
+	c.checkStates(t, v, won, item)
 }
 
 // refs are the objects behind the parties.
 func (c *cell) refs(v variant) map[winner]api.Ref {
-	policy := func(g *giver, name string) api.Ref {
+	policy := func(g *party, name string) api.Ref {
 		ref := api.Ref{Group: "networking.example.io", Kind: "RetryOnPolicy", Namespace: "appns", Name: name}
 		if g != nil && g.level == "HTTPRoute" {
 			ref.Namespace = "elsewhere"
@@ -243,11 +243,11 @@ func (c *cell) block(of winner) string {
 
 // holdStates asserts that the policy that gives the value is enforced, and any
 // other one overridden by it.
-func (c *cell) holdStates(t *testing.T, v variant, won winner, item api.EffectivePolicy) {
+func (c *cell) checkStates(t *testing.T, v variant, won winner, item api.EffectivePolicy) {
 	t.Helper()
 	from := c.refs(v)
 	want := make(map[string]api.PolicyOnPath)
-	for side, g := range map[winner]*giver{row: c.row, column: c.column} {
+	for side, g := range map[winner]*party{row: c.row, column: c.column} {
 		switch {
 		case g == nil:
 		case side == won || v.merged && won != route:

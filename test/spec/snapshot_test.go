@@ -155,7 +155,7 @@ func (w *world) check(t *testing.T, all []expected) {
 }
 
 // traffic holds what the traffic on a path is made to be.
-func traffic(path string, spec map[string]any) func(*testing.T, *world) {
+func hasSpec(path string, spec map[string]any) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
 		assert.Equal(t, spec, w.at(t, path).Spec)
@@ -163,7 +163,7 @@ func traffic(path string, spec map[string]any) func(*testing.T, *world) {
 }
 
 // affected holds by which policies a backend is affected.
-func affected(backend string, policies ...string) func(*testing.T, *world) {
+func isAffectedBy(backend string, policies ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
 		assert.Equal(t, append([]string{}, policies...), w.affecting(gateway.KindService, backend))
@@ -171,7 +171,7 @@ func affected(backend string, policies ...string) func(*testing.T, *world) {
 }
 
 // became holds the state of a policy, and to which others it lost.
-func became(policy string, state api.State, to ...string) func(*testing.T, *world) {
+func hasState(policy string, state api.State, to ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
 		o := w.outcomes[policy]

@@ -165,7 +165,7 @@ spec:
 				}
 			}
 			assert.ElementsMatch(t, test.want, got)
-			became("foo", api.Enforced)(t, w)
+			hasState("foo", api.Enforced)(t, w)
 		})
 	}
 }

@@ -132,14 +132,14 @@ func TestMergeIntoExistingFields(t *testing.T) {
 		want := obj{"cdn": obj{"enabled": false, "cachePolicy": obj{"includeHost": false, "includeProtocol": true}}}
 		assert.Equal(t, want, w.at(t, "gateway > route").Spec)
 		assert.Equal(t, want, ruleOf(w.at(t, "gateway > route")))
-		became("policy", api.PartiallyEnforced, "route")(t, w)
+		hasState("policy", api.PartiallyEnforced, "route")(t, w)
 	})
 	t.Run("for overrides, the values of the innermost scalar fields should overwrite the scalar fields in the affected object", func(t *testing.T) {
 		w := typed(t, profile, object, "overrides", policy)
 		want := obj{"cdn": obj{"enabled": false, "cachePolicy": obj{"includeHost": true, "includeProtocol": true}}}
 		assert.Equal(t, want, w.at(t, "gateway > route").Spec)
 		assert.Equal(t, want, ruleOf(w.at(t, "gateway > route")))
-		became("policy", api.Enforced)(t, w)
+		hasState("policy", api.Enforced)(t, w)
 	})
 	t.Run("the object keeps what no policy speaks of", func(t *testing.T) {
 		w := typed(t, profile, `{name: one, cdn: {region: eu}}`, "overrides", policy)

@@ -13,7 +13,7 @@ import (
 
 // link is the network between a server and the API server. It can drop all that
 // is sent, with every connection open, and it can cut connections.
-type link struct {
+type tcpProxy struct {
 	listener net.Listener
 	target   string
 
@@ -24,11 +24,11 @@ type link struct {
 	conns   map[net.Conn]bool
 }
 
-func newLink(t *testing.T, target string) *link {
+func newTCPProxy(t *testing.T, target string) *tcpProxy {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := &link{listener: listener, target: target, conns: make(map[net.Conn]bool)}
+	l := &tcpProxy{listener: listener, target: target, conns: make(map[net.Conn]bool)}
 	l.flows = sync.NewCond(&l.mu)
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -47,9 +47,9 @@ func newLink(t *testing.T, target string) *link {
 	return l
 }
 
-func (l *link) address() string { return l.listener.Addr().String() }
+func (l *tcpProxy) address() string { return l.listener.Addr().String() }
 
-func (l *link) block(yes bool) {
+func (l *tcpProxy) block(yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.blocked = yes
@@ -57,7 +57,7 @@ func (l *link) block(yes bool) {
 }
 
 // cut resets all connections. New ones can be made.
-func (l *link) cut() {
+func (l *tcpProxy) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
@@ -66,7 +66,7 @@ func (l *link) cut() {
 }
 
 // pass returns when nothing is blocked.
-func (l *link) pass() {
+func (l *tcpProxy) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.blocked {
@@ -74,13 +74,13 @@ func (l *link) pass() {
 	}
 }
 
-func (l *link) keep(c net.Conn) {
+func (l *tcpProxy) keep(c net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conns[c] = true
 }
 
-func (l *link) serve(client net.Conn) {
+func (l *tcpProxy) serve(client net.Conn) {
 	l.keep(client)
 	l.pass()
 	target, err := new(net.Dialer).Dial("tcp", l.target)
@@ -93,18 +93,18 @@ func (l *link) serve(client net.Conn) {
 	l.copy(target, client)
 }
 
-func (l *link) copy(to, from net.Conn) {
+func (l *tcpProxy) copy(to, from net.Conn) {
 	defer func() { _ = to.Close(); _ = from.Close() }()
-	_, _ = io.Copy(gate{l, to}, from)
+	_, _ = io.Copy(gatedWriter{l, to}, from)
 }
 
 // gate writes once nothing is blocked.
-type gate struct {
-	*link
+type gatedWriter struct {
+	*tcpProxy
 	io.Writer
 }
 
-func (g gate) Write(b []byte) (int, error) {
+func (g gatedWriter) Write(b []byte) (int, error) {
 	g.pass()
 	return g.Writer.Write(b)
 }

@@ -34,8 +34,8 @@ spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nothing}
 `
 	// tooOld is what the server logs when it stops judging, and fresh when it goes on.
-	tooOld = "what is known of the cluster is too old to judge by"
-	fresh  = "what is known of the cluster is fresh again"
+	staleMessage = "what is known of the cluster is too old to judge by"
+	freshMessage = "what is known of the cluster is fresh again"
 )
 
 // override is an AuthPolicy of the gateway that sets a rule for all.
@@ -64,40 +64,40 @@ spec:
 }
 
 // far is a server whose way to the API server is a link.
-type far struct {
+type proxiedServer struct {
 	*env.Env
 	*server.Server
-	link *link
+	proxy *tcpProxy
 }
 
-func TestShortInterruptionsCostNothing(t *testing.T) {
-	f := begin(t)
-	t.Run("an API server that restarts", f.startsAnew)
-	t.Run("connections that are cut", f.isCut)
+func TestShortInterruptionsAreTolerated(t *testing.T) {
+	f := start(t)
+	t.Run("an API server that restarts", f.apiServerRestarts)
+	t.Run("connections that are cut", f.connectionsAreCut)
 }
 
-func TestANetworkThatDropsPacketsIsNoticed(t *testing.T) {
+func TestDroppedPacketsMakeCacheStale(t *testing.T) {
 	env.Long(t)
-	begin(t).isBlocked(t)
+	start(t).packetsAreDropped(t)
 }
 
-func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
+func TestHangingAPIServerMakesCacheStale(t *testing.T) {
 	env.Long(t)
-	begin(t).hangs(t)
+	start(t).apiServerHangs(t)
 }
 
-func TestARightThatIsRemovedClosesItsKindAlone(t *testing.T) {
+func TestRemovedRightAffectsOneKind(t *testing.T) {
 	env.Long(t)
-	begin(t).losesARight(t)
+	start(t).rightIsRemoved(t)
 }
 
-func TestAKindThatCannotBeConvertedIsClosedAlone(t *testing.T) {
+func TestFailedConversionAffectsOneKind(t *testing.T) {
 	env.Long(t)
-	begin(t).cannotConvert(t)
+	start(t).conversionFails(t)
 }
 
 // begin boots a control plane and a server for a test that runs beside others.
-func begin(t *testing.T) *far {
+func start(t *testing.T) *proxiedServer {
 	t.Helper()
 	t.Parallel()
 	e := env.Start(t)
@@ -105,21 +105,21 @@ func begin(t *testing.T) *far {
 	require.Zero(t, got.Code, got.Stderr)
 	at, err := url.Parse(e.Config.Host)
 	require.NoError(t, err)
-	f := &far{Env: e, link: newLink(t, at.Host)}
+	f := &proxiedServer{Env: e, proxy: newTCPProxy(t, at.Host)}
 	site, err := server.Install(t.Context(), e)
 	require.NoError(t, err)
 	config, err := os.ReadFile(site.Account.Kubeconfig)
 	require.NoError(t, err)
 	path := e.File("far.kubeconfig")
-	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.link.address())), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.proxy.address())), 0o600))
 	// What is not judged is let through here, so that there is something to miss. A
 	// leader that cannot renew its lease would end, which is not the matter here.
 	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--leader-elect=false", "--log-level=debug"}})
 	return f
 }
 
-func (f *far) startsAnew(t *testing.T) {
-	before, gone := f.count(tooOld), time.Now()
+func (f *proxiedServer) apiServerRestarts(t *testing.T) {
+	before, gone := f.count(staleMessage), time.Now()
 	require.NoError(t, f.RestartAPIServer(t.Context()))
 	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a machine that has much to do
 		t.Logf("the API server was away for %s", away)
@@ -128,23 +128,23 @@ func (f *far) startsAnew(t *testing.T) {
 	}
 	f.applied(t, override("anew"))
 	f.denies(t, "anew")
-	assert.LessOrEqual(t, f.count(tooOld), before)
+	assert.LessOrEqual(t, f.count(staleMessage), before)
 	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
 }
 
-func (f *far) isCut(t *testing.T) {
-	before := f.count(tooOld)
+func (f *proxiedServer) connectionsAreCut(t *testing.T) {
+	before := f.count(staleMessage)
 	for range 3 {
-		f.link.cut()
+		f.proxy.cut()
 		f.denies(t, "always")
 		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
 	}
-	assert.Equal(t, before, f.count(tooOld))
+	assert.Equal(t, before, f.count(staleMessage))
 }
 
-func (f *far) isBlocked(t *testing.T) {
-	f.link.block(true)
-	t.Cleanup(func() { f.link.block(false) })
+func (f *proxiedServer) packetsAreDropped(t *testing.T) {
+	f.proxy.block(true)
+	t.Cleanup(func() { f.proxy.block(false) })
 	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that the network is dead")
 	got := f.Apply(override("blocked"))
 	require.Zero(t, got.Code, got.Stderr)
@@ -153,36 +153,36 @@ func (f *far) isBlocked(t *testing.T) {
 	assert.NotContains(t, missed.Stderr, "Warning", "nobody judges it")
 	assert.Positive(t, f.count(`"msg":"not ready","webhook":"validate"`))
 
-	f.link.block(false)
+	f.proxy.block(false)
 	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
 	f.denies(t, "blocked") // at once: it knows what it missed
-	assert.Positive(t, f.count(fresh))
+	assert.Positive(t, f.count(freshMessage))
 }
 
-func (f *far) hangs(t *testing.T) {
-	before := f.count(tooOld)
+func (f *proxiedServer) apiServerHangs(t *testing.T) {
+	before := f.count(staleMessage)
 	require.NoError(t, f.PauseAPIServer())
 	t.Cleanup(func() { _ = f.ResumeAPIServer() })
-	f.soon(t, func() bool { return !f.ready(t) && f.count(tooOld) > before }, "it does not notice that the API server hangs")
+	f.soon(t, func() bool { return !f.ready(t) && f.count(staleMessage) > before }, "it does not notice that the API server hangs")
 	require.NoError(t, f.ResumeAPIServer())
 	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
 	f.denies(t, "always")
 }
 
-func (f *far) losesARight(t *testing.T) {
+func (f *proxiedServer) rightIsRemoved(t *testing.T) {
 	judged := func() bool { return strings.Contains(f.Apply(color, "--dry-run=server").Stderr, "Warning: ") }
 	f.soon(t, judged, "a ColorPolicy is not judged to begin with")
 	binding := f.Kubectl("get", "clusterrolebinding", "test:overrule-reader-examples", "-o", "yaml")
 	require.Zero(t, binding.Code, binding.Stderr)
 	got := f.Kubectl("delete", "clusterrolebinding", "test:overrule-reader-examples")
 	require.Zero(t, got.Code, got.Stderr)
-	f.link.cut() // a watch that is open goes on without the right
+	f.proxy.cut() // a watch that is open goes on without the right
 
 	told := func() bool {
-		return strings.Contains(f.page(t), "[!] kinds: colorpolicies.policies.example.com: no watch has told")
+		return strings.Contains(f.readyz(t), "[!] kinds: colorpolicies.policies.example.com: no watch has told")
 	}
 	f.soon(t, told, "it does not tell that it may not read them")
-	assert.Contains(t, f.page(t), "grant get, list and watch on colorpolicies.policies.example.com")
+	assert.Contains(t, f.readyz(t), "grant get, list and watch on colorpolicies.policies.example.com")
 	assert.True(t, f.ready(t), "all else is judged")
 	f.denies(t, "always")
 	assert.False(t, judged(), "a ColorPolicy is judged on what it was")
@@ -190,12 +190,12 @@ func (f *far) losesARight(t *testing.T) {
 	got = f.KubectlWith(binding.Stdout, "create", "-f", "-")
 	require.Zero(t, got.Code, got.Stderr)
 	f.soon(t, judged, "it does not mend")
-	f.soon(t, func() bool { return !strings.Contains(f.page(t), "[!] kinds") }, "other kinds do not mend")
+	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not mend")
 }
 
 // cannotConvert has an object of a policy kind stored that nobody can convert any
 // more, in sight of a server and of one that starts.
-func (f *far) cannotConvert(t *testing.T) {
+func (f *proxiedServer) conversionFails(t *testing.T) {
 	shape := func(version, storage string) string {
 		return "{name: " + version + ", served: true, storage: " + storage +
 			", schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}"
@@ -237,7 +237,7 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	f.applied(t, definition(shape("v1", "false"), shape("v2", "true")))
 
 	told := regexp.MustCompile(`\[!\] kinds: (read )?odds\.policies\.example\.org: `) // "read" unless it was listed before
-	f.soon(t, func() bool { return told.MatchString(f.page(t)) }, "it does not tell that it cannot read them")
+	f.soon(t, func() bool { return told.MatchString(f.readyz(t)) }, "it does not tell that it cannot read them")
 	assert.True(t, f.ready(t), "all else is judged")
 	f.denies(t, "always")
 
@@ -268,7 +268,7 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not known once it can be listed")
 }
 
-func (f *far) applied(t *testing.T, manifest string) {
+func (f *proxiedServer) applied(t *testing.T, manifest string) {
 	t.Helper()
 	got := f.Apply(manifest)
 	require.Zero(t, got.Code, got.Stderr)
@@ -276,19 +276,19 @@ func (f *far) applied(t *testing.T, manifest string) {
 
 // denies requires that the override is known. The verdict may wait for the API
 // server to call again, which ignores a server that does not judge.
-func (f *far) denies(t *testing.T, name string) {
+func (f *proxiedServer) denies(t *testing.T, name string) {
 	t.Helper()
 	got := f.Apply(unset(name), "--dry-run=server")
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
 	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: UnsetOverride`)
 }
 
-func (f *far) count(text string) int { return strings.Count(f.Log(), text) }
+func (f *proxiedServer) count(text string) int { return strings.Count(f.Log(), text) }
 
-func (f *far) ready(t *testing.T) bool { return !strings.Contains(f.page(t), "[-]") }
+func (f *proxiedServer) ready(t *testing.T) bool { return !strings.Contains(f.readyz(t), "[-]") }
 
 // page is what /readyz says.
-func (f *far) page(t *testing.T) string {
+func (f *proxiedServer) readyz(t *testing.T) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+f.Health+"/readyz", nil)
 	require.NoError(t, err)
@@ -300,7 +300,7 @@ func (f *far) page(t *testing.T) string {
 	return string(text)
 }
 
-func (f *far) soon(t *testing.T, condition func() bool, msg string) {
+func (f *proxiedServer) soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 200*time.Millisecond, msg)
 }

@@ -23,7 +23,7 @@ func nowhere(t *testing.T) string {
 	return file
 }
 
-func TestWhatItCannotRunWithIsSaid(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWhatItCannotRunWithIsSaid(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		options options
 		want    string

@@ -88,10 +88,10 @@ func TestEachMachineIsNamed(t *testing.T) {
 		"\nMeasured on linux/amd64, one, 2 CPUs.\n\nMeasured on linux/amd64, other, 2 CPUs.\n\nMeasured on linux/amd64, other, 1 CPU.\n"), got.String())
 }
 
-type full struct{}
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-func TestATableThatCannotBeWrittenIsAnError(t *testing.T) {
-	assert.EqualError(t, run([]string{"testdata/bench.txt"}, full{}), "write the table: the disk is full")
+func TestWriteError(t *testing.T) {
+	assert.EqualError(t, run([]string{"testdata/bench.txt"}, fullDisk{}), "write the table: the disk is full")
 }
