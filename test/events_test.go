@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noteNames finds the notes of /readyz, each of which may become an Event.
+// readyzNotes finds the notes of /readyz, each of which may become an Event.
 var readyzNotes = regexp.MustCompile(`notes\["(\w+)"\] = |\.note\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
 
 func TestEveryEventHasARow(t *testing.T) {

@@ -90,7 +90,7 @@ var (
 	testFn = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 )
 
-// heldBy returns the tests and cases that are named below a text, or in the last
+// testsNamedIn returns the tests and cases that are named below a text, or in the last
 // column of its tables.
 func testsNamedIn(text string) []string {
 	var out []string

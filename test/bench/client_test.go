@@ -15,21 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// doNothing is controller-runtime's webhook that allows everything.
+// noopWebhook is controller-runtime's webhook that allows everything.
 func noopWebhook() http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
 		return admission.Allowed("")
 	})}
 }
 
-// wire is a server, called as an API server calls a Service: over TLS 1.3 and
+// webhookClient is a server, called as an API server calls a Service: over TLS 1.3 and
 // HTTP/1.1, on connections that stay open.
 type webhookClient struct {
 	client *http.Client
 	url    string
 }
 
-// listen serves a handler; the path and query are those of the calls.
+// serveTLS serves a handler; the path and query are those of the calls.
 func serveTLS(tb testing.TB, h http.Handler, path string) webhookClient {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)

@@ -102,7 +102,7 @@ func create(ctx context.Context, to client.Client, object map[string]any) error 
 	return nil
 }
 
-// unborn is an object without what an API server gives it.
+// withoutServerFields is an object without what an API server gives it.
 func withoutServerFields(object map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: maps.Clone(object)}
 	metadata := maps.Clone(object["metadata"].(map[string]any))

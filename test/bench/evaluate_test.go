@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// BenchmarkJudgeRoute is what is left of BenchmarkRouteWrite without the wire
+// BenchmarkEvaluateRoute is what is left of BenchmarkRouteWrite without the wire
 // and the decoding.
 func BenchmarkEvaluateRoute(b *testing.B) {
 	cluster, err := fixture.New(fixture.Size{Gateways: 100, Routes: 1000})

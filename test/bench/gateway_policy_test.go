@@ -84,7 +84,7 @@ func validate(door http.Handler, review []byte) error {
 	return postReview(door, webhook.PathValidate, review)
 }
 
-// post sends a review to one of the handler's paths, and fails unless the write
+// postReview sends a review to one of the handler's paths, and fails unless the write
 // is allowed.
 func postReview(handler http.Handler, path string, review []byte) error {
 	r := httptest.NewRequest(http.MethodPost, path+timeout, bytes.NewReader(review))

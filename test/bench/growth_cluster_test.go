@@ -22,7 +22,7 @@ var spare = fixture.Uniform{Routes: 100, Rules: 1, OwnPolicy: true}
 // differing is how many routes or policies the operations take turns with.
 const differing = 500
 
-// world is a cluster of a size, with one gateway more that is the same in each.
+// growthCluster is a cluster of a size, with one gateway more that is the same in each.
 type growthCluster struct {
 	*fixture.Cluster
 	heldMiB  float64
@@ -52,7 +52,7 @@ func withGuard(c *fixture.Cluster) *growthCluster {
 	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Rights: allowAll{}}}
 }
 
-// anyone may do anything.
+// allowAll may do anything.
 type allowAll struct{}
 
 func (allowAll) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
@@ -61,7 +61,7 @@ func (allowAll) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref
 
 func (allowAll) Check(api.Ref) string { return "" }
 
-// held is what is alive on the heap, in MiB. The second collection takes what
+// liveHeapMiB is what is alive on the heap, in MiB. The second collection takes what
 // the first one only found to be dead: the pools' spares.
 func liveHeapMiB() float64 {
 	runtime.GC()
@@ -71,7 +71,7 @@ func liveHeapMiB() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// spared renames an object, and what it hangs on, so that it belongs to the
+// onSpareGateway renames an object, and what it hangs on, so that it belongs to the
 // spare gateway.
 func onSpareGateway(object map[string]any) map[string]any {
 	rename := func(o any) {

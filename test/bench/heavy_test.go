@@ -121,7 +121,7 @@ func postHeavy(b *testing.B, h http.Handler, path string, review []byte) *admiss
 	return answer.Response
 }
 
-// awaitPlace waits until the only place is free again: a write of nothing that
+// awaitSlot waits until the only place is free again: a write of nothing that
 // matters is judged then.
 func awaitSlot(b *testing.B, h http.Handler) {
 	b.Helper()

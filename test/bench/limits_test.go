@@ -157,7 +157,7 @@ func TestBenchmarkLimitsAreBound(t *testing.T) {
 	}
 }
 
-// toldOf returns the warnings of a write.
+// warningsOf returns the warnings of a write.
 func warningsOf(t *testing.T, p *production, before, after map[string]any) []string {
 	t.Helper()
 	c := guard.Change{Operation: guard.Update, Before: decoded(t, p, before), After: decoded(t, p, after)}

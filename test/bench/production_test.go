@@ -81,7 +81,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	return &production{c, judges, hooks, inFlight, sweeper}
 }
 
-// swept does what the sweeper does a moment after each event: it looks at all that
+// audit does what the sweeper does a moment after each event: it looks at all that
 // the object touches, by which the memo knows it.
 func (p *production) audit(tb testing.TB, ref api.Ref) {
 	tb.Helper()
@@ -90,7 +90,7 @@ func (p *production) audit(tb testing.TB, ref api.Ref) {
 	require.NoError(tb, err)
 }
 
-// stored is what a watch says of a write that was admitted.
+// watchEvent is what a watch says of a write that was admitted.
 type watchEvent struct {
 	ref  api.Ref
 	uid  types.UID

@@ -15,7 +15,7 @@ var quantiles = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-// tell reports the quantiles of calls as metrics. It sorts them.
+// reportQuantiles reports the quantiles of calls as metrics. It sorts them.
 func reportQuantiles(b *testing.B, name string, took []time.Duration) {
 	b.Helper()
 	slices.Sort(took)

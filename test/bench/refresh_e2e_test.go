@@ -95,7 +95,7 @@ func (j *withGuard) since(before, after withGuard) {
 // mean is in milliseconds.
 func (j withGuard) mean() float64 { return j.seconds / j.reviews * 1000 }
 
-// judged is what was answered so far.
+// reviewTimes is what was answered so far.
 func (r *refreshing) reviewTimes(tb testing.TB) withGuard {
 	tb.Helper()
 	var out withGuard
@@ -196,7 +196,7 @@ func (r *refreshing) attempts(tb testing.TB) float64 {
 	return sum
 }
 
-// told fails unless every route tells of the policy.
+// requireAnnotated fails unless every route tells of the policy.
 func (r *refreshing) requireAnnotated(tb testing.TB) {
 	tb.Helper()
 	policy := fixture.RefOf(fixture.Uniform{}.GatewayPolicy(0))

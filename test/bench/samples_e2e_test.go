@@ -27,7 +27,7 @@ func (s samples) report(b *testing.B, prefix string) {
 	}
 }
 
-// more is by how much one took longer than none in the same round.
+// added is by how much one took longer than none in the same round.
 func (s samples) added(name string) []time.Duration {
 	out := make([]time.Duration, len(s[name]))
 	for i, took := range s[name] {

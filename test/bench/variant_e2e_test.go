@@ -20,7 +20,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// way is one of the three ways that a write can go. Each has a namespace of its
+// variant is one of the three ways that a write can go. Each has a namespace of its
 // own, by which the webhook configurations tell them apart.
 type variant struct {
 	name, namespace string
@@ -52,7 +52,7 @@ func (w *variant) reviews(tb testing.TB) float64 {
 	return sum
 }
 
-// ways are the three ways. They make no difference before they are served.
+// variants are the three ways. They make no difference before they are served.
 type variants struct{ none, nothing, overrule *variant }
 
 func newVariants() variants {

@@ -53,7 +53,7 @@ func writes(b *testing.B, write func(fixture.Size, int) fixture.Write) {
 	}
 }
 
-// newScene has so many writes, of objects from all over a cluster.
+// newComparison has so many writes, of objects from all over a cluster.
 func newComparison(tb testing.TB, size fixture.Size, differing int, write func(fixture.Size, int) fixture.Write) *comparison {
 	tb.Helper()
 	ctrl.SetLogger(logr.Discard())
@@ -73,7 +73,7 @@ func newComparison(tb testing.TB, size fixture.Size, differing int, write func(f
 	return s
 }
 
-// turn is one write: the review of it, and what comes of it.
+// reviewedWrite is one write: the review of it, and what comes of it.
 type reviewedWrite struct {
 	review []byte
 	watchEvent
@@ -88,13 +88,13 @@ func newReviewedWrite(tb testing.TB, w fixture.Write) reviewedWrite {
 	return reviewedWrite{review, watchEvent{w.Ref(), w.UID(), data}}
 }
 
-// visit is an object that is written there and back.
+// roundTrip is an object that is written there and back.
 type roundTrip struct {
 	there, back reviewedWrite
 	changed     bool
 }
 
-// now returns the write that is next.
+// next returns the write that is next.
 func (v *roundTrip) next() reviewedWrite {
 	if v.changed {
 		return v.back
@@ -102,7 +102,7 @@ func (v *roundTrip) next() reviewedWrite {
 	return v.there
 }
 
-// scene is the two servers and what is written.
+// comparison is the two servers and what is written.
 type comparison struct {
 	*production
 	nothing, overrule webhookClient
@@ -183,7 +183,7 @@ func together(ctx context.Context, clients []*caller, n int, act func(*caller, c
 	return group.Wait()
 }
 
-// idle sends reviews of the next n writes to the webhook that does nothing.
+// callNoop sends reviews of the next n writes to the webhook that does nothing.
 func (c *caller) callNoop(ctx context.Context, n int) error {
 	for i := range n {
 		took, err := c.comparison.nothing.call(ctx, c.roundTrips[(c.next+i)%len(c.roundTrips)].next().review)
@@ -195,7 +195,7 @@ func (c *caller) callNoop(ctx context.Context, n int) error {
 	return nil
 }
 
-// write sends those of the next n writes to Overrule, and stores what it admits.
+// callOverrule sends those of the next n writes to Overrule, and stores what it admits.
 func (c *caller) callOverrule(ctx context.Context, n int) error {
 	for range n {
 		v := c.roundTrips[c.next%len(c.roundTrips)]

@@ -45,7 +45,7 @@ func chain(t *testing.T, host string) string {
 	return namespace
 }
 
-// hooks are configurations that ask for the authority of a namespace's chain,
+// webhookConfigurations are configurations that ask for the authority of a namespace's chain,
 // and are called for no write.
 func webhookConfigurations(namespace string) []client.Object {
 	annotated := metav1.ObjectMeta{Name: namespace, Annotations: map[string]string{cmapi.WantInjectAnnotation: namespace + "/serving"}}

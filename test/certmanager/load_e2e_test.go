@@ -141,14 +141,14 @@ func (l *load) note(list *[]string, err error) {
 	*list = append(*list, err.Error())
 }
 
-// more waits until there were as many writes more.
+// awaitWrites waits until there were as many writes more.
 func (l *load) awaitWrites(t *testing.T, n int64) {
 	t.Helper()
 	want := l.writes.Load() + n
 	soon(t, func() bool { return l.writes.Load() >= want }, func() string { return "the writes stand still" })
 }
 
-// unharmed requires that nothing was lost or wrongly judged so far.
+// requireNoFailures requires that nothing was lost or wrongly judged so far.
 func (l *load) requireNoFailures(t *testing.T, when string) {
 	t.Helper()
 	l.mu.Lock()

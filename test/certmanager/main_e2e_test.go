@@ -89,7 +89,7 @@ func get[T any, P interface {
 	return object
 }
 
-// issued waits until a Certificate is ready in a revision, and returns its Secret.
+// awaitIssued waits until a Certificate is ready in a revision, and returns its Secret.
 func awaitIssued(t *testing.T, namespace, name string, revision int) map[string][]byte {
 	t.Helper()
 	var c *cmapi.Certificate

@@ -49,7 +49,7 @@ func applyOverlay(t *testing.T) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// withdraw deletes the Certificate and what came of it, as the garbage collector
+// deleteCertificates deletes the Certificate and what came of it, as the garbage collector
 // of a cluster would: a request that is left over stands in the way of the next
 // Certificate's.
 func deleteCertificates(t *testing.T) {
@@ -100,7 +100,7 @@ func TestServerUsesCertManagerCertificate(t *testing.T) {
 	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it makes no authority of its own")
 }
 
-// waiting is a server that was not waited for.
+// waitingServer is a server that was not waited for.
 type waitingServer struct{ *process.Process }
 
 func (w waitingServer) says(t *testing.T, line string) {
@@ -108,7 +108,7 @@ func (w waitingServer) says(t *testing.T, line string) {
 	soon(t, func() bool { return strings.Contains(w.Log(), line) }, func() string { return "the server does not say " + line + ":\n" + w.Log() })
 }
 
-// unready runs a server and does not wait for anything. It returns the address
+// startUnready runs a server and does not wait for anything. It returns the address
 // of its health checks, too.
 func startUnready(t *testing.T, flags ...string) (waitingServer, string) {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// trusts are the CA bundles of all webhooks in the configurations of a name.
+// caBundles are the CA bundles of all webhooks in the configurations of a name.
 func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	var bundles [][]byte
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
@@ -37,7 +37,7 @@ func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	return bundles, nil
 }
 
-// injected waits until all webhooks of a name trust an authority, and returns
+// awaitInjected waits until all webhooks of a name trust an authority, and returns
 // what they trust.
 func awaitInjected(t *testing.T, name string, ca []byte) [][]byte {
 	t.Helper()

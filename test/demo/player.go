@@ -23,7 +23,7 @@ type step struct {
 	stderr  []string // parts that must be there; with none, nothing may be
 }
 
-// beat lies between two commands, as between those of a person: the server hears
+// pauseBetweenCommands lies between two commands, as between those of a person: the server hears
 // of a write by a watch, some milliseconds after it was stored.
 const pauseBetweenCommands = 300 * time.Millisecond
 

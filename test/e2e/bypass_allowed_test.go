@@ -4,7 +4,7 @@ package e2e
 
 var deleteHeld = remove("APP", "authpolicy/gw-auth")
 
-// aroundFree are writes next to an override that take none out of force.
+// allowedRows are writes next to an override that take none out of force.
 var allowedRows = map[string]row{
 	"rule-inserted": permitted{
 		objects: admin, probe: &deleteHeld,

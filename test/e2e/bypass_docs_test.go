@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// page is docs/guardrails.md.
+// guardrailsPage is docs/guardrails.md.
 func guardrailsPage(t *testing.T) string {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -28,7 +28,7 @@ func guardrailsPage(t *testing.T) string {
 
 var documentedRow = regexp.MustCompile("(?m)^\\|.*\\| `([a-z0-9-]+)` \\|$")
 
-// pageNamesRows holds the tables of the page to the rows that are played.
+// requireDocumentedRows holds the tables of the page to the rows that are played.
 func requireDocumentedRows(t *testing.T) {
 	t.Helper()
 	var named []string
@@ -41,7 +41,7 @@ func requireDocumentedRows(t *testing.T) {
 
 var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")
 
-// pageIsTaken has the server take the manifests of the page.
+// applyPageManifests has the server take the manifests of the page.
 func (c *cluster) applyPageManifests(t *testing.T) {
 	t.Helper()
 	all := fencedYAML.FindAllStringSubmatch(guardrailsPage(t), -1)

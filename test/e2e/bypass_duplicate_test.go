@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aroundDoubles are rows in which something else is made to stand in first, and
+// duplicateRows are rows in which something else is made to stand in first, and
 // taken away by the system afterwards, when nobody is asked.
 var duplicateRows = map[string]row{
 	"policy-owner-renamed":      sequence(renameOwner),
@@ -44,7 +44,7 @@ var (
 	secondGrant  = strings.Replace(grant("INFRA-sec", "Paint", "Gateway", "edge"), "name: leave", "name: leave-too", 1)
 )
 
-// double has a second object that gives the same as the first one, and that is
+// duplicate has a second object that gives the same as the first one, and that is
 // about to go: by its owner, or by a deletion that waits for a finalizer.
 type duplicate struct {
 	objects         string // empty: the usual one
@@ -85,7 +85,7 @@ func (d duplicate) code() string {
 	return "OverrideEvaded"
 }
 
-// profileDoubled has a second profile of a kind in place of the first one.
+// duplicateProfile has a second profile of a kind in place of the first one.
 func duplicateProfile(kind string, owned bool) duplicate {
 	name := "policyprofile/" + strings.ToLower(kind) + "s"
 	released := kubectl("patch", name+"-too", "--type=merge", "-p", `{"metadata":{"finalizers":null,"ownerReferences":null}}`)
@@ -96,7 +96,7 @@ func duplicateProfile(kind string, owned bool) duplicate {
 	}
 }
 
-// profilesAtOnce has two profiles of a kind deleted at the same moment: one may go, and
+// deleteProfilesConcurrently has two profiles of a kind deleted at the same moment: one may go, and
 // then the other has to stay.
 func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
 	one := profile("Cobalt", bothBlocks, testKinds["Cobalt"].profile)
@@ -122,7 +122,7 @@ func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
 	}
 }
 
-// standIn has a second policy, which gives the same as the first one and rests on an
+// substitute has a second policy, which gives the same as the first one and rests on an
 // object that is about to go.
 type substitute struct {
 	objects  string // empty: that of a grant
@@ -132,7 +132,7 @@ type substitute struct {
 	code     string  // empty: that of a deletion
 }
 
-// play has an owner that exists: that of a namespace cannot wait for a finalizer
+// run has an owner that exists: that of a namespace cannot wait for a finalizer
 // without being deleted.
 func (r substitute) run(t *testing.T, g testNamespaces) {
 	const owner = "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: INFRA-own}\n" +
@@ -160,7 +160,7 @@ const (
 
 var (
 	deletePaint = remove("INFRA-sec", "paint/gw-paint")
-	// classless has the override on a gateway of a class without a policy.
+	// gatewayWithoutClassPolicy has the override on a gateway of a class without a policy.
 	gatewayWithoutClassPolicy = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paintPolicy("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
 	ownedClass                = object("GatewayClass", "name: INFRA-new"+ownedByRole, "{controllerName: example.com/gateways}")
 	classed                   = ownedClass + paintPolicy("class-paint", onClass)
@@ -170,7 +170,7 @@ var (
 
 const onClass = "targetRef: {group: gateway.networking.k8s.io, kind: GatewayClass, name: INFRA-new}"
 
-// doubleIn is the policy and the grant of the world once more, for a namespace of
+// duplicateIn is the policy and the grant of the world once more, for a namespace of
 // their own, with what the metadata of that namespace and of the grant has besides.
 func duplicateIn(namespace, leave string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-two" + namespace + "}\n" +
@@ -178,7 +178,7 @@ func duplicateIn(namespace, leave string) string {
 		paintPolicyIn("INFRA-two", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
 }
 
-// renamedOwner edits the owner that a policy has so that there is none of that
+// renameOwner edits the owner that a policy has so that there is none of that
 // name: the garbage collector takes that for an owner that is gone.
 func renameOwner(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(namespaces+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))

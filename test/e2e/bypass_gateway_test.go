@@ -26,7 +26,7 @@ var (
 
 const extra = "{group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}"
 
-// aroundGateways are writes of what is above the routes.
+// gatewayRows are writes of what is above the routes.
 var gatewayRows = map[string]row{
 	"listener-renamed": bypass{
 		objects: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http"), code: "OverrideEvaded",

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// madeKinds are the policy kinds of these tests; the values tell whether their
+// testKinds are the policy kinds of these tests; the values tell whether their
 // definition has the label by which policy kinds are known, and what their
 // profile says besides, "" for those without one.
 var testKinds = map[string]struct {
@@ -101,7 +101,7 @@ spec:
 `)
 }
 
-// definedTwice is another definition of a kind.
+// secondDefinition is another definition of a kind.
 func secondDefinition(kind, plural string) string {
 	one := strings.ToLower(kind)
 	return strings.NewReplacer("name: "+one+"s", "name: "+plural, "plural: "+one+"s, singular: "+one, "plural: "+plural).Replace(definition(kind, true))
@@ -173,7 +173,7 @@ func (c *cluster) readKinds(t *testing.T) {
 	}, "the rules do not name the kinds")
 }
 
-// milderCopy is a PolicyProfile that says of one of Kuadrant's kinds what the
+// warningProfile is a PolicyProfile that says of one of Kuadrant's kinds what the
 // built-in one says, but for what is done about overrides that are lost.
 func warningProfile(kind string) string {
 	kinds, err := policykind.BuiltinKinds()
@@ -192,25 +192,25 @@ func warningProfile(kind string) string {
 	return string(data)
 }
 
-// coated is a world with an override of a kind on the gateway.
+// objectsWithOverride is a world with an override of a kind on the gateway.
 func objectsWithOverride(kind string) string {
 	return namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		object(kind, "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {colors: {wall: red}}}")
 }
 
-// paint is a policy in INFRA with an override, paintIn in another namespace.
+// paintPolicy is a policy in INFRA with an override, paintIn in another namespace.
 func paintPolicy(name, target string) string { return paintPolicyIn("INFRA", name, target) }
 
 func paintPolicyIn(namespace, name, target string) string {
 	return object("Paint", "namespace: "+namespace+", name: "+name, "{"+target+", overrides: {colors: {wall: red}}}")
 }
 
-// primer is likewise, of the kind that stands at namespaces and Services.
+// primerPolicy is likewise, of the kind that stands at namespaces and Services.
 func primerPolicy(namespace, target string) string {
 	return object("Primer", "namespace: "+namespace+", name: primer", "{"+target+", overrides: {colors: {wall: grey}}}")
 }
 
-// aroundKinds are writes of how policies are read.
+// kindRows are writes of how policies are read.
 var kindRows = map[string]row{
 	"definition-deleted": bypass{
 		objects: objectsWithOverride("Tint"), code: "OverrideEvaded",
@@ -387,7 +387,7 @@ const servedAsOpal = `{"status":{"acceptedNames":{"kind":"Opal","listKind":"Opal
 	`{"type":"Established","status":"True","reason":"x","message":"y","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
 	`{"type":"NamesAccepted","status":"True","reason":"x","message":"y","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 
-// rightsOfSecond has users with the right to override on one of the resources that are
+// rightsOnSecondDefinition has users with the right to override on one of the resources that are
 // defined of a kind: that on the one that is served counts, each time.
 func rightsOnSecondDefinition(t *testing.T, g testNamespaces) {
 	usual := rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "delete"}}
@@ -407,7 +407,7 @@ func rightsOnSecondDefinition(t *testing.T, g testNamespaces) {
 	succeed(t, g.runAs(first, drop))
 }
 
-// unconverted has the definition of a kind changed so that its policies cannot be
+// failedConversion has the definition of a kind changed so that its policies cannot be
 // listed again: they stay in force as they were, until they can.
 func failedConversion(t *testing.T, g testNamespaces) {
 	const name = "crd/rusts.policies.example.com"

@@ -23,7 +23,7 @@ var (
 	ownedByNobody = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
 
-// forStage is a listener for the routes of namespaces with a label.
+// listenerForStage is a listener for the routes of namespaces with a label.
 func listenerForStage(name, port, stage string) string {
 	return "{name: " + name + ", protocol: HTTP, port: " + port + ", allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {stage: " + stage + "}}}}}"
 }
@@ -43,7 +43,7 @@ func grant(from, kind, target, name string) string {
 		"{from: [{group: policies.example.com, kind: "+kind+", namespace: "+from+"}], to: ["+to+"]}")
 }
 
-// aroundNamespaces are writes of namespaces and of the leave that one gives
+// namespaceRows are writes of namespaces and of the leave that one gives
 // another.
 var namespaceRows = map[string]row{
 	"namespace-label-listener": bypass{

@@ -26,7 +26,7 @@ func routeLimit(limit string) string {
 		"{targetRef: {"+routeRef("toystore")+"}, limits: {login: {rates: [{limit: "+limit+", window: 10s}]}}}")
 }
 
-// aroundPolicies are writes of the policy that has the override.
+// policyRows are writes of the policy that has the override.
 var policyRows = map[string]row{
 	"policy-deleted": bypass{
 		objects: baseObjects, write: remove("INFRA", "authpolicy/gw-auth"), code: "OverrideRemoved",

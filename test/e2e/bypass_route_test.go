@@ -68,7 +68,7 @@ func matching(paths []string) string {
 	return "matches: [" + strings.Join(matches, ", ") + "]"
 }
 
-// aroundRoutes are writes of routes, and of the Services behind and before them.
+// routeRows are writes of routes, and of the Services behind and before them.
 var routeRows = map[string]row{
 	"route-moved": bypass{
 		objects: baseObjects, code: "OverrideEvaded",

@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// aroundStories are the rows of several steps.
+// sequenceRows are the rows of several steps.
 var sequenceRows = map[string]row{
 	"who-may":            sequence(checkCommandOfDenial),
 	"blast-acknowledged": sequence(acknowledgedBlastRadius),
@@ -23,7 +23,7 @@ var sequenceRows = map[string]row{
 
 var canICommand = regexp.MustCompile(`kubectl (auth can-i override \S+ -n \S+)`)
 
-// whoMay has the command that a denial names tell who may, one who has the right
+// checkCommandOfDenial has the command that a denial names tell who may, one who has the right
 // for this policy alone included.
 func checkCommandOfDenial(t *testing.T, g testNamespaces) {
 	const delegate, neighbour = "around-delegate", "around-neighbour"
@@ -67,7 +67,7 @@ func finalizedPolicy(t *testing.T, g testNamespaces) {
 	soon(t, func() bool { return g.runAs(unprivileged, apply(route(onInner, byPath)).dryRun()).Code == 0 }, "it counts no more")
 }
 
-// collectedPolicy gets an owner from who may give it one: the owner's deletion
+// garbageCollectedPolicy gets an owner from who may give it one: the owner's deletion
 // is then anyone's, and the garbage collector is not held up.
 func garbageCollectedPolicy(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(baseObjects+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))
@@ -83,7 +83,7 @@ func garbageCollectedPolicy(t *testing.T, g testNamespaces) {
 	soon(t, func() bool { return g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code != 0 }, "it is not collected")
 }
 
-// weakenedBefore has a gate that was there before the override: its writer is
+// alreadyWeakened has a gate that was there before the override: its writer is
 // told, and may go on editing.
 func alreadyWeakened(t *testing.T, g testNamespaces) {
 	gate := func(key string) string {
@@ -104,7 +104,7 @@ func alreadyWeakened(t *testing.T, g testNamespaces) {
 
 var annotateCommand = regexp.MustCompile(`kubectl (annotate --overwrite lime\.policies\.example\.com gw-coat -n \S+ overrule\.dev/acknowledge-blast-radius=)([0-9a-f]{16})`)
 
-// acknowledgedBlast deletes a policy whose kind may not change more than one path
+// acknowledgedBlastRadius deletes a policy whose kind may not change more than one path
 // unseen: with the acknowledgement of just that, and with the right to do so.
 func acknowledgedBlastRadius(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(strings.Replace(objectsWithOverride("Lime"), route(onEdge, byPath), "", 1)))

@@ -56,7 +56,7 @@ type row interface {
 // tables are the rows by the name that docs/guardrails.md has.
 var tables = []map[string]row{policyRows, routeRows, gatewayRows, namespaceRows, kindRows, allowedRows, sequenceRows, duplicateRows}
 
-// rows are those of all tables.
+// allRows are those of all tables.
 func allRows(t *testing.T) map[string]row {
 	t.Helper()
 	out := make(map[string]row)
@@ -69,7 +69,7 @@ func allRows(t *testing.T) map[string]row {
 	return out
 }
 
-// sampled are the rows that are played: all of them or, in make test, each fourth
+// selectedRows are the rows that are played: all of them or, in make test, each fourth
 // of each table.
 func selectedRows(t *testing.T) map[string]row {
 	t.Helper()
@@ -87,7 +87,7 @@ func selectedRows(t *testing.T) map[string]row {
 	return out
 }
 
-// hire gives the two their rights.
+// grantTestUsers gives the two their rights.
 func (c *cluster) grantTestUsers(t *testing.T) {
 	t.Helper()
 	normal := rbacv1.PolicyRule{
@@ -101,7 +101,7 @@ func (c *cluster) grantTestUsers(t *testing.T) {
 	c.MustAddUser(t, privileged, nil, normal, override)
 }
 
-// way is a write that would take an override out of force.
+// bypass is a write that would take an override out of force.
 type bypass struct {
 	objects string
 	write   command
@@ -135,7 +135,7 @@ func (w bypass) run(t *testing.T, g testNamespaces) {
 	}
 }
 
-// free is a write that anyone may make.
+// permitted is a write that anyone may make.
 type permitted struct {
 	objects string
 	write   command
@@ -157,7 +157,7 @@ func (f permitted) run(t *testing.T, g testNamespaces) {
 	assert.NotContains(t, got.Stderr, "would not")
 }
 
-// story is a row of several steps.
+// sequence is a row of several steps.
 type sequence func(t *testing.T, g testNamespaces)
 
 func (s sequence) run(t *testing.T, g testNamespaces) { s(t, g) }
@@ -198,7 +198,7 @@ func (w command) dryRun() command {
 	return command{stdin: w.stdin, args: append(slices.Clone(w.args), "--dry-run=server")}
 }
 
-// run has kubectl write as a user.
+// runAs has kubectl write as a user.
 func (g testNamespaces) runAs(user string, w command) env.Result {
 	args := []string{"--as", user}
 	for _, a := range w.args {
@@ -207,7 +207,7 @@ func (g testNamespaces) runAs(user string, w command) env.Result {
 	return g.c.KubectlWith(g.expand(w.stdin), args...)
 }
 
-// seen waits until the server has seen enough of the world to deny a write, and
+// awaitDenial waits until the server has seen enough of the world to deny a write, and
 // holds the dry run of it to the same.
 func (g testNamespaces) awaitDenial(t *testing.T, w command) {
 	t.Helper()
@@ -222,7 +222,7 @@ func (g testNamespaces) awaitDenial(t *testing.T, w command) {
 
 var denialMessage = regexp.MustCompile(`admission webhook "(\w+\.)?validate\.overrule\.dev" denied the request: `)
 
-// turnedAway requires that one of our webhooks denied a write, for a reason, and
+// requireDenial requires that one of our webhooks denied a write, for a reason, and
 // that it says who may do it where someone may.
 func requireDenial(t *testing.T, got env.Result, code string, says ...string) {
 	t.Helper()

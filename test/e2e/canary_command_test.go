@@ -23,7 +23,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// tryOnce runs the canary command as that user.
+// runCanary runs the canary command as that user.
 func runCanary(t *testing.T, as *env.User, args ...string) (r canary.Result, code int) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -40,7 +40,7 @@ func runCanary(t *testing.T, as *env.User, args ...string) (r canary.Result, cod
 	return r, cmd.ProcessState.ExitCode()
 }
 
-// came are the outcomes of the trials, and what came back for the first one.
+// outcomesOf are the outcomes of the trials, and what came back for the first one.
 func outcomesOf(r canary.Result) (outcomes []canary.Outcome, first string) {
 	for _, trial := range r.Attempts {
 		outcomes = append(outcomes, trial.Outcome)
@@ -48,7 +48,7 @@ func outcomesOf(r canary.Result) (outcomes []canary.Outcome, first string) {
 	return outcomes, r.Attempts[0].Came
 }
 
-// all are the outcomes of a run in which each trial came to the same.
+// allTrials are the outcomes of a run in which each trial came to the same.
 func allTrials(o canary.Outcome) []canary.Outcome { return []canary.Outcome{o, o, o} }
 
 func TestCanaryPasses(t *testing.T) {
@@ -119,7 +119,7 @@ func TestCanaryFailsWithoutWebhooks(t *testing.T) {
 	assert.Contains(t, r.Attempts[2].Came, "not mended by mutate.overrule.dev")
 }
 
-// broken lets a server run without the right to mend its configurations, which
+// withoutRepair lets a server run without the right to mend its configurations, which
 // the test gives back.
 func (c *cluster) withoutRepair(t *testing.T) {
 	t.Helper()
@@ -157,7 +157,7 @@ func TestCanaryReportsMissingRules(t *testing.T) {
 	c.awaitOutcome(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
 }
 
-// tells waits until the first trial comes back so: an API server hears of an
+// awaitOutcome waits until the first trial comes back so: an API server hears of an
 // edit a moment later.
 func (c *cluster) awaitOutcome(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
 	t.Helper()

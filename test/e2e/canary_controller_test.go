@@ -40,7 +40,7 @@ func (c *cluster) pod(t *testing.T, name string) {
 	t.Cleanup(func() { succeed(t, c.KubectlWith(manifest, "delete", "--force", "--grace-period=0", "-f", "-")) })
 }
 
-// passing is a field of the canary's condition of a pod.
+// canaryCondition is a field of the canary's condition of a pod.
 func (c *cluster) canaryCondition(t *testing.T, name, field string) string {
 	t.Helper()
 	got := c.Kubectl("-n", server.Namespace, "get", "pod/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="overrule.dev/CanaryPassing")].`+field+`}`)
@@ -155,7 +155,7 @@ const (
 	disarmed = "Ignore Ignore Ignore Ignore Ignore Ignore Ignore"
 )
 
-// policies are the failurePolicies of all webhooks, the mutating one's first.
+// failurePolicies are the failurePolicies of all webhooks, the mutating one's first.
 func (c *cluster) failurePolicies(t *testing.T) string {
 	t.Helper()
 	var out []string

@@ -155,7 +155,7 @@ func (c *cluster) compare(t *testing.T, who, file string, change *cases.Change) 
 	warnings(t, got, change.Verdict)
 }
 
-// told looks for what a verdict says in what is on the terminal.
+// warnings looks for what a verdict says in what is on the terminal.
 func warnings(t *testing.T, got env.Result, want cases.Want) {
 	t.Helper()
 	for _, f := range want.Reasons {

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// mounted is a replica with certificate files of its own, behind a relay.
+// fileReplica is a replica with certificate files of its own, behind a relay.
 type fileReplica struct {
 	*server.Server
 	dir string
@@ -25,7 +25,7 @@ func (c *cluster) bootFileReplica(t *testing.T, r *serviceProxy, dir string) *fi
 	return c.bootFileReplicaWith(t, r, dir, nil)
 }
 
-// bootMountedWith calls started as soon as the process runs.
+// bootFileReplicaWith calls started as soon as the process runs.
 func (c *cluster) bootFileReplicaWith(t *testing.T, r *serviceProxy, dir string, started func(*server.Server)) *fileReplica {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Started: started, Args: []string{
@@ -35,12 +35,12 @@ func (c *cluster) bootFileReplicaWith(t *testing.T, r *serviceProxy, dir string,
 	return &fileReplica{s, dir}
 }
 
-// says counts the lines of a replica's log with a text.
+// logCount counts the lines of a replica's log with a text.
 func (m *fileReplica) logCount(text string) int { return strings.Count(m.Log(), text) }
 
 const holdsMessage = `"msg":"holding a new certificate"`
 
-// probing waits for something and shakes hands all the while, trusting what
+// awaitWithHandshakes waits for something and shakes hands all the while, trusting what
 // the API server was told just before.
 func (c *cluster) awaitWithHandshakes(t *testing.T, until func() bool, replicas ...*fileReplica) {
 	t.Helper()
@@ -52,7 +52,7 @@ func (c *cluster) awaitWithHandshakes(t *testing.T, until func() bool, replicas 
 	}
 }
 
-// wholly returns files of an authority that nobody has seen, with a serial that
+// newAuthorityFiles returns files of an authority that nobody has seen, with a serial that
 // none had before.
 func newAuthorityFiles(t *testing.T, round int64) (files map[string]string, served int64) {
 	t.Helper()

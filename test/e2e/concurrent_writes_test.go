@@ -51,7 +51,7 @@ func pairs(t *testing.T) int {
 	return n
 }
 
-// notBoth allows one limit on a path and not the other: of a pair of policies
+// pairConstraint allows one limit on a path and not the other: of a pair of policies
 // that set one each, either is fine alone.
 const pairConstraint = `
 apiVersion: overrule.dev/v1alpha1
@@ -126,7 +126,7 @@ func (c *cluster) preparePairs(t *testing.T, name string, n int) testNamespaces 
 	return g
 }
 
-// tally is what came of pairs of writes.
+// pairCounts is what came of pairs of writes.
 type pairCounts struct {
 	both, one, none int
 	denied          int // with the constraint's code
@@ -241,7 +241,7 @@ func violations(t *testing.T, s *server.Server) float64 {
 	return metric(t, s, "overrule_violations", `reason="RequirementUnmet"`, `policy_kind="RateLimitPolicy.kuadrant.io"`)
 }
 
-// shown is what "kubectl overrule violations" says of the pairs.
+// reportedViolations is what "kubectl overrule violations" says of the pairs.
 func (c *cluster) reportedViolations(t *testing.T) int {
 	t.Helper()
 	got := c.Overrule("violations", "clusterpolicyconstraint/not-both", "-A", "-o", "json")

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// besieger opens connections to a server and sends no request on any of them.
+// connHolder opens connections to a server and sends no request on any of them.
 type connHolder struct {
 	hello  []byte        // half a ClientHello
 	opened chan struct{} // closed once all were opened
@@ -29,7 +29,7 @@ type connHolder struct {
 	longest map[string]time.Duration // by manner, that the server let one be
 }
 
-// manner is what a connection does instead of sending a request. It ends once the
+// connBehavior is what a connection does instead of sending a request. It ends once the
 // connection is of no more use.
 type connBehavior struct {
 	name string
@@ -39,7 +39,7 @@ type connBehavior struct {
 // slow is the manner that the server allows for two minutes.
 const slow = "one byte a second"
 
-// manners are taken in turn by the connections of a siege.
+// connBehaviors are taken in turn by the connections of a siege.
 var connBehaviors = []connBehavior{
 	{"silence", func(_ context.Context, _ *connHolder, conn net.Conn) {
 		_, _ = io.Copy(io.Discard, conn)
@@ -58,13 +58,13 @@ var connBehaviors = []connBehavior{
 	}},
 }
 
-// shake reports whether a handshake came to its end.
+// handshake reports whether a handshake came to its end.
 func handshake(ctx context.Context, conn net.Conn) (*tls.Conn, bool) {
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 	return secure, secure.HandshakeContext(ctx) == nil
 }
 
-// sent sends a byte and waits for a second. It is false once the other side has
+// sendByte sends a byte and waits for a second. It is false once the other side has
 // closed the connection.
 func sendByte(conn net.Conn, char byte) bool {
 	if _, err := conn.Write([]byte{char}); err != nil {
@@ -76,7 +76,7 @@ func sendByte(conn net.Conn, char byte) bool {
 	return ok && late.Timeout()
 }
 
-// halfAHello is the first half of what a client says first.
+// partialClientHello is the first half of what a client says first.
 func partialClientHello(t *testing.T) []byte {
 	t.Helper()
 	here, there := net.Pipe()
@@ -90,7 +90,7 @@ func partialClientHello(t *testing.T) []byte {
 	return record[:n/2]
 }
 
-// besiege begins to open so many connections, as fast as it can, and leaves them
+// holdConnections begins to open so many connections, as fast as it can, and leaves them
 // open.
 func holdConnections(t *testing.T, address string, connections int) *connHolder {
 	t.Helper()
@@ -131,7 +131,7 @@ func (b *connHolder) hold(ctx context.Context, conn net.Conn, err error, m connB
 	})
 }
 
-// left is how many the server has not closed, of all manners but one.
+// openExcept is how many the server has not closed, of all manners but one.
 func (b *connHolder) openExcept(but string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +144,7 @@ func (b *connHolder) openExcept(but string) int {
 	return left
 }
 
-// retreat closes what is open yet, of all that were opened.
+// closeAll closes what is open yet, of all that were opened.
 func (b *connHolder) closeAll() {
 	b.mu.Lock()
 	for _, conn := range b.conns {
@@ -154,7 +154,7 @@ func (b *connHolder) closeAll() {
 	b.ended.Wait()
 }
 
-// enoughFiles fails a test that this process may not open enough files for: what
+// requireOpenFiles fails a test that this process may not open enough files for: what
 // is skipped is missed by nobody. Go raises the soft limit to the hard one by itself.
 func requireOpenFiles(t *testing.T, files uint64) {
 	t.Helper()

@@ -69,7 +69,7 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	denied(t, other.apply(limits("name: after", 100)), "ConstraintViolated: ")
 }
 
-// watch looks at a server while it is besieged, and returns the most that it
+// watchLoad looks at a server while it is besieged, and returns the most that it
 // had. It ends once the server has closed all that did not finish a handshake: no
 // new connection is needed for that.
 func watchLoad(t *testing.T, s *server.Server, b *connHolder) load {

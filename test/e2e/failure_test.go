@@ -80,7 +80,7 @@ func TestServerWithoutReadRightsIsNotReady(t *testing.T) {
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
-// unready runs a server with the rights that its account has, and does not wait
+// startUnready runs a server with the rights that its account has, and does not wait
 // for anything.
 func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *process.Process {
 	t.Helper()
@@ -115,7 +115,7 @@ func (c *cluster) rules(t *testing.T) string {
 	return got.Stdout
 }
 
-// TestACRDThatGoesAway leaves policies of the kind behind, which the API server
+// TestDeletedCRD leaves policies of the kind behind, which the API server
 // deletes with it and tells nobody.
 func TestDeletedCRD(t *testing.T) {
 	c := shared(t)

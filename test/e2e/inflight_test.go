@@ -31,7 +31,7 @@ var (
 	routeResource   = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
 )
 
-// unlimited is a client that neither waits nor warns.
+// unlimitedClient is a client that neither waits nor warns.
 func unlimitedClient(t *testing.T, config *rest.Config) dynamic.Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -61,7 +61,7 @@ func newGateway(namespace, name string) *unstructured.Unstructured {
 	}}
 }
 
-// atOnce calls a function n times, sixteen at a time.
+// concurrently calls a function n times, sixteen at a time.
 func concurrently(n int, call func(i int)) {
 	var group sync.WaitGroup
 	for worker := range 16 {
@@ -140,7 +140,7 @@ func TestTenantsDoNotBlockEachOther(t *testing.T) {
 	}
 }
 
-// existing is how many writes there are: more than the log of writes in flight
+// writeCount is how many writes there are: more than the log of writes in flight
 // has room for, or enough to see that nothing is kept.
 func writeCount() int {
 	if testing.Short() {
@@ -162,7 +162,7 @@ func largeRules() []any {
 	return []any{map[string]any{"matches": matches}}
 }
 
-// madeUp posts a review of a small route of a name and a user of its own.
+// postForgedRoute posts a review of a small route of a name and a user of its own.
 func postForgedRoute(client *http.Client, s *server.Server, where, namespace string, i int) (string, error) {
 	if i%2 == 0 {
 		namespace = fmt.Sprintf("none-%d", i)

@@ -108,7 +108,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 	}
 }
 
-// withoutIdentity is a saved list of objects as a backup has it: what the API
+// withoutServerFields is a saved list of objects as a backup has it: what the API
 // server gives each is left out, their owners are not.
 func withoutServerFields(saved string) string {
 	var out []string

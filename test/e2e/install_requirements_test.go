@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// needs is what a cluster has to be able to write to start Overrule, or
+// bootstrapObjects is what a cluster has to be able to write to start Overrule, or
 // anything that Overrule may wait for: in its own namespace, in that of the
 // system, in one of somebody else, and in none.
 const bootstrapObjects = `
@@ -72,7 +72,7 @@ metadata: {name: needed}
 webhooks: []
 `
 
-// needsOfANamespace are those that each namespace has.
+// namespacedBootstrapObjects are those that each namespace has.
 const namespacedBootstrapObjects = `
 ---
 apiVersion: v1
@@ -104,7 +104,7 @@ kind: Lease
 metadata: {namespace: NAMESPACE, name: needed}
 `
 
-// goesOn requires that whatever a cluster needs to start Overrule can be
+// requireWritable requires that whatever a cluster needs to start Overrule can be
 // created, changed and deleted.
 func (c *cluster) requireWritable(t *testing.T) {
 	t.Helper()
@@ -119,7 +119,7 @@ func (c *cluster) requireWritable(t *testing.T) {
 	succeed(t, c.KubectlWith(all, "delete", "-f", "-", "--wait=false", "--ignore-not-found"))
 }
 
-// refused requires that a write failed since nobody answers, and that it says
+// requireCallFailed requires that a write failed since nobody answers, and that it says
 // whose webhook that is and where it leads.
 func requireCallFailed(t *testing.T, got env.Result) {
 	t.Helper()
@@ -128,7 +128,7 @@ func requireCallFailed(t *testing.T, got env.Result) {
 	assert.Contains(t, got.Stderr, "https://overrule.overrule-system.svc:", "it says where it leads")
 }
 
-// judges requires that writes are judged, whatever was before: the gateway's
+// requireEvaluated requires that writes are judged, whatever was before: the gateway's
 // limits hold.
 func requireEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
@@ -137,7 +137,7 @@ func requireEvaluated(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
-// judgesSoon is judges where servers have yet to notice what changed.
+// awaitEvaluated is judges where servers have yet to notice what changed.
 func awaitEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
 	soon(t, func() bool {
@@ -146,7 +146,7 @@ func awaitEvaluated(t *testing.T, g testNamespaces) {
 	requireEvaluated(t, g)
 }
 
-// runs requires that a server did not end.
+// requireRunning requires that a server did not end.
 func requireRunning(t *testing.T, s *server.Server) {
 	t.Helper()
 	select {

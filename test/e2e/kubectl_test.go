@@ -149,7 +149,7 @@ func restoresAnnotations(t *testing.T, g testNamespaces, _ *server.Server) {
 		"ConstraintViolated: ")
 }
 
-// claimed says that it is being deleted, as it is created.
+// claimedDeletion says that it is being deleted, as it is created.
 const claimedDeletion = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy

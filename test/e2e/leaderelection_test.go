@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// TestALeaderThatLosesItsLeaseDrains takes the lease from a leader, as an API
+// TestLeaderDrainsAfterLosingLease takes the lease from a leader, as an API
 // server that is slow for too long does it. The server ends, so that it is started
 // anew, but not before it has sent its clients elsewhere.
 func TestLeaderDrainsAfterLosingLease(t *testing.T) {

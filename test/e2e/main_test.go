@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
 
-// fresh removes the webhook configurations that an earlier test's servers wrote:
+// removeWebhooks removes the webhook configurations that an earlier test's servers wrote:
 // the API server would go on calling them.
 func (c *cluster) removeWebhooks(t *testing.T) {
 	t.Helper()
@@ -31,7 +31,7 @@ func (c *cluster) removeWebhooks(t *testing.T) {
 	soon(t, func() bool { return c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
 }
 
-// called waits until the API server calls a server that evaluates writes.
+// awaitCalled waits until the API server calls a server that evaluates writes.
 func (c *cluster) awaitCalled(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
@@ -48,7 +48,7 @@ func (c *cluster) start(t *testing.T, args ...string) *server.Server {
 	return s
 }
 
-// unharmed fails the test if a server's log has a panic.
+// requireNoPanic fails the test if a server's log has a panic.
 func requireNoPanic(t *testing.T, s *server.Server) {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {
@@ -56,7 +56,7 @@ func requireNoPanic(t *testing.T, s *server.Server) {
 	}
 }
 
-// ground is two namespaces of one test: the gateway's and the application's.
+// testNamespaces is two namespaces of one test: the gateway's and the application's.
 type testNamespaces struct {
 	c          *cluster
 	infra, app string

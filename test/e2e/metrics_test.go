@@ -54,7 +54,7 @@ func TestMetricsAreValidAndDocumented(t *testing.T) {
 	assert.InDelta(t, 3, buckets[len(buckets)-2].GetUpperBound(), 1e-9, "the one before infinity is the end of a call")
 }
 
-// labelsAreTold looks for the labels of a metric in its row.
+// labelsAreDocumented looks for the labels of a metric in its row.
 func labelsAreDocumented(t *testing.T, page string, f *dto.MetricFamily) {
 	t.Helper()
 	_, row, _ := strings.Cut(page, "\n| `"+f.GetName()+"` | ")

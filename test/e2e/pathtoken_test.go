@@ -31,7 +31,7 @@ func (c *cluster) path(t *testing.T) string {
 	return got.Stdout
 }
 
-// forged posts a review that somebody made up, as one who reaches the port does.
+// postForged posts a review that somebody made up, as one who reaches the port does.
 func postForged(t *testing.T, s *server.Server, path string, g testNamespaces) (status int, answer string) {
 	t.Helper()
 	status, answer, err := sendForged(t.Context(), s, path, g)
@@ -39,7 +39,7 @@ func postForged(t *testing.T, s *server.Server, path string, g testNamespaces) (
 	return status, answer
 }
 
-// forge does so on a connection of its own.
+// sendForged does so on a connection of its own.
 func sendForged(ctx context.Context, s *server.Server, path string, g testNamespaces) (status int, answer string, err error) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()

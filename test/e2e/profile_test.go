@@ -42,7 +42,7 @@ func profileOf(name, field string) string {
 	return strings.NewReplacer("NAME", name, "FIELD", field).Replace(glazeProfile)
 }
 
-// TestAProfileIsPickedUpWhileTheServerRuns follows a profile from its first
+// TestProfileLifecycle follows a profile from its first
 // write to its end.
 func TestProfileLifecycle(t *testing.T) {
 	c := shared(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// relay does what a Service in a cluster does: a new connection goes to one of
+// serviceProxy does what a Service in a cluster does: a new connection goes to one of
 // the backends of the moment, and an old one stays where it is.
 type serviceProxy struct {
 	listener net.Listener
@@ -49,10 +49,10 @@ func (r *serviceProxy) port() int32 {
 	return int32(r.listener.Addr().(*net.TCPAddr).Port)
 }
 
-// lead sends new connections to backends, each in turn.
+// setBackends sends new connections to backends, each in turn.
 func (r *serviceProxy) setBackends(addresses ...string) { r.backends.Store(&addresses) }
 
-// cut closes all connections, and each one that comes, until it leads somewhere
+// closeConnections closes all connections, and each one that comes, until it leads somewhere
 // again.
 func (r *serviceProxy) closeConnections() {
 	r.setBackends()

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// TestARefreshGoesOnWhereItsLeaderLeft has two replicas that refresh, and takes the
+// TestRefreshContinuesAfterLeaderChange has two replicas that refresh, and takes the
 // one that leads away in the middle of it. The other does what is left: every route is
 // right in the end, was written once, and not again.
 func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
@@ -87,7 +87,7 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 	}
 }
 
-// ended reports whether a server has ended.
+// hasEnded reports whether a server has ended.
 func hasEnded(s *server.Server) bool {
 	select {
 	case <-s.Done():
@@ -97,7 +97,7 @@ func hasEnded(s *server.Server) bool {
 	}
 }
 
-// refreshing is a replica behind a Service that keeps marks fresh.
+// bootRefreshing is a replica behind a Service that keeps marks fresh.
 func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy, rate string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
@@ -107,7 +107,7 @@ func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy, rate strin
 	return s
 }
 
-// versions are those that were stored of objects while somebody watched, by name.
+// writeLog are those that were stored of objects while somebody watched, by name.
 type writeLog struct {
 	mu     sync.Mutex
 	stored map[string][]string

@@ -20,7 +20,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// mayRefresh gives the rights to refresh, those for policy kinds only if asked for.
+// grantRefresh gives the rights to refresh, those for policy kinds only if asked for.
 func (c *cluster) grantRefresh(t *testing.T, kinds bool) {
 	t.Helper()
 	server.LetRefresh(t, c.Env, kinds)
@@ -78,7 +78,7 @@ func (g testNamespaces) annotations(t *testing.T, kind string) map[string]map[st
 	return out
 }
 
-// still waits until nothing is pending and nothing was written for a while.
+// awaitIdle waits until nothing is pending and nothing was written for a while.
 func awaitIdle(t *testing.T, s *server.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()

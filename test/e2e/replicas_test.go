@@ -25,7 +25,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// verified dials a server as an API server does, trusting what the webhook
+// dialVerified dials a server as an API server does, trusting what the webhook
 // configuration says.
 func (c *cluster) dialVerified(t *testing.T, s *server.Server) error {
 	t.Helper()
@@ -115,7 +115,7 @@ type stream struct {
 	failed []string
 }
 
-// write starts writers, each with a policy of its own.
+// startWriters starts writers, each with a policy of its own.
 func startWriters(t *testing.T, g testNamespaces, writers int) *stream {
 	t.Helper()
 	s := &stream{}

@@ -75,7 +75,7 @@ func populate(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(ownedAuth(uid)+"---"+gatewayLimits+"---"+heldRoute+"---"+heldAuth+"---"+limits("name: p", 20)))
 }
 
-// release takes the finalizers off, as controllers do once the object is to go.
+// removeFinalizers takes the finalizers off, as controllers do once the object is to go.
 func removeFinalizers(t *testing.T, g testNamespaces) {
 	t.Helper()
 	for _, object := range []string{"authpolicy/held", "httproute/held"} {
@@ -117,7 +117,7 @@ func TestNamespaceTerminatesWithoutServer(t *testing.T) {
 	}
 }
 
-// crowd is so many owners that comparing each with each is over the budget of
+// manyOwners is so many owners that comparing each with each is over the budget of
 // matchConditions.
 const manyOwners = 700
 

@@ -33,7 +33,7 @@ func (c *cluster) requirements(t *testing.T, s *server.Server) {
 	assert.Empty(t, g.rulesWithoutPolicy(t), "the gateway's policy holds on all of its routes")
 }
 
-// lacking are the rules of the ground's route without an AuthPolicy, as the CLI
+// rulesWithoutPolicy are the rules of the ground's route without an AuthPolicy, as the CLI
 // tells.
 func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
 	t.Helper()
@@ -47,7 +47,7 @@ func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
 	return rules
 }
 
-// unprotected is how many paths have no AuthPolicy, as the server counts. It
+// unprotectedPaths is how many paths have no AuthPolicy, as the server counts. It
 // counts anew some time after it did, so the first answer is the one to have.
 func unprotectedPaths(t *testing.T, s *server.Server) int {
 	t.Helper()

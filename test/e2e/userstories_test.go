@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// TestStories plays the user stories of the defaults-and-overrides RFC by their
+// TestUserStories plays the user stories of the defaults-and-overrides RFC by their
 // ids, on one server, each on a ground of its own.
 func TestUserStories(t *testing.T) {
 	c := shared(t)
@@ -47,7 +47,7 @@ func TestUserStories(t *testing.T) {
 type example struct {
 	kind           string // empty: AuthPolicy
 	gateway, route string // specs, without the target
-	// held are the rules of the effective policy on each path, as value and
+	// want are the rules of the effective policy on each path, as value and
 	// the policy that it is from.
 	want map[string]string
 	// told is what the writer of the later policy reads: the gateway's policy
@@ -79,7 +79,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, %s}, %s}
 `, e.kindName(), namespace, name, target, spec)
 }
 
-// play plays the example in both orders: with the other policy declared in the
+// run plays the example in both orders: with the other policy declared in the
 // past, and in the future.
 func (e *example) run(t *testing.T, g testNamespaces) {
 	t.Helper()
@@ -110,7 +110,7 @@ func (e *example) routeFirst(t *testing.T, g testNamespaces) {
 	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the route's policy first")
 }
 
-// both are the effective policies of both paths.
+// onBothPaths are the effective policies of both paths.
 func (e *example) onBothPaths() map[string]map[string]string {
 	return map[string]map[string]string{"toys": e.want, "admin": e.want}
 }
@@ -120,7 +120,7 @@ func (e *example) deletePolicies(t *testing.T, g testNamespaces) {
 	succeed(t, g.c.KubectlWith(g.expand(e.policy("gateway")+"---"+e.policy("route")), "delete", "--ignore-not-found", "-f", "-"))
 }
 
-// toldOfLoss requires that a write went through and, of what is lost, said just that.
+// requireLossWarning requires that a write went through and, of what is lost, said just that.
 func requireLossWarning(t *testing.T, got env.Result, part string) {
 	t.Helper()
 	succeed(t, got)
@@ -172,7 +172,7 @@ func overrule(t *testing.T, user *env.User, into any, args ...string) {
 	require.NoError(t, json.Unmarshal([]byte(got.Stdout), into))
 }
 
-// at is the value at an address of a spec, as JSON.
+// valueAt is the value at an address of a spec, as JSON.
 func valueAt(t *testing.T, spec any, address string) string {
 	t.Helper()
 	for segment := range strings.SplitSeq(address, ".") {

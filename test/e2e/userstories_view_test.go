@@ -26,7 +26,7 @@ func (c *cluster) reader(t *testing.T, name string) *env.User {
 	)
 }
 
-// viewed is what the three stories look at: a default and an override of the
+// viewExample is what the three stories look at: a default and an override of the
 // gateway, the first of which the toystore's policy replaces in part.
 var viewExample = example{
 	gateway: `defaults: {strategy: merge, rules: {authentication: {a: G, b: G}}}, overrides: {strategy: merge, rules: {authorization: {o: G}}}`,

@@ -24,7 +24,7 @@ func (c *cluster) webhooks(t *testing.T, kind string) string {
 	return c.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
 }
 
-// wget is what a server shows at an address.
+// getBody is what a server shows at an address.
 func getBody(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)

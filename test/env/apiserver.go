@@ -16,7 +16,7 @@ import (
 // ErrNoProcess says that the process of kube-apiserver was not found.
 var ErrNoProcess = errors.New("kube-apiserver does not run")
 
-// farewell is what kube-apiserver has to end by itself. It would wait a minute
+// stopTimeout is what kube-apiserver has to end by itself. It would wait a minute
 // for watches to end.
 const stopTimeout = 2 * time.Second
 

@@ -21,7 +21,7 @@ func hangs(t *testing.T, e *env.Env) {
 	assert.Equal(t, "ok", got.Stdout, got.Stderr)
 }
 
-// startsAnew leaves the API server running.
+// restarts leaves the API server running.
 func restarts(t *testing.T, e *env.Env) {
 	host := e.Config.Host
 	reader := e.MustAddUser(t, "stays", nil)

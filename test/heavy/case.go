@@ -28,7 +28,7 @@ type Case struct {
 	// Full is the size that it is to be judged at in time, or denied; Small one
 	// at which it is judged in no time.
 	Full, Small Size
-	// Stands tells that it stands for all like it where there is no time for each.
+	// Representative tells that it stands for all like it where there is no time for each.
 	Representative bool
 	// BlastRadius of the guard.
 	BlastRadius int
@@ -59,7 +59,7 @@ func Cases() []Case {
 	return slices.Concat(pathCases(), routeCases(), ruleCases(), conditionCases(), pairCases(), optionCases(), bindingCases())
 }
 
-// Trifle is a write that any server judges in no time.
+// Trivial is a write that any server judges in no time.
 func Trivial() Write {
 	return Write{After: newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "trifle", object{"rules": []any{routeRule(0, 1)}})}
 }

@@ -6,7 +6,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// crowd is gateways with routes on all listeners, each route with a policy of
+// crowdedCluster is gateways with routes on all listeners, each route with a policy of
 // its own.
 func crowdedCluster(w *World, s Size) {
 	w.put(class("before"), namespaceApp("ours"))

@@ -13,7 +13,7 @@ import (
 // bundle stands in for a caBundle.
 const bundle = "Y2E="
 
-// callers are those with a certificate of the authorities in the ConfigMap that
+// clientCAValues are those with a certificate of the authorities in the ConfigMap that
 // the component client-ca names.
 var clientCAValues = values{"clientCA.configMap": "overrule-client-ca"}
 

@@ -100,7 +100,7 @@ func (c *cluster) uninstall(t *testing.T, noHooks bool) error {
 	return err
 }
 
-// as writes a kubeconfig of a service account of the release.
+// kubeconfigFor writes a kubeconfig of a service account of the release.
 func (c *cluster) kubeconfigFor(t *testing.T, account string) string {
 	t.Helper()
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})

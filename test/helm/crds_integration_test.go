@@ -32,7 +32,7 @@ func (c *cluster) upgradesCRDs(t *testing.T) {
 	assert.Equal(t, []string{short}, shortNames())
 }
 
-// older is the chart with that much changed in its CRDs.
+// olderChart is the chart with that much changed in its CRDs.
 func olderChart(t *testing.T, text, before string) *chart.Chart {
 	t.Helper()
 	out, changed := load(t), 0

@@ -103,7 +103,7 @@ func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <
 	return done
 }
 
-// finish is what the Job controller writes.
+// setJobResult is what the Job controller writes.
 func setJobResult(job *batchv1.Job, succeeded bool) {
 	now := metav1.Now()
 	conditions := []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
@@ -178,7 +178,7 @@ func (c *cluster) deployed(t *testing.T) bool {
 	return err == nil
 }
 
-// leftOfTheHook are the kinds of what is called overrule-uninstall.
+// hookLeftovers are the kinds of what is called overrule-uninstall.
 func (c *cluster) hookLeftovers(t *testing.T) (kinds []string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.config)

@@ -96,7 +96,7 @@ func (w world) named(text string) string {
 	return strings.NewReplacer("INFRA", w.infra, "APP", w.app, "CLASS", w.class).Replace(text)
 }
 
-// make makes the world.
+// create makes the world.
 func (w world) create(t *testing.T) {
 	t.Helper()
 	for document := range strings.SplitSeq(w.named(common), "\n---\n") {

@@ -138,7 +138,7 @@ func (c *kindCase) manifest(t *testing.T, s *step) string {
 // reach is the warning of how far a write reaches, which is not compared.
 var reach = regexp.MustCompile(`effective policy of \w+ changes on \d+ paths? in \d+ namespace`)
 
-// told compares what kubectl was told.
+// checkOutput compares what kubectl was told.
 func (s *step) checkOutput(t *testing.T, got env.Result, at string) {
 	t.Helper()
 	if len(s.Denied) == 0 {

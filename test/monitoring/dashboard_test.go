@@ -63,7 +63,7 @@ func loadDashboard(t *testing.T) dashboard {
 	return out
 }
 
-// asked makes of a query what Grafana would send: with its variables filled in.
+// dashboardVariables makes of a query what Grafana would send: with its variables filled in.
 var dashboardVariables = strings.NewReplacer("$namespace", ".*", "$__rate_interval", "2m")
 
 // panelQueries are the queries of all panels, by panel and letter.

@@ -75,7 +75,7 @@ func TestAlertsHaveSeverityAndRunbook(t *testing.T) {
 	}
 }
 
-// used are the names of the metrics in an expression.
+// metricsIn are the names of the metrics in an expression.
 func metricsIn(t *testing.T, expression string) []string {
 	t.Helper()
 	e, err := expressions.ParseExpr(expression)
@@ -90,7 +90,7 @@ func metricsIn(t *testing.T, expression string) []string {
 	return out
 }
 
-// foreign are metrics of client-go, controller-runtime and Go.
+// thirdPartyMetrics are metrics of client-go, controller-runtime and Go.
 var thirdPartyMetrics = []string{"leader_election_master_status", "process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
 
 func TestMetricsInRulesExist(t *testing.T) {

@@ -25,7 +25,7 @@ type example struct {
 	files []string
 	// denied and warned are the codes of what is found.
 	denied, warned []api.ReasonCode
-	// told are parts of the lines that kubectl writes to stderr, one of each: what
+	// messages are parts of the lines that kubectl writes to stderr, one of each: what
 	// else a warning says is made to fit a terminal.
 	messages []string
 }
@@ -197,7 +197,7 @@ func codes(reasons []api.Reason) []api.ReasonCode {
 	return out
 }
 
-// assertTold compares the lines that a user reads.
+// assertMessages compares the lines that a user reads.
 func assertMessages(t *testing.T, want []string, stderr string) {
 	t.Helper()
 	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' })

@@ -12,7 +12,7 @@ const (
 // whole makes a limit of what is in a table, which has rates besides.
 func whole(rest string) string { return "{rates: [{limit: 5, unit: second}], " + rest + "}" }
 
-// refused is a limit, or a spec, and what the API server says of it.
+// invalid is a limit, or a spec, and what the API server says of it.
 type invalid struct {
 	written string
 	want    []string

@@ -44,7 +44,7 @@ func policy(t *testing.T, version, name, spec string) *unstructured.Unstructured
 	}}
 }
 
-// complaints are what the API server says of an object that it refuses, each
+// fieldErrors are what the API server says of an object that it refuses, each
 // with the field that it is about.
 func fieldErrors(t *testing.T, err error) []string {
 	t.Helper()
@@ -88,7 +88,7 @@ func TestSchema(t *testing.T) {
 	t.Run("leaves v1 as it was", func(t *testing.T) { keepsV1(t, e) })
 }
 
-// refusesLimits tries each limit in all places that a policy has for one.
+// rejectsLimits tries each limit in all places that a policy has for one.
 func rejectsLimits(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
 	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {

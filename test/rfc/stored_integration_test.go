@@ -111,7 +111,7 @@ limits:
 when: [{predicate: "true"}]
 `
 
-// leavesFirstVersion writes a policy of Kuadrant's v1: it is what it was, and
+// keepsV1 writes a policy of Kuadrant's v1: it is what it was, and
 // nobody may take it for one of v2beta1.
 func keepsV1(t *testing.T, e *env.Env) {
 	first := policies(t, e, "v1")

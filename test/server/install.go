@@ -93,7 +93,7 @@ func read(file string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// letReadExamples extends the reader role by the made-up kinds of examples/crds,
+// grantExampleKinds extends the reader role by the made-up kinds of examples/crds,
 // the way that the manual gives for any further kind.
 func grantExampleKinds(ctx context.Context, client kubernetes.Interface) error {
 	role := &rbacv1.ClusterRole{

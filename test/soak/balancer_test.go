@@ -21,7 +21,7 @@ const (
 	// pollLimit the time that an answer may take.
 	pollEvery = 200 * time.Millisecond
 	pollLimit = time.Second
-	// lag is what endpoints take to reach the proxies of all nodes.
+	// endpointLag is what endpoints take to reach the proxies of all nodes.
 	endpointLag = 300 * time.Millisecond
 )
 

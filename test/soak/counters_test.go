@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// tally counts the writes of each phase. A write belongs to the phase in which
+// counters counts the writes of each phase. A write belongs to the phase in which
 // it was answered: a fault hits what is under way when it begins, and a phase
 // goes on for longer than a call may take after its fault is mended. What has to
 // be sent again belongs to the phase in which it was sent.
@@ -46,7 +46,7 @@ func (t *counters) now() *phase {
 	return t.phases[len(t.phases)-1]
 }
 
-// book counts one answer. want is the code of the denial that a write has to
+// record counts one answer. want is the code of the denial that a write has to
 // get, "" if it has to be stored.
 func (t *counters) record(p *phase, want string, got outcome, text, what string) {
 	t.mu.Lock()
@@ -80,7 +80,7 @@ func (p *phase) note(count *int64, what, text string) {
 	}
 }
 
-// most is how often the same is told in one phase.
+// maxNotes is how often the same is told in one phase.
 const maxNotes = 3
 
 // write prints the table.

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-// world is a gateway with its policies and a route, in two namespaces of its
+// tenant is a gateway with its policies and a route, in two namespaces of its
 // own. Each writer has one to itself, and its gateway's policies were there long
 // before the stream begins: whatever a replica has not seen of the last seconds
 // changes no verdict in it, so each verdict is known beforehand.
@@ -71,7 +71,7 @@ func (w tenant) limits(most string) string {
 	return w.expand(shop.RouteLimits, "NAME", "name: limits", "LIMIT", most)
 }
 
-// build makes so many worlds.
+// createTenants makes so many worlds.
 func createTenants(t *testing.T, plane *env.Env, name string, n int, manifest string) []tenant {
 	t.Helper()
 	out := make([]tenant, n)

@@ -30,10 +30,10 @@ const (
 	cut
 )
 
-// ours begins a denial of Overrule's.
+// denialPrefix begins a denial of Overrule's.
 const denialPrefix = `admission webhook "validate.overrule.dev" denied the request: `
 
-// read says what an error of the API server's means, and the code of a denial.
+// outcomeOf says what an error of the API server's means, and the code of a denial.
 func outcomeOf(err error) (outcome, string) {
 	if err == nil {
 		return stored, ""

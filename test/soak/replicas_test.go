@@ -37,7 +37,7 @@ type replicaSet struct {
 	tended   sync.WaitGroup
 }
 
-// slot is the place of one server after another.
+// replica is the place of one server after another.
 type replica struct {
 	mu      sync.Mutex
 	server  *server.Server
@@ -46,7 +46,7 @@ type replica struct {
 	ends    []exit
 }
 
-// end is how a server ended.
+// exit is how a server ended.
 type exit struct {
 	code int
 	log  string
@@ -84,7 +84,7 @@ func (f *replicaSet) boot(ctx context.Context, s *replica) error {
 	return nil
 }
 
-// tend starts a server anew when it has ended, until ctx ends.
+// supervise starts a server anew when it has ended, until ctx ends.
 func (f *replicaSet) supervise(ctx context.Context, s *replica) {
 	for {
 		now, at := s.now()
@@ -120,7 +120,7 @@ func (f *replicaSet) signal(s *replica, sig syscall.Signal) {
 	require.NoError(f.t, now.Signal(sig))
 }
 
-// successor waits until another server than the one of before is in a slot and
+// awaitSuccessor waits until another server than the one of before is in a slot and
 // gets connections.
 func (f *replicaSet) awaitSuccessor(s *replica, before *server.Server) {
 	f.t.Helper()

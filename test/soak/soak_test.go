@@ -23,7 +23,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// scene is all that a fault needs.
+// soakTest is all that a fault needs.
 type soakTest struct {
 	t        *testing.T
 	plane    *env.Env
@@ -81,7 +81,7 @@ func atLeast(t *testing.T) time.Duration {
 	return d
 }
 
-// called waits until the API server calls the servers: a write that has to be
+// awaitCalled waits until the API server calls the servers: a write that has to be
 // denied is.
 func awaitCalled(t *testing.T, plane *env.Env, w tenant) {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-// window is the writer that asks for what the others avoid: it makes an
+// staleProbe is the writer that asks for what the others avoid: it makes an
 // override, and a moment later a route policy that unsets it. A replica that has
 // not seen the override yet lets that through: replicas learn of writes by their
 // watches. How often that happens is told, and no fault.
@@ -31,14 +31,14 @@ type staleProbe struct {
 	end      func()
 }
 
-// pictures are how many writes were judged on the newest picture of the cluster,
+// cacheStates are how many writes were judged on the newest picture of the cluster,
 // and on an older one.
 type cacheStates struct{ newest, older, none int }
 
 // pauses are from the answer to one write to the sending of the other.
 var pauses = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
 
-// look starts the writer, in worlds without an override. It takes them in turn,
+// startStaleProbe starts the writer, in worlds without an override. It takes them in turn,
 // so that what it deleted in one is long known when it comes back.
 func startStaleProbe(t *testing.T, worlds []tenant, c dynamic.Interface, beside *counters) *staleProbe {
 	t.Helper()

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// pace is the least time from a write of a writer to its next.
+	// writeInterval is the least time from a write of a writer to its next.
 	writeInterval = 150 * time.Millisecond
-	// again is the pause before a writer sends again what did not reach the API
+	// retryPause is the pause before a writer sends again what did not reach the API
 	// server.
 	retryPause = 100 * time.Millisecond
 )

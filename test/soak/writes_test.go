@@ -123,7 +123,7 @@ func platformOf(w tenant) []write {
 	}
 }
 
-// sorts are the writers of a stream: each has a world to itself.
+// writerKinds are the writers of a stream: each has a world to itself.
 var writerKinds = []func(tenant) []write{limitsOf, limitsOf, authOf, authOf, routesOf, routesOf, platformOf, platformOf}
 
 // client is one that waits for nothing and sends nothing again by itself: each
@@ -140,7 +140,7 @@ func client(t *testing.T, u *env.User) dynamic.Interface {
 	return c
 }
 
-// once takes out of answers what has client-go send a request again.
+// noRetry takes out of answers what has client-go send a request again.
 type noRetry struct{ next http.RoundTripper }
 
 func (o noRetry) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -46,7 +46,7 @@ func subsets(of []place) [][]place {
 	return out
 }
 
-// ladder is a hierarchy of a kind, and how its policies are written.
+// hierarchy is a hierarchy of a kind, and how its policies are written.
 type hierarchy struct {
 	levels   []string
 	strategy string
@@ -166,7 +166,7 @@ func title(places []place) string {
 	return strings.Join(out, " over ")
 }
 
-// hold asserts that the first of the places wins, and that the others have no
+// check asserts that the first of the places wins, and that the others have no
 // effect.
 func (l hierarchy) check(t *testing.T, places []place) {
 	t.Helper()

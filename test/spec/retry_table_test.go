@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// giver is a policy as the tables name it: "Gateway override A".
+// party is a policy as the tables name it: "Gateway override A".
 type party struct{ level, block, letter string }
 
 func (g party) String() string { return strings.TrimSpace(g.level + " " + g.block + " " + g.letter) }
 
-// readGiver reads the header of a row or a column; ok is false for one that
+// readParty reads the header of a row or a column; ok is false for one that
 // stands for no policy.
 func readParty(t *testing.T, text string) (g party, ok bool) {
 	t.Helper()

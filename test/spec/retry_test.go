@@ -110,7 +110,7 @@ func (c *cell) String() string {
 	return fmt.Sprintf("%s: %s and %s", c.table, name(c.row), name(c.column))
 }
 
-// play plays all variants of a cell, and tells how many.
+// run plays all variants of a cell, and tells how many.
 func (x text) run(t *testing.T, c cell) (played int) {
 	t.Helper()
 	spellings := map[string]string{"the field is left out": "", "the field is an empty list": "retryOn: []"}
@@ -183,7 +183,7 @@ spec:
 %s`, name, in, age, target, content)
 }
 
-// hold asserts what a cell says of a world.
+// check asserts what a cell says of a world.
 func (c *cell) check(t *testing.T, x text, v variant, w *world) {
 	t.Helper()
 	won := c.winner
@@ -241,7 +241,7 @@ func (c *cell) block(of winner) string {
 	}
 }
 
-// holdStates asserts that the policy that gives the value is enforced, and any
+// checkStates asserts that the policy that gives the value is enforced, and any
 // other one overridden by it.
 func (c *cell) checkStates(t *testing.T, v variant, won winner, item api.EffectivePolicy) {
 	t.Helper()

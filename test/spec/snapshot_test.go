@@ -154,7 +154,7 @@ func (w *world) check(t *testing.T, all []expected) {
 	}
 }
 
-// traffic holds what the traffic on a path is made to be.
+// hasSpec holds what the traffic on a path is made to be.
 func hasSpec(path string, spec map[string]any) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -162,7 +162,7 @@ func hasSpec(path string, spec map[string]any) func(*testing.T, *world) {
 	}
 }
 
-// affected holds by which policies a backend is affected.
+// isAffectedBy holds by which policies a backend is affected.
 func isAffectedBy(backend string, policies ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -170,7 +170,7 @@ func isAffectedBy(backend string, policies ...string) func(*testing.T, *world) {
 	}
 }
 
-// became holds the state of a policy, and to which others it lost.
+// hasState holds the state of a policy, and to which others it lost.
 func hasState(policy string, state api.State, to ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// link is the network between a server and the API server. It can drop all that
+// tcpProxy is the network between a server and the API server. It can drop all that
 // is sent, with every connection open, and it can cut connections.
 type tcpProxy struct {
 	listener net.Listener
@@ -98,7 +98,7 @@ func (l *tcpProxy) copy(to, from net.Conn) {
 	_, _ = io.Copy(gatedWriter{l, to}, from)
 }
 
-// gate writes once nothing is blocked.
+// gatedWriter writes once nothing is blocked.
 type gatedWriter struct {
 	*tcpProxy
 	io.Writer

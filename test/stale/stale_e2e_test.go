@@ -33,7 +33,7 @@ metadata: {namespace: default, name: color}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nothing}
 `
-	// tooOld is what the server logs when it stops judging, and fresh when it goes on.
+	// staleMessage is what the server logs when it stops judging, and fresh when it goes on.
 	staleMessage = "what is known of the cluster is too old to judge by"
 	freshMessage = "what is known of the cluster is fresh again"
 )
@@ -63,7 +63,7 @@ spec:
 `, "NAME", name)
 }
 
-// far is a server whose way to the API server is a link.
+// proxiedServer is a server whose way to the API server is a link.
 type proxiedServer struct {
 	*env.Env
 	*server.Server
@@ -96,7 +96,7 @@ func TestFailedConversionAffectsOneKind(t *testing.T) {
 	start(t).conversionFails(t)
 }
 
-// begin boots a control plane and a server for a test that runs beside others.
+// start boots a control plane and a server for a test that runs beside others.
 func start(t *testing.T) *proxiedServer {
 	t.Helper()
 	t.Parallel()
@@ -193,7 +193,7 @@ func (f *proxiedServer) rightIsRemoved(t *testing.T) {
 	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not mend")
 }
 
-// cannotConvert has an object of a policy kind stored that nobody can convert any
+// conversionFails has an object of a policy kind stored that nobody can convert any
 // more, in sight of a server and of one that starts.
 func (f *proxiedServer) conversionFails(t *testing.T) {
 	shape := func(version, storage string) string {
@@ -287,7 +287,7 @@ func (f *proxiedServer) count(text string) int { return strings.Count(f.Log(), t
 
 func (f *proxiedServer) ready(t *testing.T) bool { return !strings.Contains(f.readyz(t), "[-]") }
 
-// page is what /readyz says.
+// readyz is what /readyz says.
 func (f *proxiedServer) readyz(t *testing.T) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+f.Health+"/readyz", nil)

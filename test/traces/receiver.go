@@ -36,7 +36,7 @@ func (s Span) Trace() string { return hex.EncodeToString(s.GetTraceId()) }
 // ID is the hex id of the span.
 func (s Span) ID() string { return hex.EncodeToString(s.GetSpanId()) }
 
-// Above is the hex id of the parent, "" for none.
+// ParentID is the hex id of the parent, "" for none.
 func (s Span) ParentID() string { return hex.EncodeToString(s.GetParentSpanId()) }
 
 // Receiver is a collector that keeps what it gets. It is safe for concurrent

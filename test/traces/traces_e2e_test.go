@@ -44,7 +44,7 @@ func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	}
 }
 
-// homeless is a policy of a Gateway that is nowhere: Overrule looks for it.
+// policyWithoutTarget is a policy of a Gateway that is nowhere: Overrule looks for it.
 const policyWithoutTarget = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -71,7 +71,7 @@ func of(spans []traces.Span, name string) map[string]traces.Span {
 	return out
 }
 
-// above are the span of Overrule with that name and those that it is in.
+// ancestors are the span of Overrule with that name and those that it is in.
 func ancestors(trace map[string]traces.Span, name string) []string {
 	var out []string
 	for _, s := range trace {
