@@ -245,8 +245,8 @@ func (r *refreshing) report(b *testing.B) {
 	b.ReportMetric(r.writes/float64(b.N), "writes")
 	b.ReportMetric(r.writes/r.took.Seconds(), "writes/s")
 	b.ReportMetric(r.highest, "most-writes/s")
-	b.ReportMetric(r.reviewsAlone.mean(), "alone-judged-ms")
-	b.ReportMetric(r.reviewsBeside.mean(), "beside-judged-ms")
+	b.ReportMetric(r.reviewsAlone.mean(), "alone-review-ms")
+	b.ReportMetric(r.reviewsBeside.mean(), "beside-review-ms")
 	for name, took := range map[string][]time.Duration{"alone": r.alone, "beside": r.beside} {
 		slices.Sort(took)
 		b.ReportMetric(milliseconds(quantile(took, 0.5)), name+"-p50-ms")

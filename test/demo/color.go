@@ -1,9 +1,9 @@
 package main
 
-// painter colours text, or leaves it as it is.
+// painter adds terminal colors to text if it is on.
 type painter struct{ on bool }
 
-// newPainter paints on a terminal, and never where NO_COLOR is set.
+// newPainter returns a painter that is on for a terminal unless NO_COLOR is set.
 func newPainter(terminal bool, getenv func(string) string) painter {
 	return painter{on: terminal && getenv("NO_COLOR") == ""}
 }

@@ -34,7 +34,7 @@ hello you
 2. Someone fails.
 $ exit 3
 
-All 2 commands did what the story says.
+All 2 commands did what was expected.
 `, out)
 }
 
@@ -43,17 +43,17 @@ func TestStoryStopsAtFirstDifference(t *testing.T) {
 		step step
 		want string
 	}{
-		"another exit code":          {step{command: "exit 1"}, "step 1 (exit 1): the story did not go as told: exit code 1, not 0"},
-		"a success that must not be": {step{command: "true", code: 1}, "step 1 (true): the story did not go as told: exit code 0, not 1"},
-		"less on stdout":             {step{command: "echo a", stdout: []string{"b"}}, `step 1 (echo a): the story did not go as told: stdout does not have "b"`},
-		"less on stderr":             {step{command: "echo a >&2", stderr: []string{"b"}}, `step 1 (echo a >&2): the story did not go as told: stderr does not have "b"`},
-		"a warning out of place":     {step{command: "echo a >&2"}, `step 1 (echo a >&2): the story did not go as told: stderr is not empty`},
+		"another exit code":          {step{command: "exit 1"}, "step 1 (exit 1): unexpected result: exit code 1, want 0"},
+		"a success that must not be": {step{command: "true", code: 1}, "step 1 (true): unexpected result: exit code 0, want 1"},
+		"less on stdout":             {step{command: "echo a", stdout: []string{"b"}}, `step 1 (echo a): unexpected result: stdout does not contain "b"`},
+		"less on stderr":             {step{command: "echo a >&2", stderr: []string{"b"}}, `step 1 (echo a >&2): unexpected result: stderr does not contain "b"`},
+		"a warning out of place":     {step{command: "echo a >&2"}, `step 1 (echo a >&2): unexpected result: stderr is not empty`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := played(t, painter{}, c.step, step{say: "never told", command: "true"})
+			out, err := played(t, painter{}, c.step, step{say: "never run", command: "true"})
 			require.ErrorIs(t, err, ErrStory)
 			assert.EqualError(t, err, c.want)
-			assert.NotContains(t, out, "never told")
+			assert.NotContains(t, out, "never run")
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestColorOnTerminalsOnly(t *testing.T) {
 	unset, set := func(string) string { return "" }, func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
 	assert.True(t, newPainter(true, unset).on)
 	assert.False(t, newPainter(true, set).on)
-	assert.False(t, newPainter(false, unset).on, "a file is no terminal")
+	assert.False(t, newPainter(false, unset).on, "a file is not a terminal")
 }
 
 func TestColorEscapes(t *testing.T) {
@@ -80,7 +80,7 @@ func TestColorEscapes(t *testing.T) {
 	assert.Empty(t, painter{on: true}.stderr(""))
 }
 
-// The files that the story names are there.
+// The files that the commands of the story name exist.
 func TestStoryFilesExist(t *testing.T) {
 	file := regexp.MustCompile(`examples/\S+`)
 	for _, s := range story {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStory is make demo.
+// TestStory runs what make demo runs.
 func TestStory(t *testing.T) {
 	require.NoError(t, demo(t.Context(), t.Output(), painter{}, false))
 }

@@ -11,9 +11,9 @@ import (
 
 const unmeasured = "not measured"
 
-// writeTables writes what was measured as Markdown: one row for each limit,
-// then the latencies, and what else the figures tell. What was not measured
-// says so in the first two, and has no place in the rest.
+// writeTables writes the measured values as Markdown: one row for each limit, then
+// the latencies, then everything else. The first two tables have a row "not
+// measured" for each missing value; the other tables leave it out.
 func writeTables(w io.Writer, f figures) error {
 	var out bytes.Buffer
 	table{"what", "limit", "aim", "measured", "reference", ""}.write(&out, f.limits())
@@ -30,7 +30,7 @@ func writeTables(w io.Writer, f figures) error {
 	}
 	if rows := f.heavy(); len(rows) > 0 {
 		fmt.Fprint(&out, "\nBad input at full size, by its name in test/heavy:\n\n")
-		table{"what", "answer", "after", "judged for", "at the mutating door", "heap"}.write(&out, rows)
+		table{"what", "answer", "after", "evaluation time", "mutating webhook", "heap"}.write(&out, rows)
 	}
 	for _, m := range f.machine {
 		fmt.Fprintf(&out, "\nMeasured on %s.\n", m)
