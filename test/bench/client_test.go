@@ -22,14 +22,14 @@ func noopWebhook() http.Handler {
 	})}
 }
 
-// webhookClient is a server, called as an API server calls a Service: over TLS 1.3 and
-// HTTP/1.1, on connections that stay open.
+// webhookClient calls a server as an API server calls a Service: over TLS 1.3 and
+// HTTP/1.1, on persistent connections.
 type webhookClient struct {
 	client *http.Client
 	url    string
 }
 
-// serveTLS serves a handler; the path and query are those of the calls.
+// serveTLS serves a handler; calls use this path and query.
 func serveTLS(tb testing.TB, h http.Handler, path string) webhookClient {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -41,13 +41,13 @@ func serveTLS(tb testing.TB, h http.Handler, path string) webhookClient {
 	return webhookClient{client, s.URL + path}
 }
 
-// timeout is so long that no call runs out of it, however busy the machine is:
-// what is measured is how long answers take.
+// timeout is so long that no call exceeds it on a busy machine: only the response
+// time is measured.
 const timeout = "?timeout=30s"
 
 var allowed = []byte(`"allowed":true`)
 
-// call sends a review and reads the answer, which has to allow the write.
+// call sends a review and reads the response, which must allow the write.
 func (w webhookClient) call(ctx context.Context, review []byte) (time.Duration, error) {
 	start := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(review))

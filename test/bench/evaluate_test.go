@@ -10,8 +10,8 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// BenchmarkEvaluateRoute is what is left of BenchmarkRouteWrite without the wire
-// and the decoding.
+// BenchmarkEvaluateRoute is BenchmarkRouteWrite without the connection and the
+// decoding.
 func BenchmarkEvaluateRoute(b *testing.B) {
 	cluster, err := fixture.New(fixture.Size{Gateways: 100, Routes: 1000})
 	require.NoError(b, err)

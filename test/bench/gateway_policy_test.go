@@ -15,15 +15,15 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// BenchmarkGatewayPolicyWrite is an UPDATE of the policy of a gateway with
-// 10,000 routes of one path each, that changes the value of a rule on all of
-// them: from the review's bytes to those of the answer. The routes have a
-// policy of their own, or one that the gateway's condition is evaluated on, or
-// none. Each op writes something new, and what it wrote is stored before the
-// next. The user may change overrides.
+// BenchmarkGatewayPolicyWrite is an UPDATE of the policy of a gateway with 10,000
+// routes of one path each, which changes the value of a rule on all of them: from
+// the review's bytes to those of the response. The routes have a policy of their
+// own, or one that the gateway's condition is evaluated on, or none. Each op
+// writes another value, which is stored before the next op. The user may change
+// overrides.
 //
 // "mix" is the same in a cluster of the full size, on its busy gateway: 5,000
-// routes with all that is on them.
+// routes with all their objects.
 func BenchmarkGatewayPolicyWrite(b *testing.B) {
 	const routes = 10_000
 	b.Run("own-policy", uniformWrites(fixture.Uniform{Routes: routes, OwnPolicy: true}))
@@ -43,7 +43,7 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 }
 
 // uniformWrites returns the benchmark of writes of the gateway's policy in a
-// uniform cluster that has some more objects.
+// uniform cluster with additional objects.
 func uniformWrites(u fixture.Uniform, more ...map[string]any) func(*testing.B) {
 	return func(b *testing.B) {
 		c, err := fixture.NewUniform(u)
@@ -55,7 +55,7 @@ func uniformWrites(u fixture.Uniform, more ...map[string]any) func(*testing.B) {
 	}
 }
 
-// gatewayWrites judges one write after the other, each on top of those before.
+// gatewayWrites evaluates one write after the other, each based on those before.
 func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write) {
 	b.Helper()
 	door := p.hooks.Handler()
@@ -70,7 +70,7 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 		require.NoError(b, p.event(t.watchEvent))
 		p.audit(b, t.ref)
 	}
-	one(func() {}, func() {}) // the memo knows what there is, as it does in a server that runs
+	one(func() {}, func() {}) // fills the memo, as in a running server
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
@@ -79,13 +79,14 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 	}
 }
 
-// ask sends a review to the door, without the wire.
+// validate sends a review to the validating webhook's handler, without a
+// connection.
 func validate(door http.Handler, review []byte) error {
 	return postReview(door, webhook.PathValidate, review)
 }
 
-// postReview sends a review to one of the handler's paths, and fails unless the write
-// is allowed.
+// postReview sends a review to one of the handler's paths, and fails unless the
+// write is allowed.
 func postReview(handler http.Handler, path string, review []byte) error {
 	r := httptest.NewRequest(http.MethodPost, path+timeout, bytes.NewReader(review))
 	r.Header.Set("Content-Type", "application/json")
@@ -97,8 +98,8 @@ func postReview(handler http.Handler, path string, review []byte) error {
 	return nil
 }
 
-// BenchmarkEffective is the effective policies of 5,000 paths, each of a route
-// with a policy of its own, by an engine that has folded nothing before.
+// BenchmarkEffective computes the effective policies of 5,000 paths, each of a
+// route with its own policy, with an empty memo.
 func BenchmarkEffective(b *testing.B) { b.Run("paths=5000", fromCold(5_000)) }
 
 func fromCold(paths int) func(*testing.B) {
@@ -122,8 +123,8 @@ func fromCold(paths int) func(*testing.B) {
 	}
 }
 
-// A gateway's policy is written again and again, and each write reaches the
-// store before the next.
+// A gateway's policy is written repeatedly, and each write is in the store before
+// the next.
 func TestGatewayWritesAreStored(t *testing.T) {
 	u := fixture.Uniform{Routes: 20, OwnPolicy: true, When: true}
 	c, err := fixture.NewUniform(u)

@@ -16,13 +16,15 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// spare is what the gateway with a fixed number of routes has: one path each.
+// spare is the gateway with a fixed number of routes, of one path each.
 var spare = fixture.Uniform{Routes: 100, Rules: 1, OwnPolicy: true}
 
-// differing is how many routes or policies the operations take turns with.
+// differing is the number of routes or policies that the operations take turns
+// with.
 const differing = 500
 
-// growthCluster is a cluster of a size, with one gateway more that is the same in each.
+// growthCluster is a cluster of a size, with one more gateway that is the same in
+// each.
 type growthCluster struct {
 	*fixture.Cluster
 	heldMiB  float64
@@ -46,13 +48,13 @@ func newGrowthCluster(t testing.TB, routes int) *growthCluster {
 	return w
 }
 
-// judged adds a guard to a cluster. It may take as long as it needs: a curve
-// shows how long that is. The writer may change overrides.
+// withGuard adds a guard without a time limit to a cluster. The writer may change
+// overrides.
 func withGuard(c *fixture.Cluster) *growthCluster {
 	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Rights: allowAll{}}}
 }
 
-// allowAll may do anything.
+// allowAll grants every right.
 type allowAll struct{}
 
 func (allowAll) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
@@ -61,8 +63,8 @@ func (allowAll) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref
 
 func (allowAll) Check(api.Ref) string { return "" }
 
-// liveHeapMiB is what is alive on the heap, in MiB. The second collection takes what
-// the first one only found to be dead: the pools' spares.
+// liveHeapMiB returns the live heap in MiB. The second collection frees the
+// pools' objects that the first one only marked.
 func liveHeapMiB() float64 {
 	runtime.GC()
 	runtime.GC()
@@ -71,7 +73,7 @@ func liveHeapMiB() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// onSpareGateway renames an object, and what it hangs on, so that it belongs to the
+// onSpareGateway renames an object and its references, so that it belongs to the
 // spare gateway.
 func onSpareGateway(object map[string]any) map[string]any {
 	rename := func(o any) {
@@ -91,7 +93,8 @@ func onSpareGateway(object map[string]any) map[string]any {
 	return object
 }
 
-// spread returns the positions of routes or policies from all over the cluster.
+// spread returns positions of routes or policies, evenly distributed over the
+// cluster.
 func (w *growthCluster) spread() []int {
 	out := make([]int, min(differing, w.Size.Routes))
 	for i := range out {
@@ -100,7 +103,7 @@ func (w *growthCluster) spread() []int {
 	return out
 }
 
-// received returns an object as a watch decodes it from an answer.
+// received returns an object as a watch decodes it from a response.
 func received[T any](t testing.TB, object map[string]any) T {
 	t.Helper()
 	data, err := json.Marshal(object)

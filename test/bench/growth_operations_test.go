@@ -17,8 +17,8 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// routeWrite is a review at the validating door, wired as in production. It is
-// a dry run: nobody would tell the log of writes in flight that it was stored.
+// routeWrite is a review at the validating webhook, wired as in production. It is
+// a dry run, since no watch would report to the in-flight log that it was stored.
 func routeWrite(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	door := webhook.New(webhook.Options{
@@ -46,7 +46,8 @@ func dryRun(t testing.TB, write fixture.Write) []byte {
 	return data
 }
 
-// gatewayPolicy writes the policy of the gateway that is the same in each world.
+// gatewayPolicy writes the policy of the gateway that is the same in each
+// cluster.
 func gatewayPolicy(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	return w.policyWrite(t, spare, func(n int) map[string]any { return onSpareGateway(spare.GatewayPolicy(n)) })
@@ -61,8 +62,8 @@ func wholePolicy(t testing.TB, routes int) operation {
 	return withGuard(c).policyWrite(t, u, u.GatewayPolicy)
 }
 
-// policyWrite writes the policy of a gateway, another value each time: no fold
-// after the write is in the memo.
+// policyWrite writes the policy of a gateway, with another value each time, so
+// that the memo has no result after the write.
 func (w *growthCluster) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) map[string]any) operation {
 	t.Helper()
 	before, err := w.Decode(policy(0))
@@ -88,8 +89,8 @@ func (w *growthCluster) policyWrite(t testing.TB, u fixture.Uniform, policy func
 	}
 }
 
-// routeEvent does what a watch does with an event of a route that it has
-// decoded: read it, and put it into the store.
+// routeEvent handles a watch event of a decoded route: reads it and puts it into
+// the store.
 func routeEvent(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	var objects []*gateway.RouteObject
@@ -106,8 +107,8 @@ func routeEvent(t testing.TB, w *growthCluster) operation {
 	}
 }
 
-// policyEvent does the same with a policy. A watch gives those as unstructured
-// objects.
+// policyEvent does the same with a policy, which a watch decodes as an
+// unstructured object.
 func policyEvent(t testing.TB, w *growthCluster) operation {
 	t.Helper()
 	var objects []map[string]any

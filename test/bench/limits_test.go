@@ -16,16 +16,15 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// forms in which three limits are written: with triggers as the RFC has it, which
-// bind to rules of routes, and as Kuadrant's v1 has it, which do not. The second is
-// what the first is measured by.
+// forms of three limits: with triggers as in the RFC, which bind to rules of
+// routes, and as in Kuadrant's v1, which do not. The second is the reference.
 var forms = []string{"triggers", "v1"}
 
-// boundRules is how many rules each route has.
+// boundRules is the number of rules of each route.
 const boundRules = 3
 
-// limitsOf returns three limits: those with triggers choose a rule of the route by its
-// path each.
+// limitsOf returns three limits: with triggers, each selects one rule of the
+// route by its path.
 func limitsOf(tb testing.TB, form string, route map[string]any, limit int) map[string]any {
 	tb.Helper()
 	rules, _ := route["spec"].(map[string]any)["rules"].([]any)
@@ -44,7 +43,7 @@ func limitsOf(tb testing.TB, form string, route map[string]any, limit int) map[s
 	return out
 }
 
-// edited is a copy of an object with another spec and state.
+// edited returns a copy of an object with another spec and resourceVersion.
 func edited(o map[string]any, version int, edit func(spec map[string]any)) map[string]any {
 	out, spec, meta := maps.Clone(o), maps.Clone(o["spec"].(map[string]any)), maps.Clone(o["metadata"].(map[string]any))
 	meta["resourceVersion"] = fmt.Sprint(200_000 + version)
@@ -53,7 +52,8 @@ func edited(o map[string]any, version int, edit func(spec map[string]any)) map[s
 	return out
 }
 
-// limitedGateway is the gateway's policy after n writes, three limits by default.
+// limitedGateway returns the gateway's policy after n writes, with three default
+// limits.
 func limitedGateway(tb testing.TB, u fixture.Uniform, form string, n int) map[string]any {
 	tb.Helper()
 	return edited(u.GatewayPolicy(0), n, func(spec map[string]any) {
@@ -62,14 +62,14 @@ func limitedGateway(tb testing.TB, u fixture.Uniform, form string, n int) map[st
 	})
 }
 
-// limitedRoute is the policy of the first route.
+// limitedRoute returns the policy of the first route.
 func limitedRoute(tb testing.TB, u fixture.Uniform, form string) map[string]any {
 	tb.Helper()
 	return edited(u.RoutePolicy(0), 0, func(spec map[string]any) { spec["limits"] = limitsOf(tb, form, u.Route(0), 10) })
 }
 
-// routeAfter is the first route after n writes: its last rule has another path by
-// turns, to which its limit is not bound.
+// routeAfter returns the first route after n writes: after every second one, its
+// last rule has another path, to which its limit is not bound.
 func routeAfter(u fixture.Uniform, n int) map[string]any {
 	return edited(u.Route(0), n, func(spec map[string]any) {
 		rules := append([]any(nil), spec["rules"].([]any)...)
@@ -82,8 +82,7 @@ func routeAfter(u fixture.Uniform, n int) map[string]any {
 	})
 }
 
-// boundCluster has a gateway with routes, a policy of the gateway, and where asked for
-// one of the first route.
+// boundCluster has a gateway with routes and these policies.
 func boundCluster(tb testing.TB, routes int, policies ...func(u fixture.Uniform) map[string]any) (*production, fixture.Uniform) {
 	tb.Helper()
 	u := fixture.Uniform{Routes: routes, Rules: boundRules}
@@ -95,10 +94,10 @@ func boundCluster(tb testing.TB, routes int, policies ...func(u fixture.Uniform)
 	return newProduction(tb, c), u
 }
 
-// BenchmarkRouteWriteLimits is an UPDATE of a route whose policy has three limits: one
-// rule is given another path, and with triggers its limit is unbound, which is told.
-// From the review's bytes to those of the answer, beside the same with limits that
-// bind to nothing.
+// BenchmarkRouteWriteLimits is an UPDATE of a route whose policy has three
+// limits: one rule gets another path, and with triggers its limit is unbound,
+// which results in a warning. It measures from the review's bytes to those of the
+// response, for limits with and without triggers.
 func BenchmarkRouteWriteLimits(b *testing.B) {
 	for _, form := range forms {
 		b.Run(form, func(b *testing.B) {
@@ -110,9 +109,9 @@ func BenchmarkRouteWriteLimits(b *testing.B) {
 	}
 }
 
-// BenchmarkGatewayPolicyWriteLimits is an UPDATE of a policy of a gateway with 10,000
-// routes of three rules, which has three limits by default: each is bound to a rule of
-// every route. Beside the same with limits that bind to nothing.
+// BenchmarkGatewayPolicyWriteLimits is an UPDATE of a policy of a gateway with
+// 10,000 routes of three rules, which has three default limits: each is bound to
+// a rule of every route. The reference is the same with limits without triggers.
 func BenchmarkGatewayPolicyWriteLimits(b *testing.B) {
 	for _, form := range forms {
 		b.Run(form, func(b *testing.B) {
@@ -124,8 +123,9 @@ func BenchmarkGatewayPolicyWriteLimits(b *testing.B) {
 	}
 }
 
-// The benchmarks write what they say: with triggers each limit is bound to its rule,
-// and a route's write unbinds one; in the other form there is nothing to tell.
+// The benchmarks measure what they claim: with triggers each limit is bound to
+// its rule, and a route's write unbinds one; in the other form there is no
+// warning.
 func TestBenchmarkLimitsAreBound(t *testing.T) {
 	for form, want := range map[string]string{
 		"triggers": "limits.limit-2 of RateLimitPolicy",

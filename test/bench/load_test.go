@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// eventsPerSecond is what informers deliver while clients write.
+	// eventsPerSecond is the rate of informer events during writes.
 	eventsPerSecond = 500
-	// aside is how far the objects of events are from those that clients write.
+	// aside is the distance of the objects of events from those that clients
+	// write.
 	aside = 5
 )
 
-// BenchmarkLoad has 64 clients write, routes and policies in turn, each as fast
-// as it is answered, while informers put 500 events a second of other routes and
-// policies into the store, and beside them one for each write that was admitted.
-// What they touch is swept, as in a server.
-// One op is a round of writes by every client. With -mutexprofile and
-// -blockprofile it shows who waits for whom.
+// BenchmarkLoad has 64 clients write routes and policies in turn, each as fast as
+// it gets responses, while informers put 500 events per second of other routes
+// and policies into the store, and one event for each admitted write. The
+// affected paths are audited, as in a server. One op is a round of writes by
+// every client. -mutexprofile and -blockprofile show the contention.
 func BenchmarkLoad(b *testing.B) {
 	b.Run(fmt.Sprintf("clients=%d", mostClients), func(b *testing.B) {
 		s := newComparison(b, fixture.Full, differentWrites, inTurn())
@@ -39,7 +39,7 @@ func BenchmarkLoad(b *testing.B) {
 			c.evaluated = nil
 		}
 		runtime.GC()
-		go func() { _ = s.sweeper.Start(b.Context()) }() // it ends with the benchmark
+		go func() { _ = s.sweeper.Start(b.Context()) }() // ends with the benchmark
 		feed.start(b.Context())
 		for b.Loop() {
 			require.NoError(b, together(b.Context(), clients, turns, feed.writes()))
@@ -71,8 +71,8 @@ func inTurn() func(fixture.Size, int) fixture.Write {
 	}
 }
 
-// feed is two informers: one keeps a steady pace, the other delivers what the
-// clients' writes came to.
+// feed is two informers: one delivers events at a constant rate, the other
+// delivers the clients' writes.
 type feed struct {
 	*production
 	roundTrips []*roundTrip
@@ -80,9 +80,9 @@ type feed struct {
 	end        context.CancelFunc
 	group      errgroup.Group
 
-	took             []time.Duration // from the object's bytes to the store's next moment
+	took             []time.Duration // from the object's bytes to the store's next snapshot
 	lasted           time.Duration
-	heap, goroutines uint64 // at most
+	heap, goroutines uint64 // maxima
 }
 
 func newFeed(tb testing.TB, p *production, differing int) *feed {
@@ -103,8 +103,8 @@ func (f *feed) start(ctx context.Context) {
 	f.group.Go(f.follow)
 }
 
-// follow delivers what was written, and goes on where that fails: clients would
-// wait for it.
+// follow delivers admitted writes, and continues after an error, since clients
+// would block.
 func (f *feed) follow() error {
 	var failed error
 	for s := range f.admitted {
@@ -116,20 +116,20 @@ func (f *feed) follow() error {
 }
 
 // stop ends the events, those of admitted writes once all are delivered, and
-// returns why they ended before.
+// returns the first error.
 func (f *feed) stop() error {
 	f.end()
 	close(f.admitted)
 	return f.group.Wait()
 }
 
-// writes is write as a caller's act.
+// writes returns write as an action of a caller.
 func (f *feed) writes() func(*caller, context.Context, int) error {
 	return func(c *caller, ctx context.Context, n int) error { return f.write(ctx, c, n) }
 }
 
-// write has a client send its next n writes; what is admitted is stored, and
-// seen a moment later.
+// write sends the next n writes of a client; admitted ones are stored, and
+// observed a moment later.
 func (f *feed) write(ctx context.Context, c *caller, n int) error {
 	for range n {
 		v := c.roundTrips[c.next%len(c.roundTrips)]
@@ -150,7 +150,7 @@ func (f *feed) write(ctx context.Context, c *caller, n int) error {
 	return nil
 }
 
-// deliver keeps to the pace on the whole: events that come late come at once.
+// deliver keeps the average rate: late events are delivered at once.
 func (f *feed) deliver(ctx context.Context) error {
 	start := time.Now()
 	defer func() { f.lasted = time.Since(start) }()
@@ -182,7 +182,7 @@ func (f *feed) deliverOne(n int) error {
 	return nil
 }
 
-// sample looks at what the process holds just now.
+// sample records the current memory and goroutines.
 func (f *feed) sample() {
 	now := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(now)

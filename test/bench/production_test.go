@@ -28,9 +28,9 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// apiServer answers the one question that judging the benchmarks' writes asks:
-// whether the user may change overrides. They may, and the answer is kept for
-// some seconds, as in production. Anything else fails, and denies the write.
+// apiServer answers the only request of the benchmarks' writes: whether the user
+// may change overrides. They may, and the answer is cached for some seconds, as
+// in production. Any other request fails, and the write is denied.
 func apiServer(tb testing.TB) *rest.Config {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,7 @@ func apiServer(tb testing.TB) *rest.Config {
 	return &rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// production is Overrule over a cluster in memory, put together as internal/server
-// does it.
+// production is Overrule with a cluster in memory, wired as in internal/server.
 type production struct {
 	*fixture.Cluster
 	guard    *guard.Guard
@@ -76,13 +75,13 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
-	// It hears of each event, and sweeps once it is started.
+	// It observes each event, and audits once it is started.
 	sweeper := audit.New(audit.Options{Store: c.Store, Audit: judges.Audit})
 	return &production{c, judges, hooks, inFlight, sweeper}
 }
 
-// audit does what the sweeper does a moment after each event: it looks at all that
-// the object touches, by which the memo knows it.
+// audit evaluates everything that the object affects, as the audit does a moment
+// after each event; this fills the memo.
 func (p *production) audit(tb testing.TB, ref api.Ref) {
 	tb.Helper()
 	v, _ := p.Store.View()
@@ -90,7 +89,7 @@ func (p *production) audit(tb testing.TB, ref api.Ref) {
 	require.NoError(tb, err)
 }
 
-// watchEvent is what a watch says of a write that was admitted.
+// watchEvent is the watch event of an admitted write.
 type watchEvent struct {
 	ref  api.Ref
 	uid  types.UID
@@ -100,8 +99,8 @@ type watchEvent struct {
 // newest is a resourceVersion after all those of a fixture.
 const newest = "1000000000"
 
-// event does what an informer does with a write that was stored: it is read,
-// is part of the store's next moment, and is not in flight any more.
+// event handles the watch event of a stored write as an informer does: the object
+// is read, put into the store, and removed from the in-flight log.
 func (p *production) event(s watchEvent) error {
 	kind := p.Auth
 	switch s.ref.PolicyKind() {

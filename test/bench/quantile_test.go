@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// quantiles that are told of each latency.
+// quantiles are those that are reported of each latency.
 var quantiles = []struct {
 	name string
 	q    float64

@@ -22,19 +22,19 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// registration leads the writes of some namespaces to a server.
+// registration registers a server for the writes of some namespaces.
 type registration struct {
 	name               string // of both configurations
 	namespace, service string
 	port               int32
 	ca                 []byte
-	// only are the namespaces; all but except are, if it is empty.
+	// only are the namespaces; if empty, all except those in except.
 	only, except []string
 }
 
 // register writes the configurations of deploy/components/static-webhooks, so
-// that all servers are called for the same writes in the same way. Only whom
-// they lead to, and from which namespaces, is another matter.
+// that all servers are called for the same writes in the same way. Only the
+// Service and the namespaces differ.
 func (c *cluster) register(tb testing.TB, r registration) {
 	tb.Helper()
 	validating, mutating := r.configurations(tb)
@@ -86,11 +86,11 @@ func (r registration) selector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{among}}
 }
 
-// metric is a family of metrics that a server has.
+// metric is a metric family of a server.
 type metric struct {
 	address string // host:port of its /metrics
 	name    string
-	by      string // the label that tells its values apart; others are added up
+	by      string // the label to group by; values of other labels are summed
 }
 
 // read returns the values by the label.
@@ -107,7 +107,7 @@ func (m metric) read(tb testing.TB) map[string]float64 {
 	return out
 }
 
-// value is that of a metric without labels.
+// value returns the value of a metric without labels.
 func (m metric) value(tb testing.TB) float64 {
 	tb.Helper()
 	all := m.scrape(tb)

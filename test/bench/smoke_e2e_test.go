@@ -11,8 +11,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// What the benchmarks of the real API server do is tried at a small size with
-// the tests: nobody runs benchmarks on each change.
+// The benchmarks of the real API server also run at a small size with the tests,
+// since they do not run on each change.
 func TestAPIServerBenchmarksAtSmallSize(t *testing.T) {
 	env.Long(t)
 	c := newCluster(t, 50)
@@ -25,7 +25,8 @@ func TestAPIServerBenchmarksAtSmallSize(t *testing.T) {
 			assert.Len(t, kubectls[w], 2)
 		}
 	})
-	// Last: what the server registers by itself makes no difference between ways.
+	// Last: the webhooks that the server registers by itself do not distinguish
+	// variants.
 	t.Run("starts take turns, and end ready", func(t *testing.T) {
 		s := newStarting(t, c)
 		s.rounds(t, 2)

@@ -20,18 +20,20 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// variant is one of the three ways that a write can go. Each has a namespace of its
-// own, by which the webhook configurations tell them apart.
+// variant is one of the three variants of a write: without a webhook, with a
+// webhook that does nothing, with Overrule. Each has its own namespace, which the
+// webhook configurations select.
 type variant struct {
 	name, namespace string
-	// answered are the reviews that the server of this way has answered, by door.
-	// It has no server if there is none.
+	// answered counts the reviews that the server of the variant has answered, by
+	// webhook; nil without a server.
 	answered *metric
 }
 
 func newVariant(name string) *variant { return &variant{name: name, namespace: "bench-" + name} }
 
-// perWrite is how many reviews a write makes: a mutating and a validating one.
+// perWrite returns the number of reviews per write: a mutating and a validating
+// one.
 func (w *variant) perWrite() float64 {
 	if w.answered == nil {
 		return 0
@@ -39,7 +41,7 @@ func (w *variant) perWrite() float64 {
 	return 2
 }
 
-// reviews are those that were answered so far.
+// reviews returns the number of reviews answered so far.
 func (w *variant) reviews(tb testing.TB) float64 {
 	tb.Helper()
 	if w.answered == nil {
@@ -52,7 +54,7 @@ func (w *variant) reviews(tb testing.TB) float64 {
 	return sum
 }
 
-// variants are the three ways. They make no difference before they are served.
+// variants are the three variants. They do not differ before serve is called.
 type variants struct{ none, nothing, overrule *variant }
 
 func newVariants() variants {
@@ -61,10 +63,10 @@ func newVariants() variants {
 
 func (w variants) all() []*variant { return []*variant{w.none, w.nothing, w.overrule} }
 
-// serve puts a server that does nothing and Overrule beside the cluster.
-// Overrule is called for all namespaces but those of the other ways, and its
-// rules are those of deploy/components/static-webhooks, since those that it
-// writes by itself make no difference between namespaces.
+// serve runs the server that does nothing, and Overrule. Overrule is called for
+// all namespaces except those of the other variants. Its rules are those of
+// deploy/components/static-webhooks, since the ones that it writes itself do not
+// distinguish namespaces.
 func (c *cluster) serve(tb testing.TB, w variants) {
 	tb.Helper()
 	w.nothing.answered = c.runNothing(tb, w.nothing.namespace)
@@ -79,7 +81,7 @@ func (c *cluster) namespace(tb testing.TB, name string) {
 	require.NoError(tb, err)
 }
 
-// runOverrule has Overrule called for all namespaces but some.
+// runOverrule has the API server call Overrule for all namespaces except some.
 func (c *cluster) runOverrule(tb testing.TB, except ...string) *metric {
 	tb.Helper()
 	s, err := c.site.Boot(tb.Context(), server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
@@ -96,7 +98,8 @@ func (c *cluster) runOverrule(tb testing.TB, except ...string) *metric {
 	return &metric{s.Metrics, "overrule_decisions_total", "webhook"}
 }
 
-// runNothing has a server that does nothing called for one namespace.
+// runNothing has the API server call a server that does nothing for one
+// namespace.
 func (c *cluster) runNothing(tb testing.TB, only string) *metric {
 	tb.Helper()
 	const namespace, name = "bench-server", "nothing"

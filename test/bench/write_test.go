@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// mostClients is how many clients there are at most.
+	// mostClients is the maximum number of clients.
 	mostClients = 64
-	// turns is how many calls of each webhook a client makes in a round where
-	// it is not alone.
+	// turns is the number of calls of each webhook per client in a round with
+	// several clients.
 	turns = 20
-	// differentWrites is how many routes or policies are written, each there and back:
-	// no two in flight are of the same.
+	// differentWrites is the number of routes or policies that are written and
+	// restored: no two writes in flight are of the same object.
 	differentWrites = 512
 )
 
@@ -40,11 +40,11 @@ func BenchmarkRouteWrite(b *testing.B) { writes(b, fixture.Size.RouteWrite) }
 func BenchmarkRoutePolicyWrite(b *testing.B) { writes(b, fixture.Size.RoutePolicyWrite) }
 
 // writes sends the same reviews to a webhook that does nothing and to Overrule,
-// by 1, 16 and 64 clients. One client alternates call by call, and one op is one
-// call of each. More clients call the one and then the other for a round, so
-// that neither server is there while the other is busy, and one op is a round
-// of both. Each write that Overrule admits is stored: the next one is judged by
-// a new moment.
+// from 1, 16 and 64 clients. One client alternates between them, and one op is
+// one call of each. Several clients call one and then the other for a round, so
+// that only one server is busy at a time, and one op is a round of both. Each
+// write that Overrule admits is stored: the next one is evaluated on a new
+// snapshot.
 func writes(b *testing.B, write func(fixture.Size, int) fixture.Write) {
 	s := newComparison(b, fixture.Full, differentWrites, write)
 	b.Logf("a review has %d bytes", len(s.roundTrips[0].there.review))
@@ -53,7 +53,8 @@ func writes(b *testing.B, write func(fixture.Size, int) fixture.Write) {
 	}
 }
 
-// newComparison has so many writes, of objects from all over a cluster.
+// newComparison has that many writes, of objects evenly distributed over a
+// cluster.
 func newComparison(tb testing.TB, size fixture.Size, differing int, write func(fixture.Size, int) fixture.Write) *comparison {
 	tb.Helper()
 	ctrl.SetLogger(logr.Discard())
@@ -73,7 +74,7 @@ func newComparison(tb testing.TB, size fixture.Size, differing int, write func(f
 	return s
 }
 
-// reviewedWrite is one write: the review of it, and what comes of it.
+// reviewedWrite is one write: its review, and its watch event.
 type reviewedWrite struct {
 	review []byte
 	watchEvent
@@ -88,13 +89,13 @@ func newReviewedWrite(tb testing.TB, w fixture.Write) reviewedWrite {
 	return reviewedWrite{review, watchEvent{w.Ref(), w.UID(), data}}
 }
 
-// roundTrip is an object that is written there and back.
+// roundTrip is an object that is changed and restored in turn.
 type roundTrip struct {
 	there, back reviewedWrite
 	changed     bool
 }
 
-// next returns the write that is next.
+// next returns the next write.
 func (v *roundTrip) next() reviewedWrite {
 	if v.changed {
 		return v.back
@@ -102,14 +103,14 @@ func (v *roundTrip) next() reviewedWrite {
 	return v.there
 }
 
-// comparison is the two servers and what is written.
+// comparison is the two servers and the writes.
 type comparison struct {
 	*production
 	nothing, overrule webhookClient
 	roundTrips        []*roundTrip
 }
 
-// caller writes objects of its own, one after the other.
+// caller writes its own objects, one after the other.
 type caller struct {
 	*comparison
 	roundTrips         []*roundTrip
@@ -117,7 +118,7 @@ type caller struct {
 	nothing, evaluated []time.Duration
 }
 
-// callers share the writes out among so many clients.
+// callers distributes the writes over n clients.
 func (s *comparison) callers(n int) []*caller {
 	out := make([]*caller, n)
 	for i := range out {
@@ -127,8 +128,8 @@ func (s *comparison) callers(n int) []*caller {
 	return out
 }
 
-// round has each client call the one webhook and then the other, or the other
-// way round: whoever comes behind a write finds colder caches.
+// round has each client call one webhook and then the other, in either order,
+// since the second one benefits from warmer caches or suffers from colder ones.
 func round(ctx context.Context, clients []*caller, swapped bool) error {
 	n := turns
 	if len(clients) == 1 {
@@ -148,10 +149,10 @@ func (s *comparison) measure(b *testing.B, n int) {
 	clients := s.callers(n)
 	require.NoError(b, together(b.Context(), clients, turns, (*caller).callNoop))
 	require.NoError(b, together(b.Context(), clients, turns, (*caller).callOverrule))
-	for _, c := range clients { // connections are open now: an API server keeps its own
+	for _, c := range clients { // connections are open now, as an API server keeps them
 		c.nothing, c.evaluated = nil, nil
 	}
-	runtime.GC() // nobody pays for what was made before
+	runtime.GC() // garbage of the preparation is not measured
 	for swapped := false; b.Loop(); swapped = !swapped {
 		require.NoError(b, round(b.Context(), clients, swapped))
 	}
@@ -166,7 +167,7 @@ func (s *comparison) measure(b *testing.B, n int) {
 	}
 }
 
-// together has all clients act at once, so many times, from the same moment.
+// together runs all clients concurrently, n times each, from the same moment.
 func together(ctx context.Context, clients []*caller, n int, act func(*caller, context.Context, int) error) error {
 	if len(clients) == 1 {
 		return act(clients[0], ctx, n)
@@ -195,7 +196,8 @@ func (c *caller) callNoop(ctx context.Context, n int) error {
 	return nil
 }
 
-// callOverrule sends those of the next n writes to Overrule, and stores what it admits.
+// callOverrule sends those of the next n writes to Overrule, and stores the
+// admitted ones.
 func (c *caller) callOverrule(ctx context.Context, n int) error {
 	for range n {
 		v := c.roundTrips[c.next%len(c.roundTrips)]
@@ -214,8 +216,8 @@ func (c *caller) callOverrule(ctx context.Context, n int) error {
 	return nil
 }
 
-// What is measured is what it is said to be: each write is judged, allowed,
-// stored and seen, by as many clients as there are, and undone in its turn.
+// The benchmark measures what it claims: each write is evaluated, allowed, stored
+// and observed, with any number of clients, and restored in its turn.
 func TestWritesAreStoredAndObserved(t *testing.T) {
 	size := fixture.Size{Gateways: 20, Routes: 200}
 	for name, write := range map[string]func(fixture.Size, int) fixture.Write{

@@ -4,7 +4,8 @@ package e2e
 
 var deleteHeld = remove("APP", "authpolicy/gw-auth")
 
-// allowedRows are writes next to an override that take none out of force.
+// allowedRows are writes close to an override that leave every override
+// effective.
 var allowedRows = map[string]row{
 	"rule-inserted": permitted{
 		objects: admin, probe: &deleteHeld,

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// guardrailsPage is docs/guardrails.md.
+// guardrailsPage returns docs/guardrails.md.
 func guardrailsPage(t *testing.T) string {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -28,7 +28,8 @@ func guardrailsPage(t *testing.T) string {
 
 var documentedRow = regexp.MustCompile("(?m)^\\|.*\\| `([a-z0-9-]+)` \\|$")
 
-// requireDocumentedRows holds the tables of the page to the rows that are played.
+// requireDocumentedRows requires that the tables of the page list exactly these
+// rows.
 func requireDocumentedRows(t *testing.T) {
 	t.Helper()
 	var named []string
@@ -41,7 +42,8 @@ func requireDocumentedRows(t *testing.T) {
 
 var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")
 
-// applyPageManifests has the server take the manifests of the page.
+// applyPageManifests requires that the API server accepts the manifests of the
+// page.
 func (c *cluster) applyPageManifests(t *testing.T) {
 	t.Helper()
 	all := fencedYAML.FindAllStringSubmatch(guardrailsPage(t), -1)

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// duplicateRows are rows in which something else is made to stand in first, and
-// taken away by the system afterwards, when nobody is asked.
+// duplicateRows are attempts to replace the source of an override by a second
+// object first, which garbage collection or a namespace deletion removes later
+// without a review.
 var duplicateRows = map[string]row{
 	"policy-owner-renamed":      sequence(renameOwner),
 	"policy-doubled-owned":      duplicate{manifest: secondPolicy, owned: true, deleteOriginal: deletePolicy},
@@ -44,16 +45,16 @@ var (
 	secondGrant  = strings.Replace(grant("INFRA-sec", "Paint", "Gateway", "edge"), "name: leave", "name: leave-too", 1)
 )
 
-// duplicate has a second object that gives the same as the first one, and that is
-// about to go: by its owner, or by a deletion that waits for a finalizer.
+// duplicate creates a second object with the same effect as the first one that is
+// about to be deleted: it has an owner, or a deletion that waits for a finalizer.
 type duplicate struct {
-	objects         string // empty: the usual one
+	objects         string // empty: baseObjects
 	manifest        string
 	owned           bool
 	deleteDuplicate command // deletes it
 	deleteOriginal  command // deletes the first one
-	// released is the second one without its finalizer, empty where its namespace
-	// holds it.
+	// released is the second object without its finalizer; nil where its
+	// namespace holds it.
 	released *command
 }
 
@@ -63,8 +64,7 @@ func (d duplicate) run(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(world))
 	g.awaitDenial(t, d.deleteOriginal)
 	if d.owned {
-		// The finalizer keeps the garbage collector waiting, as an owner that is
-		// there would.
+		// The finalizer delays the garbage collector, as an existing owner would.
 		extra += owner
 	}
 	if d.released != nil {
@@ -85,7 +85,7 @@ func (d duplicate) code() string {
 	return "OverrideEvaded"
 }
 
-// duplicateProfile has a second profile of a kind in place of the first one.
+// duplicateProfile creates a second profile of a kind and deletes the first one.
 func duplicateProfile(kind string, owned bool) duplicate {
 	name := "policyprofile/" + strings.ToLower(kind) + "s"
 	released := kubectl("patch", name+"-too", "--type=merge", "-p", `{"metadata":{"finalizers":null,"ownerReferences":null}}`)
@@ -96,8 +96,8 @@ func duplicateProfile(kind string, owned bool) duplicate {
 	}
 }
 
-// deleteProfilesConcurrently has two profiles of a kind deleted at the same moment: one may go, and
-// then the other has to stay.
+// deleteProfilesConcurrently deletes the two profiles of a kind at the same time:
+// one deletion may pass, the other profile has to stay.
 func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
 	one := profile("Cobalt", bothBlocks, testKinds["Cobalt"].profile)
 	both := []command{kubectl("delete", "policyprofile/cobalts"), kubectl("delete", "policyprofile/cobalts-too")}
@@ -122,18 +122,18 @@ func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
 	}
 }
 
-// substitute has a second policy, which gives the same as the first one and rests on an
-// object that is about to go.
+// substitute creates a second policy with the same effect as the first one, which
+// depends on an object that is about to be deleted.
 type substitute struct {
-	objects  string // empty: that of a grant
+	objects  string // empty: granted
 	manifest string
-	then     command // afterwards, none if empty
-	write    command // takes the first one out of force
-	code     string  // empty: that of a deletion
+	then     command // run after the manifest is applied; optional
+	write    command // makes the first policy ineffective
+	code     string  // default: OverrideRemoved
 }
 
-// run has an owner that exists: that of a namespace cannot wait for a finalizer
-// without being deleted.
+// run uses an owner that exists: an owner of a namespace cannot be delayed by a
+// finalizer without a deletion.
 func (r substitute) run(t *testing.T, g testNamespaces) {
 	const owner = "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: INFRA-own}\n" +
 		"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: own}\n"
@@ -160,7 +160,8 @@ const (
 
 var (
 	deletePaint = remove("INFRA-sec", "paint/gw-paint")
-	// gatewayWithoutClassPolicy has the override on a gateway of a class without a policy.
+	// gatewayWithoutClassPolicy has the override on a gateway whose class has no
+	// policy.
 	gatewayWithoutClassPolicy = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paintPolicy("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
 	ownedClass                = object("GatewayClass", "name: INFRA-new"+ownedByRole, "{controllerName: example.com/gateways}")
 	classed                   = ownedClass + paintPolicy("class-paint", onClass)
@@ -170,16 +171,16 @@ var (
 
 const onClass = "targetRef: {group: gateway.networking.k8s.io, kind: GatewayClass, name: INFRA-new}"
 
-// duplicateIn is the policy and the grant of the world once more, for a namespace of
-// their own, with what the metadata of that namespace and of the grant has besides.
+// duplicateIn returns the policy and the grant in another namespace, with
+// additional metadata for that namespace and for the grant.
 func duplicateIn(namespace, leave string) string {
 	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-two" + namespace + "}\n" +
 		strings.Replace(grant("INFRA-two", "Paint", "Gateway", "edge"), "name: leave", "name: leave-two"+leave, 1) +
 		paintPolicyIn("INFRA-two", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
 }
 
-// renameOwner edits the owner that a policy has so that there is none of that
-// name: the garbage collector takes that for an owner that is gone.
+// renameOwner changes the name in a policy's owner reference to a name that does
+// not exist: the garbage collector treats the owner as deleted.
 func renameOwner(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(namespaces+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))
 	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout

@@ -3,19 +3,19 @@
 package e2e
 
 var (
-	// classes are two, of which the first has a policy.
+	// classes has two GatewayClasses, the first of which has a policy.
 	classes = object("GatewayClass", "name: INFRA-strict", "{controllerName: example.com/gateways}") +
 		object("GatewayClass", "name: INFRA-loose", "{controllerName: example.com/gateways}") +
 		namespaces + object("Gateway", "namespace: INFRA, name: edge", "{gatewayClassName: INFRA-strict, listeners: ["+onHTTP+"]}") + route(onEdge, byPath) +
 		paintPolicy("gw-paint", "targetRef: {group: gateway.networking.k8s.io, kind: GatewayClass, name: INFRA-strict}")
-	// painted has labels that policies select by, and an annotation that makes
-	// bare rules overrides.
+	// painted has labels that policies select by, and an annotation that turns
+	// plain rules into overrides.
 	painted = namespaces +
 		object("Gateway", "namespace: INFRA, name: edge, labels: {tier: public}", "{gatewayClassName: around, listeners: ["+onHTTP+"]}") +
 		object("HTTPRoute", "namespace: APP, name: toystore, labels: {tier: public}, annotations: {policies.example.com/inherit: all}",
 			"{parentRefs: ["+onEdge+"], rules: ["+byPath+"]}")
-	// extended has a route on a gateway and on a listener set of it, which has the
-	// override.
+	// extended has a route on a gateway and on a listener set of that gateway,
+	// which has the override.
 	extended = namespaces +
 		object("Gateway", "namespace: INFRA, name: edge", "{gatewayClassName: around, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
 		object("Gateway", "namespace: INFRA, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
@@ -26,7 +26,7 @@ var (
 
 const extra = "{group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}"
 
-// gatewayRows are writes of what is above the routes.
+// gatewayRows are writes of GatewayClasses, Gateways and ListenerSets.
 var gatewayRows = map[string]row{
 	"listener-renamed": bypass{
 		objects: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http"), code: "OverrideEvaded",

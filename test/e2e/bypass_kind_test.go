@@ -16,9 +16,9 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// testKinds are the policy kinds of these tests; the values tell whether their
-// definition has the label by which policy kinds are known, and what their
-// profile says besides, "" for those without one.
+// testKinds are the policy kinds of these tests. label: the CRD has the label of
+// policy kinds. profile: additional fields of the PolicyProfile; empty for kinds
+// without one.
 var testKinds = map[string]struct {
 	label   bool
 	profile string
@@ -32,7 +32,7 @@ var testKinds = map[string]struct {
   targets: {fields: [targetRef], selectors: [targetSelectors], namespaces: free, kinds: [{group: "", kind: Service, section: PortName}, {group: "", kind: Namespace}]}`},
 	"Varnish": {false, "\n  targets: {fields: [targetRef]}\n  sameTarget: none"},
 	"Lime":    {false, "\n  targets: {fields: [targetRef]}\n  blastRadius: 1"},
-	// One for each row that takes it away.
+	// One kind for each row that deletes or changes its CRD or profile.
 	"Enamel":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Veneer":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Shellac": {false, "\n  targets: {fields: [targetRef]}"},
@@ -69,7 +69,7 @@ var testKinds = map[string]struct {
 	"Cobalt":  {false, "\n  targets: {fields: [targetRef]}"},
 }
 
-// definition is the CRD of a kind.
+// definition returns the CRD of a kind.
 func definition(kind string, label bool) string {
 	labels := "{}"
 	if label {
@@ -101,13 +101,13 @@ spec:
 `)
 }
 
-// secondDefinition is another definition of a kind.
+// secondDefinition returns another CRD of the same kind.
 func secondDefinition(kind, plural string) string {
 	one := strings.ToLower(kind)
 	return strings.NewReplacer("name: "+one+"s", "name: "+plural, "plural: "+one+"s, singular: "+one, "plural: "+plural).Replace(definition(kind, true))
 }
 
-// prunedVersion is a version whose schema has no more of a spec than its target.
+// prunedVersion is a version whose schema contains only the target of a spec.
 const prunedVersion = `
   - name: v1alpha9
     served: true
@@ -116,11 +116,11 @@ const prunedVersion = `
     schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, properties: {
       replicas: {type: integer}, targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}`
 
-// kindSchema is the schema of all of them: a spec of any content.
+// kindSchema is the schema of all these kinds: a spec of any content.
 const kindSchema = `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {` +
 	`defaults: {type: object, x-kubernetes-preserve-unknown-fields: true}, overrides: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}`
 
-// profile is the PolicyProfile of a kind.
+// profile returns the PolicyProfile of a kind.
 func profile(kind, blocks, rest string) string {
 	return fmt.Sprintf(`
 ---
@@ -137,7 +137,7 @@ spec:
 
 const bothBlocks = "defaults: [defaults], overrides: [overrides]"
 
-// defineKinds makes the kinds, and the class of the gateways.
+// defineKinds creates the CRDs and profiles of the kinds, and the GatewayClass.
 func (c *cluster) defineKinds(t *testing.T) {
 	t.Helper()
 	var definitions, profiles, names []string
@@ -151,15 +151,15 @@ func (c *cluster) defineKinds(t *testing.T) {
 	}
 	names = append(names, "policyprofile/puttys-too", "policyprofile/zincs-too", "policyprofile/brasss-too", "policyprofile/cobalts-too", "policyprofile/lacquers", "crd/agates.policies.example.com")
 	t.Cleanup(func() {
-		c.removeWebhooks(t) // its server has ended
+		c.removeWebhooks(t) // its server has stopped
 		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found", "--timeout=2m"}, names...)...))
 	})
 	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
-	succeed(t, c.Apply(secondDefinition("Opal", "agates"))) // as if it were older than the server
+	succeed(t, c.Apply(secondDefinition("Opal", "agates"))) // older than the server
 	succeed(t, c.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
 }
 
-// readKinds waits until the server is asked about all of them.
+// readKinds waits until the webhook rules name all kinds.
 func (c *cluster) readKinds(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
@@ -173,8 +173,8 @@ func (c *cluster) readKinds(t *testing.T) {
 	}, "the rules do not name the kinds")
 }
 
-// warningProfile is a PolicyProfile that says of one of Kuadrant's kinds what the
-// built-in one says, but for what is done about overrides that are lost.
+// warningProfile returns a copy of a built-in profile of Kuadrant that warns
+// about lost overrides instead of denying them.
 func warningProfile(kind string) string {
 	kinds, err := policykind.BuiltinKinds()
 	i := slices.IndexFunc(kinds, func(k *policykind.Kind) bool { return k.Group == "kuadrant.io" && k.Kind == kind })
@@ -192,25 +192,27 @@ func warningProfile(kind string) string {
 	return string(data)
 }
 
-// objectsWithOverride is a world with an override of a kind on the gateway.
+// objectsWithOverride returns a gateway and a route, and an override of that kind
+// on the gateway.
 func objectsWithOverride(kind string) string {
 	return namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		object(kind, "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {colors: {wall: red}}}")
 }
 
-// paintPolicy is a policy in INFRA with an override, paintIn in another namespace.
+// paintPolicy returns a policy with an override in namespace INFRA.
 func paintPolicy(name, target string) string { return paintPolicyIn("INFRA", name, target) }
 
 func paintPolicyIn(namespace, name, target string) string {
 	return object("Paint", "namespace: "+namespace+", name: "+name, "{"+target+", overrides: {colors: {wall: red}}}")
 }
 
-// primerPolicy is likewise, of the kind that stands at namespaces and Services.
+// primerPolicy returns a policy with an override of the kind that may target
+// namespaces and Services.
 func primerPolicy(namespace, target string) string {
 	return object("Primer", "namespace: "+namespace+", name: primer", "{"+target+", overrides: {colors: {wall: grey}}}")
 }
 
-// kindRows are writes of how policies are read.
+// kindRows are writes of CRDs and PolicyProfiles.
 var kindRows = map[string]row{
 	"definition-deleted": bypass{
 		objects: objectsWithOverride("Tint"), code: "OverrideEvaded",
@@ -381,14 +383,14 @@ var kindRows = map[string]row{
 	},
 }
 
-// servedAsOpal is a status by which the API server serves a definition beside another
-// one of its kind.
+// servedAsOpal is a status that makes the API server serve a second definition of
+// the same kind.
 const servedAsOpal = `{"status":{"acceptedNames":{"kind":"Opal","listKind":"OpalList","plural":"agates"},"storedVersions":["v1"],"conditions":[` +
 	`{"type":"Established","status":"True","reason":"x","message":"y","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
 	`{"type":"NamesAccepted","status":"True","reason":"x","message":"y","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 
-// rightsOnSecondDefinition has users with the right to override on one of the resources that are
-// defined of a kind: that on the one that is served counts, each time.
+// rightsOnSecondDefinition has users with the right to override on one of the two
+// resources of a kind: the right on the served resource counts.
 func rightsOnSecondDefinition(t *testing.T, g testNamespaces) {
 	usual := rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "delete"}}
 	right := func(resource string) rbacv1.PolicyRule {
@@ -400,15 +402,15 @@ func rightsOnSecondDefinition(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(objectsWithOverride("Opal")))
 	drop := remove("INFRA", "opal/gw-coat")
 	g.awaitDenial(t, drop)
-	for range 10 { // it was by chance which of the two resources the right was looked for on
+	for range 10 { // repeated, since the order of the two resources is random
 		requireDenial(t, g.runAs(other, drop), "OverrideRemoved")
 		succeed(t, g.runAs(first, drop.dryRun()))
 	}
 	succeed(t, g.runAs(first, drop))
 }
 
-// failedConversion has the definition of a kind changed so that its policies cannot be
-// listed again: they stay in force as they were, until they can.
+// failedConversion breaks the conversion of a kind, so that its policies cannot
+// be listed: they stay effective as last read until they can be listed again.
 func failedConversion(t *testing.T, g testNamespaces) {
 	const name = "crd/rusts.policies.example.com"
 	stored := func(v1, v1beta1, conversion string) command {
@@ -420,7 +422,7 @@ func failedConversion(t *testing.T, g testNamespaces) {
 	succeed(t, g.runAs(privileged, stored("false", "true",
 		`{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/convert"}}}`)))
 	repaired := func() { succeed(t, g.runAs(privileged, stored("true", "false", `{"strategy":"None"}`))) }
-	t.Cleanup(repaired) // or the definition could not be deleted
+	t.Cleanup(repaired) // otherwise the definition cannot be deleted
 	read := func(version string) func() bool {
 		rule := regexp.MustCompile(`\["` + version + `"\]\[[^]]*"rusts"`)
 		return func() bool {

@@ -4,7 +4,7 @@ package e2e
 
 import "strings"
 
-// apiVersions of the kinds that the worlds are made of.
+// apiVersions are those of the kinds of the manifests.
 var apiVersions = map[string]string{
 	"Namespace": "v1", "Service": "v1",
 	"AuthPolicy": "kuadrant.io/v1", "RateLimitPolicy": "kuadrant.io/v1",
@@ -12,7 +12,7 @@ var apiVersions = map[string]string{
 	"PolicyProfile":  "overrule.dev/v1alpha1",
 }
 
-// object is a manifest; metadata and spec are YAML in flow style.
+// object returns a manifest; metadata and spec are YAML in flow style.
 func object(kind, metadata, spec string) string {
 	version, known := apiVersions[kind]
 	switch {
@@ -25,8 +25,7 @@ func object(kind, metadata, spec string) string {
 	return "\n---\napiVersion: " + version + "\nkind: " + kind + "\nmetadata: {" + metadata + "}\nspec: " + spec + "\n"
 }
 
-// What most worlds are made of: the gateway edge has the override, the gateway
-// inner has none.
+// The usual objects: gateway edge has the override, gateway inner has none.
 var (
 	namespaces      = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP", "{}")
 	baseObjects     = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + gatewayOverride
@@ -47,7 +46,7 @@ func gateway(name string, listeners ...string) string {
 	return object("Gateway", "namespace: INFRA, name: "+name, "{gatewayClassName: around, listeners: ["+strings.Join(listeners, ", ")+"]}")
 }
 
-// route is the route toystore, with its parents and rules.
+// route returns the route toystore with these parents and rules.
 func route(parents, rules string) string {
 	return object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+parents+"], rules: ["+rules+"]}")
 }
@@ -56,7 +55,7 @@ func auth(namespace, name, target, content string) string {
 	return object("AuthPolicy", "namespace: "+namespace+", name: "+name, "{targetRef: {"+target+"}, "+content+"}")
 }
 
-// gatewayRef and routeRef are targets, further fields may follow the name.
+// gatewayRef and routeRef return target references; more fields may be appended.
 func gatewayRef(name string) string {
 	return "group: gateway.networking.k8s.io, kind: Gateway, name: " + name
 }

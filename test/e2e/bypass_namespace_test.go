@@ -4,15 +4,16 @@ package e2e
 
 import "strings"
 
-// others is a third namespace, of those who look after security.
+// others is a third namespace, that of a security team.
 const others = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-sec, labels: {around: INFRA}}\n"
 
 var (
-	// granted has the override of another namespace, by leave of a grant.
+	// granted has the override in another namespace, which a ReferenceGrant
+	// allows.
 	granted = namespaces + others + gateway("edge", onHTTP) + route(onEdge, byPath) + grant("INFRA-sec", "Paint", "Gateway", "edge") +
 		paintPolicyIn("INFRA-sec", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
 	// labelled has the route on a listener for namespaces with a label, which has
-	// the override; the other listener is for those with another one.
+	// the override; the other listener is for namespaces with another label.
 	labelled = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {stage: prod}", "{}") +
 		gateway("edge", listenerForStage("http", "80", "prod"), listenerForStage("plain", "8080", "dev")) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http")
 	// selected has an override on the namespaces with a label.
@@ -23,13 +24,13 @@ var (
 	ownedByNobody = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
 
-// listenerForStage is a listener for the routes of namespaces with a label.
+// listenerForStage returns a listener for the routes of namespaces with a label.
 func listenerForStage(name, port, stage string) string {
 	return "{name: " + name + ", protocol: HTTP, port: " + port + ", allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {stage: " + stage + "}}}}}"
 }
 
-// grant is the leave for policies of a namespace to have a target in INFRA, or
-// in APP for those of INFRA.
+// grant returns a ReferenceGrant for policies of a namespace to target objects in
+// INFRA; for those of INFRA, in APP.
 func grant(from, kind, target, name string) string {
 	namespace := "INFRA"
 	if from == "INFRA" {
@@ -43,8 +44,7 @@ func grant(from, kind, target, name string) string {
 		"{from: [{group: policies.example.com, kind: "+kind+", namespace: "+from+"}], to: ["+to+"]}")
 }
 
-// namespaceRows are writes of namespaces and of the leave that one gives
-// another.
+// namespaceRows are writes of namespaces and ReferenceGrants.
 var namespaceRows = map[string]row{
 	"namespace-label-listener": bypass{
 		objects: labelled, code: "OverrideEvaded",

@@ -4,23 +4,23 @@ package e2e
 
 import "strings"
 
-// whole is the world with an override that leaves nothing else in place.
+// whole is an override that replaces all rules.
 var (
 	whole = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: atomic, rules: {authentication: {sso: {issuer: ours}}}}")
 	conditional = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + routeLimit("20") + limited
 	limited     = object("RateLimitPolicy", "namespace: INFRA, name: gw-limits", "{targetRef: {"+gatewayRef("edge")+"}, overrides: "+
 		"{strategy: merge, when: 'spec.limits.login.rates.exists(r, r.limit > 50)', limits: {login: {rates: [{limit: 50, window: 10s}]}}}}")
-	// onRoute is a world with an override on the route itself.
+	// onRoute has an override on the route itself.
 	onRoute = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		object("HTTPRoute", "namespace: APP, name: bookstore", "{parentRefs: ["+onEdge+"], rules: ["+byPath+"]}") +
 		auth("APP", "gw-auth", routeRef("toystore"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
-	// colors holds on two gateways.
+	// colors is effective on two gateways.
 	colors       = object("ColorPolicy", "namespace: INFRA, name: gw-colors", "{targetRefs: [{"+gatewayRef("edge")+"}, {"+gatewayRef("inner")+"}], overrides: {colors: {wall: red}}}")
 	twoListeners = namespaces + gateway("edge", onHTTP, onPlain) + gateway("inner", onHTTP) + route(onEdge, byPath)
 )
 
-// routeLimit is the route's own limit.
+// routeLimit returns the route's own limit.
 func routeLimit(limit string) string {
 	return object("RateLimitPolicy", "namespace: APP, name: limits",
 		"{targetRef: {"+routeRef("toystore")+"}, limits: {login: {rates: [{limit: "+limit+", window: 10s}]}}}")
@@ -207,10 +207,10 @@ var policyRows = map[string]row{
 	},
 }
 
-// gate is a policy of the route that decides whether others have an effect.
+// gate is a policy of the route that controls whether others have an effect.
 var gate = auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")
 
-// gated is a world in which the gate is there before its route.
+// gated has the gate before its route exists.
 var gated = namespaces + gateway("edge", onHTTP) + gate + gatewayOverride
 
 const overrides = "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}"

@@ -4,7 +4,7 @@ package e2e
 
 import "strings"
 
-// onSection is an override on a part of a gateway or of a route.
+// onSection returns an override on a section of a gateway or route.
 func onSection(target, section string) string {
 	namespace := "INFRA"
 	if target == routeRef("toystore") {
@@ -16,7 +16,7 @@ func onSection(target, section string) string {
 var (
 	// admin has the override on one rule of the route.
 	admin = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + onSection(routeRef("toystore"), "admin")
-	// second has it on the second of two rules without names.
+	// second has it on the second of two unnamed rules.
 	second = namespaces + gateway("edge", onHTTP) + route(onEdge, unnamed) + onSection(routeRef("toystore"), "rule-2")
 	// listened has it on one of two listeners.
 	listened = twoListeners + onSection(gatewayRef("edge"), "http")
@@ -27,8 +27,8 @@ var (
 	sold = namespaces + store("http") + gateway("edge", onHTTP) + route(onEdge, sells) + primerPolicy("APP", "targetRef: {group: '', kind: Service, name: store, sectionName: http}")
 	// kiosk is another Service.
 	kiosk = object("Service", "namespace: APP, name: kiosk", "{ports: [{name: http, port: 80}]}")
-	// meshed has one on a Service that is the route's parent, where another is
-	// its parent, too.
+	// meshed has an override on a Service that is the route's parent, beside
+	// another parent Service.
 	meshed = namespaces + store("http") + kiosk +
 		route("{group: '', kind: Service, name: store}", byPath) + onStore
 	// onStore is the override on the whole Service.
@@ -47,12 +47,12 @@ func store(port string) string {
 	return object("Service", "namespace: APP, name: store", "{ports: [{name: "+port+", port: 80}]}")
 }
 
-// selling is a route to backends of which the Service store has the override.
+// selling returns a route to backends; the Service store has the override.
 func selling(backends string) string {
 	return namespaces + store("http") + kiosk + gateway("edge", onHTTP) + route(onEdge, "{name: sell, backendRefs: ["+backends+"]}") + onStore
 }
 
-// toStore and toKiosk are rules of a route, for requests of the paths.
+// toStore and toKiosk return rules of a route for these paths.
 func toStore(paths ...string) string {
 	return "{name: sell, " + matching(paths) + ", backendRefs: [" + store80 + "]}"
 }
@@ -68,7 +68,8 @@ func matching(paths []string) string {
 	return "matches: [" + strings.Join(matches, ", ") + "]"
 }
 
-// routeRows are writes of routes, and of the Services behind and before them.
+// routeRows are writes of routes, and of the Services that are their backends or
+// parents.
 var routeRows = map[string]row{
 	"route-moved": bypass{
 		objects: baseObjects, code: "OverrideEvaded",
@@ -218,7 +219,7 @@ var routeRows = map[string]row{
 	},
 }
 
-// onHost is a listener for a hostname.
+// onHost returns a listener for a hostname.
 func onHost(name, host string) string {
 	return "{name: " + name + ", protocol: HTTP, port: 80, hostname: " + host + ", allowedRoutes: {namespaces: {from: All}}}"
 }

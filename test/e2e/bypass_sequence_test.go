@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// sequenceRows are the rows of several steps.
+// sequenceRows are the rows with several steps.
 var sequenceRows = map[string]row{
 	"who-may":            sequence(checkCommandOfDenial),
 	"blast-acknowledged": sequence(acknowledgedBlastRadius),
@@ -23,8 +23,9 @@ var sequenceRows = map[string]row{
 
 var canICommand = regexp.MustCompile(`kubectl (auth can-i override \S+ -n \S+)`)
 
-// checkCommandOfDenial has the command that a denial names tell who may, one who has the right
-// for this policy alone included.
+// checkCommandOfDenial runs the command that a denial names: it reports correctly
+// who is allowed to override, including a user with the right for this policy
+// only.
 func checkCommandOfDenial(t *testing.T, g testNamespaces) {
 	const delegate, neighbour = "around-delegate", "around-neighbour"
 	succeed(t, g.apply(baseObjects))
@@ -51,8 +52,8 @@ func checkCommandOfDenial(t *testing.T, g testNamespaces) {
 	assert.Contains(t, got.Stderr, "would not any more")
 }
 
-// finalizedPolicy has a finalizer on the policy: its deletion is judged, it
-// counts until it is gone, and the finalizer can be taken off by anyone.
+// finalizedPolicy has a finalizer on the policy: its deletion is evaluated, it
+// stays effective until it is gone, and any user may remove the finalizer.
 func finalizedPolicy(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(strings.Replace(baseObjects, "name: gw-auth", "name: gw-auth, finalizers: [e2e.example.com/hold]", 1)))
 	w := kubectl("-n", "INFRA", "delete", "authpolicy/gw-auth", "--wait=false")
@@ -67,8 +68,9 @@ func finalizedPolicy(t *testing.T, g testNamespaces) {
 	soon(t, func() bool { return g.runAs(unprivileged, apply(route(onInner, byPath)).dryRun()).Code == 0 }, "it counts no more")
 }
 
-// garbageCollectedPolicy gets an owner from who may give it one: the owner's deletion
-// is then anyone's, and the garbage collector is not held up.
+// garbageCollectedPolicy sets an owner on the policy, by a user who is allowed
+// to: afterwards any user may delete the owner, and garbage collection is not
+// denied.
 func garbageCollectedPolicy(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(baseObjects+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))
 	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
@@ -83,8 +85,8 @@ func garbageCollectedPolicy(t *testing.T, g testNamespaces) {
 	soon(t, func() bool { return g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code != 0 }, "it is not collected")
 }
 
-// alreadyWeakened has a gate that was there before the override: its writer is
-// told, and may go on editing.
+// alreadyWeakened has a gate that is older than the override: its writer gets a
+// warning, and may keep editing.
 func alreadyWeakened(t *testing.T, g testNamespaces) {
 	gate := func(key string) string {
 		return auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {"+key+": {}}}")
@@ -104,11 +106,12 @@ func alreadyWeakened(t *testing.T, g testNamespaces) {
 
 var annotateCommand = regexp.MustCompile(`kubectl (annotate --overwrite lime\.policies\.example\.com gw-coat -n \S+ overrule\.dev/acknowledge-blast-radius=)([0-9a-f]{16})`)
 
-// acknowledgedBlastRadius deletes a policy whose kind may not change more than one path
-// unseen: with the acknowledgement of just that, and with the right to do so.
+// acknowledgedBlastRadius deletes a policy whose kind limits the blast radius to
+// one path: it needs an acknowledgement of exactly that change, and the right to
+// override.
 func acknowledgedBlastRadius(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(strings.Replace(objectsWithOverride("Lime"), route(onEdge, byPath), "", 1)))
-	succeed(t, g.apply(route(onEdge, byPath))) // which is in its own namespace
+	succeed(t, g.apply(route(onEdge, byPath))) // a route of this test's own namespace
 	w := remove("INFRA", "lime/gw-coat")
 	g.awaitDenial(t, w)
 	got := g.runAs(privileged, w)

@@ -16,16 +16,15 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// Two who write: both may do everything with every object, one may also
-// override policies.
+// Both users may write every object; privileged may also override policies.
 const (
 	unprivileged = "around-developer"
 	privileged   = "around-engineer"
 )
 
-// TestBypass has the table of docs/guardrails.md: each row is a way around an
-// override, or a write that must stay possible, on a ground of its own. One
-// server judges them all.
+// TestBypass runs the tables of docs/guardrails.md: each row is an attempt to
+// bypass an override, or a write that must stay possible, in its own namespaces.
+// One server evaluates them all.
 func TestBypass(t *testing.T) {
 	c := shared(t)
 	c.grantTestUsers(t)
@@ -36,8 +35,8 @@ func TestBypass(t *testing.T) {
 	t.Run("rows", func(t *testing.T) {
 		for name, r := range selectedRows(t) {
 			t.Run(name, func(t *testing.T) {
-				// What is only tried, before all others: it touches their worlds, too, and
-				// what they demand of theirs.
+				// Dry runs on cluster-wide objects come first and alone: they
+				// also change the effective policies of other rows.
 				if w, ok := r.(bypass); !ok || !w.dry {
 					t.Parallel()
 				}
@@ -48,15 +47,15 @@ func TestBypass(t *testing.T) {
 	requireDocumentedRows(t)
 }
 
-// row is a test of the table.
+// row is a row of a table.
 type row interface {
 	run(t *testing.T, g testNamespaces)
 }
 
-// tables are the rows by the name that docs/guardrails.md has.
+// tables are the rows by their names in docs/guardrails.md.
 var tables = []map[string]row{policyRows, routeRows, gatewayRows, namespaceRows, kindRows, allowedRows, sequenceRows, duplicateRows}
 
-// allRows are those of all tables.
+// allRows returns the rows of all tables.
 func allRows(t *testing.T) map[string]row {
 	t.Helper()
 	out := make(map[string]row)
@@ -69,8 +68,7 @@ func allRows(t *testing.T) map[string]row {
 	return out
 }
 
-// selectedRows are the rows that are played: all of them or, in make test, each fourth
-// of each table.
+// selectedRows returns all rows or, with -short, every fourth row of each table.
 func selectedRows(t *testing.T) map[string]row {
 	t.Helper()
 	if !testing.Short() {
@@ -87,7 +85,7 @@ func selectedRows(t *testing.T) map[string]row {
 	return out
 }
 
-// grantTestUsers gives the two their rights.
+// grantTestUsers creates the two users and their rights.
 func (c *cluster) grantTestUsers(t *testing.T) {
 	t.Helper()
 	normal := rbacv1.PolicyRule{
@@ -101,19 +99,20 @@ func (c *cluster) grantTestUsers(t *testing.T) {
 	c.MustAddUser(t, privileged, nil, normal, override)
 }
 
-// bypass is a write that would take an override out of force.
+// bypass is a write that would make an override ineffective: unprivileged is
+// denied, privileged gets a warning.
 type bypass struct {
 	objects string
 	write   command
-	// code of the denial, and what else it says.
+	// code of the denial, and other parts of its message.
 	code     string
 	contains []string
-	// instead is the write of a user with the right to override, where no one is
-	// allowed to make this one.
+	// instead is a write that the privileged user makes, where the write itself
+	// is denied to everyone.
 	instead *command
-	// told is what who may reads; empty: that the override would not hold.
+	// warning that the privileged user gets; default: "would not".
 	warning string
-	// dry is only tried: the cluster could not do without.
+	// dry uses dry runs only, for writes that would break the other rows.
 	dry bool
 }
 
@@ -135,12 +134,12 @@ func (w bypass) run(t *testing.T, g testNamespaces) {
 	}
 }
 
-// permitted is a write that anyone may make.
+// permitted is a write that any user may make.
 type permitted struct {
 	objects string
 	write   command
-	// held is a deletion that is denied once the server has seen the world;
-	// empty: that of the gateway's policy.
+	// probe is a deletion that is denied once the server has observed the
+	// objects; default: deletion of the gateway's policy.
 	probe *command
 }
 
@@ -157,17 +156,17 @@ func (f permitted) run(t *testing.T, g testNamespaces) {
 	assert.NotContains(t, got.Stderr, "would not")
 }
 
-// sequence is a row of several steps.
+// sequence is a row with several steps.
 type sequence func(t *testing.T, g testNamespaces)
 
 func (s sequence) run(t *testing.T, g testNamespaces) { s(t, g) }
 
-// command is a call of kubectl. INFRA and APP in it stand for the ground's
-// namespaces.
+// command is a call of kubectl. INFRA and APP stand for the namespaces of the
+// row.
 type command struct {
 	stdin string
 	args  []string
-	// dry are the arguments of a dry run, nil for the usual flag.
+	// dry are the arguments of the dry run; nil adds --dry-run=server.
 	dry []string
 }
 
@@ -181,12 +180,12 @@ func remove(namespace, object string) command {
 	return kubectl("-n", namespace, "delete", object, "--timeout=2m")
 }
 
-// patch merges a patch, in YAML, into an object.
+// patch returns a merge patch of an object, in YAML.
 func patch(namespace, object, patch string) command {
 	return kubectl("-n", namespace, "patch", object, "--type=merge", "-p", patch)
 }
 
-// edit patches an object step by step.
+// edit returns a JSON patch of an object.
 func edit(namespace, object, patch string) command {
 	return kubectl("-n", namespace, "patch", object, "--type=json", "-p", patch)
 }
@@ -198,7 +197,7 @@ func (w command) dryRun() command {
 	return command{stdin: w.stdin, args: append(slices.Clone(w.args), "--dry-run=server")}
 }
 
-// runAs has kubectl write as a user.
+// runAs runs a command as a user.
 func (g testNamespaces) runAs(user string, w command) env.Result {
 	args := []string{"--as", user}
 	for _, a := range w.args {
@@ -207,8 +206,8 @@ func (g testNamespaces) runAs(user string, w command) env.Result {
 	return g.c.KubectlWith(g.expand(w.stdin), args...)
 }
 
-// awaitDenial waits until the server has seen enough of the world to deny a write, and
-// holds the dry run of it to the same.
+// awaitDenial waits until the server has observed the objects, so that a dry run
+// of the command is denied.
 func (g testNamespaces) awaitDenial(t *testing.T, w command) {
 	t.Helper()
 	var got env.Result
@@ -222,8 +221,8 @@ func (g testNamespaces) awaitDenial(t *testing.T, w command) {
 
 var denialMessage = regexp.MustCompile(`admission webhook "(\w+\.)?validate\.overrule\.dev" denied the request: `)
 
-// requireDenial requires that one of our webhooks denied a write, for a reason, and
-// that it says who may do it where someone may.
+// requireDenial requires that Overrule denied a write with this reason code, and
+// that the message names the command that shows who is allowed, where someone is.
 func requireDenial(t *testing.T, got env.Result, code string, says ...string) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)

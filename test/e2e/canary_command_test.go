@@ -23,7 +23,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// runCanary runs the canary command as that user.
+// runCanary runs the canary command as a user.
 func runCanary(t *testing.T, as *env.User, args ...string) (r canary.Result, code int) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -40,7 +40,8 @@ func runCanary(t *testing.T, as *env.User, args ...string) (r canary.Result, cod
 	return r, cmd.ProcessState.ExitCode()
 }
 
-// outcomesOf are the outcomes of the trials, and what came back for the first one.
+// outcomesOf returns the outcomes of the trials, and the response to the first
+// one.
 func outcomesOf(r canary.Result) (outcomes []canary.Outcome, first string) {
 	for _, trial := range r.Attempts {
 		outcomes = append(outcomes, trial.Outcome)
@@ -48,7 +49,7 @@ func outcomesOf(r canary.Result) (outcomes []canary.Outcome, first string) {
 	return outcomes, r.Attempts[0].Came
 }
 
-// allTrials are the outcomes of a run in which each trial came to the same.
+// allTrials are the outcomes of a run in which each trial had the same outcome.
 func allTrials(o canary.Outcome) []canary.Outcome { return []canary.Outcome{o, o, o} }
 
 func TestCanaryPasses(t *testing.T) {
@@ -119,8 +120,8 @@ func TestCanaryFailsWithoutWebhooks(t *testing.T) {
 	assert.Contains(t, r.Attempts[2].Came, "not mended by mutate.overrule.dev")
 }
 
-// withoutRepair lets a server run without the right to mend its configurations, which
-// the test gives back.
+// withoutRepair removes the server's right to repair its configurations until the
+// test ends.
 func (c *cluster) withoutRepair(t *testing.T) {
 	t.Helper()
 	c.start(t, "--canary-interval=0")
@@ -157,8 +158,8 @@ func TestCanaryReportsMissingRules(t *testing.T) {
 	c.awaitOutcome(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
 }
 
-// awaitOutcome waits until the first trial comes back so: an API server hears of an
-// edit a moment later.
+// awaitOutcome waits until the first trial has that outcome: an API server
+// observes an edit a moment later.
 func (c *cluster) awaitOutcome(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
 	t.Helper()
 	var last canary.Result
@@ -267,7 +268,7 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 	assert.Equal(t, canary.Untried, last.Attempts[1].Outcome, last.Text())
 }
 
-// canaryRights are those that the command takes.
+// canaryRights are those that the command needs.
 var canaryRights = rbacv1.PolicyRule{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}
 
 func TestCanaryNeedsNoOtherRights(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// leaderPod is the pod of a server, which no kubelet runs.
+// leaderPod is the pod of a server, without a kubelet to run it.
 const leaderPod = `
 apiVersion: v1
 kind: Pod
@@ -29,7 +29,7 @@ spec:
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 `
 
-// pod makes the pod of a server, which goes with the test.
+// pod creates the pod of a server, and deletes it when the test ends.
 func (c *cluster) pod(t *testing.T, name string) {
 	t.Helper()
 	_, err := server.Install(t.Context(), c.Env)
@@ -40,7 +40,7 @@ func (c *cluster) pod(t *testing.T, name string) {
 	t.Cleanup(func() { succeed(t, c.KubectlWith(manifest, "delete", "--force", "--grace-period=0", "-f", "-")) })
 }
 
-// canaryCondition is a field of the canary's condition of a pod.
+// canaryCondition returns a field of the canary's condition of a pod.
 func (c *cluster) canaryCondition(t *testing.T, name, field string) string {
 	t.Helper()
 	got := c.Kubectl("-n", server.Namespace, "get", "pod/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="overrule.dev/CanaryPassing")].`+field+`}`)
@@ -92,7 +92,7 @@ func TestCanaryReportsOnLeaderPod(t *testing.T) {
 	soon(t, func() bool { return c.canaryCondition(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
 }
 
-// readyz is what a server says of its health; it has to be ready.
+// readyz returns the body of a server's /readyz, which must be ready.
 func readyz(t *testing.T, s *server.Server) string {
 	t.Helper()
 	return httpGet(t, "http://"+s.Health+"/readyz")
@@ -148,14 +148,14 @@ func TestWebhooksAreArmedWhileCanaryPasses(t *testing.T) {
 	assert.Less(t, metric(t, next, "overrule_canary_runs_total", `result="passed"`), 3.0, "it was armed from the start")
 }
 
-// The failurePolicies of the mutating webhook, of the validating one, and of
-// those that are never armed.
+// The failurePolicies of the mutating webhook, of the validating one, and of the
+// webhooks that are never armed.
 const (
 	armed    = "Fail Fail Ignore Ignore Ignore Ignore Fail"
 	disarmed = "Ignore Ignore Ignore Ignore Ignore Ignore Ignore"
 )
 
-// failurePolicies are the failurePolicies of all webhooks, the mutating one's first.
+// failurePolicies returns those of all webhooks, the mutating one first.
 func (c *cluster) failurePolicies(t *testing.T) string {
 	t.Helper()
 	var out []string

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// fileReplica is a replica with certificate files of its own, behind a relay.
+// fileReplica is a replica with its own certificate files, behind a proxy.
 type fileReplica struct {
 	*server.Server
 	dir string
@@ -35,13 +35,13 @@ func (c *cluster) bootFileReplicaWith(t *testing.T, r *serviceProxy, dir string,
 	return &fileReplica{s, dir}
 }
 
-// logCount counts the lines of a replica's log with a text.
+// logCount counts the lines of a replica's log that contain a text.
 func (m *fileReplica) logCount(text string) int { return strings.Count(m.Log(), text) }
 
 const holdsMessage = `"msg":"holding a new certificate"`
 
-// awaitWithHandshakes waits for something and shakes hands all the while, trusting what
-// the API server was told just before.
+// awaitWithHandshakes waits for a condition and meanwhile completes TLS
+// handshakes, with the CA bundle that the API server had just before.
 func (c *cluster) awaitWithHandshakes(t *testing.T, until func() bool, replicas ...*fileReplica) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) {
@@ -52,8 +52,8 @@ func (c *cluster) awaitWithHandshakes(t *testing.T, until func() bool, replicas 
 	}
 }
 
-// newAuthorityFiles returns files of an authority that nobody has seen, with a serial that
-// none had before.
+// newAuthorityFiles returns files of a new certificate authority, with a new
+// serial.
 func newAuthorityFiles(t *testing.T, round int64) (files map[string]string, served int64) {
 	t.Helper()
 	by := newIssuer(t)
@@ -61,7 +61,7 @@ func newAuthorityFiles(t *testing.T, round int64) (files map[string]string, serv
 	return by.serving(t), by.issued
 }
 
-// Files come to replicas at different times, and to a leader that is new.
+// Replicas get new files at different times, and the leader may be new.
 func TestNewFileAuthorityLosesNoWrite(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
@@ -125,7 +125,7 @@ func TestNewFileAuthorityLosesNoWrite(t *testing.T) {
 	c.awaitWithHandshakes(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
 
 	w.end()
-	// Whoever is alone has its authority trusted by itself.
+	// A single replica has its authority trusted at once.
 	require.NoError(t, follows.Stop())
 	require.NoError(t, starts.Stop())
 	files, served = newAuthorityFiles(t, 6)

@@ -27,7 +27,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// issuer is an authority of somebody else's.
+// issuer is an external certificate authority.
 type issuer struct {
 	cert   *x509.Certificate
 	key    *ecdsa.PrivateKey
@@ -43,7 +43,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// sign fills in a template and signs it; the first one by itself.
+// sign completes a template and signs it; the first certificate is self-signed.
 func (i *issuer) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +62,7 @@ func (i *issuer) sign(t *testing.T, template *x509.Certificate) (*x509.Certifica
 	return cert, key
 }
 
-// files are those of a new certificate of a template.
+// files returns the files of a new certificate of a template.
 func (i *issuer) files(t *testing.T, template *x509.Certificate) map[string]string {
 	t.Helper()
 	cert, key := i.sign(t, template)
@@ -82,21 +82,22 @@ func inPEM(cert *x509.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
 }
 
-// mount puts files into a folder as a kubelet does: all at once.
+// mount writes files into a folder atomically, as a kubelet does.
 func mount(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	data, err := os.MkdirTemp(dir, "..data_") //nolint:usetesting // it has to be beside the link
 	require.NoError(t, err)
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(data, name), []byte(content), 0o600))
-		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // there from the second time on
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // exists from the second time on
 	}
 	link := filepath.Join(dir, "..data_tmp")
 	require.NoError(t, os.Symlink(filepath.Base(data), link))
 	require.NoError(t, os.Rename(link, filepath.Join(dir, "..data")))
 }
 
-// serial is that of the certificate which an address serves; 0 for none.
+// serial returns the serial of the certificate that an address serves; 0 for
+// none.
 func serial(t *testing.T, address string) int64 {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
@@ -167,11 +168,11 @@ metadata: {namespace: overrule-system, name: overrule-serving}
 spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.svc], issuerRef: {name: none}}
 `
 
-// What cert-manager's own controllers do is played here: test/certmanager runs
-// them.
+// The test takes the part of cert-manager's controllers; test/certmanager runs
+// the real ones.
 func TestCertificateFromCertManager(t *testing.T) {
 	env.Long(t)
-	c := alone(t, env.WithControllers()) // which gets cert-manager's definitions
+	c := alone(t, env.WithControllers()) // installs cert-manager's CRDs
 	g := c.prepare(t, "cert-manager")
 	succeed(t, g.apply(gatewayLimits))
 	_, err := server.Install(t.Context(), c.Env)

@@ -20,8 +20,8 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// What docs/operations.md tells to give to an API server, but for the paths, and
-// the name of the user: the server's port here is not known before.
+// The API server's configuration of docs/operations.md, except for the paths and
+// the user name: the server's port is not known in advance here.
 const (
 	admission = `
 apiVersion: apiserver.config.k8s.io/v1

@@ -32,11 +32,11 @@ import (
 )
 
 const (
-	// pairsVariable is the number of pairs of writes: the figures of
-	// docs/guardrails.md are of 300.
+	// pairsVariable is the number of pairs of writes: docs/guardrails.md reports
+	// results of 300.
 	pairsVariable = "OVERRULE_PAIRS"
 	fewPairs      = 60
-	// together is how many pairs are written at the same time.
+	// together is the number of pairs that are written at the same time.
 	together = 12
 )
 
@@ -51,8 +51,8 @@ func pairs(t *testing.T) int {
 	return n
 }
 
-// pairConstraint allows one limit on a path and not the other: of a pair of policies
-// that set one each, either is fine alone.
+// pairConstraint forbids a combination of two limits on a path: each of a pair of
+// policies sets one and is valid without the other.
 const pairConstraint = `
 apiVersion: overrule.dev/v1alpha1
 kind: ClusterPolicyConstraint
@@ -65,7 +65,7 @@ spec:
     message: both limits are set
 `
 
-// pair is a gateway with a route, and a policy on each.
+// Each pair has a gateway with a route, and a policy on each.
 const (
 	pairGround = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -105,8 +105,8 @@ func (g testNamespaces) pair(manifest string, n int) string {
 	return strings.ReplaceAll(g.expand(manifest), "pair-N", fmt.Sprintf("pair-%d", n))
 }
 
-// preparePairs makes the ground of so many pairs, and the constraint, before
-// any server judges.
+// preparePairs creates the objects of n pairs, and the constraint, before any
+// server runs.
 func (c *cluster) preparePairs(t *testing.T, name string, n int) testNamespaces {
 	t.Helper()
 	g := c.prepare(t, name)
@@ -120,16 +120,16 @@ func (c *cluster) preparePairs(t *testing.T, name string, n int) testNamespaces 
 	require.NoError(t, c.InstallCRDs(filepath.Join(root, "deploy", "crds")))
 	succeed(t, g.apply(pairConstraint))
 	t.Cleanup(func() {
-		c.removeWebhooks(t) // its servers have ended
+		c.removeWebhooks(t) // its servers have stopped
 		succeed(t, c.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both"))
 	})
 	return g
 }
 
-// pairCounts is what came of pairs of writes.
+// pairCounts counts the results of pairs of writes.
 type pairCounts struct {
 	both, one, none int
-	denied          int // with the constraint's code
+	denied          int // with the constraint's reason code
 	failures        []string
 }
 
@@ -137,9 +137,8 @@ func (l pairCounts) String() string {
 	return fmt.Sprintf("%d pairs: both passed %d, one passed %d, none passed %d", l.both+l.one+l.none, l.both, l.one, l.none)
 }
 
-// writePairs writes all pairs, some at the same time, the two of each at the
-// very same moment. The client tries again what is answered with 429, as
-// kubectl does.
+// writePairs writes all pairs, some at the same time, and the two writes of a
+// pair at exactly the same time. The client retries a 429, as kubectl does.
 func writePairs(t *testing.T, g testNamespaces, n int) pairCounts {
 	t.Helper()
 	config := rest.CopyConfig(g.c.Config)
@@ -178,7 +177,7 @@ func writePair(policies dynamic.NamespaceableResourceInterface, manifests ...str
 				return
 			}
 			<-begin
-			// A dry run leaves nothing behind that changes what follows.
+			// A dry run leaves no state behind.
 			_, _ = policies.Namespace(object.GetNamespace()).Create(context.Background(), &object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			_, errs[i] = policies.Namespace(object.GetNamespace()).Create(context.Background(), &object, metav1.CreateOptions{})
 		})
@@ -210,8 +209,8 @@ func (l *pairCounts) add(above, below error) {
 	}
 }
 
-// metric is a gauge or counter of a server, added up over the labels that it
-// has besides those that are given.
+// metric returns a gauge or counter of a server, summed over all labels except
+// the given ones.
 func metric(t *testing.T, s *server.Server, name string, labels ...string) float64 {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
@@ -241,7 +240,8 @@ func violations(t *testing.T, s *server.Server) float64 {
 	return metric(t, s, "overrule_violations", `reason="RequirementUnmet"`, `policy_kind="RateLimitPolicy.kuadrant.io"`)
 }
 
-// reportedViolations is what "kubectl overrule violations" says of the pairs.
+// reportedViolations returns the number of pairs that "kubectl overrule
+// violations" lists.
 func (c *cluster) reportedViolations(t *testing.T) int {
 	t.Helper()
 	got := c.Overrule("violations", "clusterpolicyconstraint/not-both", "-A", "-o", "json")

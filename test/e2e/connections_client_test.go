@@ -19,27 +19,27 @@ import (
 // connHolder opens connections to a server and sends no request on any of them.
 type connHolder struct {
 	hello  []byte        // half a ClientHello
-	opened chan struct{} // closed once all were opened
+	opened chan struct{} // closed once all are open
 
 	ended   sync.WaitGroup
 	mu      sync.Mutex
 	conns   []net.Conn
 	failed  []error
-	open    map[string]int           // by manner, those that the server has not closed yet
-	longest map[string]time.Duration // by manner, that the server let one be
+	open    map[string]int           // by behavior, those that the server has not closed yet
+	longest map[string]time.Duration // by behavior, the longest time until the server closed one
 }
 
-// connBehavior is what a connection does instead of sending a request. It ends once the
-// connection is of no more use.
+// connBehavior is what a connection does instead of sending a request. It returns
+// once the connection is of no more use.
 type connBehavior struct {
 	name string
 	say  func(context.Context, *connHolder, net.Conn)
 }
 
-// slow is the manner that the server allows for two minutes.
+// slow is the behavior that the server allows for two minutes.
 const slow = "one byte a second"
 
-// connBehaviors are taken in turn by the connections of a siege.
+// connBehaviors are used by the connections in turn.
 var connBehaviors = []connBehavior{
 	{"silence", func(_ context.Context, _ *connHolder, conn net.Conn) {
 		_, _ = io.Copy(io.Discard, conn)
@@ -58,14 +58,14 @@ var connBehaviors = []connBehavior{
 	}},
 }
 
-// handshake reports whether a handshake came to its end.
+// handshake reports whether a handshake completed.
 func handshake(ctx context.Context, conn net.Conn) (*tls.Conn, bool) {
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 	return secure, secure.HandshakeContext(ctx) == nil
 }
 
-// sendByte sends a byte and waits for a second. It is false once the other side has
-// closed the connection.
+// sendByte sends a byte and waits for a second. It returns false once the server
+// has closed the connection.
 func sendByte(conn net.Conn, char byte) bool {
 	if _, err := conn.Write([]byte{char}); err != nil {
 		return false
@@ -76,7 +76,7 @@ func sendByte(conn net.Conn, char byte) bool {
 	return ok && late.Timeout()
 }
 
-// partialClientHello is the first half of what a client says first.
+// partialClientHello returns the first half of a ClientHello.
 func partialClientHello(t *testing.T) []byte {
 	t.Helper()
 	here, there := net.Pipe()
@@ -90,8 +90,8 @@ func partialClientHello(t *testing.T) []byte {
 	return record[:n/2]
 }
 
-// holdConnections begins to open so many connections, as fast as it can, and leaves them
-// open.
+// holdConnections starts to open n connections as fast as possible, and keeps
+// them open.
 func holdConnections(t *testing.T, address string, connections int) *connHolder {
 	t.Helper()
 	b := &connHolder{hello: partialClientHello(t), opened: make(chan struct{}), open: map[string]int{}, longest: map[string]time.Duration{}}
@@ -110,7 +110,8 @@ func holdConnections(t *testing.T, address string, connections int) *connHolder 
 	return b
 }
 
-// hold has the manner of a connection, and notes how long the server lets it.
+// hold runs the behavior of a connection, and records how long the server keeps
+// it open.
 func (b *connHolder) hold(ctx context.Context, conn net.Conn, err error, m connBehavior) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +132,8 @@ func (b *connHolder) hold(ctx context.Context, conn net.Conn, err error, m connB
 	})
 }
 
-// openExcept is how many the server has not closed, of all manners but one.
+// openExcept returns how many connections the server has not closed, of all
+// behaviors except one.
 func (b *connHolder) openExcept(but string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +146,7 @@ func (b *connHolder) openExcept(but string) int {
 	return left
 }
 
-// closeAll closes what is open yet, of all that were opened.
+// closeAll closes the connections that are still open.
 func (b *connHolder) closeAll() {
 	b.mu.Lock()
 	for _, conn := range b.conns {
@@ -154,8 +156,9 @@ func (b *connHolder) closeAll() {
 	b.ended.Wait()
 }
 
-// requireOpenFiles fails a test that this process may not open enough files for: what
-// is skipped is missed by nobody. Go raises the soft limit to the hard one by itself.
+// requireOpenFiles fails a test if this process may not open enough files, since
+// a skipped test would go unnoticed. Go raises the soft limit to the hard one by
+// itself.
 func requireOpenFiles(t *testing.T, files uint64) {
 	t.Helper()
 	var limit syscall.Rlimit

@@ -26,11 +26,11 @@ const (
 	places    = 2048 // maxConnections of the server
 )
 
-// Some clients send nothing, some half a ClientHello, some shake hands and then
-// send a byte a second: more of each than the server, with its default limits,
-// accepts connections. Meanwhile there are writes through the API server, and
-// calls each of which takes a connection of its own, as the first one of an API
-// server does.
+// Some clients send nothing, some send half a ClientHello, and some complete the
+// handshake and then send one byte per second: each kind has more connections
+// than the server accepts by default. Meanwhile there are writes through the API
+// server, and calls that each need a new connection, as an API server's first
+// call does.
 func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	env.Long(t)
 	requireOpenFiles(t, besiegers+1000)
@@ -39,10 +39,10 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	succeed(t, g.apply(gatewayLimits))
 	s := server.Start(t, c.Env, server.Options{})
 	t.Cleanup(func() { requireNoPanic(t, s) })
-	other := c.prepare(t, "siege-calls") // or what is written there would be in force instead
+	other := c.prepare(t, "siege-calls") // otherwise its policies would be effective instead
 	succeed(t, other.apply(gatewayLimits))
 	writes, calls := startWriters(t, g, 2), startCalls(t, s, other)
-	time.Sleep(time.Second) // as long as they take to come up to speed
+	time.Sleep(time.Second) // until they are all connected
 	before := measureLoad(t, s)
 
 	b := holdConnections(t, s.Webhook, besiegers)
@@ -69,9 +69,9 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	denied(t, other.apply(limits("name: after", 100)), "ConstraintViolated: ")
 }
 
-// watchLoad looks at a server while it is besieged, and returns the most that it
-// had. It ends once the server has closed all that did not finish a handshake: no
-// new connection is needed for that.
+// watchLoad samples a server while connections are held open, and returns the
+// maximum. It ends once the server has closed every connection without a
+// completed handshake; that needs no new connection.
 func watchLoad(t *testing.T, s *server.Server, b *connHolder) load {
 	t.Helper()
 	var most load
@@ -91,7 +91,7 @@ func watchLoad(t *testing.T, s *server.Server, b *connHolder) load {
 	return most
 }
 
-// load is what a server has in its hands.
+// load is the resource usage of a server.
 type load struct{ resident, heap, stacks, goroutines, files float64 }
 
 func (l load) String() string {
@@ -110,7 +110,7 @@ func measureLoad(t *testing.T, s *server.Server) load {
 	return load{gauge("process_resident_memory_bytes"), gauge("go_memstats_heap_inuse_bytes"), gauge("go_memstats_stack_inuse_bytes"), gauge("go_goroutines"), gauge("process_open_fds")}
 }
 
-// callers call a server without pause, each time on a connection of its own.
+// callers call a server in a loop, each time over a new connection.
 type callers struct {
 	calls   atomic.Int64
 	end     func()
@@ -128,7 +128,7 @@ func startCalls(t *testing.T, s *server.Server, g testNamespaces) *callers {
 	group.Go(func() {
 		for !over.Load() {
 			begun := time.Now()
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the longest that a call may take
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the longest allowed call
 			status, answer, err := sendForged(ctx, s, where, g)
 			cancel()
 			c.done(time.Since(begun), status, answer, err)

@@ -80,8 +80,8 @@ func TestServerWithoutReadRightsIsNotReady(t *testing.T) {
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
-// startUnready runs a server with the rights that its account has, and does not wait
-// for anything.
+// startUnready runs a server with the current rights of its account, and does not
+// wait until it is ready.
 func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *process.Process {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -107,7 +107,7 @@ func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *
 	return s
 }
 
-// rules are the resources that the API server calls the webhooks for.
+// rules returns the resources of the webhook rules.
 func (c *cluster) rules(t *testing.T) string {
 	t.Helper()
 	got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].rules[*].resources}")
@@ -115,8 +115,8 @@ func (c *cluster) rules(t *testing.T) string {
 	return got.Stdout
 }
 
-// TestDeletedCRD leaves policies of the kind behind, which the API server
-// deletes with it and tells nobody.
+// TestDeletedCRD leaves policies of the kind in place, which the API server
+// deletes with the CRD without watch events.
 func TestDeletedCRD(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "crd")

@@ -31,7 +31,7 @@ var (
 	routeResource   = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
 )
 
-// unlimitedClient is a client that neither waits nor warns.
+// unlimitedClient returns a client without rate limit that ignores warnings.
 func unlimitedClient(t *testing.T, config *rest.Config) dynamic.Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -74,8 +74,8 @@ func concurrently(n int, call func(i int)) {
 	group.Wait()
 }
 
-// What one tenant has in flight, and what someone makes up who knows the path,
-// stops no one elsewhere.
+// Neither the in-flight writes of one tenant, nor reviews that are forged with
+// the token, block writes of other tenants.
 func TestTenantsDoNotBlockEachOther(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "flight")
@@ -140,8 +140,8 @@ func TestTenantsDoNotBlockEachOther(t *testing.T) {
 	}
 }
 
-// writeCount is how many writes there are: more than the log of writes in flight
-// has room for, or enough to see that nothing is kept.
+// writeCount is the number of writes: more than the in-flight log can hold or,
+// with -short, enough to see that nothing is kept.
 func writeCount() int {
 	if testing.Short() {
 		return 500
@@ -149,7 +149,7 @@ func writeCount() int {
 	return 4200
 }
 
-// largeRules are rules of some 1.4 MB.
+// largeRules returns rules of about 1.4 MB.
 func largeRules() []any {
 	matches := make([]any, 64)
 	for i := range matches {
@@ -162,7 +162,8 @@ func largeRules() []any {
 	return []any{map[string]any{"matches": matches}}
 }
 
-// postForgedRoute posts a review of a small route of a name and a user of its own.
+// postForgedRoute posts a review of a small route with a name and user of its
+// own.
 func postForgedRoute(client *http.Client, s *server.Server, where, namespace string, i int) (string, error) {
 	if i%2 == 0 {
 		namespace = fmt.Sprintf("none-%d", i)

@@ -16,9 +16,10 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// In whatever order the parts of Overrule go, with failurePolicy Fail and no
-// server left: what it is made of can be written, and once a server is there
-// again it judges. Each row leaves the cluster as the next one may find it.
+// Whatever order parts of Overrule are removed in, with failurePolicy Fail and no
+// server left: the objects that Overrule needs can be written, and a server that
+// starts again evaluates writes. Each row leaves the cluster ready for the next
+// one.
 func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
@@ -43,7 +44,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 	}
 	baseIsBack := func(t *testing.T) {
 		t.Helper()
-		succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace, "--ignore-not-found")) // that of the tests is of another type
+		succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace, "--ignore-not-found")) // the test's Service has another type
 		succeed(t, c.Kubectl("apply", "--server-side", "--force-conflicts", "-k", base))
 	}
 	saved := ""
@@ -93,7 +94,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s, err := server.Boot(t.Context(), c.Env, server.Options{})
 			require.NoError(t, err, "the server does not come back")
-			if c.Kubectl("get", "gateway/edge", "-n", g.infra).Code != 0 { // went with its definition
+			if c.Kubectl("get", "gateway/edge", "-n", g.infra).Code != 0 { // deleted with its CRD
 				g = c.prepare(t, "orders")
 			}
 			succeed(t, g.apply(gatewayLimits))
@@ -108,8 +109,8 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 	}
 }
 
-// withoutServerFields is a saved list of objects as a backup has it: what the API
-// server gives each is left out, their owners are not.
+// withoutServerFields returns a saved list of objects as a backup has it: without
+// the fields that the API server sets, but with owner references.
 func withoutServerFields(saved string) string {
 	var out []string
 	for line := range strings.Lines(saved) {
@@ -123,7 +124,7 @@ func withoutServerFields(saved string) string {
 	return strings.Join(out, "")
 }
 
-// The server writes no file: a disk that is full is none of its concerns.
+// The server writes no files: it works with a full disk.
 func TestServerEvaluatesWithReadOnlyDisk(t *testing.T) {
 	env.Long(t)
 	c := shared(t)

@@ -16,9 +16,9 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// bootstrapObjects is what a cluster has to be able to write to start Overrule, or
-// anything that Overrule may wait for: in its own namespace, in that of the
-// system, in one of somebody else, and in none.
+// bootstrapObjects are the objects that a cluster must be able to write to start
+// Overrule or one of its dependencies: in its own namespace, in that of the
+// system, in any other, and cluster-scoped.
 const bootstrapObjects = `
 apiVersion: v1
 kind: Namespace
@@ -72,7 +72,7 @@ metadata: {name: needed}
 webhooks: []
 `
 
-// namespacedBootstrapObjects are those that each namespace has.
+// namespacedBootstrapObjects are the objects of each namespace.
 const namespacedBootstrapObjects = `
 ---
 apiVersion: v1
@@ -104,11 +104,11 @@ kind: Lease
 metadata: {namespace: NAMESPACE, name: needed}
 `
 
-// requireWritable requires that whatever a cluster needs to start Overrule can be
-// created, changed and deleted.
+// requireWritable requires that every object that a cluster needs to start
+// Overrule can be created, changed and deleted.
 func (c *cluster) requireWritable(t *testing.T) {
 	t.Helper()
-	others := fmt.Sprintf("others-%d", time.Now().UnixNano()) // nobody waits for the last one's end
+	others := fmt.Sprintf("others-%d", time.Now().UnixNano()) // does not wait for the deletion of the last one
 	all := strings.ReplaceAll(bootstrapObjects, "OTHERS", others)
 	for _, namespace := range []string{server.Namespace, "kube-system", others} {
 		all += strings.ReplaceAll(namespacedBootstrapObjects, "NAMESPACE", namespace)
@@ -119,8 +119,8 @@ func (c *cluster) requireWritable(t *testing.T) {
 	succeed(t, c.KubectlWith(all, "delete", "-f", "-", "--wait=false", "--ignore-not-found"))
 }
 
-// requireCallFailed requires that a write failed since nobody answers, and that it says
-// whose webhook that is and where it leads.
+// requireCallFailed requires that a write failed because no server answers, and
+// that the message names the webhook and its Service.
 func requireCallFailed(t *testing.T, got env.Result) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
@@ -128,8 +128,8 @@ func requireCallFailed(t *testing.T, got env.Result) {
 	assert.Contains(t, got.Stderr, "https://overrule.overrule-system.svc:", "it says where it leads")
 }
 
-// requireEvaluated requires that writes are judged, whatever was before: the gateway's
-// limits hold.
+// requireEvaluated requires that writes are evaluated: the gateway's limits are
+// enforced.
 func requireEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
 	soon(t, func() bool { return g.apply(gatewayLimits).Code == 0 }, "a policy cannot be written")
@@ -137,7 +137,8 @@ func requireEvaluated(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
-// awaitEvaluated is judges where servers have yet to notice what changed.
+// awaitEvaluated is requireEvaluated for servers that have yet to observe a
+// change.
 func awaitEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
 	soon(t, func() bool {
@@ -146,7 +147,7 @@ func awaitEvaluated(t *testing.T, g testNamespaces) {
 	requireEvaluated(t, g)
 }
 
-// requireRunning requires that a server did not end.
+// requireRunning requires that a server has not exited.
 func requireRunning(t *testing.T, s *server.Server) {
 	t.Helper()
 	select {
@@ -156,7 +157,7 @@ func requireRunning(t *testing.T, s *server.Server) {
 	}
 }
 
-// folders of what is installed.
+// folders returns the folders of the installed manifests.
 func folders(t *testing.T) (base, ours, gw string) {
 	t.Helper()
 	root, err := env.Repository(t.Context())

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// uidOf is the uid of an object, "" if it is not there.
+// uidOf returns the uid of an object, or "" if it does not exist.
 func (c *cluster) uidOf(t *testing.T, args ...string) string {
 	t.Helper()
 	got := c.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"}, args...)...)
@@ -21,8 +21,8 @@ func (c *cluster) uidOf(t *testing.T, args ...string) string {
 	return got.Stdout
 }
 
-// What a server made for itself and somebody deletes comes back, and no write
-// passes unjudged or is refused meanwhile.
+// Objects that a server created for itself are recreated if a user deletes them.
+// Meanwhile every write is evaluated, and none is rejected.
 func TestDeletedObjectsAreRecreated(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
@@ -66,8 +66,9 @@ func TestDeletedObjectsAreRecreated(t *testing.T) {
 	})
 }
 
-// In a cluster the pods go with the namespace. Here the server lives on, with its
-// rights but nowhere to write: it must not register itself again.
+// In a cluster the pods are deleted with the namespace. Here the server keeps
+// running with its rights but without a namespace: it must not register itself
+// again.
 func TestNamespaceDeletedWhileServerRuns(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
@@ -93,7 +94,7 @@ func TestNamespaceDeletedWhileServerRuns(t *testing.T) {
 	requireRunning(t, s)
 }
 
-// Definitions come and go while a server runs.
+// CRDs are deleted and recreated while a server runs.
 func TestCRDsRecreatedWhileServerRuns(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
@@ -142,8 +143,8 @@ func TestCRDsRecreatedWhileServerRuns(t *testing.T) {
 	})
 }
 
-// noGate is a constraint on the limits of what is in the gateway's namespace,
-// and atTheGate a policy that breaks it.
+// noGate is a constraint on the limits in the gateway's namespace, and atTheGate
+// a policy that violates it.
 const (
 	noGate = `
 apiVersion: overrule.dev/v1alpha1

@@ -14,8 +14,8 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// A server whose cluster has none of the definitions that it reads is ready, is
-// in nobody's way, and judges as soon as they come, in whatever order.
+// A server in a cluster without any of the CRDs that it reads is ready, blocks no
+// writes, and evaluates them as soon as the CRDs are created, in any order.
 func TestServerStartsBeforeCRDs(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithoutCRDs(), env.WithControllerAccounts())
@@ -52,7 +52,7 @@ func TestServerStartsBeforeCRDs(t *testing.T) {
 	} {
 		t.Run(strings.Join(order, ", then "), func(t *testing.T) {
 			c.undefine(t)
-			s, err := site.Boot(t.Context(), server.Options{Unprobed: true}) // it is ready
+			s, err := site.Boot(t.Context(), server.Options{Unprobed: true}) // wait for readiness only
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Stop()) })
 			soon(t, func() bool { return strings.Count(c.registered(t), "overrule") == 2 }, "it does not register itself")
@@ -69,7 +69,7 @@ func TestServerStartsBeforeCRDs(t *testing.T) {
 	}
 }
 
-// undefine deletes all definitions.
+// undefine deletes all CRDs.
 func (c *cluster) undefine(t *testing.T) {
 	t.Helper()
 	succeed(t, c.Kubectl("delete", "crds", "--all", "--wait=false"))
@@ -88,8 +88,8 @@ metadata: {namespace: default, name: orphan}
 spec: {hostnames: [orphan.example.com]}
 `
 
-// One port for all that follow one another, as the Service of a cluster has it:
-// nobody has to write the configurations again.
+// All servers use the same port, as behind a cluster's Service: the
+// configurations need no update.
 func TestScaledToZeroAndBack(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
@@ -138,7 +138,7 @@ func TestServerStartsBeforeRBAC(t *testing.T) {
 	for _, file := range rights {
 		succeed(t, c.Kubectl("delete", "-f", file))
 	}
-	succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all")) // those of a server that had them
+	succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all")) // those of an earlier server that had the rights
 	s := c.startUnready(t, r)
 	soon(t, func() bool { return strings.Contains(s.Log(), "forbidden") }, "it still has rights")
 	requireCallFailed(t, g.apply(limits("name: p", 30)))
@@ -147,7 +147,7 @@ func TestServerStartsBeforeRBAC(t *testing.T) {
 	for _, file := range rights {
 		succeed(t, c.Kubectl("apply", "--server-side", "-f", file))
 	}
-	_, err = server.Install(t.Context(), c.Env) // the rights that a cluster gathers by itself
+	_, err = server.Install(t.Context(), c.Env) // creates the aggregated rights
 	require.NoError(t, err)
 	awaitEvaluated(t, g)
 }

@@ -16,15 +16,15 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// hooksAlone selects the webhook configurations of the static overlay, and
-// allElse what its page says to apply first.
+// hooksAlone selects the webhook configurations of the static overlay, allElse
+// the objects that its page says to apply first.
 const (
 	hooksAlone = "app.kubernetes.io/component=webhook-configuration"
 	allElse    = "app.kubernetes.io/component!=webhook-configuration"
 )
 
-// Who applies the static overlay with the configurations first: they are in
-// force, trust another authority, and there is nothing that they lead to.
+// The configurations of the static overlay are applied first: they are active,
+// trust another authority, and no server answers.
 func TestStaticWebhooksBeforeServer(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
@@ -47,7 +47,8 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 			"--manage-webhooks=false", fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), fmt.Sprintf("--service-port=%d", port),
 		}})
 	}
-	// fillIn is what the page says to do whenever the authority is another.
+	// fillIn writes the CA bundle, as the page says to do after each change of
+	// the authority.
 	fillIn := func(t *testing.T) {
 		t.Helper()
 		bundle := c.Kubectl("-n", server.Namespace, "get", "secret/overrule-ca", "-o", `jsonpath={.data.ca-bundle\.crt}`)

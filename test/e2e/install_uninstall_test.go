@@ -20,8 +20,8 @@ kind: ConfigMap
 metadata: {namespace: overrule-system, name: held, finalizers: [e2e.example.com/hold]}
 `
 
-// The namespace is deleted first and does not end, so the garbage collector
-// leaves the configurations where they are, and nobody answers.
+// The namespace is deleted first and stays in Terminating, so the garbage
+// collector keeps the configurations, and no server answers.
 func TestUninstallWebhooksAfterWrongOrder(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())

@@ -20,7 +20,7 @@ const (
 	version = ".metadata.resourceVersion"
 )
 
-// TestKubectl has one server for all that kubectl does, and grounds of its own
+// TestKubectl runs one server for all kubectl commands, with separate namespaces
 // for each of its parts.
 func TestKubectl(t *testing.T) {
 	c := shared(t).program()
@@ -74,7 +74,8 @@ func unchangedApply(t *testing.T, g testNamespaces, _ *server.Server) {
 	before = g.get(t, "httproute/toystore", version)
 	got = g.apply(toystore)
 	succeed(t, got)
-	// kubectl sends the route's lists, which the schema gives defaults, again.
+	// kubectl sends the route's lists again, since the schema adds defaults to
+	// them.
 	assert.Equal(t, before, g.get(t, "httproute/toystore", version))
 }
 
@@ -149,7 +150,7 @@ func restoresAnnotations(t *testing.T, g testNamespaces, _ *server.Server) {
 		"ConstraintViolated: ")
 }
 
-// claimedDeletion says that it is being deleted, as it is created.
+// claimedDeletion has a deletionTimestamp on create.
 const claimedDeletion = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
@@ -159,8 +160,8 @@ spec:
   limits: {login: {rates: [{limit: 20, window: 10s}]}}
 `
 
-// Server-side apply creates an object with whatever deletionTimestamp it claims.
-// It lives, so nobody may say for us what becomes of it.
+// Server-side apply can create an object with a deletionTimestamp. The object is
+// not being deleted, so its annotations must not be set by the user.
 func annotatesClaimedDeletion(t *testing.T, g testNamespaces, _ *server.Server) {
 	succeed(t, g.apply(claimedDeletion, "--server-side", "--validate=false"))
 	assert.Contains(t, g.get(t, "ratelimitpolicy/forged", outcome), `"state":`)
@@ -200,8 +201,8 @@ func deletes(t *testing.T, g testNamespaces, _ *server.Server) {
 	assert.Contains(t, got.Stderr, "Warning: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)")
 }
 
-// finalizes removes the finalizer of an object that nobody may write any more,
-// had it been written now.
+// finalizes removes the finalizer of an object that would be denied if it were
+// written now.
 func finalizes(t *testing.T, g testNamespaces, _ *server.Server) {
 	succeed(t, g.c.Kubectl("-n", g.infra, "delete", "ratelimitpolicy/gw-limits"))
 	succeed(t, g.apply(limits("name: final, finalizers: [e2e.example.com/hold]", 100)))

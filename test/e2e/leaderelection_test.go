@@ -16,9 +16,9 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// TestLeaderDrainsAfterLosingLease takes the lease from a leader, as an API
-// server that is slow for too long does it. The server ends, so that it is started
-// anew, but not before it has sent its clients elsewhere.
+// TestLeaderDrainsAfterLosingLease takes the lease from a leader, as happens when
+// the API server is slow for too long. The server exits, so that it is restarted,
+// but first rejects new connections and drains the open ones.
 func TestLeaderDrainsAfterLosingLease(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
@@ -33,9 +33,9 @@ func TestLeaderDrainsAfterLosingLease(t *testing.T) {
 		other, now := "somebody-else", metav1.NowMicro()
 		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &other, &now
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
-		return err == nil // else the leader has renewed it at the same moment
+		return err == nil // otherwise the leader renewed it at the same time
 	}, "the lease cannot be written")
-	t.Cleanup(func() { // no other server has to wait until it has expired
+	t.Cleanup(func() { // so that no other server waits for its expiry
 		assert.NoError(t, leases.Delete(context.Background(), server.Name, metav1.DeleteOptions{}))
 	})
 

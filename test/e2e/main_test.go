@@ -1,9 +1,8 @@
 //go:build e2e
 
-// Package e2e plays the server's binary and kubectl against a real API server.
-// Tests run in parallel, each on a control plane that it has for itself
-// meanwhile: shared returns one that the next test uses again, alone one that the
-// test may wreck.
+// Package e2e runs the server's binary and kubectl with a real API server. Tests
+// run in parallel, each with exclusive use of a control plane: shared returns one
+// that is reused, alone one that the test may break.
 package e2e
 
 import (
@@ -23,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
 
-// removeWebhooks removes the webhook configurations that an earlier test's servers wrote:
-// the API server would go on calling them.
+// removeWebhooks deletes the webhook configurations of an earlier test's servers,
+// which the API server would keep calling.
 func (c *cluster) removeWebhooks(t *testing.T) {
 	t.Helper()
 	succeed(t, c.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
@@ -40,7 +39,7 @@ func (c *cluster) awaitCalled(t *testing.T) {
 	}, "the API server does not call the server")
 }
 
-// start runs a server until the test ends, and checks its log then.
+// start runs a server until the test ends, and then checks its log.
 func (c *cluster) start(t *testing.T, args ...string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Args: append([]string{"--log-level=debug", "--drain-period=1s"}, args...)})
@@ -56,14 +55,15 @@ func requireNoPanic(t *testing.T, s *server.Server) {
 	}
 }
 
-// testNamespaces is two namespaces of one test: the gateway's and the application's.
+// testNamespaces are the two namespaces of a test: the gateway's and the
+// application's.
 type testNamespaces struct {
 	c          *cluster
 	infra, app string
 }
 
-// prepare creates a gateway and a route of two rules, before any server may
-// evaluate them or while one does.
+// prepare creates a gateway and a route of two rules, with or without a running
+// server.
 func (c *cluster) prepare(t *testing.T, name string) testNamespaces {
 	t.Helper()
 	g := c.testNamespaces(name)
@@ -75,7 +75,7 @@ func (c *cluster) testNamespaces(name string) testNamespaces {
 	return testNamespaces{c, name + "-infra", name + "-app"}
 }
 
-// Manifests, with INFRA and APP for a test's own namespaces.
+// Manifests. INFRA and APP stand for the namespaces of the test.
 const (
 	toystore      = shop.Route
 	gatewayAuth   = shop.GatewayAuth
@@ -90,7 +90,7 @@ spec:
 `
 )
 
-// limits is a RateLimitPolicy on the route; metadata is what stands beside its
+// limits returns a RateLimitPolicy on the route; metadata is added beside its
 // namespace.
 func limits(metadata string, login int) string {
 	return strings.NewReplacer("NAME", metadata, "LIMIT", strconv.Itoa(login)).Replace(shop.RouteLimits)
@@ -110,7 +110,7 @@ func (g testNamespaces) apply(manifest string, args ...string) env.Result {
 	return g.c.Apply(g.expand(manifest), args...)
 }
 
-// get is a field of an object in the application's namespace.
+// get returns a field of an object in the application's namespace.
 func (g testNamespaces) get(t *testing.T, object, field string) string {
 	t.Helper()
 	got := g.kubectl("get", object, "-o", "jsonpath={"+field+"}")
@@ -123,7 +123,7 @@ func succeed(t *testing.T, got env.Result) {
 	require.Zero(t, got.Code, got.Stdout+got.Stderr)
 }
 
-// denied requires that our webhook denied a write, for a reason.
+// denied requires that Overrule denied a write with these texts in its message.
 func denied(t *testing.T, got env.Result, says ...string) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
@@ -133,7 +133,7 @@ func denied(t *testing.T, got env.Result, says ...string) {
 	}
 }
 
-// soon waits for what happens a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, time.Minute, 20*time.Millisecond, msg)

@@ -23,7 +23,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// path is that of the validating webhook configuration.
+// path returns the path of the validating webhook configuration.
 func (c *cluster) path(t *testing.T) string {
 	t.Helper()
 	got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
@@ -31,7 +31,7 @@ func (c *cluster) path(t *testing.T) string {
 	return got.Stdout
 }
 
-// postForged posts a review that somebody made up, as one who reaches the port does.
+// postForged posts a forged review, as a client that can reach the port could.
 func postForged(t *testing.T, s *server.Server, path string, g testNamespaces) (status int, answer string) {
 	t.Helper()
 	status, answer, err := sendForged(t.Context(), s, path, g)
@@ -39,7 +39,7 @@ func postForged(t *testing.T, s *server.Server, path string, g testNamespaces) (
 	return status, answer
 }
 
-// sendForged does so on a connection of its own.
+// sendForged does so over a new connection.
 func sendForged(ctx context.Context, s *server.Server, path string, g testNamespaces) (status int, answer string, err error) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
@@ -76,7 +76,7 @@ func TestPathTokenRequired(t *testing.T) {
 	assert.NotContains(t, s.Log(), strings.TrimPrefix(c.path(t), webhook.PathValidate+"/"))
 }
 
-// Three times the Secret is deleted or edited while two replicas are written to.
+// The Secret is deleted or edited three times while two replicas receive writes.
 func TestPathTokenRotationLosesNoWrite(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
@@ -110,7 +110,8 @@ func TestPathTokenRotationLosesNoWrite(t *testing.T) {
 		soon(t, func() bool { return c.path(t) != before }, "the path stays: "+name)
 		secret, err := secrets.Get(t.Context(), "overrule-path", metav1.GetOptions{})
 		require.NoError(t, err)
-		// Else the next one waits for the five minutes that this one is kept.
+		// Otherwise the next one waits for the five minutes for which this one is
+		// kept.
 		delete(secret.Data, "previous")
 		_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// glaze is a kind that only a profile makes one of policies.
+// glaze is a kind that only a PolicyProfile makes a policy kind.
 const glaze = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -42,8 +42,8 @@ func profileOf(name, field string) string {
 	return strings.NewReplacer("NAME", name, "FIELD", field).Replace(glazeProfile)
 }
 
-// TestProfileLifecycle follows a profile from its first
-// write to its end.
+// TestProfileLifecycle creates, changes and deletes a profile while the server
+// runs.
 func TestProfileLifecycle(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "profile")

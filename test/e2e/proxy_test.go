@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serviceProxy does what a Service in a cluster does: a new connection goes to one of
-// the backends of the moment, and an old one stays where it is.
+// serviceProxy forwards TCP connections as a Service does: a new connection goes
+// to one of the current backends, an open one stays with its backend.
 type serviceProxy struct {
 	listener net.Listener
 	backends atomic.Pointer[[]string]
 	next     atomic.Uint64
-	open     sync.Map // the connections of clients
+	open     sync.Map // client connections
 }
 
 func newServiceProxy(t *testing.T) *serviceProxy {
@@ -40,7 +40,7 @@ func newServiceProxy(t *testing.T) *serviceProxy {
 	return r
 }
 
-// flag is the server's flag that leads the API server to the relay.
+// flag returns the server's flag for the port of the proxy.
 func (r *serviceProxy) flag() string {
 	return "--service-port=" + strconv.Itoa(int(r.port()))
 }
@@ -49,11 +49,11 @@ func (r *serviceProxy) port() int32 {
 	return int32(r.listener.Addr().(*net.TCPAddr).Port)
 }
 
-// setBackends sends new connections to backends, each in turn.
+// setBackends sets the backends of new connections, in round-robin order.
 func (r *serviceProxy) setBackends(addresses ...string) { r.backends.Store(&addresses) }
 
-// closeConnections closes all connections, and each one that comes, until it leads somewhere
-// again.
+// closeConnections closes all connections, and each new one until setBackends is
+// called.
 func (r *serviceProxy) closeConnections() {
 	r.setBackends()
 	r.open.Range(func(client, _ any) bool {

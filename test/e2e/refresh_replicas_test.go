@@ -21,9 +21,9 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// TestRefreshContinuesAfterLeaderChange has two replicas that refresh, and takes the
-// one that leads away in the middle of it. The other does what is left: every route is
-// right in the end, was written once, and not again.
+// TestRefreshContinuesAfterLeaderChange has two replicas with --refresh, and
+// stops the leader during a refresh. The other replica completes it: every route
+// is correct in the end, and was written exactly once.
 func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 	env.Long(t)
 	const routes, rate, middle = 300, "50", 100.0
@@ -35,7 +35,7 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 		"it is asked to end": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGTERM))
 		},
-		// With what it knew, and with a lease that has expired meanwhile.
+		// With its in-memory state, and with a lease that has expired.
 		"it is paused and comes back": func(t *testing.T, c *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGSTOP))
 			t.Cleanup(func() { _ = led.Signal(syscall.SIGCONT) })
@@ -49,7 +49,8 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 			c := shared(t)
 			c.grantRefresh(t, true)
 			g := c.prepare(t, strings.ReplaceAll(name, " ", "-"))
-			// Waiting: what goes with a policy is written anew, and counts, too.
+			// Waits until idle: the writes of a policy count as refresh writes,
+			// too.
 			t.Cleanup(func() { c.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m") })
 			succeed(t, g.apply(manyRoutes(routes), "--server-side"))
 			service := newServiceProxy(t)
@@ -60,7 +61,7 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 			service.setBackends(first.Webhook, second.Webhook)
 			awaitIdle(t, first)
 
-			seen, before := g.watchRoutes(t), gauge(t, first, refreshWrites) // other tests left something to refresh
+			seen, before := g.watchRoutes(t), gauge(t, first, refreshWrites) // other tests may have left objects to refresh
 			succeed(t, g.apply(gatewayAuth))
 			require.Eventually(t, func() bool { return gauge(t, first, refreshWrites)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
 			assert.Zero(t, gauge(t, second, refreshWrites), "the other writes, too")
@@ -69,13 +70,13 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 
 			soon(t, func() bool { return seen.count() >= routes+1 }, "the other does not go on")
 			awaitIdle(t, second)
-			time.Sleep(6 * time.Second) // one object is written again after five, if somebody thinks that it should be
+			time.Sleep(6 * time.Second) // an object is written again after five seconds if a replica computes another value
 			for name, has := range g.annotations(t, "httproutes") {
 				assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 				assert.Equal(t, "true", has[affected], name)
 			}
-			// toystore is a route, too. A replica that is behind for a moment may
-			// have had one written without the policy, or twice.
+			// toystore is a route, too. A replica with a stale cache may have
+			// written one without the policy, or twice.
 			total, most := seen.writes()
 			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, refreshWrites))
 			assert.LessOrEqual(t, total, routes+1+routes/20)
@@ -87,7 +88,7 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 	}
 }
 
-// hasEnded reports whether a server has ended.
+// hasEnded reports whether a server has stopped.
 func hasEnded(s *server.Server) bool {
 	select {
 	case <-s.Done():
@@ -97,7 +98,7 @@ func hasEnded(s *server.Server) bool {
 	}
 }
 
-// bootRefreshing is a replica behind a Service that keeps marks fresh.
+// bootRefreshing runs a replica with --refresh behind a Service.
 func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy, rate string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
@@ -107,14 +108,14 @@ func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy, rate strin
 	return s
 }
 
-// writeLog are those that were stored of objects while somebody watched, by name.
+// writeLog counts the writes of objects that a watch observes, by name.
 type writeLog struct {
 	mu     sync.Mutex
 	stored map[string][]string
 }
 
-// watchRoutes has each write that is stored of a route of the application counted,
-// until the test ends.
+// watchRoutes counts each stored write of a route of the application until the
+// test ends.
 func (g testNamespaces) watchRoutes(t *testing.T) *writeLog {
 	t.Helper()
 	client, err := dynamic.NewForConfig(g.c.Config)
@@ -138,14 +139,15 @@ func (g testNamespaces) watchRoutes(t *testing.T) *writeLog {
 	return v
 }
 
-// count is how many objects were written.
+// count returns how many objects were written.
 func (v *writeLog) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.stored)
 }
 
-// writes is how many writes were stored, and how many of the object that had most.
+// writes returns the number of stored writes, and that of the object with the
+// most.
 func (v *writeLog) writes() (total, most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

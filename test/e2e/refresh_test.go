@@ -20,13 +20,14 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// grantRefresh gives the rights to refresh, those for policy kinds only if asked for.
+// grantRefresh grants the rights to refresh, with or without those for policy
+// kinds.
 func (c *cluster) grantRefresh(t *testing.T, kinds bool) {
 	t.Helper()
 	server.LetRefresh(t, c.Env, kinds)
 }
 
-// manyRoutes are routes like toystore, with numbers.
+// manyRoutes returns n numbered copies of toystore.
 func manyRoutes(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -35,7 +36,8 @@ func manyRoutes(n int) string {
 	return out.String()
 }
 
-// gauge is the value of a metric of a server, with its labels, 0 if it is not there.
+// gauge returns the value of a metric of a server, with its labels; 0 if it has
+// none.
 func gauge(t *testing.T, s *server.Server, name string) float64 {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
@@ -57,7 +59,8 @@ func gauge(t *testing.T, s *server.Server, name string) float64 {
 
 const refreshWrites = `overrule_refresh_writes_total{result="written"}`
 
-// annotations are those of ours on the routes of the application, by name.
+// annotations returns Overrule's annotations on the routes of the application, by
+// name.
 func (g testNamespaces) annotations(t *testing.T, kind string) map[string]map[string]string {
 	t.Helper()
 	got := g.kubectl("get", kind, "-o", "json")
@@ -139,7 +142,7 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 	t.Run("an unchanged apply is a no-op", func(t *testing.T) {
 		version := func() string { return g.get(t, "httproute/toystore", ".metadata.resourceVersion") }
 		was := version()
-		succeed(t, g.apply(toystore)) // kubectl sends a patch: it does not know the defaults in lists
+		succeed(t, g.apply(toystore)) // kubectl sends a patch, since it does not know the defaults in lists
 		assert.Zero(t, c.KubectlWith(g.expand(toystore), "diff", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		succeed(t, g.apply(toystore, "--server-side", "--force-conflicts"))

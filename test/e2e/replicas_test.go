@@ -25,8 +25,8 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// dialVerified dials a server as an API server does, trusting what the webhook
-// configuration says.
+// dialVerified dials a server as an API server does, with the CA bundle of the
+// webhook configuration.
 func (c *cluster) dialVerified(t *testing.T, s *server.Server) error {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config)
@@ -87,7 +87,7 @@ func TestRollingRestartLosesNoWrite(t *testing.T) {
 	w := startWriters(t, g, 4)
 	second := c.boot(t, r)
 	for range 2 {
-		r.setBackends(second.Webhook) // as a Service does once a pod is to end
+		r.setBackends(second.Webhook) // as a Service does once a pod terminates
 		require.NoError(t, first.Stop())
 		require.Zero(t, first.Code(), first.Log())
 		first, second = second, c.boot(t, r)
@@ -98,7 +98,7 @@ func TestRollingRestartLosesNoWrite(t *testing.T) {
 	assert.Greater(t, w.writes.Load(), int64(50))
 }
 
-// boot runs a replica behind a relay and does not wait until it is called.
+// boot runs a replica behind a proxy and does not wait until it is called.
 func (c *cluster) boot(t *testing.T, r *serviceProxy) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
@@ -106,7 +106,7 @@ func (c *cluster) boot(t *testing.T, r *serviceProxy) *server.Server {
 	return s
 }
 
-// stream is writers that write without pause, and what went wrong.
+// stream is a set of writers that write in a loop, and their failures.
 type stream struct {
 	writes atomic.Int64
 	end    func()
@@ -115,7 +115,7 @@ type stream struct {
 	failed []string
 }
 
-// startWriters starts writers, each with a policy of its own.
+// startWriters starts writers, each with its own policy.
 func startWriters(t *testing.T, g testNamespaces, writers int) *stream {
 	t.Helper()
 	s := &stream{}
@@ -141,8 +141,8 @@ func startWriters(t *testing.T, g testNamespaces, writers int) *stream {
 	return s
 }
 
-// writeOne creates, edits or deletes a policy, each in turn. It is not cut off
-// in the middle when the stream ends.
+// writeOne creates, edits or deletes a policy, in turn. It is not canceled when
+// the stream ends.
 func writeOne(policies dynamic.ResourceInterface, g testNamespaces, name string, n int) error {
 	ctx := context.Background()
 	switch n % 3 {

@@ -18,14 +18,13 @@ import (
 )
 
 const (
-	// owner is what a policy goes with.
+	// owner owns a policy.
 	owner = `
 apiVersion: v1
 kind: ConfigMap
 metadata: {namespace: INFRA, name: owner}
 `
-	// heldRoute has a finalizer, so that it stays on while its namespace is
-	// being emptied.
+	// heldRoute has a finalizer, so that it stays while its namespace terminates.
 	heldRoute = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -33,7 +32,7 @@ metadata: {namespace: APP, name: held, finalizers: [e2e.example.com/hold]}
 spec:
   parentRefs: [{namespace: INFRA, name: edge}]
 `
-	// crowdedRoute is a held one with an owner for each of many names.
+	// crowdedRoute is a held route with many owners.
 	crowdedRoute = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -51,13 +50,13 @@ spec:
 `
 )
 
-// ownedAuth is the gateway's policy with an owner of this uid.
+// ownedAuth returns the gateway's policy with an owner of this uid.
 func ownedAuth(uid string) string {
 	return strings.Replace(gatewayAuth, "name: gw-auth}",
 		"name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: "+uid+"}]}", 1)
 }
 
-// owners are so many ownerReferences.
+// owners returns n ownerReferences.
 func owners(n int) string {
 	out := make([]string, n)
 	for i := range out {
@@ -66,7 +65,7 @@ func owners(n int) string {
 	return strings.Join(out, ",")
 }
 
-// populate makes what a namespace that is to be deleted may hold.
+// populate creates the objects that a terminating namespace may have.
 func populate(t *testing.T, g testNamespaces) {
 	t.Helper()
 	succeed(t, g.apply(owner))
@@ -75,7 +74,7 @@ func populate(t *testing.T, g testNamespaces) {
 	succeed(t, g.apply(ownedAuth(uid)+"---"+gatewayLimits+"---"+heldRoute+"---"+heldAuth+"---"+limits("name: p", 20)))
 }
 
-// removeFinalizers takes the finalizers off, as controllers do once the object is to go.
+// removeFinalizers removes the finalizers, as controllers do.
 func removeFinalizers(t *testing.T, g testNamespaces) {
 	t.Helper()
 	for _, object := range []string{"authpolicy/held", "httproute/held"} {
@@ -92,7 +91,8 @@ func (c *cluster) awaitGone(t *testing.T, object ...string) {
 	}, strings.Join(object, " ")+" is still there")
 }
 
-// Whatever users the controllers are, and whatever a namespace holds, it goes.
+// A namespace terminates whatever users the controllers are, and whatever objects
+// it has.
 func TestNamespaceTerminatesWithoutServer(t *testing.T) {
 	env.Long(t)
 	t.Parallel()
@@ -117,12 +117,12 @@ func TestNamespaceTerminatesWithoutServer(t *testing.T) {
 	}
 }
 
-// manyOwners is so many owners that comparing each with each is over the budget of
+// manyOwners is so large that comparing the owners exceeds the cost limit of
 // matchConditions.
 const manyOwners = 700
 
-// The entry that goes without an answer is for what nothing can be said
-// against, and for nothing else.
+// The webhook entry with failurePolicy Ignore matches only writes that can never
+// be denied.
 func TestOnlySystemDeletionsWithoutServer(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "alone")
@@ -177,7 +177,8 @@ func TestOnlySystemDeletionsWithoutServer(t *testing.T) {
 	}
 }
 
-// A deletion by the system is judged and recorded, as long as a server answers.
+// A deletion by garbage collection or by the namespace controller is evaluated
+// and audited as long as a server answers.
 func TestSystemDeletionsAreAudited(t *testing.T) {
 	env.Long(t)
 	dir := t.TempDir()

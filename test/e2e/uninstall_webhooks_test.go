@@ -15,18 +15,19 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// hookRights are those of the Job that the Helm chart runs.
+// hookRights are those of the Helm chart's Job.
 var hookRights = []rbacv1.PolicyRule{
 	{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterrolebindings"}, ResourceNames: []string{"overrule-webhooks"}, Verbs: []string{"delete"}},
 	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, ResourceNames: []string{"overrule"}, Verbs: []string{"delete"}},
 }
 
-// A leader that runs puts back what anybody deletes, save by this command.
+// A running leader recreates configurations that are deleted, except by this
+// command.
 func TestUninstallWebhooksWhileLeaderRuns(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "uninstall")
 	s := c.start(t)
-	defer c.restoreRights(t) // other tests' servers need them
+	defer c.restoreRights(t) // needed by the servers of other tests
 	job := c.MustAddUser(t, "uninstaller", nil, hookRights...)
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
@@ -63,7 +64,7 @@ func (c *cluster) restoreRights(t *testing.T) {
 	succeed(t, c.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-webhooks.yaml")))
 }
 
-// registered are the webhook configurations that there are.
+// registered returns the names of the webhook configurations.
 func (c *cluster) registered(t *testing.T) string {
 	t.Helper()
 	got := c.Kubectl(append([]string{"get", "-o", "name", "--ignore-not-found"}, configurations...)...)

@@ -19,7 +19,7 @@ func (c *cluster) gatewayDefaultPolicy(t *testing.T) {
 	e.run(t, g)
 }
 
-// replaced is example A1: an atomic default, replaced entirely.
+// replaced is example A1: an atomic default that is replaced completely.
 var replaced = example{
 	gateway: `defaults: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 	route:   `rules: {authentication: {c: R}}`,
@@ -40,7 +40,7 @@ func (c *cluster) gatewayDefaultPolicyRule(t *testing.T) {
 	}
 }
 
-// merged is example B1: defaults that are merged, without a conflict.
+// merged is example B1: merged defaults without a conflict.
 var merged = example{
 	gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 	route:   `rules: {authentication: {c: R}}`,
@@ -55,19 +55,19 @@ func (c *cluster) policyConstraints(t *testing.T) {
 	g := c.prepare(t, "pc")
 	constraint := `overrides: {strategy: merge, when: "spec.rules.authentication.a > 50", rules: {authentication: {a: 50}}}`
 	for _, e := range []example{
-		{ // E1: it complies
+		{ // E1: it satisfies the constraint
 			gateway: constraint,
 			route:   `rules: {authentication: {a: 30, b: 120}}`,
 			want:    map[string]string{"rules.authentication.a": "30 from route", "rules.authentication.b": "120 from route"},
 		},
-		{ // E2: it does not; a later policy is refused, an earlier one clipped
+		{ // E2: it does not; a later policy is denied, an earlier one is limited
 			gateway:     constraint,
 			route:       `rules: {authentication: {a: 100, b: 120}}`,
 			want:        map[string]string{"rules.authentication.a": "50 from gateway", "rules.authentication.b": "120 from route"},
 			toldGateway: "rules.authentication.a of AuthPolicy pc-app/route loses its effect",
 			refused:     "ConstraintViolated",
 		},
-		{ // E3: of two rates one breaks the constraint, and both are lost
+		{ // E3: one of two rates violates the constraint, and both are replaced
 			kind:    "RateLimitPolicy",
 			gateway: `overrides: {strategy: merge, when: "spec.limits.a.rates.exists(r, r.limit > 50)", limits: {a: {rates: [{limit: 50, window: 10s}]}}}`,
 			route:   `limits: {a: {rates: [{limit: 100, window: 1m}, {limit: 10000, window: 24h}]}, b: {rates: [{limit: 1000, window: 1s}]}}`,
@@ -103,7 +103,7 @@ func (c *cluster) gatewayOverridePolicyRule(t *testing.T) {
 	g := c.prepare(t, "or")
 	dev := developer(t, g)
 	for _, e := range []example{
-		{ // D1: expanded by another way in, which is enough without theirs; refused later, told earlier
+		{ // D1: an alternative way to authenticate weakens the override; denied later, a warning before
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 			route:   `rules: {authentication: {c: R}}`,
 			want:    merged.want,

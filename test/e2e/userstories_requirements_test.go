@@ -18,7 +18,7 @@ import (
 
 // As a Platform Engineer, I want all interested parties to be aware of
 // applications that lack a particular policy protection. The RFC leaves it to
-// observation: the CLI and a metric tell of paths without a policy of a kind.
+// observation: the CLI and a metric report paths without a policy of a kind.
 func (c *cluster) requirements(t *testing.T, s *server.Server) {
 	g := c.prepare(t, "rq")
 	assert.Equal(t, []string{"toys", "admin"}, g.rulesWithoutPolicy(t))
@@ -33,8 +33,8 @@ func (c *cluster) requirements(t *testing.T, s *server.Server) {
 	assert.Empty(t, g.rulesWithoutPolicy(t), "the gateway's policy holds on all of its routes")
 }
 
-// rulesWithoutPolicy are the rules of the ground's route without an AuthPolicy, as the CLI
-// tells.
+// rulesWithoutPolicy returns the rules of the route that have no AuthPolicy, as
+// the CLI reports them.
 func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
 	t.Helper()
 	var list api.EffectivePolicyList
@@ -47,8 +47,9 @@ func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
 	return rules
 }
 
-// unprotectedPaths is how many paths have no AuthPolicy, as the server counts. It
-// counts anew some time after it did, so the first answer is the one to have.
+// unprotectedPaths returns the number of paths without an AuthPolicy, as the
+// server counts it. The count is cached for a while, so the first result is
+// final.
 func unprotectedPaths(t *testing.T, s *server.Server) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)

@@ -11,8 +11,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// developer may read and write the AuthPolicies of the application's namespace,
-// and read nothing of the gateway's.
+// developer returns a user who may read and write the AuthPolicies of the
+// application's namespace, and read nothing in the gateway's.
 func developer(t *testing.T, g testNamespaces) *env.User {
 	t.Helper()
 	name := "dev-" + g.app
@@ -63,12 +63,12 @@ func (c *cluster) routeDisablePolicyRule(t *testing.T) {
 			route:   `rules: {authentication: {b: R}}, unset: [rules.authentication.a]`,
 			want:    map[string]string{"rules.authentication.b": `"R" from route`},
 		},
-		{ // the list may also be called as in the RFC, and name the rule alone
+		{ // the list may have the RFC's name, and name only the rule
 			gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, remove: [a]`,
 			want:    map[string]string{"rules.authentication.b": `"R" from route`},
 		},
-		{ // F2: an override cannot be
+		{ // F2: an override cannot be unset
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, unset: [rules.authentication.a]`,
 			want:    map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authentication.b": `"R" from route`},

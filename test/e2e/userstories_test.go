@@ -15,12 +15,13 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// TestUserStories plays the user stories of the defaults-and-overrides RFC by their
-// ids, on one server, each on a ground of its own.
+// TestUserStories runs the user stories of the defaults-and-overrides RFC by
+// their ids, on one server, each in its own namespaces.
 func TestUserStories(t *testing.T) {
 	c := shared(t)
 	s := c.start(t)
-	// Before the others, which run at once: it counts all paths of the cluster.
+	// Before the others, which run in parallel: it counts all paths of the
+	// cluster.
 	t.Run("requirements", func(t *testing.T) { c.requirements(t, s) })
 	for id, play := range map[string]func(*testing.T){
 		"gateway-default-policy":       c.gatewayDefaultPolicy,
@@ -42,19 +43,20 @@ func TestUserStories(t *testing.T) {
 	}
 }
 
-// example is one of the RFC's: two policies and what they come to, whichever of
-// them was declared first. G and R in them are who wrote a value.
+// example is an example of the RFC: two policies and their effective policies,
+// whichever was created first. G and R are the values of the gateway's policy and
+// of the route's.
 type example struct {
-	kind           string // empty: AuthPolicy
-	gateway, route string // specs, without the target
-	// want are the rules of the effective policy on each path, as value and
-	// the policy that it is from.
+	kind           string // default: AuthPolicy
+	gateway, route string // specs without the target
+	// want are the rules of the effective policy on each path: the value, and the
+	// policy that it comes from.
 	want map[string]string
-	// told is what the writer of the later policy reads: the gateway's policy
-	// or the route's. Nothing: no word about a lost rule.
+	// Warnings that the writer of the later policy gets, for the gateway's policy
+	// or the route's. Empty: no warning about a lost rule.
 	toldGateway, toldRoute string
-	// refused is the code of the denial of a route's policy that comes later;
-	// the gateway's policy alone is in force then.
+	// refused is the reason code of the denial of a route's policy that is
+	// created later; then only the gateway's policy is effective.
 	refused string
 }
 
@@ -65,7 +67,7 @@ func (e *example) kindName() string {
 	return e.kind
 }
 
-// policy is the manifest of one of the two.
+// policy returns the manifest of one of the two policies.
 func (e *example) policy(name string) string {
 	namespace, target, spec := "INFRA", "kind: Gateway, name: edge", e.gateway
 	if name == "route" {
@@ -79,15 +81,15 @@ spec: {targetRef: {group: gateway.networking.k8s.io, %s}, %s}
 `, e.kindName(), namespace, name, target, spec)
 }
 
-// run plays the example in both orders: with the other policy declared in the
-// past, and in the future.
+// run tests the example in both orders: with the other policy created before, and
+// after.
 func (e *example) run(t *testing.T, g testNamespaces) {
 	t.Helper()
 	e.gatewayFirst(t, g, g.c.User)
 	e.routeFirst(t, g)
 }
 
-// gatewayFirst has the route's policy written later, by that user.
+// gatewayFirst creates the route's policy later, as that user.
 func (e *example) gatewayFirst(t *testing.T, g testNamespaces, writer *env.User) {
 	t.Helper()
 	defer e.deletePolicies(t, g)
@@ -101,7 +103,7 @@ func (e *example) gatewayFirst(t *testing.T, g testNamespaces, writer *env.User)
 	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the gateway's policy first")
 }
 
-// routeFirst has the gateway's policy written later.
+// routeFirst creates the gateway's policy later.
 func (e *example) routeFirst(t *testing.T, g testNamespaces) {
 	t.Helper()
 	defer e.deletePolicies(t, g)
@@ -110,7 +112,7 @@ func (e *example) routeFirst(t *testing.T, g testNamespaces) {
 	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the route's policy first")
 }
 
-// onBothPaths are the effective policies of both paths.
+// onBothPaths returns the effective policies of both paths.
 func (e *example) onBothPaths() map[string]map[string]string {
 	return map[string]map[string]string{"toys": e.want, "admin": e.want}
 }
@@ -120,7 +122,8 @@ func (e *example) deletePolicies(t *testing.T, g testNamespaces) {
 	succeed(t, g.c.KubectlWith(g.expand(e.policy("gateway")+"---"+e.policy("route")), "delete", "--ignore-not-found", "-f", "-"))
 }
 
-// requireLossWarning requires that a write went through and, of what is lost, said just that.
+// requireLossWarning requires that a write was allowed, and that its only warning
+// about lost rules has this text.
 func requireLossWarning(t *testing.T, got env.Result, part string) {
 	t.Helper()
 	succeed(t, got)
@@ -138,8 +141,9 @@ func requireLossWarning(t *testing.T, got env.Result, part string) {
 	assert.Contains(t, lost[0], part)
 }
 
-// held is what `kubectl overrule effective` shows a user of a kind on the paths of
-// the route: by route rule, each rule's value and the policy that it is from.
+// effectiveRules returns what `kubectl overrule effective` shows a user of a kind
+// on the paths of the route: by route rule, each rule's value and the policy that
+// it comes from.
 func (g testNamespaces) effectiveRules(t *testing.T, user *env.User, kind string) map[string]map[string]string {
 	t.Helper()
 	out := make(map[string]map[string]string)
@@ -156,7 +160,8 @@ func (g testNamespaces) effectiveRules(t *testing.T, user *env.User, kind string
 	return out
 }
 
-// effective is what `kubectl overrule effective` answers a user of the route.
+// effective returns the output of `kubectl overrule effective` of the route for a
+// user.
 func (g testNamespaces) effective(t *testing.T, user *env.User) []api.EffectivePolicy {
 	t.Helper()
 	var list api.EffectivePolicyList
@@ -164,7 +169,7 @@ func (g testNamespaces) effective(t *testing.T, user *env.User) []api.EffectiveP
 	return list.Items
 }
 
-// overrule runs the plugin as a user and reads its answer.
+// overrule runs the plugin as a user and decodes its output.
 func overrule(t *testing.T, user *env.User, into any, args ...string) {
 	t.Helper()
 	got := user.Overrule(append(args, "-o", "json")...)
@@ -172,7 +177,7 @@ func overrule(t *testing.T, user *env.User, into any, args ...string) {
 	require.NoError(t, json.Unmarshal([]byte(got.Stdout), into))
 }
 
-// valueAt is the value at an address of a spec, as JSON.
+// valueAt returns the value at an address of a spec, as JSON.
 func valueAt(t *testing.T, spec any, address string) string {
 	t.Helper()
 	for segment := range strings.SplitSeq(address, ".") {

@@ -14,7 +14,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// reader may read the policies and what they hang on, and write nothing.
+// reader returns a user who may read policies, routes and gateways, and write
+// nothing.
 func (c *cluster) reader(t *testing.T, name string) *env.User {
 	t.Helper()
 	read := []string{"get", "list"}
@@ -26,8 +27,8 @@ func (c *cluster) reader(t *testing.T, name string) *env.User {
 	)
 }
 
-// viewExample is what the three stories look at: a default and an override of the
-// gateway, the first of which the toystore's policy replaces in part.
+// viewExample is the example of the three stories: a default and an override of
+// the gateway, the first of which the toystore's policy replaces in part.
 var viewExample = example{
 	gateway: `defaults: {strategy: merge, rules: {authentication: {a: G, b: G}}}, overrides: {strategy: merge, rules: {authorization: {o: G}}}`,
 	route:   `rules: {authentication: {a: R}, authorization: {r: R}}`,
@@ -37,7 +38,7 @@ var viewExample = example{
 	},
 }
 
-// inBothOrders looks at the policies, declared in either order.
+// inBothOrders runs a check with the policies created in either order.
 func (e *example) inBothOrders(t *testing.T, g testNamespaces, look func(*testing.T)) {
 	t.Helper()
 	for _, order := range [][]string{{"gateway", "route"}, {"route", "gateway"}} {
@@ -124,7 +125,7 @@ metadata: {namespace: APP, name: books}
 spec: {parentRefs: [{namespace: INFRA, name: edge}], rules: [{name: books}]}
 `
 
-// affecting are the names of the policies that affect an object.
+// affecting returns the names of the policies that affect an object.
 func affecting(t *testing.T, who *env.User, g testNamespaces, object string) []string {
 	t.Helper()
 	var list api.ReachList

@@ -18,13 +18,13 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// webhooks are those of a configuration, as they stand.
+// webhooks returns the webhooks of a configuration.
 func (c *cluster) webhooks(t *testing.T, kind string) string {
 	t.Helper()
 	return c.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
 }
 
-// getBody is what a server shows at an address.
+// getBody returns the body of an HTTP response of a server.
 func getBody(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)
@@ -37,14 +37,14 @@ func getBody(t *testing.T, address string) string {
 	return string(text)
 }
 
-// Whatever somebody makes of the configurations, the leader puts it back at once
-// and tells who it was.
+// The leader reverts any edit of the configurations at once, and reports the
+// user.
 func TestWebhookEditsAreReverted(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "undone")
 	s := c.start(t)
 	succeed(t, g.apply(gatewayLimits))
-	// reverted counts the Events of that, of which the first of a series stands for all.
+	// reverted counts the Events about it; the first of a series stands for all.
 	reverted := func() int {
 		got := c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}")
 		return strings.Count(got.Stdout, "undone by overrule: ")
@@ -107,8 +107,8 @@ func TestWebhookEditsAreReverted(t *testing.T) {
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
-// Two installations would write the configurations in turn, and never come to
-// rest. The one that comes second stays back, and says what to do.
+// Two installations would overwrite each other's configurations in a loop. The
+// second one waits, and reports what to do.
 func TestSecondInstallationWaits(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllers())
@@ -148,8 +148,8 @@ func TestSecondInstallationWaits(t *testing.T) {
 	soon(t, func() bool { return leads("overrule-system") }, "what it is told to take, it does not")
 }
 
-// install runs a server of another installation, in a namespace of its own, that
-// may do anything.
+// install runs a server of another installation in its own namespace, with all
+// rights.
 func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -185,19 +185,19 @@ func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 
 func loopback(port int32) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// Who keeps the configurations themselves is told what they lack.
+// The server reports drift of configurations that users keep themselves.
 func TestStaticWebhookDriftIsReported(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	c.prepare(t, "drift")
-	require.NoError(t, c.start(t).Stop()) // it leaves configurations as they should be
+	require.NoError(t, c.start(t).Stop()) // it leaves correct configurations
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
 	t.Cleanup(func() { c.removeWebhooks(t) })
 	port := s.Webhook[strings.LastIndex(s.Webhook, ":")+1:]
 	for _, kind := range []string{"validating", "mutating"} {
 		n := len(strings.Split(c.webhooks(t, kind), `"admissionReviewVersions"`)) - 1
 		path := map[string]string{"validating": "/validate", "mutating": "/mutate"}[kind]
-		for i := range n { // each server has a port of its own here, and this one has no token
+		for i := range n { // each server has its own port here, and this one has no token
 			at := fmt.Sprintf("/webhooks/%d/clientConfig/service", i)
 			succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
 				fmt.Sprintf(`[{"op":"replace","path":"%[1]s/port","value":%[2]s},{"op":"replace","path":"%[1]s/path","value":"%[3]s"}]`, at, port, path)))

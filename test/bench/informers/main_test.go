@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// nowhere is a kubeconfig of an API server that is not there.
+// nowhere returns a kubeconfig of an API server that does not exist.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()

@@ -1,6 +1,6 @@
-// Command nothing is what Overrule is measured against: a webhook server made
-// with controller-runtime, as its manual shows, that allows everything. It is
-// ready once it answers on the address of its metrics.
+// Command nothing is the reference for Overrule: a webhook server made with
+// controller-runtime, as its manual shows, that allows everything. It is ready
+// once it serves its metrics.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run answers until ctx ends.
+// run serves until ctx ends.
 func run(ctx context.Context, o options) error {
 	host, text, err := net.SplitHostPort(o.webhook)
 	if err != nil {

@@ -68,7 +68,8 @@ func (t table) write(out *bytes.Buffer, rows [][]string) {
 	}
 }
 
-// number has three digits that mean something, or all those before the point.
+// number formats a value with three significant digits, or all digits before the
+// point.
 func number(v float64) string {
 	switch {
 	case v >= 99.95:
@@ -80,7 +81,7 @@ func number(v float64) string {
 	}
 }
 
-// bound shows a limit without the zeros behind its point.
+// bound formats a limit without trailing zeros.
 func bound(v float64, format func(float64) string) string {
 	digits, unit, _ := strings.Cut(format(v), " ")
 	if strings.Contains(digits, ".") {
@@ -99,7 +100,7 @@ func micros(v float64) string { return nanos(v * 1e3) }
 
 func millis(v float64) string { return nanos(v * 1e6) }
 
-// nanos shows nanoseconds in the unit that has few digits.
+// nanos formats nanoseconds in the unit with the fewest digits.
 func nanos(v float64) string {
 	switch {
 	case v >= 1e9:
