@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The docs have a place for everything that the code can say or takes.
+// The docs have an entry for every reason, state, flag and metric of the code.
 
 func TestEveryReasonHasASection(t *testing.T) {
 	page := content(t, "docs/reasons.md")
@@ -67,7 +67,7 @@ func TestLinks(t *testing.T) {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(content(t, file), ""), -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, ":") {
-				continue // elsewhere
+				continue // an external link
 			}
 			path := file
 			if target != "" {
@@ -109,7 +109,7 @@ func TestExamplesInDocsExist(t *testing.T) {
 	}
 }
 
-// anchors are the anchors that forges give the headings of a page.
+// anchors returns the anchors that GitHub generates for the headings of a page.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
 	var out []string
@@ -120,7 +120,7 @@ func anchors(t *testing.T, file string) []string {
 	return out
 }
 
-// content is a file of the repository.
+// content returns a file of the repository.
 func content(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", file))
@@ -128,7 +128,7 @@ func content(t *testing.T, file string) string {
 	return string(text)
 }
 
-// files are those of the repository with that ending.
+// files returns the files of the repository with that ending.
 func files(t *testing.T, ending string) []string {
 	t.Helper()
 	var out []string
@@ -153,7 +153,7 @@ func parse(t *testing.T, file string) *ast.File {
 	return parsed
 }
 
-// constants are the values of the constants of that type in a file.
+// constants returns the values of the constants of that type in a file.
 func constants(t *testing.T, file, typeName string) []string {
 	t.Helper()
 	var out []string
@@ -173,9 +173,9 @@ func constants(t *testing.T, file, typeName string) []string {
 	return out
 }
 
-// names are those of the flags that a file binds with calls such as
+// names returns the names of the flags that a file binds with calls such as
 // f.StringVar(&value, "name", …) and cliflag.EnumVar(f, &value, "name", …): the
-// first text of a call.
+// first string of a call.
 func names(t *testing.T, file string) []string {
 	t.Helper()
 	var out []string
@@ -197,7 +197,7 @@ func names(t *testing.T, file string) []string {
 
 var metric = regexp.MustCompile(`^overrule_[a-z_]+$`)
 
-// metricNames are the names of metrics in the code, the tests left out.
+// metricNames returns the names of metrics in the code, without tests.
 func metricNames(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -216,7 +216,7 @@ func metricNames(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// text is the value of a string literal, or "".
+// text returns the value of a string literal, or "".
 func text(e ast.Expr) string {
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

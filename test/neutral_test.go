@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// All that is known of a kind of policies is in its profile: the code names
-// none, in no comment either.
+// Everything about a policy kind is in its profile: the code names none, not even
+// in comments.
 func TestEngineNamesNoPolicyKind(t *testing.T) {
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 
 const limitsPage = "docs/ratelimitpolicy.md"
 
-// answers are the sections that the page on limits has for what the RFC shows, what
-// it calls a drawback and what it leaves open.
+// answers are the sections of the page for the examples, drawbacks and open
+// questions of the RFC.
 var answers = map[string][]string{
 	"The examples of the RFC": {
 		"Example 1", "Example 2", "Example 3", "Example 4", "Example 5", "Example 6", "Example 7", "Example 8",
@@ -41,7 +41,7 @@ func TestLimitsPageAnswersRFC(t *testing.T) {
 	}
 }
 
-// Each example has a link to the file that it is in.
+// Each example has a link to its file.
 func TestLimitsPageLinksExamples(t *testing.T) {
 	page := content(t, limitsPage)
 	files, err := filepath.Glob("../examples/ratelimitpolicy/*.yaml")
@@ -49,7 +49,7 @@ func TestLimitsPageLinksExamples(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		switch name := filepath.Base(file); name {
-		case "network.yaml", "3-route.yaml", "4-route.yaml": // what the others need
+		case "network.yaml", "3-route.yaml", "4-route.yaml": // used by the others
 			assert.Contains(t, page, name)
 		default:
 			assert.Contains(t, page, "(../examples/ratelimitpolicy/"+name+")")
@@ -71,7 +71,7 @@ func TestLimitsPageNamesExistingTests(t *testing.T) {
 	}
 }
 
-// section returns what stands below a heading.
+// section returns the text below a heading.
 func section(t *testing.T, page, level, title string) string {
 	t.Helper()
 	_, inside, found := strings.Cut(page, "\n"+level+title+"\n")
@@ -90,8 +90,8 @@ var (
 	testFn = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 )
 
-// testsNamedIn returns the tests and cases that are named below a text, or in the last
-// column of its tables.
+// testsNamedIn returns the tests and cases that a text names at its end, or in
+// the last column of its tables.
 func testsNamedIn(text string) []string {
 	var out []string
 	for _, found := range append(held.FindAllStringSubmatch(text, -1), row.FindAllStringSubmatch(text, -1)...) {
@@ -102,7 +102,7 @@ func testsNamedIn(text string) []string {
 	return out
 }
 
-// testNames are those of the tests of the repository.
+// testNames returns the names of all tests of the repository.
 func testNames(t *testing.T) []string {
 	t.Helper()
 	var out []string

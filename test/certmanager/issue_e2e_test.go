@@ -19,9 +19,8 @@ import (
 
 const host = "webhook.example.svc"
 
-// chain is a self-signed Issuer, a CA Certificate by it, an Issuer with that CA,
-// and a serving Certificate of a name by that. It returns the namespace that they
-// are in.
+// chain creates a self-signed Issuer, a CA Certificate by it, an Issuer with that
+// CA, and a serving Certificate by that, and returns their namespace.
 func chain(t *testing.T, host string) string {
 	t.Helper()
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chain-"}}
@@ -45,8 +44,8 @@ func chain(t *testing.T, host string) string {
 	return namespace
 }
 
-// webhookConfigurations are configurations that ask for the authority of a namespace's chain,
-// and are called for no write.
+// webhookConfigurations returns configurations with the annotation for CA
+// injection from a namespace's chain, which match no write.
 func webhookConfigurations(namespace string) []client.Object {
 	annotated := metav1.ObjectMeta{Name: namespace, Annotations: map[string]string{cmapi.WantInjectAnnotation: namespace + "/serving"}}
 	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "webhook"}}
@@ -89,8 +88,8 @@ func TestCertificateIsIssuedAndInjected(t *testing.T) {
 	assert.Equal(t, secret[cmmeta.TLSCAKey], again[cmmeta.TLSCAKey])
 }
 
-// The cainjector adds to what is trusted, so a server may serve what the
-// authority before signed until its files change.
+// The cainjector adds to the CA bundle, so a server may use a certificate of the
+// previous authority until its files change.
 func TestReplacedAuthorityStaysTrusted(t *testing.T) {
 	namespace := chain(t, host)
 	create(t, webhookConfigurations(namespace)...)

@@ -61,7 +61,7 @@ func run(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// newClient is the admin's, for the core types and cert-manager's.
+// newClient returns the admin's client for the core types and cert-manager's.
 func newClient() (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{kscheme.AddToScheme, cmscheme.AddToScheme} {
@@ -89,7 +89,8 @@ func get[T any, P interface {
 	return object
 }
 
-// awaitIssued waits until a Certificate is ready in a revision, and returns its Secret.
+// awaitIssued waits until a Certificate is ready in a revision, and returns its
+// Secret.
 func awaitIssued(t *testing.T, namespace, name string, revision int) map[string][]byte {
 	t.Helper()
 	var c *cmapi.Certificate
@@ -103,8 +104,8 @@ func awaitIssued(t *testing.T, namespace, name string, revision int) map[string]
 	return get[corev1.Secret](t, namespace, c.Spec.SecretName).Data
 }
 
-// renew has a Certificate issued anew, as "cmctl renew" does, and returns its
-// Secret once it is.
+// renew reissues a Certificate, as "cmctl renew" does, and returns its new
+// Secret.
 func renew(t *testing.T, namespace, name string) map[string][]byte {
 	t.Helper()
 	next := 0
@@ -118,9 +119,8 @@ func renew(t *testing.T, namespace, name string) map[string][]byte {
 	return awaitIssued(t, namespace, name, next)
 }
 
-// renewAfter has a Certificate issued anew by an authority that was just
-// replaced. Its issuer may learn of that a moment later, and sign with the key
-// before until then.
+// renewAfter reissues a Certificate after its authority was replaced. Its issuer
+// may observe that a moment later, and sign with the previous key until then.
 func renewAfter(t *testing.T, authority map[string][]byte, namespace, name string) map[string][]byte {
 	t.Helper()
 	var secret map[string][]byte
@@ -131,7 +131,7 @@ func renewAfter(t *testing.T, authority map[string][]byte, namespace, name strin
 	return secret
 }
 
-// soon is for what happens a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, problem func() string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

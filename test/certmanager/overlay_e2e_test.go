@@ -28,8 +28,8 @@ const (
 	authorityName = "overrule-authority"
 )
 
-// applyOverlay applies what the overlay for cert-manager has for cert-manager,
-// and the rights that come with it: all that has no pod in it.
+// applyOverlay applies the overlay's objects for cert-manager and their rights,
+// without the pods.
 func applyOverlay(t *testing.T) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -49,9 +49,9 @@ func applyOverlay(t *testing.T) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// deleteCertificates deletes the Certificate and what came of it, as the garbage collector
-// of a cluster would: a request that is left over stands in the way of the next
-// Certificate's.
+// deleteCertificates deletes the Certificate and its requests, as the garbage
+// collector of a cluster would: an old request blocks that of the next
+// Certificate.
 func deleteCertificates(t *testing.T) {
 	t.Helper()
 	for _, objects := range [][]string{{"certificate", servingName}, {"certificaterequests", "--all"}, {"secret", servingName + "-cert"}} {
@@ -100,7 +100,7 @@ func TestServerUsesCertManagerCertificate(t *testing.T) {
 	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it makes no authority of its own")
 }
 
-// waitingServer is a server that was not waited for.
+// waitingServer is a server that is not ready yet.
 type waitingServer struct{ *process.Process }
 
 func (w waitingServer) says(t *testing.T, line string) {
@@ -108,8 +108,8 @@ func (w waitingServer) says(t *testing.T, line string) {
 	soon(t, func() bool { return strings.Contains(w.Log(), line) }, func() string { return "the server does not say " + line + ":\n" + w.Log() })
 }
 
-// startUnready runs a server and does not wait for anything. It returns the address
-// of its health checks, too.
+// startUnready runs a server and does not wait. It also returns the address of
+// its health checks.
 func startUnready(t *testing.T, flags ...string) (waitingServer, string) {
 	t.Helper()
 	root, err := env.Repository(t.Context())

@@ -14,10 +14,10 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// rotation is a way that a serving certificate becomes another one.
+// rotation is a way to replace a serving certificate.
 type rotation struct {
 	name string
-	// rotate returns the Secret after.
+	// rotate returns the new Secret.
 	rotate func(*testing.T, *served) map[string][]byte
 }
 
@@ -50,10 +50,10 @@ var (
 	}}
 )
 
-// rotateUnderLoad loads a server, rotates its certificate in each way, and
-// requires that no write and no handshake is lost. Each rotation has the order
-// of a cluster: cert-manager writes the Secret, the cainjector what is trusted,
-// and the kubelet the files, seconds to a minute later.
+// rotateUnderLoad rotates a server's certificate in each way under load, and
+// requires that no write and no handshake is lost. Each rotation has the order of
+// a cluster: cert-manager writes the Secret, the cainjector the CA bundle, and
+// the kubelet the files, seconds to a minute later.
 func rotateUnderLoad(t *testing.T, s *served, rotations ...rotation) {
 	t.Helper()
 	prepare(t)

@@ -19,7 +19,7 @@ import (
 // servingHost is the name that the API server asks for.
 const servingHost = server.Name + "." + server.Namespace + ".svc"
 
-// served is a server with a certificate of cert-manager's.
+// served is a server with a certificate of cert-manager.
 type served struct {
 	*server.Server
 	volume Volume
@@ -27,8 +27,8 @@ type served struct {
 	namespace, name string
 }
 
-// serve mounts the Secret of a Certificate and runs a server on it, one of the
-// ways of --certificates, until the API server calls it.
+// serve mounts the Secret of a Certificate and runs a server on it, with a value
+// of --certificates, until the API server calls it.
 func serve(t *testing.T, way, namespace, name string) *served {
 	t.Helper()
 	site, err := server.Install(t.Context(), plane)
@@ -49,16 +49,16 @@ func serve(t *testing.T, way, namespace, name string) *served {
 	return s
 }
 
-// unregister takes away what a server registered: nobody answers any more.
+// unregister deletes the webhook configurations of a server that has stopped.
 func unregister(t *testing.T) {
 	t.Helper()
 	got := plane.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule")
 	assert.Zero(t, got.Code, got.Stderr)
 }
 
-// handshake dials the server as a new connection of the API server does: it
-// trusts what the webhook configurations hold at this moment. It returns
-// the certificate that is served.
+// handshake dials the server as for a new connection of the API server: it trusts
+// the current CA bundle of the webhook configurations. It returns the serving
+// certificate.
 func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
 	bundles, err := caBundles(ctx, server.Name)
 	if err != nil {
@@ -77,8 +77,7 @@ func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// mount gives the server a new version of the Secret, and waits until it serves
-// that.
+// mount writes a new version of the Secret, and waits until the server uses it.
 func (s *served) mount(t *testing.T, secret map[string][]byte) {
 	t.Helper()
 	want := parsed(t, secret)

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// caBundles are the CA bundles of all webhooks in the configurations of a name.
+// caBundles returns the CA bundles of all webhooks in the configurations of a
+// name.
 func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	var bundles [][]byte
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
@@ -37,8 +38,8 @@ func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	return bundles, nil
 }
 
-// awaitInjected waits until all webhooks of a name trust an authority, and returns
-// what they trust.
+// awaitInjected waits until all webhooks of a name trust an authority, and
+// returns their CA bundles.
 func awaitInjected(t *testing.T, name string, ca []byte) [][]byte {
 	t.Helper()
 	require.NotEmpty(t, ca)
@@ -54,7 +55,7 @@ func awaitInjected(t *testing.T, name string, ca []byte) [][]byte {
 	return held
 }
 
-// parsed is the certificate of a Secret, whose key has to fit.
+// parsed returns the certificate of a Secret, and checks that the key matches.
 func parsed(t *testing.T, secret map[string][]byte) *x509.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(secret[corev1.TLSCertKey], secret[corev1.TLSPrivateKeyKey])

@@ -20,8 +20,7 @@ import (
 
 const configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
-// The steps build on one another, as they do on a cluster that is installed,
-// upgraded and cleared.
+// The steps build on one another: install, upgrade and uninstall.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	cluster := env.Start(t, env.WithoutCRDs())
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-f", folder("base/namespace.yaml")))
@@ -128,8 +127,8 @@ func installsStaticWebhooks(t *testing.T, cluster *env.Env) {
 	quiet(t, rendered)
 	quiet(t, cluster.Apply(strings.ReplaceAll(rendered.Stdout, "FILL-IN", ca.Stdout), "--server-side"))
 	stored := cluster.Kubectl("get", configurations, "overrule", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.caBundle}")
-	// those of most kinds, of other versions, of the system, of Services, of namespaces
-	// and of definitions validate; one mutates
+	// those of most kinds, of other versions, of system deletions, of Services,
+	// of namespaces and of CRDs validate; one mutates
 	assert.Equal(t, slices.Repeat([]string{ca.Stdout}, 7), strings.Fields(stored.Stdout))
 }
 
@@ -138,19 +137,19 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	quiet(t, cluster.Kubectl("delete", "--ignore-not-found", "clusterrolebinding", "overrule-webhooks"))
 	quiet(t, cluster.Kubectl("delete", "--ignore-not-found", configurations, "overrule"))
-	// Not waiting: no controller runs here that would empty the namespace.
+	// Not waiting: no controller deletes the content of the namespace here.
 	done := cluster.Kubectl("delete", "--ignore-not-found", "--wait=false", "-k", folder("base"))
 	require.Zero(t, done.Code, done.Stderr)
 
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition goes once its objects are gone
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a CRD is deleted once its objects are gone
 		cluster.TouchCRDs()
 		left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
 		assert.Empty(c, left.Stdout)
 	}, time.Minute, time.Second)
 }
 
-// quiet holds a command to success with nothing on stderr: a warning is a failure.
-// That kubectl held itself back, on a machine that has much to do, is none.
+// quiet requires that a command succeeds with nothing on stderr: a warning is a
+// failure. kubectl's messages about its rate limit are ignored.
 func quiet(t *testing.T, done env.Result) {
 	t.Helper()
 	require.Zero(t, done.Code, done.Stderr)

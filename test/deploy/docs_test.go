@@ -36,7 +36,7 @@ func TestClusterRoleOfTheInstallPageIsGathered(t *testing.T) {
 	assert.Equal(t, reading, role.Rules[0].Verbs)
 }
 
-// fenced is the one YAML block of docs/install.md that has that text in it.
+// fenced returns the one YAML block of docs/install.md that contains a text.
 func fenced(t *testing.T, text string) string {
 	t.Helper()
 	var found []string

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// The command of the Dockerfile, without its container.
+// The command of the Dockerfile, without a container.
 func TestDockerfileBuildsForTargetPlatform(t *testing.T) {
 	env.Long(t)
 	command := regexp.MustCompile(`(?s)\nRUN (GOOS=.*?[^\\])\n`).FindStringSubmatch(read(t, "Dockerfile"))

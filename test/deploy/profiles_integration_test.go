@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// profile is a PolicyProfile of Paint.example.com, with some fields of its spec
-// replaced or added.
+// profile returns a PolicyProfile of Paint.example.com, with some fields of its
+// spec replaced or added.
 func profile(t *testing.T, fields string) string {
 	t.Helper()
 	spec := map[string]any{

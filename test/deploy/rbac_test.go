@@ -32,8 +32,8 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 	}
 }
 
-// besides are the rights of the whole cluster that are not to read, nor about
-// webhook configurations, which names limit.
+// besides are the cluster-wide rights that are neither read rights nor for
+// webhook configurations, which are limited by name.
 var besides = map[string][]rbacv1.PolicyRule{
 	"overrule-profiles": {{
 		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},
@@ -62,7 +62,7 @@ func TestClusterRoleRights(t *testing.T) {
 				assert.Equalf(t, reading, rule.Verbs, "%s: %v", role.Name, rule.Resources)
 				continue
 			}
-			if !slices.Equal(rule.Verbs, []string{"create"}) { // which no name can limit
+			if !slices.Equal(rule.Verbs, []string{"create"}) { // create cannot be limited by name
 				assert.Equal(t, []string{"overrule"}, rule.ResourceNames, role.Name)
 			}
 		}
@@ -167,13 +167,13 @@ func TestGatewayAPIIsReadable(t *testing.T) {
 	for _, rule := range role.Rules {
 		read = append(read, rule.Resources...)
 	}
-	for _, source := range cache.Sources[:len(cache.Sources)-1] { // the last are the policy kinds
+	for _, source := range cache.Sources[:len(cache.Sources)-1] { // the last source is the policy kinds
 		assert.Contains(t, read, source)
 	}
 	assert.Len(t, read, len(cache.Sources)-1)
 }
 
-// builtinResources are those of the kinds that a built-in profile is of.
+// builtinResources returns the resources of the built-in policy kinds.
 func builtinResources(t *testing.T) map[schema.GroupResource]bool {
 	t.Helper()
 	kinds, err := policykind.BuiltinKinds()
@@ -191,7 +191,7 @@ func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {
 	for _, dir := range installations {
 		objects := render(t, dir)
 		for _, binding := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
-			if !strings.HasPrefix(binding.Name, "overrule-refresher") { // whom the server acts as
+			if !strings.HasPrefix(binding.Name, "overrule-refresher") { // the user that the server impersonates
 				assert.Equal(t, server, binding.Subjects, binding.Name)
 			}
 			find[rbacv1.ClusterRole](t, objects, "ClusterRole", binding.RoleRef.Name)
@@ -227,8 +227,7 @@ func rulesByRole(t *testing.T, objects []*unstructured.Unstructured) map[string]
 	return rules
 }
 
-// A busy tenant must not be able to keep the server from finding out who may
-// remove overrides.
+// A busy tenant cannot delay the server's SubjectAccessReviews.
 func TestFlowSchemaForReviews(t *testing.T) {
 	got := find[flowcontrolv1.FlowSchema](t, render(t, "base"), "FlowSchema", "overrule").Spec
 	assert.Equal(t, flowcontrolv1.FlowSchemaSpec{

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// limit and tick are for RBAC changes, which the API server learns of by a watch.
+// limit and tick are for RBAC changes, which the API server observes by a watch.
 const (
 	limit = time.Minute
 	tick  = 200 * time.Millisecond
@@ -88,7 +88,7 @@ func TestServerRights(t *testing.T) {
 	}
 }
 
-// can asks the API server, as that user.
+// can asks the API server as that user.
 func can(t *testing.T, user *env.User, verb string, object ...string) bool {
 	t.Helper()
 	answer := user.Kubectl(append([]string{"auth", "can-i", verb}, object...)...)

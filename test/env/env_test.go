@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// TestTheControlPlane boots one control plane for all that is asked of it here.
+// TestTheControlPlane runs all its subtests on one control plane.
 func TestTheControlPlane(t *testing.T) {
 	e := env.Start(t, env.WithControllers(), env.WithAPIServerFlag("profiling", "false"))
 
@@ -111,7 +111,7 @@ func table(s string) [][]string {
 	return rows
 }
 
-// soon is for what the API server does a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)

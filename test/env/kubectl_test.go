@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a user whose kubectl is a shell script.
+// fake returns a user whose kubectl is a shell script.
 func fake(t *testing.T, script string) *User {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Repository is the folder of this module, wherever in it (or in a module that
-// replaces it by path) the caller runs.
+// Repository returns the folder of this module, also for callers in modules that
+// replace it by path.
 func Repository(ctx context.Context) (string, error) {
 	return ModuleFolder(ctx, "overrule.dev/overrule")
 }
 
-// folders are those of modules, by name: go takes a while to answer.
+// folders caches those of modules by name: the go command is slow.
 var folders sync.Map
 
-// ModuleFolder is where the files of a module are that the module of the caller
-// needs.
+// ModuleFolder returns the folder of a module that the module of the caller
+// requires.
 func ModuleFolder(ctx context.Context, module string) (string, error) {
 	if dir, known := folders.Load(module); known {
 		return dir.(string), nil //nolint:forcetypeassert // nothing else is in there

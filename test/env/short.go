@@ -2,8 +2,8 @@ package env
 
 import "testing"
 
-// Long leaves a test to make test-all: it takes long, or is about what few changes
-// touch. CONTRIBUTING.md has a table of what runs where.
+// Long skips a test with -short: it takes long, or few changes can break it.
+// CONTRIBUTING.md has a table of what runs where.
 func Long(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {

@@ -29,8 +29,8 @@ spec:
     subresources: {status: {}, scale: {specReplicasPath: .spec.overrides.limit, statusReplicasPath: .status.limit}}
 `
 
-// TestWhatSubresourcesStore has what webhook/entry.go rests on: the parts of an
-// object, beside its status, that a write of a subresource stores.
+// TestWhatSubresourcesStore tests the assumption of webhook/entry.go: which parts
+// of an object, besides its status, a write of a subresource stores.
 func TestWhatSubresourcesStore(t *testing.T) {
 	e := env.Start(t)
 	succeeds := func(got env.Result) string {

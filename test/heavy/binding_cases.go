@@ -6,9 +6,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// bindingCases are limits that bind to rules of routes by their triggers, where
-// there are very many of all three. The policy has Size.Rules limits, each with as
-// many matches as a rule of the route has.
+// bindingCases have limits that bind to rules of routes by their triggers, with
+// very many limits, triggers and rules. The policy has Size.Rules limits, each
+// with as many matches as a rule of the route.
 func bindingCases() []Case {
 	return slices.Concat(boundPolicies(), boundRoutes(), boundGateways())
 }

@@ -6,7 +6,7 @@ func boundWorld(w *World, s Size) {
 	w.put(class("before"), namespaceApp("ours"), gateway(0, s.Listeners))
 }
 
-// boundRoute has rules with matches that are told by their numbers.
+// boundRoute returns a route whose rules have numbered matches.
 func boundRoute(i int, s Size, state func(rule, m int) object) object {
 	r := route(i, s.Gateways, s.RouteRules, 0)
 	for at, rule := range r["spec"].(object)["rules"].([]any) {
@@ -15,14 +15,14 @@ func boundRoute(i int, s Size, state func(rule, m int) object) object {
 	return r
 }
 
-// named gives a route hostnames.
+// named adds hostnames to a route.
 func named(route object) object {
 	route["spec"].(object)["hostnames"] = hostnames(16)
 	return route
 }
 
-// stated is a match of a route's rule: every second one of another method, all
-// with a header.
+// stated returns a match of a route's rule: every second one has another method,
+// all have a header.
 func stated(rule, m int) object {
 	return object{
 		"path":   object{"type": "PathPrefix", "value": fmt.Sprintf("/shop/v1/departments/%d/toys/%d", rule, m)},
@@ -44,13 +44,13 @@ func triggeredOn(route int, s Size, choose chooser) object {
 	return routeLimits(route, triggered(s, choose))
 }
 
-// triggers that a limit has: they share its matches.
+// triggers is the number of triggers of a limit, which share its matches.
 const triggers = 4
 
-// chooser returns what a trigger of a limit states, both by their numbers.
+// chooser returns the content of a trigger of a limit by their numbers.
 type chooser func(s Size, limit, trigger int) object
 
-// triggered is limits with triggers, no two alike.
+// triggered returns limits with triggers, all different.
 func triggered(s Size, choose chooser) object {
 	limits := make(object, s.Rules)
 	for l := range s.Rules {
@@ -62,23 +62,23 @@ func triggered(s Size, choose chooser) object {
 	return object{"limits": limits}
 }
 
-// matching is a trigger with its share of the limit's matches.
+// matching returns a trigger with its share of the limit's matches.
 func matching(s Size, trigger int, match func(m int) object) object {
 	share := s.Matches / triggers
 	return object{"matches": list(share, func(m int) object { return match(trigger*share + m) })}
 }
 
-// ofOneRule chooses all matches of a rule of the route.
+// ofOneRule selects all matches of a rule of the route.
 func ofOneRule(s Size, limit, trigger int) object {
 	return matching(s, trigger, func(m int) object { return stated(limit%s.RouteRules, m) })
 }
 
-// ofEachRule chooses a match of as many rules as there are matches.
+// ofEachRule selects one match of each of as many rules as there are matches.
 func ofEachRule(s Size, limit, trigger int) object {
 	return matching(s, trigger, func(m int) object { return stated(m%s.RouteRules, (limit+m)%s.Matches) })
 }
 
-// ofNoRule states matches that are much like those of the route.
+// ofNoRule states matches that are similar to those of the route.
 func ofNoRule(s Size, limit, trigger int) object {
 	return matching(s, trigger, func(m int) object { return stated(limit+s.RouteRules, m+s.Matches) })
 }
@@ -93,7 +93,7 @@ func ofOneMatch(s Size, limit, trigger int) object {
 	})
 }
 
-// shared states what half of the matches of each rule have.
+// shared states what half of the matches of each rule have in common.
 func shared(s Size, limit, trigger int) object {
 	return matching(s, trigger, func(m int) object {
 		if m%2 == 0 {
@@ -103,8 +103,8 @@ func shared(s Size, limit, trigger int) object {
 	})
 }
 
-// byHostnames chooses requests by their hostnames alone; every second one is not
-// the route's.
+// byHostnames selects requests by their hostnames only; every second one is not a
+// hostname of the route.
 func byHostnames(s Size, limit, trigger int) object {
 	names := make([]any, s.Matches)
 	for i := range names {

@@ -1,5 +1,6 @@
-// Package heavy makes writes whose mere size is the trouble, and the clusters
-// that they meet: what a webhook has to judge in time, or to deny with a reason.
+// Package heavy has writes that are expensive because of their size, and the
+// clusters for them: a webhook must evaluate each in time, or deny it with a
+// reason.
 package heavy
 
 import (
@@ -18,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// World is a cluster in the making.
+// World builds a cluster.
 type World struct {
 	Store   *snapshot.Store
 	kinds   map[api.PolicyKind]*policykind.Kind
@@ -26,8 +27,7 @@ type World struct {
 	err     error // the first
 }
 
-// newWorld has the kinds that come with Overrule, and one whose lists are
-// merged item by item.
+// newWorld has the built-in kinds, and one whose lists are merged item by item.
 func newWorld() *World {
 	w := &World{Store: snapshot.New(), kinds: make(map[api.PolicyKind]*policykind.Kind)}
 	kinds, err := policykind.BuiltinKinds()
@@ -51,10 +51,10 @@ func (w *World) fail(err error) {
 	}
 }
 
-// object is an object as the API server has it.
+// object is an object as the API server returns it.
 type object = map[string]any
 
-// put adds objects to the cluster, read as a watcher reads them.
+// put adds objects to the cluster, read as watch events are.
 func (w *World) put(objects ...object) {
 	for _, o := range objects {
 		if read := w.read(o); read != nil {
@@ -73,13 +73,13 @@ func (w *World) read(o object) snapshot.Object {
 	read, err := snapshot.Decode(kind, w.kinds[kind], data, 0)
 	w.fail(err)
 	if p, ok := read.(*policykind.Policy); ok {
-		return p.Pack() // as one that is watched
+		return p.Pack() // as a watched one
 	}
 	return read
 }
 
-// putAlike adds a policy for each of the routes. Its content is held once: what
-// is measured is what judging it takes, not what storing it does.
+// putAlike adds a policy to each of the routes. Their content is in memory only
+// once: only the evaluation is measured.
 func (w *World) putAlike(first object, routes int) {
 	p, ok := w.read(first).(*policykind.Policy)
 	if !ok || p.Invalid != nil || len(p.Targets) != 1 {
@@ -95,7 +95,7 @@ func (w *World) putAlike(first object, routes int) {
 	}
 }
 
-// kindOf reads what an object says that it is.
+// kindOf returns the kind of an object.
 func kindOf(o object) api.PolicyKind {
 	version, _ := o["apiVersion"].(string)
 	kind, _ := o["kind"].(string)

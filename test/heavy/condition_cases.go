@@ -7,11 +7,11 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// atLimit is a condition that costs nearly what one may (cel.Limit) with the
-// rates of atLimitRates, and is met.
+// atLimit is a condition whose cost is just below the limit (cel.Limit) with the
+// rates of atLimitRates, and that is true.
 const atLimit = "spec.limits.login.rates.all(a, spec.limits.login.rates.all(b, a.limit + b.limit >= 0))"
 
-// atLimitRates is how many rates make it so.
+// atLimitRates is the number of rates for that.
 const atLimitRates = 30
 
 func manyRates(n int) object {
@@ -22,7 +22,7 @@ func manyRates(n int) object {
 	return rates(list...)
 }
 
-// conditionCases are policies whose conditions are dear.
+// conditionCases are policies with expensive conditions.
 func conditionCases() []Case {
 	full := Size{Gateways: 1, Listeners: 1, Routes: 5000, RouteRules: 1, Policies: 100, Rules: 100}
 	small := Size{Gateways: 1, Listeners: 2, Routes: 2, RouteRules: 1, Policies: 3, Rules: 2}

@@ -4,7 +4,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// optionCases are what an administrator has asked for besides.
+// optionCases use options of the administrator.
 func optionCases() []Case {
 	return []Case{blastRadius(), constrained(), targets()}
 }
@@ -27,7 +27,7 @@ func blastRadius() Case {
 	}
 }
 
-// constrained asks about each path by itself.
+// constrained evaluates a constraint on each path.
 func constrained() Case {
 	constraint := newObject("overrule.dev/v1alpha1", "ClusterPolicyConstraint", "", "named", object{
 		"policyKind": object{"group": kuadrant, "kind": "RateLimitPolicy"}, "enforcement": "Deny",
@@ -54,7 +54,7 @@ func constrained() Case {
 	}
 }
 
-// targets are as many as a policy may have.
+// targets has the maximum number of targets of a policy.
 func targets() Case {
 	return Case{
 		What: "options/targets", Name: "a policy is put on 16 gateways of 64 listeners with 300 routes",

@@ -2,8 +2,8 @@ package heavy
 
 import "fmt"
 
-// pairCases are policies of very many rules that are judged two by two, if one
-// is not careful.
+// pairCases are policies of very many rules, which a naive implementation would
+// compare in pairs.
 func pairCases() []Case {
 	return []Case{alternatives(), gates(), groups(), lists()}
 }
@@ -20,7 +20,8 @@ func authentication(n int, prefix string, value int) object {
 	return object{"rules": object{"authentication": many(n, prefix, object{"priority": value})}}
 }
 
-// alternatives are as many ways in on a route as its gateway holds.
+// alternatives has as many authentication rules on a route as its gateway
+// overrides.
 func alternatives() Case {
 	return Case{
 		What: "pairs/alternatives", Representative: true, Name: "2,000 alternatives of a route stand beside 2,000 overrides of its gateway, and are edited",
@@ -36,7 +37,7 @@ func alternatives() Case {
 	}
 }
 
-// gates are one rule that decides about very many.
+// gates is one rule that gates very many.
 func gates() Case {
 	return Case{
 		What: "pairs/gate", Name: "a gate of a route's policy decides about 2,000 overrides of its gateway on 500 routes",
@@ -54,7 +55,7 @@ func gates() Case {
 	}
 }
 
-// groups are rules of which a group goes and another comes.
+// groups replaces one group of rules by another.
 func groups() Case {
 	content := func(s Size, group string) object {
 		return object{"defaults": block(object{"rules": object{group: many(s.Rules, "r", object{"a": 1}), "callbacks": many(s.Rules, "c", object{"a": 1})}}, "merge", "")}
@@ -77,7 +78,7 @@ func groups() Case {
 	}
 }
 
-// lists are merged item by item, and are too long together.
+// lists are merged item by item, and together exceed the limit.
 func lists() Case {
 	list := func(namespace, name, kind, target string, spec object) object {
 		return policy(example, "ListPolicy", namespace, name, kind, target, spec)

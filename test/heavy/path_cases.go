@@ -6,8 +6,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// crowdedCluster is gateways with routes on all listeners, each route with a policy of
-// its own.
+// crowdedCluster adds gateways with routes on all listeners, each route with its
+// own policy.
 func crowdedCluster(w *World, s Size) {
 	w.put(class("before"), namespaceApp("ours"))
 	for g := range s.Gateways {
@@ -18,14 +18,14 @@ func crowdedCluster(w *World, s Size) {
 	}
 }
 
-// ownPolicies gives each route a policy that no other has.
+// ownPolicies adds a different policy to each route.
 func ownPolicies(w *World, s Size) {
 	for i := range s.Routes {
 		w.put(routeLimits(i, object{"limits": object{"login": rates(20 + i%30), "own": rates(i)}}))
 	}
 }
 
-// busy is a crowd with policies, and overrides on the first gateway.
+// busy adds a crowded cluster with policies, and overrides on the first gateway.
 func busy(w *World, s Size) {
 	crowdedCluster(w, s)
 	ownPolicies(w, s)
@@ -36,23 +36,23 @@ func busyLimits(login int) object {
 	return limitsOn(0, "edge", object{"overrides": block(object{"limits": object{"login": rates(login)}}, "merge", "")})
 }
 
-// changes is the warning of how far a write reaches.
+// changes is the warning about the number of changed paths.
 func changes(kind string, paths int) string {
 	return fmt.Sprintf("effective policy of %s changes on %d paths in 1 namespace", kind, paths)
 }
 
-// reaches tells that all paths of the routes, besides those of the first
-// gateway's listeners where they count, have another effective policy.
+// reaches expects that all paths of the routes have another effective policy,
+// including those of the first gateway's listeners where they count.
 func reaches(kind string) func(Size) Want {
 	return func(s Size) Want { return Want{Says: changes(kind, s.paths())} }
 }
 
-// removed tells that the login limit, an override, is gone from all paths.
+// removed expects that the login limit, an override, is removed from all paths.
 func removed(s Size) Want {
 	return Want{Denied: api.ReasonOverrideRemoved, Says: fmt.Sprintf("hold limits.login on %d paths, and would not any more", s.paths())}
 }
 
-// pathCases are writes over very many paths.
+// pathCases are writes that affect very many paths.
 func pathCases() []Case {
 	full := Size{Gateways: 1, Listeners: 64, Routes: 5000, RouteRules: 1}
 	five := full

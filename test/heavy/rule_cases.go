@@ -2,14 +2,14 @@ package heavy
 
 import "fmt"
 
-// huge is a gateway's policy of very many rules in one block.
+// huge is a gateway's policy with very many rules in one block.
 func huge(s Size, of, strategy string, limit int) object {
 	spec := limits(s.Rules, "l", limit)
 	spec["limits"].(object)["login"] = rates(limit)
 	return limitsOn(0, "huge", object{of: block(spec, strategy, "")})
 }
 
-// ruleCases are policies of very many rules.
+// ruleCases are policies with very many rules.
 func ruleCases() []Case {
 	full := Size{Gateways: 1, Listeners: 2, Routes: 5000, RouteRules: 1, Rules: 2000}
 	small := Size{Gateways: 1, Listeners: 2, Routes: 5, RouteRules: 2, Rules: 30}

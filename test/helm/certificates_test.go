@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Whoever has an issuer needs no authority made for this.
+// Users with an issuer need no authority for Overrule.
 func TestCustomIssuer(t *testing.T) {
 	v := values{"certificates.mode": "cert-manager", "certificates.secretName": "mine"}
 	for name, c := range map[string]struct {

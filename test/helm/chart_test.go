@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// bundle stands in for a caBundle.
+// bundle is a value for a caBundle.
 const bundle = "Y2E="
 
-// clientCAValues are those with a certificate of the authorities in the ConfigMap that
-// the component client-ca names.
+// clientCAValues require client certificates of the authorities in the ConfigMap
+// that the component client-ca names.
 var clientCAValues = values{"clientCA.configMap": "overrule-client-ca"}
 
 var static = values{"staticWebhooks.enabled": true, "staticWebhooks.caBundle": bundle}
 
-// helmLabels and helmAnnotations are what the chart says of an object beside
-// what kustomize says. Nothing else may differ.
+// helmLabels and helmAnnotations are what the chart adds to kustomize's objects.
+// Nothing else may differ.
 var (
 	helmLabels      = []string{"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
 	helmAnnotations = map[string][]string{"CustomResourceDefinition": {"helm.sh/resource-policy"}}
@@ -59,7 +59,7 @@ func TestChartMatchesKustomize(t *testing.T) {
 	}
 }
 
-// withoutHelm takes away what Helm adds, and fails where it is not there.
+// withoutHelm removes what Helm adds, and fails if it is missing.
 func withoutHelm(t *testing.T, object map[string]any) {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: object}
@@ -94,7 +94,7 @@ func TestChartLint(t *testing.T) {
 	}
 }
 
-// Everything is where the release is, what names the namespace included.
+// All objects are in the namespace of the release, and refer to it.
 func TestReleaseNamespace(t *testing.T) {
 	r, err := template(t, "gateway-guard", static.with(values{"networkPolicy.enabled": true, "createNamespace": true, "certificates.mode": "cert-manager"}))
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestReleaseNamespace(t *testing.T) {
 	}
 }
 
-// Who applies what "helm template" prints would run the Job at once.
+// Users who apply the output of "helm template" would run the Job at once.
 func TestTemplateHasNoUninstallHook(t *testing.T) {
 	r, err := template(t, namespace, values{"uninstallHook.enabled": true})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An older chart has a CRD with less in it.
+// An older chart has a CRD with fewer fields.
 func (c *cluster) upgradesCRDs(t *testing.T) {
 	t.Helper()
 	const short, name = "pcon", "policyconstraints.overrule.dev"
@@ -32,7 +32,7 @@ func (c *cluster) upgradesCRDs(t *testing.T) {
 	assert.Equal(t, []string{short}, shortNames())
 }
 
-// olderChart is the chart with that much changed in its CRDs.
+// olderChart returns the chart with a text in its CRDs replaced.
 func olderChart(t *testing.T, text, before string) *chart.Chart {
 	t.Helper()
 	out, changed := load(t), 0

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The server reads all flags before it prints its help, and refuses those that
-// it does not have.
+// The server parses all flags before it prints its help, and rejects unknown
+// ones.
 func TestServerAcceptsFlagsOfChart(t *testing.T) {
 	for name, v := range map[string]values{
 		"as it comes": nil,

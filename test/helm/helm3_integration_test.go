@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// helm3 is the command of Helm 3, which many have still.
+// helm3 is the command of Helm 3, which many users still have.
 type helm3 struct{ path, kubeconfig, home string }
 
 func buildHelm3(t *testing.T) helm3 {
@@ -73,7 +73,7 @@ func TestHelm3RendersLikeHelm4(t *testing.T) {
 	})
 }
 
-// The steps build on one another, as they do on a cluster.
+// The steps build on one another, as on a cluster.
 func TestHelm3InstallsUpgradesRollsBackAndUninstalls(t *testing.T) {
 	h := buildHelm3(t)
 	c := boot(t)

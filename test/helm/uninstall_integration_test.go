@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// The steps build on one another, as they do on a cluster.
+// The steps build on one another, as on a cluster.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	c := boot(t)
 	installed := c.install(t, load(t), clientCAValues.with(values{"networkPolicy.enabled": true, "priorityClass.create": true}))
@@ -73,8 +73,8 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	})
 }
 
-// kubelet waits for the Job, lets do what its pod does, and tells the API server
-// how it went. The channel is closed after that.
+// kubelet waits for the Job, does what its pod does, and reports the result to
+// the API server. The channel is closed after that.
 func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -103,7 +103,7 @@ func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <
 	return done
 }
 
-// setJobResult is what the Job controller writes.
+// setJobResult writes the status as the Job controller does.
 func setJobResult(job *batchv1.Job, succeeded bool) {
 	now := metav1.Now()
 	conditions := []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
@@ -119,8 +119,8 @@ func setJobResult(job *batchv1.Job, succeeded bool) {
 	}
 }
 
-// run does what the container of the Job does, with the rights of its pod. The
-// pod is one that the namespace admits.
+// run does what the container of the Job does, with the rights of its pod, which
+// the namespace must admit.
 func (c *cluster) run(t *testing.T, job *batchv1.Job) string {
 	t.Helper()
 	pod := job.Spec.Template.Spec
@@ -134,7 +134,7 @@ func (c *cluster) run(t *testing.T, job *batchv1.Job) string {
 	return string(said)
 }
 
-// writeWebhooks does what the server does once it runs.
+// writeWebhooks does what a running server does.
 func (c *cluster) writeWebhooks(t *testing.T) {
 	t.Helper()
 	hooks := c.client.AdmissionregistrationV1()
@@ -152,7 +152,7 @@ func (c *cluster) deleteWebhooks(t *testing.T) {
 	require.NoError(t, hooks.MutatingWebhookConfigurations().Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
 }
 
-// webhooks are the names of all webhook configurations.
+// webhooks returns the names of all webhook configurations.
 func (c *cluster) webhooks(t *testing.T) (names []string) {
 	t.Helper()
 	hooks := c.client.AdmissionregistrationV1()
@@ -178,7 +178,7 @@ func (c *cluster) deployed(t *testing.T) bool {
 	return err == nil
 }
 
-// hookLeftovers are the kinds of what is called overrule-uninstall.
+// hookLeftovers returns the kinds of the objects named overrule-uninstall.
 func (c *cluster) hookLeftovers(t *testing.T) (kinds []string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.config)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Each value changes what it is named after, in the Deployment's pods.
+// Each value changes the field that it is named after, in the Deployment's pods.
 func TestPodValues(t *testing.T) {
 	container := []string{"spec", "template", "spec", "containers", "0"}
 	digest := "sha256:" + strings.Repeat("0a", 32)
@@ -47,7 +47,7 @@ func TestPodValues(t *testing.T) {
 	}
 }
 
-// at is the field of an object, as JSON; a number is a place in a list.
+// at returns the field of an object, as JSON; a number is an index of a list.
 func at(t *testing.T, object any, path ...string) string {
 	t.Helper()
 	for _, key := range path {

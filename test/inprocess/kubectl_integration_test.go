@@ -19,12 +19,12 @@ import (
 const (
 	settings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {a: VALUE}}`
 	policy   = `{apiVersion: kuadrant.io/v1, kind: AuthPolicy, metadata: {name: p, namespace: default}, spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, SPEC}}`
-	// warned has a warning of the API server's own.
+	// warned results in a warning of the API server itself.
 	warned = `{apiVersion: v1, kind: Pod, metadata: {name: warned, namespace: default, annotations: {container.apparmor.security.beta.kubernetes.io/a: runtime/default}}, spec: {containers: [{name: a, image: a}]}}`
 )
 
-// The program is the reference: each command is run by both, one after the other,
-// and says the same.
+// The program is the reference: both run each command, one after the other, and
+// have the same output.
 func TestItSaysWhatTheProgramSays(t *testing.T) {
 	c := inprocess.Start(t, env.WithAPIServerFlag("disable-admission-plugins", "ServiceAccount"))
 	for _, command := range []struct {
@@ -66,7 +66,7 @@ func TestItSaysWhatTheProgramSays(t *testing.T) {
 	}
 }
 
-// fileName is that of the file which stands for the standard input.
+// fileName matches the name of the file that replaces stdin.
 var fileName = regexp.MustCompile(`[^"\s]*stdin-\d+\.yaml`)
 
 func TestWhatIsStoredIsWhatTheProgramStores(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// compare compares what `kubectl overrule effective` answers.
+// compare compares the output of `kubectl overrule effective`.
 func (c *kindCase) compare(t *testing.T, w world, s *step, at string) {
 	t.Helper()
 	namespace, object := w.infra, "gateway/edge"
@@ -34,7 +34,7 @@ func (c *kindCase) compare(t *testing.T, w world, s *step, at string) {
 	}
 }
 
-// outcome is the state that `kubectl overrule outcome` answers.
+// outcome returns the state in the output of `kubectl overrule outcome`.
 func (c *kindCase) outcome(t *testing.T, policy string) string {
 	t.Helper()
 	namespace, name, _ := strings.Cut(policy, "/")
@@ -76,7 +76,8 @@ func (c *kindCase) outcomes(list *api.EffectivePolicyList) map[string]string {
 	return out
 }
 
-// describe is a path in words, without the GatewayClass that all start at.
+// describe returns a path as text, without the GatewayClass that all paths start
+// with.
 func describe(path []api.PathElement) string {
 	var words []string
 	for _, e := range path {
@@ -96,7 +97,7 @@ func describe(path []api.PathElement) string {
 	return strings.Join(words, " > ")
 }
 
-// overrule runs the plugin and reads its answer.
+// overrule runs the plugin and decodes its output.
 func overrule(t *testing.T, into any, args ...string) {
 	t.Helper()
 	got := plane.Overrule(append(args, "-o", "json")...)

@@ -18,8 +18,8 @@ const (
 	hour   = time.Hour
 )
 
-// firing returns the labels of the alerts that fire with that name after a
-// time, by the engine of Prometheus.
+// firing returns the labels of the alerts with that name that fire after a time,
+// by the engine of Prometheus.
 func firing(t *testing.T, series, name string, after time.Duration) []labels.Labels {
 	t.Helper()
 	suite, err := promqltest.NewLazyLoader("load 1m\n"+series, promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
@@ -63,8 +63,8 @@ func firing(t *testing.T, series, name string, after time.Duration) []labels.Lab
 	return out
 }
 
-// Each alert fires on one set of series and is silent on another, which is as
-// near to it as it can be.
+// Each alert fires for one set of series and is silent for another that is as
+// close as possible.
 var alertCases = map[string]struct {
 	bad, good string
 	after     time.Duration

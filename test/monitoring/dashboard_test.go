@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dashboard is what Grafana's schema has of what ours uses.
+// dashboard has the fields of Grafana's schema that the dashboard uses.
 type dashboard struct {
 	UID, Title, Description, Refresh, Timezone string
 	Tags                                       []string
@@ -63,10 +63,10 @@ func loadDashboard(t *testing.T) dashboard {
 	return out
 }
 
-// dashboardVariables makes of a query what Grafana would send: with its variables filled in.
+// dashboardVariables replaces the variables of a query, as Grafana does.
 var dashboardVariables = strings.NewReplacer("$namespace", ".*", "$__rate_interval", "2m")
 
-// panelQueries are the queries of all panels, by panel and letter.
+// panelQueries returns the queries of all panels, by panel and letter.
 func panelQueries(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -123,7 +123,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	}
 }
 
-// What one replica does for all is seen nowhere else.
+// Metrics of the leader, which no other replica has.
 func TestLeaderMetricsAreOnDashboard(t *testing.T) {
 	var shown []string
 	for _, q := range panelQueries(t) {

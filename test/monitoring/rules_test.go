@@ -25,7 +25,7 @@ const (
 	page   = "../../docs/operations.md"
 )
 
-// ruleFiles are those that people load.
+// ruleFiles are the files that users load.
 var ruleFiles = []string{deploy + "/monitoring/rules.yaml", deploy + "/monitoring/unprotected.yaml"}
 
 // expressions reads PromQL as Prometheus does.
@@ -38,7 +38,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// alerts are all rules by their names.
+// alerts returns all rules by their names.
 func alerts(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	out := map[string]rulefmt.Rule{}
@@ -75,7 +75,7 @@ func TestAlertsHaveSeverityAndRunbook(t *testing.T) {
 	}
 }
 
-// metricsIn are the names of the metrics in an expression.
+// metricsIn returns the names of the metrics in an expression.
 func metricsIn(t *testing.T, expression string) []string {
 	t.Helper()
 	e, err := expressions.ParseExpr(expression)
@@ -109,7 +109,7 @@ func TestMetricsInRulesExist(t *testing.T) {
 	}
 }
 
-// Each kind of object of the Prometheus Operator is read strictly, by its types.
+// The objects of the Prometheus Operator are decoded strictly into its types.
 func TestPrometheusRuleMatchesRules(t *testing.T) {
 	var rule monitoringv1.PrometheusRule
 	require.NoError(t, yaml.UnmarshalStrict([]byte(content(t, deploy+"/components/monitoring/prometheusrule.yaml")), &rule))

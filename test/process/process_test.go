@@ -63,7 +63,8 @@ func TestAProgramIsKilledWithItsChildren(t *testing.T) {
 	assert.Eventually(t, gone, time.Minute, time.Millisecond)
 }
 
-// zombie tells whether a process has ended and waits for its parent to ask.
+// zombie reports whether a process has stopped and its parent has not waited for
+// it.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return err == nil && strings.Contains(string(stat), ") Z ")

@@ -19,18 +19,18 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// example is what is said of the last of some files, which is applied after
-// network.yaml and the others.
+// example is the expected result for the last one of some files, which is applied
+// after network.yaml and the others.
 type example struct {
 	files []string
-	// denied and warned are the codes of what is found.
+	// denied and warned are reason codes.
 	denied, warned []api.ReasonCode
-	// messages are parts of the lines that kubectl writes to stderr, one of each: what
-	// else a warning says is made to fit a terminal.
+	// messages are parts of the lines that kubectl writes to stderr, one for each
+	// line.
 	messages []string
 }
 
-// examples have all files, each as the last one somewhere.
+// examples have every file as the last one of an example.
 var examples = map[string]example{
 	"the network":            {files: []string{"network.yaml"}},
 	"example 1":              {files: []string{"1-minimal.yaml"}},
@@ -111,7 +111,7 @@ func TestEveryExampleIsApplied(t *testing.T) {
 	}
 }
 
-// The examples stand alone: each has the network to itself.
+// The examples are independent: each starts with network.yaml only.
 func TestExamples(t *testing.T) {
 	env.Long(t)
 	e := inprocess.Start(t)
@@ -153,7 +153,7 @@ func (w world) apply(t *testing.T, file string) env.Result {
 }
 
 // version changes with each write that changes something. kubectl sends lists
-// again, in which the schema has filled in defaults: that is none.
+// again in which the schema has added defaults: that is not a change.
 func (w world) version(t *testing.T, policy string) string {
 	t.Helper()
 	kind, name, _ := strings.Cut(policy, "/")
@@ -163,7 +163,7 @@ func (w world) version(t *testing.T, policy string) string {
 	return got.Stdout
 }
 
-// empty takes away the policies and routes of the example before.
+// empty deletes the policies and routes of the previous example.
 func (w world) empty(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"ratelimitpolicies.kuadrant.io", "httproutes.gateway.networking.k8s.io"} {
@@ -174,7 +174,7 @@ func (w world) empty(t *testing.T) {
 	}
 }
 
-// checks asks the plugin first, which judges by itself what is in the cluster.
+// checks runs "kubectl overrule check" first, which reads the cluster itself.
 func (w world) checks(t *testing.T, file string, c example) {
 	t.Helper()
 	got := w.Overrule("check", "-f", filepath.Join(w.folder, file), "-o", "json")
@@ -197,7 +197,7 @@ func codes(reasons []api.Reason) []api.ReasonCode {
 	return out
 }
 
-// assertMessages compares the lines that a user reads.
+// assertMessages compares the lines on stderr.
 func assertMessages(t *testing.T, want []string, stderr string) {
 	t.Helper()
 	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' })

@@ -2,23 +2,23 @@
 
 package rfc
 
-// at and by are where a table's limits are in a policy: the API server writes
-// the one where a schema is asked, and the other where lists and rules are.
+// at and by are the paths of a limit in error messages: the API server uses at
+// for the schema, and by for lists and rules.
 const (
 	at = "spec.limits.l"
 	by = "spec.limits[l]"
 )
 
-// whole makes a limit of what is in a table, which has rates besides.
+// whole adds rates to the fields of a limit.
 func whole(rest string) string { return "{rates: [{limit: 5, unit: second}], " + rest + "}" }
 
-// invalid is a limit, or a spec, and what the API server says of it.
+// invalid is a limit or a spec, and the errors of the API server.
 type invalid struct {
 	written string
 	want    []string
 }
 
-// badLimits are refused wherever they stand.
+// badLimits are rejected in every block.
 var badLimits = map[string]invalid{
 	"that is a list, as in the RFC's examples 1 and 8": {
 		"[{rates: [{limit: 5, unit: second}]}]", []string{`unknown field "` + at + `[0].rates"`},
@@ -88,12 +88,12 @@ var badLimits = map[string]invalid{
 	},
 }
 
-// overflow is said of a span that is too long.
+// overflow is the error for a span that is too long.
 var overflow = []string{by + ".rates[0].duration: Invalid value: the span in seconds does not fit 64 bits; take a shorter one"}
 
 func rate(fields string) string { return "{rates: [{" + fields + "}]}" }
 
-// goodLimits are accepted wherever they stand.
+// goodLimits are accepted in every block.
 var goodLimits = map[string]string{
 	"of a rate alone":      rate("limit: 5, unit: second"),
 	"of the most requests": rate("limit: 9223372036854775807, unit: second"),
@@ -118,7 +118,7 @@ var goodLimits = map[string]string{
 	"of anything":                         whole("triggers: [{matches: [{}]}]"),
 }
 
-// badSpecs are refused though their limits are right.
+// badSpecs are rejected although their limits are valid.
 var badSpecs = map[string]invalid{
 	"that targets another group": {
 		"{targetRef: {group: apps, kind: HTTPRoute, name: a}}",

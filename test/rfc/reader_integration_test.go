@@ -15,12 +15,12 @@ import (
 	"overrule.dev/overrule/internal/ratelimit"
 )
 
-// lenient are the limits that the schema refuses and that are read all the same,
-// since what they mean is plain: of headers and parameters of one name the first
-// counts in Gateway API, and the case of a hostname does not matter.
+// lenient are limits that the schema rejects and the reader accepts, since their
+// meaning is clear: of headers and parameters with the same name Gateway API uses
+// the first, and hostnames are case-insensitive.
 var lenient = []string{"of the same header twice", "of the same query parameter twice", "for a hostname in capitals"}
 
-// Files are read without the schema, and so are policies that are written as v1.
+// Files, and policies that are written as v1, are read without the schema.
 func TestLimitsAreReadAsTheSchemaHasThem(t *testing.T) {
 	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {
 		for name, c := range table {

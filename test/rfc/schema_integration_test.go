@@ -20,8 +20,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// policies are the RateLimitPolicies of a version, to a client of an API server
-// that has the CRD and no Overrule.
+// policies returns a client of the RateLimitPolicies of a version, on an API
+// server that has the CRD and no Overrule.
 func policies(t *testing.T, e *env.Env, version string) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(e.Config)
@@ -29,13 +29,13 @@ func policies(t *testing.T, e *env.Env, version string) dynamic.ResourceInterfac
 	return client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: version, Resource: "ratelimitpolicies"}).Namespace("default")
 }
 
-// policy is one on the route, with what else its spec has.
+// policy returns a policy on the route with these additional fields.
 func policy(t *testing.T, version, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	var rest map[string]any
 	data, err := yaml.YAMLToJSON([]byte(spec))
 	require.NoError(t, err, spec)
-	require.NoError(t, json.Unmarshal(data, &rest), "not %s", data) // with whole numbers as they are
+	require.NoError(t, json.Unmarshal(data, &rest), "not %s", data) // whole numbers stay integers
 	object := map[string]any{"targetRef": map[string]any{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "toystore"}}
 	maps.Copy(object, rest)
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -44,8 +44,8 @@ func policy(t *testing.T, version, name, spec string) *unstructured.Unstructured
 	}}
 }
 
-// fieldErrors are what the API server says of an object that it refuses, each
-// with the field that it is about.
+// fieldErrors returns the errors of the API server for an invalid object, each
+// with its field.
 func fieldErrors(t *testing.T, err error) []string {
 	t.Helper()
 	var status *apierrors.StatusError
@@ -57,7 +57,7 @@ func fieldErrors(t *testing.T, err error) []string {
 	require.Equal(t, metav1.StatusReasonInvalid, status.ErrStatus.Reason, err)
 	var out []string
 	for _, cause := range status.ErrStatus.Details.Causes {
-		if cause.Field != "<nil>" { // that its rules are not asked before all else is right
+		if cause.Field != "<nil>" { // "rules are not checked because of earlier errors"
 			out = append(out, cause.Field+": "+cause.Message)
 		}
 	}
@@ -77,7 +77,7 @@ func requireAccepted(t *testing.T, to dynamic.ResourceInterface, p *unstructured
 	require.NoError(t, err)
 }
 
-// The schema of the CRD, as the API server understands it.
+// TestSchema tests the schema of the CRD in the API server.
 func TestSchema(t *testing.T) {
 	e := env.Start(t)
 	t.Run("refuses a limit", func(t *testing.T) { rejectsLimits(t, e) })
@@ -88,7 +88,7 @@ func TestSchema(t *testing.T) {
 	t.Run("leaves v1 as it was", func(t *testing.T) { keepsV1(t, e) })
 }
 
-// rejectsLimits tries each limit in all places that a policy has for one.
+// rejectsLimits tests each limit in all places of a policy that may have one.
 func rejectsLimits(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
 	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {
@@ -117,7 +117,7 @@ func acceptsLimits(t *testing.T, e *env.Env) {
 	}
 }
 
-// in is a spec with a limit l in a block.
+// in returns a spec with a limit l in a block.
 func in(block, limit string) string {
 	if name, found := strings.CutSuffix(block, "."); found {
 		return "{" + name + ": {limits: {l: " + limit + "}}}"

@@ -6,7 +6,7 @@ import "strings"
 
 func when(fields string) string { return whole("when: [{" + fields + "}]") }
 
-// badConditions are limits whose conditions are refused.
+// badConditions are limits whose conditions are rejected.
 var badConditions = map[string]invalid{
 	"with a condition on nothing": {when("operator: exists"), []string{at + ".when[0].selector: Required value"}},
 	"with a condition that does not compare": {
@@ -50,7 +50,7 @@ func trigger(fields string) string { return whole("triggers: [{" + fields + "}]"
 
 func match(fields string) string { return trigger("matches: [{" + fields + "}]") }
 
-// badTriggers are limits whose triggers are refused.
+// badTriggers are limits whose triggers are rejected.
 var badTriggers = map[string]invalid{
 	"with a trigger that states nothing": {trigger(""), []string{
 		at + ".triggers[0]: Invalid value: 0: " + at + ".triggers[0] in body should have at least 1 properties",
@@ -140,8 +140,7 @@ func badHostname(value string) []string {
 		` in body should match '^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`}
 }
 
-// pathPattern is how the schema says what Gateway API says of a path in nine
-// rules. One that does not start with a slash passes here, and is refused with
-// better words.
+// pathPattern combines nine rules of Gateway API about a path. A path without a
+// leading slash passes here, and is rejected with a better message.
 const pathPattern = `^([^/].*|/?|(/(\.?([-\w~!$&'()*+,;=:@]|%([013-9a-fA-F][\da-fA-F]|2[\da-eA-E]))|\.\.([-\w.~!$&'()*+,;=:@]|%([013-9a-fA-F][\da-fA-F]|2[\da-eA-E])))` +
 	`([-\w.~!$&'()*+,;=:@]|%([013-9a-fA-F][\da-fA-F]|2[\da-eA-E]))*)+/?)$`

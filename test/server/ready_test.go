@@ -17,7 +17,7 @@ import (
 	"overrule.dev/overrule/test/process"
 )
 
-// running is a server whose process is a shell script.
+// running returns a server whose process is a shell script.
 func running(t *testing.T, script string) *Server {
 	t.Helper()
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script}})

@@ -11,27 +11,27 @@ import (
 )
 
 // counters counts the writes of each phase. A write belongs to the phase in which
-// it was answered: a fault hits what is under way when it begins, and a phase
-// goes on for longer than a call may take after its fault is mended. What has to
-// be sent again belongs to the phase in which it was sent.
+// it was answered: a fault affects writes in flight when it begins, and a phase
+// lasts longer than the timeout of a call after its fault is repaired. A write
+// that must be repeated belongs to the phase in which it was sent.
 type counters struct {
 	mu     sync.Mutex
 	phases []*phase
 }
 
-// phase is a time with one fault in it, and what became of the writes.
+// phase is the time of one fault, and the results of its writes.
 type phase struct {
 	name string
-	// bound is how many writes may be lost at most.
+	// bound is the maximum number of lost writes.
 	bound int64
 
 	sent, allowed, denied, undecided, lost, cut, wrong, through int64
-	// restarts tells that the API server itself turns writers away.
+	// restarts: the API server itself rejects writes.
 	restarts bool
-	notes    []string // what went wrong, in words
+	notes    []string // descriptions of failures
 }
 
-// begin starts another phase.
+// begin starts the next phase.
 func (t *counters) begin(name string) *phase {
 	p := &phase{name: name}
 	t.mu.Lock()
@@ -46,8 +46,8 @@ func (t *counters) now() *phase {
 	return t.phases[len(t.phases)-1]
 }
 
-// record counts one answer. want is the code of the denial that a write has to
-// get, "" if it has to be stored.
+// record counts one response. want is the reason code of the expected denial, ""
+// if the write must be stored.
 func (t *counters) record(p *phase, want string, got outcome, text, what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *counters) record(p *phase, want string, got outcome, text, what string)
 	}
 }
 
-// note counts what should not happen, and tells the first few times.
+// note counts a failure, and keeps the descriptions of the first few.
 func (p *phase) note(count *int64, what, text string) {
 	*count++
 	if *count <= maxNotes {
@@ -80,7 +80,7 @@ func (p *phase) note(count *int64, what, text string) {
 	}
 }
 
-// maxNotes is how often the same is told in one phase.
+// maxNotes is the maximum number of descriptions of one kind per phase.
 const maxNotes = 3
 
 // write prints the table.

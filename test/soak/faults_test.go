@@ -22,19 +22,18 @@ import (
 )
 
 const (
-	// calm is how long the stream goes on after a fault is mended, in its phase.
+	// calm is the time after a fault is repaired that belongs to its phase.
 	calm = 4 * time.Second
-	// asleep is how long a server hangs that does not lead: longer than what it
-	// knows may be out of date. A leader hangs for nap: longer than the balancer
-	// takes to see that, and less than its lease lasts.
+	// asleep is the time for which a follower hangs: longer than the maximum
+	// cache staleness. A leader hangs for nap: longer than the balancer takes to
+	// notice, and shorter than its lease.
 	asleep = cache.StaleAfter + 2*time.Second
 	nap    = 8 * time.Second
-	// away is how long no API server runs, beside the time that it takes to end
-	// and to start.
+	// away is the time without an API server, in addition to its stop and start.
 	away = 2 * time.Second
 )
 
-// faults happen one after another; each is mended when it returns.
+// faults are injected one after another; each is repaired when it returns.
 var faults = []func(*soakTest){
 	(*soakTest).restartEach, (*soakTest).rotate, (*soakTest).restartAPIServer,
 	(*soakTest).pauseFollower, (*soakTest).pauseLeader, (*soakTest).kill, (*soakTest).loseLease,
@@ -53,8 +52,8 @@ func (s *soakTest) restartEach() {
 	s.settle()
 }
 
-// rotate takes the authority away: another one follows, and signs certificates
-// for all: nothing is lost.
+// rotate deletes the authority: a new one signs certificates for all servers:
+// nothing is lost.
 func (s *soakTest) rotate() {
 	s.counters.begin("the authority is replaced")
 	before := s.issuers()
@@ -71,7 +70,7 @@ func (s *soakTest) rotate() {
 	s.settle()
 }
 
-// issuers are the authorities of the certificates that are served.
+// issuers returns the authorities of the serving certificates.
 func (s *soakTest) issuers() map[string]bool {
 	out := map[string]bool{}
 	for _, slot := range s.replicas.slots {
@@ -85,7 +84,7 @@ func (s *soakTest) issuers() map[string]bool {
 	return out
 }
 
-// restartAPIServer ends the API server and starts it again: its writers wait,
+// restartAPIServer stops the API server and starts it again: its writers wait,
 // and nothing is lost once it answers.
 func (s *soakTest) restartAPIServer() {
 	p := s.counters.begin("the API server restarts")
@@ -105,8 +104,8 @@ func (s *soakTest) pauseFollower() {
 
 func (s *soakTest) pauseLeader() { s.pause("the leader hangs", leads, nap) }
 
-// pause stops a server for a while. Each of its connections may cost one call:
-// that which was sent on it, and had no answer in time.
+// pause stops a server for a while. Each of its connections may lose one call:
+// the one that had no response in time.
 func (s *soakTest) pause(name string, who func(*replica) bool, paused time.Duration) {
 	s.spread()
 	slot := s.find(who)
@@ -119,7 +118,7 @@ func (s *soakTest) pause(name string, who func(*replica) bool, paused time.Durat
 	s.settle()
 }
 
-// kill ends a server without a word. Each of its connections may cost one call.
+// kill kills a server. Each of its connections may lose one call.
 func (s *soakTest) kill() {
 	s.spread()
 	slot := s.find(func(s *replica) bool { return !leads(s) })
@@ -132,8 +131,8 @@ func (s *soakTest) kill() {
 	s.settle()
 }
 
-// spread has the API server call all servers: it opens a connection only where
-// the ones that it has are busy, so that a server may have none.
+// spread makes the API server call all servers: it opens a connection only if its
+// existing ones are busy, so a server may have none.
 func (s *soakTest) spread() {
 	for _, slot := range s.replicas.slots {
 		_, at := slot.now()
@@ -151,16 +150,16 @@ func (s *soakTest) spread() {
 	}
 }
 
-// connections returns what counts the connections of a server: those that stand
-// now, and those that are led there until it is asked.
+// connections returns a function that counts the connections of a server: those
+// open now, and those routed to it until the call.
 func (s *soakTest) connections(slot *replica) func() int64 {
 	_, at := slot.now()
 	open, led := at.open.Load(), at.routed.Load()
 	return func() int64 { return open + at.routed.Load() - led }
 }
 
-// loseLease gives the leader's lease to somebody else, who does nothing with it:
-// the leader ends and is started anew, another one leads, and nothing is lost.
+// loseLease gives the leader's lease to a holder that does nothing with it: the
+// leader exits and is restarted, another one leads, and nothing is lost.
 func (s *soakTest) loseLease() {
 	slot := s.find(leads)
 	s.counters.begin("the leader loses its lease")
@@ -174,20 +173,21 @@ func (s *soakTest) loseLease() {
 		thief, now := "somebody", metav1.NowMicro()
 		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &thief, &now
 		_, err = leases.Update(s.t.Context(), lease, metav1.UpdateOptions{})
-		return err == nil // else the leader wrote it at the same time
+		return err == nil // otherwise the leader wrote it at the same time
 	}, "the lease cannot be written")
 	s.replicas.awaitSuccessor(slot, before)
 	s.settle()
 }
 
-// settle waits until all servers get connections and one leads, and a little.
+// settle waits until all servers have connections and one leads, and some time
+// more.
 func (s *soakTest) settle() {
 	s.replicas.awaitReady()
 	s.find(leads)
 	time.Sleep(calm)
 }
 
-// find returns the first server that is so, as soon as one is.
+// find waits for a server that meets a condition, and returns it.
 func (s *soakTest) find(is func(*replica) bool) *replica {
 	var found *replica
 	soon(s.t, func() bool {
@@ -202,7 +202,7 @@ func (s *soakTest) find(is func(*replica) bool) *replica {
 	return found
 }
 
-// leads reports whether the server of a slot is the leader.
+// leads reports whether the server is the leader.
 func leads(s *replica) bool {
 	now, _ := s.now()
 	ctx, cancel := context.WithTimeout(context.Background(), pollLimit)

@@ -13,13 +13,13 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-// tenant is a gateway with its policies and a route, in two namespaces of its
-// own. Each writer has one to itself, and its gateway's policies were there long
-// before the stream begins: whatever a replica has not seen of the last seconds
-// changes no verdict in it, so each verdict is known beforehand.
+// tenant is a gateway with its policies and a route, in two namespaces. Each
+// writer has its own tenant, and the gateway's policies are older than the
+// stream: a replica with a cache that is some seconds old gives the same
+// verdicts, so each verdict is known in advance.
 type tenant struct{ infra, app string }
 
-// Manifests, with INFRA and APP for a world's namespaces.
+// Manifests. INFRA and APP stand for the namespaces of the tenant.
 const (
 	baseManifests = shop.Namespaces + "---" + shop.Gateway + "---" + shop.Route + `
 ---
@@ -30,8 +30,8 @@ spec:
   gatewayClassName: shop
   listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
 `
-	// platform is what the routes of a world are held to: rules on the gateway
-	// edge, and that nobody is without authentication on the gateway public.
+	// platform has the constraints: rules on the gateway edge, and required
+	// authentication on the gateway public.
 	platform = shop.GatewayLimits + "---" + shop.GatewayAuth + `---
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyConstraint
@@ -66,12 +66,12 @@ func (w tenant) expand(manifest string, more ...string) string {
 	return shop.In(w.infra, w.app, manifest, more...)
 }
 
-// limits are those of the route, so many.
+// limits returns the limits of the route.
 func (w tenant) limits(most string) string {
 	return w.expand(shop.RouteLimits, "NAME", "name: limits", "LIMIT", most)
 }
 
-// createTenants makes so many worlds.
+// createTenants creates n tenants.
 func createTenants(t *testing.T, plane *env.Env, name string, n int, manifest string) []tenant {
 	t.Helper()
 	out := make([]tenant, n)
@@ -83,7 +83,7 @@ func createTenants(t *testing.T, plane *env.Env, name string, n int, manifest st
 	return out
 }
 
-// developer may write everything that is judged, and override nothing.
+// developer may write every object that is evaluated, and may not override.
 func developer(t *testing.T, plane *env.Env) *env.User {
 	t.Helper()
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}

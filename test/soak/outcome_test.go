@@ -13,27 +13,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// outcome is what became of a write, as its writer was told.
+// outcome is the result of a write for its writer.
 type outcome int
 
 const (
-	// stored is a write that the API server took.
+	// stored is a write that the API server stored.
 	stored outcome = iota
-	// denied is one that Overrule judged and rejected.
+	// denied is a write that Overrule evaluated and denied.
 	denied
-	// undecided is one that Overrule wants to see again in a second (429).
+	// undecided is a write that Overrule asked to retry (429).
 	undecided
-	// lost is one that nobody could judge: failurePolicy rejected it.
+	// lost is a write that no server evaluated: failurePolicy rejected it.
 	lost
-	// cut is one whose writer did not reach the API server, or whom the API
-	// server turned away for a reason of its own, as one that starts or ends does.
+	// cut is a write that did not reach the API server, or that the API server
+	// itself rejected, for example while it starts or stops.
 	cut
 )
 
-// denialPrefix begins a denial of Overrule's.
+// denialPrefix is the prefix of Overrule's denials.
 const denialPrefix = `admission webhook "validate.overrule.dev" denied the request: `
 
-// outcomeOf says what an error of the API server's means, and the code of a denial.
+// outcomeOf returns the outcome of an error of the API server, and the reason
+// code of a denial.
 func outcomeOf(err error) (outcome, string) {
 	if err == nil {
 		return stored, ""

@@ -17,17 +17,17 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// Lives that are short enough for a serving certificate to be renewed in every
-// phase, and for an authority to be followed by another in a run of some minutes.
+// Lifetimes that are short enough for a serving certificate to be renewed in
+// every phase, and for the authority to be replaced in a run of some minutes.
 const (
 	authorityLife   = 5 * time.Minute
 	certificateLife = 45 * time.Second
-	// drain is longer than it takes the balancer to see that a server leaves.
+	// drain is longer than the balancer takes to notice that a server stops.
 	drain = 2 * time.Second
 )
 
-// fleet is some servers behind a balancer. One that ends is started anew, as a
-// kubelet does it.
+// replicaSet is a set of servers behind a balancer. A server that stops is
+// restarted, as a kubelet does.
 type replicaSet struct {
 	t        *testing.T
 	site     *server.Site
@@ -37,7 +37,7 @@ type replicaSet struct {
 	tended   sync.WaitGroup
 }
 
-// replica is the place of one server after another.
+// replica is one server, and those that replace it.
 type replica struct {
 	mu      sync.Mutex
 	server  *server.Server
@@ -46,7 +46,7 @@ type replica struct {
 	ends    []exit
 }
 
-// exit is how a server ended.
+// exit is how a server stopped.
 type exit struct {
 	code int
 	log  string
@@ -84,7 +84,7 @@ func (f *replicaSet) boot(ctx context.Context, s *replica) error {
 	return nil
 }
 
-// supervise starts a server anew when it has ended, until ctx ends.
+// supervise restarts a server that has stopped, until ctx ends.
 func (f *replicaSet) supervise(ctx context.Context, s *replica) {
 	for {
 		now, at := s.now()
@@ -97,7 +97,7 @@ func (f *replicaSet) supervise(ctx context.Context, s *replica) {
 		s.mu.Lock()
 		s.ends = append(s.ends, exit{now.Code(), now.Tail()})
 		s.mu.Unlock()
-		for ctx.Err() == nil && f.boot(ctx, s) != nil { // a kubelet does not give up
+		for ctx.Err() == nil && f.boot(ctx, s) != nil { // a kubelet retries forever
 		}
 	}
 }
@@ -114,14 +114,14 @@ func (s *replica) ended() []exit {
 	return s.ends
 }
 
-// signal sends a signal to the server of a slot.
+// signal sends a signal to the server of a replica.
 func (f *replicaSet) signal(s *replica, sig syscall.Signal) {
 	now, _ := s.now()
 	require.NoError(f.t, now.Signal(sig))
 }
 
-// awaitSuccessor waits until another server than the one of before is in a slot and
-// gets connections.
+// awaitSuccessor waits until the replica has another server than before, with
+// connections.
 func (f *replicaSet) awaitSuccessor(s *replica, before *server.Server) {
 	f.t.Helper()
 	soon(f.t, func() bool {
@@ -130,7 +130,7 @@ func (f *replicaSet) awaitSuccessor(s *replica, before *server.Server) {
 	}, "no other server takes the place of one that ended")
 }
 
-// awaitReady waits until all servers get connections.
+// awaitReady waits until all servers have connections.
 func (f *replicaSet) awaitReady() {
 	f.t.Helper()
 	for i, s := range f.slots {
@@ -141,7 +141,7 @@ func (f *replicaSet) awaitReady() {
 	}
 }
 
-// stop ends all servers, and fails the test if one tells of a panic.
+// stop stops all servers, and fails the test if a log has a panic.
 func (f *replicaSet) stop() {
 	f.end()
 	f.tended.Wait()
@@ -161,7 +161,7 @@ func (f *replicaSet) stop() {
 	}
 }
 
-// soon is for what happens a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 50*time.Millisecond, msg)

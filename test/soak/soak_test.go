@@ -1,9 +1,8 @@
 //go:build soak
 
-// Package soak runs three servers behind a TCP balancer for some minutes, under
-// a steady stream of writes through a real API server, and lets one thing after
-// another fail. "make test-soak" runs it; SOAK=10m has the faults start over
-// until so much time has passed.
+// Package soak runs three servers behind a TCP balancer for some minutes, under a
+// steady stream of writes through a real API server, and injects one fault after
+// another. "make test-soak" runs it; SOAK=10m repeats the faults for that time.
 package soak
 
 import (
@@ -23,21 +22,21 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// soakTest is all that a fault needs.
+// soakTest is the state that faults need.
 type soakTest struct {
 	t        *testing.T
 	plane    *env.Env
 	replicas *replicaSet
 	counters *counters
-	// try is a write that has to be denied, in a world where it disturbs no
-	// writer; client sends it.
+	// try is a write that must be denied, for a tenant without a writer; client
+	// sends it.
 	try    write
 	client dynamic.Interface
 }
 
 func TestVerdictsUnderFaults(t *testing.T) {
 	least := atLeast(t)
-	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
+	ctrl.SetLogger(logr.Discard()) // envtest logs each CRD that it installs
 	plane := env.Start(t)
 	worlds := createTenants(t, plane, "soak", len(writerKinds), baseManifests+"---"+platform)
 	open := createTenants(t, plane, "window", 6, baseManifests)
@@ -69,7 +68,7 @@ func TestVerdictsUnderFaults(t *testing.T) {
 	s.check()
 }
 
-// atLeast is how long faults start over.
+// atLeast returns the time for which the faults are repeated.
 func atLeast(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("SOAK")
@@ -81,8 +80,8 @@ func atLeast(t *testing.T) time.Duration {
 	return d
 }
 
-// awaitCalled waits until the API server calls the servers: a write that has to be
-// denied is.
+// awaitCalled waits until the API server calls the servers: until a write is
+// denied.
 func awaitCalled(t *testing.T, plane *env.Env, w tenant) {
 	t.Helper()
 	soon(t, func() bool {
@@ -97,7 +96,7 @@ func (s *soakTest) check() {
 		assert.Zero(s.t, p.through, "%s: let through", p.name)
 		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)
 		assert.LessOrEqual(s.t, p.lost, p.bound, "%s: lost", p.name)
-		if !p.restarts { // while an API server is away there may be next to none
+		if !p.restarts { // without an API server there may be almost none
 			assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
 			assert.Greater(s.t, p.denied, int64(10), "%s: denied", p.name)
 			assert.Zero(s.t, p.cut, "%s: turned away by the API server", p.name)

@@ -19,27 +19,27 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-// staleProbe is the writer that asks for what the others avoid: it makes an
-// override, and a moment later a route policy that unsets it. A replica that has
-// not seen the override yet lets that through: replicas learn of writes by their
-// watches. How often that happens is told, and no fault.
+// staleProbe is a writer that does what the others avoid: it creates an override,
+// and a moment later a route policy that unsets it. A replica whose cache does
+// not have the override yet allows that, since replicas learn of writes by their
+// watches. The test reports how often that happens, and does not fail.
 type staleProbe struct {
 	mu       sync.Mutex
 	tried    map[time.Duration]*cacheStates
-	older    []string // in which phases
+	older    []string // the phases
 	counters *counters
 	end      func()
 }
 
-// cacheStates are how many writes were judged on the newest picture of the cluster,
-// and on an older one.
+// cacheStates counts the writes that were evaluated with a current cache, with a
+// stale one, and not at all.
 type cacheStates struct{ newest, older, none int }
 
-// pauses are from the answer to one write to the sending of the other.
+// pauses are the times between the response to one write and the next write.
 var pauses = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
 
-// startStaleProbe starts the writer, in worlds without an override. It takes them in turn,
-// so that what it deleted in one is long known when it comes back.
+// startStaleProbe starts the writer, for tenants without an override. It takes
+// them in turn, so that caches have its deletions when it returns to a tenant.
 func startStaleProbe(t *testing.T, worlds []tenant, c dynamic.Interface, beside *counters) *staleProbe {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

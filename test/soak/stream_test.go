@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// writeInterval is the least time from a write of a writer to its next.
+	// writeInterval is the minimum time between two writes of a writer.
 	writeInterval = 150 * time.Millisecond
-	// retryPause is the pause before a writer sends again what did not reach the API
-	// server.
+	// retryPause is the pause before a writer repeats a write that did not reach
+	// the API server.
 	retryPause = 100 * time.Millisecond
 )
 
-// stream is writers that write at a steady pace until it is ended.
+// stream is a set of writers that write at a constant rate.
 type stream struct {
 	counters *counters
 	end      func()
 }
 
-// start starts a writer of each sort, with a world and connections of its own.
+// start starts a writer of each kind, with its own tenant and connections.
 func start(t *testing.T, worlds []tenant, connect func() dynamic.Interface, into *counters) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -42,8 +42,8 @@ func start(t *testing.T, worlds []tenant, connect func() dynamic.Interface, into
 	return s
 }
 
-// run writes one after another. What has to be stored and was not is written
-// again, as a write of its own: the next one builds on it.
+// run sends one write after another. A write that must be stored and was not is
+// repeated, and counted again: the next one depends on it.
 func (s *stream) run(ctx context.Context, c dynamic.Interface, writes []write) {
 	beat := time.NewTicker(writeInterval)
 	defer beat.Stop()
@@ -60,8 +60,8 @@ func (s *stream) run(ctx context.Context, c dynamic.Interface, writes []write) {
 	}
 }
 
-// send sends a write until the API server has an answer of its own or of a
-// webhook's. Not cut off by the end of the stream: what was sent is counted.
+// send repeats a write until the API server or a webhook has answered it. It is
+// not canceled when the stream ends: every write is counted.
 func (s *stream) send(ctx context.Context, c dynamic.Interface, w write) outcome {
 	for {
 		sent := s.counters.now()

@@ -30,8 +30,8 @@ var (
 	routes        = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
 )
 
-// write is one write of a writer, and the code of the denial that it has to get,
-// "" if it has to be stored. It may be sent again.
+// write is one write of a writer, and the reason code of its denial, "" if it
+// must be stored. It may be repeated.
 type write struct {
 	what string
 	want api.ReasonCode
@@ -46,7 +46,7 @@ func create(r schema.GroupVersionResource, manifest string, want api.ReasonCode)
 		}
 		_, err := c.Resource(r).Namespace(object.GetNamespace()).Create(ctx, &object, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			return nil // it was stored, and the connection cut before its writer was told
+			return nil // it was stored before the connection was closed
 		}
 		return err
 	}}
@@ -70,13 +70,13 @@ func remove(r schema.GroupVersionResource, namespace, name string, want api.Reas
 }
 
 // named reports whether an error is about an object: an API server that starts
-// finds no resources either.
+// returns 404 for resources, too.
 func named(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
 }
 
-// The sorts of writers: what each of them writes, over and over.
+// The kinds of writers: the writes that each of them repeats.
 
 func limitsOf(w tenant) []write {
 	rate := func(limit string) string {
@@ -123,11 +123,11 @@ func platformOf(w tenant) []write {
 	}
 }
 
-// writerKinds are the writers of a stream: each has a world to itself.
+// writerKinds are the writers of a stream, each with its own tenant.
 var writerKinds = []func(tenant) []write{limitsOf, limitsOf, authOf, authOf, routesOf, routesOf, platformOf, platformOf}
 
-// client is one that waits for nothing and sends nothing again by itself: each
-// answer of the API server is seen, and counted.
+// client returns a client without rate limit and retries: each response of the
+// API server is counted.
 func client(t *testing.T, u *env.User) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(u.Config)
@@ -140,7 +140,7 @@ func client(t *testing.T, u *env.User) dynamic.Interface {
 	return c
 }
 
-// noRetry takes out of answers what has client-go send a request again.
+// noRetry removes the header that makes client-go retry a request.
 type noRetry struct{ next http.RoundTripper }
 
 func (o noRetry) RoundTrip(r *http.Request) (*http.Response, error) {

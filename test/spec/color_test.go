@@ -118,7 +118,7 @@ func TestMergedSpecs(t *testing.T) {
 		},
 		{
 			"7. Status of ColorPolicy p1 must be reported as partially enforced, due to in some cases atomically beaten by p2.",
-			hasState("p1", api.PartiallyEnforced, "p2", "p2"), // both of its colors
+			hasState("p1", api.PartiallyEnforced, "p2", "p2"), // both colors of the policy
 		},
 		{
 			"8. Status of ColorPolicy p2 must be reported as enforced.",

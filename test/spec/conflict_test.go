@@ -57,7 +57,7 @@ spec: {targetRef: {kind: Gateway, name: gateway}, %s: {attempts: 3, retries: [%q
 
 // "Direct Policies override Inherited Policies. […] Note also that it's not
 // intended that Direct and Inherited Policies should overlap": the direct one
-// wins, and both are flagged.
+// wins, and both are reported.
 func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 	direct, inherited := api.PolicyKind{Group: "example.com", Kind: "Direct"}, api.PolicyKind{Group: "example.com", Kind: "Another"}
 	for _, block := range []string{"defaults", "overrides"} {
@@ -105,7 +105,7 @@ func conflicting(t *testing.T, block, value string) *world {
 	return w
 }
 
-// on returns the item of a kind on a rule of the one route.
+// on returns the effective policy of a kind on a rule of the one route.
 func (w *world) on(t *testing.T, kind api.PolicyKind, rule string) api.EffectivePolicy {
 	t.Helper()
 	for _, item := range w.items {

@@ -45,7 +45,7 @@ func TestCachingPolicies(t *testing.T) {
 	}
 }
 
-// "In this final example": the picture of both older texts.
+// "In this final example": the diagram of both older texts.
 func TestTimeoutsOfThePicture(t *testing.T) {
 	w := read(t, `
 apiVersion: networking.acme.io/v1alpha1
@@ -118,8 +118,8 @@ spec:
 	})
 }
 
-// Policies on requests to external services, in all three texts: a target that
-// exists nowhere is a path of its own.
+// Policies on requests to external services, in all three texts: a target that is
+// not an object has a path of its own.
 func TestVirtualTargets(t *testing.T) {
 	tests := map[string]struct {
 		folder, policy, block string

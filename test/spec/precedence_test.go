@@ -11,15 +11,15 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// place is where a value may stand: a block of a policy on a level.
+// place is a block of a policy on a level, which may set a value.
 type place struct{ level, block string }
 
 func (p place) String() string { return p.level + " " + p.block }
 
-// name is that of a policy with this block alone.
+// name returns the name of a policy with only this block.
 func (p place) name() string { return strings.ToLower(p.level + "-" + p.block) }
 
-// ranking is the places of a hierarchy from the strongest to the weakest: "A
+// ranking returns the places of a hierarchy from the strongest to the weakest: "A
 // override > B override > C override > C default > B default > A default".
 func ranking(levels []string) []place {
 	var out []place
@@ -32,8 +32,7 @@ func ranking(levels []string) []place {
 	return out
 }
 
-// subsets are all subsets of some places, the empty one first, each in their
-// order.
+// subsets returns all subsets of places in their order, the empty one first.
 func subsets(of []place) [][]place {
 	out := make([][]place, 1<<len(of))
 	for i := range out {
@@ -50,8 +49,8 @@ func subsets(of []place) [][]place {
 type hierarchy struct {
 	levels   []string
 	strategy string
-	cluster  bool // the policies have no namespace
-	together bool // both blocks of a level are in one policy
+	cluster  bool // the policies are cluster-scoped
+	together bool // one policy has both blocks of a level
 }
 
 func (l hierarchy) manifests(places []place) string {
@@ -114,8 +113,8 @@ metadata: {name: route}
 spec: {parentRefs: [{name: gateway}], rules: [{name: rule}]}
 `
 
-// policy writes a policy. The levels are made in the order in which they stand
-// against the hierarchy, so that age would say the reverse.
+// policy writes a policy. The creation times are in the reverse order of the
+// hierarchy, so that precedence by age would give the opposite result.
 func (l hierarchy) policy(name, level string, blocks ...place) string {
 	target := map[string]string{
 		"GatewayClass": "{kind: GatewayClass, name: example}",
@@ -131,8 +130,8 @@ func (l hierarchy) policy(name, level string, blocks ...place) string {
 	return out
 }
 
-// "A override > B override > C override > C default > B default > A default",
-// for every subset of them.
+// "A override > B override > C override > C default > B default > A default", for
+// every subset of them.
 func TestHierarchyOfDefaultsAndOverrides(t *testing.T) {
 	three := []string{"Gateway", "Route", "Rule"}
 	four := append([]string{"GatewayClass"}, three...)
@@ -166,8 +165,7 @@ func title(places []place) string {
 	return strings.Join(out, " over ")
 }
 
-// check asserts that the first of the places wins, and that the others have no
-// effect.
+// check asserts that the first place wins, and that the others have no effect.
 func (l hierarchy) check(t *testing.T, places []place) {
 	t.Helper()
 	w := read(t, l.manifests(places))

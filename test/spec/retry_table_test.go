@@ -14,14 +14,14 @@ type party struct{ level, block, letter string }
 
 func (g party) String() string { return strings.TrimSpace(g.level + " " + g.block + " " + g.letter) }
 
-// readParty reads the header of a row or a column; ok is false for one that
-// stands for no policy.
+// readParty reads the header of a row or a column; ok is false for one without a
+// policy.
 func readParty(t *testing.T, text string) (g party, ok bool) {
 	t.Helper()
 	if strings.HasPrefix(text, "No") { // None, No default, No override
 		return party{}, false
 	}
-	words := strings.Fields(strings.TrimSuffix(text, " Policy")) // a slip in both texts
+	words := strings.Fields(strings.TrimSuffix(text, " Policy")) // a typo in both texts
 	require.Contains(t, []int{2, 3}, len(words), text)
 	g = party{level: words[0], block: words[1]}
 	if len(words) == 3 {
@@ -32,11 +32,11 @@ func readParty(t *testing.T, text string) (g party, ok bool) {
 	return g, true
 }
 
-// cell is one cell of a table: two policies, or fewer, and which of them gives
-// the value.
+// cell is a cell of a table: up to two policies, and which of them sets the
+// value.
 type cell struct {
 	table string
-	// own tells that the route has a value of its own.
+	// own: the route has its own value.
 	own         bool
 	row, column *party
 	winner      winner
@@ -102,8 +102,8 @@ func readCell(t *testing.T, title, left, top, text string) cell {
 	return c
 }
 
-// readWinner reads what a cell says. The letter of a policy may be left out
-// where there is no other that could be meant.
+// readWinner reads the text of a cell. The letter of a policy may be missing if
+// it is unambiguous.
 func (c *cell) readWinner(t *testing.T, text string) winner {
 	t.Helper()
 	switch text {

@@ -20,19 +20,20 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// world is what the engine makes of manifests.
+// world is the result of the engine for manifests.
 type world struct {
 	view *snapshot.View
-	// items of the paths of the world's own kinds, those without a policy too,
-	// and of the paths with a policy of another kind.
+	// items are the effective policies of the paths of the world's own kinds,
+	// including paths without a policy, and of the paths with a policy of another
+	// kind.
 	items []api.EffectivePolicy
-	// outcomes by the policies' names.
+	// outcomes by the names of the policies.
 	outcomes map[string]api.Outcome
 }
 
 var builtin = sync.OnceValues(func() (*manifest.Kinds, error) { return manifest.NewKinds() })
 
-// read makes a world of files below testdata and of text. Objects that name no
+// read returns a world of files below testdata and of text. Objects without a
 // namespace are in "default".
 func read(t *testing.T, text string, files ...string) *world {
 	t.Helper()
@@ -77,7 +78,7 @@ func compute(t *testing.T, view *snapshot.View) *world {
 	return w
 }
 
-// short are the elements of a path that the specs write.
+// short returns the elements of a path that the specs write.
 func short(path []api.PathElement) string {
 	var out []string
 	for _, e := range path {
@@ -103,7 +104,7 @@ func (w *world) paths() []string {
 	return out
 }
 
-// at returns the one item on a path that is written as the specs do.
+// at returns the one effective policy on a path in the spelling of the specs.
 func (w *world) at(t *testing.T, path string) api.EffectivePolicy {
 	t.Helper()
 	var found []api.EffectivePolicy
@@ -116,8 +117,8 @@ func (w *world) at(t *testing.T, path string) api.EffectivePolicy {
 	return found[0]
 }
 
-// affecting returns the policies that affect an object: those of which a rule
-// survives on a path through it (SEMANTICS section 6).
+// affecting returns the policies that affect an object: those with a rule in
+// effect on a path through it (SEMANTICS section 6).
 func (w *world) affecting(kind, name string) []string {
 	out := []string{}
 	for _, item := range w.items {
@@ -141,7 +142,7 @@ func on(item api.EffectivePolicy) []string {
 	return out
 }
 
-// expected is one of the expected outcomes of a spec.
+// expected is an expected result of a spec.
 type expected struct {
 	sentence string
 	check    func(*testing.T, *world)
@@ -154,7 +155,7 @@ func (w *world) check(t *testing.T, all []expected) {
 	}
 }
 
-// hasSpec holds what the traffic on a path is made to be.
+// hasSpec asserts the spec of the traffic on a path.
 func hasSpec(path string, spec map[string]any) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -162,7 +163,7 @@ func hasSpec(path string, spec map[string]any) func(*testing.T, *world) {
 	}
 }
 
-// isAffectedBy holds by which policies a backend is affected.
+// isAffectedBy asserts the policies that affect a backend.
 func isAffectedBy(backend string, policies ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -170,7 +171,7 @@ func isAffectedBy(backend string, policies ...string) func(*testing.T, *world) {
 	}
 }
 
-// hasState holds the state of a policy, and to which others it lost.
+// hasState asserts the state of a policy, and the policies that override it.
 func hasState(policy string, state api.State, to ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
@@ -189,5 +190,5 @@ func hasState(policy string, state api.State, to ...string) func(*testing.T, *wo
 	}
 }
 
-// obj is a decoded object, for short.
+// obj is a decoded object.
 type obj = map[string]any

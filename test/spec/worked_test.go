@@ -36,9 +36,9 @@ spec:
   %[3]s
 `
 
-// The worked results of docs/semantics.md by their numbers, as the kinds of
-// Kuadrant write them: one gateway, one route. What a writer is told of F2 and
-// E3 is in test/cases.
+// TestWorkedResults tests the worked results of docs/semantics.md by their
+// numbers, with Kuadrant's kinds: one gateway, one route. The warnings of F2 and
+// E3 are in test/cases.
 func TestWorkedResults(t *testing.T) {
 	const (
 		two      = "rules: {authentication: {a: {by: G}}, authorization: {b: {by: G}}}"
@@ -52,7 +52,7 @@ func TestWorkedResults(t *testing.T) {
 	tests := map[string]struct {
 		kind, gateway, route string
 		effective            string // rules with their origins
-		spec                 obj    // where the values are not their writers
+		spec                 obj    // if the values are not the names of their writers
 		states               [2]api.State
 	}{
 		"A1": {
@@ -125,7 +125,7 @@ func TestWorkedResults(t *testing.T) {
 	}
 }
 
-// writers is the spec of rules that name who wrote them.
+// writers returns the spec of rules whose values are the names of their writers.
 func writers(rules []string) obj {
 	out := make(obj)
 	for _, rule := range rules {

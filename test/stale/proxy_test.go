@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tcpProxy is the network between a server and the API server. It can drop all that
-// is sent, with every connection open, and it can cut connections.
+// tcpProxy is the network between a server and the API server. It can block all
+// traffic on open connections, and reset connections.
 type tcpProxy struct {
 	listener net.Listener
 	target   string
 
 	mu    sync.Mutex
 	flows *sync.Cond // broadcast when blocked changes
-	// blocked has what arrives wait, and its sender with it.
+	// blocked makes senders wait.
 	blocked bool
 	conns   map[net.Conn]bool
 }
@@ -56,7 +56,7 @@ func (l *tcpProxy) block(yes bool) {
 	l.flows.Broadcast()
 }
 
-// cut resets all connections. New ones can be made.
+// cut resets all connections. New ones can be opened.
 func (l *tcpProxy) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *tcpProxy) cut() {
 	}
 }
 
-// pass returns when nothing is blocked.
+// pass returns when traffic is not blocked.
 func (l *tcpProxy) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *tcpProxy) copy(to, from net.Conn) {
 	_, _ = io.Copy(gatedWriter{l, to}, from)
 }
 
-// gatedWriter writes once nothing is blocked.
+// gatedWriter writes when traffic is not blocked.
 type gatedWriter struct {
 	*tcpProxy
 	io.Writer

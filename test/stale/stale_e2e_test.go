@@ -1,7 +1,8 @@
 //go:build e2e
 
-// Package stale holds the server to judging nothing on an old picture: its
-// connections to a real API server are cut, blocked and made to hang.
+// Package stale tests that the server evaluates no write with a stale cache: its
+// connections to a real API server are reset and blocked, and the API server is
+// suspended.
 package stale
 
 import (
@@ -25,7 +26,7 @@ import (
 )
 
 const (
-	// color is warned about its target by whoever judges it.
+	// color is a policy whose target does not exist, which results in a warning.
 	color = `
 apiVersion: policies.example.com/v1
 kind: ColorPolicy
@@ -33,12 +34,13 @@ metadata: {namespace: default, name: color}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nothing}
 `
-	// staleMessage is what the server logs when it stops judging, and fresh when it goes on.
+	// staleMessage is the log message when the cache is stale, freshMessage when
+	// it is synced again.
 	staleMessage = "what is known of the cluster is too old to judge by"
 	freshMessage = "what is known of the cluster is fresh again"
 )
 
-// override is an AuthPolicy of the gateway that sets a rule for all.
+// override returns an AuthPolicy of the gateway with a rule in its overrides.
 func override(name string) string {
 	return strings.ReplaceAll(`
 apiVersion: kuadrant.io/v1
@@ -50,8 +52,8 @@ spec:
 `, "NAME", name)
 }
 
-// unset is one of the route that takes such a rule away, which is denied to
-// whoever knows the override.
+// unset returns a policy of the route that unsets such a rule, which is denied by
+// a server that has the override in its cache.
 func unset(name string) string {
 	return strings.ReplaceAll(`
 apiVersion: kuadrant.io/v1
@@ -63,7 +65,7 @@ spec:
 `, "NAME", name)
 }
 
-// proxiedServer is a server whose way to the API server is a link.
+// proxiedServer is a server that reaches the API server through a proxy.
 type proxiedServer struct {
 	*env.Env
 	*server.Server
@@ -96,7 +98,8 @@ func TestFailedConversionAffectsOneKind(t *testing.T) {
 	start(t).conversionFails(t)
 }
 
-// start boots a control plane and a server for a test that runs beside others.
+// start boots a control plane and a server for a test that runs in parallel with
+// others.
 func start(t *testing.T) *proxiedServer {
 	t.Helper()
 	t.Parallel()
@@ -112,8 +115,8 @@ func start(t *testing.T) *proxiedServer {
 	require.NoError(t, err)
 	path := e.File("far.kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.proxy.address())), 0o600))
-	// What is not judged is let through here, so that there is something to miss. A
-	// leader that cannot renew its lease would end, which is not the matter here.
+	// failurePolicy Ignore makes writes that are not evaluated visible. Without
+	// leader election the server does not exit when it cannot renew a lease.
 	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--leader-elect=false", "--log-level=debug"}})
 	return f
 }
@@ -121,7 +124,7 @@ func start(t *testing.T) *proxiedServer {
 func (f *proxiedServer) apiServerRestarts(t *testing.T) {
 	before, gone := f.count(staleMessage), time.Now()
 	require.NoError(t, f.RestartAPIServer(t.Context()))
-	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a machine that has much to do
+	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a busy machine
 		t.Logf("the API server was away for %s", away)
 		before++
 		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
@@ -155,7 +158,7 @@ func (f *proxiedServer) packetsAreDropped(t *testing.T) {
 
 	f.proxy.block(false)
 	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
-	f.denies(t, "blocked") // at once: it knows what it missed
+	f.denies(t, "blocked") // at once: its cache has the writes that it missed
 	assert.Positive(t, f.count(freshMessage))
 }
 
@@ -176,7 +179,7 @@ func (f *proxiedServer) rightIsRemoved(t *testing.T) {
 	require.Zero(t, binding.Code, binding.Stderr)
 	got := f.Kubectl("delete", "clusterrolebinding", "test:overrule-reader-examples")
 	require.Zero(t, got.Code, got.Stderr)
-	f.proxy.cut() // a watch that is open goes on without the right
+	f.proxy.cut() // an open watch continues without the right
 
 	told := func() bool {
 		return strings.Contains(f.readyz(t), "[!] kinds: colorpolicies.policies.example.com: no watch has told")
@@ -193,8 +196,8 @@ func (f *proxiedServer) rightIsRemoved(t *testing.T) {
 	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not mend")
 }
 
-// conversionFails has an object of a policy kind stored that nobody can convert any
-// more, in sight of a server and of one that starts.
+// conversionFails stores an object of a policy kind whose conversion fails
+// afterwards, with one server running and one that starts.
 func (f *proxiedServer) conversionFails(t *testing.T) {
 	shape := func(version, storage string) string {
 		return "{name: " + version + ", served: true, storage: " + storage +
@@ -246,8 +249,9 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	assert.Contains(t, started.Log(), "its writes are not judged until it can be listed")
 	f.denies(t, "always")
 
-	// What may take an override of it out of force is held up, and nothing else is.
-	always := f.Kubectl("delete", "authpolicy/always", "-n", "default") // the route is to leave no other override
+	// A write that may make an override of the kind ineffective is delayed; no
+	// other write is.
+	always := f.Kubectl("delete", "authpolicy/always", "-n", "default") // the route must not have another override
 	require.Zero(t, always.Code, always.Stderr)
 	dev := f.MustAddUser(t, "dev", nil, rbacv1.PolicyRule{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	moved := func() env.Result {
@@ -274,8 +278,8 @@ func (f *proxiedServer) applied(t *testing.T, manifest string) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// denies requires that the override is known. The verdict may wait for the API
-// server to call again, which ignores a server that does not judge.
+// denies requires that the server has the override in its cache. It retries,
+// since the API server ignores a server that is not ready.
 func (f *proxiedServer) denies(t *testing.T, name string) {
 	t.Helper()
 	got := f.Apply(unset(name), "--dry-run=server")
@@ -287,7 +291,7 @@ func (f *proxiedServer) count(text string) int { return strings.Count(f.Log(), t
 
 func (f *proxiedServer) ready(t *testing.T) bool { return !strings.Contains(f.readyz(t), "[-]") }
 
-// readyz is what /readyz says.
+// readyz returns the body of /readyz.
 func (f *proxiedServer) readyz(t *testing.T) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+f.Health+"/readyz", nil)

@@ -17,7 +17,7 @@ import (
 	"overrule.dev/overrule/test/traces"
 )
 
-// What Overrule does about a write is in the trace that the API server began.
+// Overrule's spans of a write belong to the trace that the API server started.
 func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	collector := traces.OverGRPC(t)
 	config := filepath.Join(t.TempDir(), "tracing.yaml")
@@ -44,7 +44,8 @@ func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	}
 }
 
-// policyWithoutTarget is a policy of a Gateway that is nowhere: Overrule looks for it.
+// policyWithoutTarget targets a Gateway that does not exist, which Overrule reads
+// live.
 const policyWithoutTarget = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -71,7 +72,8 @@ func of(spans []traces.Span, name string) map[string]traces.Span {
 	return out
 }
 
-// ancestors are the span of Overrule with that name and those that it is in.
+// ancestors returns the names of Overrule's span with that name and of its
+// ancestors.
 func ancestors(trace map[string]traces.Span, name string) []string {
 	var out []string
 	for _, s := range trace {
