@@ -78,9 +78,9 @@ func TestDeniedCallIsNoSample(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"a denial":         {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"allowed":false}`) }, `not allowed: 200 OK: {"allowed":false}`},
-		"one sent away":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "not allowed: 503"},
-		"one that was cut": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+		"a denial":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"allowed":false}`) }, `not allowed: 200 OK: {"allowed":false}`},
+		"a rejected call":     {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "not allowed: 503"},
+		"a closed connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	}
 	for name, test := range answers {
 		t.Run(name, func(t *testing.T) {

@@ -58,13 +58,13 @@ func uniformWrites(u fixture.Uniform, more ...map[string]any) func(*testing.B) {
 // gatewayWrites evaluates one write after the other, each based on those before.
 func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write) {
 	b.Helper()
-	door := p.hooks.Handler()
+	handler := p.hooks.Handler()
 	n := 0
 	one := func(before, after func()) {
 		t := newReviewedWrite(b, write(n))
 		n++
 		before()
-		err := validate(door, t.review)
+		err := validate(handler, t.review)
 		after()
 		require.NoError(b, err)
 		require.NoError(b, p.event(t.watchEvent))
@@ -81,8 +81,8 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 
 // validate sends a review to the validating webhook's handler, without a
 // connection.
-func validate(door http.Handler, review []byte) error {
-	return postReview(door, webhook.PathValidate, review)
+func validate(handler http.Handler, review []byte) error {
+	return postReview(handler, webhook.PathValidate, review)
 }
 
 // postReview sends a review to one of the handler's paths, and fails unless the

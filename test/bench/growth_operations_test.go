@@ -21,7 +21,7 @@ import (
 // a dry run, since no watch would report to the in-flight log that it was stored.
 func routeWrite(t testing.TB, w *growthCluster) operation {
 	t.Helper()
-	door := webhook.New(webhook.Options{
+	handler := webhook.New(webhook.Options{
 		Store: w.Store, Guard: w.guard, InFlight: w.inFlight,
 		Enforcement: guard.EnforceDeny, Log: logr.Discard(),
 	}).Handler()
@@ -31,7 +31,7 @@ func routeWrite(t testing.TB, w *growthCluster) operation {
 		require.NoError(t, w.Put(write.Before))
 		reviews = append(reviews, dryRun(t, write))
 	}
-	return func(i int) error { return validate(door, reviews[i%len(reviews)]) }
+	return func(i int) error { return validate(handler, reviews[i%len(reviews)]) }
 }
 
 func dryRun(t testing.TB, write fixture.Write) []byte {

@@ -132,7 +132,7 @@ func awaitSlot(b *testing.B, h http.Handler) {
 			return
 		}
 	}
-	b.Fatal("the judge does not end")
+	b.Fatal("the evaluation does not end")
 }
 
 func tooMuch(a *admissionv1.AdmissionResponse) int {

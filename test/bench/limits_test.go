@@ -144,15 +144,15 @@ func TestBenchmarkLimitsAreBound(t *testing.T) {
 					}
 					return nil
 				}))
-			told := strings.Join(warningsOf(t, p, routeAfter(u, 0), routeAfter(u, 1)), "\n")
+			warnings := strings.Join(warningsOf(t, p, routeAfter(u, 0), routeAfter(u, 1)), "\n")
 			if want == "" {
 				assert.Empty(t, bound)
-				assert.NotContains(t, told, "limit-2")
+				assert.NotContains(t, warnings, "limit-2")
 				return
 			}
 			assert.Equal(t, map[string]int{"limits.limit-0": 2, "limits.limit-1": 2, "limits.limit-2": 2}, bound)
-			assert.Contains(t, told, want)
-			assert.Contains(t, told, "is bound to no rule")
+			assert.Contains(t, warnings, want)
+			assert.Contains(t, warnings, "is bound to no rule")
 		})
 	}
 }

@@ -46,15 +46,15 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		took := b.Elapsed()
 		require.NoError(b, feed.stop())
-		var judged []time.Duration
+		var evaluated []time.Duration
 		for _, c := range clients {
-			judged = append(judged, c.evaluated...)
+			evaluated = append(evaluated, c.evaluated...)
 		}
-		reportQuantiles(b, "overrule", judged)
+		reportQuantiles(b, "overrule", evaluated)
 		reportQuantiles(b, "event", feed.took)
-		b.ReportMetric(float64(len(judged))/took.Seconds(), "writes/s")
+		b.ReportMetric(float64(len(evaluated))/took.Seconds(), "writes/s")
 		b.ReportMetric(float64(len(feed.took))/feed.lasted.Seconds(), "other-events/s")
-		b.ReportMetric(float64(len(feed.took)+len(judged))/feed.lasted.Seconds(), "events/s")
+		b.ReportMetric(float64(len(feed.took)+len(evaluated))/feed.lasted.Seconds(), "events/s")
 		b.ReportMetric(float64(feed.heap)/(1<<20), "heap-peak-MiB")
 		b.ReportMetric(float64(feed.goroutines), "goroutines-peak")
 	})

@@ -65,19 +65,19 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	require.NoError(tb, err)
 	client, err := authorizationv1client.NewForConfig(cfg)
 	require.NoError(tb, err)
-	judges := &guard.Guard{
+	evaluator := &guard.Guard{
 		Engine: effective.NewEngine(), Live: watcher.Live, Kinds: watcher, Rights: rights.New(client, watcher.Resource),
 	}
 	inFlight := inflight.New(c.Store, inflight.Options{})
 	hooks := webhook.New(webhook.Options{
 		Store: c.Store, Enforcement: guard.EnforceDeny,
-		Guard: judges, InFlight: inFlight,
+		Guard: evaluator, InFlight: inFlight,
 		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
 	// It observes each event, and audits once it is started.
-	sweeper := audit.New(audit.Options{Store: c.Store, Audit: judges.Audit})
-	return &production{c, judges, hooks, inFlight, sweeper}
+	sweeper := audit.New(audit.Options{Store: c.Store, Audit: evaluator.Audit})
+	return &production{c, evaluator, hooks, inFlight, sweeper}
 }
 
 // audit evaluates everything that the object affects, as the audit does a moment

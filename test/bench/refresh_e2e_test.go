@@ -81,29 +81,29 @@ type refreshing struct {
 	alone, beside []time.Duration
 	// The review times of the server itself: of all writes that it was called
 	// for, those of the refresher included.
-	reviewsAlone, reviewsBeside withGuard
+	reviewsAlone, reviewsBeside reviewTotals
 }
 
-// judged is the number of reviews that were answered, and their total time in
+// reviewTotals is the number of reviews that were answered, and their total time in
 // seconds.
-type withGuard struct{ reviews, seconds float64 }
+type reviewTotals struct{ reviews, seconds float64 }
 
 // since adds the reviews since an earlier measurement.
-func (j *withGuard) since(before, after withGuard) {
+func (j *reviewTotals) since(before, after reviewTotals) {
 	j.reviews += after.reviews - before.reviews
 	j.seconds += after.seconds - before.seconds
 }
 
 // mean is in milliseconds.
-func (j withGuard) mean() float64 { return j.seconds / j.reviews * 1000 }
+func (j reviewTotals) mean() float64 { return j.seconds / j.reviews * 1000 }
 
 // reviewTimes returns the reviews answered so far.
-func (r *refreshing) reviewTimes(tb testing.TB) withGuard {
+func (r *refreshing) reviewTimes(tb testing.TB) reviewTotals {
 	tb.Helper()
-	var out withGuard
-	for _, door := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).scrape(tb) {
-		out.reviews += float64(door.GetHistogram().GetSampleCount())
-		out.seconds += door.GetHistogram().GetSampleSum()
+	var out reviewTotals
+	for _, series := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).scrape(tb) {
+		out.reviews += float64(series.GetHistogram().GetSampleCount())
+		out.seconds += series.GetHistogram().GetSampleSum()
 	}
 	return out
 }

@@ -156,14 +156,14 @@ func (s *comparison) measure(b *testing.B, n int) {
 	for swapped := false; b.Loop(); swapped = !swapped {
 		require.NoError(b, round(b.Context(), clients, swapped))
 	}
-	var nothing, judged []time.Duration
+	var nothing, evaluated []time.Duration
 	for _, c := range clients {
-		nothing, judged = append(nothing, c.nothing...), append(judged, c.evaluated...)
+		nothing, evaluated = append(nothing, c.nothing...), append(evaluated, c.evaluated...)
 	}
 	reportQuantiles(b, "nothing", nothing)
-	reportQuantiles(b, "overrule", judged)
+	reportQuantiles(b, "overrule", evaluated)
 	for _, at := range quantiles[:2] {
-		b.ReportMetric(float64(quantile(judged, at.q))/float64(quantile(nothing, at.q)), at.name+"-ratio")
+		b.ReportMetric(float64(quantile(evaluated, at.q))/float64(quantile(nothing, at.q)), at.name+"-ratio")
 	}
 }
 

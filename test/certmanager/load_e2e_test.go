@@ -154,10 +154,10 @@ func (l *load) requireNoFailures(t *testing.T, when string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.Logf("%s: %d writes (%d of them rightly denied), %d lost, %d wrongly judged; %d handshakes, %d refused",
+	t.Logf("%s: %d writes (%d of them correctly denied), %d lost, %d with a wrong verdict; %d handshakes, %d failed",
 		when, l.writes.Load(), l.denials.Load(), len(l.lost), len(l.wrong), l.handshakes.Load(), len(l.refused))
 	assert.Empty(t, l.lost, "writes lost")
-	assert.Empty(t, l.wrong, "writes wrongly judged")
+	assert.Empty(t, l.wrong, "writes with a wrong verdict")
 	assert.Empty(t, l.refused, "handshakes refused")
 	assert.Positive(t, l.denials.Load())
 }

@@ -137,7 +137,7 @@ func soon(t *testing.T, condition func() bool, problem func() string) {
 	deadline := time.Now().Add(time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
-			require.FailNow(t, "waited in vain", problem())
+			require.FailNow(t, "condition not met", problem())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

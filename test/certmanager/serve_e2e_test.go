@@ -66,7 +66,7 @@ func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
 	}
 	roots := x509.NewCertPool()
 	if len(bundles) == 0 || !roots.AppendCertsFromPEM(bundles[0]) {
-		return nil, errors.New("the webhook configuration trusts nobody")
+		return nil, errors.New("the webhook configuration has no CA bundle")
 	}
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: servingHost, MinVersion: tls.VersionTLS13}}
 	conn, err := dialer.DialContext(ctx, "tcp", s.Webhook)

@@ -28,7 +28,7 @@ func TestVolumeSwapsAtomically(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(current, name), link)
 	}
-	assert.NoDirExists(t, first, "the version before is taken away")
+	assert.NoDirExists(t, first, "the previous version is removed")
 	assert.NoFileExists(t, filepath.Join(string(v), staged))
 }
 

@@ -78,7 +78,7 @@ func wait(ctx context.Context, out io.Writer, e *env.Env, s *server.Server, bin 
 	case <-ctx.Done():
 		return nil
 	case <-s.Done():
-		return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", server.ErrNotReady, s.Code(), s.Tail())
+		return fmt.Errorf("%w: exited with code %d; log:\n%s", server.ErrNotReady, s.Code(), s.Tail())
 	}
 }
 

@@ -60,7 +60,7 @@ func TestMemoryLimits(t *testing.T) {
 	assert.False(t, container.Resources.Limits.Memory().IsZero())
 	assert.False(t, container.Resources.Requests.Memory().IsZero())
 	assert.False(t, container.Resources.Requests.Cpu().IsZero())
-	assert.True(t, container.Resources.Limits.Cpu().IsZero(), "a throttled pod delays every write that it judges")
+	assert.True(t, container.Resources.Limits.Cpu().IsZero(), "a throttled pod delays every write that it evaluates")
 	for _, e := range container.Env {
 		assert.NotEqual(t, "GOMEMLIMIT", e.Name, "the server reads its limit and leaves room for what is not the collector's")
 	}

@@ -74,7 +74,7 @@ func TestNetworkPolicyAllowsCallsAndScrapes(t *testing.T) {
 	for _, port := range deployment(t, "base").Spec.Template.Spec.Containers[0].Ports {
 		names = append(names, port.Name)
 	}
-	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a name that no container has lets nobody in")
+	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a port name that no container has allows no traffic")
 }
 
 func TestPodDisruptionBudget(t *testing.T) {

@@ -66,7 +66,7 @@ func TestCanaryPasses(t *testing.T) {
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
 	assert.Empty(t, c.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
-	assert.NotContains(t, c.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event tells of the denial")
+	assert.NotContains(t, c.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event reports the denial")
 }
 
 func TestCanaryExpectsEnforcementMode(t *testing.T) {
@@ -88,11 +88,11 @@ func TestCanaryExpectsEnforcementMode(t *testing.T) {
 			c := shared(t)
 			g := c.prepare(t, "canary-enforcement")
 			s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--enforcement=" + row.server, "--canary-interval=0"}})
-			mended := func() bool {
+			restored := func() bool {
 				r, _ := runCanary(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 				return r.Attempts[2].Outcome == canary.Passed
 			}
-			soon(t, mended, "the API server does not call it")
+			soon(t, restored, "the API server does not call it")
 			r, code := runCanary(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 			_, first := outcomesOf(r)
 			assert.Equal(t, row.code, code, r.Text())
@@ -173,7 +173,7 @@ func (c *cluster) awaitOutcome(t *testing.T, code int, outcome canary.Outcome, p
 			}
 		}
 		return got == code && last.Outcome == outcome
-	}, "it does not tell")
+	}, "the outcome is not reported")
 	t.Log(last.Text())
 }
 
@@ -200,8 +200,8 @@ func TestCanaryReportsWhyItCannotRun(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "canary-untried")
 	c.start(t, "--canary-interval=0")
-	nobody := c.MustAddUser(t, "canary-nobody", nil)
-	r, code := runCanary(t, nobody, "--canary-namespace="+g.app)
+	unprivilegedUser := c.MustAddUser(t, "canary-nobody", nil)
+	r, code := runCanary(t, unprivilegedUser, "--canary-namespace="+g.app)
 	outcomes, first := outcomesOf(r)
 	assert.Equal(t, 2, code)
 	assert.Equal(t, allTrials(canary.Untried), outcomes, r.Text())
@@ -227,15 +227,15 @@ func TestCanaryReportsMissingCRD(t *testing.T) {
 
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
-	nobody := &env.User{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	require.NoError(t, os.WriteFile(nobody.Kubeconfig, fmt.Appendf(nil, `
+	unprivilegedUser := &env.User{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	require.NoError(t, os.WriteFile(unprivilegedUser.Kubeconfig, fmt.Appendf(nil, `
 apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: 'https://127.0.0.1:%d'}}]
 contexts: [{name: c, context: {cluster: c}}]
 current-context: c
 `, port), 0o600))
-	r, code = runCanary(t, nobody)
+	r, code = runCanary(t, unprivilegedUser)
 	_, first = outcomesOf(r)
 	assert.Equal(t, 2, code)
 	assert.Contains(t, first, "the API server did not take it: ")
@@ -264,7 +264,7 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 	soon(t, func() bool {
 		last, _ = runCanary(t, c.User)
 		return strings.Contains(last.Attempts[1].Came, "no birds")
-	}, "it does not tell")
+	}, "the outcome is not reported")
 	assert.Equal(t, canary.Untried, last.Attempts[1].Outcome, last.Text())
 }
 

@@ -84,7 +84,7 @@ func TestCanaryReportsOnLeaderPod(t *testing.T) {
 		got := c.Kubectl("-n", server.Namespace, "get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid} {.type} {.reason}{"\n"}{end}`)
 		uid := c.Kubectl("-n", server.Namespace, "get", "pod/leads", "-o", "jsonpath={.metadata.uid}").Stdout
 		return strings.Contains(got.Stdout, "leads "+uid+" Warning CanaryFailed") && strings.Contains(got.Stdout, " Normal CanaryPassed")
-	}, "no Event tells of it")
+	}, "no Event reports it")
 
 	r.setBackends(second.Webhook)
 	require.NoError(t, s.Stop())

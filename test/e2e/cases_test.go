@@ -95,7 +95,7 @@ const (
 )
 
 // The API server, the webhook and kubectl together give the verdicts of the one
-// table that every door is held to.
+// table of every entry point.
 func TestKubectlGetsTheVerdictsOfTheCases(t *testing.T) {
 	c := shared(t)
 	normal := rbacv1.PolicyRule{

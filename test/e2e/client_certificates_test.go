@@ -74,6 +74,6 @@ func TestClientCertificateRequired(t *testing.T) {
 	}
 	require.NoError(t, call(pair(files)))
 	assert.ErrorContains(t, call(), "certificate required")
-	assert.ErrorContains(t, call(pair(as("somebody"))), "bad certificate")
+	assert.ErrorContains(t, call(pair(as("other-user"))), "bad certificate")
 	assert.Error(t, call(pair(newIssuer(t).serving(t))), "another authority")
 }

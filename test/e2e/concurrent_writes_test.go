@@ -286,7 +286,7 @@ func TestConflictingWritesTwoServersAreReported(t *testing.T) {
 	r.setBackends(first.Webhook, second.Webhook)
 	began := time.Now()
 	got := writePairs(t, g, n)
-	t.Logf("two servers, %s, in %s; they judged %.0f and %.0f writes", got, time.Since(began).Round(time.Millisecond),
+	t.Logf("two servers, %s, in %s; they evaluated %.0f and %.0f writes", got, time.Since(began).Round(time.Millisecond),
 		evaluatedWrites(t, first), evaluatedWrites(t, second))
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.none)
@@ -310,7 +310,7 @@ func TestAuditReportsAllowedViolations(t *testing.T) {
 	soon(t, func() bool {
 		got := g.kubectl("describe", "httproute/pair-0")
 		return got.Code == 0 && strings.Contains(got.Stdout, "RequirementUnmet") && strings.Contains(got.Stdout, "both limits are set")
-	}, "no Event tells of it")
+	}, "no Event reports it")
 	assert.Contains(t, s.Log(), `"msg":"violation","reason":"RequirementUnmet"`)
 
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/pair-0"))

@@ -59,7 +59,7 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	t.Logf("connections were let be for at most %v", b.longest)
 	t.Logf("%d writes, %d lost; %d calls on connections of their own, %d lost, the longest took %s",
 		writes.writes.Load(), len(writes.failures()), calls.calls.Load(), len(calls.failures()), calls.longest)
-	assert.Empty(t, b.failed, "whoever comes is let in")
+	assert.Empty(t, b.failed, "every connection is accepted")
 	assert.Empty(t, writes.failures(), "of %d writes", writes.writes.Load())
 	assert.Greater(t, writes.writes.Load(), int64(50))
 	assert.Empty(t, calls.failures(), "of %d calls", calls.calls.Load())

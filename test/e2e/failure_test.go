@@ -69,7 +69,7 @@ func TestServerWithoutReadRightsIsNotReady(t *testing.T) {
 	got := g.apply(limits("name: p", 20))
 	require.Equal(t, 1, got.Code, got.Stdout)
 	assert.Contains(t, got.Stderr, `failed calling webhook "mutate.overrule.dev"`)
-	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it cannot judge")
+	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it is not ready")
 	assert.Equal(t, before, c.rules(t), "what it does not know yet is not taken off the rules")
 
 	root, err := env.Repository(t.Context())

@@ -143,7 +143,7 @@ func awaitEvaluated(t *testing.T, g testNamespaces) {
 	t.Helper()
 	soon(t, func() bool {
 		return g.apply(gatewayLimits).Code == 0 && strings.Contains(g.apply(limits("name: p", 100)).Stderr, "ConstraintViolated: ")
-	}, "writes are not judged")
+	}, "writes are not evaluated")
 	requireEvaluated(t, g)
 }
 

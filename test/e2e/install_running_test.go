@@ -43,7 +43,7 @@ func TestDeletedObjectsAreRecreated(t *testing.T) {
 			requireRunning(t, s)
 		})
 	}
-	t.Run("all of them, and whoever leads goes on leading", func(t *testing.T) {
+	t.Run("all of them, and the leader stays the same", func(t *testing.T) {
 		leads := c.leader(t)
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all"))
 		requireEvaluated(t, g)

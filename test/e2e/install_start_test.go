@@ -31,7 +31,7 @@ func TestServerStartsBeforeCRDs(t *testing.T) {
 			require.NoError(t, c.InstallCRDs(ours))
 			soon(t, func() bool {
 				return strings.Contains(c.Apply(profileOf("odd", "..odd.."), "--dry-run=server").Stderr, "Invalid: ")
-			}, "profiles are not judged")
+			}, "profiles are not evaluated")
 		},
 		"Gateway API's": func(t *testing.T) {
 			t.Helper()

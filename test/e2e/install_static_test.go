@@ -61,7 +61,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 		soon(t, func() bool {
 			text := getBody(t, s.Health+"/readyz")
 			return strings.Contains(text, "[!] webhooks: ") && strings.Contains(text, what)
-		}, what+" is not told")
+		}, what+" is not reported")
 	}
 	waiting := limits("name: waiting", 20)
 

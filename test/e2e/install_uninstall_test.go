@@ -45,7 +45,7 @@ the webhook configurations are gone: writes are not judged any more
 	soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still refused")
 	said, err = uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
-	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may be run again")
+	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may run again")
 
 	succeed(t, c.Kubectl("-n", server.Namespace, "patch", "configmap/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
 	c.awaitGone(t, "namespace", server.Namespace)

@@ -26,7 +26,7 @@ func TestKubectl(t *testing.T) {
 	c := shared(t).program()
 	s := c.start(t)
 	for name, test := range map[string]func(*testing.T, testNamespaces, *server.Server){
-		"tell":      warnsWriter,
+		"warns":     warnsWriter,
 		"unchanged": unchangedApply,
 		"apply":     appliesServerSide,
 		"dry":       dryRuns,
@@ -48,17 +48,17 @@ func TestKubectl(t *testing.T) {
 }
 
 func warnsWriter(t *testing.T, g testNamespaces, _ *server.Server) {
-	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "told", 1))
+	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "warned", 1))
 	succeed(t, got)
 	assert.Equal(t, g.expand("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge\n"), got.Stderr)
 	assert.Equal(t, `{"state":"PartiallyEnforced","paths":{"total":2,"enforced":0,"partiallyEnforced":2,"overridden":0,"inactive":0},`+
-		g.expand(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/told", outcome))
-	succeed(t, g.kubectl("delete", "authpolicy/told"))
+		g.expand(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/warned", outcome))
+	succeed(t, g.kubectl("delete", "authpolicy/warned"))
 
-	denied(t, g.apply(limits("name: told", 100)), g.expand(`ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what `+
+	denied(t, g.apply(limits("name: warned", 100)), g.expand(`ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what `+
 		`RateLimitPolicy INFRA/gw-limits allows on Gateway INFRA/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): `+
 		`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of INFRA/gw-limits`))
-	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/told").Code, "what is denied is not stored")
+	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/warned").Code, "what is denied is not stored")
 	denied(t, g.apply(strings.Replace(routeAuth, "rules:", "unset: [sso]\n  rules:", 1)), "UnsetOverride: unset rules.authentication.sso has no effect")
 }
 
@@ -134,19 +134,19 @@ func generatesNames(t *testing.T, g testNamespaces, _ *server.Server) {
 }
 
 func restoresAnnotations(t *testing.T, g testNamespaces, _ *server.Server) {
-	succeed(t, g.apply(limits("name: mended", 20)))
-	want := g.get(t, "ratelimitpolicy/mended", outcome)
+	succeed(t, g.apply(limits("name: restored", 20)))
+	want := g.get(t, "ratelimitpolicy/restored", outcome)
 	require.NotEmpty(t, want)
-	succeed(t, g.kubectl("annotate", "--overwrite", "ratelimitpolicy/mended", "overrule.dev/outcome=forged"))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
-	succeed(t, g.kubectl("annotate", "ratelimitpolicy/mended", "overrule.dev/outcome-"))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
-	succeed(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=json", "-p", `[{"op":"remove","path":"/metadata/annotations"}]`))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
+	succeed(t, g.kubectl("annotate", "--overwrite", "ratelimitpolicy/restored", "overrule.dev/outcome=forged"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
+	succeed(t, g.kubectl("annotate", "ratelimitpolicy/restored", "overrule.dev/outcome-"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
+	succeed(t, g.kubectl("patch", "ratelimitpolicy/restored", "--type=json", "-p", `[{"op":"remove","path":"/metadata/annotations"}]`))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
 
-	succeed(t, g.kubectl("label", "ratelimitpolicy/mended", "team=toys"))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
-	denied(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=merge", "-p", `{"spec":{"limits":{"login":{"rates":[{"limit":51,"window":"10s"}]}}}}`),
+	succeed(t, g.kubectl("label", "ratelimitpolicy/restored", "team=toys"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
+	denied(t, g.kubectl("patch", "ratelimitpolicy/restored", "--type=merge", "-p", `{"spec":{"limits":{"login":{"rates":[{"limit":51,"window":"10s"}]}}}}`),
 		"ConstraintViolated: ")
 }
 

@@ -30,7 +30,7 @@ func TestLeaderDrainsAfterLosingLease(t *testing.T) {
 	soon(t, func() bool {
 		lease, err := leases.Get(t.Context(), server.Name, metav1.GetOptions{})
 		require.NoError(t, err)
-		other, now := "somebody-else", metav1.NowMicro()
+		other, now := "other-holder", metav1.NowMicro()
 		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &other, &now
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err == nil // otherwise the leader renewed it at the same time
@@ -44,7 +44,7 @@ func TestLeaderDrainsAfterLosingLease(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("it goes on though it does not lead")
 	}
-	assert.Equal(t, 1, s.Code(), "whoever runs it is to start it anew")
+	assert.Equal(t, 1, s.Code(), "so that it is restarted")
 	assert.Contains(t, s.Log(), "leader election lost")
 	assert.Contains(t, s.Log(), `"msg":"drained"`)
 }

@@ -75,8 +75,8 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	denied(t, one("second"), "Conflicted: ")
 
 	succeed(t, c.Apply(profileOf("late", "targetRef")))
-	soon(t, func() bool { return accepted("late") == "Conflicted" }, "the younger one is not told so")
+	soon(t, func() bool { return accepted("late") == "Conflicted" }, "the younger one has no condition Conflicted")
 	succeed(t, c.Kubectl("delete", "policyprofile", "glaze", "late"))
 	soon(t, func() bool { return !strings.Contains(c.rules(t), "glazes") }, "the rules still name the kind")
-	soon(t, func() bool { return one("second").Code == 0 }, "it is still judged")
+	soon(t, func() bool { return one("second").Code == 0 }, "it is still evaluated")
 }

@@ -152,10 +152,10 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 		assert.Equal(t, was, version())
 		assert.Equal(t, after["toystore"], g.annotations(t, "httproutes")["toystore"])
 	})
-	t.Run("nobody writes it as they like", func(t *testing.T) {
+	t.Run("users cannot write it", func(t *testing.T) {
 		succeed(t, g.kubectl("annotate", "--overwrite", "httproute/r0002", effectivePolicy+"=none", affected+"=no"))
 		assert.Equal(t, after["r0002"][effectivePolicy], g.annotations(t, "httproutes")["r0002"][effectivePolicy])
-		soon(t, func() bool { return g.annotations(t, "httproutes")["r0002"][affected] == "true" }, "the mark is not mended")
+		soon(t, func() bool { return g.annotations(t, "httproutes")["r0002"][affected] == "true" }, "the annotation is not restored")
 	})
 	t.Run("it owns the marks and nothing else", func(t *testing.T) {
 		got := g.kubectl("get", "httproute/r0003", "--show-managed-fields", "-o", `jsonpath={.metadata.managedFields[?(@.manager=="overrule-refresh")]}`)

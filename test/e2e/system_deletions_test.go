@@ -153,9 +153,9 @@ func TestOnlySystemDeletionsWithoutServer(t *testing.T) {
 		"a finalizer goes from one of many owners": {patchOf(crowded, `{"metadata":{"finalizers":null}}`), true},
 		"all of many owners go":                    {patchOf(crowded, `{"metadata":{"ownerReferences":null}}`), true},
 		"a few of many owners stay":                {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(3)+`]}}`), true},
-		"one comes to many owners":                 {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(manyOwners+1)+`]}}`), false},
+		"one is added to many owners":              {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(manyOwners+1)+`]}}`), false},
 		"one that is not being deleted is edited":  {[]string{"patch", "ratelimitpolicy/p", "--type=merge", "-p", `{"metadata":{"finalizers":["e2e.example.com/hold"]}}`}, false},
-		"somebody deletes":                         {[]string{"delete", "ratelimitpolicy/p"}, false},
+		"a user deletes it":                        {[]string{"delete", "ratelimitpolicy/p"}, false},
 		"the namespace controller deletes":         {[]string{"delete", "ratelimitpolicy/p", "--as=system:serviceaccount:kube-system:namespace-controller", "--as-group=system:masters"}, true},
 		"the controllers' one user deletes":        {[]string{"delete", "ratelimitpolicy/p", "--as=system:kube-controller-manager", "--as-group=system:masters"}, true},
 		"the garbage collector, but without owner": {[]string{"delete", "ratelimitpolicy/p", "--as=system:serviceaccount:kube-system:generic-garbage-collector", "--as-group=system:masters"}, false},
@@ -202,9 +202,9 @@ func TestSystemDeletionsAreAudited(t *testing.T) {
 	}
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	judged := lines(`"validate.overrule.dev/judged-on":"`)
-	require.NotEmpty(t, judged)
-	for _, line := range judged {
+	evaluatedLines := lines(`"validate.overrule.dev/judged-on":"`)
+	require.NotEmpty(t, evaluatedLines)
+	for _, line := range evaluatedLines {
 		assert.Regexp(t, `"validate\.overrule\.dev/judged-on":"[1-9][0-9]* `+regexp.QuoteMeta(host)+`"`, line)
 	}
 

@@ -55,7 +55,7 @@ func TestWebhookEditsAreReverted(t *testing.T) {
 
 	const theirs = `{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com","admissionReviewVersions":["v1"],"sideEffects":"None",
 		"failurePolicy":"Ignore","clientConfig":{"url":"https://localhost:1/"},"rules":[]}}`
-	conditions := `{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"nobody","expression":"false"}}`
+	conditions := `{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}`
 	for name, edit := range map[string]struct{ patch, says string }{
 		"a rule is removed":           {`{"op":"remove","path":"/webhooks/0/rules/1"}`, "rules lack "},
 		"failurePolicy is changed":    {`{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}`, "failurePolicy is Ignore and not Fail"},
@@ -128,7 +128,7 @@ func TestSecondInstallationWaits(t *testing.T) {
 	}, "there is no Event")
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-	assert.Equal(t, before, version(), "nobody wrote")
+	assert.Equal(t, before, version(), "there were no writes")
 
 	succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace))
 	leads := func(to string) bool {
@@ -145,7 +145,7 @@ func TestSecondInstallationWaits(t *testing.T) {
 	soon(t, func() bool { return version() == taken && leads("overrule-too") }, "the first takes it back")
 	succeed(t, c.Kubectl("annotate", "--overwrite", "mutatingwebhookconfiguration/overrule", "validatingwebhookconfiguration/overrule",
 		"overrule.dev/installation=overrule-system/overrule"))
-	soon(t, func() bool { return leads("overrule-system") }, "what it is told to take, it does not")
+	soon(t, func() bool { return leads("overrule-system") }, "it does not take the configurations over")
 }
 
 // install runs a server of another installation in its own namespace, with all
@@ -204,7 +204,7 @@ func TestStaticWebhookDriftIsReported(t *testing.T) {
 		}
 	}
 	ready := func() string { return getBody(t, s.Health+"/readyz") }
-	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "what is right is told")
+	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "correct configurations are reported")
 	for _, edit := range []struct{ patch, says string }{
 		{`{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}`, "validate.overrule.dev: caBundle is empty"},
 		{`{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}`, "validate.overrule.dev: clientConfig does not lead to overrule-system/overrule by its path and port"},
@@ -214,10 +214,10 @@ func TestStaticWebhookDriftIsReported(t *testing.T) {
 		soon(t, func() bool {
 			text := ready()
 			return strings.Contains(text, "[!] webhooks: validating webhook configuration overrule: ") && strings.Contains(text, edit.says)
-		}, edit.says+" is not told")
+		}, edit.says+" is not reported")
 	}
 	succeed(t, c.Kubectl("delete", "mutatingwebhookconfiguration/overrule"))
 	soon(t, func() bool {
 		return strings.Contains(ready(), "mutating webhook configuration overrule: it is not there, so nothing is judged: apply it")
-	}, "a configuration that is missing is not told")
+	}, "a missing configuration is not reported")
 }

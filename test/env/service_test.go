@@ -44,7 +44,7 @@ func callsByService(t *testing.T, e *env.Env) {
 	port := int32(hook.Listener.Addr().(*net.TCPAddr).Port)
 
 	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", 1))
-	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", port), "a Service can be routed anew")
+	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", port), "a Service can be routed again")
 	register(t, e, port, authority(t, certificate))
 
 	soon(t, func() bool {

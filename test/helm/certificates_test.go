@@ -71,7 +71,7 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"clientCA.configMap": "a", "clientCA.secret": "b"},
 			"clientCA.configMap and clientCA.secret are mutually exclusive: set only the one that contains the authorities",
 		},
-		"callers by name of nobody's": {
+		"names of callers without an authority": {
 			values{"clientCA.subjects": []any{"a"}},
 			"clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities",
 		},
@@ -82,7 +82,7 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 		"nothing to arm": {
 			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm requires failurePolicy=Fail, but failurePolicy is Ignore: change one of the two",
 		},
-		"armed by nobody": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
+		"armed without a canary": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
 		"a namespace for no canary": {
 			values{"canary.namespace": "app", "canary.interval": 0},
 			"canary.namespace is app, but the canary is disabled: set canary.interval to a duration, or unset the namespace",

@@ -27,7 +27,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	require.Len(t, installed.Hooks, 4, "a Job and its rights")
 	c.writeWebhooks(t)
 
-	t.Run("rights that were taken away come back with an upgrade", func(t *testing.T) {
+	t.Run("an upgrade restores removed rights", func(t *testing.T) {
 		bindings := c.client.RbacV1().ClusterRoleBindings()
 		require.NoError(t, bindings.Delete(t.Context(), "overrule-webhooks", metav1.DeleteOptions{}))
 		c.upgrade(t, load(t), values{"enforcement": "warn"})
@@ -42,7 +42,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		assert.Len(t, c.webhooks(t), 2, "and is asked")
 		assert.Equal(t, []string{"Job"}, c.hookLeftovers(t), "to be looked at, without its rights")
 	})
-	t.Run("the Job takes the webhooks away while the server is there", func(t *testing.T) {
+	t.Run("the Job deletes the webhooks while the server runs", func(t *testing.T) {
 		done := c.kubelet(t, func(job *batchv1.Job) bool {
 			assert.Len(t, c.webhooks(t), 2)
 			said := c.run(t, job)
@@ -56,10 +56,10 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		assert.Empty(t, c.webhooks(t))
 		assert.Empty(t, c.hookLeftovers(t))
 	})
-	t.Run("installing again takes the CRDs that were kept, and brings them up to date", func(t *testing.T) {
+	t.Run("a new installation adopts and updates the kept CRDs", func(t *testing.T) {
 		c.upgradesCRDs(t)
 	})
-	t.Run("without the Job the webhooks stay behind", func(t *testing.T) {
+	t.Run("without the Job the webhooks are not deleted", func(t *testing.T) {
 		c.writeWebhooks(t)
 		require.NoError(t, c.uninstall(t, true))
 		assert.Len(t, c.webhooks(t), 2)

@@ -37,7 +37,7 @@ func TestItSaysWhatTheProgramSays(t *testing.T) {
 		{args: []string{"get", "authpolicy/none", "--ignore-not-found"}},
 		{args: []string{"get", "nothings"}},
 		{args: []string{"get", "configmaps", "-n", "kube-public", "-o", "custom-columns=N:.metadata.name"}},
-		{args: []string{"--as", "nobody", "get", "secrets"}},
+		{args: []string{"--as", "unprivileged", "get", "secrets"}},
 		{args: []string{"create", "namespace", "made", "--dry-run=server"}},
 		{args: []string{"create", "namespace", "default"}},
 		{args: []string{"create", "-f", "-", "--dry-run=server"}, stdin: warned},
@@ -80,13 +80,13 @@ func TestWhatIsStoredIsWhatTheProgramStores(t *testing.T) {
 	}
 	assert.Equal(t, env.Result{Stdout: "configmap/settings unchanged\n"}, c.Apply(strings.Replace(settings, "VALUE", "two", 1)))
 
-	t.Run("definitions come while it runs", func(t *testing.T) {
+	t.Run("CRDs are created while it runs", func(t *testing.T) {
 		require.NotZero(t, c.Kubectl("get", "glazes").Code)
 		got := c.Apply(glaze)
 		require.Zero(t, got.Code, got.Stderr)
 		require.Eventually(t, func() bool { return c.Kubectl("get", "glazes").Code == 0 }, time.Minute, 20*time.Millisecond)
 	})
-	t.Run("commands run side by side, each with its own warnings", func(t *testing.T) {
+	t.Run("commands run in parallel, each with its own warnings", func(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 20 {
 			group.Go(func() {

@@ -11,7 +11,7 @@ import (
 
 // ErrNotYet means that a program stopped, or took too long, before a condition
 // was met.
-var ErrNotYet = errors.New("waited in vain")
+var ErrNotYet = errors.New("condition not met")
 
 // Question asks a running program whether a condition is met; answer is for the
 // error message if it never is.
@@ -44,12 +44,12 @@ func (p *Process) Until(ctx context.Context, w Wait, ask Question) error {
 		select {
 		case <-time.After(w.Pause):
 		case <-p.Done():
-			return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", ErrNotYet, p.Code(), p.Tail())
+			return fmt.Errorf("%w: exited with code %d; log:\n%s", ErrNotYet, p.Code(), p.Tail())
 		case <-deadline.Done():
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%w: %s (%s); its log:\n%s", ErrNotYet, w.Problem, last, p.Tail())
+			return fmt.Errorf("%w: %s (%s); log:\n%s", ErrNotYet, w.Problem, last, p.Tail())
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestUntilFailsWhenProgramEnds(t *testing.T) {
 	err := p.Until(t.Context(), Wait{Limit: time.Hour, Pause: time.Hour}, func(context.Context) (bool, string) { return false, "no" })
 
 	require.ErrorIs(t, err, ErrNotYet)
-	assert.EqualError(t, err, "waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
+	assert.EqualError(t, err, "condition not met: exited with code 2; log:\nunknown flag\n")
 }
 
 func TestUntilReportsLastAnswer(t *testing.T) {
@@ -49,7 +49,7 @@ func TestUntilReportsLastAnswer(t *testing.T) {
 	})
 
 	require.ErrorIs(t, err, ErrNotYet)
-	assert.EqualError(t, err, "waited in vain: it sleeps (listing); its log:\n")
+	assert.EqualError(t, err, "condition not met: it sleeps (listing); log:\n")
 }
 
 func TestUntilEndsWithContext(t *testing.T) {

@@ -29,7 +29,7 @@ const (
 )
 
 // ErrNotReady means that the server stopped, or was not ready in time.
-var ErrNotReady = errors.New("the server does not judge")
+var ErrNotReady = errors.New("the server is not ready")
 
 // waitUntilReady sets ReadyAfter.
 func (s *Server) waitUntilReady(ctx context.Context, every time.Duration) error {

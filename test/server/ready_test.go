@@ -51,7 +51,7 @@ func TestAServerThatEndsIsNotReady(t *testing.T) {
 	err := s.waitUntilReady(t.Context(), 0)
 
 	require.ErrorIs(t, err, ErrNotReady)
-	assert.EqualError(t, err, "the server does not judge: waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
+	assert.EqualError(t, err, "the server is not ready: condition not met: exited with code 2; log:\nunknown flag\n")
 }
 
 func TestWaitEndsWithContext(t *testing.T) {

@@ -52,7 +52,7 @@ func (t *counters) record(p *phase, want string, got outcome, text, what string)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if got == cut {
-		p.note(&p.cut, what, "sent again: "+text)
+		p.note(&p.cut, what, "repeated: "+text)
 		return
 	}
 	p.sent++
@@ -64,11 +64,11 @@ func (t *counters) record(p *phase, want string, got outcome, text, what string)
 	case got == stored && want == "":
 		p.allowed++
 	case got == stored:
-		p.note(&p.through, what, "let through, and had to be denied: "+want)
+		p.note(&p.through, what, "allowed, want denied: "+want)
 	case got == denied && text == want:
 		p.denied++
 	default:
-		p.note(&p.wrong, what, fmt.Sprintf("denied for %q, and not for %q", text, want))
+		p.note(&p.wrong, what, fmt.Sprintf("denied with %q, want %q", text, want))
 	}
 }
 
@@ -88,7 +88,7 @@ func (t *counters) write(w io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(out, "phase\tsent\tallowed\tdenied\tlost\tat most\twrongly judged\tlet through\tundecided\tsent again\t")
+	_, _ = fmt.Fprintln(out, "phase\tsent\tallowed\tdenied\tlost\tat most\twrong verdict\twrongly allowed\tundecided\trepeated\t")
 	var sum phase
 	for _, p := range append(t.phases, &sum) {
 		if p == &sum {

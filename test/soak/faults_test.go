@@ -170,8 +170,8 @@ func (s *soakTest) loseLease() {
 	soon(s.t, func() bool {
 		lease, err := leases.Get(s.t.Context(), server.Name, metav1.GetOptions{})
 		require.NoError(s.t, err)
-		thief, now := "somebody", metav1.NowMicro()
-		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &thief, &now
+		otherHolder, now := "other-holder", metav1.NowMicro()
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &otherHolder, &now
 		_, err = leases.Update(s.t.Context(), lease, metav1.UpdateOptions{})
 		return err == nil // otherwise the leader wrote it at the same time
 	}, "the lease cannot be written")

@@ -44,11 +44,11 @@ func outcomeOf(err error) (outcome, string) {
 		return cut, err.Error()
 	}
 	message := status.Status().Message
-	text, judged := strings.CutPrefix(message, denialPrefix)
+	text, ours := strings.CutPrefix(message, denialPrefix)
 	switch {
-	case judged && status.Status().Code == http.StatusTooManyRequests:
+	case ours && status.Status().Code == http.StatusTooManyRequests:
 		return undecided, text
-	case judged:
+	case ours:
 		code, _, _ := strings.Cut(text, ":")
 		return denied, code
 	case strings.Contains(message, "failed calling webhook"):
@@ -70,7 +70,7 @@ func TestOutcomeOf(t *testing.T) {
 		"none":               {nil, stored, ""},
 		"a denial":           {says(403, denialPrefix+"UnsetOverride: unset a has no effect"), denied, "UnsetOverride"},
 		"not yet":            {says(429, denialPrefix+"overrule is judging"), undecided, "overrule is judging"},
-		"nobody answers":     {says(500, `Internal error occurred: failed calling webhook "x"`), lost, `Internal error occurred: failed calling webhook "x"`},
+		"no server answers":  {says(500, `Internal error occurred: failed calling webhook "x"`), lost, `Internal error occurred: failed calling webhook "x"`},
 		"the server starts":  {says(503, "apiserver not ready"), cut, "apiserver not ready"},
 		"no connection":      {errors.New("connection refused"), cut, "connection refused"},
 		"another's denial":   {says(403, "forbidden: not yet ready to handle request"), cut, "forbidden: not yet ready to handle request"},

@@ -76,7 +76,7 @@ func atLeast(t *testing.T) time.Duration {
 		return 0
 	}
 	d, err := time.ParseDuration(text)
-	require.NoError(t, err, "SOAK is no time such as 10m")
+	require.NoError(t, err, "SOAK must be a duration such as 10m")
 	return d
 }
 
@@ -92,14 +92,14 @@ func awaitCalled(t *testing.T, plane *env.Env, w tenant) {
 
 func (s *soakTest) check() {
 	for _, p := range s.counters.phases {
-		assert.Zero(s.t, p.wrong, "%s: wrongly judged", p.name)
-		assert.Zero(s.t, p.through, "%s: let through", p.name)
+		assert.Zero(s.t, p.wrong, "%s: wrong verdict", p.name)
+		assert.Zero(s.t, p.through, "%s: wrongly allowed", p.name)
 		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)
 		assert.LessOrEqual(s.t, p.lost, p.bound, "%s: lost", p.name)
 		if !p.restarts { // without an API server there may be almost none
 			assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
 			assert.Greater(s.t, p.denied, int64(10), "%s: denied", p.name)
-			assert.Zero(s.t, p.cut, "%s: turned away by the API server", p.name)
+			assert.Zero(s.t, p.cut, "%s: rejected by the API server", p.name)
 		}
 	}
 }

@@ -98,13 +98,13 @@ func (w *staleProbe) write(to io.Writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(out, "an override's answer, then its unset after\ton the newest picture\ton an older one\tnot judged\t")
+	_, _ = fmt.Fprintln(out, "unset after the override's response\tcurrent cache\tstale cache\tnot evaluated\t")
 	for _, pause := range slices.Sorted(slices.Values(pauses)) {
 		p := w.tried[pause]
 		_, _ = fmt.Fprintf(out, "%s\t%d\t%d\t%d\t\n", pause, p.newest, p.older, p.none)
 	}
 	_ = out.Flush()
 	if len(w.older) > 0 {
-		_, _ = fmt.Fprintf(to, "on an older one while: %s\n", strings.Join(w.older, ", "))
+		_, _ = fmt.Fprintf(to, "stale cache during: %s\n", strings.Join(w.older, ", "))
 	}
 }

@@ -129,8 +129,8 @@ func (f *proxiedServer) apiServerRestarts(t *testing.T) {
 		before++
 		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
 	}
-	f.applied(t, override("anew"))
-	f.denies(t, "anew")
+	f.applied(t, override("restarted"))
+	f.denies(t, "restarted")
 	assert.LessOrEqual(t, f.count(staleMessage), before)
 	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
 }
@@ -152,8 +152,8 @@ func (f *proxiedServer) packetsAreDropped(t *testing.T) {
 	got := f.Apply(override("blocked"))
 	require.Zero(t, got.Code, got.Stderr)
 	missed := f.Apply(unset("blocked"), "--dry-run=server")
-	assert.Zero(t, missed.Code, "nobody judges it: %s", missed.Stderr)
-	assert.NotContains(t, missed.Stderr, "Warning", "nobody judges it")
+	assert.Zero(t, missed.Code, "it is not evaluated: %s", missed.Stderr)
+	assert.NotContains(t, missed.Stderr, "Warning", "it is not evaluated")
 	assert.Positive(t, f.count(`"msg":"not ready","webhook":"validate"`))
 
 	f.proxy.block(false)
@@ -173,27 +173,27 @@ func (f *proxiedServer) apiServerHangs(t *testing.T) {
 }
 
 func (f *proxiedServer) rightIsRemoved(t *testing.T) {
-	judged := func() bool { return strings.Contains(f.Apply(color, "--dry-run=server").Stderr, "Warning: ") }
-	f.soon(t, judged, "a ColorPolicy is not judged to begin with")
+	evaluated := func() bool { return strings.Contains(f.Apply(color, "--dry-run=server").Stderr, "Warning: ") }
+	f.soon(t, evaluated, "a ColorPolicy is not evaluated at first")
 	binding := f.Kubectl("get", "clusterrolebinding", "test:overrule-reader-examples", "-o", "yaml")
 	require.Zero(t, binding.Code, binding.Stderr)
 	got := f.Kubectl("delete", "clusterrolebinding", "test:overrule-reader-examples")
 	require.Zero(t, got.Code, got.Stderr)
 	f.proxy.cut() // an open watch continues without the right
 
-	told := func() bool {
+	reported := func() bool {
 		return strings.Contains(f.readyz(t), "[!] kinds: colorpolicies.policies.example.com: no watch has told")
 	}
-	f.soon(t, told, "it does not tell that it may not read them")
+	f.soon(t, reported, "the missing right is not reported")
 	assert.Contains(t, f.readyz(t), "grant get, list and watch on colorpolicies.policies.example.com")
-	assert.True(t, f.ready(t), "all else is judged")
+	assert.True(t, f.ready(t), "other kinds are evaluated")
 	f.denies(t, "always")
-	assert.False(t, judged(), "a ColorPolicy is judged on what it was")
+	assert.False(t, evaluated(), "a ColorPolicy is evaluated with a stale cache")
 
 	got = f.KubectlWith(binding.Stdout, "create", "-f", "-")
 	require.Zero(t, got.Code, got.Stderr)
-	f.soon(t, judged, "it does not mend")
-	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not mend")
+	f.soon(t, evaluated, "it does not recover")
+	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not recover")
 }
 
 // conversionFails stores an object of a policy kind whose conversion fails
@@ -239,9 +239,9 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	f.soon(t, func() bool { return f.Apply(odd).Code == 0 }, "the kind is not served")
 	f.applied(t, definition(shape("v1", "false"), shape("v2", "true")))
 
-	told := regexp.MustCompile(`\[!\] kinds: (read )?odds\.policies\.example\.org: `) // "read" unless it was listed before
-	f.soon(t, func() bool { return told.MatchString(f.readyz(t)) }, "it does not tell that it cannot read them")
-	assert.True(t, f.ready(t), "all else is judged")
+	reported := regexp.MustCompile(`\[!\] kinds: (read )?odds\.policies\.example\.org: `) // "read" unless it was listed before
+	f.soon(t, func() bool { return reported.MatchString(f.readyz(t)) }, "the failed conversion is not reported")
+	assert.True(t, f.ready(t), "other kinds are evaluated")
 	f.denies(t, "always")
 
 	require.NoError(t, f.Server.Stop())

@@ -38,9 +38,9 @@ func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	}, time.Minute, 100*time.Millisecond, "the spans of the API server and of Overrule come together")
 
 	assert.Equal(t, []string{"overrule: live read", "overrule: judge", "overrule: validate"}, ancestors(trace, "live read")[:3])
-	for _, door := range []string{"validate", "mutate"} {
-		chain := ancestors(trace, door)
-		assert.Contains(t, chain[1], "apiserver: ", "its parent is the API server's call of %s: %v", door, chain)
+	for _, hook := range []string{"validate", "mutate"} {
+		chain := ancestors(trace, hook)
+		assert.Contains(t, chain[1], "apiserver: ", "its parent is the API server's call of %s: %v", hook, chain)
 	}
 }
 
