@@ -52,7 +52,7 @@ var unplayed = []string{
 	"empty-policy-that-merges-changes-nothing",
 	"invalid-before-stays-editable",
 	"invalid-cel-is-no-bool",
-	"invalid-mended",
+	"invalid-fixed",
 	"invalid-patch-is-not-allowed",
 	"invalid-rules-of-the-wrong-type",
 	"invalid-strategy",
