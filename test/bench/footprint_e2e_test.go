@@ -174,7 +174,7 @@ func (c *cluster) stream(ctx context.Context, tb testing.TB, f *footprint) {
 func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 	const busy = 3 // policies
 	round, slot := i/10, i%10
-	turn := func(n, of int, write func(int) fixture.Write) error {
+	n := func(n, of int, write func(int) fixture.Write) error {
 		w := write(n % of)
 		if n/of%2 == 1 {
 			w = w.Back()
@@ -183,11 +183,11 @@ func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 	}
 	switch {
 	case slot == 0:
-		return turn(round, c.size.Gateways-busy, func(n int) fixture.Write { return c.size.GatewayPolicyWrite(busy + n) })
+		return n(round, c.size.Gateways-busy, func(n int) fixture.Write { return c.size.GatewayPolicyWrite(busy + n) })
 	case slot <= 3:
-		return turn(round*3+slot-1, c.size.Routes, c.renamed)
+		return n(round*3+slot-1, c.size.Routes, c.renamed)
 	default:
-		return turn(round*6+slot-4, c.size.Routes, c.size.RoutePolicyWrite)
+		return n(round*6+slot-4, c.size.Routes, c.size.RoutePolicyWrite)
 	}
 }
 

@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	writeInterval = 50 * time.Millisecond // between two writes, whatever the duration of each
-	inFlight      = 16                    // concurrent writes: a slow machine gets fewer, so that they do not pile up
-	shaking       = 3                     // every how many writes there is a handshake
-	writers       = 7                     // policies that are written in turn; not a multiple of tooMuch, so that each gets both kinds of writes
-	tooMuch       = 4                     // every how many-th write must be denied
+	writeInterval  = 50 * time.Millisecond // between two writes, whatever the duration of each
+	inFlight       = 16                    // concurrent writes: a slow machine gets fewer, so that they do not pile up
+	handshakeEvery = 3                     // every how many writes there is a handshake
+	writers        = 7                     // policies that are written in turn; not a multiple of tooMuch, so that each gets both kinds of writes
+	tooMuch        = 4                     // every how many-th write must be denied
 )
 
 // routeAndPolicy are a route, and its policy that the load writes.
@@ -92,7 +92,7 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 			case <-tick.C:
 				group.TryGo(func() error {
 					l.write(policies, n)
-					if n%shaking == 0 {
+					if n%handshakeEvery == 0 {
 						l.handshake(s)
 					}
 					return nil

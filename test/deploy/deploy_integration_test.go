@@ -40,15 +40,15 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		require.NoError(t, cluster.InstallCRDs(filepath.Join(module, "deploy", "crds")))
 		quiet(t, cluster.Kubectl("apply", "--server-side", "--dry-run=server", "-k", folder("overlays/cert-manager")))
 	})
-	t.Run("profiles are held to the rules of their CRD", func(t *testing.T) { holdsProfilesToTheirRules(t, cluster) })
+	t.Run("profiles are held to the rules of their CRD", func(t *testing.T) { validatesProfiles(t, cluster) })
 	t.Run("the network policy is accepted", func(t *testing.T) {
 		quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("components/network-policy")))
 	})
 	t.Run("an upgrade keeps the rules that the controller manager gathered", func(t *testing.T) {
-		keepsGatheredRules(t, cluster)
+		keepsAggregatedRules(t, cluster)
 	})
 	t.Run("without its binding the server cannot write webhook configurations", func(t *testing.T) {
-		breaksGlass(t, cluster)
+		removesWebhookRights(t, cluster)
 	})
 	t.Run("static webhooks are refused without a caBundle, and accepted with one", func(t *testing.T) {
 		installsStaticWebhooks(t, cluster)
@@ -84,7 +84,7 @@ func TestPodSecurityAdmission(t *testing.T) {
 	})
 }
 
-func keepsGatheredRules(t *testing.T, cluster *env.Env) {
+func keepsAggregatedRules(t *testing.T, cluster *env.Env) {
 	t.Helper()
 	const gathered = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -99,7 +99,7 @@ rules:
 	assert.JSONEq(t, `["examplepolicies"]`, rules.Stdout)
 }
 
-func breaksGlass(t *testing.T, cluster *env.Env) {
+func removesWebhookRights(t *testing.T, cluster *env.Env) {
 	t.Helper()
 	server := serverAccount(t, cluster)
 	const configuration = "validatingwebhookconfigurations.admissionregistration.k8s.io"

@@ -26,7 +26,7 @@ func profile(t *testing.T, fields string) string {
 }
 
 // holdsProfilesToTheirRules applies profiles to a cluster that has the CRD.
-func holdsProfilesToTheirRules(t *testing.T, cluster *env.Env) {
+func validatesProfiles(t *testing.T, cluster *env.Env) {
 	t.Helper()
 	for sentence, c := range map[string]struct{ fields, want string }{
 		"the least that a profile says": {fields: "content: spec"},

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-var reading = []string{"get", "list", "watch"}
+var readVerbs = []string{"get", "list", "watch"}
 
 func TestNoRuleHasAWildcard(t *testing.T) {
 	for _, dir := range installations {
@@ -34,7 +34,7 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 
 // besides are the cluster-wide rights that are neither read rights nor for
 // webhook configurations, which are limited by name.
-var besides = map[string][]rbacv1.PolicyRule{
+var otherClusterRules = map[string][]rbacv1.PolicyRule{
 	"overrule-profiles": {{
 		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},
 		Resources: []string{"clusterpolicyconstraints/status", "policyconstraints/status", "policyprofiles/status"},
@@ -52,14 +52,14 @@ var besides = map[string][]rbacv1.PolicyRule{
 
 func TestClusterRoleRights(t *testing.T) {
 	for _, role := range ofKind[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole") {
-		if want, ok := besides[role.Name]; ok {
+		if want, ok := otherClusterRules[role.Name]; ok {
 			assert.Equal(t, want, role.Rules, role.Name)
 			continue
 		}
 		for _, rule := range role.Rules {
 			assert.NotContains(t, rule.Resources, "secrets", role.Name)
 			if !slices.Equal(rule.APIGroups, []string{"admissionregistration.k8s.io"}) {
-				assert.Equalf(t, reading, rule.Verbs, "%s: %v", role.Name, rule.Resources)
+				assert.Equalf(t, readVerbs, rule.Verbs, "%s: %v", role.Name, rule.Resources)
 				continue
 			}
 			if !slices.Equal(rule.Verbs, []string{"create"}) { // create cannot be limited by name

@@ -224,7 +224,7 @@ var kindRows = map[string]row{
 	},
 	"definition-owner": bypass{
 		objects: objectsWithOverride("Glue"), code: "OverrideEvaded",
-		write: kubectl("patch", "crd/glues.policies.example.com", "--type=merge", "-p", ownedByNobody),
+		write: kubectl("patch", "crd/glues.policies.example.com", "--type=merge", "-p", ownedByMissingObject),
 	},
 	"definition-relabelled": bypass{
 		objects: objectsWithOverride("Wax"), code: "OverrideEvaded",
@@ -294,7 +294,7 @@ var kindRows = map[string]row{
 	},
 	"profile-owner": bypass{
 		objects: objectsWithOverride("Shellac"), code: "OverrideEvaded",
-		write: kubectl("patch", "policyprofile/shellacs", "--type=merge", "-p", ownedByNobody),
+		write: kubectl("patch", "policyprofile/shellacs", "--type=merge", "-p", ownedByMissingObject),
 	},
 	"definition-label-by-status": bypass{
 		objects: objectsWithOverride("Umber"), code: "OverrideEvaded",

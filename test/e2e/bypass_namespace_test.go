@@ -20,8 +20,8 @@ var (
 	selected = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {around: INFRA}", "{}") +
 		gateway("edge", onHTTP) + route(onEdge, byPath) +
 		primerPolicy("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {around: INFRA}}]")
-	largeOwners   = `[{"apiVersion":"nope.example.com/v1","kind":"Nope","uid":"5f0d4b1e-0000-4000-8000-000000000077","name":"` + strings.Repeat("<", 1400<<10) + `"}]`
-	ownedByNobody = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
+	largeOwners          = `[{"apiVersion":"nope.example.com/v1","kind":"Nope","uid":"5f0d4b1e-0000-4000-8000-000000000077","name":"` + strings.Repeat("<", 1400<<10) + `"}]`
+	ownedByMissingObject = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
 
 // listenerForStage returns a listener for the routes of namespaces with a label.
@@ -70,7 +70,7 @@ var namespaceRows = map[string]row{
 	},
 	"namespace-owner": bypass{
 		objects: granted, code: "OverrideEvaded",
-		write: kubectl("patch", "namespace/INFRA-sec", "--type=merge", "-p", ownedByNobody),
+		write: kubectl("patch", "namespace/INFRA-sec", "--type=merge", "-p", ownedByMissingObject),
 	},
 	"grant-deleted": bypass{
 		objects: granted, code: "OverrideEvaded",

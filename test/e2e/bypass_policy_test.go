@@ -6,7 +6,7 @@ import "strings"
 
 // whole is an override that replaces all rules.
 var (
-	whole = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
+	replacingOverride = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: atomic, rules: {authentication: {sso: {issuer: ours}}}}")
 	conditional = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + routeLimit("20") + limited
 	limited     = object("RateLimitPolicy", "namespace: INFRA, name: gw-limits", "{targetRef: {"+gatewayRef("edge")+"}, overrides: "+
@@ -61,7 +61,7 @@ var policyRows = map[string]row{
 		write: patch("INFRA", "ratelimitpolicy/gw-limits", `{"spec":{"overrides":{"limits":{"login":{"rates":[{"limit":5000,"window":"10s"}]}}}}}`),
 	},
 	"policy-atomic-to-merge": bypass{
-		objects: whole, code: "OverrideRemoved",
+		objects: replacingOverride, code: "OverrideRemoved",
 		write: patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"strategy":"merge"}}}`),
 	},
 	"policy-to-other-gateway": bypass{

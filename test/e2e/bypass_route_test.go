@@ -190,7 +190,7 @@ var routeRows = map[string]row{
 	},
 	"service-owner-by-status": bypass{
 		objects: sold, code: "OverrideEvaded",
-		write: kubectl("-n", "APP", "patch", "service/store", "--subresource=status", "--type=merge", "-p", ownedByNobody),
+		write: kubectl("-n", "APP", "patch", "service/store", "--subresource=status", "--type=merge", "-p", ownedByMissingObject),
 	},
 	"service-deleted": bypass{
 		objects: sold, code: "OverrideEvaded",

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	besiegers = 10_000
-	places    = 2048 // maxConnections of the server
+	heldConnections = 10_000
+	places          = 2048 // maxConnections of the server
 )
 
 // Some clients send nothing, some send half a ClientHello, and some complete the
@@ -33,7 +33,7 @@ const (
 // call does.
 func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	env.Long(t)
-	requireOpenFiles(t, besiegers+1000)
+	requireOpenFiles(t, heldConnections+1000)
 	c := exclusive(t)
 	g := c.prepare(t, "siege")
 	succeed(t, g.apply(gatewayLimits))
@@ -45,7 +45,7 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	time.Sleep(time.Second) // until they are all connected
 	before := measureLoad(t, s)
 
-	b := holdConnections(t, s.Webhook, besiegers)
+	b := holdConnections(t, s.Webhook, heldConnections)
 	most := watchLoad(t, s, b)
 	b.closeAll()
 	calls.end()

@@ -42,7 +42,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 		soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
 	}
-	baseIsBack := func(t *testing.T) {
+	reapplyBase := func(t *testing.T) {
 		t.Helper()
 		succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace, "--ignore-not-found")) // the test's Service has another type
 		succeed(t, c.Kubectl("apply", "--server-side", "--force-conflicts", "-k", base))
@@ -52,11 +52,11 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 		name  string
 		steps []func(*testing.T)
 	}{
-		{"all is applied twice", []func(*testing.T){baseIsBack, baseIsBack}},
+		{"all is applied twice", []func(*testing.T){reapplyBase, reapplyBase}},
 		{"the authority is deleted", []func(*testing.T){kubectl("delete", "secret/overrule-ca", "-n", server.Namespace)}},
 		{"its Secrets, Leases and Services are deleted", []func(*testing.T){kubectl("delete", "secrets,leases,services", "--all", "-n", server.Namespace)}},
 		{"its rights are taken and given back", []func(*testing.T){
-			kubectl("delete", "clusterrolebindings,clusterroles", "overrule", "overrule-webhooks", "overrule-judging", "overrule-profiles", "--ignore-not-found"), baseIsBack,
+			kubectl("delete", "clusterrolebindings,clusterroles", "overrule", "overrule-webhooks", "overrule-judging", "overrule-profiles", "--ignore-not-found"), reapplyBase,
 		}},
 		{"its CRDs are deleted and come back", []func(*testing.T){kubectl("delete", "-k", ours), kubectl("apply", "--server-side", "-k", ours)}},
 		{"those of Gateway API are deleted and come back", []func(*testing.T){
@@ -75,7 +75,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 			kubectl("delete", "namespace", server.Namespace, "--timeout=2m"), webhooksGo,
 		}},
 		{"old webhooks are restored from a backup, and no server ever comes", []func(*testing.T){
-			baseIsBack, kubectl(append([]string{"delete"}, configurations...)...),
+			reapplyBase, kubectl(append([]string{"delete"}, configurations...)...),
 			func(t *testing.T) {
 				t.Helper()
 				require.NotEmpty(t, saved, "the row before saves them")

@@ -56,7 +56,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 		require.NotEmpty(t, bundle.Stdout)
 		apply(t, bundle.Stdout, hooksAlone)
 	}
-	toldOf := func(t *testing.T, s *server.Server, what string) {
+	awaitReported := func(t *testing.T, s *server.Server, what string) {
 		t.Helper()
 		soon(t, func() bool {
 			text := getBody(t, s.Health+"/readyz")
@@ -75,7 +75,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 	})
 	t.Run("the first server says what they lack, and what waited is written once they have it", func(t *testing.T) {
 		s := serve(t)
-		toldOf(t, s, "caBundle")
+		awaitReported(t, s, "caBundle")
 		got := g.apply(waiting)
 		requireCallFailed(t, got)
 		assert.Contains(t, got.Stderr, "x509: certificate signed by unknown authority")
@@ -96,7 +96,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 	t.Run("another authority: they are to be filled in again", func(t *testing.T) {
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca"))
 		s := serve(t)
-		toldOf(t, s, "caBundle")
+		awaitReported(t, s, "caBundle")
 		requireCallFailed(t, g.apply(limits("name: p", 30)))
 		fillIn(t)
 		awaitEvaluated(t, g)

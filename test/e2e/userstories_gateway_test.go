@@ -61,11 +61,11 @@ func (c *cluster) policyConstraints(t *testing.T) {
 			want:    map[string]string{"rules.authentication.a": "30 from route", "rules.authentication.b": "120 from route"},
 		},
 		{ // E2: it does not; a later policy is denied, an earlier one is limited
-			gateway:     constraint,
-			route:       `rules: {authentication: {a: 100, b: 120}}`,
-			want:        map[string]string{"rules.authentication.a": "50 from gateway", "rules.authentication.b": "120 from route"},
-			toldGateway: "rules.authentication.a of AuthPolicy pc-app/route loses its effect",
-			refused:     "ConstraintViolated",
+			gateway:        constraint,
+			route:          `rules: {authentication: {a: 100, b: 120}}`,
+			want:           map[string]string{"rules.authentication.a": "50 from gateway", "rules.authentication.b": "120 from route"},
+			gatewayWarning: "rules.authentication.a of AuthPolicy pc-app/route loses its effect",
+			refused:        "ConstraintViolated",
 		},
 		{ // E3: one of two rates violates the constraint, and both are replaced
 			kind:    "RateLimitPolicy",
@@ -75,8 +75,8 @@ func (c *cluster) policyConstraints(t *testing.T) {
 				"limits.a": `{"rates":[{"limit":50,"window":"10s"}]} from gateway`,
 				"limits.b": `{"rates":[{"limit":1000,"window":"1s"}]} from route`,
 			},
-			toldGateway: "limits.a of RateLimitPolicy pc-app/route loses its effect",
-			refused:     "ConstraintViolated",
+			gatewayWarning: "limits.a of RateLimitPolicy pc-app/route loses its effect",
+			refused:        "ConstraintViolated",
 		},
 	} {
 		e.run(t, g)
@@ -87,11 +87,11 @@ func (c *cluster) policyConstraints(t *testing.T) {
 // Gateway, that cannot be replaced nor expanded (example C1).
 func (c *cluster) gatewayOverridePolicy(t *testing.T) {
 	e := example{
-		gateway:     `overrides: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
-		route:       `rules: {authentication: {c: R}}`,
-		want:        map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`},
-		toldGateway: "rules.authentication.c of AuthPolicy go-app/route loses its effect",
-		toldRoute:   "rules.authentication.c has no effect: AuthPolicy go-infra/gateway overrides it on Gateway go-infra/edge",
+		gateway:        `overrides: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
+		route:          `rules: {authentication: {c: R}}`,
+		want:           map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`},
+		gatewayWarning: "rules.authentication.c of AuthPolicy go-app/route loses its effect",
+		routeWarning:   "rules.authentication.c has no effect: AuthPolicy go-infra/gateway overrides it on Gateway go-infra/edge",
 	}
 	e.run(t, c.prepare(t, "go"))
 }
@@ -115,8 +115,8 @@ func (c *cluster) gatewayOverridePolicyRule(t *testing.T) {
 			want: map[string]string{
 				"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`, "rules.authorization.d": `"R" from route`,
 			},
-			toldGateway: "rules.authentication.a of AuthPolicy or-app/route loses its effect",
-			toldRoute:   "rules.authentication.a has no effect",
+			gatewayWarning: "rules.authentication.a of AuthPolicy or-app/route loses its effect",
+			routeWarning:   "rules.authentication.a has no effect",
 		},
 	} {
 		e.gatewayFirst(t, g, dev) // with the right to override it is a warning

@@ -54,7 +54,7 @@ type example struct {
 	want map[string]string
 	// Warnings that the writer of the later policy gets, for the gateway's policy
 	// or the route's. Empty: no warning about a lost rule.
-	toldGateway, toldRoute string
+	gatewayWarning, routeWarning string
 	// refused is the reason code of the denial of a route's policy that is
 	// created later; then only the gateway's policy is effective.
 	refused string
@@ -99,7 +99,7 @@ func (e *example) gatewayFirst(t *testing.T, g testNamespaces, writer *env.User)
 		denied(t, got, e.refused+": ")
 		return
 	}
-	requireLossWarning(t, got, e.toldRoute)
+	requireLossWarning(t, got, e.routeWarning)
 	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the gateway's policy first")
 }
 
@@ -108,7 +108,7 @@ func (e *example) routeFirst(t *testing.T, g testNamespaces) {
 	t.Helper()
 	defer e.deletePolicies(t, g)
 	succeed(t, g.apply(e.policy("route")))
-	requireLossWarning(t, g.apply(e.policy("gateway")), e.toldGateway)
+	requireLossWarning(t, g.apply(e.policy("gateway")), e.gatewayWarning)
 	assert.Equal(t, e.onBothPaths(), g.effectiveRules(t, g.c.User, e.kindName()), "the route's policy first")
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // compare compares the output of `kubectl overrule effective`.
-func (c *kindCase) compare(t *testing.T, w world, s *step, at string) {
+func (c *kindCase) compare(t *testing.T, w namespaces, s *step, at string) {
 	t.Helper()
 	namespace, object := w.infra, "gateway/edge"
 	if s.Of != "" {

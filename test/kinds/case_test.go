@@ -79,26 +79,26 @@ func load(t *testing.T, file string) []kindCase {
 		require.NoError(t, err)
 		name, _ := raw[i]["name"].(string)
 		kind, _ := raw[i]["kind"].(string)
-		text := worldOf(cmp.Or(name, kind)).named(string(one))
+		text := namespacesOf(cmp.Or(name, kind)).named(string(one))
 		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &cases[i]), "%s: %s", file, kind)
 	}
 	return cases
 }
 
 // world is the namespaces and the GatewayClass of a case.
-type world struct{ infra, app, class string }
+type namespaces struct{ infra, app, class string }
 
-func worldOf(name string) world {
+func namespacesOf(name string) namespaces {
 	name = strings.ToLower(strings.ReplaceAll(name, ".", "-"))
-	return world{infra: name + "-infra", app: name + "-app", class: name}
+	return namespaces{infra: name + "-infra", app: name + "-app", class: name}
 }
 
-func (w world) named(text string) string {
+func (w namespaces) named(text string) string {
 	return strings.NewReplacer("INFRA", w.infra, "APP", w.app, "CLASS", w.class).Replace(text)
 }
 
 // create creates the usual objects.
-func (w world) create(t *testing.T) {
+func (w namespaces) create(t *testing.T) {
 	t.Helper()
 	for document := range strings.SplitSeq(w.named(common), "\n---\n") {
 		var o unstructured.Unstructured

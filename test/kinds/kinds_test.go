@@ -66,7 +66,7 @@ func TestEveryBuiltInKindHasACase(t *testing.T) {
 }
 
 func (c *kindCase) run(t *testing.T) {
-	w := worldOf(c.name())
+	w := namespacesOf(c.name())
 	w.create(t)
 	if len(c.Given) > 0 {
 		apply(t, documents(t, c.Given))
@@ -95,7 +95,7 @@ func apply(t *testing.T, manifest string) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-func (c *kindCase) step(t *testing.T, w world, i int) {
+func (c *kindCase) step(t *testing.T, w namespaces, i int) {
 	t.Helper()
 	s := &c.Steps[i]
 	at := fmt.Sprintf("step %d: %s%s", i+1, s.Policy, s.Delete)

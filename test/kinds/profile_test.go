@@ -43,7 +43,7 @@ spec:
 `
 
 // observing returns an ObservabilityPolicy on the route.
-func observing(w world, name, spec string) string {
+func observing(w namespaces, name, spec string) string {
 	return w.named(`
 apiVersion: gateway.nginx.org/v1alpha2
 kind: ObservabilityPolicy
@@ -55,7 +55,7 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: sh
 // A cluster's own profile replaces a built-in one while the server runs, and the
 // built-in one is used again when it is deleted.
 func TestAClustersOwnProfile(t *testing.T) {
-	w := worldOf("own-profile")
+	w := namespacesOf("own-profile")
 	w.create(t)
 	succeed(t, plane.Apply(observing(w, "a-first", "{strategy: parent}")))
 	second := observing(w, "b-second", "{strategy: ratio, ratio: 2}")

@@ -33,12 +33,12 @@ type Spec struct {
 
 // Process is a program that was started. It is safe for concurrent use.
 type Process struct {
-	name string
-	cmd  *exec.Cmd
-	born time.Time
-	log  *log
-	done chan struct{}
-	err  error // set before done is closed
+	name    string
+	cmd     *exec.Cmd
+	started time.Time
+	log     *log
+	done    chan struct{}
+	err     error // set before done is closed
 }
 
 // Start runs a program in its own process group, so that a Ctrl-C on the terminal
@@ -50,7 +50,7 @@ func Start(spec Spec) (*Process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.WaitDelay = time.Second // its children may keep its output open
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.born = time.Now()
+	p.started = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
@@ -65,7 +65,7 @@ func Start(spec Spec) (*Process, error) {
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Age is the time since the program was started, including its loading.
-func (p *Process) Age() time.Duration { return time.Since(p.born) }
+func (p *Process) Age() time.Duration { return time.Since(p.started) }
 
 // Done is closed once the program has stopped.
 func (p *Process) Done() <-chan struct{} { return p.done }

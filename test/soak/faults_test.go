@@ -42,7 +42,7 @@ var faults = []func(*soakTest){
 // restartEach restarts one server after another: nothing is lost.
 func (s *soakTest) restartEach() {
 	s.counters.begin("each server restarts")
-	for _, slot := range s.replicas.slots {
+	for _, slot := range s.replicas.members {
 		before, _ := slot.now()
 		s.replicas.signal(slot, syscall.SIGTERM)
 		s.replicas.awaitSuccessor(slot, before)
@@ -73,7 +73,7 @@ func (s *soakTest) rotate() {
 // issuers returns the authorities of the serving certificates.
 func (s *soakTest) issuers() map[string]bool {
 	out := map[string]bool{}
-	for _, slot := range s.replicas.slots {
+	for _, slot := range s.replicas.members {
 		now, _ := slot.now()
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 		conn, err := dialer.DialContext(s.t.Context(), "tcp", now.Webhook)
@@ -134,7 +134,7 @@ func (s *soakTest) kill() {
 // spread makes the API server call all servers: it opens a connection only if its
 // existing ones are busy, so a server may have none.
 func (s *soakTest) spread() {
-	for _, slot := range s.replicas.slots {
+	for _, slot := range s.replicas.members {
 		_, at := slot.now()
 		soon(s.t, func() bool {
 			var burst sync.WaitGroup
@@ -191,7 +191,7 @@ func (s *soakTest) settle() {
 func (s *soakTest) find(is func(*replica) bool) *replica {
 	var found *replica
 	soon(s.t, func() bool {
-		for _, slot := range s.replicas.slots {
+		for _, slot := range s.replicas.members {
 			if is(slot) {
 				found = slot
 				return true

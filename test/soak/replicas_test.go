@@ -29,12 +29,12 @@ const (
 // replicaSet is a set of servers behind a balancer. A server that stops is
 // restarted, as a kubelet does.
 type replicaSet struct {
-	t        *testing.T
-	site     *server.Site
-	balancer *balancer
-	slots    []*replica
-	end      context.CancelFunc
-	tended   sync.WaitGroup
+	t          *testing.T
+	site       *server.Site
+	balancer   *balancer
+	members    []*replica
+	end        context.CancelFunc
+	supervised sync.WaitGroup
 }
 
 // replica is one server, and those that replace it.
@@ -61,9 +61,9 @@ func newReplicaSet(t *testing.T, plane *env.Env, size int) *replicaSet {
 	t.Cleanup(f.stop)
 	for range size {
 		s := &replica{}
-		f.slots = append(f.slots, s)
+		f.members = append(f.members, s)
 		require.NoError(t, f.boot(ctx, s))
-		f.tended.Go(func() { f.supervise(ctx, s) })
+		f.supervised.Go(func() { f.supervise(ctx, s) })
 	}
 	f.awaitReady()
 	return f
@@ -133,7 +133,7 @@ func (f *replicaSet) awaitSuccessor(s *replica, before *server.Server) {
 // awaitReady waits until all servers have connections.
 func (f *replicaSet) awaitReady() {
 	f.t.Helper()
-	for i, s := range f.slots {
+	for i, s := range f.members {
 		soon(f.t, func() bool {
 			_, at := s.now()
 			return at.ready.Load()
@@ -144,8 +144,8 @@ func (f *replicaSet) awaitReady() {
 // stop stops all servers, and fails the test if a log has a panic.
 func (f *replicaSet) stop() {
 	f.end()
-	f.tended.Wait()
-	for _, s := range f.slots {
+	f.supervised.Wait()
+	for _, s := range f.members {
 		now, at := s.now()
 		if now == nil {
 			continue

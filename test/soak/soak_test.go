@@ -38,16 +38,16 @@ func TestVerdictsUnderFaults(t *testing.T) {
 	least := atLeast(t)
 	ctrl.SetLogger(logr.Discard()) // envtest logs each CRD that it installs
 	plane := env.Start(t)
-	worlds := createTenants(t, plane, "soak", len(writerKinds), baseManifests+"---"+platform)
+	tenants := createTenants(t, plane, "soak", len(writerKinds), baseManifests+"---"+platform)
 	open := createTenants(t, plane, "window", 6, baseManifests)
 	s := &soakTest{t: t, plane: plane, counters: &counters{}, replicas: newReplicaSet(t, plane, 3)}
-	awaitCalled(t, plane, worlds[0])
+	awaitCalled(t, plane, tenants[0])
 
 	by := developer(t, plane)
-	s.client, s.try = client(t, by), create(limitPolicies, worlds[len(worlds)-1].limits("100"), api.ReasonConstraintViolated)
+	s.client, s.try = client(t, by), create(limitPolicies, tenants[len(tenants)-1].limits("100"), api.ReasonConstraintViolated)
 	begun := time.Now()
 	s.counters.begin("nothing")
-	writers := start(t, worlds, func() dynamic.Interface { return client(t, by) }, s.counters)
+	writers := start(t, tenants, func() dynamic.Interface { return client(t, by) }, s.counters)
 	w := startStaleProbe(t, open, client(t, plane.User), s.counters)
 	time.Sleep(calm)
 	for {

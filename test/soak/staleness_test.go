@@ -40,7 +40,7 @@ var pauses = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 100
 
 // startStaleProbe starts the writer, for tenants without an override. It takes
 // them in turn, so that caches have its deletions when it returns to a tenant.
-func startStaleProbe(t *testing.T, worlds []tenant, c dynamic.Interface, beside *counters) *staleProbe {
+func startStaleProbe(t *testing.T, tenants []tenant, c dynamic.Interface, beside *counters) *staleProbe {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -54,7 +54,7 @@ func startStaleProbe(t *testing.T, worlds []tenant, c dynamic.Interface, beside 
 	t.Cleanup(w.end)
 	done.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			w.try(ctx, c, worlds[i%len(worlds)], pauses[i%len(pauses)])
+			w.try(ctx, c, tenants[i%len(tenants)], pauses[i%len(pauses)])
 			time.Sleep(writeInterval)
 		}
 	})

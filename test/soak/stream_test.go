@@ -26,7 +26,7 @@ type stream struct {
 }
 
 // start starts a writer of each kind, with its own tenant and connections.
-func start(t *testing.T, worlds []tenant, connect func() dynamic.Interface, into *counters) *stream {
+func start(t *testing.T, tenants []tenant, connect func() dynamic.Interface, into *counters) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var writers sync.WaitGroup
@@ -35,7 +35,7 @@ func start(t *testing.T, worlds []tenant, connect func() dynamic.Interface, into
 		writers.Wait()
 	}}
 	t.Cleanup(s.end)
-	for i, w := range worlds {
+	for i, w := range tenants {
 		c := connect()
 		writers.Go(func() { s.run(ctx, c, writerKinds[i](w)) })
 	}
