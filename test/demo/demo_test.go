@@ -43,11 +43,11 @@ func TestStoryStopsAtFirstDifference(t *testing.T) {
 		step step
 		want string
 	}{
-		"another exit code":          {step{command: "exit 1"}, "step 1 (exit 1): unexpected result: exit code 1, want 0"},
-		"a success that must not be": {step{command: "true", code: 1}, "step 1 (true): unexpected result: exit code 0, want 1"},
-		"less on stdout":             {step{command: "echo a", stdout: []string{"b"}}, `step 1 (echo a): unexpected result: stdout does not contain "b"`},
-		"less on stderr":             {step{command: "echo a >&2", stderr: []string{"b"}}, `step 1 (echo a >&2): unexpected result: stderr does not contain "b"`},
-		"a warning out of place":     {step{command: "echo a >&2"}, `step 1 (echo a >&2): unexpected result: stderr is not empty`},
+		"another exit code":     {step{command: "exit 1"}, "step 1 (exit 1): unexpected result: exit code 1, want 0"},
+		"an unexpected success": {step{command: "true", code: 1}, "step 1 (true): unexpected result: exit code 0, want 1"},
+		"missing on stdout":     {step{command: "echo a", stdout: []string{"b"}}, `step 1 (echo a): unexpected result: stdout does not contain "b"`},
+		"missing on stderr":     {step{command: "echo a >&2", stderr: []string{"b"}}, `step 1 (echo a >&2): unexpected result: stderr does not contain "b"`},
+		"an unexpected warning": {step{command: "echo a >&2"}, `step 1 (echo a >&2): unexpected result: stderr is not empty`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := played(t, painter{}, c.step, step{say: "never run", command: "true"})

@@ -34,23 +34,23 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 			quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder(dir)))
 		})
 	}
-	t.Run("so is the overlay for cert-manager, where its CRDs are", func(t *testing.T) {
+	t.Run("the overlay for cert-manager is accepted in a cluster with its CRDs", func(t *testing.T) {
 		module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
 		require.NoError(t, err)
 		require.NoError(t, cluster.InstallCRDs(filepath.Join(module, "deploy", "crds")))
 		quiet(t, cluster.Kubectl("apply", "--server-side", "--dry-run=server", "-k", folder("overlays/cert-manager")))
 	})
-	t.Run("profiles are held to the rules of their CRD", func(t *testing.T) { validatesProfiles(t, cluster) })
+	t.Run("the CRD validates profiles", func(t *testing.T) { validatesProfiles(t, cluster) })
 	t.Run("the network policy is accepted", func(t *testing.T) {
 		quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("components/network-policy")))
 	})
-	t.Run("an upgrade keeps the rules that the controller manager gathered", func(t *testing.T) {
+	t.Run("an upgrade keeps aggregated rules", func(t *testing.T) {
 		keepsAggregatedRules(t, cluster)
 	})
 	t.Run("without its binding the server cannot write webhook configurations", func(t *testing.T) {
 		removesWebhookRights(t, cluster)
 	})
-	t.Run("static webhooks are refused without a caBundle, and accepted with one", func(t *testing.T) {
+	t.Run("static webhooks are rejected without a caBundle, and accepted with one", func(t *testing.T) {
 		installsStaticWebhooks(t, cluster)
 	})
 	t.Run("uninstalling in the documented order leaves nothing in the cluster", func(t *testing.T) {
@@ -70,14 +70,14 @@ func TestPodSecurityAdmission(t *testing.T) {
 	t.Run("a pod of the Deployment is admitted", func(t *testing.T) {
 		quiet(t, cluster.Apply(marshal(t, pod), "--dry-run=server"))
 	})
-	t.Run("one that is less confined is not", func(t *testing.T) {
+	t.Run("a less restricted pod is not", func(t *testing.T) {
 		loose := pod.DeepCopy()
 		loose.Spec.Containers[0].SecurityContext.Capabilities = nil
 		refused := cluster.Apply(marshal(t, loose), "--dry-run=server")
 		assert.NotZero(t, refused.Code)
 		assert.Contains(t, refused.Stderr, `violates PodSecurity "restricted:latest"`)
 	})
-	t.Run("and its Deployment warns, which the quiet ones above do not", func(t *testing.T) {
+	t.Run("its Deployment results in a warning", func(t *testing.T) {
 		const loosen = `[{"op": "remove", "path": "/spec/template/spec/securityContext/runAsNonRoot"}]`
 		warned := cluster.Kubectl("patch", "deployment", "overrule", "-n", namespace, "--type=json", "-p", loosen, "--dry-run=server")
 		assert.Contains(t, warned.Stderr, `would violate PodSecurity "restricted:latest"`)

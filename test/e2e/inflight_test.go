@@ -86,7 +86,7 @@ func TestTenantsDoNotBlockEachOther(t *testing.T) {
 	}).Config)
 	admin := unlimitedClient(t, c.Config)
 	for name, attack := range map[string]func(*testing.T){
-		"ten objects that etcd refuses": func(t *testing.T) {
+		"ten objects that etcd rejects": func(t *testing.T) {
 			for i := range 10 {
 				large := newRoute(g.app, fmt.Sprintf("large-%d", i), "")
 				large.SetAnnotations(map[string]string{"pad": strings.Repeat("x", 200<<10)})
@@ -96,7 +96,7 @@ func TestTenantsDoNotBlockEachOther(t *testing.T) {
 				assert.Contains(t, err.Error(), "and etcd stores at most 1572864")
 			}
 		},
-		"more small objects of a name that exists than there is room for": func(t *testing.T) {
+		"more creates of existing objects than the log can hold": func(t *testing.T) {
 			var other sync.Map
 			concurrently(writeCount(), func(int) {
 				_, err := tenant.Resource(routeResource).Namespace(g.app).Create(context.Background(), newRoute(g.app, "toystore", "x"), metav1.CreateOptions{})
@@ -106,7 +106,7 @@ func TestTenantsDoNotBlockEachOther(t *testing.T) {
 			})
 			other.Range(func(err, _ any) bool { return assert.Fail(t, "not a conflict", err) })
 		},
-		"reviews that are forged": func(t *testing.T) {
+		"forged reviews": func(t *testing.T) {
 			where := c.path(t)
 			client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			t.Cleanup(client.CloseIdleConnections)
@@ -132,7 +132,7 @@ func TestTenantsDoNotBlockEachOther(t *testing.T) {
 				_, err = admin.Resource(routeResource).Namespace(g.infra).Create(t.Context(), newRoute(g.infra, written, ""), metav1.CreateOptions{})
 				require.NoError(t, err)
 				_, err = admin.Resource(routeResource).Namespace(g.app).Create(t.Context(), newRoute(g.app, written, ""), metav1.CreateOptions{})
-				if name != "reviews that are forged" { // with the name of this namespace
+				if name != "forged reviews" { // with the name of this namespace
 					require.NoError(t, err)
 				}
 			}

@@ -52,14 +52,14 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 		name  string
 		steps []func(*testing.T)
 	}{
-		{"all is applied twice", []func(*testing.T){reapplyBase, reapplyBase}},
+		{"everything is applied twice", []func(*testing.T){reapplyBase, reapplyBase}},
 		{"the authority is deleted", []func(*testing.T){kubectl("delete", "secret/overrule-ca", "-n", server.Namespace)}},
 		{"its Secrets, Leases and Services are deleted", []func(*testing.T){kubectl("delete", "secrets,leases,services", "--all", "-n", server.Namespace)}},
-		{"its rights are taken and given back", []func(*testing.T){
+		{"its rights are removed and restored", []func(*testing.T){
 			kubectl("delete", "clusterrolebindings,clusterroles", "overrule", "overrule-webhooks", "overrule-judging", "overrule-profiles", "--ignore-not-found"), reapplyBase,
 		}},
-		{"its CRDs are deleted and come back", []func(*testing.T){kubectl("delete", "-k", ours), kubectl("apply", "--server-side", "-k", ours)}},
-		{"those of Gateway API are deleted and come back", []func(*testing.T){
+		{"its CRDs are deleted and recreated", []func(*testing.T){kubectl("delete", "-k", ours), kubectl("apply", "--server-side", "-k", ours)}},
+		{"those of Gateway API are deleted and recreated", []func(*testing.T){
 			kubectl("delete", "-f", gw, "--ignore-not-found"), kubectl("apply", "--server-side", "-f", gw),
 			func(t *testing.T) {
 				t.Helper()
@@ -74,7 +74,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 			},
 			kubectl("delete", "namespace", server.Namespace, "--timeout=2m"), webhooksGo,
 		}},
-		{"old webhooks are restored from a backup, and no server ever comes", []func(*testing.T){
+		{"old webhooks are restored from a backup, without a server", []func(*testing.T){
 			reapplyBase, kubectl(append([]string{"delete"}, configurations...)...),
 			func(t *testing.T) {
 				t.Helper()
@@ -83,10 +83,10 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 			},
 			webhooksGo,
 		}},
-		{"all of it is deleted", []func(*testing.T){
+		{"everything is deleted", []func(*testing.T){
 			kubectl("delete", "-k", base, "--ignore-not-found", "--timeout=2m"), webhooksGo,
 		}},
-		{"the rest goes before the namespace", []func(*testing.T){
+		{"everything else is deleted before the namespace", []func(*testing.T){
 			kubectl("delete", "-k", ours, "--ignore-not-found"), kubectl("delete", "clusterroles,clusterrolebindings", "overrule-webhooks", "--ignore-not-found"),
 			kubectl("delete", "namespace", server.Namespace, "--timeout=2m"), webhooksGo,
 		}},

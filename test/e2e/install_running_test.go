@@ -53,7 +53,7 @@ func TestDeletedObjectsAreRecreated(t *testing.T) {
 		requireEvaluated(t, g)
 		requireRunning(t, s)
 	})
-	t.Run("its Service: writes are refused until it is back", func(t *testing.T) {
+	t.Run("its Service: writes are rejected until it is recreated", func(t *testing.T) {
 		saved := c.Kubectl("-n", server.Namespace, "get", "service/overrule", "-o", "yaml")
 		succeed(t, saved)
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "service/overrule"))
@@ -123,7 +123,7 @@ func TestCRDsRecreatedWhileServerRuns(t *testing.T) {
 		requireRunning(t, s)
 	})
 
-	t.Run("those of Gateway API, with an object that a finalizer holds", func(t *testing.T) {
+	t.Run("those of Gateway API, with an object that has a finalizer", func(t *testing.T) {
 		succeed(t, g.apply(heldRoute))
 		succeed(t, c.Kubectl("delete", "-f", gw, "--ignore-not-found", "--wait=false"))
 		soon(t, func() bool { return g.get(t, "httproute/held", ".metadata.deletionTimestamp") != "" }, "the route is not deleted")

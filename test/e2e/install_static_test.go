@@ -67,13 +67,13 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 
 	apply(t, base64.StdEncoding.EncodeToString(c.Config.CAData), hooksAlone)
 	soon(t, func() bool { return g.apply(waiting, "--dry-run=server").Code != 0 }, "they are not in force")
-	t.Run("all else can be installed after them", func(t *testing.T) {
+	t.Run("everything else can be installed after them", func(t *testing.T) {
 		requireCallFailed(t, g.apply(waiting))
 		apply(t, "", allElse)
 		requireCallFailed(t, g.apply(waiting))
 		c.requireWritable(t)
 	})
-	t.Run("the first server says what they lack, and what waited is written once they have it", func(t *testing.T) {
+	t.Run("the first server reports drift, and pending writes succeed once it is fixed", func(t *testing.T) {
 		s := serve(t)
 		awaitReported(t, s, "caBundle")
 		got := g.apply(waiting)
@@ -86,14 +86,14 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 		requireEvaluated(t, g)
 		require.NoError(t, s.Stop())
 	})
-	t.Run("no server, and then the next one: nothing is to be done", func(t *testing.T) {
+	t.Run("the server is replaced: no update is needed", func(t *testing.T) {
 		requireCallFailed(t, g.apply(limits("name: p", 30)))
 		c.requireWritable(t)
 		s := serve(t)
 		awaitEvaluated(t, g)
 		require.NoError(t, s.Stop())
 	})
-	t.Run("another authority: they are to be filled in again", func(t *testing.T) {
+	t.Run("a new authority: the CA bundle must be updated", func(t *testing.T) {
 		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca"))
 		s := serve(t)
 		awaitReported(t, s, "caBundle")
@@ -102,7 +102,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 		awaitEvaluated(t, g)
 		require.NoError(t, s.Stop())
 	})
-	t.Run("the namespace goes and they stay, until the command that takes them away", func(t *testing.T) {
+	t.Run("the namespace is deleted and they stay until uninstall-webhooks", func(t *testing.T) {
 		succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 		requireCallFailed(t, g.apply(limits("name: p", 30)))
 		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing else deletes them")

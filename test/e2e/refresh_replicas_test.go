@@ -32,11 +32,11 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 		"it is killed": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGKILL))
 		},
-		"it is asked to end": func(t *testing.T, _ *cluster, led *server.Server) {
+		"it is stopped": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGTERM))
 		},
 		// With its in-memory state, and with a lease that has expired.
-		"it is paused and comes back": func(t *testing.T, c *cluster, led *server.Server) {
+		"it is suspended and resumed": func(t *testing.T, c *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGSTOP))
 			t.Cleanup(func() { _ = led.Signal(syscall.SIGCONT) })
 			was := c.leader(t)

@@ -135,7 +135,7 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 	assert.Equal(t, gw(".metadata.generation"), gw(condition+".observedGeneration"))
 	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`), "others' conditions stay")
 
-	t.Run("it is what a write of the object itself brings", func(t *testing.T) {
+	t.Run("it is the same as after a write of the object", func(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0001", "by=hand"))
 		assert.Equal(t, after["r0001"], g.annotations(t, "httproutes")["r0001"])
 	})
@@ -157,7 +157,7 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 		assert.Equal(t, after["r0002"][effectivePolicy], g.annotations(t, "httproutes")["r0002"][effectivePolicy])
 		soon(t, func() bool { return g.annotations(t, "httproutes")["r0002"][affected] == "true" }, "the annotation is not restored")
 	})
-	t.Run("it owns the marks and nothing else", func(t *testing.T) {
+	t.Run("its field manager owns the annotations only", func(t *testing.T) {
 		got := g.kubectl("get", "httproute/r0003", "--show-managed-fields", "-o", `jsonpath={.metadata.managedFields[?(@.manager=="overrule-refresh")]}`)
 		succeed(t, got)
 		var entry metav1.ManagedFieldsEntry
@@ -165,7 +165,7 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 		assert.Equal(t, metav1.ManagedFieldsOperationApply, entry.Operation)
 		assert.JSONEq(t, `{"f:metadata":{"f:annotations":{"f:`+affected+`":{},"f:`+effectivePolicy+`":{}}}}`, entry.FieldsV1.GetRawString())
 	})
-	t.Run("who opts out is left alone", func(t *testing.T) {
+	t.Run("objects that opt out are not changed", func(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0004", "overrule.dev/refresh=false"))
 	})
 

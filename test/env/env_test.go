@@ -18,7 +18,7 @@ import (
 func TestTheControlPlane(t *testing.T) {
 	e := env.Start(t, env.WithControllers(), env.WithAPIServerFlag("profiling", "false"))
 
-	t.Run("serves the policy kinds and prunes what their schema does not have", func(t *testing.T) {
+	t.Run("serves the policy kinds and prunes unknown fields", func(t *testing.T) {
 		got := e.Apply(policy("strange: 1"), "--validate=ignore", "-o", "jsonpath={.spec}")
 		require.Zero(t, got.Code, got.Stderr)
 		assert.JSONEq(t, `{
@@ -57,7 +57,7 @@ func TestTheControlPlane(t *testing.T) {
 		assert.Contains(t, got.Stderr, `User "reader" cannot patch resource "authpolicies"`)
 	})
 
-	t.Run("knows a service account", func(t *testing.T) {
+	t.Run("authenticates a service account", func(t *testing.T) {
 		account, err := e.ServiceAccount(t.Context(), "infra", "robot")
 		require.NoError(t, err)
 		got := account.Kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")

@@ -56,11 +56,11 @@ func TestEveryCaseIsAWriteOfItsKind(t *testing.T) {
 
 func TestAnObjectThatCannotBeReadIsAnError(t *testing.T) {
 	for name, add := range map[string]func(w *World){
-		"that is of no kind":           func(w *World) { w.put(newObject("v1", "Pod", "app", "p", object{})) },
-		"that is not what it says":     func(w *World) { w.put(newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "r", object{"rules": "none"})) },
-		"that is no JSON":              func(w *World) { w.put(object{"kind": func() {}}) },
-		"that is no policy to copy":    func(w *World) { w.putAlike(gateway(0, 1), 2) },
-		"that is not one policy alone": func(w *World) { w.putAlike(limitsOn(0, "p", object{"targetRef": 1, "limits": 1}), 2) },
+		"of an unknown kind":   func(w *World) { w.put(newObject("v1", "Pod", "app", "p", object{})) },
+		"with invalid fields":  func(w *World) { w.put(newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "r", object{"rules": "none"})) },
+		"that is not JSON":     func(w *World) { w.put(object{"kind": func() {}}) },
+		"that is not a policy": func(w *World) { w.putAlike(gateway(0, 1), 2) },
+		"that is invalid":      func(w *World) { w.putAlike(limitsOn(0, "p", object{"targetRef": 1, "limits": 1}), 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Case{build: func(w *World, _ Size) Write {

@@ -15,8 +15,8 @@ func TestCustomIssuer(t *testing.T) {
 	for name, c := range map[string]struct {
 		issuerRef, want map[string]any
 	}{
-		"an Issuer":        {map[string]any{"name": "ours"}, map[string]any{"group": "cert-manager.io", "kind": "Issuer", "name": "ours"}},
-		"one of a cluster": {map[string]any{"name": "ours", "kind": "ClusterIssuer"}, map[string]any{"group": "cert-manager.io", "kind": "ClusterIssuer", "name": "ours"}},
+		"an Issuer":       {map[string]any{"name": "ours"}, map[string]any{"group": "cert-manager.io", "kind": "Issuer", "name": "ours"}},
+		"a ClusterIssuer": {map[string]any{"name": "ours", "kind": "ClusterIssuer"}, map[string]any{"group": "cert-manager.io", "kind": "ClusterIssuer", "name": "ours"}},
 		"one of others": {
 			map[string]any{"name": "overrule-system", "kind": "AWSPCAIssuer", "group": "awspca.cert-manager.io"},
 			map[string]any{"name": "overrule-system", "kind": "AWSPCAIssuer", "group": "awspca.cert-manager.io"},
@@ -75,15 +75,15 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"clientCA.subjects": []any{"a"}},
 			"clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities",
 		},
-		"webhooks armed by two": {
+		"static webhooks and a canary that arms": {
 			values{"canary.arm": true, "staticWebhooks.enabled": true},
 			"canary.arm and staticWebhooks.enabled are mutually exclusive, because the server cannot change the failurePolicy of static webhooks: unset one of the two",
 		},
-		"nothing to arm": {
+		"no webhooks to arm": {
 			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm requires failurePolicy=Fail, but failurePolicy is Ignore: change one of the two",
 		},
 		"armed without a canary": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
-		"a namespace for no canary": {
+		"a canary namespace without a canary": {
 			values{"canary.namespace": "app", "canary.interval": 0},
 			"canary.namespace is app, but the canary is disabled: set canary.interval to a duration, or unset the namespace",
 		},
@@ -91,7 +91,7 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"canary.arm": true, "enforcement": "audit"},
 			"canary.arm and enforcement=audit are mutually exclusive, because the canary cannot detect whether writes are evaluated: change one of the two",
 		},
-		"a canary at home": {
+		"a canary in the release namespace": {
 			values{"canary.namespace": namespace}, "canary.namespace is overrule-system, the namespace of the release, in which no write is evaluated: set another one",
 		},
 		"two classes": {

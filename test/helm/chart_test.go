@@ -31,7 +31,7 @@ func TestChartMatchesKustomize(t *testing.T) {
 		values     values
 		components []string
 	}{
-		"as it comes":                     {},
+		"defaults":                        {},
 		"which only warns":                {values{"enforcement": "warn"}, []string{"warn"}},
 		"with monitoring":                 {values{"monitoring.enabled": true}, []string{"monitoring"}},
 		"with a network policy":           {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
@@ -78,7 +78,7 @@ func withoutHelm(t *testing.T, object map[string]any) {
 
 func TestChartLint(t *testing.T) {
 	for name, v := range map[string]values{
-		"as it comes":     {},
+		"defaults":        {},
 		"static webhooks": static,
 		"cert-manager":    {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}},
 		"files":           clientCAValues.with(values{"certificates.mode": "files", "clientCA.subjects": []any{"kube-apiserver"}}),
@@ -120,7 +120,7 @@ func TestNotes(t *testing.T) {
 		values       values
 		says, saysNo []string
 	}{
-		"as it comes":           {nil, []string{"start with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
+		"defaults":              {nil, []string{"start with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
 		"warning":               {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"start with", "are rejected"}},
 		"without the hook":      {values{"uninstallHook.enabled": false}, []string{left}, nil},
 		"static, no bundle yet": {values{"staticWebhooks.enabled": true}, []string{fill, "No write is evaluated yet"}, []string{left}},

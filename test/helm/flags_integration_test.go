@@ -14,8 +14,8 @@ import (
 // ones.
 func TestServerAcceptsFlagsOfChart(t *testing.T) {
 	for name, v := range map[string]values{
-		"as it comes": nil,
-		"with all":    static.with(values{"enforcement": "audit", "logLevel": "debug", "blastRadiusLimit": 5, "failurePolicy": "Ignore"}),
+		"defaults": nil,
+		"with all": static.with(values{"enforcement": "audit", "logLevel": "debug", "blastRadiusLimit": 5, "failurePolicy": "Ignore"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			containers, found, err := unstructured.NestedSlice(rendered(t, v).get(t, "Deployment", "overrule"), "spec", "template", "spec", "containers")

@@ -53,7 +53,7 @@ func (h helm3) must(t *testing.T, v values, args ...string) string {
 func TestHelm3RendersLikeHelm4(t *testing.T) {
 	h := buildHelm3(t)
 	for name, v := range map[string]values{
-		"as it comes":      {},
+		"defaults":         {},
 		"static and files": static.with(clientCAValues).with(values{"certificates.mode": "files", "createNamespace": true, "networkPolicy.enabled": true}),
 		"cert-manager":     {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}, "enforcement": "warn", "blastRadiusLimit": 12345678},
 		"every pod value":  {"podLabels.a": "b", "priorityClass.create": true, "replicas": 3, "image.digest": ""},
@@ -63,7 +63,7 @@ func TestHelm3RendersLikeHelm4(t *testing.T) {
 			assert.Contains(t, h.must(t, v, "lint", "--strict", chartDir), "1 chart(s) linted, 0 chart(s) failed")
 		})
 	}
-	t.Run("and refuses what Helm 4 does", func(t *testing.T) {
+	t.Run("rejects what Helm 4 rejects", func(t *testing.T) {
 		said, err := h.run(t, values{"replicaCount": 2}, "template", "overrule", chartDir, "--kube-version", "v1.36.3")
 		require.Error(t, err)
 		assert.Contains(t, said, "replicaCount")

@@ -72,18 +72,18 @@ func TestFlagsFromValues(t *testing.T) {
 		values values
 		want   []string
 	}{
-		"none":             {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
-		"all":              {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
-		"a number of YAML": {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
-		"a canary":         {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
-		"no canary":        {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
-		"static webhooks":  {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
-		"files":            {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
-		"callers by name":  {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
-		"kept fresh":       {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
-		"fresh and faster": {values{"refresh.enabled": true, "refresh.qps": 50, "refresh.affected": false}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh", "--refresh-qps=50", "--refresh-affected=false"}},
-		"fast at nothing":  {values{"refresh.qps": 50}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
-		"others":           {values{"extraArgs": []any{"--drain-period=10s", "--max-queue=5"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--drain-period=10s", "--max-queue=5"}},
+		"none":                   {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
+		"all":                    {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
+		"a number of YAML":       {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
+		"a canary":               {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
+		"no canary":              {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
+		"static webhooks":        {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
+		"files":                  {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
+		"callers by name":        {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
+		"kept fresh":             {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
+		"refresh with a rate":    {values{"refresh.enabled": true, "refresh.qps": 50, "refresh.affected": false}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh", "--refresh-qps=50", "--refresh-affected=false"}},
+		"a rate without refresh": {values{"refresh.qps": 50}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
+		"others":                 {values{"extraArgs": []any{"--drain-period=10s", "--max-queue=5"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--drain-period=10s", "--max-queue=5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := at(t, rendered(t, c.values).get(t, "Deployment", "overrule"), "spec", "template", "spec", "containers", "0", "args")
@@ -131,7 +131,7 @@ func TestSchemaRejects(t *testing.T) {
 		values values
 		says   string
 	}{
-		"a value that is not there":        {values{"replicaCount": 2}, "replicaCount"},
+		"an unknown value":                 {values{"replicaCount": 2}, "replicaCount"},
 		"one that is not there further in": {values{"image.name": "x"}, "name"},
 		"an enforcement of no kind":        {values{"enforcement": "block"}, "/enforcement"},
 		"a failure policy in small":        {values{"failurePolicy": "fail"}, "/failurePolicy"},
