@@ -94,7 +94,7 @@ func TestReadmeCommandsAreInDemo(t *testing.T) {
 	commands := typed.FindAllStringSubmatch(content(t, "README.md"), -1)
 	require.NotEmpty(t, commands)
 	for _, m := range commands {
-		assert.Contains(t, story, strconv.Quote(m[1]), "make demo types it")
+		assert.Contains(t, story, strconv.Quote(m[1]), "make demo runs it")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestLimitsPageAnswersRFC(t *testing.T) {
 	for part, titles := range answers {
 		inside := section(t, page, "## ", part)
 		for _, title := range titles {
-			assert.NotEmpty(t, testsNamedIn(section(t, inside, "### ", title)), "%s, %s: a test holds the answer", part, title)
+			assert.NotEmpty(t, testsNamedIn(section(t, inside, "### ", title)), "%s, %s: a test of the answer", part, title)
 		}
 	}
 }

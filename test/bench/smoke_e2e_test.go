@@ -47,5 +47,5 @@ func TestQuantilesAreSamples(t *testing.T) {
 	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
 		assert.Equal(t, want, quantile(took, q))
 	}
-	assert.Equal(t, []time.Duration{5, 1, 4, 2, 3}, took, "the caller keeps its order")
+	assert.Equal(t, []time.Duration{5, 1, 4, 2, 3}, took, "the caller's order is unchanged")
 }

@@ -140,12 +140,12 @@ func read(tb testing.TB, name string, into any) {
 // complete adds the fixtures and the creation times, and finds the old objects.
 func (c *Case) complete(fixtures map[string][]Object) error {
 	if c.Name == "" || c.Spec == "" || len(c.Changes) == 0 {
-		return fmt.Errorf("a case needs a name, a spec and changes")
+		return fmt.Errorf("a case must have a name, a spec and changes")
 	}
 	var objects []Object
 	for _, name := range c.With {
 		if fixtures[name] == nil {
-			return fmt.Errorf("there is no fixture %q", name)
+			return fmt.Errorf("unknown fixture %q", name)
 		}
 		for i := range fixtures[name] {
 			objects = append(objects, *fixtures[name][i].DeepCopy())
@@ -174,10 +174,10 @@ func (c *Case) complete(fixtures map[string][]Object) error {
 func (c *Change) complete(stored map[string]*Object, first string) error {
 	c.Old = stored[id(&c.Object)]
 	if (c.Operation == "CREATE") != (c.Old == nil) {
-		return fmt.Errorf("a %s does not fit an object that is there: %t", c.Operation, c.Old != nil)
+		return fmt.Errorf("invalid operation %s: the object exists: %t", c.Operation, c.Old != nil)
 	}
 	if (c.Operation == "DELETE") != (first == "DELETE") {
-		return fmt.Errorf("DELETE stands beside another operation")
+		return fmt.Errorf("DELETE is combined with another operation")
 	}
 	switch {
 	case !c.Verdict.Allowed:

@@ -117,7 +117,7 @@ func (c *Controllers) startIssuing(ctx context.Context, e *env.Env, names []stri
 func (c *Controllers) run(ctx context.Context, name string, run func(context.Context) error) {
 	c.group.Go(func() error {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("cert-manager's %s ended: %w", name, err)
+			return fmt.Errorf("cert-manager's %s stopped: %w", name, err)
 		}
 		return nil
 	})

@@ -120,7 +120,7 @@ func (l *load) write(policies dynamic.ResourceInterface, n int) {
 	case bad && denied:
 		l.denials.Add(1)
 	case bad && err == nil:
-		l.note(&l.wrong, fmt.Errorf("a limit of %d was let through", limit))
+		l.note(&l.wrong, fmt.Errorf("a limit of %d was allowed", limit))
 	case denied:
 		l.note(&l.wrong, err)
 	case err != nil:
@@ -158,6 +158,6 @@ func (l *load) requireNoFailures(t *testing.T, when string) {
 		when, l.writes.Load(), l.denials.Load(), len(l.lost), len(l.wrong), l.handshakes.Load(), len(l.refused))
 	assert.Empty(t, l.lost, "writes lost")
 	assert.Empty(t, l.wrong, "writes with a wrong verdict")
-	assert.Empty(t, l.refused, "handshakes refused")
+	assert.Empty(t, l.refused, "failed handshakes")
 	assert.Positive(t, l.denials.Load())
 }

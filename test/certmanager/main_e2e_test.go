@@ -111,7 +111,7 @@ func renew(t *testing.T, namespace, name string) map[string][]byte {
 	next := 0
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		c := get[cmapi.Certificate](t, namespace, name)
-		require.NotNil(t, c.Status.Revision, "it was never issued")
+		require.NotNil(t, c.Status.Revision, "it was not issued")
 		next = *c.Status.Revision + 1
 		apiutil.SetCertificateCondition(c, c.Generation, cmapi.CertificateConditionIssuing, cmmeta.ConditionTrue, "ManuallyTriggered", "a test wants it")
 		return cluster.Status().Update(t.Context(), c)

@@ -97,7 +97,7 @@ func TestServerUsesCertManagerCertificate(t *testing.T) {
 	leaf, err := s.handshake(t.Context())
 	require.NoError(t, err)
 	assert.True(t, leaf.Equal(parsed(t, awaitIssued(t, server.Namespace, servingName, 1))))
-	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it makes no authority of its own")
+	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it creates no authority")
 }
 
 // waitingServer is a server that is not ready yet.

@@ -71,7 +71,7 @@ func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: servingHost, MinVersion: tls.VersionTLS13}}
 	conn, err := dialer.DialContext(ctx, "tcp", s.Webhook)
 	if err != nil {
-		return nil, fmt.Errorf("shake hands with the server: %w", err)
+		return nil, fmt.Errorf("TLS handshake with the server: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil

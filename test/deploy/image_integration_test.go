@@ -45,6 +45,6 @@ func TestDockerfileBuildsForTargetPlatform(t *testing.T) {
 func TestDockerfileCrossCompiles(t *testing.T) {
 	dockerfile := read(t, "Dockerfile")
 	assert.Contains(t, dockerfile, "\nFROM --platform=$BUILDPLATFORM golang:")
-	assert.Contains(t, dockerfile, "\nARG TARGETOS TARGETARCH\n", "what buildx says, in the stage that builds")
+	assert.Contains(t, dockerfile, "\nARG TARGETOS TARGETARCH\n", "variables of buildx, in the build stage")
 	assert.NotContains(t, dockerfile[strings.Index(dockerfile, "\nFROM scratch\n"):], "BUILDPLATFORM")
 }

@@ -87,7 +87,7 @@ func TestRightsInItsNamespaceAreLimitedByName(t *testing.T) {
 func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	objects := render(t, "base")
 	reader := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-reader")
-	assert.Nil(t, reader.Rules, "an apply that names rules would empty what the controller manager gathered")
+	assert.Nil(t, reader.Rules, "an apply with rules would remove the aggregated ones")
 	require.NotNil(t, reader.AggregationRule)
 	require.Len(t, reader.AggregationRule.ClusterRoleSelectors, 1)
 	selector, err := metav1.LabelSelectorAsSelector(&reader.AggregationRule.ClusterRoleSelectors[0])

@@ -93,7 +93,7 @@ func can(t *testing.T, user *env.User, verb string, object ...string) bool {
 	t.Helper()
 	answer := user.Kubectl(append([]string{"auth", "can-i", verb}, object...)...)
 	require.Contains(t, []string{"yes", "no"}, strings.TrimSpace(answer.Stdout), answer.Stderr)
-	require.NotContains(t, answer.Stderr, "doesn't have a resource type", "the question is misspelt")
+	require.NotContains(t, answer.Stderr, "doesn't have a resource type", "the arguments are invalid")
 	return answer.Code == 0
 }
 

@@ -62,6 +62,6 @@ func TestMemoryLimits(t *testing.T) {
 	assert.False(t, container.Resources.Requests.Cpu().IsZero())
 	assert.True(t, container.Resources.Limits.Cpu().IsZero(), "a throttled pod delays every write that it evaluates")
 	for _, e := range container.Env {
-		assert.NotEqual(t, "GOMEMLIMIT", e.Name, "the server reads its limit and leaves room for what is not the collector's")
+		assert.NotEqual(t, "GOMEMLIMIT", e.Name, "the server reads its limit and reserves memory outside of the Go heap")
 	}
 }

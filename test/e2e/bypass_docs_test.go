@@ -37,7 +37,7 @@ func requireDocumentedRows(t *testing.T) {
 		named = append(named, m[1])
 	}
 	slices.Sort(named)
-	assert.Equal(t, slices.Sorted(maps.Keys(allRows(t))), named, "the rows, and what docs/guardrails.md names")
+	assert.Equal(t, slices.Sorted(maps.Keys(allRows(t))), named, "the rows, and the tables of docs/guardrails.md")
 }
 
 var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")

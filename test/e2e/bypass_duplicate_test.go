@@ -106,7 +106,7 @@ func deleteProfilesConcurrently(t *testing.T, g testNamespaces) {
 	for range 10 {
 		succeed(t, g.apply(one+strings.Replace(one, "s}\n", "s-too}\n", 1)))
 		for _, w := range both {
-			soon(t, func() bool { return g.runAs(unprivileged, w.dryRun()).Code == 0 }, "the other profile is not seen")
+			soon(t, func() bool { return g.runAs(unprivileged, w.dryRun()).Code == 0 }, "the other profile is not observed")
 		}
 		var passed atomic.Int32
 		var wait sync.WaitGroup

@@ -65,7 +65,7 @@ func finalizedPolicy(t *testing.T, g testNamespaces) {
 	requireDenial(t, g.runAs(unprivileged, patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"sso":{"issuer":"theirs"}}}}}}`)), "OverrideRemoved")
 	succeed(t, g.runAs(unprivileged, patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"finalizers":null}}`)))
 	assert.Equal(t, 1, g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code, "it is gone")
-	soon(t, func() bool { return g.runAs(unprivileged, apply(route(onInner, byPath)).dryRun()).Code == 0 }, "it counts no more")
+	soon(t, func() bool { return g.runAs(unprivileged, apply(route(onInner, byPath)).dryRun()).Code == 0 }, "it is no longer effective")
 }
 
 // garbageCollectedPolicy sets an owner on the policy, by a user who is allowed
@@ -82,7 +82,7 @@ func garbageCollectedPolicy(t *testing.T, g testNamespaces) {
 	assert.Contains(t, got.Stderr, "Warning: ")
 
 	succeed(t, g.runAs(unprivileged, remove("INFRA", "configmap/release")))
-	soon(t, func() bool { return g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code != 0 }, "it is not collected")
+	soon(t, func() bool { return g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code != 0 }, "it is not garbage-collected")
 }
 
 // alreadyWeakened has a gate that is older than the override: its writer gets a

@@ -64,7 +64,7 @@ func TestCanaryPasses(t *testing.T) {
 	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
 	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Came)
 
-	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
+	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted as writes of users")
 	assert.Empty(t, c.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
 	assert.NotContains(t, c.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event reports the denial")
 }

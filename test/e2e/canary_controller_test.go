@@ -67,11 +67,11 @@ func TestCanaryReportsOnLeaderPod(t *testing.T) {
 	assert.NotContains(t, readyz(t, s), "canary")
 
 	second := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags("follows")})
-	soon(t, func() bool { return c.canaryCondition(t, "follows", "reason") == "NotLeading" }, "the other does not say that it does not lead")
+	soon(t, func() bool { return c.canaryCondition(t, "follows", "reason") == "NotLeading" }, "the follower does not report that it does not lead")
 	assert.Equal(t, "Unknown", c.canaryCondition(t, "follows", "status"))
-	assert.NotContains(t, metricsPage(t, second), "overrule_canary_passing ", "it is the leader's alone")
+	assert.NotContains(t, metricsPage(t, second), "overrule_canary_passing ", "only the leader has the condition")
 	assert.Contains(t, metricsPage(t, second), `overrule_canary_runs_total{result="passed"} 0`)
-	assert.Equal(t, since, c.canaryCondition(t, "leads", "lastTransitionTime"), "it passed all the while")
+	assert.Equal(t, since, c.canaryCondition(t, "leads", "lastTransitionTime"), "it passed throughout")
 
 	r.closeConnections()
 	soon(t, func() bool { return c.canaryCondition(t, "leads", "status") == "False" }, "the canary does not fail")
@@ -89,7 +89,7 @@ func TestCanaryReportsOnLeaderPod(t *testing.T) {
 	r.setBackends(second.Webhook)
 	require.NoError(t, s.Stop())
 	assert.Equal(t, "NotLeading", c.canaryCondition(t, "leads", "reason"), "it says so before it ends")
-	soon(t, func() bool { return c.canaryCondition(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
+	soon(t, func() bool { return c.canaryCondition(t, "follows", "status") == "True" }, "the next leader does not run the canary")
 }
 
 // readyz returns the body of a server's /readyz, which must be ready.
@@ -124,26 +124,26 @@ func TestWebhooksAreArmedWhileCanaryPasses(t *testing.T) {
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags})
 	t.Cleanup(func() { requireNoPanic(t, s) })
 	r.setBackends(s.Webhook)
-	soon(t, func() bool { return c.failurePolicies(t) == disarmed }, "it begins armed")
+	soon(t, func() bool { return c.failurePolicies(t) == disarmed }, "it starts armed")
 	assert.InDelta(t, 0, metric(t, s, "overrule_armed"), 0)
 	soon(t, func() bool { return c.failurePolicies(t) == armed }, "it does not arm")
-	soon(t, func() bool { return metric(t, s, "overrule_armed") == 1 }, "it does not say that it is armed")
+	soon(t, func() bool { return metric(t, s, "overrule_armed") == 1 }, "it does not report that it is armed")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="passed"`), 3.0)
 
 	r.closeConnections()
-	soon(t, func() bool { return c.failurePolicies(t) == disarmed }, "it stays armed though no replica evaluates writes")
+	soon(t, func() bool { return c.failurePolicies(t) == disarmed }, "it stays armed although no replica evaluates writes")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`), 2.0)
-	soon(t, func() bool { return metric(t, s, "overrule_armed") == 0 }, "it says that it is armed")
+	soon(t, func() bool { return metric(t, s, "overrule_armed") == 0 }, "it reports that it is armed")
 
 	r.setBackends(s.Webhook)
 	soon(t, func() bool { return c.failurePolicies(t) == armed }, "it does not arm again")
 
 	require.NoError(t, s.Stop())
-	assert.Equal(t, armed, c.failurePolicies(t), "a leader that ends leaves it to the next one")
+	assert.Equal(t, armed, c.failurePolicies(t), "a leader that stops keeps the failurePolicy")
 	next := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags})
 	t.Cleanup(func() { requireNoPanic(t, next) })
 	r.setBackends(next.Webhook)
-	soon(t, func() bool { return metric(t, next, "overrule_armed") == 1 }, "it does not take over what it found")
+	soon(t, func() bool { return metric(t, next, "overrule_armed") == 1 }, "it does not keep the failurePolicy")
 	assert.Equal(t, armed, c.failurePolicies(t))
 	assert.Less(t, metric(t, next, "overrule_canary_runs_total", `result="passed"`), 3.0, "it was armed from the start")
 }

@@ -45,7 +45,7 @@ const holdsMessage = `"msg":"holding a new certificate"`
 func (c *cluster) awaitWithHandshakes(t *testing.T, until func() bool, replicas ...*fileReplica) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) {
-		require.True(t, time.Now().Before(end), "it does not come")
+		require.True(t, time.Now().Before(end), "the condition is not met")
 		for _, m := range replicas {
 			require.NoError(t, c.dialVerified(t, m.Server))
 		}
@@ -102,7 +102,7 @@ func TestNewFileAuthorityLosesNoWrite(t *testing.T) {
 	require.NoError(t, leads.Stop())
 	c.awaitWithHandshakes(t, func() bool { return c.leader(t) != led && follows.logCount("webhook configurations are in place") > 0 }, follows)
 	again := c.bootFileReplica(t, r, leads.dir)
-	assert.Equal(t, served, serial(t, again.Webhook), "it has nothing else to serve")
+	assert.Equal(t, served, serial(t, again.Webhook), "it has no other certificate")
 	r.setBackends(again.Webhook, follows.Webhook)
 	at := time.Now()
 	c.awaitWithHandshakes(t, func() bool { return time.Since(at) > 3*time.Second }, again, follows)
@@ -116,7 +116,7 @@ func TestNewFileAuthorityLosesNoWrite(t *testing.T) {
 	mount(t, again.dir, files)
 	// It is ready once the leader has the files, too.
 	starts := c.bootFileReplicaWith(t, r, again.dir, func(s *server.Server) {
-		soon(t, func() bool { return strings.Contains(s.Log(), holdsMessage) }, "it does not hold a certificate that is not trusted")
+		soon(t, func() bool { return strings.Contains(s.Log(), holdsMessage) }, "it does not keep a certificate back that is not trusted")
 		mount(t, follows.dir, files)
 	})
 	assert.Equal(t, served, serial(t, starts.Webhook))
@@ -137,7 +137,7 @@ func TestNewFileAuthorityLosesNoWrite(t *testing.T) {
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Greater(t, w.writes.Load(), int64(50))
 	for i, ca := range bundles {
-		assert.Contains(t, c.bundle(t), ca, "authority %d is trusted for an hour more", i+1)
+		assert.Contains(t, c.bundle(t), ca, "authority %d is trusted for another hour", i+1)
 	}
 	for _, m := range []*fileReplica{leads, follows, again, starts, alone} {
 		assert.Zero(t, m.logCount("calls may fail now"), m.Log())

@@ -131,11 +131,11 @@ func TestCertificateFromFiles(t *testing.T) {
 	s := c.startUnready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.crt: not there: put certificates in PEM there")
-	}, "it does not say what is missing")
+	}, "the missing file is not reported")
 	assert.Zero(t, serial(t, (*r.backends.Load())[0]))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
 	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
-	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "no call goes to a server without a certificate")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "a server without a certificate gets no calls")
 
 	mount(t, dir, by.serving(t))
 	c.awaitCalled(t)
@@ -152,8 +152,8 @@ func TestCertificateFromFiles(t *testing.T) {
 		mount(t, dir, cut)
 		soon(t, func() bool {
 			return strings.Count(s.Log(), dir+"/tls.key: breaks off in the middle of a block: put all of it there") == round+1
-		}, "it does not say what is wrong")
-		assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "what was good is served")
+		}, "the error is not reported")
+		assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "the valid certificate is served")
 	}
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
@@ -202,7 +202,7 @@ func TestCertificateFromCertManager(t *testing.T) {
 	}
 	status("False", "issuer none is not there")
 	says("not Ready: Ready is False (Pending): issuer none is not there: look at its issuer and its CertificateRequests")
-	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is nothing to inject yet")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is no CA bundle yet")
 	mount(t, dir, by.serving(t))
 	status("True", "it is")
 	says(`"msg":"the certificate is issued"`)
@@ -211,7 +211,7 @@ func TestCertificateFromCertManager(t *testing.T) {
 		return c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",
 			`jsonpath={.items[*].metadata.annotations.cert-manager\.io/inject-ca-from}`).Stdout
 	}
-	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "cainjector is not asked")
+	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "the annotation for cainjector is missing")
 	assert.Empty(t, c.bundle(t))
 	c.inject(t, inPEM(by.cert))
 	c.awaitCalled(t)
@@ -220,8 +220,8 @@ func TestCertificateFromCertManager(t *testing.T) {
 	succeed(t, c.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))
 	soon(t, func() bool {
 		return strings.Contains(c.Kubectl("get", "validatingwebhookconfiguration/overrule", "--show-labels").Stdout, "app.kubernetes.io/name=overrule")
-	}, "what is ours is not put back")
-	assert.Equal(t, inPEM(by.cert), c.bundle(t), "and what is not stays")
+	}, "Overrule's fields are not restored")
+	assert.Equal(t, inPEM(by.cert), c.bundle(t), "fields of others stay")
 }
 
 // inject writes the caBundles as cainjector does.
@@ -245,5 +245,5 @@ func (c *cluster) inject(t *testing.T, ca string) {
 		}
 		_, too := hooks.MutatingWebhookConfigurations().Update(t.Context(), m, options)
 		return failed == nil && too == nil
-	}, "the server writes at the same time, again and again")
+	}, "the server writes at the same time, repeatedly")
 }

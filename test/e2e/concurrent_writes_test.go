@@ -254,7 +254,7 @@ func (c *cluster) reportedViolations(t *testing.T) int {
 func (c *cluster) awaitViolations(t *testing.T, want int, servers ...*server.Server) {
 	t.Helper()
 	for _, s := range servers {
-		soon(t, func() bool { return violations(t, s) == float64(want) }, "the sweep does not report what slipped through")
+		soon(t, func() bool { return violations(t, s) == float64(want) }, "the audit does not report allowed violations")
 	}
 	assert.Equal(t, want, c.reportedViolations(t))
 }
@@ -302,7 +302,7 @@ func TestAuditReportsAllowedViolations(t *testing.T) {
 	c := shared(t)
 	g := c.preparePairs(t, "pairs-let", 1)
 	s := c.start(t, "--enforcement=warn")
-	soon(t, func() bool { return metric(t, s, "overrule_sweeps_total", `scope="all"`, `result="done"`) > 0 }, "there is no sweep")
+	soon(t, func() bool { return metric(t, s, "overrule_sweeps_total", `scope="all"`, `result="done"`) > 0 }, "there was no audit")
 	c.awaitViolations(t, 0, s)
 	succeed(t, c.Apply(g.pair(pairAbove, 0)))
 	succeed(t, c.Apply(g.pair(pairBelow, 0)))

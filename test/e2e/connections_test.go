@@ -53,10 +53,10 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	soon(t, func() bool {
 		now := measureLoad(t, s)
 		return now.files <= before.files+10 && now.goroutines <= before.goroutines+50
-	}, "files or goroutines stay behind")
+	}, "files or goroutines are leaked")
 
-	t.Logf("before: %v; at most: %v; after: %v", before, most, measureLoad(t, s))
-	t.Logf("connections were let be for at most %v", b.longest)
+	t.Logf("before: %v; maximum: %v; after: %v", before, most, measureLoad(t, s))
+	t.Logf("connections were kept open for at most %v", b.longest)
 	t.Logf("%d writes, %d lost; %d calls on connections of their own, %d lost, the longest took %s",
 		writes.writes.Load(), len(writes.failures()), calls.calls.Load(), len(calls.failures()), calls.longest)
 	assert.Empty(t, b.failed, "every connection is accepted")
@@ -64,8 +64,8 @@ func TestHalfOpenConnectionsDoNotBlockCalls(t *testing.T) {
 	assert.Greater(t, writes.writes.Load(), int64(50))
 	assert.Empty(t, calls.failures(), "of %d calls", calls.calls.Load())
 	assert.Greater(t, calls.calls.Load(), int64(50))
-	assert.LessOrEqual(t, most.files, before.files+places+10, "as many as there are places, and none beside")
-	assert.Less(t, most.resident-before.resident, 256.0*(1<<20), "what docs/operations.md says of connections")
+	assert.LessOrEqual(t, most.files, before.files+places+10, "as many as the limit, and no more")
+	assert.Less(t, most.resident-before.resident, 256.0*(1<<20), "the paragraph of docs/operations.md on connections")
 	denied(t, other.apply(limits("name: after", 100)), "ConstraintViolated: ")
 }
 
@@ -87,7 +87,7 @@ func watchLoad(t *testing.T, s *server.Server, b *connHolder) load {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	soon(t, func() bool { look(); return b.openExcept(slow) == 0 }, "half-open connections outlive the 15 seconds of a handshake")
+	soon(t, func() bool { look(); return b.openExcept(slow) == 0 }, "half-open connections exceed the handshake timeout of 15 seconds")
 	return most
 }
 

@@ -40,7 +40,7 @@ func TestFailurePolicyWithoutServer(t *testing.T) {
 
 			require.NoError(t, s.Signal(syscall.SIGTERM))
 			<-s.Done()
-			require.Zero(t, s.Code(), "SIGTERM is a good end")
+			require.Zero(t, s.Code(), "exits with code 0 on SIGTERM")
 			got := g.apply(limits("name: p", 100))
 			assert.Equal(t, allowed, got.Code == 0, got.Stderr)
 			assert.Equal(t, !allowed, strings.Contains(got.Stderr, `failed calling webhook "mutate.overrule.dev"`), got.Stderr)
@@ -70,7 +70,7 @@ func TestServerWithoutReadRightsIsNotReady(t *testing.T) {
 	require.Equal(t, 1, got.Code, got.Stdout)
 	assert.Contains(t, got.Stderr, `failed calling webhook "mutate.overrule.dev"`)
 	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it is not ready")
-	assert.Equal(t, before, c.rules(t), "what it does not know yet is not taken off the rules")
+	assert.Equal(t, before, c.rules(t), "kinds that are not listed yet stay in the rules")
 
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	soon(t, func() bool { return g.apply(color).Code == 0 }, "the kind cannot be written")
 	select {
 	case <-s.Done():
-		t.Error("the server ended")
+		t.Error("the server exited")
 	default:
 	}
 }

@@ -78,7 +78,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 			reapplyBase, kubectl(append([]string{"delete"}, configurations...)...),
 			func(t *testing.T) {
 				t.Helper()
-				require.NotEmpty(t, saved, "the row before saves them")
+				require.NotEmpty(t, saved, "the previous row saves them")
 				succeed(t, c.KubectlWith(withoutServerFields(saved), "create", "-f", "-"))
 			},
 			webhooksGo,
@@ -100,7 +100,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 			succeed(t, g.apply(gatewayLimits))
 			denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 			require.NoError(t, s.Stop())
-			require.NotZero(t, g.apply(limits("name: p", 20)).Code, "writes are refused: there is no server")
+			require.NotZero(t, g.apply(limits("name: p", 20)).Code, "writes are rejected: no server runs")
 
 			for _, step := range row.steps {
 				step(t)

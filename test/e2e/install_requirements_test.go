@@ -125,7 +125,7 @@ func requireCallFailed(t *testing.T, got env.Result) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
 	assert.Regexp(t, `failed calling webhook "(mutate|validate)\.overrule\.dev"`, got.Stderr)
-	assert.Contains(t, got.Stderr, "https://overrule.overrule-system.svc:", "it says where it leads")
+	assert.Contains(t, got.Stderr, "https://overrule.overrule-system.svc:", "the message names the Service")
 }
 
 // requireEvaluated requires that writes are evaluated: the gateway's limits are
@@ -152,7 +152,7 @@ func requireRunning(t *testing.T, s *server.Server) {
 	t.Helper()
 	select {
 	case <-s.Done():
-		t.Fatalf("the server ended: %s", s.Tail())
+		t.Fatalf("the server exited: %s", s.Tail())
 	default:
 	}
 }

@@ -38,7 +38,7 @@ func TestDeletedObjectsAreRecreated(t *testing.T) {
 			soon(t, func() bool {
 				after := c.uidOf(t, "-n", server.Namespace, what)
 				return after != "" && after != before
-			}, "it does not come back")
+			}, "it does not recover")
 			requireEvaluated(t, g)
 			requireRunning(t, s)
 		})
@@ -49,7 +49,7 @@ func TestDeletedObjectsAreRecreated(t *testing.T) {
 		requireEvaluated(t, g)
 		soon(t, func() bool {
 			return c.leader(t) == leads && c.uidOf(t, "-n", server.Namespace, "secret/overrule-ca") != "" && c.uidOf(t, "-n", server.Namespace, "secret/overrule-path") != ""
-		}, "they do not come back")
+		}, "they are not recreated")
 		requireEvaluated(t, g)
 		requireRunning(t, s)
 	})
@@ -79,7 +79,7 @@ func TestNamespaceDeletedWhileServerRuns(t *testing.T) {
 	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 	soon(t, func() bool { return c.registered(t) == "" }, "the webhook configurations stay")
 	soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
-	assert.Empty(t, c.registered(t), "they do not come back")
+	assert.Empty(t, c.registered(t), "they are not recreated")
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
 	require.NoError(t, s.Stop())
 
@@ -89,7 +89,7 @@ func TestNamespaceDeletedWhileServerRuns(t *testing.T) {
 	for _, configuration := range configurations {
 		got := c.Kubectl("get", configuration, "-o", "jsonpath={.metadata.ownerReferences[*].uid}")
 		succeed(t, got)
-		assert.Equal(t, uid, got.Stdout, "%s belongs to the namespace that there is now", configuration)
+		assert.Equal(t, uid, got.Stdout, "%s belongs to the new namespace", configuration)
 	}
 	requireRunning(t, s)
 }
@@ -109,16 +109,16 @@ func TestCRDsRecreatedWhileServerRuns(t *testing.T) {
 			return strings.Contains(g.apply(atTheGate, "--dry-run=server").Stderr, "there is a limit at the gate")
 		}
 		succeed(t, g.apply(profileOf("glaze", "targetRef")+"---"+noGate))
-		soon(t, holds, "the constraint does not hold")
+		soon(t, holds, "the constraint is not enforced")
 
 		succeed(t, c.Kubectl("delete", "-k", ours, "--timeout=1m"))
-		soon(t, func() bool { return ready() && !holds() }, "the constraint still holds, or it is not ready")
+		soon(t, func() bool { return ready() && !holds() }, "the constraint is still enforced, or the server is not ready")
 		requireEvaluated(t, g)
 		c.requireWritable(t)
 
 		succeed(t, c.Kubectl("apply", "--server-side", "-k", ours))
 		soon(t, func() bool { return g.apply(noGate).Code == 0 }, "a constraint cannot be written")
-		soon(t, holds, "the constraint does not hold again")
+		soon(t, holds, "the constraint is not enforced again")
 		requireEvaluated(t, g)
 		requireRunning(t, s)
 	})
@@ -131,7 +131,7 @@ func TestCRDsRecreatedWhileServerRuns(t *testing.T) {
 		c.awaitGone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
 		c.requireWritable(t)
 		soon(t, ready, "it is not ready without them")
-		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "a policy that is on nothing cannot be written")
+		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "a policy without a target cannot be written")
 
 		succeed(t, c.Kubectl("apply", "--server-side", "-f", gw))
 		soon(t, func() bool { return c.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")

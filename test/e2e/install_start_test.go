@@ -77,7 +77,7 @@ func (c *cluster) undefine(t *testing.T) {
 		c.TouchCRDs()
 		left := c.Kubectl("get", "crds", "-o", "name")
 		return left.Code == 0 && left.Stdout == ""
-	}, "there are definitions left")
+	}, "there are CRDs left")
 }
 
 // orphan is a route without a gateway.
@@ -100,7 +100,7 @@ func TestScaledToZeroAndBack(t *testing.T) {
 	s := c.start(t, at...)
 	requireEvaluated(t, g)
 	require.NoError(t, s.Stop())
-	require.Zero(t, s.Code(), "SIGTERM is a good end")
+	require.Zero(t, s.Code(), "exits with code 0 on SIGTERM")
 
 	for _, got := range []env.Result{
 		g.apply(limits("name: p", 30)), g.apply(orphan), g.kubectl("delete", "ratelimitpolicy/p"),
@@ -114,7 +114,7 @@ func TestScaledToZeroAndBack(t *testing.T) {
 	s = c.start(t, at...)
 	awaitEvaluated(t, g)
 	for kind, was := range before {
-		require.Equal(t, was, c.webhooks(t, kind), "they were good as they were")
+		require.Equal(t, was, c.webhooks(t, kind), "they needed no update")
 	}
 	requireRunning(t, s)
 }

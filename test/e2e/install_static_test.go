@@ -66,7 +66,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 	waiting := limits("name: waiting", 20)
 
 	apply(t, base64.StdEncoding.EncodeToString(c.Config.CAData), hooksAlone)
-	soon(t, func() bool { return g.apply(waiting, "--dry-run=server").Code != 0 }, "they are not in force")
+	soon(t, func() bool { return g.apply(waiting, "--dry-run=server").Code != 0 }, "they are not active")
 	t.Run("everything else can be installed after them", func(t *testing.T) {
 		requireCallFailed(t, g.apply(waiting))
 		apply(t, "", allElse)
@@ -81,7 +81,7 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 		assert.Contains(t, got.Stderr, "x509: certificate signed by unknown authority")
 		c.requireWritable(t)
 		fillIn(t)
-		soon(t, func() bool { return g.apply(waiting).Code == 0 }, "what waited is not written")
+		soon(t, func() bool { return g.apply(waiting).Code == 0 }, "pending writes do not succeed")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/waiting"))
 		requireEvaluated(t, g)
 		require.NoError(t, s.Stop())
@@ -105,12 +105,12 @@ func TestStaticWebhooksBeforeServer(t *testing.T) {
 	t.Run("the namespace is deleted and they stay until uninstall-webhooks", func(t *testing.T) {
 		succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 		requireCallFailed(t, g.apply(limits("name: p", 30)))
-		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing else deletes them")
+		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "they are not deleted otherwise")
 		said, err := uninstallWebhooks(t, c.User)
 		require.NoError(t, err, said)
 		assert.Equal(t, "deleted ValidatingWebhookConfiguration overrule\n"+
 			"deleted MutatingWebhookConfiguration overrule\n"+
 			"the webhook configurations are gone: writes are not judged any more\n", strings.Replace(said, "deleted ClusterRoleBinding overrule-webhooks\n", "", 1))
-		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still refused")
+		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still rejected")
 	})
 }

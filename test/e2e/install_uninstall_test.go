@@ -32,7 +32,7 @@ func TestUninstallWebhooksAfterWrongOrder(t *testing.T) {
 	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--wait=false"))
 	require.NoError(t, s.Stop())
 	requireCallFailed(t, g.apply(limits("name: p", 30)))
-	require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing removes them")
+	require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "they are not removed")
 
 	job := c.MustAddUser(t, "uninstaller", nil, hookRights...)
 	said, err := uninstallWebhooks(t, job)
@@ -42,7 +42,7 @@ deleted ValidatingWebhookConfiguration overrule
 deleted MutatingWebhookConfiguration overrule
 the webhook configurations are gone: writes are not judged any more
 `, said)
-	soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still refused")
+	soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still rejected")
 	said, err = uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
 	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may run again")

@@ -58,7 +58,7 @@ func warnsWriter(t *testing.T, g testNamespaces, _ *server.Server) {
 	denied(t, g.apply(limits("name: warned", 100)), g.expand(`ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what `+
 		`RateLimitPolicy INFRA/gw-limits allows on Gateway INFRA/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): `+
 		`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of INFRA/gw-limits`))
-	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/warned").Code, "what is denied is not stored")
+	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/warned").Code, "a denied object is not stored")
 	denied(t, g.apply(strings.Replace(routeAuth, "rules:", "unset: [sso]\n  rules:", 1)), "UnsetOverride: unset rules.authentication.sso has no effect")
 }
 

@@ -42,7 +42,7 @@ func TestLeaderDrainsAfterLosingLease(t *testing.T) {
 	select {
 	case <-s.Done():
 	case <-time.After(time.Minute):
-		t.Fatal("it goes on though it does not lead")
+		t.Fatal("it keeps running without the lease")
 	}
 	assert.Equal(t, 1, s.Code(), "so that it is restarted")
 	assert.Contains(t, s.Log(), "leader election lost")

@@ -51,7 +51,7 @@ func TestMetricsAreValidAndDocumented(t *testing.T) {
 	require.Contains(t, families, "overrule_decision_duration_seconds")
 	buckets := families["overrule_decision_duration_seconds"].GetMetric()[0].GetHistogram().GetBucket()
 	assert.InDelta(t, 0.0001, buckets[0].GetUpperBound(), 1e-9)
-	assert.InDelta(t, 3, buckets[len(buckets)-2].GetUpperBound(), 1e-9, "the one before infinity is the end of a call")
+	assert.InDelta(t, 3, buckets[len(buckets)-2].GetUpperBound(), 1e-9, "the last finite bucket is the timeout of a call")
 }
 
 // labelsAreDocumented looks for the labels of a metric in its row.

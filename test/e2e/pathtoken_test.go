@@ -68,7 +68,7 @@ func TestPathTokenRequired(t *testing.T) {
 	s := c.start(t)
 	status, answer := postForged(t, s, c.path(t), g)
 	assert.Equal(t, http.StatusOK, status)
-	require.Contains(t, answer, "gw-limits", "this is what it is about")
+	require.Contains(t, answer, "gw-limits", "the path is correct without a token")
 
 	status, answer = postForged(t, s, webhook.PathValidate, g)
 	assert.Equal(t, http.StatusNotFound, status)
@@ -141,5 +141,5 @@ func TestPathTokenFromFile(t *testing.T) {
 	soon(t, func() bool {
 		status, _ := postForged(t, s, webhook.PathValidate+"/"+next, g)
 		return status == http.StatusOK
-	}, "a token that is added is not accepted")
+	}, "an added token is not accepted")
 }

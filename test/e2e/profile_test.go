@@ -60,7 +60,7 @@ func TestProfileLifecycle(t *testing.T) {
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, "spec.targetRfe is not in the schema of Glaze.policies.example.com")
 	succeed(t, c.Apply(profileOf("glaze", "targetRef")))
-	soon(t, func() bool { return accepted("glaze") == "Accepted" }, "its status does not say that it is in force")
+	soon(t, func() bool { return accepted("glaze") == "Accepted" }, "its status does not report that it is accepted")
 	soon(t, func() bool { return strings.Contains(c.rules(t), "glazes") }, "the rules do not name the kind")
 
 	one := func(name string) env.Result {

@@ -42,7 +42,7 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 			was := c.leader(t)
 			require.Eventually(t, func() bool { return c.leader(t) != was }, time.Minute, 100*time.Millisecond, "no other replica leads")
 			require.NoError(t, led.Signal(syscall.SIGCONT))
-			soon(t, func() bool { return hasEnded(led) }, "it goes on though it does not lead any more")
+			soon(t, func() bool { return hasEnded(led) }, "it keeps running without the lease")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,11 +64,11 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 			seen, before := g.watchRoutes(t), gauge(t, first, refreshWrites) // other tests may have left objects to refresh
 			succeed(t, g.apply(gatewayAuth))
 			require.Eventually(t, func() bool { return gauge(t, first, refreshWrites)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
-			assert.Zero(t, gauge(t, second, refreshWrites), "the other writes, too")
+			assert.Zero(t, gauge(t, second, refreshWrites), "the other one writes, too")
 			service.setBackends(second.Webhook) // as a Service does
 			leave(t, c, first)
 
-			soon(t, func() bool { return seen.count() >= routes+1 }, "the other does not go on")
+			soon(t, func() bool { return seen.count() >= routes+1 }, "the other one does not continue")
 			awaitIdle(t, second)
 			time.Sleep(6 * time.Second) // an object is written again after five seconds if a replica computes another value
 			for name, has := range g.annotations(t, "httproutes") {
@@ -80,10 +80,10 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 			total, most := seen.writes()
 			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, refreshWrites))
 			assert.LessOrEqual(t, total, routes+1+routes/20)
-			assert.LessOrEqual(t, most, 2, "a route was written again and again")
+			assert.LessOrEqual(t, most, 2, "a route was written repeatedly")
 			assert.Positive(t, gauge(t, second, refreshWrites))
-			assert.LessOrEqual(t, gauge(t, second, refreshWrites), float64(routes)-middle+20, "what the first had done was written again")
-			assert.Zero(t, gauge(t, second, `overrule_refresh_writes_total{result="otherwise"}`), "they do not agree")
+			assert.LessOrEqual(t, gauge(t, second, refreshWrites), float64(routes)-middle+20, "completed writes were repeated")
+			assert.Zero(t, gauge(t, second, `overrule_refresh_writes_total{result="otherwise"}`), "the replicas differ")
 		})
 	}
 }

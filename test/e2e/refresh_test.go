@@ -196,10 +196,10 @@ func TestAffectedByAnnotationsCanBeRemoved(t *testing.T) {
 		return g.get(t, "httproute/toystore", ".metadata.annotations") + c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={.status}").Stdout
 	}
 	s := c.start(t, "--refresh", "--refresh-qps=100")
-	soon(t, func() bool { return strings.Count(has(), affected) == 2 }, "what was there before is not marked")
+	soon(t, func() bool { return strings.Count(has(), affected) == 2 }, "existing objects are not annotated")
 	require.NoError(t, s.Stop())
 	c.start(t, "--refresh", "--refresh-qps=100", "--refresh-affected=false")
-	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the marks stay")
+	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the annotations stay")
 	assert.Contains(t, has(), effectivePolicy)
 }
 
@@ -218,7 +218,7 @@ func TestMissingRefreshRightIsReported(t *testing.T) {
 	const says = "system:serviceaccount:overrule-system:overrule-refresher may not patch authpolicies.kuadrant.io"
 	assert.Equal(t, 1, strings.Count(s.Log(), says), s.Log())
 	succeed(t, g.apply(strings.Replace(gatewayAuth, "ours", "others", 1)))
-	soon(t, func() bool { return gauge(t, s, "overrule_refresh_pending") > 0 }, "nothing waits for the right")
+	soon(t, func() bool { return gauge(t, s, "overrule_refresh_pending") > 0 }, "other kinds do not wait for the right")
 	assert.Equal(t, 1, strings.Count(s.Log(), says))
 }
 
@@ -230,7 +230,7 @@ func TestRefreshDisabledByDefault(t *testing.T) {
 	succeed(t, g.apply(routeAuth))
 	was := g.annotations(t, "httproutes")["toystore"]
 	succeed(t, g.apply(gatewayAuth))
-	soon(t, func() bool { return gauge(t, s, `overrule_sweeps_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
+	soon(t, func() bool { return gauge(t, s, `overrule_sweeps_total{result="done",scope="changed"}`) > 0 }, "the change is not observed")
 	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
 	assert.NotContains(t, c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
 }
@@ -257,9 +257,9 @@ func TestRefreshRateLimit(t *testing.T) {
 			break
 		}
 	}
-	assert.Zero(t, lost, "writes lost beside it")
+	assert.Zero(t, lost, "writes lost during the refresh")
 	assert.LessOrEqual(t, most, 0.0, "writes beyond the rate")
-	t.Logf("%v writes of marks in %s", gauge(t, s, refreshWrites)-before, time.Since(begun).Round(time.Second))
+	t.Logf("%v refresh writes in %s", gauge(t, s, refreshWrites)-before, time.Since(begun).Round(time.Second))
 	awaitIdle(t, s)
 	for name, has := range g.annotations(t, "httproutes") {
 		require.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)

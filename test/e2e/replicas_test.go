@@ -62,7 +62,7 @@ func TestReplicasShareAuthority(t *testing.T) {
 
 	soon(t, func() bool { return c.dialVerified(t, second) == nil }, "the second replica's certificate is not trusted")
 	require.NoError(t, c.dialVerified(t, first))
-	assert.Equal(t, led, c.leader(t), "the first goes on leading")
+	assert.Equal(t, led, c.leader(t), "the first one keeps leading")
 	port := func() string {
 		got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.port}")
 		return "127.0.0.1:" + got.Stdout

@@ -106,7 +106,7 @@ func TestNamespaceTerminatesWithoutServer(t *testing.T) {
 			s := c.start(t)
 			populate(t, g)
 			require.NoError(t, s.Stop())
-			require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are refused")
+			require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are rejected")
 
 			succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
 			c.awaitGone(t, "-n", g.infra, "authpolicy/gw-auth")
@@ -214,7 +214,7 @@ func TestSystemDeletionsAreAudited(t *testing.T) {
 	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/judged-on":"`))
 
 	succeed(t, c.Kubectl("delete", "namespace", g.app, "--wait=false"))
-	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not recorded")
+	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not in the audit log")
 	edits := func() int { return strings.Count(s.Log(), `"operation":"UPDATE"`) } // the canary creates, and the controller deletes
 	before := edits()
 	removeFinalizers(t, g)

@@ -33,7 +33,7 @@ func TestUninstallWebhooksWhileLeaderRuns(t *testing.T) {
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
 	succeed(t, c.Kubectl(append([]string{"delete"}, configurations...)...))
-	soon(t, func() bool { return strings.Count(c.registered(t), "overrule") == 2 }, "the leader does not put them back")
+	soon(t, func() bool { return strings.Count(c.registered(t), "overrule") == 2 }, "the leader does not recreate them")
 
 	said, err := uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
@@ -46,7 +46,7 @@ func TestUninstallWebhooksWhileLeaderRuns(t *testing.T) {
 	succeed(t, g.apply(limits("name: p", 200)))
 
 	said, err = uninstallWebhooks(t, job)
-	require.NoError(t, err, "it may be run again: %s", said)
+	require.NoError(t, err, "it may run again: %s", said)
 }
 
 func uninstallWebhooks(t *testing.T, as *env.User) (said string, err error) {

@@ -27,10 +27,10 @@ func (c *cluster) requirements(t *testing.T, s *server.Server) {
 
 	var everywhere api.EffectivePolicyList
 	overrule(t, c.User, &everywhere, "effective", "-A", "--kind", "AuthPolicy", "--without")
-	soon(t, func() bool { return unprotectedPaths(t, s) == len(everywhere.Items) }, "the metric and the CLI do not count the same")
+	soon(t, func() bool { return unprotectedPaths(t, s) == len(everywhere.Items) }, "the metric and the CLI differ")
 
 	succeed(t, g.apply(gatewayAuth))
-	assert.Empty(t, g.rulesWithoutPolicy(t), "the gateway's policy holds on all of its routes")
+	assert.Empty(t, g.rulesWithoutPolicy(t), "the gateway's policy is effective on all of its routes")
 }
 
 // rulesWithoutPolicy returns the rules of the route that have no AuthPolicy, as

@@ -80,9 +80,9 @@ func TestWebhookEditsAreReverted(t *testing.T) {
 				succeed(t, got)
 				soon(t, func() bool {
 					return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "undid what others did")
-				}, "it is not put back")
+				}, "it is not reverted")
 				assert.Contains(t, s.Log()[log:], edit.says)
-				assert.NotContains(t, s.Log()[log:], "write webhook configurations", "it was not refused what it wrote")
+				assert.NotContains(t, s.Log()[log:], "write webhook configurations", "its writes were not rejected")
 			})
 		}
 	}
@@ -90,14 +90,14 @@ func TestWebhookEditsAreReverted(t *testing.T) {
 		log := len(s.Log())
 		succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p", "["+theirs+"]"))
 		c.awaitCalled(t)
-		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "it is not ours to take away")
+		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "fields of others are kept")
 		assert.NotContains(t, s.Log()[log:], "undid")
 		assert.Equal(t, "stays", c.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
 
 		succeed(t, c.Kubectl("delete", kind+"webhookconfiguration/overrule"))
 		soon(t, func() bool {
 			return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "it was deleted")
-		}, "it does not come back")
+		}, "it does not recover")
 	}
 	assert.Contains(t, s.Log(), "field manager eve (Update)")
 	assert.Contains(t, getBody(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="mutating"} 13`)
@@ -122,7 +122,7 @@ func TestSecondInstallationWaits(t *testing.T) {
 	says := "belong to the installation overrule-system/overrule, whose Service exists, so this one (overrule-too/overrule) writes none and judges nothing"
 	soon(t, func() bool {
 		return strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks: the webhook configurations overrule "+says)
-	}, "it does not say so")
+	}, "it does not report it")
 	soon(t, func() bool {
 		return strings.Contains(c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, says)
 	}, "there is no Event")
@@ -138,11 +138,11 @@ func TestSecondInstallationWaits(t *testing.T) {
 	soon(t, func() bool { return leads("overrule-too") }, "it does not take over")
 	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-	soon(t, func() bool { return !strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks") }, "it still says so")
+	soon(t, func() bool { return !strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks") }, "it still reports it")
 	taken := version()
 
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, 1))
-	soon(t, func() bool { return version() == taken && leads("overrule-too") }, "the first takes it back")
+	soon(t, func() bool { return version() == taken && leads("overrule-too") }, "the first one takes over again")
 	succeed(t, c.Kubectl("annotate", "--overwrite", "mutatingwebhookconfiguration/overrule", "validatingwebhookconfiguration/overrule",
 		"overrule.dev/installation=overrule-system/overrule"))
 	soon(t, func() bool { return leads("overrule-system") }, "it does not take the configurations over")

@@ -48,5 +48,5 @@ func TestModuleFolders(t *testing.T) {
 	}
 
 	_, err = ModuleFolder(t.Context(), "example.com/nothing")
-	assert.ErrorContains(t, err, "ask go for the folder of module example.com/nothing: ")
+	assert.ErrorContains(t, err, "find the folder of module example.com/nothing: ")
 }

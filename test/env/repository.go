@@ -25,7 +25,7 @@ func ModuleFolder(ctx context.Context, module string) (string, error) {
 	}
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("ask go for the folder of module %s: %w", module, err)
+		return "", fmt.Errorf("find the folder of module %s: %w", module, err)
 	}
 	dir := strings.TrimSpace(string(out))
 	if dir == "" {

@@ -83,7 +83,7 @@ func (w *World) read(o object) snapshot.Object {
 func (w *World) putAlike(first object, routes int) {
 	p, ok := w.read(first).(*policykind.Policy)
 	if !ok || p.Invalid != nil || len(p.Targets) != 1 {
-		w.fail(fmt.Errorf("%v is no policy on one target", first["kind"]))
+		w.fail(fmt.Errorf("%v is not a policy with one target", first["kind"]))
 		return
 	}
 	for i := range routes {

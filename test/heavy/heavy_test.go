@@ -34,7 +34,7 @@ func TestEveryCaseIsAWriteOfItsKind(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			assert.False(t, seen[c.What], "%s is there twice", c.What)
+			assert.False(t, seen[c.What], "%s is a duplicate", c.What)
 			seen[c.What] = true
 			objects, write, err := c.Build(c.Small)
 			require.NoError(t, err)

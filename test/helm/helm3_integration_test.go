@@ -93,7 +93,7 @@ func TestHelm3InstallsUpgradesRollsBackAndUninstalls(t *testing.T) {
 
 	done := c.kubelet(t, func(job *batchv1.Job) bool {
 		c.run(t, job)
-		assert.True(t, c.deployed(t), "the server is there while the webhooks are")
+		assert.True(t, c.deployed(t), "the server runs while the webhooks exist")
 		return true
 	})
 	h.must(t, nil, "uninstall", "overrule", "--timeout", patience.String())

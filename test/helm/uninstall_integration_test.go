@@ -38,9 +38,9 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		done := c.kubelet(t, func(*batchv1.Job) bool { return false })
 		require.ErrorContains(t, c.uninstall(t, false), "overrule-uninstall")
 		<-done
-		assert.True(t, c.deployed(t), "the server goes on")
-		assert.Len(t, c.webhooks(t), 2, "and is asked")
-		assert.Equal(t, []string{"Job"}, c.hookLeftovers(t), "to be looked at, without its rights")
+		assert.True(t, c.deployed(t), "the server keeps running")
+		assert.Len(t, c.webhooks(t), 2, "and is called")
+		assert.Equal(t, []string{"Job"}, c.hookLeftovers(t), "kept for troubleshooting, without its rights")
 	})
 	t.Run("the Job deletes the webhooks while the server runs", func(t *testing.T) {
 		done := c.kubelet(t, func(job *batchv1.Job) bool {

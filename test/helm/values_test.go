@@ -42,7 +42,7 @@ func TestPodValues(t *testing.T) {
 			deployment := rendered(t, c.values).get(t, "Deployment", "overrule")
 			assert.JSONEq(t, c.want, at(t, deployment, c.field...))
 			before := rendered(t, nil).get(t, "Deployment", "overrule")
-			assert.NotEqual(t, c.want, at(t, before, c.field...), "the value is another one than it comes with")
+			assert.NotEqual(t, c.want, at(t, before, c.field...), "the value differs from the default")
 		})
 	}
 }
@@ -110,7 +110,7 @@ func TestOptionalObjects(t *testing.T) {
 	assert.Contains(t, rendered(t, nil), id{kind: "ClusterRole", name: "overrule-canary"})
 	assert.Contains(t, rendered(t, values{"canary.namespace": "app"}), id{kind: "RoleBinding", namespace: "app", name: "overrule-canary"})
 	untrusted := rendered(t, values{"staticWebhooks.enabled": true})
-	assert.NotContains(t, kinds(untrusted), "ValidatingWebhookConfiguration", "they would refuse every write")
+	assert.NotContains(t, kinds(untrusted), "ValidatingWebhookConfiguration", "they would reject every write")
 	assert.NotContains(t, untrusted, id{kind: "ClusterRole", name: "overrule-webhooks"})
 }
 

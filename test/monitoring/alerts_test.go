@@ -192,11 +192,11 @@ func TestEachAlertFiresAndIsSilent(t *testing.T) {
 	for name := range alerts(t) {
 		t.Run(name, func(t *testing.T) {
 			world, ok := alertCases[name]
-			require.True(t, ok, "an alert that no test fires")
+			require.True(t, ok, "an alert without a test")
 			fired := firing(t, world.bad, name, world.after)
 			assert.Len(t, fired, 1)
 			if name != "OverruleAbsent" && len(fired) == 1 {
-				assert.Equal(t, "o", fired[0].Get("namespace"), "it says which installation")
+				assert.Equal(t, "o", fired[0].Get("namespace"), "it has the labels of the installation")
 			}
 			assert.Empty(t, firing(t, world.good, name, world.after))
 		})

@@ -148,5 +148,5 @@ func TestEveryReplicaIsScraped(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(deployment.Spec.Template.Spec.Containers[0].Ports), "{"+*monitor.Spec.PodMetricsEndpoints[0].Port+"}")
 	interval, err := time.ParseDuration(string(monitor.Spec.PodMetricsEndpoints[0].Interval))
 	require.NoError(t, err)
-	assert.LessOrEqual(t, interval, time.Minute, "rates over five minutes need some samples")
+	assert.LessOrEqual(t, interval, time.Minute, "rates over five minutes need several samples")
 }

@@ -19,7 +19,7 @@ import (
 const grace = 30 * time.Second
 
 // ErrKilled means that a program did not stop after SIGTERM and was killed.
-var ErrKilled = errors.New("did not end by itself and was killed")
+var ErrKilled = errors.New("did not stop after SIGTERM and was killed")
 
 // Spec is the program to run.
 type Spec struct {

@@ -40,7 +40,7 @@ func TestStopEndsGracefully(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, p.Err(), &exit)
 	assert.Equal(t, 3, p.Code())
-	assert.NoError(t, p.Stop(), "stopping twice is fine")
+	assert.NoError(t, p.Stop(), "stopping twice is allowed")
 }
 
 func TestStopKillsAProgramThatDoesNotEnd(t *testing.T) {
@@ -48,7 +48,7 @@ func TestStopKillsAProgramThatDoesNotEnd(t *testing.T) {
 	logged(t, p, "hello\n")
 
 	assert.ErrorIs(t, p.stop(time.Millisecond), ErrKilled)
-	assert.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH, "nothing is left of it")
+	assert.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH, "no process is left")
 }
 
 func TestAProgramIsKilledWithItsChildren(t *testing.T) {

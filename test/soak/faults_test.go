@@ -47,7 +47,7 @@ func (s *soakTest) restartEach() {
 		s.replicas.signal(slot, syscall.SIGTERM)
 		s.replicas.awaitSuccessor(slot, before)
 		ends := slot.ended()
-		require.Zero(s.t, ends[len(ends)-1].code, "SIGTERM is a good end: %s", ends[len(ends)-1].log)
+		require.Zero(s.t, ends[len(ends)-1].code, "exits with code 0 on SIGTERM: %s", ends[len(ends)-1].log)
 	}
 	s.settle()
 }
@@ -198,7 +198,7 @@ func (s *soakTest) find(is func(*replica) bool) *replica {
 			}
 		}
 		return false
-	}, "no server is as it should be")
+	}, "no server meets the condition")
 	return found
 }
 

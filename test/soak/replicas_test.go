@@ -127,7 +127,7 @@ func (f *replicaSet) awaitSuccessor(s *replica, before *server.Server) {
 	soon(f.t, func() bool {
 		now, at := s.now()
 		return now != before && at.ready.Load()
-	}, "no other server takes the place of one that ended")
+	}, "the server is not restarted")
 }
 
 // awaitReady waits until all servers have connections.
@@ -155,7 +155,7 @@ func (f *replicaSet) stop() {
 		for _, e := range append(s.ended(), exit{0, now.Tail()}) {
 			assert.NotContains(f.t, e.log, "panic")
 			if f.t.Failed() {
-				f.t.Logf("a server that ended with %d:\n%s", e.code, e.log)
+				f.t.Logf("a server exited with code %d:\n%s", e.code, e.log)
 			}
 		}
 	}

@@ -125,14 +125,14 @@ func (f *proxiedServer) apiServerRestarts(t *testing.T) {
 	before, gone := f.count(staleMessage), time.Now()
 	require.NoError(t, f.RestartAPIServer(t.Context()))
 	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a busy machine
-		t.Logf("the API server was away for %s", away)
+		t.Logf("the API server was down for %s", away)
 		before++
-		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+		f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	}
 	f.applied(t, override("restarted"))
 	f.denies(t, "restarted")
 	assert.LessOrEqual(t, f.count(staleMessage), before)
-	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 }
 
 func (f *proxiedServer) connectionsAreCut(t *testing.T) {
@@ -140,7 +140,7 @@ func (f *proxiedServer) connectionsAreCut(t *testing.T) {
 	for range 3 {
 		f.proxy.cut()
 		f.denies(t, "always")
-		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+		f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	}
 	assert.Equal(t, before, f.count(staleMessage))
 }
@@ -148,7 +148,7 @@ func (f *proxiedServer) connectionsAreCut(t *testing.T) {
 func (f *proxiedServer) packetsAreDropped(t *testing.T) {
 	f.proxy.block(true)
 	t.Cleanup(func() { f.proxy.block(false) })
-	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that the network is dead")
+	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that packets are dropped")
 	got := f.Apply(override("blocked"))
 	require.Zero(t, got.Code, got.Stderr)
 	missed := f.Apply(unset("blocked"), "--dry-run=server")
@@ -157,7 +157,7 @@ func (f *proxiedServer) packetsAreDropped(t *testing.T) {
 	assert.Positive(t, f.count(`"msg":"not ready","webhook":"validate"`))
 
 	f.proxy.block(false)
-	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	f.denies(t, "blocked") // at once: its cache has the writes that it missed
 	assert.Positive(t, f.count(freshMessage))
 }
@@ -168,7 +168,7 @@ func (f *proxiedServer) apiServerHangs(t *testing.T) {
 	t.Cleanup(func() { _ = f.ResumeAPIServer() })
 	f.soon(t, func() bool { return !f.ready(t) && f.count(staleMessage) > before }, "it does not notice that the API server hangs")
 	require.NoError(t, f.ResumeAPIServer())
-	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	f.denies(t, "always")
 }
 
@@ -269,7 +269,7 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 
 	got = f.Kubectl("patch", "crd/odds.policies.example.org", "--type=merge", "-p", `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
 	require.Zero(t, got.Code, got.Stderr)
-	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not known once it can be listed")
+	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not in the cache once it can be listed")
 }
 
 func (f *proxiedServer) applied(t *testing.T, manifest string) {
