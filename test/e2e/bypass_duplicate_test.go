@@ -30,7 +30,7 @@ var duplicateRows = map[string]row{
 	"policy-doubled-on-class":     substitute{objects: gatewayWithoutClassPolicy, manifest: classed, then: toClass, write: remove("INFRA", "paint/gw-paint")},
 	"policy-to-class-with-owner":  substitute{objects: gatewayWithoutClassPolicy, manifest: ownedClass, then: toClass, write: paintClass, code: "OverrideEvaded"},
 	"policy-beneath-owned": substitute{
-		objects:  strings.Replace(gatewayWithoutClassPolicy, "gatewayClassName: around", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
+		objects:  strings.Replace(gatewayWithoutClassPolicy, "gatewayClassName: bypass", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
 		manifest: object("Paint", "namespace: INFRA, name: class-paint"+ownedInINFRA, "{"+onClass+", overrides: {colors: {wall: white}}}"), write: remove("INFRA", "paint/gw-paint"),
 	},
 	"namespace-doubled": substitute{

@@ -11,14 +11,14 @@ var (
 	// painted has labels that policies select by, and an annotation that turns
 	// plain rules into overrides.
 	painted = namespaces +
-		object("Gateway", "namespace: INFRA, name: edge, labels: {tier: public}", "{gatewayClassName: around, listeners: ["+onHTTP+"]}") +
+		object("Gateway", "namespace: INFRA, name: edge, labels: {tier: public}", "{gatewayClassName: bypass, listeners: ["+onHTTP+"]}") +
 		object("HTTPRoute", "namespace: APP, name: toystore, labels: {tier: public}, annotations: {policies.example.com/inherit: all}",
 			"{parentRefs: ["+onEdge+"], rules: ["+byPath+"]}")
 	// extended has a route on a gateway and on a listener set of that gateway,
 	// which has the override.
 	extended = namespaces +
-		object("Gateway", "namespace: INFRA, name: edge", "{gatewayClassName: around, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
-		object("Gateway", "namespace: INFRA, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
+		object("Gateway", "namespace: INFRA, name: edge", "{gatewayClassName: bypass, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
+		object("Gateway", "namespace: INFRA, name: inner", "{gatewayClassName: bypass, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
 		listenerSet
 	listenerSet = object("ListenerSet", "namespace: APP, name: extra", "{parentRef: "+onEdge+", listeners: [{name: more, protocol: HTTP, port: 8081, allowedRoutes: {namespaces: {from: All}}}]}")
 	onSet       = paintPolicyIn("APP", "gw-paint", "targetRef: {group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}")

@@ -156,7 +156,7 @@ func (c *cluster) defineKinds(t *testing.T) {
 	})
 	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
 	succeed(t, c.Apply(secondDefinition("Opal", "agates"))) // older than the server
-	succeed(t, c.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
+	succeed(t, c.Apply(object("GatewayClass", "name: bypass", "{controllerName: example.com/gateways}")))
 }
 
 // readKinds waits until the webhook rules name all kinds.
@@ -396,7 +396,7 @@ func rightsOnSecondDefinition(t *testing.T, g testNamespaces) {
 	right := func(resource string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{resource}, Verbs: []string{"override"}}
 	}
-	const first, other = "around-opals", "around-agates"
+	const first, other = "bypass-opals", "bypass-agates"
 	g.c.MustAddUser(t, first, nil, usual, right("opals"))
 	g.c.MustAddUser(t, other, nil, usual, right("agates"))
 	succeed(t, g.apply(objectsWithOverride("Opal")))

@@ -43,7 +43,7 @@ const (
 )
 
 func gateway(name string, listeners ...string) string {
-	return object("Gateway", "namespace: INFRA, name: "+name, "{gatewayClassName: around, listeners: ["+strings.Join(listeners, ", ")+"]}")
+	return object("Gateway", "namespace: INFRA, name: "+name, "{gatewayClassName: bypass, listeners: ["+strings.Join(listeners, ", ")+"]}")
 }
 
 // route returns the route toystore with these parents and rules.

@@ -5,7 +5,7 @@ package e2e
 import "strings"
 
 // others is a third namespace, that of a security team.
-const others = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-sec, labels: {around: INFRA}}\n"
+const others = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-sec, labels: {bypass: INFRA}}\n"
 
 var (
 	// granted has the override in another namespace, which a ReferenceGrant
@@ -17,9 +17,9 @@ var (
 	labelled = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {stage: prod}", "{}") +
 		gateway("edge", listenerForStage("http", "80", "prod"), listenerForStage("plain", "8080", "dev")) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http")
 	// selected has an override on the namespaces with a label.
-	selected = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {around: INFRA}", "{}") +
+	selected = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {bypass: INFRA}", "{}") +
 		gateway("edge", onHTTP) + route(onEdge, byPath) +
-		primerPolicy("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {around: INFRA}}]")
+		primerPolicy("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {bypass: INFRA}}]")
 	largeOwners          = `[{"apiVersion":"nope.example.com/v1","kind":"Nope","uid":"5f0d4b1e-0000-4000-8000-000000000077","name":"` + strings.Repeat("<", 1400<<10) + `"}]`
 	ownedByMissingObject = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
@@ -56,14 +56,14 @@ var namespaceRows = map[string]row{
 	},
 	"namespace-label-policy": bypass{
 		objects: selected, code: "OverrideEvaded",
-		write: kubectl("label", "namespace/APP", "around-"),
+		write: kubectl("label", "namespace/APP", "bypass-"),
 	},
 	"namespace-of-policy": bypass{
 		objects: granted, code: "OverrideEvaded",
 		write: kubectl("delete", "namespace/INFRA-sec", "--timeout=2m"),
 	},
 	"namespace-of-gateway": bypass{
-		objects: namespaces + others + gateway("edge", onHTTP) + object("Gateway", "namespace: INFRA-sec, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"]}") +
+		objects: namespaces + others + gateway("edge", onHTTP) + object("Gateway", "namespace: INFRA-sec, name: inner", "{gatewayClassName: bypass, listeners: ["+onHTTP+"]}") +
 			route(onEdge+", {namespace: INFRA-sec, name: inner}", byPath) + gatewayOverride,
 		code:  "OverrideEvaded",
 		write: kubectl("delete", "namespace/INFRA", "--timeout=2m"),

@@ -27,7 +27,7 @@ var canICommand = regexp.MustCompile(`kubectl (auth can-i override \S+ -n \S+)`)
 // who is allowed to override, including a user with the right for this policy
 // only.
 func checkCommandOfDenial(t *testing.T, g testNamespaces) {
-	const delegate, neighbour = "around-delegate", "around-neighbour"
+	const delegate, neighbour = "bypass-delegate", "bypass-neighbour"
 	succeed(t, g.apply(baseObjects))
 	change := rbacv1.PolicyRule{APIGroups: []string{"kuadrant.io"}, Resources: []string{"authpolicies"}, Verbs: []string{"get", "delete"}}
 	override := func(name string) rbacv1.PolicyRule {

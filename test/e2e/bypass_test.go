@@ -18,8 +18,8 @@ import (
 
 // Both users may write every object; privileged may also override policies.
 const (
-	unprivileged = "around-developer"
-	privileged   = "around-engineer"
+	unprivileged = "bypass-developer"
+	privileged   = "bypass-engineer"
 )
 
 // TestBypass runs the tables of docs/guardrails.md: each row is an attempt to

@@ -92,7 +92,7 @@ func informersOf(cfg *rest.Config, policies string) ([]cache.SharedIndexInformer
 	for name := range strings.SplitSeq(policies, ",") {
 		resource, _ := schema.ParseResourceArg(name)
 		if resource == nil {
-			return nil, fmt.Errorf("-policies: %q is not of the form resource.version.group", name)
+			return nil, fmt.Errorf("invalid -policies %q: must be resource.version.group", name)
 		}
 		out = append(out, all.ForResource(*resource).Informer())
 	}

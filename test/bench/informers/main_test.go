@@ -32,10 +32,10 @@ func TestInvalidOptions(t *testing.T) {
 		options options
 		want    string
 	}{
-		"no kubeconfig":         {options{kubeconfig: "nothing", policies: policies}, `read kubeconfig "nothing": `},
-		"a resource by half":    {options{kubeconfig: nowhere(t), policies: policies + ",authpolicies"}, `-policies: "authpolicies" is not of the form resource.version.group`},
-		"an address in use":     {options{kubeconfig: nowhere(t), policies: policies, health: taken.Addr().String()}, "listen for probes: "},
-		"an address that isn't": {options{kubeconfig: nowhere(t), policies: policies, health: "here"}, "listen for probes: "},
+		"no kubeconfig":          {options{kubeconfig: "nothing", policies: policies}, `read kubeconfig "nothing": `},
+		"an incomplete resource": {options{kubeconfig: nowhere(t), policies: policies + ",authpolicies"}, `invalid -policies "authpolicies": must be resource.version.group`},
+		"an address in use":      {options{kubeconfig: nowhere(t), policies: policies, health: taken.Addr().String()}, "listen for probes: "},
+		"an invalid address":     {options{kubeconfig: nowhere(t), policies: policies, health: "here"}, "listen for probes: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.ErrorContains(t, run(t.Context(), c.options), c.want)

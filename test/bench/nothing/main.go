@@ -39,11 +39,11 @@ func main() {
 func run(ctx context.Context, o options) error {
 	host, text, err := net.SplitHostPort(o.webhook)
 	if err != nil {
-		return fmt.Errorf("read -webhook-bind-address: %w", err)
+		return fmt.Errorf("invalid -webhook-bind-address: %w", err)
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil {
-		return fmt.Errorf("read -webhook-bind-address: the port of %s is no number: %w", o.webhook, err)
+		return fmt.Errorf("invalid -webhook-bind-address %q: port must be a number: %w", o.webhook, err)
 	}
 	metrics, err := metricsserver.NewServer(metricsserver.Options{BindAddress: o.metrics}, nil, nil)
 	if err != nil {
