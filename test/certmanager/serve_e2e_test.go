@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// servingHost is the name that the API server asks for.
+// servingHost is the server name in TLS calls of the API server.
 const servingHost = server.Name + "." + server.Namespace + ".svc"
 
 // served is a server with a certificate of cert-manager.

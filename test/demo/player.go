@@ -23,8 +23,8 @@ type step struct {
 	stderr  []string // required parts; if empty, stderr must be empty
 }
 
-// pauseBetweenCommands lies between two commands, as between those of a person: the server hears
-// of a write by a watch, some milliseconds after it was stored.
+// pauseBetweenCommands is about that of a person: the server observes a write by
+// a watch, some milliseconds after it was stored.
 const pauseBetweenCommands = 300 * time.Millisecond
 
 // player runs steps and prints them with their output.

@@ -32,8 +32,8 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 	}
 }
 
-// besides are the cluster-wide rights that are neither read rights nor for
-// webhook configurations, which are limited by name.
+// otherClusterRules are the cluster-wide rights that are neither read rights nor
+// for webhook configurations, which are limited by name.
 var otherClusterRules = map[string][]rbacv1.PolicyRule{
 	"overrule-profiles": {{
 		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},

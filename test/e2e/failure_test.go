@@ -44,7 +44,7 @@ func TestFailurePolicyWithoutServer(t *testing.T) {
 			got := g.apply(limits("name: p", 100))
 			assert.Equal(t, allowed, got.Code == 0, got.Stderr)
 			assert.Equal(t, !allowed, strings.Contains(got.Stderr, `failed calling webhook "mutate.overrule.dev"`), got.Stderr)
-			succeed(t, c.Kubectl("label", "namespace", g.app, "a=b")) // all else goes on
+			succeed(t, c.Kubectl("label", "namespace", g.app, "a=b")) // other writes are not affected
 		})
 	}
 }

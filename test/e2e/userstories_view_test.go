@@ -117,7 +117,7 @@ func (c *cluster) viewPolicyRuleReach(t *testing.T) {
 	})
 }
 
-// books is a second route, without a policy of its own.
+// books is a second route, without its own policy.
 const books = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
