@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func played(t *testing.T, paint painter, steps ...step) (string, error) {
+func runSteps(t *testing.T, paint painter, steps ...step) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	p := player{out: &out, paint: paint, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "WHO=you"}}
@@ -21,7 +21,7 @@ func played(t *testing.T, paint painter, steps ...step) (string, error) {
 }
 
 func TestStoryOutput(t *testing.T) {
-	out, err := played(t, painter{},
+	out, err := runSteps(t, painter{},
 		step{say: "Someone greets.", command: `echo "hello $WHO"; echo careful >&2`, stdout: []string{"hello you"}, stderr: []string{"care"}},
 		step{say: "Someone fails.", command: "exit 3", code: 3})
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestStoryStopsAtFirstDifference(t *testing.T) {
 		"an unexpected warning": {step{command: "echo a >&2"}, `step 1 (echo a >&2): unexpected result: stderr is not empty`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := played(t, painter{}, c.step, step{say: "never run", command: "true"})
+			out, err := runSteps(t, painter{}, c.step, step{say: "never run", command: "true"})
 			require.ErrorIs(t, err, ErrStory)
 			assert.EqualError(t, err, c.want)
 			assert.NotContains(t, out, "never run")
@@ -74,7 +74,7 @@ func TestColorOnTerminalsOnly(t *testing.T) {
 }
 
 func TestColorEscapes(t *testing.T) {
-	out, err := played(t, painter{on: true}, step{say: "Say.", command: "echo careful >&2", stderr: []string{"careful"}})
+	out, err := runSteps(t, painter{on: true}, step{say: "Say.", command: "echo careful >&2", stderr: []string{"careful"}})
 	require.NoError(t, err)
 	assert.Contains(t, out, "\x1b[1;36m1. Say.\x1b[0m\n\x1b[1m$ echo careful >&2\x1b[0m\n\x1b[33mcareful\n\x1b[0m")
 	assert.Empty(t, painter{on: true}.stderr(""))

@@ -90,12 +90,12 @@ const (
 func TestRetryOnPolicy(t *testing.T) {
 	for name, x := range texts {
 		t.Run(name, func(t *testing.T) {
-			cells, played := readTables(t, x.folder), 0
+			cells, ran := readTables(t, x.folder), 0
 			require.Len(t, cells, 6*16, "six tables of four rows and four columns")
 			for _, c := range cells {
-				t.Run(c.String(), func(t *testing.T) { played += x.run(t, c) })
+				t.Run(c.String(), func(t *testing.T) { ran += x.run(t, c) })
 			}
-			t.Logf("%d cells, played in %d ways", len(cells), played)
+			t.Logf("%d cells, %d variants", len(cells), ran)
 		})
 	}
 }
@@ -112,7 +112,7 @@ func (c *cell) String() string {
 }
 
 // run tests all variants of a cell, and returns their number.
-func (x text) run(t *testing.T, c cell) (played int) {
+func (x text) run(t *testing.T, c cell) (ran int) {
 	t.Helper()
 	spellings := map[string]string{"the field is left out": "", "the field is an empty list": "retryOn: []"}
 	if c.own {
@@ -120,14 +120,14 @@ func (x text) run(t *testing.T, c cell) (played int) {
 	}
 	for spelling, retryOn := range spellings {
 		for _, v := range c.variants() {
-			played++
+			ran++
 			t.Run(spelling+", "+v.name, func(t *testing.T) {
 				objects := fmt.Sprintf(retryObjects, x.rule(retryOn)) + c.policies(v)
 				c.check(t, x, v, read(t, objects, x.folder+"/profile.yaml"))
 			})
 		}
 	}
-	return played
+	return ran
 }
 
 // retryObjects are a gateway, and a route on it in another namespace.
