@@ -135,7 +135,7 @@ func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
 func (r *refreshing) round(b *testing.B, n int) {
 	b.Helper()
 	r.undisturbed(b)
-	judged := r.reviewTimes(b)
+	earlier := r.reviewTimes(b)
 	before, start := r.attempts(b), time.Now()
 	r.write(b, n)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -147,7 +147,7 @@ func (r *refreshing) round(b *testing.B, n int) {
 	r.took += r.settle(b, start, before)
 	cancel()
 	<-stopped
-	r.reviewsBeside.since(judged, r.reviewTimes(b))
+	r.reviewsBeside.since(earlier, r.reviewTimes(b))
 	r.writes += r.attempts(b) - before
 	r.requireAnnotated(b)
 	r.undisturbed(b)

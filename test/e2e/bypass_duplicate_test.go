@@ -59,7 +59,7 @@ type duplicate struct {
 }
 
 func (d duplicate) run(t *testing.T, g testNamespaces) {
-	const owner = "ownerReferences: [{apiVersion: v1, kind: Namespace, name: nobody, uid: 5f0d4b1e-0000-4000-8000-000000000009}], "
+	const owner = "ownerReferences: [{apiVersion: v1, kind: Namespace, name: missing, uid: 5f0d4b1e-0000-4000-8000-000000000009}], "
 	world, extra := orDefault(d.objects, baseObjects), "finalizers: [e2e.example.com/hold], "
 	succeed(t, g.apply(world))
 	g.awaitDenial(t, d.deleteOriginal)
@@ -187,7 +187,7 @@ func renameOwner(t *testing.T, g testNamespaces) {
 	owner := "name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: release, uid: " + uid + "}]"
 	succeed(t, g.apply(strings.Replace(baseObjects, "name: gw-auth", owner, 1)))
 	g.awaitDenial(t, deletePolicy)
-	w := edit("INFRA", "authpolicy/gw-auth", `[{"op":"replace","path":"/metadata/ownerReferences/0/name","value":"nobody"}]`)
+	w := edit("INFRA", "authpolicy/gw-auth", `[{"op":"replace","path":"/metadata/ownerReferences/0/name","value":"missing"}]`)
 	requireDenial(t, g.runAs(unprivileged, w), "OverrideEvaded")
 	succeed(t, g.runAs(privileged, w))
 }

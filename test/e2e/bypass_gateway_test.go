@@ -70,7 +70,7 @@ var gatewayRows = map[string]row{
 	"gateway-class-owner": bypass{
 		objects: classes, code: "OverrideEvaded",
 		write: kubectl("patch", "gatewayclass/INFRA-strict", "--type=merge", "-p",
-			`{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000002"}]}}`),
+			`{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"missing","uid":"5f0d4b1e-0000-4000-8000-000000000002"}]}}`),
 	},
 	"gateway-label": bypass{
 		objects: painted + paintPolicy("gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: Gateway, matchLabels: {tier: public}}]"), code: "OverrideEvaded",

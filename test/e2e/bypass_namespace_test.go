@@ -21,7 +21,7 @@ var (
 		gateway("edge", onHTTP) + route(onEdge, byPath) +
 		primerPolicy("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {bypass: INFRA}}]")
 	largeOwners          = `[{"apiVersion":"nope.example.com/v1","kind":"Nope","uid":"5f0d4b1e-0000-4000-8000-000000000077","name":"` + strings.Repeat("<", 1400<<10) + `"}]`
-	ownedByMissingObject = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
+	ownedByMissingObject = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"missing","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
 
 // listenerForStage returns a listener for the routes of namespaces with a label.
@@ -82,7 +82,7 @@ var namespaceRows = map[string]row{
 	},
 	"grant-owner": bypass{
 		objects: granted, code: "OverrideEvaded",
-		write: patch("INFRA", "referencegrant/leave", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000004"}]}}`),
+		write: patch("INFRA", "referencegrant/leave", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"missing","uid":"5f0d4b1e-0000-4000-8000-000000000004"}]}}`),
 	},
 	"grants-definition": bypass{
 		objects: granted, code: "OverrideEvaded", dry: true,

@@ -141,7 +141,7 @@ var policyRows = map[string]row{
 	},
 	"policy-owner": bypass{
 		objects: baseObjects, code: "OverrideEvaded", contains: []string{"which is made its owner"},
-		write: patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000000"}]}}`),
+		write: patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"missing","uid":"5f0d4b1e-0000-4000-8000-000000000000"}]}}`),
 	},
 	"lower-gate": bypass{
 		objects: baseObjects, code: "OverrideWeakened",
