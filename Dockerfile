@@ -1,8 +1,8 @@
-# The server alone: one static file, no shell, no packages, no user database.
+# The image has one static binary: no shell, no packages, no user database.
 # For several platforms: docker buildx build --platform linux/amd64,linux/arm64
-# "make image" makes the same without a container engine.
+# "make image" builds the same image without a container engine.
 ARG GO_VERSION=1.26.8
-# The compiler runs as what builds, and compiles for what is asked for.
+# The compiler runs on the build platform and cross-compiles for the target platform.
 FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
 WORKDIR /src
 ENV CGO_ENABLED=0 GOTOOLCHAIN=local
@@ -11,12 +11,12 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH
 ARG VERSION=dev REVISION=
-# Without the pages of gRPC for debugging, which make the server half as large again.
+# grpcnotrace leaves out gRPC's debug pages, which make the server 50 % larger.
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -tags=grpcnotrace -trimpath -buildvcs=false -ldflags="-s -w -X overrule.dev/overrule/internal/build.version=$VERSION -X overrule.dev/overrule/internal/build.revision=$REVISION" -o /overrule ./cmd/overrule
 
-# scratch has no certificate roots: in a cluster the API server's comes with the ServiceAccount, and
-# that of a collector of traces has to be mounted.
+# scratch has no root certificates: the API server's is mounted with the ServiceAccount token, and that
+# of a trace collector must be mounted.
 FROM scratch
 ARG VERSION=dev REVISION=
 LABEL org.opencontainers.image.title="overrule" \

@@ -1,5 +1,6 @@
-# "make help" lists the targets. They need Go, make, git, bash and diff ("make
-# test-all" a C compiler, "make dist" GNU tar, too); everything else is built from the Go module proxy into bin/.
+# "make help" lists the targets. They need Go, make, git, bash and diff. "make
+# test-all" also needs a C compiler, and "make dist" GNU tar. Everything else is
+# built from the Go module proxy into bin/.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,23 +15,23 @@ TOOLS   := $(BIN)/tools
 LINT    := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GEN     := $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-# Stamped, since Go leaves it out with -buildvcs=false. Empty where there is no git.
+# Stamped explicitly, since Go leaves it out with -buildvcs=false. Empty without git.
 REVISION ?= $(shell commit=$$(git rev-parse HEAD 2>/dev/null) && echo $$commit$$([ -z "$$(git status --porcelain)" ] || echo -dirty))
 STAMPS  := overrule.dev/overrule/internal/build
 LDFLAGS := -s -w -X $(STAMPS).version=$(VERSION) -X $(STAMPS).revision=$(REVISION)
-# Without the pages of gRPC for debugging, which make the server half as large again.
+# Leaves out gRPC's debug pages, which make the server 50 % larger.
 TAGS    := grpcnotrace
 
 RELEASE := $(BIN)/release
-# What an image is built for, and what the plugin's archives are.
+# The platforms of the image, and of the plugin's archives.
 PLATFORMS        ?= linux/amd64 linux/arm64
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-# IMAGE is where "make push" pushes to (REGISTRY/NAME:TAG); DIST_URL is where the
-# archives of "make dist" will be downloaded from.
+# IMAGE is the reference that "make push" pushes to (REGISTRY/NAME:TAG). DIST_URL is
+# the URL that the archives of "make dist" are published at.
 IMAGE    ?=
 DIST_URL ?=
 
-# Give KUBEBUILDER_ASSETS to use control plane binaries that are already there.
+# Set KUBEBUILDER_ASSETS to use existing control plane binaries.
 ifdef KUBEBUILDER_ASSETS
 controlplane_build := @echo "using the control plane in $(KUBEBUILDER_ASSETS)" && true
 override KUBEBUILDER_ASSETS := $(abspath $(KUBEBUILDER_ASSETS))
@@ -41,28 +42,28 @@ endif
 export KUBEBUILDER_ASSETS
 
 FUZZTIME  ?= 20s
-# BENCH and BENCHTIME are those of go test; without them, each benchmark has what
-# is right for it.
+# BENCH and BENCHTIME are -bench and -benchtime of go test. The default depends on
+# the benchmark.
 BENCH     ?=
 BENCHTIME ?=
 BENCHPKGS ?= ./...
 # RACE=1 runs test-unit under the race detector, which needs a C compiler.
 RACE ?=
-# SOAK is how long the faults of test-soak start over; each happens once at least.
+# SOAK is the time for which test-soak repeats the faults. Each is injected at least once.
 SOAK ?=
-# ROUTES is the one row that bench-footprint measures, 100, 1000 or 10000, or bench-refresh, 1000 or 10000.
+# ROUTES selects one row of bench-footprint (100, 1000 or 10000) or bench-refresh (1000 or 10000).
 ROUTES ?=
 export RACE FUZZTIME BENCH BENCHTIME SOAK
 
-##@ See it
+##@ Demo
 
 .PHONY: demo
-demo: controlplane-core build ## Play the story on a real API server (about 5 minutes the first time).
+demo: controlplane-core build ## Run a sequence of kubectl commands on a real API server (about 5 minutes the first time).
 	@go build -o bin/demo ./test/demo
 	@bin/demo
 
 .PHONY: run
-run: controlplane-core build ## Boot the same and stay up; prints the KUBECONFIG to use.
+run: controlplane-core build ## Start the same servers and keep running; prints the KUBECONFIG to use.
 	@go build -o bin/demo ./test/demo
 	@bin/demo -stay
 
@@ -114,7 +115,7 @@ push: ## Push that image to IMAGE (REGISTRY/NAME:TAG).
 	@go -C hack/release tool crane push $(RELEASE)/image $(IMAGE)
 
 .PHONY: sbom
-sbom: build ## Write what both programs are made of into bin/release, as CycloneDX.
+sbom: build ## Write the SBOMs of both programs into bin/release, as CycloneDX.
 	@mkdir -p $(RELEASE)
 	@for program in overrule kubectl-overrule; do \
 		go -C hack/release tool cyclonedx-gomod bin -json -std -noserial -notimestamp \
@@ -123,7 +124,7 @@ sbom: build ## Write what both programs are made of into bin/release, as Cyclone
 	done
 
 .PHONY: dist
-dist: plugin-binaries ## Pack the plugin for PLUGIN_PLATFORMS into bin/release/dist; with DIST_URL, a manifest for krew too.
+dist: plugin-binaries ## Pack the plugin for PLUGIN_PLATFORMS into bin/release/dist; with DIST_URL, also a manifest for krew.
 	@DIST_URL='$(DIST_URL)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) hack/dist $(RELEASE) $(VERSION) $(PLUGIN_PLATFORMS)
 
 .PHONY: plugin-binaries
@@ -133,24 +134,24 @@ plugin-binaries:
 ##@ Test
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no API server; Go's test cache answers for what did not change.
+test-unit: ## Run the tests that need no API server; unchanged packages are cached.
 	go test $(if $(RACE),-race) ./...
 
 .PHONY: test
-test: controlplane build ## Run unit tests, integration tests and the core of end-to-end (under 5 minutes).
+test: controlplane build ## Run unit tests, integration tests and the core of the end-to-end tests (under 5 minutes).
 	@hack/test core
 
 .PHONY: test-all
-test-all: controlplane build ## Run every test of every module, and the soak (under 20 minutes); CI runs this.
+test-all: controlplane build ## Run every test of every module, and the soak test (under 20 minutes); CI runs this.
 	@hack/test all
 
 .PHONY: test-soak
-test-soak: controlplane-core build ## Let servers fail one after another under a stream of writes (some 2 minutes; SOAK=30m starts over).
+test-soak: controlplane-core build ## Inject faults into servers under a stream of writes (about 2 minutes; SOAK=30m repeats the faults).
 	go test -count=1 -v -timeout 2h -tags soak ./test/soak
 
 .PHONY: proof
-proof: controlplane build ## Run at full size what test-all bounds: 300 pairs of writes, the soak for 30 minutes, fuzzing, a server's footprint (2 hours).
-	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestNoPairOfWritesPassesOneServer|TestWhatSlipsThroughTwoServersIsReported' ./test/e2e
+proof: controlplane build ## Run the bounded tests of test-all at full size: 300 pairs of writes, 30 minutes of soak, fuzzing, footprint (2 hours).
+	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestConflictingWritesOneServer|TestConflictingWritesTwoServersAreReported' ./test/e2e
 	@$(MAKE) test-soak SOAK=$(or $(SOAK),30m)
 	@$(MAKE) fuzz
 	@$(MAKE) bench-footprint
@@ -160,38 +161,38 @@ fuzz: ## Fuzz each target for FUZZTIME (20s).
 	@hack/fuzz
 
 .PHONY: bench
-bench: controlplane-core build ## Measure what has a limit, and print the table (some 10 minutes; BENCH narrows it).
+bench: controlplane-core build ## Measure the operations that have a limit, and print the table (about 10 minutes; BENCH narrows it).
 	@hack/bench
 
 .PHONY: bench-all
 bench-all: ## Run every benchmark that needs no API server (BENCH, BENCHTIME and BENCHPKGS narrow them).
 	go test -p 1 -short -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -benchtime '$(or $(BENCHTIME),1s)' -timeout 60m $(BENCHPKGS)
 
-# What the regression gate measures, as it does that: one CPU, no garbage collection, a fixed count.
+# Measures as the regression test does: one CPU, no garbage collection, a fixed count.
 operations = mkdir -p $(BIN)/bench && go test -exec 'env GOGC=off' -run '^$$' -bench '^BenchmarkOperation$$' -benchmem -benchtime 20x -count 6 -cpu 1 ./test/bench | tee $(BIN)/bench/operations.txt
 ALLOCATED := .unit:(B/op OR allocs/op OR MiB)
 BASELINE  := test/bench/testdata/operations.txt
 
 .PHONY: bench-compare
-bench-compare: ## Compare what operations allocate with the baseline of the regression gate (half a minute).
+bench-compare: ## Compare allocations per operation with the baseline of the regression test (half a minute).
 	@$(operations)
 	@go tool benchstat -ignore goos,goarch,cpu -filter '$(ALLOCATED)' $(BASELINE) $(BIN)/bench/operations.txt
 
 .PHONY: bench-baseline
-bench-baseline: ## Rewrite that baseline, for a change that is intended.
+bench-baseline: ## Rewrite that baseline, for an intended change.
 	@$(operations)
 	@go tool benchfilter '$(ALLOCATED)' $(BIN)/bench/operations.txt >$(BASELINE)
 
 .PHONY: bench-footprint
-bench-footprint: controlplane-core build ## Measure CPU and memory of one server at 100 writes a second (10 minutes; ROUTES=1000 is one row).
+bench-footprint: controlplane-core build ## Measure CPU and memory of one server at 100 writes per second (10 minutes; ROUTES=1000 is one row).
 	go test -tags e2e -run '^$$' -bench '^BenchmarkFootprint$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
 
 .PHONY: bench-refresh
-bench-refresh: controlplane-core build ## Measure how long annotations are stale after a gateway policy's write (10 minutes; ROUTES=1000 is one row).
+bench-refresh: controlplane-core build ## Measure how long annotations are stale after a write of a gateway's policy (10 minutes; ROUTES=1000 is one row).
 	go test -tags e2e -run '^$$' -bench '^BenchmarkRefresh$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
 
 .PHONY: bench-growth
-bench-growth: controlplane-core build ## Measure how costs grow with the routes, and print the table (some 15 minutes).
+bench-growth: controlplane-core build ## Measure how costs grow with the number of routes, and print the table (about 15 minutes).
 	@mkdir -p $(BIN)/bench
 	go test -tags e2e -run '^$$' -bench '^BenchmarkGrowth$$' -benchmem -benchtime '$(or $(BENCHTIME),1s)' -timeout 60m ./test/bench | tee $(BIN)/bench/growth.txt
 	@go tool benchstat -col /routes -filter '.unit:(sec/op OR MiB OR ms OR informer-ms)' $(BIN)/bench/growth.txt
@@ -210,7 +211,7 @@ fmt: $(LINT) ## Format the code.
 	$(LINT) fmt ./...
 
 .PHONY: verify
-verify: ## Regenerate, format and lint; fails on any difference from what git has.
+verify: ## Regenerate, format and lint; fails on any difference from git.
 	@hack/verify
 
 $(LINT):
@@ -226,11 +227,11 @@ $(GEN):
 ##@ Other
 
 .PHONY: clean
-clean: ## Remove all that was built.
+clean: ## Remove everything that was built.
 	rm -rf bin
 
 .PHONY: help
-help: ## Show this.
+help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -162,7 +162,7 @@ func TestPackagesImportOnlyWhatTheirRulesAllow(t *testing.T) {
 	}
 }
 
-func TestLibrariesAreImportedOnlyWhereTheyMayBe(t *testing.T) {
+func TestLibrariesAreImportedOnlyWhereAllowed(t *testing.T) {
 	for _, p := range program(t) {
 		rule, _ := ruleFor(p.ImportPath)
 		for _, imported := range p.Imports {

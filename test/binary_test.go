@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serverTags is the build tag that leaves out the debug pages of gRPC. Their
-// templates call methods by name, and with them the linker can drop no method.
+// serverTags is the build tag that leaves out gRPC's debug pages. Their templates
+// call methods by name, so the linker could not remove any unused method.
 const serverTags = "grpcnotrace"
 
 var buildOfServer = regexp.MustCompile(`(?m)^.*\bgo build .*\./cmd/overrule\b.*$`)
 
-func TestTheServerIsLinkedWithoutTemplates(t *testing.T) {
+func TestServerIsLinkedWithoutTemplates(t *testing.T) {
 	deps := dependencies(t, module+"/cmd/overrule")
 	require.Contains(t, deps, "google.golang.org/grpc")
 	assert.NotContains(t, deps, "golang.org/x/net/trace")

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The docs have a place for everything that the code can say or takes.
+// The docs have an entry for every reason, state, flag and metric of the code.
 
 func TestEveryReasonHasASection(t *testing.T) {
 	page := content(t, "docs/reasons.md")
@@ -61,13 +61,13 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinks(t *testing.T) {
 	known := map[string][]string{} // the anchors of a page, by its path
 	for _, file := range files(t, ".md") {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(content(t, file), ""), -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, ":") {
-				continue // elsewhere
+				continue // an external link
 			}
 			path := file
 			if target != "" {
@@ -113,18 +113,18 @@ func TestTourNamesMethodsOfItsFiles(t *testing.T) {
 
 var typed = regexp.MustCompile(`(?m)^\$ (.+)$`)
 
-func TestTheReadmeShowsCommandsOfTheStory(t *testing.T) {
+func TestReadmeCommandsAreInDemo(t *testing.T) {
 	story := content(t, "test/demo/story.go")
 	commands := typed.FindAllStringSubmatch(content(t, "README.md"), -1)
 	require.NotEmpty(t, commands)
 	for _, m := range commands {
-		assert.Contains(t, story, strconv.Quote(m[1]), "make demo types it")
+		assert.Contains(t, story, strconv.Quote(m[1]), "make demo runs it")
 	}
 }
 
 var example = regexp.MustCompile(`examples/[\w./-]*[\w-]`)
 
-func TestTheExamplesThatPagesNameAreThere(t *testing.T) {
+func TestExamplesInDocsExist(t *testing.T) {
 	for _, file := range files(t, ".md") {
 		for _, path := range example.FindAllString(content(t, file), -1) {
 			_, err := os.Stat(filepath.Join("..", path))
@@ -133,7 +133,7 @@ func TestTheExamplesThatPagesNameAreThere(t *testing.T) {
 	}
 }
 
-// anchors are the anchors that forges give the headings of a page.
+// anchors returns the anchors that GitHub generates for the headings of a page.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
 	var out []string
@@ -144,7 +144,7 @@ func anchors(t *testing.T, file string) []string {
 	return out
 }
 
-// content is a file of the repository.
+// content returns a file of the repository.
 func content(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", file))
@@ -152,7 +152,7 @@ func content(t *testing.T, file string) string {
 	return string(text)
 }
 
-// files are those of the repository with that ending.
+// files returns the files of the repository with that ending.
 func files(t *testing.T, ending string) []string {
 	t.Helper()
 	var out []string
@@ -177,7 +177,7 @@ func parse(t *testing.T, file string) *ast.File {
 	return parsed
 }
 
-// constants are the values of the constants of that type in a file.
+// constants returns the values of the constants of that type in a file.
 func constants(t *testing.T, file, typeName string) []string {
 	t.Helper()
 	var out []string
@@ -197,9 +197,9 @@ func constants(t *testing.T, file, typeName string) []string {
 	return out
 }
 
-// names are those of the flags that a file binds with calls such as
+// names returns the names of the flags that a file binds with calls such as
 // f.StringVar(&value, "name", …) and cliflag.EnumVar(f, &value, "name", …): the
-// first text of a call.
+// first string of a call.
 func names(t *testing.T, file string) []string {
 	t.Helper()
 	var out []string
@@ -221,7 +221,7 @@ func names(t *testing.T, file string) []string {
 
 var metric = regexp.MustCompile(`^overrule_[a-z_]+$`)
 
-// metricNames are the names of metrics in the code, the tests left out.
+// metricNames returns the names of metrics in the code, without tests.
 func metricNames(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -240,7 +240,7 @@ func metricNames(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// text is the value of a string literal, or "".
+// text returns the value of a string literal, or "".
 func text(e ast.Expr) string {
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

@@ -50,8 +50,8 @@ var goList = sync.OnceValues(func() (map[string]listedPackage, error) {
 
 func listed(t *testing.T) map[string]listedPackage {
 	t.Helper()
-	// "go list" is a process of its own, whose reads "go test" does not see:
-	// reading the folders here lets a change of any file end the cached result.
+	// "go list" is a separate process, whose reads "go test" does not track:
+	// reading the folders here invalidates the cached result when a file changes.
 	files(t, ".go")
 	all, err := goList()
 	require.NoError(t, err)

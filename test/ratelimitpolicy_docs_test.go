@@ -14,8 +14,8 @@ import (
 
 const limitsPage = "docs/ratelimitpolicy.md"
 
-// answers are the sections that the page on limits has for what the RFC shows, what
-// it calls a drawback and what it leaves open.
+// answers are the sections of the page for the examples, drawbacks and open
+// questions of the RFC.
 var answers = map[string][]string{
 	"The examples of the RFC": {
 		"Example 1", "Example 2", "Example 3", "Example 4", "Example 5", "Example 6", "Example 7", "Example 8",
@@ -31,25 +31,25 @@ var answers = map[string][]string{
 	},
 }
 
-func TestThePageOnLimitsAnswersTheRFC(t *testing.T) {
+func TestLimitsPageAnswersRFC(t *testing.T) {
 	page := content(t, limitsPage)
 	for part, titles := range answers {
 		inside := section(t, page, "## ", part)
 		for _, title := range titles {
-			assert.NotEmpty(t, heldBy(section(t, inside, "### ", title)), "%s, %s: a test holds the answer", part, title)
+			assert.NotEmpty(t, testsNamedIn(section(t, inside, "### ", title)), "%s, %s: a test of the answer", part, title)
 		}
 	}
 }
 
-// Each example has a link to the file that it is in.
-func TestThePageOnLimitsLinksTheExamples(t *testing.T) {
+// Each example has a link to its file.
+func TestLimitsPageLinksExamples(t *testing.T) {
 	page := content(t, limitsPage)
 	files, err := filepath.Glob("../examples/ratelimitpolicy/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		switch name := filepath.Base(file); name {
-		case "network.yaml", "3-route.yaml", "4-route.yaml": // what the others need
+		case "network.yaml", "3-route.yaml", "4-route.yaml": // used by the others
 			assert.Contains(t, page, name)
 		default:
 			assert.Contains(t, page, "(../examples/ratelimitpolicy/"+name+")")
@@ -57,8 +57,8 @@ func TestThePageOnLimitsLinksTheExamples(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsThePageOnLimitsIsThere(t *testing.T) {
-	names := heldBy(content(t, limitsPage))
+func TestLimitsPageNamesExistingTests(t *testing.T) {
+	names := testsNamedIn(content(t, limitsPage))
 	require.NotEmpty(t, names)
 	tests := testNames(t)
 	for _, name := range names {
@@ -71,7 +71,7 @@ func TestWhatHoldsThePageOnLimitsIsThere(t *testing.T) {
 	}
 }
 
-// section returns what stands below a heading.
+// section returns the text below a heading.
 func section(t *testing.T, page, level, title string) string {
 	t.Helper()
 	_, inside, found := strings.Cut(page, "\n"+level+title+"\n")
@@ -90,9 +90,9 @@ var (
 	testFn = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 )
 
-// heldBy returns the tests and cases that are named below a text, or in the last
-// column of its tables.
-func heldBy(text string) []string {
+// testsNamedIn returns the tests and cases that a text names at its end, or in
+// the last column of its tables.
+func testsNamedIn(text string) []string {
 	var out []string
 	for _, found := range append(held.FindAllStringSubmatch(text, -1), row.FindAllStringSubmatch(text, -1)...) {
 		for _, name := range quoted.FindAllStringSubmatch(found[1], -1) {
@@ -102,7 +102,7 @@ func heldBy(text string) []string {
 	return out
 }
 
-// testNames are those of the tests of the repository.
+// testNames returns the names of all tests of the repository.
 func testNames(t *testing.T) []string {
 	t.Helper()
 	var out []string

@@ -21,7 +21,7 @@ var asConfigured = fmt.Sprintf("?timeout=%s", DefaultTimeout)
 // answer is in time is the server's own deadline; none is measured here.
 func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
 	for _, c := range heavy.Cases() {
-		if !c.Stands {
+		if !c.Representative {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func assertSaysWhat(t *testing.T, message string) {
 // assertFree waits for the only slot. It is free once the evaluation has ended.
 func assertFree(t *testing.T, d *testServer) {
 	t.Helper()
-	trifle, err := heavy.Trifle().Review(uid)
+	trifle, err := heavy.Trivial().Review(uid)
 	require.NoError(t, err)
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=60s", trifle))
 	require.True(t, a.Allowed, "the evaluation does not end: %v", a.Result)

@@ -1,7 +1,7 @@
 // Command release writes the server's image as an OCI layout: for each platform
 // one static binary FROM scratch, all under one index. The same arguments and
-// binaries result in the same bytes. It is a module of its own, so that the
-// server and the plugin do not depend on its libraries.
+// binaries result in the same bytes. It is a separate module, so that the server
+// and the plugin do not depend on its libraries.
 package main
 
 import (

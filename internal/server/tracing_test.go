@@ -236,7 +236,7 @@ func TestRequestsOfAReviewAreInItsTrace(t *testing.T) {
 
 	names := map[string]string{}
 	for _, s := range receiver.Spans() {
-		names[s.GetName()] = s.Above()
+		names[s.GetName()] = s.ParentID()
 	}
 	id := span.SpanContext().SpanID().String()
 	assert.Equal(t, map[string]string{"validate": "", "live read": id, "SubjectAccessReview": id}, names)

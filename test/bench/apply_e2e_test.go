@@ -22,27 +22,27 @@ import (
 )
 
 const (
-	// differing is how many routes each way has that requests take turns with,
-	// all on the gateway that has the most routes. One more is kubectl's.
+	// differing is the number of routes per variant that requests take turns
+	// with, all on the gateway with the most routes. kubectl has one more.
 	differing = 20
-	// fieldManager applies what kubectl does not.
+	// fieldManager is the field manager of all writes except kubectl's.
 	fieldManager = "bench"
 )
 
 var httpRoutes = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
 
-// BenchmarkApply is the time of a write of a route through a real API server
-// that stores 10,000 routes, in three ways: with no webhook, with a webhook that
-// does nothing, and with Overrule. Both servers are called twice for a write, by
-// a mutating and a validating webhook. The ways take turns, write by write, in a
-// random order, so that what one write leaves to be done (events to Overrule,
-// garbage) falls on each of them alike. Each write changes the route's first
+// BenchmarkApply is the time of a write of a route through a real API server that
+// stores 10,000 routes, in three variants: without a webhook, with a webhook that
+// does nothing, and with Overrule. Both servers are called twice per write, by a
+// mutating and a validating webhook. The variants take turns, write by write, in
+// a random order, so that delayed work of a write (events to Overrule, garbage
+// collection) affects all of them equally. Each write changes the route's first
 // hostname; none is a no-op.
 //
-// One op is 30 rounds of kubectl apply, as users feel it (kubectl-…: kubectl
-// itself takes most of that), and 2,000 rounds of the request that kubectl apply
-// --server-side sends, over one connection. …-added is the median of what a way
-// took longer than the way without a webhook did in the same round.
+// One op is 30 rounds of kubectl apply, as users experience it (kubectl-…: most
+// of that is kubectl itself), and 2,000 rounds of the request of kubectl apply
+// --server-side, over one connection. …-added is the median of the additional
+// time of a variant, compared with the one without a webhook in the same round.
 func BenchmarkApply(b *testing.B) {
 	a := newApplying(b, newCluster(b, fixture.Full.Routes))
 	requests, kubectls := samples{}, samples{}
@@ -55,17 +55,17 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // an op is many writes
 }
 
-// applying is a cluster whose routes are written in three ways.
+// applying is a cluster whose routes are written in three variants.
 type applying struct {
 	*cluster
-	ways
+	variants
 	routes dynamic.NamespaceableResourceInterface
 	random *rand.Rand
 	n      int // rounds so far
 }
 
-// newApplying makes the same routes, each with its policies, for each way,
-// before any server is called: what is written later are edits.
+// newApplying creates the same routes, each with its policies, for each variant,
+// before any server is called: all later writes are updates.
 func newApplying(tb testing.TB, c *cluster) *applying {
 	tb.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -73,21 +73,21 @@ func newApplying(tb testing.TB, c *cluster) *applying {
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(tb, err)
-	a := &applying{cluster: c, ways: newWays(), routes: client.Resource(httpRoutes), random: rand.New(rand.NewPCG(1, 2))}
+	a := &applying{cluster: c, variants: newVariants(), routes: client.Resource(httpRoutes), random: rand.New(rand.NewPCG(1, 2))}
 	for _, w := range a.all() {
 		c.namespace(tb, w.namespace)
 	}
 	require.NoError(tb, c.fill(tb.Context(), a.policies))
 	a.rounds(tb, differing, a.request, samples{})
 	a.rounds(tb, 1, a.kubectl, samples{})
-	c.serve(tb, a.ways)
+	c.serve(tb, a.variants)
 	for _, w := range a.all() {
 		a.await(tb, w)
 	}
 	return a
 }
 
-// policies yields those of the routes that are written.
+// policies yields the policies of the routes that are written.
 func (a *applying) policies(yield func(map[string]any) bool) {
 	for _, w := range a.all() {
 		for i := range differing + 1 {
@@ -100,9 +100,9 @@ func (a *applying) policies(yield func(map[string]any) bool) {
 	}
 }
 
-// await waits until both webhooks of a way are in force: the API server learns
-// of them, and of the Service that they name, by a watch.
-func (a *applying) await(tb testing.TB, w *way) {
+// await waits until the API server calls both webhooks of a variant: it learns of
+// them, and of their Service, by a watch.
+func (a *applying) await(tb testing.TB, w *variant) {
 	tb.Helper()
 	probe, o := a.route(tb, w, 0), metav1.PatchOptions{FieldManager: fieldManager, DryRun: []string{metav1.DryRunAll}}
 	require.EventuallyWithT(tb, func(t *assert.CollectT) {
@@ -113,9 +113,10 @@ func (a *applying) await(tb testing.TB, w *way) {
 	}, time.Minute, 10*time.Millisecond, "the API server does not call %s", w.name)
 }
 
-// rounds writes a route in each of the ways so many times, each round in another
-// order, and adds how long that took. It fails if a write did not go its way.
-func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *way) time.Duration, into samples) {
+// rounds writes a route n times in each of the variants, each round in another
+// order, and adds the durations. It fails if a write was not reviewed as
+// expected.
+func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *variant) time.Duration, into samples) {
 	tb.Helper()
 	all := a.all()
 	before := make([]float64, len(all))
@@ -130,16 +131,16 @@ func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *way) tim
 		a.n++
 	}
 	for i, w := range all {
-		// An API server that finds that its cache was late does a write, and all of its
-		// reviews, over again.
+		// An API server that finds its cache stale repeats a write, with all its
+		// reviews.
 		got, want := w.reviews(tb)-before[i], w.perWrite()*float64(n)
 		require.GreaterOrEqual(tb, got, want, "reviews of %d writes to %s", n, w.name)
 		require.LessOrEqual(tb, got, 2*want, "reviews of %d writes to %s", n, w.name)
 	}
 }
 
-// request sends what kubectl apply --server-side sends.
-func (a *applying) request(tb testing.TB, w *way) time.Duration {
+// request sends the request of kubectl apply --server-side.
+func (a *applying) request(tb testing.TB, w *variant) time.Duration {
 	tb.Helper()
 	route := a.route(tb, w, a.n%differing)
 	body, o := written(tb, route), metav1.PatchOptions{FieldManager: fieldManager}
@@ -152,7 +153,7 @@ func (a *applying) request(tb testing.TB, w *way) time.Duration {
 }
 
 // kubectl applies a route as a user does.
-func (a *applying) kubectl(tb testing.TB, w *way) time.Duration {
+func (a *applying) kubectl(tb testing.TB, w *variant) time.Duration {
 	tb.Helper()
 	manifest := string(written(tb, a.route(tb, w, differing)))
 	start := time.Now()
@@ -162,10 +163,11 @@ func (a *applying) kubectl(tb testing.TB, w *way) time.Duration {
 	return took
 }
 
-// route is the i-th route of a way, with another first hostname in each round.
-func (a *applying) route(tb testing.TB, w *way, i int) *unstructured.Unstructured {
+// route returns the i-th route of a variant, with another first hostname in each
+// round.
+func (a *applying) route(tb testing.TB, w *variant, i int) *unstructured.Unstructured {
 	tb.Helper()
-	out := unborn(a.size.LargeRoute(i))
+	out := withoutServerFields(a.size.LargeRoute(i))
 	out.SetNamespace(w.namespace)
 	hostnames := out.Object["spec"].(map[string]any)["hostnames"].([]any)
 	hostnames[0] = fmt.Sprintf("n%d-%s", a.n, hostnames[0])

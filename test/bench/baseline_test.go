@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates, too.
+// The race detector allocates memory, too.
 
 package bench
 
@@ -26,8 +26,8 @@ import (
 
 const (
 	baselineFile = "testdata/operations.txt"
-	// tolerance is how far a figure may be from its baseline. From run to run it
-	// differs by less than two in a hundred.
+	// tolerance is the allowed relative difference from the baseline. Between
+	// runs it is less than 2 %.
 	tolerance = 0.1
 	remedy    = "fix the regression, or run make bench-baseline if the change is intended; make bench-compare shows all figures"
 )
@@ -35,9 +35,10 @@ const (
 // figures are values by their unit.
 type figures map[string]float64
 
-// The regression gate. It reads no clock: it runs a fixed number of operations
-// and counts what they allocate, with one CPU and without garbage collection,
-// which empties pools at any moment. make bench-baseline does the same.
+// TestOperationsAllocateWhatTheBaselineSays is the regression test. It reads no
+// clock: it runs a fixed number of operations and counts their allocations, with
+// one CPU and without garbage collection, which would empty pools at any time.
+// make bench-baseline does the same.
 func TestOperationsAllocateWhatTheBaselineSays(t *testing.T) {
 	baseline, err := readBaseline(baselineFile)
 	require.NoError(t, err)
@@ -154,7 +155,7 @@ func TestTheBaselineIsTheMedianOfItsSamples(t *testing.T) {
 	assert.Equal(t, map[string]figures{"one": {"allocs/op": 3, "B/op": 100}, "two-part": {"MiB": 4.5}}, got)
 }
 
-func TestABaselineThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableBaseline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "baseline.txt")
 	_, err := readBaseline(file)
 	require.ErrorContains(t, err, "read the baseline: open "+file)

@@ -25,27 +25,27 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// cluster is a real control plane that stores a fixture, and has what a server
-// needs to be run beside it.
+// cluster is a real control plane that stores a fixture, and has the objects that
+// a server needs.
 type cluster struct {
 	*env.Env
 	site *server.Site
 	size fixture.Size
 }
 
-// newCluster boots a control plane and creates the objects of a fixture with so
-// many routes, a tenth as many gateways and one policy for each of both. It is
-// stopped, and its data removed, when the test or benchmark ends.
+// newCluster boots a control plane and creates the objects of a fixture with that
+// many routes, a tenth as many gateways, and one policy for each. It is stopped,
+// and its data removed, when the test or benchmark ends.
 func newCluster(tb testing.TB, routes int) *cluster {
 	tb.Helper()
 	size := fixture.Size{Gateways: max(routes/10, 2), Routes: routes}
 	return storing(tb, size, fixture.Objects(size))
 }
 
-// storing boots one that stores some of the objects of a fixture.
+// storing boots a control plane that stores some objects of a fixture.
 func storing(tb testing.TB, size fixture.Size, objects iter.Seq[map[string]any]) *cluster {
 	tb.Helper()
-	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
+	ctrl.SetLogger(logr.Discard()) // envtest logs each CRD that it installs
 	c := &cluster{Env: env.Start(tb), size: size}
 	start := time.Now()
 	require.NoError(tb, c.fill(tb.Context(), objects))
@@ -56,12 +56,13 @@ func storing(tb testing.TB, size fixture.Size, objects iter.Seq[map[string]any])
 	return c
 }
 
-// writers create objects at once: enough to keep the API server busy.
+// writers is the number of concurrent writers: enough to keep the API server
+// busy.
 const writers = 64
 
-// fill creates objects. No webhook may be registered yet, or it would judge each
-// of them. Namespaces come first, as they do in a fixture: what is in them is
-// created once all of them are.
+// fill creates objects. No webhook may be registered yet, or it would evaluate
+// each of them. Namespaces come first, as in a fixture; their objects are created
+// once all namespaces exist.
 func (c *cluster) fill(ctx context.Context, objects iter.Seq[map[string]any]) error {
 	to, err := c.client()
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *cluster) fill(ctx context.Context, objects iter.Seq[map[string]any]) er
 	return others.Wait()
 }
 
-// client has no limit of its own, and tells nobody what the API server warns of.
+// client returns a client without rate limit that ignores warnings.
 func (c *cluster) client() (client.Client, error) {
 	config := rest.CopyConfig(c.Config)
 	config.QPS = -1
@@ -96,14 +97,15 @@ func (c *cluster) client() (client.Client, error) {
 }
 
 func create(ctx context.Context, to client.Client, object map[string]any) error {
-	if err := to.Create(ctx, unborn(object)); err != nil {
+	if err := to.Create(ctx, withoutServerFields(object)); err != nil {
 		return fmt.Errorf("create %s: %w", fixture.RefOf(object), err)
 	}
 	return nil
 }
 
-// unborn is an object without what an API server gives it.
-func unborn(object map[string]any) *unstructured.Unstructured {
+// withoutServerFields returns an object without the fields that the API server
+// sets.
+func withoutServerFields(object map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: maps.Clone(object)}
 	metadata := maps.Clone(object["metadata"].(map[string]any))
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation"} {
@@ -113,7 +115,7 @@ func unborn(object map[string]any) *unstructured.Unstructured {
 	return u
 }
 
-// build builds one of the programs beside this package, and returns its file.
+// build builds one of the programs of this folder, and returns its file.
 func build(tb testing.TB, name string) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), name)

@@ -26,20 +26,20 @@ import (
 )
 
 const (
-	// aSecond writes are sent each second, for writing long.
+	// aSecond is the number of writes per second, for the time writing.
 	aSecond = 100
 	writing = 30 * time.Second
-	// idling is how long the server is looked at before, with nothing to do.
+	// idling is the time for which the idle server is measured before.
 	idling = 10 * time.Second
 )
 
-// BenchmarkFootprint is what one server uses at 100 writes a second through the
-// real API server: of each ten, six are of a route's policy, three of a route,
-// and one of a gateway's policy. Each is judged twice, as always: by the mutating
-// and by the validating webhook. Memory is resident memory, and the heap with its
-// garbage. One op is half a minute of that. A machine that is busy stores fewer
-// writes a second, which the CPU time of a write hardly depends on. Each that is
-// sent has to be stored.
+// BenchmarkFootprint measures one server at 100 writes per second through the
+// real API server: of ten writes, six are of a route's policy, three of a route,
+// and one of a gateway's policy. Each is evaluated twice, by the mutating and by
+// the validating webhook. Memory is resident memory, and the heap with its
+// garbage. One op is half a minute. A busy machine stores fewer writes per
+// second; the CPU time per write hardly depends on that. Each write that is sent
+// must be stored.
 func BenchmarkFootprint(b *testing.B) {
 	var rows []footprint
 	for _, routes := range []int{100, 1_000, 10_000} {
@@ -68,12 +68,12 @@ func BenchmarkFootprint(b *testing.B) {
 	b.Log("\n" + footprints(rows))
 }
 
-// footprint is what a server used.
+// footprint is the resource usage of a server.
 type footprint struct {
 	routes            int
 	rate, idle, cores float64
-	start, most, peak uint64 // bytes resident: when it was ready, the most while writing, the most ever
-	heap              uint64 // bytes: the most while writing
+	start, most, peak uint64 // resident bytes: when ready, the maximum while writing, the maximum ever
+	heap              uint64 // bytes: the maximum while writing
 	failed, sent      int64
 }
 
@@ -98,7 +98,7 @@ func usage(tb testing.TB, s *server.Server) process.Usage {
 	return u
 }
 
-// footprint looks at a server while it has nothing to do, and while writes come.
+// footprint measures a server while it is idle, and during writes.
 func (c *cluster) footprint(tb testing.TB, s *server.Server) footprint {
 	tb.Helper()
 	f := footprint{routes: c.size.Routes, start: usage(tb, s).Held}
@@ -123,7 +123,7 @@ func cores(before, after process.Usage, since time.Time) float64 {
 	return (after.CPU - before.CPU).Seconds() / time.Since(since).Seconds()
 }
 
-// watch keeps the most memory that it sees.
+// watch keeps the maximum of memory.
 func (f *footprint) watch(ctx context.Context, tb testing.TB, s *server.Server) {
 	for ctx.Err() == nil {
 		if u, err := s.Usage(); assert.NoError(tb, err) {
@@ -137,12 +137,12 @@ func (f *footprint) watch(ctx context.Context, tb testing.TB, s *server.Server) 
 	}
 }
 
-// stream sends writes at a steady rate until ctx ends. Where the API server is
-// too slow for that, fewer are sent, and the rate tells so.
+// stream sends writes at a constant rate until ctx ends. If the API server is too
+// slow for that, the reported rate is lower.
 func (c *cluster) stream(ctx context.Context, tb testing.TB, f *footprint) {
 	to, err := c.client()
 	require.NoError(tb, err)
-	jobs := make(chan int) // unbuffered: who is late sends nothing twice as fast later
+	jobs := make(chan int) // unbuffered: a delay is not made up for later
 	var sent, failed atomic.Int64
 	var group sync.WaitGroup
 	for range writers {
@@ -168,13 +168,13 @@ func (c *cluster) stream(ctx context.Context, tb testing.TB, f *footprint) {
 }
 
 // rewrite sends the i-th write: of ten, six are of a route's policy, three of a
-// route and one of a gateway's policy. The objects of a kind have their turns,
-// and get back in every second what they had at first. The busy gateway's
-// policies have none: each of their writes touches half of all routes.
+// route and one of a gateway's policy. The objects of a kind take turns, and
+// return to their first state in every second write. The busy gateway's policies
+// are left out: each of their writes affects half of all routes.
 func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 	const busy = 3 // policies
 	round, slot := i/10, i%10
-	turn := func(n, of int, write func(int) fixture.Write) error {
+	n := func(n, of int, write func(int) fixture.Write) error {
 		w := write(n % of)
 		if n/of%2 == 1 {
 			w = w.Back()
@@ -183,15 +183,15 @@ func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 	}
 	switch {
 	case slot == 0:
-		return turn(round, c.size.Gateways-busy, func(n int) fixture.Write { return c.size.GatewayPolicyWrite(busy + n) })
+		return n(round, c.size.Gateways-busy, func(n int) fixture.Write { return c.size.GatewayPolicyWrite(busy + n) })
 	case slot <= 3:
-		return turn(round*3+slot-1, c.size.Routes, c.renamed)
+		return n(round*3+slot-1, c.size.Routes, c.renamed)
 	default:
-		return turn(round*6+slot-4, c.size.Routes, c.size.RoutePolicyWrite)
+		return n(round*6+slot-4, c.size.Routes, c.size.RoutePolicyWrite)
 	}
 }
 
-// renamed is a write of another first hostname, on the same listeners.
+// renamed returns a write of another first hostname on the same listeners.
 func (c *cluster) renamed(i int) fixture.Write {
 	w := fixture.Write{Before: c.size.Route(i), After: c.size.Route(i)}
 	hostnames := w.After["spec"].(map[string]any)["hostnames"].([]any)
@@ -199,7 +199,7 @@ func (c *cluster) renamed(i int) fixture.Write {
 	return w
 }
 
-// send patches what is stored to what is written.
+// send patches the stored object to the written one.
 func send(ctx context.Context, to client.Client, w fixture.Write) error {
 	ref := w.Ref()
 	data, err := json.Marshal(map[string]any{"spec": w.After["spec"]})

@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// growthSizes are the numbers of routes that the curves go over. There are a
-// tenth as many gateways, and a policy for each route.
+// growthSizes are the numbers of routes of the curves. There are a tenth as many
+// gateways, and a policy for each route.
 var growthSizes = []int{1_000, 3_000, 10_000, 30_000, 100_000}
 
-// operation is what one op of a curve does; i counts them, from 0.
+// operation is one op of a curve; i counts them from 0.
 type operation func(i int) error
 
-// growing are the curves of time. Each prepares its operation on a world whose
-// size it does not know.
+// growing are the curves of time. Each prepares its operation on a cluster of any
+// size.
 var growing = []struct {
 	what    string
-	prepare func(testing.TB, *world) operation
+	prepare func(testing.TB, *growthCluster) operation
 }{
 	{"route-write", routeWrite},
 	{"gateway-policy", gatewayPolicy},
@@ -27,16 +27,16 @@ var growing = []struct {
 	{"event-policy", policyEvent},
 }
 
-// BenchmarkGrowth shows what costs grow with. One op is
+// BenchmarkGrowth measures how costs grow with the number of routes. One op is
 //
-//   - route-write: an UPDATE review of a route at the validating door, from its
-//     bytes to the answer's, without the wire.
+//   - route-write: an UPDATE review of a route at the validating webhook, from its
+//     bytes to the response, without a connection.
 //   - gateway-policy: an UPDATE of the policy of a gateway with 100 routes,
-//     however many there are in the cluster: decoded and judged.
+//     whatever the size of the cluster: decoded and evaluated.
 //   - gateway-policy-all: the same of a gateway with all of them.
 //   - event, event-policy: one event of a route or a policy, from the object
-//     that a watch has decoded to the store's next moment.
-//   - memory has no op: MiB is what the store keeps alive.
+//     that a watch has decoded to the store's next snapshot.
+//   - memory has no op: MiB is the live heap of the store.
 //
 // The curve of the start takes a real API server: it is a benchmark of the same
 // name in package bench_test, with the build tag e2e.
@@ -52,14 +52,13 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// growth draws one point of each curve. The world is made when it is first
-// asked for, and goes when the last point is drawn: the largest has some 500
-// MiB.
+// growth measures one point of each curve. The cluster is made when it is first
+// needed, and released after the last point: the largest has about 500 MiB.
 func growth(b *testing.B, n int) {
-	var w *world
-	made := func(b *testing.B) *world {
+	var w *growthCluster
+	made := func(b *testing.B) *growthCluster {
 		if w == nil {
-			w = newWorld(b, n)
+			w = newGrowthCluster(b, n)
 		}
 		return w
 	}
@@ -71,19 +70,19 @@ func growth(b *testing.B, n int) {
 	b.Run(fmt.Sprintf("memory/routes=%d", n), func(b *testing.B) { reportHeld(b, made(b)) })
 }
 
-func reportHeld(b *testing.B, w *world) {
+func reportHeld(b *testing.B, w *growthCluster) {
 	b.Helper()
 	for b.Loop() {
 		runtime.KeepAlive(w)
 	}
-	b.ReportMetric(0, "ns/op") // hidden: nothing was timed
+	b.ReportMetric(0, "ns/op") // hidden: no time was measured
 	b.ReportMetric(w.heldMiB, "MiB")
 }
 
 func measure(b *testing.B, op operation) {
 	b.Helper()
-	require.NoError(b, op(0)) // the first fills the memo, as the writes before did
-	runtime.GC()              // nobody pays for what was made before
+	require.NoError(b, op(0)) // fills the memo, as earlier writes would
+	runtime.GC()              // garbage of the preparation is not measured
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
@@ -94,12 +93,12 @@ func measure(b *testing.B, op operation) {
 	}
 }
 
-// The curves say what they claim: each operation is done and answered as it
-// would be in a cluster, and the gateway's policy touches the paths of its own
-// routes whatever the size.
+// The curves measure what they claim: each operation is done and answered as in a
+// cluster, and the gateway's policy affects the paths of its own routes at every
+// size.
 func TestEachCurveDoesTheSameAtAnySize(t *testing.T) {
 	for _, n := range []int{40, 160} {
-		w := newWorld(t, n)
+		w := newGrowthCluster(t, n)
 		for _, g := range growing {
 			t.Run(fmt.Sprintf("%s/routes=%d", g.what, n), func(t *testing.T) {
 				op := g.prepare(t, w)

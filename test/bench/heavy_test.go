@@ -27,15 +27,15 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// heavyTimeout is what the registrar writes into the webhook configurations.
+// heavyTimeout is the timeout in the webhook configurations.
 const heavyTimeout = "?timeout=3s"
 
-// BenchmarkHeavy asks both doors, as they stand in production, about each bad
-// input at its full size, from cold. Besides the time of the validating door's
-// answer and what it allocates, it tells how long the judge goes on after that
-// (busy-ms: a judge that outlasts its deadline keeps its place), what the
-// mutating door takes (mutate-ms), how far the heap grew at its peak
-// (peak-MiB), and whether the answer was that this is too much (too-much: 1).
+// BenchmarkHeavy sends each large input at its full size to both webhooks, wired
+// as in production, with empty caches. It measures the time of the validating
+// webhook's response and its allocations, how much longer the evaluation runs
+// (busy-ms: an evaluation that exceeds its deadline keeps its slot), the time of
+// the mutating webhook (mutate-ms), the peak growth of the heap (peak-MiB), and
+// whether the response was that the write is too large (too-much: 1).
 func BenchmarkHeavy(b *testing.B) {
 	for _, c := range heavy.Cases() {
 		b.Run(c.What, func(b *testing.B) {
@@ -49,14 +49,14 @@ func BenchmarkHeavy(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				server := heavyServer(objects, c.BlastRadius)
-				sum.mutate += timed(func() { askHeavy(b, server, webhook.PathMutate, review) })
+				sum.mutate += timed(func() { postHeavy(b, server, webhook.PathMutate, review) })
 				server = heavyServer(objects, c.BlastRadius)
 				runtime.GC()
 				stop := watchHeap()
 				b.StartTimer()
-				answer := askHeavy(b, server, webhook.PathValidate, review)
+				answer := postHeavy(b, server, webhook.PathValidate, review)
 				b.StopTimer()
-				sum.busy += timed(func() { awaitPlace(b, server) })
+				sum.busy += timed(func() { awaitSlot(b, server) })
 				sum.peak = max(sum.peak, stop())
 				sum.tooMuch += tooMuch(answer)
 				if answer.Result != nil {
@@ -72,7 +72,7 @@ func BenchmarkHeavy(b *testing.B) {
 
 type heavyFigures struct {
 	mutate, busy time.Duration
-	peak         uint64 // bytes above what there was before
+	peak         uint64 // bytes above the heap before
 	tooMuch      int
 }
 
@@ -91,7 +91,7 @@ func timed(do func()) time.Duration {
 	return time.Since(start)
 }
 
-// heavyRights lets nobody remove overrides.
+// heavyRights grants no right to remove overrides.
 type heavyRights struct{}
 
 func (heavyRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
@@ -100,7 +100,7 @@ func (heavyRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.
 
 func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" }
 
-// heavyServer is the server as it runs, with one place to judge at.
+// heavyServer is the handler as in production, with one evaluation slot.
 func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
 		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
@@ -108,7 +108,7 @@ func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	}).Handler()
 }
 
-func askHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissionv1.AdmissionResponse {
+func postHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissionv1.AdmissionResponse {
 	b.Helper()
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path+heavyTimeout, bytes.NewReader(review))
 	r.Header.Set("Content-Type", "application/json")
@@ -121,18 +121,18 @@ func askHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissi
 	return answer.Response
 }
 
-// awaitPlace waits until the only place is free again: a write of nothing that
-// matters is judged then.
-func awaitPlace(b *testing.B, h http.Handler) {
+// awaitSlot waits until the only slot is free again: until a trivial write is
+// evaluated.
+func awaitSlot(b *testing.B, h http.Handler) {
 	b.Helper()
-	review, err := heavy.Trifle().Review("trifle")
+	review, err := heavy.Trivial().Review("trifle")
 	require.NoError(b, err)
 	for range 40 {
-		if a := askHeavy(b, h, webhook.PathValidate, review); a.Allowed {
+		if a := postHeavy(b, h, webhook.PathValidate, review); a.Allowed {
 			return
 		}
 	}
-	b.Fatal("the judge does not end")
+	b.Fatal("the evaluation does not end")
 }
 
 func tooMuch(a *admissionv1.AdmissionResponse) int {
@@ -142,7 +142,7 @@ func tooMuch(a *admissionv1.AdmissionResponse) int {
 	return 0
 }
 
-// watchHeap measures how far the heap grows until it is stopped.
+// watchHeap measures the growth of the heap until stop is called.
 func watchHeap() (stop func() uint64) {
 	var mu sync.Mutex
 	var most uint64

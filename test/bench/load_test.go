@@ -17,44 +17,44 @@ import (
 )
 
 const (
-	// eventsPerSecond is what informers deliver while clients write.
+	// eventsPerSecond is the rate of informer events during writes.
 	eventsPerSecond = 500
-	// aside is how far the objects of events are from those that clients write.
+	// aside is the distance of the objects of events from those that clients
+	// write.
 	aside = 5
 )
 
-// BenchmarkLoad has 64 clients write, routes and policies in turn, each as fast
-// as it is answered, while informers put 500 events a second of other routes and
-// policies into the store, and beside them one for each write that was admitted.
-// What they touch is swept, as in a server.
-// One op is a round of writes by every client. With -mutexprofile and
-// -blockprofile it shows who waits for whom.
+// BenchmarkLoad has 64 clients write routes and policies in turn, each as fast as
+// it gets responses, while informers put 500 events per second of other routes
+// and policies into the store, and one event for each admitted write. The
+// affected paths are audited, as in a server. One op is a round of writes by
+// every client. -mutexprofile and -blockprofile show the contention.
 func BenchmarkLoad(b *testing.B) {
 	b.Run(fmt.Sprintf("clients=%d", mostClients), func(b *testing.B) {
-		s := newScene(b, fixture.Full, differentWrites, inTurn())
+		s := newComparison(b, fixture.Full, differentWrites, inTurn())
 		clients := s.callers(mostClients)
 		feed := newFeed(b, s.production, differentWrites)
-		require.NoError(b, together(b.Context(), clients, turns, (*caller).write))
+		require.NoError(b, together(b.Context(), clients, turns, (*caller).callOverrule))
 		for _, c := range clients { // connections are open now
-			c.judged = nil
+			c.evaluated = nil
 		}
 		runtime.GC()
-		go func() { _ = s.sweeper.Start(b.Context()) }() // it ends with the benchmark
+		go func() { _ = s.sweeper.Start(b.Context()) }() // ends with the benchmark
 		feed.start(b.Context())
 		for b.Loop() {
 			require.NoError(b, together(b.Context(), clients, turns, feed.writes()))
 		}
 		took := b.Elapsed()
 		require.NoError(b, feed.stop())
-		var judged []time.Duration
+		var evaluated []time.Duration
 		for _, c := range clients {
-			judged = append(judged, c.judged...)
+			evaluated = append(evaluated, c.evaluated...)
 		}
-		tell(b, "overrule", judged)
-		tell(b, "event", feed.took)
-		b.ReportMetric(float64(len(judged))/took.Seconds(), "writes/s")
+		reportQuantiles(b, "overrule", evaluated)
+		reportQuantiles(b, "event", feed.took)
+		b.ReportMetric(float64(len(evaluated))/took.Seconds(), "writes/s")
 		b.ReportMetric(float64(len(feed.took))/feed.lasted.Seconds(), "other-events/s")
-		b.ReportMetric(float64(len(feed.took)+len(judged))/feed.lasted.Seconds(), "events/s")
+		b.ReportMetric(float64(len(feed.took)+len(evaluated))/feed.lasted.Seconds(), "events/s")
 		b.ReportMetric(float64(feed.heap)/(1<<20), "heap-peak-MiB")
 		b.ReportMetric(float64(feed.goroutines), "goroutines-peak")
 	})
@@ -71,28 +71,28 @@ func inTurn() func(fixture.Size, int) fixture.Write {
 	}
 }
 
-// feed is two informers: one keeps a steady pace, the other delivers what the
-// clients' writes came to.
+// feed is two informers: one delivers events at a constant rate, the other
+// delivers the clients' writes.
 type feed struct {
 	*production
-	visits   []*visit
-	admitted chan stored
-	end      context.CancelFunc
-	group    errgroup.Group
+	roundTrips []*roundTrip
+	admitted   chan watchEvent
+	end        context.CancelFunc
+	group      errgroup.Group
 
-	took             []time.Duration // from the object's bytes to the store's next moment
+	took             []time.Duration // from the object's bytes to the store's next snapshot
 	lasted           time.Duration
-	heap, goroutines uint64 // at most
+	heap, goroutines uint64 // maxima
 }
 
 func newFeed(tb testing.TB, p *production, differing int) *feed {
 	tb.Helper()
-	f := &feed{production: p, admitted: make(chan stored, mostClients)}
+	f := &feed{production: p, admitted: make(chan watchEvent, mostClients)}
 	next := inTurn()
 	for i := range differing {
 		w := next(p.Size, i*p.Size.Routes/differing+aside)
 		require.NoError(tb, p.Put(w.Before))
-		f.visits = append(f.visits, &visit{there: newTurn(tb, w), back: newTurn(tb, w.Back())})
+		f.roundTrips = append(f.roundTrips, &roundTrip{there: newReviewedWrite(tb, w), back: newReviewedWrite(tb, w.Back())})
 	}
 	return f
 }
@@ -103,8 +103,8 @@ func (f *feed) start(ctx context.Context) {
 	f.group.Go(f.follow)
 }
 
-// follow delivers what was written, and goes on where that fails: clients would
-// wait for it.
+// follow delivers admitted writes, and continues after an error, since clients
+// would block.
 func (f *feed) follow() error {
 	var failed error
 	for s := range f.admitted {
@@ -116,41 +116,41 @@ func (f *feed) follow() error {
 }
 
 // stop ends the events, those of admitted writes once all are delivered, and
-// returns why they ended before.
+// returns the first error.
 func (f *feed) stop() error {
 	f.end()
 	close(f.admitted)
 	return f.group.Wait()
 }
 
-// writes is write as a caller's act.
+// writes returns write as an action of a caller.
 func (f *feed) writes() func(*caller, context.Context, int) error {
 	return func(c *caller, ctx context.Context, n int) error { return f.write(ctx, c, n) }
 }
 
-// write has a client send its next n writes; what is admitted is stored, and
-// seen a moment later.
+// write sends the next n writes of a client; admitted ones are stored, and
+// observed a moment later.
 func (f *feed) write(ctx context.Context, c *caller, n int) error {
 	for range n {
-		v := c.visits[c.next%len(c.visits)]
-		t := v.now()
+		v := c.roundTrips[c.next%len(c.roundTrips)]
+		t := v.next()
 		took, err := c.overrule.call(ctx, t.review)
 		if err != nil {
 			return fmt.Errorf("call overrule: %w", err)
 		}
-		c.judged = append(c.judged, took)
+		c.evaluated = append(c.evaluated, took)
 		select {
-		case f.admitted <- t.stored:
+		case f.admitted <- t.watchEvent:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		v.away = !v.away
+		v.changed = !v.changed
 		c.next++
 	}
 	return nil
 }
 
-// deliver keeps to the pace on the whole: events that come late come at once.
+// deliver keeps the average rate: late events are delivered at once.
 func (f *feed) deliver(ctx context.Context) error {
 	start := time.Now()
 	defer func() { f.lasted = time.Since(start) }()
@@ -171,18 +171,18 @@ func (f *feed) deliver(ctx context.Context) error {
 }
 
 func (f *feed) deliverOne(n int) error {
-	v := f.visits[n%len(f.visits)]
-	t := v.now()
+	v := f.roundTrips[n%len(f.roundTrips)]
+	t := v.next()
 	start := time.Now()
-	if err := f.event(t.stored); err != nil {
+	if err := f.event(t.watchEvent); err != nil {
 		return err
 	}
 	f.took = append(f.took, time.Since(start))
-	v.away = !v.away
+	v.changed = !v.changed
 	return nil
 }
 
-// sample looks at what the process holds just now.
+// sample records the current memory and goroutines.
 func (f *feed) sample() {
 	now := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(now)
@@ -190,13 +190,13 @@ func (f *feed) sample() {
 	f.goroutines = max(f.goroutines, now[1].Value.Uint64())
 }
 
-func TestEventsComeWhileClientsWrite(t *testing.T) {
+func TestEventsDuringWrites(t *testing.T) {
 	size := fixture.Size{Gateways: 20, Routes: 200}
-	s := newScene(t, size, 8, inTurn())
+	s := newComparison(t, size, 8, inTurn())
 	clients := s.callers(4)
 	f := newFeed(t, s.production, 8)
-	for i, v := range f.visits {
-		for _, w := range s.visits {
+	for i, v := range f.roundTrips {
+		for _, w := range s.roundTrips {
 			require.NotEqual(t, w.there.ref, v.there.ref, "events are of other objects")
 		}
 		assert.Equal(t, i%2 == 0, gateway.IsRoute(v.there.ref.PolicyKind()), "routes and policies in turn")
@@ -211,9 +211,9 @@ func TestEventsComeWhileClientsWrite(t *testing.T) {
 	assert.NotZero(t, f.goroutines)
 	assert.NotZero(t, f.lasted)
 	v, _ := s.Store.View()
-	for i, e := range f.visits {
+	for i, e := range f.roundTrips {
 		w := inTurnAt(size, i, i*size.Routes/8+aside)
-		want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[e.away])
+		want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[e.changed])
 		require.NoError(t, err)
 		assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as the last event had it", w.Ref())
 	}
@@ -226,13 +226,13 @@ func inTurnAt(size fixture.Size, n, i int) fixture.Write {
 	return size.RouteWrite(i)
 }
 
-func TestAnEventThatCannotBeReadEndsTheFeed(t *testing.T) {
-	s := newScene(t, fixture.Size{Gateways: 2, Routes: 20}, 1, inTurn())
+func TestUnreadableEventEndsFeed(t *testing.T) {
+	s := newComparison(t, fixture.Size{Gateways: 2, Routes: 20}, 1, inTurn())
 	f := newFeed(t, s.production, 1)
 	f.start(t.Context())
-	f.admitted <- stored{ref: f.visits[0].there.ref, data: []byte("{")}
+	f.admitted <- watchEvent{ref: f.roundTrips[0].there.ref, data: []byte("{")}
 	require.ErrorContains(t, f.stop(), "deliver what was written: ")
 
-	f.visits[0].there.data, f.visits[0].back.data = []byte("{"), []byte("{")
+	f.roundTrips[0].there.data, f.roundTrips[0].back.data = []byte("{"), []byte("{")
 	require.ErrorContains(t, f.deliver(t.Context()), "deliver an event: ")
 }

@@ -13,15 +13,15 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// few routes make an operation quick, and are enough to see in its allocations
-// that it visits all of them.
+// few is the number of routes: it makes an operation fast, and its allocations
+// show that it visits all routes.
 const few = 1_000
 
 // mixed is a cluster with few routes, half of them on its busy gateway.
 var mixed = fixture.Size{Gateways: few / 10, Routes: few}
 
-// operations are measured in each run of the tests: see the regression gate.
-// Each makes a cluster of its own.
+// operations are measured in each run of the tests: see the regression test. Each
+// creates its own cluster.
 var operations = []struct {
 	name string
 	run  func(*testing.B)
@@ -57,7 +57,7 @@ const someRoute = 700
 //   - effective-policies: those of 1,000 paths, by an engine that has folded
 //     nothing before.
 //   - decode-route: a route of 3 KB. list-routes: the first list of a watch.
-//   - memory has no op: MiB is what the store keeps alive.
+//   - memory has no op: MiB is the live heap of the store.
 //
 // TestOperationsAllocateWhatTheBaselineSays compares it with
 // testdata/operations.txt.
@@ -67,7 +67,7 @@ func BenchmarkOperation(b *testing.B) {
 	}
 }
 
-// mixedWrites returns the benchmark of one write there and back.
+// mixedWrites returns the benchmark of one write and its reverse.
 func mixedWrites(there fixture.Write) func(*testing.B) {
 	return func(b *testing.B) {
 		gatewayWrites(b, newProduction(b, mixedWith(b, there.Before)), func(n int) fixture.Write {
@@ -92,11 +92,11 @@ func annotations(w fixture.Write) func(*testing.B) {
 		handler := newProduction(b, mixedWith(b, w.Before)).hooks.Handler()
 		review, err := w.Review()
 		require.NoError(b, err)
-		measure(b, func(int) error { return post(handler, webhook.PathMutate, review) })
+		measure(b, func(int) error { return postReview(handler, webhook.PathMutate, review) })
 	}
 }
 
-// portWrite gives a listener of the busy gateway another port.
+// portWrite returns a write of another port of a listener of the busy gateway.
 func portWrite() fixture.Write {
 	before := mixed.Gateway(fixture.Busy)
 	return fixture.Write{Before: before, After: edited(before, 0, func(spec map[string]any) {
@@ -106,8 +106,8 @@ func portWrite() fixture.Write {
 	})}
 }
 
-// constraints are one in CEL and one without, which all limits of the fixture
-// meet.
+// constraints returns one constraint in CEL and one without, which all limits of
+// the fixture satisfy.
 func constraints() []map[string]any {
 	of := func(name, key string, demand map[string]any) map[string]any {
 		return map[string]any{
@@ -127,8 +127,8 @@ func constraints() []map[string]any {
 	}
 }
 
-func inMixed(prepare func(testing.TB, *world) operation) func(*testing.B) {
-	return func(b *testing.B) { measure(b, prepare(b, newWorld(b, few))) }
+func inMixed(prepare func(testing.TB, *growthCluster) operation) func(*testing.B) {
+	return func(b *testing.B) { measure(b, prepare(b, newGrowthCluster(b, few))) }
 }
 
 func decodes(b *testing.B) {
@@ -157,4 +157,4 @@ func lists(b *testing.B) {
 	})
 }
 
-func memory(b *testing.B) { reportHeld(b, newWorld(b, few)) }
+func memory(b *testing.B) { reportHeld(b, newGrowthCluster(b, few)) }

@@ -28,9 +28,9 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// apiServer answers the one question that judging the benchmarks' writes asks:
-// whether the user may change overrides. They may, and the answer is kept for
-// some seconds, as in production. Anything else fails, and denies the write.
+// apiServer answers the only request of the benchmarks' writes: whether the user
+// may change overrides. They may, and the answer is cached for some seconds, as
+// in production. Any other request fails, and the write is denied.
 func apiServer(tb testing.TB) *rest.Config {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,11 +49,10 @@ func apiServer(tb testing.TB) *rest.Config {
 	return &rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// production is Overrule over a cluster in memory, put together as internal/server
-// does it.
+// production is Overrule with a cluster in memory, wired as in internal/server.
 type production struct {
 	*fixture.Cluster
-	judges   *guard.Guard
+	guard    *guard.Guard
 	hooks    *webhook.Server
 	inFlight *inflight.Log
 	sweeper  *audit.Auditor
@@ -66,32 +65,32 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	require.NoError(tb, err)
 	client, err := authorizationv1client.NewForConfig(cfg)
 	require.NoError(tb, err)
-	judges := &guard.Guard{
+	evaluator := &guard.Guard{
 		Engine: effective.NewEngine(), Live: watcher.Live, Kinds: watcher, Rights: rights.New(client, watcher.Resource),
 	}
 	inFlight := inflight.New(c.Store, inflight.Options{})
 	hooks := webhook.New(webhook.Options{
 		Store: c.Store, Enforcement: guard.EnforceDeny,
-		Guard: judges, InFlight: inFlight,
+		Guard: evaluator, InFlight: inFlight,
 		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
-	// It hears of each event, and sweeps once it is started.
-	sweeper := audit.New(audit.Options{Store: c.Store, Audit: judges.Audit})
-	return &production{c, judges, hooks, inFlight, sweeper}
+	// It observes each event, and audits once it is started.
+	sweeper := audit.New(audit.Options{Store: c.Store, Audit: evaluator.Audit})
+	return &production{c, evaluator, hooks, inFlight, sweeper}
 }
 
-// swept does what the sweeper does a moment after each event: it looks at all that
-// the object touches, by which the memo knows it.
-func (p *production) swept(tb testing.TB, ref api.Ref) {
+// audit evaluates everything that the object affects, as the audit does a moment
+// after each event; this fills the memo.
+func (p *production) audit(tb testing.TB, ref api.Ref) {
 	tb.Helper()
 	v, _ := p.Store.View()
-	_, err := p.judges.Audit(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
+	_, err := p.guard.Audit(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
 	require.NoError(tb, err)
 }
 
-// stored is what a watch says of a write that was admitted.
-type stored struct {
+// watchEvent is the watch event of an admitted write.
+type watchEvent struct {
 	ref  api.Ref
 	uid  types.UID
 	data []byte // the object as it was written
@@ -100,9 +99,9 @@ type stored struct {
 // newest is a resourceVersion after all those of a fixture.
 const newest = "1000000000"
 
-// event does what an informer does with a write that was stored: it is read,
-// is part of the store's next moment, and is not in flight any more.
-func (p *production) event(s stored) error {
+// event handles the watch event of a stored write as an informer does: the object
+// is read, put into the store, and removed from the in-flight log.
+func (p *production) event(s watchEvent) error {
 	kind := p.Auth
 	switch s.ref.PolicyKind() {
 	case p.Auth.Ref():

@@ -23,20 +23,21 @@ import (
 )
 
 const (
-	// alone is how many writes of routes are sent while nothing is refreshed, before
-	// and after; each beat one, if the one before was answered.
+	// alone is the number of writes of routes without a refresh, before and
+	// after; one per beat, if the previous one was answered.
 	alone = 300
 	beat  = 50 * time.Millisecond
-	// span is what the highest rate is told of.
+	// span is the time over which the highest rate is measured.
 	span = 5 * time.Second
 )
 
-// BenchmarkRefresh is a write of a gateway's policy above so many routes, none of
-// which has a policy yet, by a server that keeps marks fresh: those of 1,000 at the
-// usual rate, those of 10,000 at what one writer, who waits for each answer, hardly
-// comes to. One op lasts until every route has its annotation, the one that the policy
-// makes true. Beside it, writes of twenty of the routes are sent one after another, and
-// as many of the same when nothing is refreshed, half of them before and half after.
+// BenchmarkRefresh is a write of a gateway's policy with that many routes, none
+// of which has a policy yet, on a server with --refresh: 1,000 routes at the
+// default rate, 10,000 at about the maximum rate of one client that waits for
+// each response. One op lasts until every route has its annotation, which is
+// correct for the policy. Meanwhile, writes of twenty of the routes are sent one
+// after another, and as many of the same without a refresh, half of them before
+// and half after.
 func BenchmarkRefresh(b *testing.B) {
 	for _, at := range []struct{ routes, rate int }{{1_000, 10}, {10_000, 100}} {
 		b.Run(fmt.Sprintf("routes=%d", at.routes), func(b *testing.B) {
@@ -65,7 +66,7 @@ func withoutPolicies(routes int) iter.Seq[map[string]any] {
 	}
 }
 
-// refreshing is a cluster whose annotations are kept fresh, and what that took.
+// refreshing is a cluster with --refresh, and the measured times.
 type refreshing struct {
 	*cluster
 	to      client.Client
@@ -76,42 +77,43 @@ type refreshing struct {
 
 	took          time.Duration
 	writes        float64
-	highest       float64 // writes a second, over span
+	highest       float64 // writes per second, over span
 	alone, beside []time.Duration
-	// what the server itself took to judge, in all: of all writes that it was asked
-	// about, those of the refresher included.
-	judgedAlone, judgedBeside judged
+	// The review times of the server itself: of all writes that it was called
+	// for, those of the refresher included.
+	reviewsAlone, reviewsBeside reviewTotals
 }
 
-// judged is how many reviews were answered, and how long that took in all.
-type judged struct{ reviews, seconds float64 }
+// reviewTotals is the number of reviews that were answered, and their total time in
+// seconds.
+type reviewTotals struct{ reviews, seconds float64 }
 
-// since adds what was answered since an earlier look.
-func (j *judged) since(before, after judged) {
+// since adds the reviews since an earlier measurement.
+func (j *reviewTotals) since(before, after reviewTotals) {
 	j.reviews += after.reviews - before.reviews
 	j.seconds += after.seconds - before.seconds
 }
 
 // mean is in milliseconds.
-func (j judged) mean() float64 { return j.seconds / j.reviews * 1000 }
+func (j reviewTotals) mean() float64 { return j.seconds / j.reviews * 1000 }
 
-// judged is what was answered so far.
-func (r *refreshing) judged(tb testing.TB) judged {
+// reviewTimes returns the reviews answered so far.
+func (r *refreshing) reviewTimes(tb testing.TB) reviewTotals {
 	tb.Helper()
-	var out judged
-	for _, door := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).ask(tb) {
-		out.reviews += float64(door.GetHistogram().GetSampleCount())
-		out.seconds += door.GetHistogram().GetSampleSum()
+	var out reviewTotals
+	for _, series := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).scrape(tb) {
+		out.reviews += float64(series.GetHistogram().GetSampleCount())
+		out.seconds += series.GetHistogram().GetSampleSum()
 	}
 	return out
 }
 
-// undisturbed sends writes while nothing is refreshed.
+// undisturbed sends writes without a refresh.
 func (r *refreshing) undisturbed(tb testing.TB) {
 	tb.Helper()
-	before := r.judged(tb)
+	before := r.reviewTimes(tb)
 	r.send(tb.Context(), tb, alone/2, &r.alone)
-	r.judgedAlone.since(before, r.judged(tb))
+	r.reviewsAlone.since(before, r.reviewTimes(tb))
 }
 
 func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
@@ -129,11 +131,11 @@ func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
 }
 
 // round writes the n-th state of the gateway's policy, and waits until all routes
-// tell of it.
+// have its annotation.
 func (r *refreshing) round(b *testing.B, n int) {
 	b.Helper()
 	r.undisturbed(b)
-	judged := r.judged(b)
+	earlier := r.reviewTimes(b)
 	before, start := r.attempts(b), time.Now()
 	r.write(b, n)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -145,9 +147,9 @@ func (r *refreshing) round(b *testing.B, n int) {
 	r.took += r.settle(b, start, before)
 	cancel()
 	<-stopped
-	r.judgedBeside.since(judged, r.judged(b))
+	r.reviewsBeside.since(earlier, r.reviewTimes(b))
 	r.writes += r.attempts(b) - before
-	r.told(b)
+	r.requireAnnotated(b)
 	r.undisturbed(b)
 }
 
@@ -162,8 +164,8 @@ func (r *refreshing) write(tb testing.TB, n int) {
 	require.NoError(tb, send(tb.Context(), r.to, fixture.Write{Before: fixture.Uniform{}.GatewayPolicy(n - 1), After: policy}))
 }
 
-// settle waits until as much was written as there are routes and nothing is left, and
-// keeps the highest rate. It returns how long that took from the start.
+// settle waits until every route was written and nothing is pending, and keeps
+// the highest rate. It returns the time since start.
 func (r *refreshing) settle(tb testing.TB, start time.Time, before float64) time.Duration {
 	tb.Helper()
 	type look struct {
@@ -186,7 +188,7 @@ func (r *refreshing) settle(tb testing.TB, start time.Time, before float64) time
 	}
 }
 
-// attempts are the writes that the server sent to refresh so far.
+// attempts returns the number of refresh writes that the server sent so far.
 func (r *refreshing) attempts(tb testing.TB) float64 {
 	tb.Helper()
 	sum := 0.0
@@ -196,8 +198,8 @@ func (r *refreshing) attempts(tb testing.TB) float64 {
 	return sum
 }
 
-// told fails unless every route tells of the policy.
-func (r *refreshing) told(tb testing.TB) {
+// requireAnnotated fails unless every route has the annotation of the policy.
+func (r *refreshing) requireAnnotated(tb testing.TB) {
 	tb.Helper()
 	policy := fixture.RefOf(fixture.Uniform{}.GatewayPolicy(0))
 	list, err := r.routes.List(tb.Context(), metav1.ListOptions{})
@@ -214,7 +216,7 @@ func (r *refreshing) told(tb testing.TB) {
 	}
 }
 
-// send writes routes so many times, or until ctx ends.
+// send writes routes n times, or until ctx ends.
 func (r *refreshing) send(ctx context.Context, tb testing.TB, n int, into *[]time.Duration) {
 	tb.Helper()
 	beats := time.NewTicker(beat)
@@ -225,8 +227,8 @@ func (r *refreshing) send(ctx context.Context, tb testing.TB, n int, into *[]tim
 	}
 }
 
-// one writes one of the routes, another hostname each time, and returns how long that
-// took.
+// one writes one of the routes, with another hostname each time, and returns the
+// duration.
 func (r *refreshing) one(tb testing.TB) time.Duration {
 	tb.Helper()
 	w := fixture.Write{Before: r.size.Route(r.sent % differing), After: r.size.Route(r.sent % differing)}
@@ -245,8 +247,8 @@ func (r *refreshing) report(b *testing.B) {
 	b.ReportMetric(r.writes/float64(b.N), "writes")
 	b.ReportMetric(r.writes/r.took.Seconds(), "writes/s")
 	b.ReportMetric(r.highest, "most-writes/s")
-	b.ReportMetric(r.judgedAlone.mean(), "alone-judged-ms")
-	b.ReportMetric(r.judgedBeside.mean(), "beside-judged-ms")
+	b.ReportMetric(r.reviewsAlone.mean(), "alone-review-ms")
+	b.ReportMetric(r.reviewsBeside.mean(), "beside-review-ms")
 	for name, took := range map[string][]time.Duration{"alone": r.alone, "beside": r.beside} {
 		slices.Sort(took)
 		b.ReportMetric(milliseconds(quantile(took, 0.5)), name+"-p50-ms")

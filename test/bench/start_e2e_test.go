@@ -18,25 +18,25 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// everyReady is the pause between two looks at whether a program is ready: what
-// it says is seen that much too late at most, of whichever program.
+// everyReady is the polling interval of readiness: the maximum error of the start
+// time, for both programs.
 const everyReady = 5 * time.Millisecond
 
-// startLimit is how long a program may take.
+// startLimit is the maximum start time of a program.
 const startLimit = 5 * time.Minute
 
-// BenchmarkStart is the time from the start of the process until bin/overrule
-// says on /readyz that it is ready, with 10,000 routes, 1,000 gateways and
-// 11,000 policies stored, beside that of a program which does no more than list
-// and watch the same objects with shared informers (informers/main.go), and says
-// on /readyz that all are synced. Both run as the same user, on the same idle API
-// server, one after another, and take turns at going first.
+// BenchmarkStart is the time from the start of the process until bin/overrule is
+// ready on /readyz, with 10,000 routes, 1,000 gateways and 11,000 policies
+// stored. The reference is a program that only lists and watches the same objects
+// with shared informers (informers/main.go), and reports on /readyz that all are
+// synced. Both run as the same user, on the same idle API server, one after
+// another, and take turns at going first.
 //
-// Counted for both: loading the program, TLS to the API server, the lists and
-// their decoding. For Overrule alone: the lists of CustomResourceDefinitions, of
-// PolicyProfiles, namespaces and Services and of every other policy kind that is
-// defined, the indexes, and its certificate. Its readiness waits for neither
-// leadership nor the webhook configurations, which it writes at the same time.
+// Included for both: loading the program, TLS to the API server, the lists and
+// their decoding. For Overrule only: the lists of CustomResourceDefinitions,
+// PolicyProfiles, namespaces, Services and every other policy kind, the indexes,
+// and its certificate. Its readiness does not wait for leadership or for the
+// webhook configurations, which it writes at the same time.
 //
 // One op is five starts of each.
 func BenchmarkStart(b *testing.B) {
@@ -50,8 +50,8 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // BenchmarkGrowth is BenchmarkStart at several sizes, three starts of each. With
-// BENCH_LARGE=1 it goes on to 100,000 routes, which takes several minutes and
-// 10 GiB of memory, most of it the API server's.
+// BENCH_LARGE=1 it includes 100,000 routes, which takes several minutes and 10
+// GiB of memory, most of it the API server's.
 func BenchmarkGrowth(b *testing.B) {
 	sizes := []int{1_000, 3_000, 10_000, 30_000}
 	if os.Getenv("BENCH_LARGE") != "" {
@@ -78,10 +78,10 @@ func measureStarts(b *testing.B, routes, each int) *starting {
 	return s
 }
 
-// starts are those of one program.
+// starts are the starts of one program.
 type starts struct {
 	took []time.Duration
-	used []process.Usage // at the time that it was ready
+	used []process.Usage // when it was ready
 }
 
 func (s *starts) add(took time.Duration, used process.Usage) {
@@ -90,7 +90,8 @@ func (s *starts) add(took time.Duration, used process.Usage) {
 
 func (s *starts) median() time.Duration { return quantile(s.took, 0.5) }
 
-// report tells what the start used, of which the machine's other work hides less.
+// report reports the resource usage of the start, which is less noisy than the
+// time.
 func (s *starts) report(b *testing.B, prefix string) {
 	b.Helper()
 	var cpu []time.Duration
@@ -102,15 +103,15 @@ func (s *starts) report(b *testing.B, prefix string) {
 	b.ReportMetric(float64(peak)/(1<<20), prefix+"peak-MiB")
 }
 
-// starting is a cluster beside which programs are started.
+// starting is a cluster in which the programs are started.
 type starting struct {
 	*cluster
 	informers          string // the program
 	overrule, informer starts
 }
 
-// newStarting starts each program once, unmeasured: the first server makes the
-// authority, and the files of both are in memory then.
+// newStarting starts each program once without measuring: the first server
+// creates the authority, and the files of both are then in the page cache.
 func newStarting(tb testing.TB, c *cluster) *starting {
 	tb.Helper()
 	s := &starting{cluster: c, informers: build(tb, "informers")}
@@ -119,7 +120,7 @@ func newStarting(tb testing.TB, c *cluster) *starting {
 	return s
 }
 
-// rounds starts each program so many times.
+// rounds starts each program n times.
 func (s *starting) rounds(tb testing.TB, n int) {
 	tb.Helper()
 	for i := range n {
@@ -133,7 +134,7 @@ func (s *starting) rounds(tb testing.TB, n int) {
 	}
 }
 
-// startOverrule also looks at what the server holds once it is ready.
+// startOverrule also measures the memory of the server once it is ready.
 func (s *starting) startOverrule(tb testing.TB) {
 	tb.Helper()
 	o, err := s.site.Boot(tb.Context(), server.Options{Unprobed: true, Every: everyReady})

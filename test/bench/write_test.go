@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// mostClients is how many clients there are at most.
+	// mostClients is the maximum number of clients.
 	mostClients = 64
-	// turns is how many calls of each webhook a client makes in a round where
-	// it is not alone.
+	// turns is the number of calls of each webhook per client in a round with
+	// several clients.
 	turns = 20
-	// differentWrites is how many routes or policies are written, each there and back:
-	// no two in flight are of the same.
+	// differentWrites is the number of routes or policies that are written and
+	// restored: no two writes in flight are of the same object.
 	differentWrites = 512
 )
 
@@ -40,101 +40,102 @@ func BenchmarkRouteWrite(b *testing.B) { writes(b, fixture.Size.RouteWrite) }
 func BenchmarkRoutePolicyWrite(b *testing.B) { writes(b, fixture.Size.RoutePolicyWrite) }
 
 // writes sends the same reviews to a webhook that does nothing and to Overrule,
-// by 1, 16 and 64 clients. One client alternates call by call, and one op is one
-// call of each. More clients call the one and then the other for a round, so
-// that neither server is there while the other is busy, and one op is a round
-// of both. Each write that Overrule admits is stored: the next one is judged by
-// a new moment.
+// from 1, 16 and 64 clients. One client alternates between them, and one op is
+// one call of each. Several clients call one and then the other for a round, so
+// that only one server is busy at a time, and one op is a round of both. Each
+// write that Overrule admits is stored: the next one is evaluated on a new
+// snapshot.
 func writes(b *testing.B, write func(fixture.Size, int) fixture.Write) {
-	s := newScene(b, fixture.Full, differentWrites, write)
-	b.Logf("a review has %d bytes", len(s.visits[0].there.review))
+	s := newComparison(b, fixture.Full, differentWrites, write)
+	b.Logf("a review has %d bytes", len(s.roundTrips[0].there.review))
 	for _, clients := range []int{1, 16, mostClients} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) { s.measure(b, clients) })
 	}
 }
 
-// newScene has so many writes, of objects from all over a cluster.
-func newScene(tb testing.TB, size fixture.Size, differing int, write func(fixture.Size, int) fixture.Write) *scene {
+// newComparison has that many writes, of objects evenly distributed over a
+// cluster.
+func newComparison(tb testing.TB, size fixture.Size, differing int, write func(fixture.Size, int) fixture.Write) *comparison {
 	tb.Helper()
 	ctrl.SetLogger(logr.Discard())
 	cluster, err := fixture.New(size)
 	require.NoError(tb, err)
 	p := newProduction(tb, cluster)
-	s := &scene{
+	s := &comparison{
 		production: p,
-		nothing:    listen(tb, doNothing(), ""),
-		overrule:   listen(tb, p.hooks.Handler(), webhook.PathValidate+timeout),
+		nothing:    serveTLS(tb, noopWebhook(), ""),
+		overrule:   serveTLS(tb, p.hooks.Handler(), webhook.PathValidate+timeout),
 	}
 	for i := range differing {
 		w := write(size, i*size.Routes/differing)
 		require.NoError(tb, cluster.Put(w.Before))
-		s.visits = append(s.visits, &visit{there: newTurn(tb, w), back: newTurn(tb, w.Back())})
+		s.roundTrips = append(s.roundTrips, &roundTrip{there: newReviewedWrite(tb, w), back: newReviewedWrite(tb, w.Back())})
 	}
 	return s
 }
 
-// turn is one write: the review of it, and what comes of it.
-type turn struct {
+// reviewedWrite is one write: its review, and its watch event.
+type reviewedWrite struct {
 	review []byte
-	stored
+	watchEvent
 }
 
-func newTurn(tb testing.TB, w fixture.Write) turn {
+func newReviewedWrite(tb testing.TB, w fixture.Write) reviewedWrite {
 	tb.Helper()
 	review, err := w.Review()
 	require.NoError(tb, err)
 	data, err := json.Marshal(w.After)
 	require.NoError(tb, err)
-	return turn{review, stored{w.Ref(), w.UID(), data}}
+	return reviewedWrite{review, watchEvent{w.Ref(), w.UID(), data}}
 }
 
-// visit is an object that is written there and back.
-type visit struct {
-	there, back turn
-	away        bool
+// roundTrip is an object that is changed and restored in turn.
+type roundTrip struct {
+	there, back reviewedWrite
+	changed     bool
 }
 
-// now returns the write that is next.
-func (v *visit) now() turn {
-	if v.away {
+// next returns the next write.
+func (v *roundTrip) next() reviewedWrite {
+	if v.changed {
 		return v.back
 	}
 	return v.there
 }
 
-// scene is the two servers and what is written.
-type scene struct {
+// comparison is the two servers and the writes.
+type comparison struct {
 	*production
-	nothing, overrule wire
-	visits            []*visit
+	nothing, overrule webhookClient
+	roundTrips        []*roundTrip
 }
 
-// caller writes objects of its own, one after the other.
+// caller writes its own objects, one after the other.
 type caller struct {
-	*scene
-	visits          []*visit
-	next            int
-	nothing, judged []time.Duration
+	*comparison
+	roundTrips         []*roundTrip
+	next               int
+	nothing, evaluated []time.Duration
 }
 
-// callers share the writes out among so many clients.
-func (s *scene) callers(n int) []*caller {
+// callers distributes the writes over n clients.
+func (s *comparison) callers(n int) []*caller {
 	out := make([]*caller, n)
 	for i := range out {
-		own := len(s.visits) / n
-		out[i] = &caller{scene: s, visits: s.visits[i*own : (i+1)*own]}
+		own := len(s.roundTrips) / n
+		out[i] = &caller{comparison: s, roundTrips: s.roundTrips[i*own : (i+1)*own]}
 	}
 	return out
 }
 
-// round has each client call the one webhook and then the other, or the other
-// way round: whoever comes behind a write finds colder caches.
+// round has each client call one webhook and then the other, in either order,
+// since the second one benefits from warmer caches or suffers from colder ones.
 func round(ctx context.Context, clients []*caller, swapped bool) error {
 	n := turns
 	if len(clients) == 1 {
 		n = 1
 	}
-	first, second := (*caller).idle, (*caller).write
+	first, second := (*caller).callNoop, (*caller).callOverrule
 	if swapped {
 		first, second = second, first
 	}
@@ -144,29 +145,29 @@ func round(ctx context.Context, clients []*caller, swapped bool) error {
 	return together(ctx, clients, n, second)
 }
 
-func (s *scene) measure(b *testing.B, n int) {
+func (s *comparison) measure(b *testing.B, n int) {
 	clients := s.callers(n)
-	require.NoError(b, together(b.Context(), clients, turns, (*caller).idle))
-	require.NoError(b, together(b.Context(), clients, turns, (*caller).write))
-	for _, c := range clients { // connections are open now: an API server keeps its own
-		c.nothing, c.judged = nil, nil
+	require.NoError(b, together(b.Context(), clients, turns, (*caller).callNoop))
+	require.NoError(b, together(b.Context(), clients, turns, (*caller).callOverrule))
+	for _, c := range clients { // connections are open now, as an API server keeps them
+		c.nothing, c.evaluated = nil, nil
 	}
-	runtime.GC() // nobody pays for what was made before
+	runtime.GC() // garbage of the preparation is not measured
 	for swapped := false; b.Loop(); swapped = !swapped {
 		require.NoError(b, round(b.Context(), clients, swapped))
 	}
-	var nothing, judged []time.Duration
+	var nothing, evaluated []time.Duration
 	for _, c := range clients {
-		nothing, judged = append(nothing, c.nothing...), append(judged, c.judged...)
+		nothing, evaluated = append(nothing, c.nothing...), append(evaluated, c.evaluated...)
 	}
-	tell(b, "nothing", nothing)
-	tell(b, "overrule", judged)
+	reportQuantiles(b, "nothing", nothing)
+	reportQuantiles(b, "overrule", evaluated)
 	for _, at := range quantiles[:2] {
-		b.ReportMetric(float64(quantile(judged, at.q))/float64(quantile(nothing, at.q)), at.name+"-ratio")
+		b.ReportMetric(float64(quantile(evaluated, at.q))/float64(quantile(nothing, at.q)), at.name+"-ratio")
 	}
 }
 
-// together has all clients act at once, so many times, from the same moment.
+// together runs all clients concurrently, n times each, from the same moment.
 func together(ctx context.Context, clients []*caller, n int, act func(*caller, context.Context, int) error) error {
 	if len(clients) == 1 {
 		return act(clients[0], ctx, n)
@@ -183,10 +184,10 @@ func together(ctx context.Context, clients []*caller, n int, act func(*caller, c
 	return group.Wait()
 }
 
-// idle sends reviews of the next n writes to the webhook that does nothing.
-func (c *caller) idle(ctx context.Context, n int) error {
+// callNoop sends reviews of the next n writes to the webhook that does nothing.
+func (c *caller) callNoop(ctx context.Context, n int) error {
 	for i := range n {
-		took, err := c.scene.nothing.call(ctx, c.visits[(c.next+i)%len(c.visits)].now().review)
+		took, err := c.comparison.nothing.call(ctx, c.roundTrips[(c.next+i)%len(c.roundTrips)].next().review)
 		if err != nil {
 			return fmt.Errorf("call the webhook that does nothing: %w", err)
 		}
@@ -195,35 +196,36 @@ func (c *caller) idle(ctx context.Context, n int) error {
 	return nil
 }
 
-// write sends those of the next n writes to Overrule, and stores what it admits.
-func (c *caller) write(ctx context.Context, n int) error {
+// callOverrule sends those of the next n writes to Overrule, and stores the
+// admitted ones.
+func (c *caller) callOverrule(ctx context.Context, n int) error {
 	for range n {
-		v := c.visits[c.next%len(c.visits)]
-		t := v.now()
+		v := c.roundTrips[c.next%len(c.roundTrips)]
+		t := v.next()
 		took, err := c.overrule.call(ctx, t.review)
 		if err != nil {
 			return fmt.Errorf("call overrule: %w", err)
 		}
-		c.judged = append(c.judged, took)
-		if err := c.event(t.stored); err != nil {
+		c.evaluated = append(c.evaluated, took)
+		if err := c.event(t.watchEvent); err != nil {
 			return fmt.Errorf("store what was written: %w", err)
 		}
-		v.away = !v.away
+		v.changed = !v.changed
 		c.next++
 	}
 	return nil
 }
 
-// What is measured is what it is said to be: each write is judged, allowed,
-// stored and seen, by as many clients as there are, and undone in its turn.
-func TestWritesAreStoredAndSeen(t *testing.T) {
+// The benchmark measures what it claims: each write is evaluated, allowed, stored
+// and observed, with any number of clients, and restored in its turn.
+func TestWritesAreStoredAndObserved(t *testing.T) {
 	size := fixture.Size{Gateways: 20, Routes: 200}
 	for name, write := range map[string]func(fixture.Size, int) fixture.Write{
 		"a route": fixture.Size.RouteWrite, "a policy": fixture.Size.RoutePolicyWrite,
 	} {
 		for _, n := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, by %d", name, n), func(t *testing.T) {
-				s := newScene(t, size, n, write)
+				s := newComparison(t, size, n, write)
 				clients := s.callers(n)
 				for i := range 3 {
 					require.NoError(t, round(t.Context(), clients, i%2 == 1))
@@ -231,13 +233,13 @@ func TestWritesAreStoredAndSeen(t *testing.T) {
 				assert.Zero(t, s.inFlight.Len())
 				samples := 0
 				for _, c := range clients {
-					assert.Len(t, c.nothing, len(c.judged))
-					samples += len(c.judged)
+					assert.Len(t, c.nothing, len(c.evaluated))
+					samples += len(c.evaluated)
 				}
 				assert.Equal(t, map[int]int{1: 3, 4: 3 * 4 * turns}[n], samples)
 				for i := range n {
 					w := write(size, i*size.Routes/n)
-					want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[s.visits[i].away])
+					want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[s.roundTrips[i].changed])
 					require.NoError(t, err)
 					v, _ := s.Store.View()
 					assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as it was written last", w.Ref())

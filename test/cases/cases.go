@@ -16,39 +16,39 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Now is the time at which the changes of all cases are made.
+// Now is the time of the changes of all cases.
 var Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// firstCreated is the age of the first object that is there already; each
-// after it is a minute younger.
+// firstCreated is the creation time of the first existing object; each after it
+// is a minute younger.
 var firstCreated = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Case is one case.
 type Case struct {
-	// File that it is in, without its ending.
+	// File is its name, without its extension.
 	File string `json:"-"`
-	// Name is a sentence; Spec says which part of the semantics it holds.
+	// Name is a sentence; Spec is the part of the semantics that it tests.
 	Name string `json:"name"`
 	Spec string `json:"spec"`
-	// With names fixtures whose objects come before those of Against.
+	// With are the names of fixtures whose objects come before those of Against.
 	With []string `json:"with,omitempty"`
-	// Against is the objects that are there, the oldest first. All have a
-	// creation time.
+	// Against are the existing objects, the oldest first. All have a creation
+	// time.
 	Against []Object `json:"against,omitempty"`
-	// MayOverride tells that the writer may remove overrides; by default not.
+	// MayOverride: the writer may remove overrides.
 	MayOverride bool `json:"mayOverride,omitempty"`
 	// BlastRadiusLimit is the most paths of a kind that one change may change
-	// unacknowledged; 0 is no limit.
+	// without an acknowledgement; 0 is no limit.
 	BlastRadiusLimit int `json:"blastRadiusLimit,omitempty"`
 	// Changes are made one after another, each on top of those allowed before.
 	// Either all of them are a DELETE or none is.
 	Changes []Change `json:"changes"`
 }
 
-// Object is an object as it is written in a manifest.
+// Object is an object of a manifest.
 type Object = unstructured.Unstructured
 
-// Change is a change, and the verdict on it.
+// Change is a change, and its expected verdict.
 type Change struct {
 	Operation string `json:"operation"`
 	Object    Object `json:"object"`
@@ -57,7 +57,7 @@ type Change struct {
 	Old *Object `json:"-"`
 }
 
-// Want is the verdict on a change.
+// Want is the expected verdict on a change.
 type Want struct {
 	Allowed  bool        `json:"allowed"`
 	Reasons  []Finding   `json:"reasons,omitempty"`
@@ -65,19 +65,19 @@ type Want struct {
 	Changes  api.Changes `json:"changes"`
 }
 
-// Finding is a reason or a warning but for its message.
+// Finding is a reason or a warning without its message.
 type Finding struct {
 	Code api.ReasonCode `json:"code"`
 	Rule string         `json:"rule,omitempty"`
 	// Policy is the other policy as "Kind namespace/name".
 	Policy string `json:"policy,omitempty"`
-	// Whole marks what is shown to a reader for all rules, and not for each.
+	// Whole marks a finding that the output combines for all rules.
 	Whole bool `json:"whole,omitempty"`
-	// Says are parts that the message must have.
+	// Says are parts of the message.
 	Says []string `json:"says,omitempty"`
 }
 
-// Of returns the findings of a verdict's reasons as cases have them, each with
+// Of returns the findings of a verdict's reasons in the form of cases, each with
 // those parts of want that its message has.
 func Of(reasons []api.Reason, want []Finding) []Finding {
 	var out []Finding
@@ -98,7 +98,7 @@ func Of(reasons []api.Reason, want []Finding) []Finding {
 	return out
 }
 
-// Shown counts the findings that a reader is shown.
+// Shown returns the number of findings in the output.
 func Shown(findings []Finding) int {
 	n := 0
 	for _, f := range findings {
@@ -137,16 +137,15 @@ func read(tb testing.TB, name string, into any) {
 	require.NoError(tb, yaml.UnmarshalStrict(data, into), name)
 }
 
-// complete puts the fixtures and the creation times in, and finds the old
-// objects.
+// complete adds the fixtures and the creation times, and finds the old objects.
 func (c *Case) complete(fixtures map[string][]Object) error {
 	if c.Name == "" || c.Spec == "" || len(c.Changes) == 0 {
-		return fmt.Errorf("a case needs a name, a spec and changes")
+		return fmt.Errorf("a case must have a name, a spec and changes")
 	}
 	var objects []Object
 	for _, name := range c.With {
 		if fixtures[name] == nil {
-			return fmt.Errorf("there is no fixture %q", name)
+			return fmt.Errorf("unknown fixture %q", name)
 		}
 		for i := range fixtures[name] {
 			objects = append(objects, *fixtures[name][i].DeepCopy())
@@ -175,10 +174,10 @@ func (c *Case) complete(fixtures map[string][]Object) error {
 func (c *Change) complete(stored map[string]*Object, first string) error {
 	c.Old = stored[id(&c.Object)]
 	if (c.Operation == "CREATE") != (c.Old == nil) {
-		return fmt.Errorf("a %s does not fit an object that is there: %t", c.Operation, c.Old != nil)
+		return fmt.Errorf("invalid operation %s: the object exists: %t", c.Operation, c.Old != nil)
 	}
 	if (c.Operation == "DELETE") != (first == "DELETE") {
-		return fmt.Errorf("DELETE stands beside another operation")
+		return fmt.Errorf("DELETE is combined with another operation")
 	}
 	switch {
 	case !c.Verdict.Allowed:

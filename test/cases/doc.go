@@ -1,4 +1,5 @@
-// Package cases is the table of verdicts that every door must give: changes on
-// top of objects, and what SEMANTICS says of each. A door's test loads it, puts
-// each case through the door and compares what comes out.
+// Package cases is the table of verdicts that the webhook, the API server and the
+// CLI must give: changes to existing objects, and the verdict according to
+// SEMANTICS. The test of an entry point loads it, submits each case and compares
+// the results.
 package cases

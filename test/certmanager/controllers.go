@@ -1,6 +1,6 @@
 // Package certmanager runs cert-manager's real controllers and its cainjector in
-// this process, on a test control plane. It is a module of its own: what
-// cert-manager needs is no need of Overrule's.
+// this process, on a test control plane. It is a separate module, so that
+// Overrule does not depend on cert-manager.
 package certmanager
 
 import (
@@ -27,17 +27,17 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// module is where the CRDs come from, too.
+// module also contains the CRDs.
 const module = "github.com/cert-manager/cert-manager"
 
-// workers is how many objects each controller works on at once.
+// workers is the number of concurrent workers of each controller.
 const workers = 2
 
-// ErrUnknown says that cert-manager has no controller of a name that is wanted.
+// ErrUnknown means that cert-manager has no controller of that name.
 var ErrUnknown = errors.New("cert-manager has no such controller")
 
-// enabled are the controllers that an Issuer and a Certificate need. ACME,
-// Vault, Ingress and the others stay off.
+// enabled are the controllers for an Issuer and a Certificate. ACME, Vault,
+// Ingress and the others are disabled.
 var enabled = []string{
 	issuers.ControllerName,
 	trigger.ControllerName,
@@ -51,14 +51,14 @@ var enabled = []string{
 	crselfsigned.CRControllerName,
 }
 
-// Controllers are cert-manager's, running.
+// Controllers are cert-manager's running controllers.
 type Controllers struct {
 	cancel context.CancelFunc
 	group  *errgroup.Group
 }
 
-// Boot installs cert-manager's CRDs and starts its controllers and its
-// cainjector; whoever called it calls Stop. They act as cluster admin.
+// Boot installs cert-manager's CRDs and starts its controllers and its cainjector
+// as cluster admin; the caller calls Stop.
 func Boot(ctx context.Context, e *env.Env) (*Controllers, error) {
 	dir, err := env.ModuleFolder(ctx, module)
 	if err != nil {
@@ -76,8 +76,8 @@ func Boot(ctx context.Context, e *env.Env) (*Controllers, error) {
 	return c, nil
 }
 
-// Stop ends all that Boot started. Its error is the first with which one of them
-// ended before.
+// Stop stops what Boot started. It returns the first error with which a part of
+// it ended before.
 func (c *Controllers) Stop() error {
 	c.cancel()
 	return c.group.Wait()
@@ -107,18 +107,17 @@ func (c *Controllers) startIssuing(ctx context.Context, e *env.Env, names []stri
 		}
 		c.run(ctx, name, func(ctx context.Context) error { return made.Run(workers, ctx) })
 	}
-	// Informers last: each controller has asked for those that it needs.
+	// Informers start last: each controller has requested its own.
 	shared.SharedInformerFactory.Start(ctx.Done())
 	shared.KubeSharedInformerFactory.Start(ctx.Done())
 	return nil
 }
 
-// run runs a part of cert-manager until Stop. What it says once it was stopped
-// is no error.
+// run runs a part of cert-manager until Stop. Errors after Stop are ignored.
 func (c *Controllers) run(ctx context.Context, name string, run func(context.Context) error) {
 	c.group.Go(func() error {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("cert-manager's %s ended: %w", name, err)
+			return fmt.Errorf("cert-manager's %s stopped: %w", name, err)
 		}
 		return nil
 	})

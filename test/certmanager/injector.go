@@ -18,8 +18,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// startInjecting starts the cainjector for webhook configurations, set up as
-// cert-manager's own binary does: Secrets are read live, all else from a cache.
+// startInjecting starts the cainjector for webhook configurations, set up as in
+// cert-manager's own binary: Secrets are read live, other objects from a cache.
 func (c *Controllers) startInjecting(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.Background())
 	scheme := runtime.NewScheme()
@@ -28,8 +28,8 @@ func (c *Controllers) startInjecting(ctx context.Context, config *rest.Config) e
 			return fmt.Errorf("prepare the cainjector: %w", err)
 		}
 	}
-	// Its user agent is the field manager of what it injects: without one, the
-	// API server refuses the apply.
+	// Its user agent is the field manager: without one, the API server rejects
+	// the apply.
 	manager, err := ctrl.NewManager(util.RestConfigWithUserAgent(config, "cainjector"), ctrl.Options{
 		Scheme:  scheme,
 		Cache:   cache.Options{ReaderFailOnMissingInformer: true},

@@ -19,9 +19,8 @@ import (
 
 const host = "webhook.example.svc"
 
-// chain is a self-signed Issuer, a CA Certificate by it, an Issuer with that CA,
-// and a serving Certificate of a name by that. It returns the namespace that they
-// are in.
+// chain creates a self-signed Issuer, a CA Certificate by it, an Issuer with that
+// CA, and a serving Certificate by that, and returns their namespace.
 func chain(t *testing.T, host string) string {
 	t.Helper()
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chain-"}}
@@ -45,9 +44,9 @@ func chain(t *testing.T, host string) string {
 	return namespace
 }
 
-// hooks are configurations that ask for the authority of a namespace's chain,
-// and are called for no write.
-func hooks(namespace string) []client.Object {
+// webhookConfigurations returns configurations with the annotation for CA
+// injection from a namespace's chain, which match no write.
+func webhookConfigurations(namespace string) []client.Object {
 	annotated := metav1.ObjectMeta{Name: namespace, Annotations: map[string]string{cmapi.WantInjectAnnotation: namespace + "/serving"}}
 	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "webhook"}}
 	none := new(admissionregistrationv1.SideEffectClassNone)
@@ -62,21 +61,21 @@ func hooks(namespace string) []client.Object {
 	}
 }
 
-func unhook(t *testing.T, name string) {
+func deleteWebhookConfigurations(t *testing.T, name string) {
 	t.Helper()
-	for _, configuration := range hooks(name) {
+	for _, configuration := range webhookConfigurations(name) {
 		assert.NoError(t, cluster.Delete(context.WithoutCancel(t.Context()), configuration))
 	}
 }
 
-func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
+func TestCertificateIsIssuedAndInjected(t *testing.T) {
 	namespace := chain(t, host)
-	create(t, hooks(namespace)...)
-	t.Cleanup(func() { unhook(t, namespace) })
+	create(t, webhookConfigurations(namespace)...)
+	t.Cleanup(func() { deleteWebhookConfigurations(t, namespace) })
 
-	secret := issued(t, namespace, "serving", 1)
+	secret := awaitIssued(t, namespace, "serving", 1)
 	leaf := parsed(t, secret)
-	for _, bundle := range injected(t, namespace, secret[cmmeta.TLSCAKey]) {
+	for _, bundle := range awaitInjected(t, namespace, secret[cmmeta.TLSCAKey]) {
 		roots := x509.NewCertPool()
 		require.True(t, roots.AppendCertsFromPEM(bundle))
 		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
@@ -89,20 +88,20 @@ func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
 	assert.Equal(t, secret[cmmeta.TLSCAKey], again[cmmeta.TLSCAKey])
 }
 
-// The cainjector adds to what is trusted, so a server may serve what the
-// authority before signed until its files change.
-func TestAnAuthorityThatWasReplacedStaysTrusted(t *testing.T) {
+// The cainjector adds to the CA bundle, so a server may use a certificate of the
+// previous authority until its files change.
+func TestReplacedAuthorityStaysTrusted(t *testing.T) {
 	namespace := chain(t, host)
-	create(t, hooks(namespace)...)
-	t.Cleanup(func() { unhook(t, namespace) })
-	before := issued(t, namespace, "serving", 1)
-	injected(t, namespace, before[cmmeta.TLSCAKey])
+	create(t, webhookConfigurations(namespace)...)
+	t.Cleanup(func() { deleteWebhookConfigurations(t, namespace) })
+	before := awaitIssued(t, namespace, "serving", 1)
+	awaitInjected(t, namespace, before[cmmeta.TLSCAKey])
 
 	renewed := renew(t, namespace, "ca")
 	require.NotEqual(t, before[cmmeta.TLSCAKey], renewed[corev1.TLSCertKey])
 	after := renewAfter(t, renewed, namespace, "serving")
 
-	for _, bundle := range injected(t, namespace, after[cmmeta.TLSCAKey]) {
+	for _, bundle := range awaitInjected(t, namespace, after[cmmeta.TLSCAKey]) {
 		assert.Contains(t, string(bundle), string(before[cmmeta.TLSCAKey]))
 	}
 }

@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	pace     = 50 * time.Millisecond // between two writes, however long each takes
-	inFlight = 16                    // writes at once: a starved machine gets fewer, and not a growing heap of them
-	shaking  = 3                     // with each how many-th write there is a handshake
-	writers  = 7                     // policies that are written in turn; no multiple of tooMuch, so that each gets both
-	tooMuch  = 4                     // each how many-th write has to be denied
+	writeInterval  = 50 * time.Millisecond // between two writes, whatever the duration of each
+	inFlight       = 16                    // concurrent writes: a slow machine gets fewer, so that they do not pile up
+	handshakeEvery = 3                     // every how many writes there is a handshake
+	writers        = 7                     // policies that are written in turn; not a multiple of tooMuch, so that each gets both kinds of writes
+	tooMuch        = 4                     // every how many-th write must be denied
 )
 
-// routeAndPolicy are a route, and the policy of it that the load writes.
+// routeAndPolicy are a route, and its policy that the load writes.
 const routeAndPolicy = `
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -48,7 +48,7 @@ spec:
   limits: {login: {rates: [{limit: 20, window: 10s}]}}
 `
 
-// prepare makes what the load needs, with the server judging.
+// prepare creates the objects of the load, while the server evaluates them.
 func prepare(t *testing.T) {
 	t.Helper()
 	manifest := strings.Builder{}
@@ -61,7 +61,7 @@ func prepare(t *testing.T) {
 }
 
 // load is a steady stream of writes through the API server and of handshakes as
-// a new connection of it would make them, and what became of them.
+// for its new connections, and their failures.
 type load struct {
 	writes, denials, handshakes atomic.Int64
 
@@ -69,8 +69,8 @@ type load struct {
 	lost, wrong, refused []string
 }
 
-// start begins the load. The function that it returns ends it, once all that is
-// on its way is done.
+// start starts the load. The returned function ends it, once all writes in flight
+// are done.
 func (l *load) start(t *testing.T, s *served) (end func()) {
 	t.Helper()
 	config := rest.CopyConfig(plane.Config)
@@ -83,7 +83,7 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	pacer.Go(func() {
-		tick := time.NewTicker(pace)
+		tick := time.NewTicker(writeInterval)
 		defer tick.Stop()
 		for n := 0; ; n++ {
 			select {
@@ -92,8 +92,8 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 			case <-tick.C:
 				group.TryGo(func() error {
 					l.write(policies, n)
-					if n%shaking == 0 {
-						l.shake(s)
+					if n%handshakeEvery == 0 {
+						l.handshake(s)
 					}
 					return nil
 				})
@@ -106,7 +106,7 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 	return end
 }
 
-// write changes a policy; not cut off in the middle when the load ends.
+// write changes a policy. It is not canceled when the load ends.
 func (l *load) write(policies dynamic.ResourceInterface, n int) {
 	limit, bad := 1+n%40, n%tooMuch == 0
 	if bad {
@@ -120,7 +120,7 @@ func (l *load) write(policies dynamic.ResourceInterface, n int) {
 	case bad && denied:
 		l.denials.Add(1)
 	case bad && err == nil:
-		l.note(&l.wrong, fmt.Errorf("a limit of %d was let through", limit))
+		l.note(&l.wrong, fmt.Errorf("a limit of %d was allowed", limit))
 	case denied:
 		l.note(&l.wrong, err)
 	case err != nil:
@@ -128,7 +128,7 @@ func (l *load) write(policies dynamic.ResourceInterface, n int) {
 	}
 }
 
-func (l *load) shake(s *served) {
+func (l *load) handshake(s *served) {
 	l.handshakes.Add(1)
 	if _, err := s.handshake(context.Background()); err != nil {
 		l.note(&l.refused, err)
@@ -141,22 +141,23 @@ func (l *load) note(list *[]string, err error) {
 	*list = append(*list, err.Error())
 }
 
-// more waits until there were as many writes more.
-func (l *load) more(t *testing.T, n int64) {
+// awaitWrites waits until there were n more writes.
+func (l *load) awaitWrites(t *testing.T, n int64) {
 	t.Helper()
 	want := l.writes.Load() + n
 	soon(t, func() bool { return l.writes.Load() >= want }, func() string { return "the writes stand still" })
 }
 
-// unharmed requires that nothing was lost or wrongly judged so far.
-func (l *load) unharmed(t *testing.T, when string) {
+// requireNoFailures requires that no write was lost or had a wrong verdict so
+// far.
+func (l *load) requireNoFailures(t *testing.T, when string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.Logf("%s: %d writes (%d of them rightly denied), %d lost, %d wrongly judged; %d handshakes, %d refused",
+	t.Logf("%s: %d writes (%d of them correctly denied), %d lost, %d with a wrong verdict; %d handshakes, %d failed",
 		when, l.writes.Load(), l.denials.Load(), len(l.lost), len(l.wrong), l.handshakes.Load(), len(l.refused))
 	assert.Empty(t, l.lost, "writes lost")
-	assert.Empty(t, l.wrong, "writes wrongly judged")
-	assert.Empty(t, l.refused, "handshakes refused")
+	assert.Empty(t, l.wrong, "writes with a wrong verdict")
+	assert.Empty(t, l.refused, "failed handshakes")
 	assert.Positive(t, l.denials.Load())
 }

@@ -61,7 +61,7 @@ func run(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// newClient is the admin's, for the core types and cert-manager's.
+// newClient returns the admin's client for the core types and cert-manager's.
 func newClient() (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{kscheme.AddToScheme, cmscheme.AddToScheme} {
@@ -89,8 +89,9 @@ func get[T any, P interface {
 	return object
 }
 
-// issued waits until a Certificate is ready in a revision, and returns its Secret.
-func issued(t *testing.T, namespace, name string, revision int) map[string][]byte {
+// awaitIssued waits until a Certificate is ready in a revision, and returns its
+// Secret.
+func awaitIssued(t *testing.T, namespace, name string, revision int) map[string][]byte {
 	t.Helper()
 	var c *cmapi.Certificate
 	soon(t, func() bool {
@@ -103,24 +104,23 @@ func issued(t *testing.T, namespace, name string, revision int) map[string][]byt
 	return get[corev1.Secret](t, namespace, c.Spec.SecretName).Data
 }
 
-// renew has a Certificate issued anew, as "cmctl renew" does, and returns its
-// Secret once it is.
+// renew reissues a Certificate, as "cmctl renew" does, and returns its new
+// Secret.
 func renew(t *testing.T, namespace, name string) map[string][]byte {
 	t.Helper()
 	next := 0
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		c := get[cmapi.Certificate](t, namespace, name)
-		require.NotNil(t, c.Status.Revision, "it was never issued")
+		require.NotNil(t, c.Status.Revision, "it was not issued")
 		next = *c.Status.Revision + 1
 		apiutil.SetCertificateCondition(c, c.Generation, cmapi.CertificateConditionIssuing, cmmeta.ConditionTrue, "ManuallyTriggered", "a test wants it")
 		return cluster.Status().Update(t.Context(), c)
 	}))
-	return issued(t, namespace, name, next)
+	return awaitIssued(t, namespace, name, next)
 }
 
-// renewAfter has a Certificate issued anew by an authority that was just
-// replaced. Its issuer may learn of that a moment later, and sign with the key
-// before until then.
+// renewAfter reissues a Certificate after its authority was replaced. Its issuer
+// may observe that a moment later, and sign with the previous key until then.
 func renewAfter(t *testing.T, authority map[string][]byte, namespace, name string) map[string][]byte {
 	t.Helper()
 	var secret map[string][]byte
@@ -131,13 +131,13 @@ func renewAfter(t *testing.T, authority map[string][]byte, namespace, name strin
 	return secret
 }
 
-// soon is for what happens a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, problem func() string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
-			require.FailNow(t, "waited in vain", problem())
+			require.FailNow(t, "condition not met", problem())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

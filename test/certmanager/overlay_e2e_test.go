@@ -28,8 +28,8 @@ const (
 	authorityName = "overrule-authority"
 )
 
-// applyOverlay applies what the overlay for cert-manager has for cert-manager,
-// and the rights that come with it: all that has no pod in it.
+// applyOverlay applies the overlay's objects for cert-manager and their rights,
+// without the pods.
 func applyOverlay(t *testing.T) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -49,10 +49,10 @@ func applyOverlay(t *testing.T) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// withdraw deletes the Certificate and what came of it, as the garbage collector
-// of a cluster would: a request that is left over stands in the way of the next
-// Certificate's.
-func withdraw(t *testing.T) {
+// deleteCertificates deletes the Certificate and its requests, as the garbage
+// collector of a cluster would: an old request blocks that of the next
+// Certificate.
+func deleteCertificates(t *testing.T) {
 	t.Helper()
 	for _, objects := range [][]string{{"certificate", servingName}, {"certificaterequests", "--all"}, {"secret", servingName + "-cert"}} {
 		got := plane.Kubectl(append([]string{"delete", "-n", server.Namespace}, objects...)...)
@@ -60,31 +60,31 @@ func withdraw(t *testing.T) {
 	}
 }
 
-func TestAServerWaitsForCertManagerAndSaysForWhat(t *testing.T) {
+func TestServerReportsWaitingForCertManager(t *testing.T) {
 	_, err := server.Install(t.Context(), plane)
 	require.NoError(t, err)
 	applyOverlay(t)
-	issued(t, server.Namespace, servingName, 1)
-	withdraw(t)
+	awaitIssued(t, server.Namespace, servingName, 1)
+	deleteCertificates(t)
 	volume := Volume(t.TempDir())
-	s, health := unready(t, "--certificates=cert-manager", "--cert-dir="+string(volume))
+	s, health := startUnready(t, "--certificates=cert-manager", "--cert-dir="+string(volume))
 
 	s.says(t, "certificate overrule-system/overrule-serving: not found: apply it")
 	applyOverlay(t)
-	secret := issued(t, server.Namespace, servingName, 1)
+	secret := awaitIssued(t, server.Namespace, servingName, 1)
 	s.says(t, "certificate is issued")
 	for _, kind := range []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration"} {
 		got := plane.Kubectl("get", kind+"/overrule")
-		assert.Contains(t, got.Stderr, "not found", "nobody is to be sent to a server without a certificate")
+		assert.Contains(t, got.Stderr, "not found", "a server without a certificate registers no webhooks")
 	}
 	require.NoError(t, volume.Write(secret))
 
 	wait := process.Wait{Limit: time.Minute, Pause: 100 * time.Millisecond, Problem: "it is not ready"}
 	require.NoError(t, s.Until(t.Context(), wait, process.OK("http://"+health+"/readyz?verbose")))
-	injected(t, server.Name, secret[cmmeta.TLSCAKey])
+	awaitInjected(t, server.Name, secret[cmmeta.TLSCAKey])
 }
 
-func TestTheServerJudgesWithACertificateOfCertManagers(t *testing.T) {
+func TestServerUsesCertManagerCertificate(t *testing.T) {
 	applyOverlay(t)
 	s := serve(t, "cert-manager", server.Namespace, servingName)
 	prepare(t)
@@ -96,21 +96,21 @@ func TestTheServerJudgesWithACertificateOfCertManagers(t *testing.T) {
 	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: ConstraintViolated: `)
 	leaf, err := s.handshake(t.Context())
 	require.NoError(t, err)
-	assert.True(t, leaf.Equal(parsed(t, issued(t, server.Namespace, servingName, 1))))
-	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it makes no authority of its own")
+	assert.True(t, leaf.Equal(parsed(t, awaitIssued(t, server.Namespace, servingName, 1))))
+	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it creates no authority")
 }
 
-// waiting is a server that was not waited for.
-type waiting struct{ *process.Process }
+// waitingServer is a server that is not ready yet.
+type waitingServer struct{ *process.Process }
 
-func (w waiting) says(t *testing.T, line string) {
+func (w waitingServer) says(t *testing.T, line string) {
 	t.Helper()
 	soon(t, func() bool { return strings.Contains(w.Log(), line) }, func() string { return "the server does not say " + line + ":\n" + w.Log() })
 }
 
-// unready runs a server and does not wait for anything. It returns the address
-// of its health checks, too.
-func unready(t *testing.T, flags ...string) (waiting, string) {
+// startUnready runs a server and does not wait. It also returns the address of
+// its health checks.
+func startUnready(t *testing.T, flags ...string) (waitingServer, string) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -128,5 +128,5 @@ func unready(t *testing.T, flags ...string) (waiting, string) {
 		assert.NoError(t, p.Stop())
 		unregister(t)
 	})
-	return waiting{p}, health
+	return waitingServer{p}, health
 }

@@ -14,10 +14,10 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// rotation is a way that a serving certificate becomes another one.
+// rotation is a way to replace a serving certificate.
 type rotation struct {
 	name string
-	// rotate returns the Secret after.
+	// rotate returns the new Secret.
 	rotate func(*testing.T, *served) map[string][]byte
 }
 
@@ -30,7 +30,7 @@ var (
 		t.Helper()
 		c := get[cmapi.Certificate](t, s.namespace, s.name)
 		require.NoError(t, cluster.Delete(t.Context(), get[corev1.Secret](t, s.namespace, c.Spec.SecretName)))
-		return issued(t, s.namespace, s.name, *c.Status.Revision+1)
+		return awaitIssued(t, s.namespace, s.name, *c.Status.Revision+1)
 	}}
 	authorityRenewed = rotation{"the authority is renewed with its key, and the certificate after it", func(t *testing.T, s *served) map[string][]byte {
 		t.Helper()
@@ -44,43 +44,43 @@ var (
 		before := get[corev1.Secret](t, s.namespace, authorityName)
 		revision := *get[cmapi.Certificate](t, s.namespace, authorityName).Status.Revision
 		require.NoError(t, cluster.Delete(t.Context(), before))
-		after := issued(t, s.namespace, authorityName, revision+1)
+		after := awaitIssued(t, s.namespace, authorityName, revision+1)
 		require.NotEqual(t, before.Data[corev1.TLSPrivateKeyKey], after[corev1.TLSPrivateKeyKey])
 		return renewAfter(t, after, s.namespace, s.name)
 	}}
 )
 
-// rotateUnderLoad loads a server, rotates its certificate in each way, and
-// requires that no write and no handshake is lost. Each rotation has the order
-// of a cluster: cert-manager writes the Secret, the cainjector what is trusted,
-// and the kubelet the files, seconds to a minute later.
+// rotateUnderLoad rotates a server's certificate in each way under load, and
+// requires that no write and no handshake is lost. Each rotation has the order of
+// a cluster: cert-manager writes the Secret, the cainjector the CA bundle, and
+// the kubelet the files, seconds to a minute later.
 func rotateUnderLoad(t *testing.T, s *served, rotations ...rotation) {
 	t.Helper()
 	prepare(t)
 	var l load
 	end := l.start(t, s)
-	l.more(t, 40)
+	l.awaitWrites(t, 40)
 	for _, r := range rotations {
 		before, err := s.handshake(t.Context())
 		require.NoError(t, err)
 		secret := r.rotate(t, s)
-		injected(t, server.Name, secret[cmmeta.TLSCAKey])
-		l.more(t, 40)
+		awaitInjected(t, server.Name, secret[cmmeta.TLSCAKey])
+		l.awaitWrites(t, 40)
 		s.mount(t, secret)
-		l.more(t, 40)
+		l.awaitWrites(t, 40)
 		assert.NotEqual(t, before.SerialNumber, parsed(t, secret).SerialNumber)
-		l.unharmed(t, r.name)
+		l.requireNoFailures(t, r.name)
 	}
 	end()
-	l.unharmed(t, "at the end")
+	l.requireNoFailures(t, "at the end")
 }
 
-func TestFilesThatCertManagerIssuesAreRotatedUnderLoad(t *testing.T) {
+func TestFileRotationUnderLoad(t *testing.T) {
 	s := serve(t, "files", chain(t, servingHost), "serving")
 	rotateUnderLoad(t, s, renewed, deleted)
 }
 
-func TestCertificatesOfCertManagersAreRotatedUnderLoad(t *testing.T) {
+func TestSecretRotationUnderLoad(t *testing.T) {
 	applyOverlay(t)
 	s := serve(t, "cert-manager", server.Namespace, servingName)
 	rotateUnderLoad(t, s, renewed, deleted, authorityRenewed, authorityReplaced)

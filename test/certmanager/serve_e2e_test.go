@@ -16,10 +16,10 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// servingHost is the name that the API server asks for.
+// servingHost is the server name in TLS calls of the API server.
 const servingHost = server.Name + "." + server.Namespace + ".svc"
 
-// served is a server with a certificate of cert-manager's.
+// served is a server with a certificate of cert-manager.
 type served struct {
 	*server.Server
 	volume Volume
@@ -27,14 +27,14 @@ type served struct {
 	namespace, name string
 }
 
-// serve mounts the Secret of a Certificate and runs a server on it, one of the
-// ways of --certificates, until the API server calls it.
+// serve mounts the Secret of a Certificate and runs a server on it, with a value
+// of --certificates, until the API server calls it.
 func serve(t *testing.T, way, namespace, name string) *served {
 	t.Helper()
 	site, err := server.Install(t.Context(), plane)
 	require.NoError(t, err)
 	s := &served{volume: Volume(t.TempDir()), namespace: namespace, name: name}
-	require.NoError(t, s.volume.Write(issued(t, namespace, name, 1)))
+	require.NoError(t, s.volume.Write(awaitIssued(t, namespace, name, 1)))
 	s.Server, err = site.Boot(t.Context(), server.Options{Args: []string{
 		"--certificates=" + way, "--cert-dir=" + string(s.volume), "--log-level=debug",
 	}})
@@ -49,36 +49,35 @@ func serve(t *testing.T, way, namespace, name string) *served {
 	return s
 }
 
-// unregister takes away what a server registered: nobody answers any more.
+// unregister deletes the webhook configurations of a server that has stopped.
 func unregister(t *testing.T) {
 	t.Helper()
 	got := plane.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule")
 	assert.Zero(t, got.Code, got.Stderr)
 }
 
-// handshake dials the server as a new connection of the API server does: it
-// trusts what the webhook configurations hold at this moment. It returns
-// the certificate that is served.
+// handshake dials the server as for a new connection of the API server: it trusts
+// the current CA bundle of the webhook configurations. It returns the serving
+// certificate.
 func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
-	bundles, err := trusts(ctx, server.Name)
+	bundles, err := caBundles(ctx, server.Name)
 	if err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
 	if len(bundles) == 0 || !roots.AppendCertsFromPEM(bundles[0]) {
-		return nil, errors.New("the webhook configuration trusts nobody")
+		return nil, errors.New("the webhook configuration has no CA bundle")
 	}
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: servingHost, MinVersion: tls.VersionTLS13}}
 	conn, err := dialer.DialContext(ctx, "tcp", s.Webhook)
 	if err != nil {
-		return nil, fmt.Errorf("shake hands with the server: %w", err)
+		return nil, fmt.Errorf("TLS handshake with the server: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// mount gives the server a new version of the Secret, and waits until it serves
-// that.
+// mount writes a new version of the Secret, and waits until the server uses it.
 func (s *served) mount(t *testing.T, secret map[string][]byte) {
 	t.Helper()
 	want := parsed(t, secret)

@@ -17,8 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// trusts are the CA bundles of all webhooks in the configurations of a name.
-func trusts(ctx context.Context, name string) ([][]byte, error) {
+// caBundles returns the CA bundles of all webhooks in the configurations of a
+// name.
+func caBundles(ctx context.Context, name string) ([][]byte, error) {
 	var bundles [][]byte
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &validating); err != nil {
@@ -37,15 +38,15 @@ func trusts(ctx context.Context, name string) ([][]byte, error) {
 	return bundles, nil
 }
 
-// injected waits until all webhooks of a name trust an authority, and returns
-// what they trust.
-func injected(t *testing.T, name string, ca []byte) [][]byte {
+// awaitInjected waits until all webhooks of a name trust an authority, and
+// returns their CA bundles.
+func awaitInjected(t *testing.T, name string, ca []byte) [][]byte {
 	t.Helper()
 	require.NotEmpty(t, ca)
 	var held [][]byte
 	var err error
 	soon(t, func() bool {
-		held, err = trusts(t.Context(), name) // an error: not registered yet
+		held, err = caBundles(t.Context(), name) // an error: not registered yet
 		lacks := func(bundle []byte) bool { return !bytes.Contains(bundle, ca) }
 		return err == nil && len(held) > 0 && !slices.ContainsFunc(held, lacks)
 	}, func() string {
@@ -54,7 +55,7 @@ func injected(t *testing.T, name string, ca []byte) [][]byte {
 	return held
 }
 
-// parsed is the certificate of a Secret, whose key has to fit.
+// parsed returns the certificate of a Secret, and checks that the key matches.
 func parsed(t *testing.T, secret map[string][]byte) *x509.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(secret[corev1.TLSCertKey], secret[corev1.TLSPrivateKeyKey])

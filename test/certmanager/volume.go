@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// The names that a projected volume has in a pod: files are links through a link
-// to the folder of the moment, which one rename swaps, so that a reader sees all
+// The names of a projected volume in a pod: files are links through a link to the
+// current folder, which is replaced by one rename, so that a reader sees all
 // files of one version of the Secret.
 const (
 	current = "..data"
@@ -17,7 +17,7 @@ const (
 // Volume is a folder in which a Secret is mounted, as the kubelet does it.
 type Volume string
 
-// Write mounts a version of the Secret in the place of the one before.
+// Write mounts a new version of the Secret.
 func (v Volume) Write(data map[string][]byte) error {
 	if err := v.swap(data); err != nil {
 		return fmt.Errorf("mount a secret at %s: %w", string(v), err)
@@ -51,8 +51,8 @@ func (v Volume) swap(data map[string][]byte) error {
 	return os.RemoveAll(v.path(old))
 }
 
-// link gives each file its name. Those that are there lead to the new version
-// already.
+// link creates the link of each file. Existing ones already point to the new
+// version.
 func (v Volume) link(data map[string][]byte) error {
 	for name := range data {
 		err := os.Symlink(filepath.Join(current, name), v.path(name))

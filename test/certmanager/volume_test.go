@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAVolumeSwapsAllFilesAtOnce(t *testing.T) {
+func TestVolumeSwapsAtomically(t *testing.T) {
 	v := Volume(t.TempDir())
 	require.NoError(t, v.Write(map[string][]byte{"tls.crt": []byte("a"), "tls.key": []byte("b")}))
 	held, err := os.Open(filepath.Join(string(v), "tls.crt"))
@@ -28,11 +28,11 @@ func TestAVolumeSwapsAllFilesAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(current, name), link)
 	}
-	assert.NoDirExists(t, first, "the version before is taken away")
+	assert.NoDirExists(t, first, "the previous version is removed")
 	assert.NoFileExists(t, filepath.Join(string(v), staged))
 }
 
-func TestAVolumeThatCannotBeWrittenSaysWhere(t *testing.T) {
+func TestVolumeWriteErrors(t *testing.T) {
 	gone := Volume(filepath.Join(t.TempDir(), "gone"))
 	err := gone.Write(map[string][]byte{"tls.crt": nil})
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -1,7 +1,7 @@
-// Command demo plays a story with real kubectl commands against a real API
-// server that asks a real overrule. It ends with exit code 1 as soon as a command
-// does not do what the story says. With -stay it boots the same, plays nothing,
-// and stays up until it is interrupted.
+// Command demo runs real kubectl commands against a real API server that calls a
+// real overrule, and shows them with their output. It exits with code 1 as soon as
+// a command does not do what is expected. With -stay it starts the same servers,
+// runs no commands, and keeps running until it is interrupted.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	stay := flag.Bool("stay", false, "play nothing and stay up")
+	stay := flag.Bool("stay", false, "run no commands and keep running")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,8 +36,7 @@ func main() {
 	}
 }
 
-// demo boots everything, plays the story or waits, and ends everything, in any
-// case.
+// demo starts the servers, runs the story or waits, and always stops the servers.
 func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err error) {
 	root, err := env.Repository(ctx)
 	if err != nil {
@@ -59,7 +58,7 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 	if stay {
 		return wait(ctx, out, e, s, bin)
 	}
-	p := player{out: out, paint: paint, dir: root, environ: e.Environ(bin), beat: beat}
+	p := player{out: out, paint: paint, dir: root, environ: e.Environ(bin), beat: pauseBetweenCommands}
 	if err := p.play(ctx, story); ctx.Err() != nil {
 		return err
 	} else if err != nil {
@@ -68,18 +67,18 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 	return nil
 }
 
-// wait says how to use what is running, until it is interrupted.
+// wait prints how to use the servers, and returns when it is interrupted.
 func wait(ctx context.Context, out io.Writer, e *env.Env, s *server.Server, bin string) error {
-	say(out, "everything is up; in another terminal:")
+	say(out, "the servers are running; in another terminal:")
 	say(out, "  export KUBECONFIG=%s", e.Kubeconfig)
 	say(out, "  export PATH=%s:%s:$PATH", filepath.Dir(e.KubectlPath()), bin)
 	say(out, "  kubectl apply -f examples/demo/00-cluster.yaml")
-	say(out, "metrics are at http://%s/metrics; Ctrl-C ends everything", s.Metrics)
+	say(out, "metrics are at http://%s/metrics; Ctrl-C stops everything", s.Metrics)
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-s.Done():
-		return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", server.ErrNotReady, s.Code(), s.Tail())
+		return fmt.Errorf("%w: exited with code %d; log:\n%s", server.ErrNotReady, s.Code(), s.Tail())
 	}
 }
 

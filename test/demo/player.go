@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// ErrStory says that a command did not do what the story says.
-var ErrStory = errors.New("the story did not go as told")
+// ErrStory means that a command did not do what its step expects.
+var ErrStory = errors.New("unexpected result")
 
 // step is one command of the story and what it must do.
 type step struct {
-	say     string // what is about to happen, and why
+	say     string // what the command does, and why
 	command string // shown as typed
 	code    int    // the exit code
 	stdout  []string
-	stderr  []string // parts that must be there; with none, nothing may be
+	stderr  []string // required parts; if empty, stderr must be empty
 }
 
-// beat lies between two commands, as between those of a person: the server hears
-// of a write by a watch, some milliseconds after it was stored.
-const beat = 300 * time.Millisecond
+// pauseBetweenCommands is about that of a person: the server observes a write by
+// a watch, some milliseconds after it was stored.
+const pauseBetweenCommands = 300 * time.Millisecond
 
-// player runs steps and shows them.
+// player runs steps and prints them with their output.
 type player struct {
 	out     io.Writer
 	paint   painter
@@ -36,7 +36,7 @@ type player struct {
 	beat    time.Duration
 }
 
-// play runs the steps in order, up to the first that is not as told.
+// play runs the steps in order, up to the first with an unexpected result.
 func (p player) play(ctx context.Context, steps []step) error {
 	for i, s := range steps {
 		say(p.out, "\n%s", p.paint.title(fmt.Sprintf("%d. %s", i+1, s.say)))
@@ -46,7 +46,7 @@ func (p player) play(ctx context.Context, steps []step) error {
 		}
 		time.Sleep(p.beat)
 	}
-	say(p.out, "\n%s", p.paint.title(fmt.Sprintf("All %d commands did what the story says.", len(steps))))
+	say(p.out, "\n%s", p.paint.title(fmt.Sprintf("All %d commands did what was expected.", len(steps))))
 	return nil
 }
 
@@ -68,20 +68,20 @@ func (p player) step(ctx context.Context, s step) error {
 	return s.compare(cmd.ProcessState.ExitCode(), stdout.String(), stderr.String())
 }
 
-// compare says all that is not as told.
+// compare returns an error for each difference from what the step expects.
 func (s step) compare(code int, stdout, stderr string) error {
 	var errs []error
 	if code != s.code {
-		errs = append(errs, fmt.Errorf("%w: exit code %d, not %d", ErrStory, code, s.code))
+		errs = append(errs, fmt.Errorf("%w: exit code %d, want %d", ErrStory, code, s.code))
 	}
 	for _, part := range s.stdout {
 		if !strings.Contains(stdout, part) {
-			errs = append(errs, fmt.Errorf("%w: stdout does not have %q", ErrStory, part))
+			errs = append(errs, fmt.Errorf("%w: stdout does not contain %q", ErrStory, part))
 		}
 	}
 	for _, part := range s.stderr {
 		if !strings.Contains(stderr, part) {
-			errs = append(errs, fmt.Errorf("%w: stderr does not have %q", ErrStory, part))
+			errs = append(errs, fmt.Errorf("%w: stderr does not contain %q", ErrStory, part))
 		}
 	}
 	if len(s.stderr) == 0 && stderr != "" {

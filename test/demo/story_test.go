@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheStoryIsTrue is make demo.
-func TestTheStoryIsTrue(t *testing.T) {
+// TestStory runs what make demo runs.
+func TestStory(t *testing.T) {
 	require.NoError(t, demo(t.Context(), t.Output(), painter{}, false))
 }

@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// The server asked for its help reads the arguments before it: one that it does
-// not know, it refuses.
+// The server parses its arguments before it prints its help, and rejects unknown
+// ones.
 func TestServerKnowsTheArgumentsOfEveryInstallation(t *testing.T) {
 	env.Long(t)
 	server := filepath.Join(t.TempDir(), "overrule")

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/certs"
 )
 
-func TestTheCertificateOfCertManagerIsTheOneThatIsServed(t *testing.T) {
+func TestCertManagerCertificateIsServed(t *testing.T) {
 	objects := render(t, "overlays/cert-manager")
 	serving := find[certmanager.Certificate](t, objects, "Certificate", "overrule-serving")
 	assert.Equal(t, certs.ServiceNames("overrule", namespace), serving.Spec.DNSNames)
@@ -25,7 +25,7 @@ func TestTheCertificateOfCertManagerIsTheOneThatIsServed(t *testing.T) {
 	assert.Equal(t, []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/etc/overrule/certs", ReadOnly: true}}, spec.Containers[0].VolumeMounts)
 }
 
-func TestTheCertificatesAuthoritySignsItself(t *testing.T) {
+func TestCertManagerAuthorityIsSelfSigned(t *testing.T) {
 	objects := render(t, "overlays/cert-manager")
 	serving := find[certmanager.Certificate](t, objects, "Certificate", "overrule-serving")
 	signs := find[certmanager.Issuer](t, objects, "Issuer", serving.Spec.IssuerRef.Name)
@@ -41,7 +41,7 @@ func TestTheCertificatesAuthoritySignsItself(t *testing.T) {
 	}
 }
 
-func TestWithCertManagerTheServerReadsOneCertificateAndNoSecretButThatOfItsPath(t *testing.T) {
+func TestCertManagerRights(t *testing.T) {
 	var got []rbacv1.PolicyRule
 	for name, rules := range rulesByRole(t, render(t, "overlays/cert-manager")) {
 		for _, rule := range rules {

@@ -20,8 +20,7 @@ import (
 
 const configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
-// The steps build on one another, as they do on a cluster that is installed,
-// upgraded and cleared.
+// The steps build on one another: install, upgrade and uninstall.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	cluster := env.Start(t, env.WithoutCRDs())
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-f", folder("base/namespace.yaml")))
@@ -35,23 +34,23 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 			quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder(dir)))
 		})
 	}
-	t.Run("so is the overlay for cert-manager, where its CRDs are", func(t *testing.T) {
+	t.Run("the overlay for cert-manager is accepted in a cluster with its CRDs", func(t *testing.T) {
 		module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
 		require.NoError(t, err)
 		require.NoError(t, cluster.InstallCRDs(filepath.Join(module, "deploy", "crds")))
 		quiet(t, cluster.Kubectl("apply", "--server-side", "--dry-run=server", "-k", folder("overlays/cert-manager")))
 	})
-	t.Run("profiles are held to the rules of their CRD", func(t *testing.T) { holdsProfilesToTheirRules(t, cluster) })
+	t.Run("the CRD validates profiles", func(t *testing.T) { validatesProfiles(t, cluster) })
 	t.Run("the network policy is accepted", func(t *testing.T) {
 		quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("components/network-policy")))
 	})
-	t.Run("an upgrade keeps the rules that the controller manager gathered", func(t *testing.T) {
-		keepsGatheredRules(t, cluster)
+	t.Run("an upgrade keeps aggregated rules", func(t *testing.T) {
+		keepsAggregatedRules(t, cluster)
 	})
 	t.Run("without its binding the server cannot write webhook configurations", func(t *testing.T) {
-		breaksGlass(t, cluster)
+		removesWebhookRights(t, cluster)
 	})
-	t.Run("static webhooks are refused without a caBundle, and accepted with one", func(t *testing.T) {
+	t.Run("static webhooks are rejected without a caBundle, and accepted with one", func(t *testing.T) {
 		installsStaticWebhooks(t, cluster)
 	})
 	t.Run("uninstalling in the documented order leaves nothing in the cluster", func(t *testing.T) {
@@ -71,21 +70,21 @@ func TestPodSecurityAdmission(t *testing.T) {
 	t.Run("a pod of the Deployment is admitted", func(t *testing.T) {
 		quiet(t, cluster.Apply(marshal(t, pod), "--dry-run=server"))
 	})
-	t.Run("one that is less confined is not", func(t *testing.T) {
+	t.Run("a less restricted pod is not", func(t *testing.T) {
 		loose := pod.DeepCopy()
 		loose.Spec.Containers[0].SecurityContext.Capabilities = nil
 		refused := cluster.Apply(marshal(t, loose), "--dry-run=server")
 		assert.NotZero(t, refused.Code)
 		assert.Contains(t, refused.Stderr, `violates PodSecurity "restricted:latest"`)
 	})
-	t.Run("and its Deployment warns, which the quiet ones above do not", func(t *testing.T) {
+	t.Run("its Deployment results in a warning", func(t *testing.T) {
 		const loosen = `[{"op": "remove", "path": "/spec/template/spec/securityContext/runAsNonRoot"}]`
 		warned := cluster.Kubectl("patch", "deployment", "overrule", "-n", namespace, "--type=json", "-p", loosen, "--dry-run=server")
 		assert.Contains(t, warned.Stderr, `would violate PodSecurity "restricted:latest"`)
 	})
 }
 
-func keepsGatheredRules(t *testing.T, cluster *env.Env) {
+func keepsAggregatedRules(t *testing.T, cluster *env.Env) {
 	t.Helper()
 	const gathered = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -100,7 +99,7 @@ rules:
 	assert.JSONEq(t, `["examplepolicies"]`, rules.Stdout)
 }
 
-func breaksGlass(t *testing.T, cluster *env.Env) {
+func removesWebhookRights(t *testing.T, cluster *env.Env) {
 	t.Helper()
 	server := serverAccount(t, cluster)
 	const configuration = "validatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -128,8 +127,8 @@ func installsStaticWebhooks(t *testing.T, cluster *env.Env) {
 	quiet(t, rendered)
 	quiet(t, cluster.Apply(strings.ReplaceAll(rendered.Stdout, "FILL-IN", ca.Stdout), "--server-side"))
 	stored := cluster.Kubectl("get", configurations, "overrule", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.caBundle}")
-	// those of most kinds, of other versions, of the system, of Services, of namespaces
-	// and of definitions validate; one mutates
+	// those of most kinds, of other versions, of system deletions, of Services,
+	// of namespaces and of CRDs validate; one mutates
 	assert.Equal(t, slices.Repeat([]string{ca.Stdout}, 7), strings.Fields(stored.Stdout))
 }
 
@@ -138,19 +137,19 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	quiet(t, cluster.Kubectl("delete", "--ignore-not-found", "clusterrolebinding", "overrule-webhooks"))
 	quiet(t, cluster.Kubectl("delete", "--ignore-not-found", configurations, "overrule"))
-	// Not waiting: no controller runs here that would empty the namespace.
+	// Not waiting: no controller deletes the content of the namespace here.
 	done := cluster.Kubectl("delete", "--ignore-not-found", "--wait=false", "-k", folder("base"))
 	require.Zero(t, done.Code, done.Stderr)
 
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition goes once its objects are gone
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a CRD is deleted once its objects are gone
 		cluster.TouchCRDs()
 		left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
 		assert.Empty(c, left.Stdout)
 	}, time.Minute, time.Second)
 }
 
-// quiet holds a command to success with nothing on stderr: a warning is a failure.
-// That kubectl held itself back, on a machine that has much to do, is none.
+// quiet requires that a command succeeds with nothing on stderr: a warning is a
+// failure. kubectl's messages about its rate limit are ignored.
 func quiet(t *testing.T, done env.Result) {
 	t.Helper()
 	require.Zero(t, done.Code, done.Stderr)

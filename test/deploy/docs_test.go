@@ -33,10 +33,10 @@ func TestClusterRoleOfTheInstallPageIsGathered(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict([]byte(fenced(t, "kind: ClusterRole")), role))
 	reader := find[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole", "overrule-reader")
 	assertSelects(t, &reader.AggregationRule.ClusterRoleSelectors[0], role.Labels)
-	assert.Equal(t, reading, role.Rules[0].Verbs)
+	assert.Equal(t, readVerbs, role.Rules[0].Verbs)
 }
 
-// fenced is the one YAML block of docs/install.md that has that text in it.
+// fenced returns the one YAML block of docs/install.md that contains a text.
 func fenced(t *testing.T, text string) string {
 	t.Helper()
 	var found []string

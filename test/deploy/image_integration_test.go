@@ -19,8 +19,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// The command of the Dockerfile, without its container.
-func TestTheDockerfileBuildsForWhatIsAskedAndStampsIt(t *testing.T) {
+// The command of the Dockerfile, without a container.
+func TestDockerfileBuildsForTargetPlatform(t *testing.T) {
 	env.Long(t)
 	command := regexp.MustCompile(`(?s)\nRUN (GOOS=.*?[^\\])\n`).FindStringSubmatch(read(t, "Dockerfile"))
 	require.NotNil(t, command)
@@ -42,9 +42,9 @@ func TestTheDockerfileBuildsForWhatIsAskedAndStampsIt(t *testing.T) {
 	assert.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, info.Platform)
 }
 
-func TestTheDockerfileCompilesWhereItBuilds(t *testing.T) {
+func TestDockerfileCrossCompiles(t *testing.T) {
 	dockerfile := read(t, "Dockerfile")
 	assert.Contains(t, dockerfile, "\nFROM --platform=$BUILDPLATFORM golang:")
-	assert.Contains(t, dockerfile, "\nARG TARGETOS TARGETARCH\n", "what buildx says, in the stage that builds")
+	assert.Contains(t, dockerfile, "\nARG TARGETOS TARGETARCH\n", "variables of buildx, in the build stage")
 	assert.NotContains(t, dockerfile[strings.Index(dockerfile, "\nFROM scratch\n"):], "BUILDPLATFORM")
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestImageIsScratchAndRunsAsTheDeploymentsUser(t *testing.T) {
+func TestImageIsScratchAndNonRoot(t *testing.T) {
 	_, final, found := strings.Cut(read(t, "Dockerfile"), "\nFROM scratch\n")
-	require.True(t, found, "the final stage starts from scratch")
-	assert.NotContains(t, final, "\nRUN ", "there is nothing in it to run")
+	require.True(t, found, "the final stage is FROM scratch")
+	assert.NotContains(t, final, "\nRUN ", "it has no program to run")
 
 	pod := deployment(t, "base").Spec.Template.Spec
 	user := fmt.Sprintf("\nUSER %d:%d\n", *pod.SecurityContext.RunAsUser, *pod.SecurityContext.RunAsGroup)

@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// profile is a PolicyProfile of Paint.example.com, with some fields of its spec
-// replaced or added.
+// profile returns a PolicyProfile of Paint.example.com, with some fields of its
+// spec replaced or added.
 func profile(t *testing.T, fields string) string {
 	t.Helper()
 	spec := map[string]any{
@@ -26,10 +26,10 @@ func profile(t *testing.T, fields string) string {
 }
 
 // holdsProfilesToTheirRules applies profiles to a cluster that has the CRD.
-func holdsProfilesToTheirRules(t *testing.T, cluster *env.Env) {
+func validatesProfiles(t *testing.T, cluster *env.Env) {
 	t.Helper()
 	for sentence, c := range map[string]struct{ fields, want string }{
-		"the least that a profile says": {fields: "content: spec"},
+		"a minimal profile": {fields: "content: spec"},
 		"all levels once": {
 			fields: "levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]"},
 		"blocks of an inherited kind": {fields: "blocks: {defaults: [defaults], overrides: [overrides]}"},
@@ -39,36 +39,36 @@ func holdsProfilesToTheirRules(t *testing.T, cluster *env.Env) {
 
 		"a level twice": {
 			"levels: [Gateway, Route, Gateway]", "spec.levels: Invalid value: levels must be unique"},
-		"a level that does not exist": {
+		"an unknown level": {
 			"levels: [Gateway, Pod]", `spec.levels[1]: Unsupported value: "Pod": supported values: "Mesh", "GatewayClass",`},
 		"a direct kind with blocks": {
 			"class: direct\nblocks: {overrides: [overrides]}",
 			"a direct kind has no defaults and overrides: set class to inherited or leave out blocks"},
-		"a class that does not exist": {
+		"an unknown class": {
 			"class: sideways", `spec.class: Unsupported value: "sideways": supported values: "inherited", "direct"`},
 		"Pods": {
 			`group: ""`, "group must be that of a CustomResourceDefinition, not one of Kubernetes' own"},
 		"Deployments": {
 			"group: apps", "group must be that of a CustomResourceDefinition, not one of Kubernetes' own"},
-		"a group of Kubernetes' own with a dot": {
+		"a built-in group with a dot": {
 			"group: rbac.authorization.k8s.io", "group must be that of a CustomResourceDefinition, not one of Kubernetes' own"},
 		"Gateways": {
 			"kind: Gateway\ngroup: gateway.networking.k8s.io", "kind is one that policies are attached to, not a policy kind"},
 		"no kind": {
 			`kind: ""`, "spec.kind in body should be at least 1 chars long"},
-		"an order by two things": {
+		"an order by two fields": {
 			"order: {field: priority, annotation: example.com/priority}", "spec.order: Invalid value: set one of field and annotation"},
 		"an order by nothing": {
 			"order: {highestFirst: true}", "spec.order: Invalid value: set one of field and annotation"},
-		"a strategy that does not exist": {
+		"an unknown strategy": {
 			"strategy: {allowed: [merge, blend]}", `spec.strategy.allowed[1]: Unsupported value: "blend": supported values: "atomic", "merge", "patch"`},
-		"an action that does not exist": {
+		"an unknown action": {
 			"actions: {UnsetOverride: Ignore}", `Unsupported value: "Ignore": supported values: "Deny", "Warn", "Audit"`},
-		"a way to meet that does not exist": {
+		"an unknown sameTarget": {
 			"sameTarget: newestWins", `spec.sameTarget: Unsupported value: "newestWins"`},
 		"a field of a route that is not below its spec": {
 			"fields: [{rule: timeout, route: metadata.name}]", `spec.fields[0].route in body should match '^spec\..+'`},
-		"a field that is misspelt": {
+		"a misspelled field": {
 			"blcoks: {}", `unknown field "spec.blcoks"`},
 	} {
 		t.Run(sentence, func(t *testing.T) {

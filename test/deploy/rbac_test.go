@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-var reading = []string{"get", "list", "watch"}
+var readVerbs = []string{"get", "list", "watch"}
 
 func TestNoRuleHasAWildcard(t *testing.T) {
 	for _, dir := range installations {
@@ -32,9 +32,9 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 	}
 }
 
-// besides are the rights of the whole cluster that are not to read, nor about
-// webhook configurations, which names limit.
-var besides = map[string][]rbacv1.PolicyRule{
+// otherClusterRules are the cluster-wide rights that are neither read rights nor
+// for webhook configurations, which are limited by name.
+var otherClusterRules = map[string][]rbacv1.PolicyRule{
 	"overrule-profiles": {{
 		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},
 		Resources: []string{"clusterpolicyconstraints/status", "policyconstraints/status", "policyprofiles/status"},
@@ -50,19 +50,19 @@ var besides = map[string][]rbacv1.PolicyRule{
 	},
 }
 
-func TestClusterWideRightsAreToReadToJudgeAndToKeepItsOwnWebhooksAndStatuses(t *testing.T) {
+func TestClusterRoleRights(t *testing.T) {
 	for _, role := range ofKind[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole") {
-		if want, ok := besides[role.Name]; ok {
+		if want, ok := otherClusterRules[role.Name]; ok {
 			assert.Equal(t, want, role.Rules, role.Name)
 			continue
 		}
 		for _, rule := range role.Rules {
 			assert.NotContains(t, rule.Resources, "secrets", role.Name)
 			if !slices.Equal(rule.APIGroups, []string{"admissionregistration.k8s.io"}) {
-				assert.Equalf(t, reading, rule.Verbs, "%s: %v", role.Name, rule.Resources)
+				assert.Equalf(t, readVerbs, rule.Verbs, "%s: %v", role.Name, rule.Resources)
 				continue
 			}
-			if !slices.Equal(rule.Verbs, []string{"create"}) { // which no name can limit
+			if !slices.Equal(rule.Verbs, []string{"create"}) { // create cannot be limited by name
 				assert.Equal(t, []string{"overrule"}, rule.ResourceNames, role.Name)
 			}
 		}
@@ -87,7 +87,7 @@ func TestRightsInItsNamespaceAreLimitedByName(t *testing.T) {
 func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	objects := render(t, "base")
 	reader := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-reader")
-	assert.Nil(t, reader.Rules, "an apply that names rules would empty what the controller manager gathered")
+	assert.Nil(t, reader.Rules, "an apply with rules would remove the aggregated ones")
 	require.NotNil(t, reader.AggregationRule)
 	require.Len(t, reader.AggregationRule.ClusterRoleSelectors, 1)
 	selector, err := metav1.LabelSelectorAsSelector(&reader.AggregationRule.ClusterRoleSelectors[0])
@@ -107,7 +107,7 @@ func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	assert.Equal(t, builtinResources(t), gathered)
 }
 
-func TestWhoRefreshesMayWriteWhatIsReadAndNothingElse(t *testing.T) {
+func TestRefreshRights(t *testing.T) {
 	objects := render(t, "overlays/refresh")
 	var mine []string
 	for _, b := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
@@ -145,7 +145,7 @@ func TestWhoRefreshesMayWriteWhatIsReadAndNothingElse(t *testing.T) {
 	assert.Equal(t, builtinResources(t), gathered)
 }
 
-func TestTheServerActsAsWhoRefreshesAndAsNobodyElse(t *testing.T) {
+func TestServerImpersonatesRefresherOnly(t *testing.T) {
 	objects := render(t, "overlays/refresh")
 	role := find[rbacv1.Role](t, objects, "Role", "overrule-refresh")
 	assert.Equal(t, namespace, role.Namespace)
@@ -161,19 +161,19 @@ func TestTheServerActsAsWhoRefreshesAndAsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestTheHierarchyIsRead(t *testing.T) {
+func TestGatewayAPIIsReadable(t *testing.T) {
 	role := find[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole", "overrule")
 	var read []string
 	for _, rule := range role.Rules {
 		read = append(read, rule.Resources...)
 	}
-	for _, source := range cache.Sources[:len(cache.Sources)-1] { // the last are the policy kinds
+	for _, source := range cache.Sources[:len(cache.Sources)-1] { // the last source is the policy kinds
 		assert.Contains(t, read, source)
 	}
 	assert.Len(t, read, len(cache.Sources)-1)
 }
 
-// builtinResources are those of the kinds that a built-in profile is of.
+// builtinResources returns the resources of the built-in policy kinds.
 func builtinResources(t *testing.T) map[schema.GroupResource]bool {
 	t.Helper()
 	kinds, err := policykind.BuiltinKinds()
@@ -191,7 +191,7 @@ func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {
 	for _, dir := range installations {
 		objects := render(t, dir)
 		for _, binding := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
-			if !strings.HasPrefix(binding.Name, "overrule-refresher") { // whom the server acts as
+			if !strings.HasPrefix(binding.Name, "overrule-refresher") { // the user that the server impersonates
 				assert.Equal(t, server, binding.Subjects, binding.Name)
 			}
 			find[rbacv1.ClusterRole](t, objects, "ClusterRole", binding.RoleRef.Name)
@@ -204,7 +204,7 @@ func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {
 	}
 }
 
-func TestStaticWebhooksTakeTheRightToWriteThemAway(t *testing.T) {
+func TestStaticWebhooksRemoveWriteRights(t *testing.T) {
 	for name, rules := range rulesByRole(t, render(t, "overlays/static-webhooks")) {
 		for _, rule := range rules {
 			if slices.Contains(rule.APIGroups, "admissionregistration.k8s.io") {
@@ -227,9 +227,8 @@ func rulesByRole(t *testing.T, objects []*unstructured.Unstructured) map[string]
 	return rules
 }
 
-// A busy tenant must not be able to keep the server from finding out who may
-// remove overrides.
-func TestWhatAWriteWaitsForDoesNotQueueWithEveryPod(t *testing.T) {
+// A busy tenant cannot delay the server's SubjectAccessReviews.
+func TestFlowSchemaForReviews(t *testing.T) {
 	got := find[flowcontrolv1.FlowSchema](t, render(t, "base"), "FlowSchema", "overrule").Spec
 	assert.Equal(t, flowcontrolv1.FlowSchemaSpec{
 		PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "workload-high"},

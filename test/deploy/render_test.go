@@ -1,4 +1,4 @@
-// Package deploy_test holds what ships under deploy and in the Dockerfile to its promises.
+// Package deploy_test tests the manifests under deploy and the Dockerfile.
 package deploy_test
 
 import (
@@ -18,7 +18,7 @@ const (
 	namespace = "overrule-system"
 )
 
-// installations are the folders that someone applies as they are.
+// installations are the folders that users apply.
 var installations = []string{"base", "overlays/warn", "overlays/static-webhooks", "overlays/cert-manager", "overlays/certificate-files", "overlays/refresh"}
 
 // render builds a kustomization of deploy as kubectl does.
@@ -40,7 +40,8 @@ func renderPath(t *testing.T, path string) []*unstructured.Unstructured {
 	return objects
 }
 
-// find returns the one object of that kind and name, decoded strictly: a misspelt field fails.
+// find returns the one object of that kind and name, decoded strictly: a misspelt
+// field fails.
 func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name string) *T {
 	t.Helper()
 	for _, object := range objects {

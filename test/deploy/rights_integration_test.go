@@ -13,13 +13,13 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// limit and tick are for RBAC changes, which the API server learns of by a watch.
+// limit and tick are for RBAC changes, which the API server observes by a watch.
 const (
 	limit = time.Minute
 	tick  = 200 * time.Millisecond
 )
 
-func TestWhatTheServerMayDo(t *testing.T) {
+func TestServerRights(t *testing.T) {
 	cluster := env.Start(t)
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	server := serverAccount(t, cluster)
@@ -29,56 +29,56 @@ func TestWhatTheServerMayDo(t *testing.T) {
 		ask string
 		may bool
 	}{
-		"watches routes everywhere":              {"watch httproutes.gateway.networking.k8s.io -A", true},
-		"watches gRPC routes everywhere":         {"watch grpcroutes.gateway.networking.k8s.io -A", true},
-		"watches listener sets everywhere":       {"watch listenersets.gateway.networking.k8s.io -A", true},
-		"watches reference grants everywhere":    {"watch referencegrants.gateway.networking.k8s.io -A", true},
-		"watches TLS routes everywhere":          {"watch tlsroutes.gateway.networking.k8s.io -A", true},
-		"watches services everywhere":            {"watch services -A", true},
-		"watches profiles":                       {"watch policyprofiles.overrule.dev", true},
-		"writes the status of profiles":          {"patch policyprofiles.overrule.dev --subresource=status", true},
-		"writes no profile":                      {"patch policyprofiles.overrule.dev", false},
-		"tries to create one, as a canary":       {"create policyprofiles.overrule.dev", true},
-		"tells in its pods of the canary":        {"patch pods --subresource=status -n overrule-system", true},
-		"and in no other pod":                    {"patch pods --subresource=status -n app", false},
-		"changes no pod":                         {"patch pods -n overrule-system", false},
-		"writes no service":                      {"patch services -n app", false},
-		"watches gateways everywhere":            {"watch gateways.gateway.networking.k8s.io -A", true},
-		"watches gateway classes":                {"watch gatewayclasses.gateway.networking.k8s.io", true},
-		"watches CRDs":                           {"watch customresourcedefinitions.apiextensions.k8s.io", true},
-		"writes no route":                        {"patch httproutes.gateway.networking.k8s.io -n app", false},
-		"writes no CRD":                          {"update customresourcedefinitions.apiextensions.k8s.io", false},
-		"creates its webhook configuration":      {"create mutatingwebhookconfigurations.admissionregistration.k8s.io", true},
-		"updates its own webhook configuration":  {"update validatingwebhookconfigurations.admissionregistration.k8s.io/overrule", true},
-		"updates nobody else's":                  {"update validatingwebhookconfigurations.admissionregistration.k8s.io/others", false},
-		"does not list webhook configurations":   {"list validatingwebhookconfigurations.admissionregistration.k8s.io", false},
-		"may name an owner of its own":           {"delete validatingwebhookconfigurations.admissionregistration.k8s.io/overrule", true},
-		"deletes nobody else's":                  {"delete validatingwebhookconfigurations.admissionregistration.k8s.io/others", false},
-		"creates its Secret":                     {"create secrets -n overrule-system", true},
-		"updates its Secret":                     {"update secrets/overrule-ca -n overrule-system", true},
-		"watches its Secret":                     {"watch secrets/overrule-ca -n overrule-system", true},
-		"updates the Secret of its path":         {"update secrets/overrule-path -n overrule-system", true},
-		"watches the Secret of its path":         {"watch secrets/overrule-path -n overrule-system", true},
-		"deletes no Secret":                      {"delete secrets/overrule-path -n overrule-system", false},
-		"reads no other Secret of its namespace": {"get secrets/others -n overrule-system", false},
-		"lists no Secrets of its namespace":      {"list secrets -n overrule-system", false},
-		"reads no Secret elsewhere":              {"get secrets/overrule-ca -n app", false},
-		"takes its Lease":                        {"update leases.coordination.k8s.io/overrule -n overrule-system", true},
-		"takes no other Lease":                   {"update leases.coordination.k8s.io/others -n overrule-system", false},
-		"takes no Lease elsewhere":               {"create leases.coordination.k8s.io -n kube-system", false},
-		"records events in its namespace":        {"create events -n overrule-system", true},
-		"records events of denials elsewhere":    {"create events.events.k8s.io -n app", true},
-		"and sums them up":                       {"patch events.events.k8s.io -n app", true},
-		"deletes no event":                       {"delete events.events.k8s.io -n app", false},
-		"asks who may do what":                   {"create subjectaccessreviews.authorization.k8s.io", true},
-		"watches constraints":                    {"watch policyconstraints.overrule.dev -A", true},
-		"watches constraints of the cluster":     {"watch clusterpolicyconstraints.overrule.dev", true},
-		"writes the status of constraints":       {"patch policyconstraints.overrule.dev --subresource=status -n app", true},
-		"writes no constraint":                   {"patch policyconstraints.overrule.dev -n app", false},
-		"removes no override itself":             {"override authpolicies.kuadrant.io -n app", false},
-		"reads no pod":                           {"list pods -A", false},
-		"gives itself no right":                  {"create clusterrolebindings.rbac.authorization.k8s.io", false},
-		"acts as nobody else":                    {"impersonate users", false},
+		"watches routes everywhere":                 {"watch httproutes.gateway.networking.k8s.io -A", true},
+		"watches gRPC routes everywhere":            {"watch grpcroutes.gateway.networking.k8s.io -A", true},
+		"watches listener sets everywhere":          {"watch listenersets.gateway.networking.k8s.io -A", true},
+		"watches reference grants everywhere":       {"watch referencegrants.gateway.networking.k8s.io -A", true},
+		"watches TLS routes everywhere":             {"watch tlsroutes.gateway.networking.k8s.io -A", true},
+		"watches services everywhere":               {"watch services -A", true},
+		"watches profiles":                          {"watch policyprofiles.overrule.dev", true},
+		"writes the status of profiles":             {"patch policyprofiles.overrule.dev --subresource=status", true},
+		"writes no profile":                         {"patch policyprofiles.overrule.dev", false},
+		"creates profiles, for the canary":          {"create policyprofiles.overrule.dev", true},
+		"writes the canary condition of its pods":   {"patch pods --subresource=status -n overrule-system", true},
+		"writes the condition of no other pod":      {"patch pods --subresource=status -n app", false},
+		"changes no pod":                            {"patch pods -n overrule-system", false},
+		"writes no service":                         {"patch services -n app", false},
+		"watches gateways everywhere":               {"watch gateways.gateway.networking.k8s.io -A", true},
+		"watches gateway classes":                   {"watch gatewayclasses.gateway.networking.k8s.io", true},
+		"watches CRDs":                              {"watch customresourcedefinitions.apiextensions.k8s.io", true},
+		"writes no route":                           {"patch httproutes.gateway.networking.k8s.io -n app", false},
+		"writes no CRD":                             {"update customresourcedefinitions.apiextensions.k8s.io", false},
+		"creates its webhook configuration":         {"create mutatingwebhookconfigurations.admissionregistration.k8s.io", true},
+		"updates its own webhook configuration":     {"update validatingwebhookconfigurations.admissionregistration.k8s.io/overrule", true},
+		"updates no other configurations":           {"update validatingwebhookconfigurations.admissionregistration.k8s.io/others", false},
+		"does not list webhook configurations":      {"list validatingwebhookconfigurations.admissionregistration.k8s.io", false},
+		"deletes its own, as owner references need": {"delete validatingwebhookconfigurations.admissionregistration.k8s.io/overrule", true},
+		"deletes no other configurations":           {"delete validatingwebhookconfigurations.admissionregistration.k8s.io/others", false},
+		"creates its Secret":                        {"create secrets -n overrule-system", true},
+		"updates its Secret":                        {"update secrets/overrule-ca -n overrule-system", true},
+		"watches its Secret":                        {"watch secrets/overrule-ca -n overrule-system", true},
+		"updates the Secret of its path":            {"update secrets/overrule-path -n overrule-system", true},
+		"watches the Secret of its path":            {"watch secrets/overrule-path -n overrule-system", true},
+		"deletes no Secret":                         {"delete secrets/overrule-path -n overrule-system", false},
+		"reads no other Secret of its namespace":    {"get secrets/others -n overrule-system", false},
+		"lists no Secrets of its namespace":         {"list secrets -n overrule-system", false},
+		"reads no Secret elsewhere":                 {"get secrets/overrule-ca -n app", false},
+		"takes its Lease":                           {"update leases.coordination.k8s.io/overrule -n overrule-system", true},
+		"takes no other Lease":                      {"update leases.coordination.k8s.io/others -n overrule-system", false},
+		"takes no Lease elsewhere":                  {"create leases.coordination.k8s.io -n kube-system", false},
+		"records events in its namespace":           {"create events -n overrule-system", true},
+		"records events of denials elsewhere":       {"create events.events.k8s.io -n app", true},
+		"updates events of denials":                 {"patch events.events.k8s.io -n app", true},
+		"deletes no event":                          {"delete events.events.k8s.io -n app", false},
+		"creates SubjectAccessReviews":              {"create subjectaccessreviews.authorization.k8s.io", true},
+		"watches constraints":                       {"watch policyconstraints.overrule.dev -A", true},
+		"watches constraints of the cluster":        {"watch clusterpolicyconstraints.overrule.dev", true},
+		"writes the status of constraints":          {"patch policyconstraints.overrule.dev --subresource=status -n app", true},
+		"writes no constraint":                      {"patch policyconstraints.overrule.dev -n app", false},
+		"removes no override itself":                {"override authpolicies.kuadrant.io -n app", false},
+		"reads no pod":                              {"list pods -A", false},
+		"gives itself no right":                     {"create clusterrolebindings.rbac.authorization.k8s.io", false},
+		"impersonates no other users":               {"impersonate users", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,12 +88,12 @@ func TestWhatTheServerMayDo(t *testing.T) {
 	}
 }
 
-// can asks the API server, as that user.
+// can asks the API server as that user.
 func can(t *testing.T, user *env.User, verb string, object ...string) bool {
 	t.Helper()
 	answer := user.Kubectl(append([]string{"auth", "can-i", verb}, object...)...)
 	require.Contains(t, []string{"yes", "no"}, strings.TrimSpace(answer.Stdout), answer.Stderr)
-	require.NotContains(t, answer.Stderr, "doesn't have a resource type", "the question is misspelt")
+	require.NotContains(t, answer.Stderr, "doesn't have a resource type", "the arguments are invalid")
 	return answer.Code == 0
 }
 

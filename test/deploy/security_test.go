@@ -55,13 +55,13 @@ func TestTokenIsMountedByTheDeploymentAlone(t *testing.T) {
 	assert.Equal(t, new(true), spec.AutomountServiceAccountToken)
 }
 
-func TestMemoryIsLimitedAndTheCollectorKnowsIt(t *testing.T) {
+func TestMemoryLimits(t *testing.T) {
 	container := deployment(t, "base").Spec.Template.Spec.Containers[0]
 	assert.False(t, container.Resources.Limits.Memory().IsZero())
 	assert.False(t, container.Resources.Requests.Memory().IsZero())
 	assert.False(t, container.Resources.Requests.Cpu().IsZero())
-	assert.True(t, container.Resources.Limits.Cpu().IsZero(), "a throttled pod delays every write that it judges")
+	assert.True(t, container.Resources.Limits.Cpu().IsZero(), "a throttled pod delays every write that it evaluates")
 	for _, e := range container.Env {
-		assert.NotEqual(t, "GOMEMLIMIT", e.Name, "the server reads its limit and leaves room for what is not the collector's")
+		assert.NotEqual(t, "GOMEMLIMIT", e.Name, "the server reads its limit and reserves memory outside of the Go heap")
 	}
 }

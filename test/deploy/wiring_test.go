@@ -56,8 +56,8 @@ func TestProbesAndServiceReachTheServersPorts(t *testing.T) {
 	assert.Equal(t, intstr.FromString("webhook"), service.Spec.Ports[0].TargetPort)
 }
 
-// The API server has no label to select it by; the kubelet's probes need no rule.
-func TestTheNetworkPolicyLetsInCallsAndScrapes(t *testing.T) {
+// No selector matches the API server; the kubelet's probes need no rule.
+func TestNetworkPolicyAllowsCallsAndScrapes(t *testing.T) {
 	policy := find[networkingv1.NetworkPolicy](t, render(t, "components/network-policy"), "NetworkPolicy", "overrule")
 	tcp, webhookPort, metrics := corev1.ProtocolTCP, intstr.FromString("webhook"), intstr.FromString("metrics")
 	assert.Equal(t, []networkingv1.NetworkPolicyIngressRule{
@@ -70,14 +70,14 @@ func TestTheNetworkPolicyLetsInCallsAndScrapes(t *testing.T) {
 	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}, policy.Spec.PolicyTypes)
 	assert.Empty(t, policy.Spec.Egress)
 
-	var names []string // what they stand for: the test above
+	var names []string // checked by the test above
 	for _, port := range deployment(t, "base").Spec.Template.Spec.Containers[0].Ports {
 		names = append(names, port.Name)
 	}
-	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a name that no container has lets nobody in")
+	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a port name that no container has allows no traffic")
 }
 
-func TestOneReplicaIsAlwaysThere(t *testing.T) {
+func TestPodDisruptionBudget(t *testing.T) {
 	deployed := deployment(t, "base").Spec
 	assert.EqualValues(t, 2, *deployed.Replicas)
 	assert.Equal(t, intstr.FromInt32(0), *deployed.Strategy.RollingUpdate.MaxUnavailable)
@@ -105,7 +105,7 @@ func TestEverySelectorMatchesThePods(t *testing.T) {
 	assertSelects(t, &metav1.LabelSelector{MatchLabels: service}, pod)
 }
 
-// static are the webhooks of the static configurations.
+// static returns the webhooks of the static configurations.
 func static(t *testing.T) (validating []admissionregistrationv1.ValidatingWebhook, mutating []admissionregistrationv1.MutatingWebhook) {
 	t.Helper()
 	objects := fillIn(t, render(t, "overlays/static-webhooks"))
@@ -125,9 +125,9 @@ func TestStaticWebhooksCallTheService(t *testing.T) {
 	assertExempt(t, mutating[0].NamespaceSelector)
 }
 
-// They are what the server would write in a cluster that has every kind that is
-// built in, in the versions that they name.
-func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
+// They equal those that the server would write in a cluster with every built-in
+// kind, in the versions that they name.
+func TestStaticWebhooksMatchServer(t *testing.T) {
 	validating, mutating := static(t)
 	service := validating[0].ClientConfig.Service
 	written := webhookconfig.Configuration{
@@ -143,7 +143,7 @@ func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
 	assert.Equal(t, wantMutating.Webhooks, mutating)
 }
 
-func TestStaticWebhooksJudgeEveryKindThatIsBuiltIn(t *testing.T) {
+func TestStaticWebhooksMatchEveryBuiltinKind(t *testing.T) {
 	validating, _ := static(t)
 	got := map[schema.GroupResource]bool{}
 	for _, r := range policies(validating[0].Rules) {
@@ -152,7 +152,7 @@ func TestStaticWebhooksJudgeEveryKindThatIsBuiltIn(t *testing.T) {
 	assert.Equal(t, builtinResources(t), got)
 }
 
-// policies are the resources of rules that are not judged in every cluster.
+// policies returns the resources of rules for policy kinds.
 func policies(rules []admissionregistrationv1.RuleWithOperations) []webhookconfig.Resource {
 	var out []webhookconfig.Resource
 	for _, rule := range rules {
@@ -169,7 +169,7 @@ func policies(rules []admissionregistrationv1.RuleWithOperations) []webhookconfi
 	return out
 }
 
-// subresources are those of policies that are evaluated.
+// subresources returns those of policies that are evaluated.
 func subresources(of []webhookconfig.Resource) []webhookconfig.Resource {
 	var out []webhookconfig.Resource
 	for _, r := range of {
@@ -187,7 +187,7 @@ func convert(t *testing.T, from, into any) {
 	require.NoError(t, json.Unmarshal(data, into))
 }
 
-// inOneLine takes the blanks out of conditions, which fold their lines.
+// inOneLine removes the whitespace in conditions, which span several lines.
 func inOneLine(hooks []admissionregistrationv1.ValidatingWebhook) []admissionregistrationv1.ValidatingWebhook {
 	for i := range hooks {
 		for j := range hooks[i].MatchConditions {
@@ -220,7 +220,8 @@ func assertExempt(t *testing.T, selector *metav1.LabelSelector) {
 	assert.True(t, selects.Matches(labels.Set{corev1.LabelMetadataName: "app"}))
 }
 
-// fillIn puts a caBundle where the static webhook configurations ask for one.
+// fillIn sets a caBundle where the static webhook configurations have a
+// placeholder.
 func fillIn(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	filled := make([]*unstructured.Unstructured, len(objects))

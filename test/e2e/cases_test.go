@@ -16,11 +16,11 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// unplayed are the cases that do not go the whole way: they differ from others
-// in what the webhook's own test has, or need objects of another age, a server
-// of another limit, objects that a CRD's schema refuses or that other cases
-// would meet, or name a namespace in an expression.
-var unplayed = []string{
+// skippedCases differ from others only in what the webhook's own test checks, or
+// need objects of another age, a server with another limit, objects that a CRD's
+// schema rejects or that affect other cases, or name a namespace in an
+// expression.
+var skippedCases = []string{
 	"attached-by-hostname",
 	"attached-by-kind",
 	"attached-by-namespace-labels",
@@ -52,7 +52,7 @@ var unplayed = []string{
 	"empty-policy-that-merges-changes-nothing",
 	"invalid-before-stays-editable",
 	"invalid-cel-is-no-bool",
-	"invalid-mended",
+	"invalid-fixed",
 	"invalid-patch-is-not-allowed",
 	"invalid-rules-of-the-wrong-type",
 	"invalid-strategy",
@@ -88,14 +88,14 @@ var unplayed = []string{
 	"unset-of-a-default",
 }
 
-// Who writes: both may do everything with every object, one may also override.
+// Both users may write every object; one may also override.
 const (
 	writer    = "cases-writer"
 	overrider = "cases-overrider"
 )
 
-// The API server, the webhook and kubectl together give the verdicts of the one
-// table that every door is held to.
+// The API server, the webhook and kubectl together give the verdicts of
+// test/cases.
 func TestKubectlGetsTheVerdictsOfTheCases(t *testing.T) {
 	c := shared(t)
 	normal := rbacv1.PolicyRule{
@@ -105,7 +105,7 @@ func TestKubectlGetsTheVerdictsOfTheCases(t *testing.T) {
 	override := rbacv1.PolicyRule{APIGroups: []string{"kuadrant.io"}, Resources: []string{"*"}, Verbs: []string{"override"}}
 	c.MustAddUser(t, writer, nil, normal)
 	c.MustAddUser(t, overrider, nil, normal, override)
-	all := slices.DeleteFunc(cases.Load(t), func(one cases.Case) bool { return slices.Contains(unplayed, one.File) })
+	all := slices.DeleteFunc(cases.Load(t), func(one cases.Case) bool { return slices.Contains(skippedCases, one.File) })
 	var manifest strings.Builder
 	for _, one := range all {
 		for i := range one.Against {
@@ -128,7 +128,7 @@ func TestKubectlGetsTheVerdictsOfTheCases(t *testing.T) {
 	}
 }
 
-// own is an object as JSON, in namespaces of its case's own.
+// own returns an object as JSON, in the namespaces of its case.
 func own(t *testing.T, file string, o *cases.Object) string {
 	t.Helper()
 	data, err := json.Marshal(o)
@@ -138,7 +138,7 @@ func own(t *testing.T, file string, o *cases.Object) string {
 	).Replace(string(data))
 }
 
-// compare makes a change with kubectl, and compares what it says.
+// compare makes a change with kubectl, and compares the output.
 func (c *cluster) compare(t *testing.T, who, file string, change *cases.Change) {
 	t.Helper()
 	verb := map[string]string{"CREATE": "create", "UPDATE": "replace", "DELETE": "delete"}[change.Operation]
@@ -147,20 +147,20 @@ func (c *cluster) compare(t *testing.T, who, file string, change *cases.Change) 
 		succeed(t, got)
 	} else {
 		require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
-		assert.Contains(t, got.Stderr, `validate.overrule.dev" denied the request: `) // by one of our webhooks
+		assert.Contains(t, got.Stderr, `validate.overrule.dev" denied the request: `) // by one of Overrule's webhooks
 		for _, f := range change.Verdict.Reasons {
 			assert.Contains(t, got.Stderr, string(f.Code)+": ")
 		}
 	}
-	told(t, got, change.Verdict)
+	warnings(t, got, change.Verdict)
 }
 
-// told looks for what a verdict says in what is on the terminal.
-func told(t *testing.T, got env.Result, want cases.Want) {
+// warnings compares the warnings of a verdict with kubectl's output.
+func warnings(t *testing.T, got env.Result, want cases.Want) {
 	t.Helper()
 	for _, f := range want.Reasons {
 		for _, part := range f.Says {
-			if !strings.ContainsAny(part, " /") { // names of objects are others here
+			if !strings.ContainsAny(part, " /") { // names of objects differ here
 				assert.Contains(t, got.Stderr, part)
 			}
 		}

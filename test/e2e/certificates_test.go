@@ -27,7 +27,7 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// issuer is an authority of somebody else's.
+// issuer is an external certificate authority.
 type issuer struct {
 	cert   *x509.Certificate
 	key    *ecdsa.PrivateKey
@@ -43,7 +43,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// sign fills in a template and signs it; the first one by itself.
+// sign completes a template and signs it; the first certificate is self-signed.
 func (i *issuer) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +62,7 @@ func (i *issuer) sign(t *testing.T, template *x509.Certificate) (*x509.Certifica
 	return cert, key
 }
 
-// files are those of a new certificate of a template.
+// files returns the files of a new certificate of a template.
 func (i *issuer) files(t *testing.T, template *x509.Certificate) map[string]string {
 	t.Helper()
 	cert, key := i.sign(t, template)
@@ -82,21 +82,22 @@ func inPEM(cert *x509.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
 }
 
-// mount puts files into a folder as a kubelet does: all at once.
+// mount writes files into a folder atomically, as a kubelet does.
 func mount(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	data, err := os.MkdirTemp(dir, "..data_") //nolint:usetesting // it has to be beside the link
 	require.NoError(t, err)
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(data, name), []byte(content), 0o600))
-		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // there from the second time on
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // exists from the second time on
 	}
 	link := filepath.Join(dir, "..data_tmp")
 	require.NoError(t, os.Symlink(filepath.Base(data), link))
 	require.NoError(t, os.Rename(link, filepath.Join(dir, "..data")))
 }
 
-// serial is that of the certificate which an address serves; 0 for none.
+// serial returns the serial of the certificate that an address serves; 0 for
+// none.
 func serial(t *testing.T, address string) int64 {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
@@ -115,34 +116,34 @@ func (c *cluster) bundle(t *testing.T) string {
 	return got.Stdout
 }
 
-func TestACertificateOfFiles(t *testing.T) {
+func TestCertificateFromFiles(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "files")
 	succeed(t, g.apply(gatewayLimits))
 	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
-	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
+	r, dir, by := newServiceProxy(t), t.TempDir(), newIssuer(t)
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	scraped := &server.Server{Metrics: loopback(port)}
 	ready := func() float64 { return metric(t, scraped, "overrule_ready") }
-	s := c.unready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
+	s := c.startUnready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.crt: not found: provide certificates in PEM format")
-	}, "it does not say what is missing")
+	}, "the missing file is not reported")
 	assert.Zero(t, serial(t, (*r.backends.Load())[0]))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
 	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
-	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "no call goes to a server without a certificate")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "a server without a certificate gets no calls")
 
 	mount(t, dir, by.serving(t))
-	c.called(t)
+	c.awaitCalled(t)
 	assert.InDelta(t, 1, ready(), 0)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	assert.Equal(t, inPEM(by.cert), c.bundle(t))
 
-	w := write(t, g, 4)
+	w := startWriters(t, g, 4)
 	for round := range 3 {
 		mount(t, dir, by.serving(t))
 		soon(t, func() bool { return serial(t, (*r.backends.Load())[0]) == by.issued }, "a new certificate is not served")
@@ -151,13 +152,13 @@ func TestACertificateOfFiles(t *testing.T) {
 		mount(t, dir, cut)
 		soon(t, func() bool {
 			return strings.Count(s.Log(), dir+"/tls.key: truncated PEM block: provide the complete file") == round+1
-		}, "it does not say what is wrong")
-		assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "what was good is served")
+		}, "the error is not reported")
+		assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "the valid certificate is served")
 	}
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Positive(t, w.writes.Load())
-	c.called(t)
+	c.awaitCalled(t)
 }
 
 const certificate = `
@@ -167,11 +168,11 @@ metadata: {namespace: overrule-system, name: overrule-serving}
 spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.svc], issuerRef: {name: none}}
 `
 
-// What cert-manager's own controllers do is played here: test/certmanager runs
-// them.
-func TestACertificateOfCertManager(t *testing.T) {
+// The test takes the part of cert-manager's controllers; test/certmanager runs
+// the real ones.
+func TestCertificateFromCertManager(t *testing.T) {
 	env.Long(t)
-	c := alone(t, env.WithControllers()) // which gets cert-manager's definitions
+	c := alone(t, env.WithControllers()) // installs cert-manager's CRDs
 	g := c.prepare(t, "cert-manager")
 	succeed(t, g.apply(gatewayLimits))
 	_, err := server.Install(t.Context(), c.Env)
@@ -179,9 +180,9 @@ func TestACertificateOfCertManager(t *testing.T) {
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	succeed(t, c.Kubectl("apply", "-f", filepath.Join(root, "deploy", "components", "cert-manager", "rbac.yaml")))
-	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
+	r, dir, by := newServiceProxy(t), t.TempDir(), newIssuer(t)
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
-	s := c.unready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
+	s := c.startUnready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
 	says := func(text string) {
 		t.Helper()
 		soon(t, func() bool { return strings.Contains(s.Log(), text) }, "it does not say: "+text)
@@ -201,7 +202,7 @@ func TestACertificateOfCertManager(t *testing.T) {
 	}
 	status("False", "issuer none is not there")
 	says("not Ready: Ready is False (Pending): issuer none is not there: check its issuer and its CertificateRequests")
-	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is nothing to inject yet")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is no CA bundle yet")
 	mount(t, dir, by.serving(t))
 	status("True", "it is")
 	says(`"msg":"certificate is issued"`)
@@ -210,17 +211,17 @@ func TestACertificateOfCertManager(t *testing.T) {
 		return c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",
 			`jsonpath={.items[*].metadata.annotations.cert-manager\.io/inject-ca-from}`).Stdout
 	}
-	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "cainjector is not asked")
+	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "the annotation for cainjector is missing")
 	assert.Empty(t, c.bundle(t))
 	c.inject(t, inPEM(by.cert))
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
 	succeed(t, c.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))
 	soon(t, func() bool {
 		return strings.Contains(c.Kubectl("get", "validatingwebhookconfiguration/overrule", "--show-labels").Stdout, "app.kubernetes.io/name=overrule")
-	}, "what is ours is not put back")
-	assert.Equal(t, inPEM(by.cert), c.bundle(t), "and what is not stays")
+	}, "Overrule's fields are not restored")
+	assert.Equal(t, inPEM(by.cert), c.bundle(t), "fields of others stay")
 }
 
 // inject writes the caBundles as cainjector does.
@@ -244,5 +245,5 @@ func (c *cluster) inject(t *testing.T, ca string) {
 		}
 		_, too := hooks.MutatingWebhookConfigurations().Update(t.Context(), m, options)
 		return failed == nil && too == nil
-	}, "the server writes at the same time, again and again")
+	}, "the server writes at the same time, repeatedly")
 }

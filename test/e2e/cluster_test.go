@@ -29,12 +29,11 @@ type runner interface {
 	Apply(manifest string, args ...string) env.Result
 }
 
-// program returns the cluster with the kubectl program, for tests of what it
-// prints.
+// program returns the cluster with the kubectl program, for tests of its output.
 func (c *cluster) program() *cluster { return &cluster{c.Env, c.User} }
 
-// pool is control planes that tests share, each used by one test at a time.
-// There are as many as tests run at once.
+// pool is a set of control planes that tests share, each used by one test at a
+// time. There are as many as tests that run in parallel.
 type pool struct {
 	mu   sync.Mutex
 	free []*cluster
@@ -44,32 +43,32 @@ type pool struct {
 var planes pool
 
 // shared returns a control plane that has the CRDs and controllers, and no
-// webhook configurations, and runs the test in parallel with others. Other tests
-// left objects in other namespaces.
+// webhook configurations, and runs the test in parallel with others. Namespaces
+// of earlier tests may have objects.
 func shared(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
 	return exclusive(t)
 }
 
-// exclusive is shared for a test that must not run beside others: it needs both
-// cores, or the machine's open files.
+// exclusive is like shared for a test that must not run in parallel with others:
+// it needs both cores, or most of the open files.
 func exclusive(t *testing.T) *cluster {
 	t.Helper()
 	c, used := planes.take(t)
 	t.Cleanup(func() {
-		if !t.Failed() { // a test that failed may have left anything
+		if !t.Failed() { // a failed test may have left anything
 			planes.put(c)
 		}
 	})
 	if used {
-		c.fresh(t)
+		c.removeWebhooks(t)
 	}
 	return c
 }
 
-// alone returns a control plane of the test's own, which it may wreck, and runs
-// the test in parallel with others.
+// alone returns a control plane for this test only, which the test may break, and
+// runs the test in parallel with others.
 func alone(t *testing.T, opts ...env.Option) *cluster {
 	t.Helper()
 	t.Parallel()
@@ -83,7 +82,7 @@ func (p *pool) take(t *testing.T) (c *cluster, used bool) {
 	if c := p.pop(); c != nil {
 		return c, true
 	}
-	booted, err := inprocess.Boot(context.Background(), env.WithControllers()) // it outlives the test
+	booted, err := inprocess.Boot(context.Background(), env.WithControllers()) // outlives the test
 	require.NoError(t, err)
 	c = &cluster{booted.Env, booted.Client}
 	p.mu.Lock()

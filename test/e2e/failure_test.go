@@ -28,7 +28,7 @@ func TestEnforcementWarnDeniesNothing(t *testing.T) {
 	assert.Contains(t, g.get(t, "ratelimitpolicy/p", outcome), `"state":"Overridden"`)
 }
 
-func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
+func TestFailurePolicyWithoutServer(t *testing.T) {
 	t.Parallel()
 	for policy, allowed := range map[string]bool{"Fail": false, "Ignore": true} {
 		t.Run(policy, func(t *testing.T) {
@@ -40,49 +40,49 @@ func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
 
 			require.NoError(t, s.Signal(syscall.SIGTERM))
 			<-s.Done()
-			require.Zero(t, s.Code(), "SIGTERM is a good end")
+			require.Zero(t, s.Code(), "exits with code 0 on SIGTERM")
 			got := g.apply(limits("name: p", 100))
 			assert.Equal(t, allowed, got.Code == 0, got.Stderr)
 			assert.Equal(t, !allowed, strings.Contains(got.Stderr, `failed calling webhook "mutate.overrule.dev"`), got.Stderr)
-			succeed(t, c.Kubectl("label", "namespace", g.app, "a=b")) // all else goes on
+			succeed(t, c.Kubectl("label", "namespace", g.app, "a=b")) // other writes are not affected
 		})
 	}
 }
 
-func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
+func TestServerWithoutReadRightsIsNotReady(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "unready")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	succeed(t, g.apply(gatewayLimits))
 	able := c.boot(t, r)
-	r.lead(able.Webhook)
-	c.called(t)
+	r.setBackends(able.Webhook)
+	c.awaitCalled(t)
 	require.NoError(t, able.Stop())
 	before := c.rules(t)
 	require.Contains(t, before, "ratelimitpolicies")
 
 	succeed(t, c.Kubectl("delete", "clusterrolebinding/overrule"))
-	s := c.unready(t, r)
+	s := c.startUnready(t, r)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), `"msg":"not ready"`) || strings.Contains(s.Log(), "forbidden")
 	}, "it can read the cluster")
 	got := g.apply(limits("name: p", 20))
 	require.Equal(t, 1, got.Code, got.Stdout)
 	assert.Contains(t, got.Stderr, `failed calling webhook "mutate.overrule.dev"`)
-	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it cannot judge")
-	assert.Equal(t, before, c.rules(t), "what it does not know yet is not taken off the rules")
+	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it is not ready")
+	assert.Equal(t, before, c.rules(t), "kinds that are not listed yet stay in the rules")
 
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	succeed(t, c.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-read.yaml")))
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
-// unready runs a server with the rights that its account has, and does not wait
-// for anything.
-func (c *cluster) unready(t *testing.T, r *relay, flags ...string) *process.Process {
+// startUnready runs a server with the current rights of its account, and does not
+// wait until it is ready.
+func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *process.Process {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func (c *cluster) unready(t *testing.T, r *relay, flags ...string) *process.Proc
 		"--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
 	}, flags...)})
 	require.NoError(t, err)
-	r.lead(fmt.Sprintf("127.0.0.1:%d", port))
+	r.setBackends(fmt.Sprintf("127.0.0.1:%d", port))
 	t.Cleanup(func() {
 		assert.NoError(t, s.Stop())
 		assert.Zero(t, s.Code())
@@ -107,7 +107,7 @@ func (c *cluster) unready(t *testing.T, r *relay, flags ...string) *process.Proc
 	return s
 }
 
-// rules are the resources that the API server calls the webhooks for.
+// rules returns the resources of the webhook rules.
 func (c *cluster) rules(t *testing.T) string {
 	t.Helper()
 	got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].rules[*].resources}")
@@ -115,9 +115,9 @@ func (c *cluster) rules(t *testing.T) string {
 	return got.Stdout
 }
 
-// TestACRDThatGoesAway leaves policies of the kind behind, which the API server
-// deletes with it and tells nobody.
-func TestACRDThatGoesAway(t *testing.T) {
+// TestDeletedCRD leaves policies of the kind in place, which the API server
+// deletes with the CRD without watch events.
+func TestDeletedCRD(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "crd")
 	s := c.start(t)
@@ -146,7 +146,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	soon(t, func() bool { return g.apply(color).Code == 0 }, "the kind cannot be written")
 	select {
 	case <-s.Done():
-		t.Error("the server ended")
+		t.Error("the server exited")
 	default:
 	}
 }

@@ -20,20 +20,20 @@ const (
 	version = ".metadata.resourceVersion"
 )
 
-// TestKubectl has one server for all that kubectl does, and grounds of its own
+// TestKubectl runs one server for all kubectl commands, with separate namespaces
 // for each of its parts.
 func TestKubectl(t *testing.T) {
 	c := shared(t).program()
 	s := c.start(t)
-	for name, test := range map[string]func(*testing.T, ground, *server.Server){
-		"tell":      tellsTheWriter,
-		"unchanged": unchangedIsUnchanged,
+	for name, test := range map[string]func(*testing.T, testNamespaces, *server.Server){
+		"warns":     warnsWriter,
+		"unchanged": unchangedApply,
 		"apply":     appliesServerSide,
-		"dry":       runsDry,
+		"dry":       dryRuns,
 		"diff":      diffs,
 		"generate":  generatesNames,
-		"annotate":  mendsAnnotations,
-		"claim":     annotatesWhatClaimsToBeDeleted,
+		"annotate":  restoresAnnotations,
+		"claim":     annotatesClaimedDeletion,
 		"status":    leavesStatusAlone,
 		"delete":    deletes,
 		"finalize":  finalizes,
@@ -47,22 +47,22 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-func tellsTheWriter(t *testing.T, g ground, _ *server.Server) {
-	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "told", 1))
+func warnsWriter(t *testing.T, g testNamespaces, _ *server.Server) {
+	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "warned", 1))
 	succeed(t, got)
-	assert.Equal(t, g.of("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge\n"), got.Stderr)
+	assert.Equal(t, g.expand("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge\n"), got.Stderr)
 	assert.Equal(t, `{"state":"PartiallyEnforced","paths":{"total":2,"enforced":0,"partiallyEnforced":2,"overridden":0,"inactive":0},`+
-		g.of(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/told", outcome))
-	succeed(t, g.kubectl("delete", "authpolicy/told"))
+		g.expand(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/warned", outcome))
+	succeed(t, g.kubectl("delete", "authpolicy/warned"))
 
-	denied(t, g.apply(limits("name: told", 100)), g.of(`ConstraintViolated: limits.login: Invalid value: {"rates":[{"limit":100,"window":"10s"}]}: not allowed by `+
+	denied(t, g.apply(limits("name: warned", 100)), g.expand(`ConstraintViolated: limits.login: Invalid value: {"rates":[{"limit":100,"window":"10s"}]}: not allowed by `+
 		`RateLimitPolicy INFRA/gw-limits on Gateway INFRA/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): `+
 		`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of INFRA/gw-limits`))
-	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/told").Code, "what is denied is not stored")
+	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/warned").Code, "a denied object is not stored")
 	denied(t, g.apply(strings.Replace(routeAuth, "rules:", "unset: [sso]\n  rules:", 1)), "UnsetOverride: unset rules.authentication.sso has no effect")
 }
 
-func unchangedIsUnchanged(t *testing.T, g ground, _ *server.Server) {
+func unchangedApply(t *testing.T, g testNamespaces, _ *server.Server) {
 	policy := strings.Replace(routeAuth, "toystore-auth", "same", 1)
 	succeed(t, g.apply(policy))
 	before := g.get(t, "authpolicy/same", version)
@@ -74,11 +74,12 @@ func unchangedIsUnchanged(t *testing.T, g ground, _ *server.Server) {
 	before = g.get(t, "httproute/toystore", version)
 	got = g.apply(toystore)
 	succeed(t, got)
-	// kubectl sends the route's lists, which the schema gives defaults, again.
+	// kubectl sends the route's lists again, since the schema adds defaults to
+	// them.
 	assert.Equal(t, before, g.get(t, "httproute/toystore", version))
 }
 
-func appliesServerSide(t *testing.T, g ground, _ *server.Server) {
+func appliesServerSide(t *testing.T, g testNamespaces, _ *server.Server) {
 	policy := limits("name: server-side", 20)
 	succeed(t, g.apply(policy, "--server-side"))
 	before := g.get(t, "ratelimitpolicy/server-side", version)
@@ -87,13 +88,13 @@ func appliesServerSide(t *testing.T, g ground, _ *server.Server) {
 		succeed(t, g.apply(policy, "--server-side"))
 	}
 	assert.Equal(t, before, g.get(t, "ratelimitpolicy/server-side", version))
-	succeed(t, g.c.KubectlWith(g.of(policy), "diff", "--server-side", "-f", "-"))
+	succeed(t, g.c.KubectlWith(g.expand(policy), "diff", "--server-side", "-f", "-"))
 
 	denied(t, g.apply(limits("name: server-side", 100), "--server-side"), "ConstraintViolated: limits.login: ")
 	succeed(t, g.apply(limits("name: server-side", 30), "--server-side"))
 }
 
-func runsDry(t *testing.T, g ground, _ *server.Server) {
+func dryRuns(t *testing.T, g testNamespaces, _ *server.Server) {
 	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "dry", 1), "--dry-run=server")
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, "Warning: rules.authentication.sso has no effect")
@@ -101,10 +102,10 @@ func runsDry(t *testing.T, g ground, _ *server.Server) {
 	assert.Equal(t, 1, g.kubectl("get", "authpolicy/dry").Code, "a dry run stores nothing")
 }
 
-func diffs(t *testing.T, g ground, _ *server.Server) {
+func diffs(t *testing.T, g testNamespaces, _ *server.Server) {
 	succeed(t, g.apply(limits("name: differ", 20)))
 	diff := func(login int) (int, string) {
-		got := g.c.KubectlWith(g.of(limits("name: differ", login)), "diff", "-f", "-")
+		got := g.c.KubectlWith(g.expand(limits("name: differ", login)), "diff", "-f", "-")
 		return got.Code, got.Stdout + got.Stderr
 	}
 	code, text := diff(20)
@@ -121,36 +122,36 @@ func diffs(t *testing.T, g ground, _ *server.Server) {
 	assert.Contains(t, text, "ConstraintViolated: ")
 }
 
-func generatesNames(t *testing.T, g ground, _ *server.Server) {
-	got := g.c.KubectlWith(g.of(limits("generateName: gen-", 20)), "create", "-f", "-", "-o", "name")
+func generatesNames(t *testing.T, g testNamespaces, _ *server.Server) {
+	got := g.c.KubectlWith(g.expand(limits("generateName: gen-", 20)), "create", "-f", "-", "-o", "name")
 	succeed(t, got)
 	name := strings.TrimSpace(got.Stdout)
 	assert.Contains(t, name, "/gen-")
 	assert.NotEmpty(t, g.get(t, name, outcome))
 	succeed(t, g.kubectl("delete", name))
 
-	denied(t, g.c.KubectlWith(g.of(limits("generateName: gen-", 100)), "create", "-f", "-"), "ConstraintViolated: ")
+	denied(t, g.c.KubectlWith(g.expand(limits("generateName: gen-", 100)), "create", "-f", "-"), "ConstraintViolated: ")
 }
 
-func mendsAnnotations(t *testing.T, g ground, _ *server.Server) {
-	succeed(t, g.apply(limits("name: mended", 20)))
-	want := g.get(t, "ratelimitpolicy/mended", outcome)
+func restoresAnnotations(t *testing.T, g testNamespaces, _ *server.Server) {
+	succeed(t, g.apply(limits("name: restored", 20)))
+	want := g.get(t, "ratelimitpolicy/restored", outcome)
 	require.NotEmpty(t, want)
-	succeed(t, g.kubectl("annotate", "--overwrite", "ratelimitpolicy/mended", "overrule.dev/outcome=forged"))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
-	succeed(t, g.kubectl("annotate", "ratelimitpolicy/mended", "overrule.dev/outcome-"))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
-	succeed(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=json", "-p", `[{"op":"remove","path":"/metadata/annotations"}]`))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
+	succeed(t, g.kubectl("annotate", "--overwrite", "ratelimitpolicy/restored", "overrule.dev/outcome=forged"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
+	succeed(t, g.kubectl("annotate", "ratelimitpolicy/restored", "overrule.dev/outcome-"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
+	succeed(t, g.kubectl("patch", "ratelimitpolicy/restored", "--type=json", "-p", `[{"op":"remove","path":"/metadata/annotations"}]`))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
 
-	succeed(t, g.kubectl("label", "ratelimitpolicy/mended", "team=toys"))
-	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
-	denied(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=merge", "-p", `{"spec":{"limits":{"login":{"rates":[{"limit":51,"window":"10s"}]}}}}`),
+	succeed(t, g.kubectl("label", "ratelimitpolicy/restored", "team=toys"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/restored", outcome))
+	denied(t, g.kubectl("patch", "ratelimitpolicy/restored", "--type=merge", "-p", `{"spec":{"limits":{"login":{"rates":[{"limit":51,"window":"10s"}]}}}}`),
 		"ConstraintViolated: ")
 }
 
-// claimed says that it is being deleted, as it is created.
-const claimed = `
+// claimedDeletion has a deletionTimestamp on create.
+const claimedDeletion = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
 metadata: {name: forged, namespace: APP, deletionTimestamp: "2026-01-01T00:00:00Z", annotations: {overrule.dev/outcome: forged}}
@@ -159,14 +160,14 @@ spec:
   limits: {login: {rates: [{limit: 20, window: 10s}]}}
 `
 
-// Server-side apply creates an object with whatever deletionTimestamp it claims.
-// It lives, so nobody may say for us what becomes of it.
-func annotatesWhatClaimsToBeDeleted(t *testing.T, g ground, _ *server.Server) {
-	succeed(t, g.apply(claimed, "--server-side", "--validate=false"))
+// Server-side apply can create an object with a deletionTimestamp. The object is
+// not being deleted, so its annotations must not be set by the user.
+func annotatesClaimedDeletion(t *testing.T, g testNamespaces, _ *server.Server) {
+	succeed(t, g.apply(claimedDeletion, "--server-side", "--validate=false"))
 	assert.Contains(t, g.get(t, "ratelimitpolicy/forged", outcome), `"state":`)
 }
 
-func leavesStatusAlone(t *testing.T, g ground, s *server.Server) {
+func leavesStatusAlone(t *testing.T, g testNamespaces, s *server.Server) {
 	decisions := func() int { return strings.Count(s.Log(), `"msg":"decision"`) }
 	before := decisions()
 	succeed(t, g.kubectl("patch", "httproute/toystore", "--subresource=status", "--type=merge", "-p", `{"status":{"parents":[]}}`))
@@ -175,7 +176,7 @@ func leavesStatusAlone(t *testing.T, g ground, s *server.Server) {
 	assert.Equal(t, before+2, decisions(), "mutating and validating")
 }
 
-func deletes(t *testing.T, g ground, _ *server.Server) {
+func deletes(t *testing.T, g testNamespaces, _ *server.Server) {
 	policies := schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}
 	client, err := dynamic.NewForConfig(g.c.Config)
 	require.NoError(t, err)
@@ -196,13 +197,13 @@ func deletes(t *testing.T, g ground, _ *server.Server) {
 
 	got := g.c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
 	succeed(t, got)
-	assert.Contains(t, got.Stderr, g.of("Warning: override rules.authentication.sso of AuthPolicy INFRA/gw-auth would no longer apply on 2 paths"))
+	assert.Contains(t, got.Stderr, g.expand("Warning: override rules.authentication.sso of AuthPolicy INFRA/gw-auth would no longer apply on 2 paths"))
 	assert.Contains(t, got.Stderr, "Warning: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)")
 }
 
-// finalizes removes the finalizer of an object that nobody may write any more,
-// had it been written now.
-func finalizes(t *testing.T, g ground, _ *server.Server) {
+// finalizes removes the finalizer of an object that would be denied if it were
+// written now.
+func finalizes(t *testing.T, g testNamespaces, _ *server.Server) {
 	succeed(t, g.c.Kubectl("-n", g.infra, "delete", "ratelimitpolicy/gw-limits"))
 	succeed(t, g.apply(limits("name: final, finalizers: [e2e.example.com/hold]", 100)))
 	succeed(t, g.apply(gatewayLimits))
@@ -214,7 +215,7 @@ func finalizes(t *testing.T, g ground, _ *server.Server) {
 	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/final").Code)
 }
 
-func deletesNamespaces(t *testing.T, g ground, _ *server.Server) {
+func deletesNamespaces(t *testing.T, g testNamespaces, _ *server.Server) {
 	succeed(t, g.apply(routeAuth))
 	succeed(t, g.c.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m"))
 }

@@ -1,9 +1,8 @@
 //go:build e2e
 
-// Package e2e plays the server's binary and kubectl against a real API server.
-// Tests run in parallel, each on a control plane that it has for itself
-// meanwhile: shared returns one that the next test uses again, alone one that the
-// test may wreck.
+// Package e2e runs the server's binary and kubectl with a real API server. Tests
+// run in parallel, each with exclusive use of a control plane: shared returns one
+// that is reused, alone one that the test may break.
 package e2e
 
 import (
@@ -23,16 +22,16 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
 
-// fresh removes the webhook configurations that an earlier test's servers wrote:
-// the API server would go on calling them.
-func (c *cluster) fresh(t *testing.T) {
+// removeWebhooks deletes the webhook configurations of an earlier test's servers,
+// which the API server would keep calling.
+func (c *cluster) removeWebhooks(t *testing.T) {
 	t.Helper()
 	succeed(t, c.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
 	soon(t, func() bool { return c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
 }
 
-// called waits until the API server calls a server that evaluates writes.
-func (c *cluster) called(t *testing.T) {
+// awaitCalled waits until the API server calls a server that evaluates writes.
+func (c *cluster) awaitCalled(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
 		got := c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-")
@@ -40,40 +39,43 @@ func (c *cluster) called(t *testing.T) {
 	}, "the API server does not call the server")
 }
 
-// start runs a server until the test ends, and checks its log then.
+// start runs a server until the test ends, and then checks its log.
 func (c *cluster) start(t *testing.T, args ...string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Args: append([]string{"--log-level=debug", "--drain-period=1s"}, args...)})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }
 
-// unharmed fails the test if a server's log has a panic.
-func unharmed(t *testing.T, s *server.Server) {
+// requireNoPanic fails the test if a server's log has a panic.
+func requireNoPanic(t *testing.T, s *server.Server) {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {
 		assert.NotContains(t, strings.ToLower(line), "panic")
 	}
 }
 
-// ground is two namespaces of one test: the gateway's and the application's.
-type ground struct {
+// testNamespaces are the two namespaces of a test: the gateway's and the
+// application's.
+type testNamespaces struct {
 	c          *cluster
 	infra, app string
 }
 
-// prepare creates a gateway and a route of two rules, before any server may
-// evaluate them or while one does.
-func (c *cluster) prepare(t *testing.T, name string) ground {
+// prepare creates a gateway and a route of two rules, with or without a running
+// server.
+func (c *cluster) prepare(t *testing.T, name string) testNamespaces {
 	t.Helper()
-	g := c.ground(name)
-	succeed(t, c.Apply(g.of(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
+	g := c.testNamespaces(name)
+	succeed(t, c.Apply(g.expand(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
 	return g
 }
 
-func (c *cluster) ground(name string) ground { return ground{c, name + "-infra", name + "-app"} }
+func (c *cluster) testNamespaces(name string) testNamespaces {
+	return testNamespaces{c, name + "-infra", name + "-app"}
+}
 
-// Manifests, with INFRA and APP for a test's own namespaces.
+// Manifests. INFRA and APP stand for the namespaces of the test.
 const (
 	toystore      = shop.Route
 	gatewayAuth   = shop.GatewayAuth
@@ -88,28 +90,28 @@ spec:
 `
 )
 
-// limits is a RateLimitPolicy on the route; metadata is what stands beside its
+// limits returns a RateLimitPolicy on the route; metadata is added beside its
 // namespace.
 func limits(metadata string, login int) string {
 	return strings.NewReplacer("NAME", metadata, "LIMIT", strconv.Itoa(login)).Replace(shop.RouteLimits)
 }
 
-func (g ground) of(manifest string) string {
+func (g testNamespaces) expand(manifest string) string {
 	return shop.In(g.infra, g.app, manifest)
 }
 
 // kubectl runs kubectl in the application's namespace.
-func (g ground) kubectl(args ...string) env.Result {
+func (g testNamespaces) kubectl(args ...string) env.Result {
 	return g.c.Kubectl(append([]string{"-n", g.app}, args...)...)
 }
 
 // apply runs kubectl apply on a manifest of the test.
-func (g ground) apply(manifest string, args ...string) env.Result {
-	return g.c.Apply(g.of(manifest), args...)
+func (g testNamespaces) apply(manifest string, args ...string) env.Result {
+	return g.c.Apply(g.expand(manifest), args...)
 }
 
-// get is a field of an object in the application's namespace.
-func (g ground) get(t *testing.T, object, field string) string {
+// get returns a field of an object in the application's namespace.
+func (g testNamespaces) get(t *testing.T, object, field string) string {
 	t.Helper()
 	got := g.kubectl("get", object, "-o", "jsonpath={"+field+"}")
 	succeed(t, got)
@@ -121,7 +123,7 @@ func succeed(t *testing.T, got env.Result) {
 	require.Zero(t, got.Code, got.Stdout+got.Stderr)
 }
 
-// denied requires that our webhook denied a write, for a reason.
+// denied requires that Overrule denied a write with these texts in its message.
 func denied(t *testing.T, got env.Result, says ...string) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
@@ -131,7 +133,7 @@ func denied(t *testing.T, got env.Result, says ...string) {
 	}
 }
 
-// soon waits for what happens a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, time.Minute, 20*time.Millisecond, msg)

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
+func TestMetricsAreValidAndDocumented(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "metrics")
 	s := c.start(t)
@@ -45,17 +45,17 @@ func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
 	for name, f := range families {
 		if strings.HasPrefix(name, "overrule_") {
 			assert.Contains(t, string(page), "\n| `"+name+"` | "+strings.ToLower(f.GetType().String())+" | ")
-			labelsAreTold(t, string(page), f)
+			labelsAreDocumented(t, string(page), f)
 		}
 	}
 	require.Contains(t, families, "overrule_decision_duration_seconds")
 	buckets := families["overrule_decision_duration_seconds"].GetMetric()[0].GetHistogram().GetBucket()
 	assert.InDelta(t, 0.0001, buckets[0].GetUpperBound(), 1e-9)
-	assert.InDelta(t, 3, buckets[len(buckets)-2].GetUpperBound(), 1e-9, "the one before infinity is the end of a call")
+	assert.InDelta(t, 3, buckets[len(buckets)-2].GetUpperBound(), 1e-9, "the last finite bucket is the timeout of a call")
 }
 
-// labelsAreTold looks for the labels of a metric in its row.
-func labelsAreTold(t *testing.T, page string, f *dto.MetricFamily) {
+// labelsAreDocumented looks for the labels of a metric in its row.
+func labelsAreDocumented(t *testing.T, page string, f *dto.MetricFamily) {
 	t.Helper()
 	_, row, _ := strings.Cut(page, "\n| `"+f.GetName()+"` | ")
 	row, _, _ = strings.Cut(row, "\n")

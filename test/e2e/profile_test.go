@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// glaze is a kind that only a profile makes one of policies.
+// glaze is a kind that only a PolicyProfile makes a policy kind.
 const glaze = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -42,9 +42,9 @@ func profileOf(name, field string) string {
 	return strings.NewReplacer("NAME", name, "FIELD", field).Replace(glazeProfile)
 }
 
-// TestAProfileIsPickedUpWhileTheServerRuns follows a profile from its first
-// write to its end.
-func TestAProfileIsPickedUpWhileTheServerRuns(t *testing.T) {
+// TestProfileLifecycle creates, changes and deletes a profile while the server
+// runs.
+func TestProfileLifecycle(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "profile")
 	succeed(t, c.Apply(glaze))
@@ -53,14 +53,14 @@ func TestAProfileIsPickedUpWhileTheServerRuns(t *testing.T) {
 	accepted := func(name string) string {
 		return c.Kubectl("get", "policyprofile", name, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].reason}`).Stdout
 	}
-	c.called(t)
+	c.awaitCalled(t)
 
 	denied(t, c.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `targets.fields[0]: address "..odd.." cannot be read`)
 	got := c.Apply(profileOf("glaze", "targetRfe"))
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, "spec.targetRfe is not in the schema of Glaze.policies.example.com")
 	succeed(t, c.Apply(profileOf("glaze", "targetRef")))
-	soon(t, func() bool { return accepted("glaze") == "Accepted" }, "its status does not say that it is in force")
+	soon(t, func() bool { return accepted("glaze") == "Accepted" }, "its status does not report that it is accepted")
 	soon(t, func() bool { return strings.Contains(c.rules(t), "glazes") }, "the rules do not name the kind")
 
 	one := func(name string) env.Result {
@@ -75,8 +75,8 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	denied(t, one("second"), "Conflicted: ")
 
 	succeed(t, c.Apply(profileOf("late", "targetRef")))
-	soon(t, func() bool { return accepted("late") == "Conflicted" }, "the younger one is not told so")
+	soon(t, func() bool { return accepted("late") == "Conflicted" }, "the younger one has no condition Conflicted")
 	succeed(t, c.Kubectl("delete", "policyprofile", "glaze", "late"))
 	soon(t, func() bool { return !strings.Contains(c.rules(t), "glazes") }, "the rules still name the kind")
-	soon(t, func() bool { return one("second").Code == 0 }, "it is still judged")
+	soon(t, func() bool { return one("second").Code == 0 }, "it is still evaluated")
 }

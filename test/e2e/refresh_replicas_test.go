@@ -21,10 +21,10 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// TestARefreshGoesOnWhereItsLeaderLeft has two replicas that refresh, and takes the
-// one that leads away in the middle of it. The other does what is left: every route is
-// right in the end, was written once, and not again.
-func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
+// TestRefreshContinuesAfterLeaderChange has two replicas with --refresh, and
+// stops the leader during a refresh. The other replica completes it: every route
+// is correct in the end, and was written exactly once.
+func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 	env.Long(t)
 	const routes, rate, middle = 300, "50", 100.0
 	t.Parallel()
@@ -32,63 +32,64 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 		"it is killed": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGKILL))
 		},
-		"it is asked to end": func(t *testing.T, _ *cluster, led *server.Server) {
+		"it is stopped": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGTERM))
 		},
-		// With what it knew, and with a lease that has expired meanwhile.
-		"it is paused and comes back": func(t *testing.T, c *cluster, led *server.Server) {
+		// With its in-memory state, and with a lease that has expired.
+		"it is suspended and resumed": func(t *testing.T, c *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGSTOP))
 			t.Cleanup(func() { _ = led.Signal(syscall.SIGCONT) })
 			was := c.leader(t)
 			require.Eventually(t, func() bool { return c.leader(t) != was }, time.Minute, 100*time.Millisecond, "no other replica leads")
 			require.NoError(t, led.Signal(syscall.SIGCONT))
-			soon(t, func() bool { return ended(led) }, "it goes on though it does not lead any more")
+			soon(t, func() bool { return hasEnded(led) }, "it keeps running without the lease")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := shared(t)
-			c.mayRefresh(t, true)
+			c.grantRefresh(t, true)
 			g := c.prepare(t, strings.ReplaceAll(name, " ", "-"))
-			// Waiting: what goes with a policy is written anew, and counts, too.
+			// Waits until idle: the writes of a policy count as refresh writes,
+			// too.
 			t.Cleanup(func() { c.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m") })
 			succeed(t, g.apply(manyRoutes(routes), "--server-side"))
-			service := newRelay(t)
-			first := c.refreshing(t, service, rate)
-			service.lead(first.Webhook)
-			c.called(t)
-			second := c.refreshing(t, service, rate)
-			service.lead(first.Webhook, second.Webhook)
-			still(t, first)
+			service := newServiceProxy(t)
+			first := c.bootRefreshing(t, service, rate)
+			service.setBackends(first.Webhook)
+			c.awaitCalled(t)
+			second := c.bootRefreshing(t, service, rate)
+			service.setBackends(first.Webhook, second.Webhook)
+			awaitIdle(t, first)
 
-			seen, before := g.watchRoutes(t), gauge(t, first, written) // other tests left something to refresh
+			seen, before := g.watchRoutes(t), gauge(t, first, refreshWrites) // other tests may have left objects to refresh
 			succeed(t, g.apply(gatewayAuth))
-			require.Eventually(t, func() bool { return gauge(t, first, written)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
-			assert.Zero(t, gauge(t, second, written), "the other writes, too")
-			service.lead(second.Webhook) // as a Service does
+			require.Eventually(t, func() bool { return gauge(t, first, refreshWrites)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
+			assert.Zero(t, gauge(t, second, refreshWrites), "the other one writes, too")
+			service.setBackends(second.Webhook) // as a Service does
 			leave(t, c, first)
 
-			soon(t, func() bool { return seen.count() >= routes+1 }, "the other does not go on")
-			still(t, second)
-			time.Sleep(6 * time.Second) // one object is written again after five, if somebody thinks that it should be
+			soon(t, func() bool { return seen.count() >= routes+1 }, "the other one does not continue")
+			awaitIdle(t, second)
+			time.Sleep(6 * time.Second) // an object is written again after five seconds if a replica computes another value
 			for name, has := range g.annotations(t, "httproutes") {
 				assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 				assert.Equal(t, "true", has[affected], name)
 			}
-			// toystore is a route, too. A replica that is behind for a moment may
-			// have had one written without the policy, or twice.
+			// toystore is a route, too. A replica with a stale cache may have
+			// written one without the policy, or twice.
 			total, most := seen.writes()
-			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, written))
+			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, refreshWrites))
 			assert.LessOrEqual(t, total, routes+1+routes/20)
-			assert.LessOrEqual(t, most, 2, "a route was written again and again")
-			assert.Positive(t, gauge(t, second, written))
-			assert.LessOrEqual(t, gauge(t, second, written), float64(routes)-middle+20, "what the first had done was written again")
-			assert.Zero(t, gauge(t, second, `overrule_annotation_updates_total{result="otherwise"}`), "they do not agree")
+			assert.LessOrEqual(t, most, 2, "a route was written repeatedly")
+			assert.Positive(t, gauge(t, second, refreshWrites))
+			assert.LessOrEqual(t, gauge(t, second, refreshWrites), float64(routes)-middle+20, "completed writes were repeated")
+			assert.Zero(t, gauge(t, second, `overrule_annotation_updates_total{result="otherwise"}`), "the replicas differ")
 		})
 	}
 }
 
-// ended reports whether a server has ended.
-func ended(s *server.Server) bool {
+// hasEnded reports whether a server has stopped.
+func hasEnded(s *server.Server) bool {
 	select {
 	case <-s.Done():
 		return true
@@ -97,25 +98,25 @@ func ended(s *server.Server) bool {
 	}
 }
 
-// refreshing is a replica behind a Service that keeps marks fresh.
-func (c *cluster) refreshing(t *testing.T, service *relay, rate string) *server.Server {
+// bootRefreshing runs a replica with --refresh behind a Service.
+func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy, rate string) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
 		"--log-level=debug", "--drain-period=1s", "--refresh", "--refresh-qps=" + rate, service.flag(),
 	}})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }
 
-// versions are those that were stored of objects while somebody watched, by name.
-type versions struct {
+// writeLog counts the writes of objects that a watch observes, by name.
+type writeLog struct {
 	mu     sync.Mutex
 	stored map[string][]string
 }
 
-// watchRoutes has each write that is stored of a route of the application counted,
-// until the test ends.
-func (g ground) watchRoutes(t *testing.T) *versions {
+// watchRoutes counts each stored write of a route of the application until the
+// test ends.
+func (g testNamespaces) watchRoutes(t *testing.T) *writeLog {
 	t.Helper()
 	client, err := dynamic.NewForConfig(g.c.Config)
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func (g ground) watchRoutes(t *testing.T) *versions {
 	w, err := routes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	require.NoError(t, err)
 	t.Cleanup(w.Stop)
-	v := &versions{stored: make(map[string][]string)}
+	v := &writeLog{stored: make(map[string][]string)}
 	go func() {
 		for event := range w.ResultChan() {
 			if o, ok := event.Object.(*unstructured.Unstructured); ok && event.Type == apiwatch.Modified {
@@ -138,15 +139,16 @@ func (g ground) watchRoutes(t *testing.T) *versions {
 	return v
 }
 
-// count is how many objects were written.
-func (v *versions) count() int {
+// count returns how many objects were written.
+func (v *writeLog) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.stored)
 }
 
-// writes is how many writes were stored, and how many of the object that had most.
-func (v *versions) writes() (total, most int) {
+// writes returns the number of stored writes, and that of the object with the
+// most.
+func (v *writeLog) writes() (total, most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, all := range v.stored {

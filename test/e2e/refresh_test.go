@@ -20,13 +20,14 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// mayRefresh gives the rights to refresh, those for policy kinds only if asked for.
-func (c *cluster) mayRefresh(t *testing.T, kinds bool) {
+// grantRefresh grants the rights to refresh, with or without those for policy
+// kinds.
+func (c *cluster) grantRefresh(t *testing.T, kinds bool) {
 	t.Helper()
 	server.LetRefresh(t, c.Env, kinds)
 }
 
-// manyRoutes are routes like toystore, with numbers.
+// manyRoutes returns n numbered copies of toystore.
 func manyRoutes(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -35,7 +36,8 @@ func manyRoutes(n int) string {
 	return out.String()
 }
 
-// gauge is the value of a metric of a server, with its labels, 0 if it is not there.
+// gauge returns the value of a metric of a server, with its labels; 0 if it has
+// none.
 func gauge(t *testing.T, s *server.Server, name string) float64 {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
@@ -55,10 +57,11 @@ func gauge(t *testing.T, s *server.Server, name string) float64 {
 	return 0
 }
 
-const written = `overrule_annotation_updates_total{result="written"}`
+const refreshWrites = `overrule_annotation_updates_total{result="written"}`
 
-// annotations are those of ours on the routes of the application, by name.
-func (g ground) annotations(t *testing.T, kind string) map[string]map[string]string {
+// annotations returns Overrule's annotations on the routes of the application, by
+// name.
+func (g testNamespaces) annotations(t *testing.T, kind string) map[string]map[string]string {
 	t.Helper()
 	got := g.kubectl("get", kind, "-o", "json")
 	succeed(t, got)
@@ -78,12 +81,12 @@ func (g ground) annotations(t *testing.T, kind string) map[string]map[string]str
 	return out
 }
 
-// still waits until nothing is pending and nothing was written for a while.
-func still(t *testing.T, s *server.Server) {
+// awaitIdle waits until nothing is pending and nothing was written for a while.
+func awaitIdle(t *testing.T, s *server.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()
 	require.Eventually(t, func() bool {
-		if now := gauge(t, s, written); now != last || gauge(t, s, "overrule_annotation_updates_pending") > 0 {
+		if now := gauge(t, s, refreshWrites); now != last || gauge(t, s, "overrule_annotation_updates_pending") > 0 {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) > 3*time.Second
@@ -96,9 +99,9 @@ const (
 	condition       = `.status.conditions[?(@.type=="overrule.dev/AuthPolicyAffected")]`
 )
 
-func TestMarksAreKeptFresh(t *testing.T) {
+func TestAnnotationsAreRefreshed(t *testing.T) {
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	g := c.prepare(t, "refresh")
 	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(manyRoutes(20)))
@@ -110,21 +113,21 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	}
 	succeed(t, c.Kubectl("-n", g.infra, "patch", "gateway/edge", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))
-	still(t, s)
+	awaitIdle(t, s)
 	before := g.annotations(t, "httproutes")
 	require.Len(t, before, 21)
 	require.Empty(t, before["r0000"])
 
-	writes := gauge(t, s, written)
+	writes := gauge(t, s, refreshWrites)
 	succeed(t, g.apply(gatewayAuth))
-	still(t, s)
+	awaitIdle(t, s)
 	after := g.annotations(t, "httproutes")
 	for name, has := range after {
 		assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 		assert.Equal(t, "true", has[affected], name)
 	}
 	assert.Contains(t, g.annotations(t, "authpolicies")["toystore-auth"]["overrule.dev/outcome"], `"state":"PartiallyEnforced"`)
-	assert.LessOrEqual(t, gauge(t, s, written)-writes, 24.0, "the routes, two policies and the gateway, each once")
+	assert.LessOrEqual(t, gauge(t, s, refreshWrites)-writes, 24.0, "the routes, two policies and the gateway, each once")
 	assert.Zero(t, gauge(t, s, `overrule_annotation_updates_total{result="failed"}`))
 
 	assert.Equal(t, "True Affected", gw(condition+".status")+" "+gw(condition+".reason"))
@@ -132,29 +135,29 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	assert.Equal(t, gw(".metadata.generation"), gw(condition+".observedGeneration"))
 	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`), "others' conditions stay")
 
-	t.Run("it is what a write of the object itself brings", func(t *testing.T) {
+	t.Run("it is the same as after a write of the object", func(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0001", "by=hand"))
 		assert.Equal(t, after["r0001"], g.annotations(t, "httproutes")["r0001"])
 	})
 	t.Run("an unchanged apply is a no-op", func(t *testing.T) {
 		version := func() string { return g.get(t, "httproute/toystore", ".metadata.resourceVersion") }
 		was := version()
-		succeed(t, g.apply(toystore)) // kubectl sends a patch: it does not know the defaults in lists
-		assert.Zero(t, c.KubectlWith(g.of(toystore), "diff", "-f", "-").Code)
+		succeed(t, g.apply(toystore)) // kubectl sends a patch, since it does not know the defaults in lists
+		assert.Zero(t, c.KubectlWith(g.expand(toystore), "diff", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		succeed(t, g.apply(toystore, "--server-side", "--force-conflicts"))
 		was = version()
 		succeed(t, g.apply(toystore, "--server-side"))
-		assert.Zero(t, c.KubectlWith(g.of(toystore), "diff", "--server-side", "-f", "-").Code)
+		assert.Zero(t, c.KubectlWith(g.expand(toystore), "diff", "--server-side", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		assert.Equal(t, after["toystore"], g.annotations(t, "httproutes")["toystore"])
 	})
-	t.Run("nobody writes it as they like", func(t *testing.T) {
+	t.Run("users cannot write it", func(t *testing.T) {
 		succeed(t, g.kubectl("annotate", "--overwrite", "httproute/r0002", effectivePolicy+"=none", affected+"=no"))
 		assert.Equal(t, after["r0002"][effectivePolicy], g.annotations(t, "httproutes")["r0002"][effectivePolicy])
-		soon(t, func() bool { return g.annotations(t, "httproutes")["r0002"][affected] == "true" }, "the mark is not mended")
+		soon(t, func() bool { return g.annotations(t, "httproutes")["r0002"][affected] == "true" }, "the annotation is not restored")
 	})
-	t.Run("it owns the marks and nothing else", func(t *testing.T) {
+	t.Run("its field manager owns the annotations only", func(t *testing.T) {
 		got := g.kubectl("get", "httproute/r0003", "--show-managed-fields", "-o", `jsonpath={.metadata.managedFields[?(@.manager=="overrule-refresh")]}`)
 		succeed(t, got)
 		var entry metav1.ManagedFieldsEntry
@@ -162,12 +165,12 @@ func TestMarksAreKeptFresh(t *testing.T) {
 		assert.Equal(t, metav1.ManagedFieldsOperationApply, entry.Operation)
 		assert.JSONEq(t, `{"f:metadata":{"f:annotations":{"f:`+affected+`":{},"f:`+effectivePolicy+`":{}}}}`, entry.FieldsV1.GetRawString())
 	})
-	t.Run("who opts out is left alone", func(t *testing.T) {
+	t.Run("objects that opt out are not changed", func(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0004", "overrule.dev/refresh=false"))
 	})
 
 	succeed(t, c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth"))
-	still(t, s)
+	awaitIdle(t, s)
 	for name, has := range g.annotations(t, "httproutes") {
 		switch name {
 		case "r0004":
@@ -183,27 +186,27 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`))
 }
 
-func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
+func TestAffectedByAnnotationsCanBeRemoved(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	g := c.prepare(t, "unmarked")
 	succeed(t, g.apply(gatewayAuth))
 	has := func() string {
 		return g.get(t, "httproute/toystore", ".metadata.annotations") + c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={.status}").Stdout
 	}
 	s := c.start(t, "--refresh", "--refresh-qps=100")
-	soon(t, func() bool { return strings.Count(has(), affected) == 2 }, "what was there before is not marked")
+	soon(t, func() bool { return strings.Count(has(), affected) == 2 }, "existing objects are not annotated")
 	require.NoError(t, s.Stop())
 	c.start(t, "--refresh", "--refresh-qps=100", "--refresh-affected=false")
-	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the marks stay")
+	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the annotations stay")
 	assert.Contains(t, has(), effectivePolicy)
 }
 
-func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
+func TestMissingRefreshRightIsReported(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.mayRefresh(t, false)
+	c.grantRefresh(t, false)
 	g := c.prepare(t, "righted")
 	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(routeAuth))
@@ -215,49 +218,49 @@ func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
 	const says = "system:serviceaccount:overrule-system:overrule-refresher is not allowed to patch authpolicies.kuadrant.io"
 	assert.Equal(t, 1, strings.Count(s.Log(), says), s.Log())
 	succeed(t, g.apply(strings.Replace(gatewayAuth, "ours", "others", 1)))
-	soon(t, func() bool { return gauge(t, s, "overrule_annotation_updates_pending") > 0 }, "nothing waits for the right")
+	soon(t, func() bool { return gauge(t, s, "overrule_annotation_updates_pending") > 0 }, "other kinds do not wait for the right")
 	assert.Equal(t, 1, strings.Count(s.Log(), says))
 }
 
-func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
+func TestRefreshDisabledByDefault(t *testing.T) {
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	g := c.prepare(t, "stale")
 	s := c.start(t)
 	succeed(t, g.apply(routeAuth))
 	was := g.annotations(t, "httproutes")["toystore"]
 	succeed(t, g.apply(gatewayAuth))
-	soon(t, func() bool { return gauge(t, s, `overrule_audit_runs_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
+	soon(t, func() bool { return gauge(t, s, `overrule_audit_runs_total{result="done",scope="changed"}`) > 0 }, "the change is not observed")
 	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
 	assert.NotContains(t, c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
 }
 
-func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) {
+func TestRefreshRateLimit(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
-	c.mayRefresh(t, true)
+	c.grantRefresh(t, true)
 	const routes, rate = 1000, 100
 	g := c.prepare(t, "thousand")
 	s := c.start(t, "--log-level=info", "--refresh", fmt.Sprintf("--refresh-qps=%d", rate))
 	succeed(t, g.apply(manyRoutes(routes), "--server-side"))
-	still(t, s)
-	before, begun := gauge(t, s, written), time.Now()
+	awaitIdle(t, s)
+	before, begun := gauge(t, s, refreshWrites), time.Now()
 	succeed(t, g.apply(gatewayAuth))
 	lost, most := 0, 0.0
 	for i := 0; ; i++ {
 		if g.apply(limits(fmt.Sprintf("name: p%d", i%5), i+1), "--server-side", "--force-conflicts").Code != 0 {
 			lost++
 		}
-		now := gauge(t, s, written) - before
+		now := gauge(t, s, refreshWrites) - before
 		most = max(most, now-rate*(time.Since(begun).Seconds()+1)) // a burst of one second
 		if i > 20 && now >= routes && gauge(t, s, "overrule_annotation_updates_pending") < 10 || time.Since(begun) > 5*time.Minute {
 			break
 		}
 	}
-	assert.Zero(t, lost, "writes lost beside it")
+	assert.Zero(t, lost, "writes lost during the refresh")
 	assert.LessOrEqual(t, most, 0.0, "writes beyond the rate")
-	t.Logf("%v writes of marks in %s", gauge(t, s, written)-before, time.Since(begun).Round(time.Second))
-	still(t, s)
+	t.Logf("%v refresh writes in %s", gauge(t, s, refreshWrites)-before, time.Since(begun).Round(time.Second))
+	awaitIdle(t, s)
 	for name, has := range g.annotations(t, "httproutes") {
 		require.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 	}

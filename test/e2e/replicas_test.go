@@ -25,9 +25,9 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// verified dials a server as an API server does, trusting what the webhook
-// configuration says.
-func (c *cluster) verified(t *testing.T, s *server.Server) error {
+// dialVerified dials a server as an API server does, with the CA bundle of the
+// webhook configuration.
+func (c *cluster) dialVerified(t *testing.T, s *server.Server) error {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func (c *cluster) leader(t *testing.T) string {
 	return got.Stdout
 }
 
-func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
+func TestReplicasShareAuthority(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "replicas")
 	succeed(t, g.apply(gatewayLimits))
@@ -58,11 +58,11 @@ func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
 	led := c.leader(t)
 	require.NotEmpty(t, led)
 	second := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug"}})
-	t.Cleanup(func() { unharmed(t, second) })
+	t.Cleanup(func() { requireNoPanic(t, second) })
 
-	soon(t, func() bool { return c.verified(t, second) == nil }, "the second replica's certificate is not trusted")
-	require.NoError(t, c.verified(t, first))
-	assert.Equal(t, led, c.leader(t), "the first goes on leading")
+	soon(t, func() bool { return c.dialVerified(t, second) == nil }, "the second replica's certificate is not trusted")
+	require.NoError(t, c.dialVerified(t, first))
+	assert.Equal(t, led, c.leader(t), "the first one keeps leading")
 	port := func() string {
 		got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.port}")
 		return "127.0.0.1:" + got.Stdout
@@ -72,22 +72,22 @@ func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
 	require.NoError(t, first.Stop())
 	soon(t, func() bool { return port() == second.Webhook }, "the second does not take over")
 	assert.NotEqual(t, led, c.leader(t))
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
-func TestARollingRestartLosesNoWrite(t *testing.T) {
+func TestRollingRestartLosesNoWrite(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "rolling")
-	r := newRelay(t)
+	r := newServiceProxy(t)
 	first := c.boot(t, r)
-	r.lead(first.Webhook)
-	c.called(t)
+	r.setBackends(first.Webhook)
+	c.awaitCalled(t)
 
-	w := write(t, g, 4)
+	w := startWriters(t, g, 4)
 	second := c.boot(t, r)
 	for range 2 {
-		r.lead(second.Webhook) // as a Service does once a pod is to end
+		r.setBackends(second.Webhook) // as a Service does once a pod terminates
 		require.NoError(t, first.Stop())
 		require.Zero(t, first.Code(), first.Log())
 		first, second = second, c.boot(t, r)
@@ -98,15 +98,15 @@ func TestARollingRestartLosesNoWrite(t *testing.T) {
 	assert.Greater(t, w.writes.Load(), int64(50))
 }
 
-// boot runs a replica behind a relay and does not wait until it is called.
-func (c *cluster) boot(t *testing.T, r *relay) *server.Server {
+// boot runs a replica behind a proxy and does not wait until it is called.
+func (c *cluster) boot(t *testing.T, r *serviceProxy) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
-	t.Cleanup(func() { unharmed(t, s) })
+	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }
 
-// stream is writers that write without pause, and what went wrong.
+// stream is a set of writers that write in a loop, and their failures.
 type stream struct {
 	writes atomic.Int64
 	end    func()
@@ -115,8 +115,8 @@ type stream struct {
 	failed []string
 }
 
-// write starts writers, each with a policy of its own.
-func write(t *testing.T, g ground, writers int) *stream {
+// startWriters starts writers, each with its own policy.
+func startWriters(t *testing.T, g testNamespaces, writers int) *stream {
 	t.Helper()
 	s := &stream{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,14 +141,14 @@ func write(t *testing.T, g ground, writers int) *stream {
 	return s
 }
 
-// writeOne creates, edits or deletes a policy, each in turn. It is not cut off
-// in the middle when the stream ends.
-func writeOne(policies dynamic.ResourceInterface, g ground, name string, n int) error {
+// writeOne creates, edits or deletes a policy, in turn. It is not canceled when
+// the stream ends.
+func writeOne(policies dynamic.ResourceInterface, g testNamespaces, name string, n int) error {
 	ctx := context.Background()
 	switch n % 3 {
 	case 0:
 		var object unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(g.of(limits("name: "+name, 20))), &object.Object); err != nil {
+		if err := yaml.Unmarshal([]byte(g.expand(limits("name: "+name, 20))), &object.Object); err != nil {
 			return err
 		}
 		_, err := policies.Create(ctx, &object, metav1.CreateOptions{})

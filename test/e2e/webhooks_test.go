@@ -18,14 +18,14 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// webhooks are those of a configuration, as they stand.
+// webhooks returns the webhooks of a configuration.
 func (c *cluster) webhooks(t *testing.T, kind string) string {
 	t.Helper()
 	return c.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
 }
 
-// wget is what a server shows at an address.
-func wget(t *testing.T, address string) string {
+// getBody returns the body of an HTTP response of a server.
+func getBody(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)
 	require.NoError(t, err)
@@ -37,14 +37,14 @@ func wget(t *testing.T, address string) string {
 	return string(text)
 }
 
-// Whatever somebody makes of the configurations, the leader puts it back at once
-// and tells who it was.
-func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
+// The leader reverts any edit of the configurations at once, and reports the
+// user.
+func TestWebhookEditsAreReverted(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "undone")
 	s := c.start(t)
 	succeed(t, g.apply(gatewayLimits))
-	// reverted counts the Events of that, of which the first of a series stands for all.
+	// reverted counts the Events about it; the first of a series stands for all.
 	reverted := func() int {
 		got := c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}")
 		return strings.Count(got.Stdout, "reverted by overrule: ")
@@ -55,7 +55,7 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 
 	const theirs = `{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com","admissionReviewVersions":["v1"],"sideEffects":"None",
 		"failurePolicy":"Ignore","clientConfig":{"url":"https://localhost:1/"},"rules":[]}}`
-	conditions := `{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"nobody","expression":"false"}}`
+	conditions := `{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}`
 	for name, edit := range map[string]struct{ patch, says string }{
 		"a rule is removed":           {`{"op":"remove","path":"/webhooks/0/rules/1"}`, "rules do not cover "},
 		"failurePolicy is changed":    {`{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}`, "failurePolicy is Ignore, expected Fail"},
@@ -80,36 +80,36 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 				succeed(t, got)
 				soon(t, func() bool {
 					return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "reverted a change to a webhook configuration")
-				}, "it is not put back")
+				}, "it is not reverted")
 				assert.Contains(t, s.Log()[log:], edit.says)
-				assert.NotContains(t, s.Log()[log:], "cannot write webhook configurations", "it was not refused what it wrote")
+				assert.NotContains(t, s.Log()[log:], "cannot write webhook configurations", "its writes were not rejected")
 			})
 		}
 	}
 	for _, kind := range []string{"validating", "mutating"} {
 		log := len(s.Log())
 		succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p", "["+theirs+"]"))
-		c.called(t)
-		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "it is not ours to take away")
+		c.awaitCalled(t)
+		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "fields of others are kept")
 		assert.NotContains(t, s.Log()[log:], "reverted a change")
 		assert.Equal(t, "stays", c.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
 
 		succeed(t, c.Kubectl("delete", kind+"webhookconfiguration/overrule"))
 		soon(t, func() bool {
 			return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], `"what":"deleted"`)
-		}, "it does not come back")
+		}, "it does not recover")
 	}
 	assert.Contains(t, s.Log(), "field manager eve (Update)")
-	assert.Contains(t, wget(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="mutating"} 13`)
-	assert.Contains(t, wget(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="validating"} 13`)
+	assert.Contains(t, getBody(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="mutating"} 13`)
+	assert.Contains(t, getBody(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="validating"} 13`)
 	soon(t, func() bool { return reverted() > others }, "there is no Event")
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
-// Two installations would write the configurations in turn, and never come to
-// rest. The one that comes second stays back, and says what to do.
-func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
+// Two installations would overwrite each other's configurations in a loop. The
+// second one waits, and reports what to do.
+func TestSecondInstallationWaits(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllers())
 	g := c.prepare(t, "second")
@@ -121,14 +121,14 @@ func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
 	second := c.install(t, "overrule-too")
 	says := "belong to installation overrule-system/overrule, whose Service exists; this installation (overrule-too/overrule) does not write them and evaluates no writes"
 	soon(t, func() bool {
-		return strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks: webhook configurations overrule "+says)
-	}, "it does not say so")
+		return strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks: webhook configurations overrule "+says)
+	}, "it does not report it")
 	soon(t, func() bool {
 		return strings.Contains(c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, says)
 	}, "there is no Event")
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-	assert.Equal(t, before, version(), "nobody wrote")
+	assert.Equal(t, before, version(), "there were no writes")
 
 	succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace))
 	leads := func(to string) bool {
@@ -136,20 +136,20 @@ func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
 		return strings.TrimSpace(strings.ReplaceAll(got, to, "")) == ""
 	}
 	soon(t, func() bool { return leads("overrule-too") }, "it does not take over")
-	c.called(t)
+	c.awaitCalled(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-	soon(t, func() bool { return !strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks") }, "it still says so")
+	soon(t, func() bool { return !strings.Contains(getBody(t, second.Health+"/readyz"), "[!] webhooks") }, "it still reports it")
 	taken := version()
 
 	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, 1))
-	soon(t, func() bool { return version() == taken && leads("overrule-too") }, "the first takes it back")
+	soon(t, func() bool { return version() == taken && leads("overrule-too") }, "the first one takes over again")
 	succeed(t, c.Kubectl("annotate", "--overwrite", "mutatingwebhookconfiguration/overrule", "validatingwebhookconfiguration/overrule",
 		"overrule.dev/installation=overrule-system/overrule"))
-	soon(t, func() bool { return leads("overrule-system") }, "what it is told to take, it does not")
+	soon(t, func() bool { return leads("overrule-system") }, "it does not take the configurations over")
 }
 
-// install runs a server of another installation, in a namespace of its own, that
-// may do anything.
+// install runs a server of another installation in its own namespace, with all
+// rights.
 func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 	t.Helper()
 	root, err := env.Repository(t.Context())
@@ -174,7 +174,7 @@ func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 		if t.Failed() {
 			t.Log(s.Log())
 		}
-		unharmed(t, s)
+		requireNoPanic(t, s)
 	})
 	soon(t, func() bool {
 		ready, _ := process.OK("http://" + s.Health + "/readyz")(t.Context())
@@ -185,26 +185,26 @@ func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 
 func loopback(port int32) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// Who keeps the configurations themselves is told what they lack.
-func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
+// The server reports drift of configurations that users keep themselves.
+func TestStaticWebhookDriftIsReported(t *testing.T) {
 	env.Long(t)
 	c := shared(t)
 	c.prepare(t, "drift")
-	require.NoError(t, c.start(t).Stop()) // it leaves configurations as they should be
+	require.NoError(t, c.start(t).Stop()) // it leaves correct configurations
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
-	t.Cleanup(func() { c.fresh(t) })
+	t.Cleanup(func() { c.removeWebhooks(t) })
 	port := s.Webhook[strings.LastIndex(s.Webhook, ":")+1:]
 	for _, kind := range []string{"validating", "mutating"} {
 		n := len(strings.Split(c.webhooks(t, kind), `"admissionReviewVersions"`)) - 1
 		path := map[string]string{"validating": "/validate", "mutating": "/mutate"}[kind]
-		for i := range n { // each server has a port of its own here, and this one has no token
+		for i := range n { // each server has its own port here, and this one has no token
 			at := fmt.Sprintf("/webhooks/%d/clientConfig/service", i)
 			succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
 				fmt.Sprintf(`[{"op":"replace","path":"%[1]s/port","value":%[2]s},{"op":"replace","path":"%[1]s/path","value":"%[3]s"}]`, at, port, path)))
 		}
 	}
-	ready := func() string { return wget(t, s.Health+"/readyz") }
-	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "what is right is told")
+	ready := func() string { return getBody(t, s.Health+"/readyz") }
+	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "correct configurations are reported")
 	for _, edit := range []struct{ patch, says string }{
 		{`{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}`, "validate.overrule.dev: caBundle is empty"},
 		{`{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}`, "validate.overrule.dev: clientConfig does not point to Service overrule-system/overrule with the expected path and port"},
@@ -214,10 +214,10 @@ func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
 		soon(t, func() bool {
 			text := ready()
 			return strings.Contains(text, "[!] webhooks: validating webhook configuration overrule: ") && strings.Contains(text, edit.says)
-		}, edit.says+" is not told")
+		}, edit.says+" is not reported")
 	}
 	succeed(t, c.Kubectl("delete", "mutatingwebhookconfiguration/overrule"))
 	soon(t, func() bool {
 		return strings.Contains(ready(), "mutating webhook configuration overrule: not found, so no write is evaluated: apply it")
-	}, "a configuration that is missing is not told")
+	}, "a missing configuration is not reported")
 }

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// ErrNoProcess says that the process of kube-apiserver was not found.
+// ErrNoProcess means that the process of kube-apiserver was not found.
 var ErrNoProcess = errors.New("kube-apiserver does not run")
 
-// farewell is what kube-apiserver has to end by itself. It would wait a minute
+// stopTimeout is the time that kube-apiserver has to exit. It would wait a minute
 // for watches to end.
-const farewell = 2 * time.Second
+const stopTimeout = 2 * time.Second
 
-// StopAPIServer ends kube-apiserver as a node that shuts down does: it is asked
-// to end, and soon killed. Its etcd goes on.
+// StopAPIServer stops kube-apiserver as a node that shuts down does: with
+// SIGTERM, and soon SIGKILL. Its etcd keeps running.
 func (e *Env) StopAPIServer() error {
-	if pid, err := e.apiServer(); err == nil { // else it has ended
-		kill := time.AfterFunc(farewell, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	if pid, err := e.apiServer(); err == nil { // otherwise it has exited
+		kill := time.AfterFunc(stopTimeout, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		defer kill.Stop()
 	}
 	if err := e.plane.ControlPlane.GetAPIServer().Stop(); err != nil {
@@ -33,9 +33,8 @@ func (e *Env) StopAPIServer() error {
 	return nil
 }
 
-// StartAPIServer starts kube-apiserver anew after StopAPIServer: on the same
-// etcd and the same port, with the same certificates and users. It returns once
-// the API server says that it is ready.
+// StartAPIServer starts kube-apiserver after StopAPIServer, with the same etcd,
+// port, certificates and users. It returns once the API server is ready.
 func (e *Env) StartAPIServer(ctx context.Context) error {
 	if err := e.plane.ControlPlane.GetAPIServer().Start(); err != nil {
 		return fmt.Errorf("start kube-apiserver: %w", err)
@@ -43,7 +42,7 @@ func (e *Env) StartAPIServer(ctx context.Context) error {
 	return e.awaitReady(ctx)
 }
 
-// RestartAPIServer is StopAPIServer, and then StartAPIServer.
+// RestartAPIServer calls StopAPIServer and StartAPIServer.
 func (e *Env) RestartAPIServer(ctx context.Context) error {
 	if err := e.StopAPIServer(); err != nil {
 		return err
@@ -51,15 +50,15 @@ func (e *Env) RestartAPIServer(ctx context.Context) error {
 	return e.StartAPIServer(ctx)
 }
 
-// PauseAPIServer makes kube-apiserver hang, with all its connections open
-// (SIGSTOP), until ResumeAPIServer.
+// PauseAPIServer suspends kube-apiserver with all its connections open (SIGSTOP),
+// until ResumeAPIServer.
 func (e *Env) PauseAPIServer() error { return e.signalAPIServer(syscall.SIGSTOP) }
 
-// ResumeAPIServer has kube-apiserver go on after PauseAPIServer (SIGCONT).
+// ResumeAPIServer continues kube-apiserver after PauseAPIServer (SIGCONT).
 func (e *Env) ResumeAPIServer() error { return e.signalAPIServer(syscall.SIGCONT) }
 
-// KillAPIServer ends kube-apiserver without a word (SIGKILL); StopAPIServer and
-// StartAPIServer bring it back.
+// KillAPIServer kills kube-apiserver (SIGKILL); StopAPIServer and StartAPIServer
+// restart it.
 func (e *Env) KillAPIServer() error { return e.signalAPIServer(syscall.SIGKILL) }
 
 func (e *Env) signalAPIServer(s syscall.Signal) error {
@@ -78,8 +77,8 @@ func (e *Env) apiServer() (int, error) {
 	return childWith("--secure-port=" + e.plane.ControlPlane.GetAPIServer().Port)
 }
 
-// awaitReady waits for /readyz: envtest waits for /healthz alone, which says yes
-// a little earlier.
+// awaitReady waits for /readyz: envtest only waits for /healthz, which succeeds a
+// little earlier.
 func (e *Env) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -96,8 +95,8 @@ func (e *Env) awaitReady(ctx context.Context) error {
 	}
 }
 
-// childWith returns the process id of the child of this process that was
-// started with an argument: envtest keeps those of its programs to itself.
+// childWith returns the process id of the child of this process that was started
+// with an argument: envtest does not export those of its programs.
 func childWith(argument string) (int, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -106,7 +105,7 @@ func childWith(argument string) (int, error) {
 	for _, line := range lines {
 		data, err := os.ReadFile(line)
 		if err != nil || !bytes.Contains(data, []byte("\x00"+argument+"\x00")) {
-			continue // another program, or one that is gone
+			continue // another program, or one that has exited
 		}
 		folder := filepath.Dir(line)
 		pid, err := strconv.Atoi(filepath.Base(folder))
@@ -117,14 +116,14 @@ func childWith(argument string) (int, error) {
 	return 0, fmt.Errorf("%w: no child of this process has the argument %s", ErrNoProcess, argument)
 }
 
-// parent returns the parent of a process, by its folder in /proc; 0 if it is
-// gone.
+// parent returns the parent of a process by its folder in /proc; 0 if it has
+// exited.
 func parent(folder string) int {
 	data, err := os.ReadFile(filepath.Join(folder, "stat"))
 	if err != nil {
 		return 0
 	}
-	// The name of the program, in brackets, may hold anything.
+	// The name of the program, in brackets, may contain anything.
 	_, rest, _ := strings.Cut(string(data[bytes.LastIndexByte(data, ')')+1:]), " ")
 	fields := strings.Fields(rest)
 	if len(fields) < 2 {

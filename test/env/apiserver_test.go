@@ -15,14 +15,14 @@ func hangs(t *testing.T, e *env.Env) {
 	require.NoError(t, e.PauseAPIServer())
 	hung := e.Kubectl("get", "--raw", "/livez", "--request-timeout=1s")
 	require.NoError(t, e.ResumeAPIServer())
-	assert.Equal(t, 1, hung.Code, "an API server that hangs answers nothing")
+	assert.Equal(t, 1, hung.Code, "a suspended API server does not answer")
 
 	got := e.Kubectl("get", "--raw", "/livez")
 	assert.Equal(t, "ok", got.Stdout, got.Stderr)
 }
 
-// startsAnew leaves the API server running.
-func startsAnew(t *testing.T, e *env.Env) {
+// restarts leaves the API server running.
+func restarts(t *testing.T, e *env.Env) {
 	host := e.Config.Host
 	reader := e.MustAddUser(t, "stays", nil)
 	made := e.Kubectl("create", "configmap", "stays")
@@ -36,13 +36,13 @@ func startsAnew(t *testing.T, e *env.Env) {
 
 	require.NoError(t, e.StartAPIServer(t.Context()))
 	got := e.Kubectl("get", "configmap", "stays", "-o", "name")
-	assert.Equal(t, "configmap/stays\n", got.Stdout, "what etcd has is there, and the admin's kubeconfig still good: %s", got.Stderr)
+	assert.Equal(t, "configmap/stays\n", got.Stdout, "stored objects exist, and the admin's kubeconfig is valid: %s", got.Stderr)
 	who := reader.Kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
-	assert.Equal(t, "stays", who.Stdout, "a user of before is known: %s", who.Stderr)
+	assert.Equal(t, "stays", who.Stdout, "an existing user is authenticated: %s", who.Stderr)
 	assert.Equal(t, host, e.Config.Host)
 
 	require.NoError(t, e.KillAPIServer())
 	require.NoError(t, e.RestartAPIServer(t.Context()))
 	got = e.Kubectl("get", "configmap", "stays", "-o", "name")
-	assert.Equal(t, "configmap/stays\n", got.Stdout, "even after it was killed: %s", got.Stderr)
+	assert.Equal(t, "configmap/stays\n", got.Stdout, "after it was killed: %s", got.Stderr)
 }

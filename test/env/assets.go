@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// assetsVariable names the folder of control plane binaries to use, as
-// controller-runtime's envtest does.
+// assetsVariable names the folder of control plane binaries, as in
+// controller-runtime's envtest.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// ErrNoControlPlane says that a control plane binary is missing.
+// ErrNoControlPlane means that a control plane binary is missing.
 var ErrNoControlPlane = errors.New("no control plane binaries")
 
-// assets is a folder with etcd, kube-apiserver, kubectl and, where it is asked
-// for, kube-controller-manager.
+// assets is a folder with etcd, kube-apiserver, kubectl and, if required,
+// kube-controller-manager.
 type assets string
 
-// findAssets returns the folder that KUBEBUILDER_ASSETS names, or else
-// bin/controlplane of the repository, once it has all the named programs.
+// findAssets returns the folder that KUBEBUILDER_ASSETS names, or
+// bin/controlplane of the repository, if it has all the named programs.
 func findAssets(repository string, names ...string) (assets, error) {
 	folder := os.Getenv(assetsVariable)
 	if folder == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAssetsAreTakenFromTheVariableFirst(t *testing.T) {
+func TestAssetsFromVariable(t *testing.T) {
 	root, elsewhere := t.TempDir(), t.TempDir()
 	built := filepath.Join(root, "bin", "controlplane")
 	require.NoError(t, os.MkdirAll(built, 0o750))
@@ -28,7 +28,7 @@ func TestAssetsAreTakenFromTheVariableFirst(t *testing.T) {
 	assert.Equal(t, filepath.Join(elsewhere, "etcd"), found.path("etcd"))
 }
 
-func TestMissingAssetsAreNamedAndTheWayToGetThem(t *testing.T) {
+func TestMissingAssets(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv(assetsVariable, "")
 	folder := filepath.Join(root, "bin", "controlplane")
@@ -48,5 +48,5 @@ func TestModuleFolders(t *testing.T) {
 	}
 
 	_, err = ModuleFolder(t.Context(), "example.com/nothing")
-	assert.ErrorContains(t, err, "ask go for the folder of module example.com/nothing: ")
+	assert.ErrorContains(t, err, "find the folder of module example.com/nothing: ")
 }

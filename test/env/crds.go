@@ -11,7 +11,7 @@ import (
 
 const gatewayAPI = "sigs.k8s.io/gateway-api"
 
-// installCRDs installs what the options ask for and waits until it is served.
+// installCRDs installs the CRDs of the options and waits until they are served.
 func (e *Env) installCRDs(ctx context.Context, o options) error {
 	paths := o.crds
 	if !o.bare {
@@ -28,8 +28,8 @@ func (e *Env) installCRDs(ctx context.Context, o options) error {
 	return e.InstallCRDs(paths...)
 }
 
-// crdFolders are those of Gateway API's standard channel, of Overrule itself and
-// of examples/crds.
+// crdFolders returns the folders of Gateway API's standard channel, of Overrule
+// itself and of examples/crds.
 func crdFolders(ctx context.Context) ([]string, error) {
 	root, err := Repository(ctx)
 	if err != nil {
@@ -46,15 +46,15 @@ func crdFolders(ctx context.Context) ([]string, error) {
 	}, nil
 }
 
-// TouchCRDs edits a label of each CRD. The API server may miss the deletion of one
-// that was created a moment ago, and looks at it again when it changes.
+// TouchCRDs edits a label of each CRD. The API server may miss the deletion of a
+// CRD that was just created, and notices it at the next change.
 func (e *Env) TouchCRDs() {
 	e.Kubectl("label", "crds", "--all", "--overwrite", fmt.Sprintf("touched=%d", time.Now().UnixNano()))
 }
 
 // InstallCRDs installs the CRDs in files or folders and waits until they are
-// served. It creates them (or updates them in place), so the annotation that
-// client-side apply would add, too large for some, is not there.
+// served. It creates or updates them without the annotation of client-side apply,
+// which would be too large for some.
 func (e *Env) InstallCRDs(paths ...string) error {
 	_, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{
 		Paths: paths, ErrorIfPathMissing: true, MaxTime: patience,

@@ -1,4 +1,4 @@
-// Package env boots a real etcd and kube-apiserver on free loopback ports, with
+// Package env runs a real etcd and kube-apiserver on free loopback ports, with
 // the CRDs of Gateway API and of examples/crds, for tests and the demo.
 package env
 
@@ -18,11 +18,11 @@ import (
 	"overrule.dev/overrule/test/process"
 )
 
-// patience is how long etcd, the API server and its CRDs may each take: long
-// enough for a busy machine, since nothing is measured here.
+// patience is the maximum time for each start of etcd, the API server and its
+// CRDs: long enough for a busy machine.
 const patience = 2 * time.Minute
 
-// Env is a running control plane. What its User does, it does as cluster admin.
+// Env is a running control plane. Its User is a cluster admin.
 type Env struct {
 	*User
 
@@ -33,8 +33,8 @@ type Env struct {
 	users       sync.Mutex // envtest signs one certificate at a time
 }
 
-// Start boots a control plane for a test, which fails if that does not work, and
-// stops it when the test ends.
+// Start starts a control plane for a test, and stops it when the test ends. If it
+// fails, so does the test.
 func Start(tb testing.TB, opts ...Option) *Env {
 	tb.Helper()
 	e, err := Boot(tb.Context(), opts...)
@@ -47,7 +47,7 @@ func Start(tb testing.TB, opts ...Option) *Env {
 	return e
 }
 
-// Boot brings a control plane up; whoever called it calls Stop. It fails with
+// Boot starts a control plane; the caller calls Stop. It fails with
 // ErrNoControlPlane if the binaries are missing.
 func Boot(ctx context.Context, opts ...Option) (*Env, error) {
 	o := gather(opts)
@@ -61,7 +61,7 @@ func Boot(ctx context.Context, opts ...Option) (*Env, error) {
 	return e, nil
 }
 
-// prepare finds the binaries and makes the scratch folder.
+// prepare finds the binaries and creates the scratch folder.
 func prepare(ctx context.Context, o options) (*Env, error) {
 	root, err := Repository(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func prepare(ctx context.Context, o options) (*Env, error) {
 		return nil, fmt.Errorf("make a scratch folder: %w", err)
 	}
 	e := &Env{dir: dir, assets: found, plane: newPlane(found, o)}
-	// A folder of its own outlives a restart: the certificates stay the same.
+	// The folder is kept during a restart, and the certificates with it.
 	e.plane.ControlPlane.GetAPIServer().CertDir = e.File("kube-apiserver")
 	if err := os.Mkdir(e.File("kube-apiserver"), 0o700); err != nil {
 		return nil, fmt.Errorf("make a scratch folder: %w", err)
@@ -124,18 +124,19 @@ func (e *Env) boot(ctx context.Context, o options) error {
 
 func say(o options, act string) { _, _ = fmt.Fprintln(o.progress, act) }
 
-// Stop ends all that Boot started, in the reverse order, and removes its files.
+// Stop stops everything that Boot started, in reverse order, and removes its
+// files.
 func (e *Env) Stop() error {
 	var errs []error
 	if e.controllers != nil {
 		errs = append(errs, e.controllers.Stop())
 	}
-	_ = e.ResumeAPIServer() // one that hangs cannot end
+	_ = e.ResumeAPIServer() // a suspended process cannot exit
 	errs = append(errs, e.plane.Stop(), os.RemoveAll(e.dir))
 	return errors.Join(errs...)
 }
 
-// File is the path of a new file in the scratch folder, which Stop removes.
+// File returns the path of a new file in the scratch folder, which Stop removes.
 func (e *Env) File(name string) string { return filepath.Join(e.dir, name) }
 
 // controllerManager is the user of the controllers.

@@ -14,11 +14,11 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// TestTheControlPlane boots one control plane for all that is asked of it here.
+// TestTheControlPlane runs all its subtests on one control plane.
 func TestTheControlPlane(t *testing.T) {
 	e := env.Start(t, env.WithControllers(), env.WithAPIServerFlag("profiling", "false"))
 
-	t.Run("serves the policy kinds and prunes what their schema does not have", func(t *testing.T) {
+	t.Run("serves the policy kinds and prunes unknown fields", func(t *testing.T) {
 		got := e.Apply(policy("strange: 1"), "--validate=ignore", "-o", "jsonpath={.spec}")
 		require.Zero(t, got.Code, got.Stderr)
 		assert.JSONEq(t, `{
@@ -27,7 +27,7 @@ func TestTheControlPlane(t *testing.T) {
 			"unset": ["rules.authentication.c"]}`, got.Stdout)
 	})
 
-	t.Run("refuses a policy without a target", func(t *testing.T) {
+	t.Run("rejects a policy without a target", func(t *testing.T) {
 		got := e.Apply(`{apiVersion: kuadrant.io/v1, kind: RateLimitPolicy, metadata: {name: p, namespace: default}, spec: {}}`)
 		assert.Equal(t, 1, got.Code)
 		assert.Contains(t, got.Stderr, "spec.targetRef: Required value")
@@ -46,7 +46,7 @@ func TestTheControlPlane(t *testing.T) {
 		}, table(got.Stdout))
 	})
 
-	t.Run("knows users by name and lets them do what they may", func(t *testing.T) {
+	t.Run("authenticates users and authorizes their requests", func(t *testing.T) {
 		reader := e.MustAddUser(t, "reader", nil, rbacv1.PolicyRule{
 			APIGroups: []string{"kuadrant.io"}, Resources: []string{"authpolicies"}, Verbs: []string{"get"},
 		})
@@ -57,27 +57,27 @@ func TestTheControlPlane(t *testing.T) {
 		assert.Contains(t, got.Stderr, `User "reader" cannot patch resource "authpolicies"`)
 	})
 
-	t.Run("knows a service account", func(t *testing.T) {
+	t.Run("authenticates a service account", func(t *testing.T) {
 		account, err := e.ServiceAccount(t.Context(), "infra", "robot")
 		require.NoError(t, err)
 		got := account.Kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
 		assert.Equal(t, "system:serviceaccount:infra:robot", got.Stdout, got.Stderr)
 	})
 
-	t.Run("empties a namespace that is deleted", func(t *testing.T) {
+	t.Run("deletes the content of a deleted namespace", func(t *testing.T) {
 		require.Zero(t, e.Kubectl("create", "namespace", "short-lived").Code)
 		require.Zero(t, e.Kubectl("create", "configmap", "c", "-n", "short-lived").Code)
 		got := e.Kubectl("delete", "namespace", "short-lived", "--timeout=2m")
 		assert.Zero(t, got.Code, got.Stderr)
 	})
 
-	t.Run("refuses CRDs that are not there", func(t *testing.T) {
+	t.Run("fails for missing CRDs", func(t *testing.T) {
 		assert.ErrorContains(t, e.InstallCRDs(e.File("nothing")), "install the CRDs of ")
 	})
 
-	t.Run("hangs and goes on", func(t *testing.T) { hangs(t, e) })
+	t.Run("suspends and resumes", func(t *testing.T) { hangs(t, e) })
 
-	t.Run("starts its API server anew", func(t *testing.T) { startsAnew(t, e) })
+	t.Run("restarts its API server", func(t *testing.T) { restarts(t, e) })
 
 	t.Run("calls a webhook by its Service", func(t *testing.T) { callsByService(t, e) })
 }
@@ -111,7 +111,7 @@ func table(s string) [][]string {
 	return rows
 }
 
-// soon is for what the API server does a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// Result is what a command left behind.
+// Result is the output of a command.
 type Result struct {
 	Stdout, Stderr string
 	// Code is the exit code, or -1 if the command could not be run or was killed;
-	// Stderr then says why.
+	// Stderr then has the reason.
 	Code int
 }
 
-// commandLimit ends a command that hangs, so that a test ends with what it said.
+// commandLimit stops a command that hangs, so that a test ends with its output.
 const commandLimit = 3 * time.Minute
 
 // Kubectl runs the real kubectl as this user.
 func (u *User) Kubectl(args ...string) Result { return u.KubectlWith("", args...) }
 
-// KubectlWith runs the real kubectl as this user, with something to read.
+// KubectlWith runs the real kubectl as this user, with this stdin.
 func (u *User) KubectlWith(stdin string, args ...string) Result {
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
 	return u.run(exec.CommandContext(ctx, u.KubectlPath(), args...), stdin)
 }
 
-// Apply runs kubectl apply on a manifest, with further arguments if need be.
+// Apply runs kubectl apply on a manifest, with further arguments.
 func (u *User) Apply(manifest string, args ...string) Result {
 	return u.KubectlWith(manifest, append([]string{"apply", "-f", "-"}, args...)...)
 }
@@ -51,12 +51,12 @@ func (u *User) run(cmd *exec.Cmd, stdin string) Result {
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 }
 
-// KubectlPath is the kubectl that this user runs.
+// KubectlPath is the path of this user's kubectl.
 func (u *User) KubectlPath() string { return u.assets.path("kubectl") }
 
-// Environ is the environment of this user's commands: its own home and
-// kubeconfig, kubectl first on the PATH, then the named folders (where kubectl
-// finds plugins), then the PATH of this process.
+// Environ returns the environment of this user's commands: its own home and
+// kubeconfig, and a PATH of kubectl, the given folders (for plugins), and the
+// PATH of this process.
 func (u *User) Environ(folders ...string) []string {
 	path := append([]string{string(u.assets)}, folders...)
 	path = append(path, os.Getenv("PATH"))

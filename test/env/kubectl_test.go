@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a user whose kubectl is a shell script.
+// fake returns a user whose kubectl is a shell script.
 func fake(t *testing.T, script string) *User {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestApplyReadsStdin(t *testing.T) {
 	assert.Equal(t, Result{Stdout: "manifest\napply -f - --dry-run=server\n"}, u.Apply("manifest\n", "--dry-run=server"))
 }
 
-func TestKubectlDoesNotSeeWhoeverRunsTheTests(t *testing.T) {
+func TestKubectlIgnoresCallersConfig(t *testing.T) {
 	t.Setenv("KUBECONFIG", "mine")
 	t.Setenv("KUBECTL_EXTERNAL_DIFF", "mine")
 	t.Setenv("HOME", "mine")
@@ -39,7 +39,7 @@ func TestKubectlDoesNotSeeWhoeverRunsTheTests(t *testing.T) {
 	assert.Contains(t, u.Environ("/plugins"), "PATH="+string(u.assets)+":/plugins:"+os.Getenv("PATH"))
 }
 
-func TestAKubectlThatIsNotThereIsNoSuccess(t *testing.T) {
+func TestMissingKubectl(t *testing.T) {
 	u := &User{assets: assets(t.TempDir())}
 	got := u.Kubectl("get", "pods")
 	assert.Equal(t, -1, got.Code)

@@ -2,7 +2,7 @@ package env
 
 import "io"
 
-// Option changes what Boot and Start bring up.
+// Option configures Boot and Start.
 type Option func(*options)
 
 type options struct {
@@ -27,22 +27,21 @@ func gather(opts []Option) options {
 	return o
 }
 
-// WithControllers also runs kube-controller-manager, with the controllers that
-// empty a deleted namespace and collect the dependents of a deleted owner.
-// Without it, both are deleted and nothing follows. They share the one user
+// WithControllers also runs kube-controller-manager, with the namespace
+// controller and the garbage collector. They share the user
 // system:kube-controller-manager.
 func WithControllers() Option { return func(o *options) { o.controllers = true } }
 
 // WithControllerAccounts is WithControllers with a service account for each
-// controller, as most clusters have them.
+// controller, as in most clusters.
 func WithControllerAccounts() Option {
 	return func(o *options) { o.controllers, o.accounts = true, true }
 }
 
-// WithoutCRDs installs no CRD: not Gateway API's, nor those of examples/crds.
+// WithoutCRDs installs no CRDs: neither Gateway API's nor those of examples/crds.
 func WithoutCRDs() Option { return func(o *options) { o.bare = true } }
 
-// WithCRDs installs the CRDs in further files or folders.
+// WithCRDs also installs the CRDs in these files or folders.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) { o.crds = append(o.crds, paths...) }
 }
@@ -52,5 +51,5 @@ func WithAPIServerFlag(name string, values ...string) Option {
 	return func(o *options) { o.flags = append(o.flags, flag{name, values}) }
 }
 
-// WithProgress has Boot say what it does, one line an act.
+// WithProgress makes Boot print each of its steps.
 func WithProgress(w io.Writer) Option { return func(o *options) { o.progress = w } }

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// Overrule runs "kubectl overrule" as this user: kubectl finds the plugin that
-// "make build" made.
+// Overrule runs "kubectl overrule" as this user: kubectl finds the plugin of
+// "make build".
 func (u *User) Overrule(args ...string) Result { return u.OverruleWith("", args...) }
 
-// OverruleWith is Overrule with something to read.
+// OverruleWith is Overrule with this stdin.
 func (u *User) OverruleWith(stdin string, args ...string) Result {
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNoPortIsGivenAwayTwice(t *testing.T) {
+func TestFreePortsAreUnique(t *testing.T) {
 	ports := make(map[int32]bool)
 	for range 200 {
 		port, err := FreePort(t.Context())

@@ -8,24 +8,24 @@ import (
 	"sync"
 )
 
-// Repository is the folder of this module, wherever in it (or in a module that
-// replaces it by path) the caller runs.
+// Repository returns the folder of this module, also for callers in modules that
+// replace it by path.
 func Repository(ctx context.Context) (string, error) {
 	return ModuleFolder(ctx, "overrule.dev/overrule")
 }
 
-// folders are those of modules, by name: go takes a while to answer.
+// folders caches those of modules by name: the go command is slow.
 var folders sync.Map
 
-// ModuleFolder is where the files of a module are that the module of the caller
-// needs.
+// ModuleFolder returns the folder of a module that the module of the caller
+// requires.
 func ModuleFolder(ctx context.Context, module string) (string, error) {
 	if dir, known := folders.Load(module); known {
 		return dir.(string), nil //nolint:forcetypeassert // nothing else is in there
 	}
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("ask go for the folder of module %s: %w", module, err)
+		return "", fmt.Errorf("find the folder of module %s: %w", module, err)
 	}
 	dir := strings.TrimSpace(string(out))
 	if dir == "" {

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// given are the ports that FreePort has given away: what asked for one may not
-// listen yet when the next one asks.
+// given has the ports that FreePort has returned: the caller may not listen yet
+// when the next port is requested.
 var given sync.Map
 
-// FreePort is a port of the loopback interface that nothing listens on, for a
-// program that cannot pick one itself. It is another one each time.
+// FreePort returns a free port of the loopback interface, for a program that
+// cannot pick one itself. It returns each port only once.
 func FreePort(ctx context.Context) (int32, error) {
 	for {
 		port, err := freePort(ctx)
@@ -39,12 +39,11 @@ func freePort(ctx context.Context) (int32, error) {
 	return int32(port), l.Close()
 }
 
-// RouteService makes the Service namespace/name lead to the loopback interface,
-// and makes the namespace if it is not there. The API server resolves a Service
-// of this type to its external name and the port that the *webhook
-// configuration* names, so that has to name the port that the server listens on:
-// pass the same here. What arrives then is what a Service in a cluster gets: TLS
-// with SNI name.namespace.svc.
+// RouteService makes the Service namespace/name point to the loopback interface,
+// and creates the namespace if necessary. The API server resolves a Service of
+// this type to its external name and the port in the *webhook configuration*, so
+// that must be the port that the server listens on. The server receives the same
+// as behind a Service in a cluster: TLS with SNI name.namespace.svc.
 func (e *Env) RouteService(ctx context.Context, namespace, name string, port int32) error {
 	client, err := kubernetes.NewForConfig(e.Config)
 	if err != nil {
@@ -69,9 +68,8 @@ func (e *Env) RouteService(ctx context.Context, namespace, name string, port int
 	return nil
 }
 
-// replaceService puts a Service in the place of one of the same name: its type
-// cannot always be changed in place. One that leads the same way stays, so that
-// no call is lost.
+// replaceService replaces a Service of the same name: its type cannot always be
+// changed in place. An equal one is kept, so that no call is lost.
 func replaceService(ctx context.Context, client kubernetes.Interface, service *corev1.Service) error {
 	services := client.CoreV1().Services(service.Namespace)
 	old, err := services.Get(ctx, service.Name, metav1.GetOptions{})

@@ -25,8 +25,8 @@ import (
 
 type call struct{ proto, sni, host string }
 
-// callsByService routes a Service to a webhook in this process and checks what
-// reaches it is what a Service in a cluster gets.
+// callsByService routes a Service to a webhook in this process and checks that it
+// receives the same as behind a Service in a cluster.
 func callsByService(t *testing.T, e *env.Env) {
 	t.Helper()
 	var last atomic.Pointer[call]
@@ -44,7 +44,7 @@ func callsByService(t *testing.T, e *env.Env) {
 	port := int32(hook.Listener.Addr().(*net.TCPAddr).Port)
 
 	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", 1))
-	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", port), "a Service can be routed anew")
+	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", port), "a Service can be routed again")
 	register(t, e, port, authority(t, certificate))
 
 	soon(t, func() bool {
@@ -54,7 +54,7 @@ func callsByService(t *testing.T, e *env.Env) {
 	assert.Equal(t, &call{"HTTP/1.1", "hook.elsewhere.svc", "hook.elsewhere.svc:443"}, withoutPort(last.Load()))
 }
 
-// withoutPort replaces the port in a call's host: it is another in each run.
+// withoutPort replaces the port in a call's host, which differs in each run.
 func withoutPort(c *call) *call {
 	host, _, err := net.SplitHostPort(c.host)
 	if err != nil {
@@ -63,7 +63,7 @@ func withoutPort(c *call) *call {
 	return &call{c.proto, c.sni, net.JoinHostPort(host, "443")}
 }
 
-// authority is the last certificate in a chain, in PEM.
+// authority returns the last certificate of a chain, in PEM.
 func authority(t *testing.T, chain []byte) []byte {
 	t.Helper()
 	certificates, err := cert.ParseCertsPEM(chain)

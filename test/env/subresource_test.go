@@ -29,8 +29,8 @@ spec:
     subresources: {status: {}, scale: {specReplicasPath: .spec.overrides.limit, statusReplicasPath: .status.limit}}
 `
 
-// TestWhatSubresourcesStore has what webhook/entry.go rests on: the parts of an
-// object, beside its status, that a write of a subresource stores.
+// TestWhatSubresourcesStore tests the assumption of webhook/entry.go: which parts
+// of an object, besides its status, a write of a subresource stores.
 func TestWhatSubresourcesStore(t *testing.T) {
 	e := env.Start(t)
 	succeeds := func(got env.Result) string {
@@ -90,7 +90,7 @@ spec: {policyKind: {group: policies.example.com, kind: Scaled}, rules: [{path: a
 		succeeds(e.Kubectl("-n", "sub", "scale", "scaleds.policies.example.com/p", "--replicas=1000"))
 		assert.Equal(t, "1000", get("scaleds.policies.example.com/p", "{.spec.overrides.limit}"))
 	})
-	t.Run("the status of a definition ends that its kind is served", func(t *testing.T) {
+	t.Run("the status of a CRD disables its kind", func(t *testing.T) {
 		succeeds(e.Kubectl("patch", "crd/scaleds.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[]}}`))
 		require.Eventually(t, func() bool {
 			return e.Kubectl("-n", "sub", "get", "--raw", "/apis/policies.example.com/v1/namespaces/sub/scaleds/p").Code != 0

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// User is someone who may talk to the API server.
+// User is a user of the API server.
 type User struct {
-	// Name is the user's name, as the API server knows it.
+	// Name is the user's name in the API server.
 	Name string
-	// Config is for clients that act as this user. Copy it before changing it.
+	// Config is for clients of this user. Copy it before changing it.
 	Config *rest.Config
 	// Kubeconfig is the path of a kubeconfig file of this user.
 	Kubeconfig string
@@ -27,9 +27,9 @@ type User struct {
 	assets assets
 }
 
-// AddUser makes a user of the given groups who may do what the rules say, in the
-// whole cluster, and nothing else. Without rules, only what the groups may do. It
-// may be called by tests that run in parallel.
+// AddUser creates a user of the given groups with the rights of the rules in the
+// whole cluster. Without rules, the user has only the rights of the groups. It
+// may be called by parallel tests.
 func (e *Env) AddUser(ctx context.Context, name string, groups []string, rules ...rbacv1.PolicyRule) (*User, error) {
 	e.users.Lock()
 	made, err := e.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
@@ -49,7 +49,7 @@ func (e *Env) AddUser(ctx context.Context, name string, groups []string, rules .
 	return e.newUser(name, made.Config(), content)
 }
 
-// MustAddUser is AddUser for a test, which fails if that does not work.
+// MustAddUser is AddUser for a test; if it fails, so does the test.
 func (e *Env) MustAddUser(tb testing.TB, name string, groups []string, rules ...rbacv1.PolicyRule) *User {
 	tb.Helper()
 	u, err := e.AddUser(tb.Context(), name, groups, rules...)
@@ -57,14 +57,14 @@ func (e *Env) MustAddUser(tb testing.TB, name string, groups []string, rules ...
 	return u
 }
 
-// ServiceAccount makes a user who is that service account to the API server, so
-// that what its roles allow, and no more, can be tried.
+// ServiceAccount returns a user with the identity and the rights of that service
+// account.
 func (e *Env) ServiceAccount(ctx context.Context, namespace, name string) (*User, error) {
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
 	return e.AddUser(ctx, "system:serviceaccount:"+namespace+":"+name, groups)
 }
 
-// grant binds a user to a ClusterRole of its own.
+// grant binds a user to a new ClusterRole.
 func (e *Env) grant(ctx context.Context, user string, rules []rbacv1.PolicyRule) error {
 	client, err := kubernetes.NewForConfig(e.Config)
 	if err != nil {
@@ -86,8 +86,8 @@ func (e *Env) grant(ctx context.Context, user string, rules []rbacv1.PolicyRule)
 	return nil
 }
 
-// newUser gives a user a home of its own, so that no kubectl reads or writes the
-// cache or the kubeconfig of whoever runs the tests.
+// newUser creates a home for a user, so that kubectl does not use the cache or
+// the kubeconfig of the user who runs the tests.
 func (e *Env) newUser(name string, config *rest.Config, kubeconfig []byte) (*User, error) {
 	home, err := os.MkdirTemp(e.dir, "home-")
 	if err != nil {

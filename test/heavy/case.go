@@ -7,46 +7,45 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Size says how much of everything there is in a case. What it does not need is
-// 0.
+// Size is the number of objects and of their parts in a case; 0 where not used.
 type Size struct {
-	// Gateways that a route is on, each with Listeners.
+	// Gateways of a route, each with Listeners.
 	Gateways, Listeners int
-	// Routes on them, each with RouteRules of so many Matches.
+	// Routes on them, each with RouteRules of that many Matches.
 	Routes, RouteRules, Matches int
 	// Policies on the target, each with Rules.
 	Policies, Rules int
 }
 
-// paths of all routes.
+// paths returns the number of paths of all routes.
 func (s Size) paths() int { return s.Gateways * s.Listeners * s.Routes * s.RouteRules }
 
-// Case is a write that is bad input by its size.
+// Case is a write that is bad input because of its size.
 type Case struct {
-	// What it is, as part of a benchmark's name; Name as a sentence.
+	// What is the name in benchmarks; Name is a sentence.
 	What, Name string
-	// Full is the size that it is to be judged at in time, or denied; Small one
-	// at which it is judged in no time.
+	// Full is the size at which the write must be evaluated in time, or denied;
+	// Small one at which it is evaluated at once.
 	Full, Small Size
-	// Stands tells that it stands for all like it where there is no time for each.
-	Stands bool
+	// Representative cases run where there is no time for all.
+	Representative bool
 	// BlastRadius of the guard.
 	BlastRadius int
-	// Want is what a judgement comes to that was given the time and memory.
+	// Want is the result of an evaluation with enough time and memory.
 	Want func(s Size) Want
 
 	build func(w *World, s Size) Write
 }
 
-// Want is what is expected of a judgement.
+// Want is the expected result of an evaluation.
 type Want struct {
-	// Denied is the first reason of a denial, "" where the write is allowed.
+	// Denied is the first reason code of a denial, "" if the write is allowed.
 	Denied api.ReasonCode
 	// Says is part of the denial's message, or of the warnings.
 	Says string
 }
 
-// Build makes the cluster and the write of a case.
+// Build builds the cluster and the write of a case.
 func (c *Case) Build(s Size) (*snapshot.Store, Write, error) {
 	w := newWorld()
 	write := c.build(w, s)
@@ -54,12 +53,12 @@ func (c *Case) Build(s Size) (*snapshot.Store, Write, error) {
 	return w.Store, write, w.err
 }
 
-// Cases returns all of them.
+// Cases returns all cases.
 func Cases() []Case {
 	return slices.Concat(pathCases(), routeCases(), ruleCases(), conditionCases(), pairCases(), optionCases(), bindingCases())
 }
 
-// Trifle is a write that any server judges in no time.
-func Trifle() Write {
+// Trivial returns a write that any server evaluates at once.
+func Trivial() Write {
 	return Write{After: newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "trifle", object{"rules": []any{routeRule(0, 1)}})}
 }

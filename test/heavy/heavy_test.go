@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestConditionsAtTheCostLimitAreNearlyAsDearAsTheyMayBe(t *testing.T) {
+func TestConditionCostsNearLimit(t *testing.T) {
 	w := newWorld()
 	p, ok := w.read(limitsOn(0, "dear", object{"overrides": block(limits(1, "l", 10), "merge", atLimit)})).(*policykind.Policy)
 	require.True(t, ok)
@@ -34,7 +34,7 @@ func TestEveryCaseIsAWriteOfItsKind(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			assert.False(t, seen[c.What], "%s is there twice", c.What)
+			assert.False(t, seen[c.What], "%s is a duplicate", c.What)
 			seen[c.What] = true
 			objects, write, err := c.Build(c.Small)
 			require.NoError(t, err)
@@ -56,11 +56,11 @@ func TestEveryCaseIsAWriteOfItsKind(t *testing.T) {
 
 func TestAnObjectThatCannotBeReadIsAnError(t *testing.T) {
 	for name, add := range map[string]func(w *World){
-		"that is of no kind":           func(w *World) { w.put(newObject("v1", "Pod", "app", "p", object{})) },
-		"that is not what it says":     func(w *World) { w.put(newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "r", object{"rules": "none"})) },
-		"that is no JSON":              func(w *World) { w.put(object{"kind": func() {}}) },
-		"that is no policy to copy":    func(w *World) { w.putAlike(gateway(0, 1), 2) },
-		"that is not one policy alone": func(w *World) { w.putAlike(limitsOn(0, "p", object{"targetRef": 1, "limits": 1}), 2) },
+		"of an unknown kind":   func(w *World) { w.put(newObject("v1", "Pod", "app", "p", object{})) },
+		"with invalid fields":  func(w *World) { w.put(newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "r", object{"rules": "none"})) },
+		"that is not JSON":     func(w *World) { w.put(object{"kind": func() {}}) },
+		"that is not a policy": func(w *World) { w.putAlike(gateway(0, 1), 2) },
+		"that is invalid":      func(w *World) { w.putAlike(limitsOn(0, "p", object{"targetRef": 1, "limits": 1}), 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Case{build: func(w *World, _ Size) Write {

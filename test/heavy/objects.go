@@ -17,7 +17,7 @@ const (
 	example    = "policies.example.com"
 )
 
-// long ago, so that every policy of a world is older than what is written.
+// created makes every policy of a cluster older than the write.
 const created = "2026-01-01T00:00:00Z"
 
 func newObject(apiVersion, kind, namespace, name string, spec object) object {
@@ -43,7 +43,7 @@ func namespaceApp(team string) object {
 
 func gatewayName(i int) string { return fmt.Sprintf("edge-%02d", i) }
 
-// gateway takes routes of namespaces with the label team: ours on each of its
+// gateway allows routes of namespaces with the label team: ours on each of its
 // listeners.
 func gateway(i, listeners int) object {
 	ours := object{"namespaces": object{"from": "Selector", "selector": object{"matchLabels": object{"team": "ours"}}}}
@@ -56,7 +56,7 @@ func gateway(i, listeners int) object {
 
 func routeName(i int) string { return fmt.Sprintf("r%05d", i) }
 
-// route is on the first gateways.
+// route is attached to the first gateways.
 func route(i, gateways, rules, matches int) object {
 	parents := make([]any, gateways)
 	for g := range parents {
@@ -91,7 +91,7 @@ func routeLimits(i int, spec object) object {
 	return policy(kuadrant, "RateLimitPolicy", "app", routeName(i), "HTTPRoute", routeName(i), spec)
 }
 
-// rates is a list of limits, as RateLimitPolicies have it.
+// rates returns a list of limits, as RateLimitPolicies have it.
 func rates(limits ...int) object {
 	list := make([]any, len(limits))
 	for i, n := range limits {
@@ -100,7 +100,7 @@ func rates(limits ...int) object {
 	return object{"rates": list}
 }
 
-// many is n things by their names.
+// many returns n named values.
 func many(n int, prefix string, value any) object {
 	out := make(object, n)
 	for i := range n {
@@ -109,7 +109,7 @@ func many(n int, prefix string, value any) object {
 	return out
 }
 
-// limits is a block of RateLimitPolicy with n limits.
+// limits returns a block of RateLimitPolicy with n limits.
 func limits(n int, prefix string, limit int) object {
 	return object{"limits": many(n, prefix, rates(limit))}
 }
@@ -123,8 +123,8 @@ func block(spec object, strategy, when string) object {
 	return spec
 }
 
-// listKind is a kind whose items are told apart by their names, and whose
-// schema lets a list have at most 1,500 of them.
+// listKind is a kind with a list that is merged by name, and whose schema allows
+// at most 1,500 items.
 func listKind() (*policykind.Kind, error) {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: example, Kind: "ListPolicy", Class: api.Inherited,

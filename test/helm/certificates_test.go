@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Whoever has an issuer needs no authority made for this.
-func TestAnIssuerOfTheirOwnSignsInPlaceOfAnAuthority(t *testing.T) {
+// Users with an issuer need no authority for Overrule.
+func TestCustomIssuer(t *testing.T) {
 	v := values{"certificates.mode": "cert-manager", "certificates.secretName": "mine"}
 	for name, c := range map[string]struct {
 		issuerRef, want map[string]any
 	}{
-		"an Issuer":        {map[string]any{"name": "ours"}, map[string]any{"group": "cert-manager.io", "kind": "Issuer", "name": "ours"}},
-		"one of a cluster": {map[string]any{"name": "ours", "kind": "ClusterIssuer"}, map[string]any{"group": "cert-manager.io", "kind": "ClusterIssuer", "name": "ours"}},
+		"an Issuer":       {map[string]any{"name": "ours"}, map[string]any{"group": "cert-manager.io", "kind": "Issuer", "name": "ours"}},
+		"a ClusterIssuer": {map[string]any{"name": "ours", "kind": "ClusterIssuer"}, map[string]any{"group": "cert-manager.io", "kind": "ClusterIssuer", "name": "ours"}},
 		"one of others": {
 			map[string]any{"name": "overrule-system", "kind": "AWSPCAIssuer", "group": "awspca.cert-manager.io"},
 			map[string]any{"name": "overrule-system", "kind": "AWSPCAIssuer", "group": "awspca.cert-manager.io"},
@@ -46,7 +46,7 @@ func TestAnIssuerOfTheirOwnSignsInPlaceOfAnAuthority(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAuthorityOfItsOwnTheServerHasNoRightToItsSecret(t *testing.T) {
+func TestCustomIssuerNeedsNoAuthorityRights(t *testing.T) {
 	for mode, rights := range map[string]bool{"self": true, "files": false, "cert-manager": false} {
 		found := false
 		for key, o := range rendered(t, values{"certificates.mode": mode}) {
@@ -71,19 +71,19 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"clientCA.configMap": "a", "clientCA.secret": "b"},
 			"clientCA.configMap and clientCA.secret are mutually exclusive: set only the one that contains the authorities",
 		},
-		"callers by name of nobody's": {
+		"names of callers without an authority": {
 			values{"clientCA.subjects": []any{"a"}},
 			"clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities",
 		},
-		"webhooks armed by two": {
+		"static webhooks and a canary that arms": {
 			values{"canary.arm": true, "staticWebhooks.enabled": true},
 			"canary.arm and staticWebhooks.enabled are mutually exclusive, because the server cannot change the failurePolicy of static webhooks: unset one of the two",
 		},
-		"nothing to arm": {
+		"no webhooks to arm": {
 			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm requires failurePolicy=Fail, but failurePolicy is Ignore: change one of the two",
 		},
-		"armed by nobody": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
-		"a namespace for no canary": {
+		"armed without a canary": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
+		"a canary namespace without a canary": {
 			values{"canary.namespace": "app", "canary.interval": 0},
 			"canary.namespace is app, but the canary is disabled: set canary.interval to a duration, or unset the namespace",
 		},
@@ -91,7 +91,7 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"canary.arm": true, "enforcement": "audit"},
 			"canary.arm and enforcement=audit are mutually exclusive, because the canary cannot detect whether writes are evaluated: change one of the two",
 		},
-		"a canary at home": {
+		"a canary in the release namespace": {
 			values{"canary.namespace": namespace}, "canary.namespace is overrule-system, the namespace of the release, in which no write is evaluated: set another one",
 		},
 		"two classes": {

@@ -10,28 +10,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// bundle stands in for a caBundle.
+// bundle is a value for a caBundle.
 const bundle = "Y2E="
 
-// callers are those with a certificate of the authorities in the ConfigMap that
-// the component client-ca names.
-var callers = values{"clientCA.configMap": "overrule-client-ca"}
+// clientCAValues require client certificates of the authorities in the ConfigMap
+// that the component client-ca names.
+var clientCAValues = values{"clientCA.configMap": "overrule-client-ca"}
 
 var static = values{"staticWebhooks.enabled": true, "staticWebhooks.caBundle": bundle}
 
-// helmLabels and helmAnnotations are what the chart says of an object beside
-// what kustomize says. Nothing else may differ.
+// helmLabels and helmAnnotations are what the chart adds to kustomize's objects.
+// Nothing else may differ.
 var (
 	helmLabels      = []string{"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
 	helmAnnotations = map[string][]string{"CustomResourceDefinition": {"helm.sh/resource-policy"}}
 )
 
-func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
+func TestChartMatchesKustomize(t *testing.T) {
 	for name, c := range map[string]struct {
 		values     values
 		components []string
 	}{
-		"as it comes":                     {},
+		"defaults":                        {},
 		"which only warns":                {values{"enforcement": "warn"}, []string{"warn"}},
 		"with monitoring":                 {values{"monitoring.enabled": true}, []string{"monitoring"}},
 		"with a network policy":           {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
@@ -39,10 +39,10 @@ func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
 		"with static webhooks":            {static, []string{"static-webhooks"}},
 		"with a certificate in files":     {values{"certificates.mode": "files"}, []string{"certificate-files"}},
 		"with one of cert-manager":        {values{"certificates.mode": "cert-manager"}, []string{"cert-manager"}},
-		"with callers who show their own": {callers, []string{"client-ca"}},
+		"with callers who show their own": {clientCAValues, []string{"client-ca"}},
 		"with a priority":                 {values{"priorityClass.create": true}, []string{"priority-class"}},
 		"with all of it together": {
-			static.with(callers).with(values{"enforcement": "warn", "networkPolicy.enabled": true, "certificates.mode": "cert-manager", "priorityClass.create": true, "refresh.enabled": true}),
+			static.with(clientCAValues).with(values{"enforcement": "warn", "networkPolicy.enabled": true, "certificates.mode": "cert-manager", "priorityClass.create": true, "refresh.enabled": true}),
 			[]string{"warn", "network-policy", "static-webhooks", "cert-manager", "client-ca", "priority-class", "refresh"},
 		},
 	} {
@@ -59,7 +59,7 @@ func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
 	}
 }
 
-// withoutHelm takes away what Helm adds, and fails where it is not there.
+// withoutHelm removes what Helm adds, and fails if it is missing.
 func withoutHelm(t *testing.T, object map[string]any) {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: object}
@@ -76,12 +76,12 @@ func withoutHelm(t *testing.T, object map[string]any) {
 	u.SetAnnotations(annotations)
 }
 
-func TestTheChartPassesHelmsLint(t *testing.T) {
+func TestChartLint(t *testing.T) {
 	for name, v := range map[string]values{
-		"as it comes":     {},
+		"defaults":        {},
 		"static webhooks": static,
 		"cert-manager":    {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}},
-		"files":           callers.with(values{"certificates.mode": "files", "clientCA.subjects": []any{"kube-apiserver"}}),
+		"files":           clientCAValues.with(values{"certificates.mode": "files", "clientCA.subjects": []any{"kube-apiserver"}}),
 		"everything else": {"createNamespace": true, "networkPolicy.enabled": true, "replicas": 1, "uninstallHook.enabled": false, "priorityClass.create": true, "refresh.enabled": true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestTheChartPassesHelmsLint(t *testing.T) {
 	}
 }
 
-// Everything is where the release is, what names the namespace included.
-func TestTheReleaseMayBeInAnyNamespace(t *testing.T) {
+// All objects are in the namespace of the release, and refer to it.
+func TestReleaseNamespace(t *testing.T) {
 	r, err := template(t, "gateway-guard", static.with(values{"networkPolicy.enabled": true, "createNamespace": true, "certificates.mode": "cert-manager"}))
 	require.NoError(t, err)
 	assert.NotContains(t, r.Manifest, namespace)
@@ -105,22 +105,22 @@ func TestTheReleaseMayBeInAnyNamespace(t *testing.T) {
 	}
 }
 
-// Who applies what "helm template" prints would run the Job at once.
-func TestATemplateHasNoUninstallHook(t *testing.T) {
+// Users who apply the output of "helm template" would run the Job at once.
+func TestTemplateHasNoUninstallHook(t *testing.T) {
 	r, err := template(t, namespace, values{"uninstallHook.enabled": true})
 	require.NoError(t, err)
 	assert.Empty(t, r.Hooks)
 	assert.NotContains(t, r.Manifest, "uninstall-webhooks")
 }
 
-func TestTheNotesSayWhatIsToBeDone(t *testing.T) {
+func TestNotes(t *testing.T) {
 	const left = "kubectl delete --ignore-not-found clusterrolebinding overrule-webhooks"
 	const fill = "--reuse-values --set staticWebhooks.caBundle="
 	for name, c := range map[string]struct {
 		values       values
 		says, saysNo []string
 	}{
-		"as it comes":           {nil, []string{"start with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
+		"defaults":              {nil, []string{"start with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
 		"warning":               {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"start with", "are rejected"}},
 		"without the hook":      {values{"uninstallHook.enabled": false}, []string{left}, nil},
 		"static, no bundle yet": {values{"staticWebhooks.enabled": true}, []string{fill, "No write is evaluated yet"}, []string{left}},
@@ -129,7 +129,7 @@ func TestTheNotesSayWhatIsToBeDone(t *testing.T) {
 			[]string{fill, "wait --for=create --timeout=2m secret/mine", `get secret mine -o jsonpath='{.data.ca\.crt}'`, "No replica is ready until the Secret mine contains a certificate"},
 			[]string{"overrule-ca"},
 		},
-		"callers with a certificate": {callers, []string{"Callers need a certificate"}, []string{"No replica is ready"}},
+		"callers with a certificate": {clientCAValues, []string{"Callers need a certificate"}, []string{"No replica is ready"}},
 		"static, with its trust":     {static.with(values{"uninstallHook.enabled": false}), nil, []string{fill, left, "No write is evaluated yet"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// patience is how long anything may take on a busy machine: nothing is measured.
+// patience is the maximum time of each wait, on a busy machine.
 const patience = 2 * time.Minute
 
-// cluster is a real API server, without nodes: nothing of a release ever runs.
+// cluster is a real API server without nodes: no pods of a release run.
 type cluster struct {
 	config     *rest.Config
 	client     *kubernetes.Clientset
@@ -62,7 +62,7 @@ func boot(t *testing.T) *cluster {
 	return c
 }
 
-// helm is what an action of Helm works with.
+// helm returns the configuration of Helm's actions.
 func (c *cluster) helm(t *testing.T) *action.Configuration {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(false)
@@ -100,8 +100,8 @@ func (c *cluster) uninstall(t *testing.T, noHooks bool) error {
 	return err
 }
 
-// as writes a kubeconfig of a service account of the release.
-func (c *cluster) as(t *testing.T, account string) string {
+// kubeconfigFor writes a kubeconfig of a service account of the release.
+func (c *cluster) kubeconfigFor(t *testing.T, account string) string {
 	t.Helper()
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An older chart has a CRD with less in it.
-func (c *cluster) bringsCRDsUpToDate(t *testing.T) {
+// An older chart has a CRD with fewer fields.
+func (c *cluster) upgradesCRDs(t *testing.T) {
 	t.Helper()
 	const short, name = "pcon", "policyconstraints.overrule.dev"
 	client, err := apiextensions.NewForConfig(c.config)
@@ -26,14 +26,14 @@ func (c *cluster) bringsCRDsUpToDate(t *testing.T) {
 		return crd.Spec.Names.ShortNames
 	}
 	assert.Equal(t, []string{short}, shortNames(), "it was kept")
-	c.install(t, older(t, "    - "+short+"\n", "    - older\n"), nil)
+	c.install(t, olderChart(t, "    - "+short+"\n", "    - older\n"), nil)
 	assert.Equal(t, []string{"older"}, shortNames())
 	c.upgrade(t, load(t), nil)
 	assert.Equal(t, []string{short}, shortNames())
 }
 
-// older is the chart with that much changed in its CRDs.
-func older(t *testing.T, text, before string) *chart.Chart {
+// olderChart returns the chart with a text in its CRDs replaced.
+func olderChart(t *testing.T, text, before string) *chart.Chart {
 	t.Helper()
 	out, changed := load(t), 0
 	for _, file := range out.Files {

@@ -1,3 +1,3 @@
-// Package helm holds the Helm chart of deploy to what kustomize installs. It is
-// a module of its own, so that nothing else depends on Helm.
+// Package helm compares the Helm chart of deploy with what kustomize installs. It
+// is a separate module, so that no other module depends on Helm.
 package helm

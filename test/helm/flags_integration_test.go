@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The server reads all flags before it prints its help, and refuses those that
-// it does not have.
-func TestTheServerHasTheFlagsOfTheChart(t *testing.T) {
+// The server parses all flags before it prints its help, and rejects unknown
+// ones.
+func TestServerAcceptsFlagsOfChart(t *testing.T) {
 	for name, v := range map[string]values{
-		"as it comes": nil,
-		"with all":    static.with(values{"enforcement": "audit", "logLevel": "debug", "blastRadiusLimit": 5, "failurePolicy": "Ignore"}),
+		"defaults": nil,
+		"with all": static.with(values{"enforcement": "audit", "logLevel": "debug", "blastRadiusLimit": 5, "failurePolicy": "Ignore"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			containers, found, err := unstructured.NestedSlice(rendered(t, v).get(t, "Deployment", "overrule"), "spec", "template", "spec", "containers")

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// helm3 is the command of Helm 3, which many have still.
+// helm3 is the command of Helm 3, which many users still have.
 type helm3 struct{ path, kubeconfig, home string }
 
 func buildHelm3(t *testing.T) helm3 {
@@ -50,11 +50,11 @@ func (h helm3) must(t *testing.T, v values, args ...string) string {
 	return said
 }
 
-func TestHelm3RendersWhatHelm4Does(t *testing.T) {
+func TestHelm3RendersLikeHelm4(t *testing.T) {
 	h := buildHelm3(t)
 	for name, v := range map[string]values{
-		"as it comes":      {},
-		"static and files": static.with(callers).with(values{"certificates.mode": "files", "createNamespace": true, "networkPolicy.enabled": true}),
+		"defaults":         {},
+		"static and files": static.with(clientCAValues).with(values{"certificates.mode": "files", "createNamespace": true, "networkPolicy.enabled": true}),
 		"cert-manager":     {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}, "enforcement": "warn", "blastRadiusLimit": 12345678},
 		"every pod value":  {"podLabels.a": "b", "priorityClass.create": true, "replicas": 3, "image.digest": ""},
 	} {
@@ -63,7 +63,7 @@ func TestHelm3RendersWhatHelm4Does(t *testing.T) {
 			assert.Contains(t, h.must(t, v, "lint", "--strict", chartDir), "1 chart(s) linted, 0 chart(s) failed")
 		})
 	}
-	t.Run("and refuses what Helm 4 does", func(t *testing.T) {
+	t.Run("rejects what Helm 4 rejects", func(t *testing.T) {
 		said, err := h.run(t, values{"replicaCount": 2}, "template", "overrule", chartDir, "--kube-version", "v1.36.3")
 		require.Error(t, err)
 		assert.Contains(t, said, "replicaCount")
@@ -73,7 +73,7 @@ func TestHelm3RendersWhatHelm4Does(t *testing.T) {
 	})
 }
 
-// The steps build on one another, as they do on a cluster.
+// The steps build on one another, as on a cluster.
 func TestHelm3InstallsUpgradesRollsBackAndUninstalls(t *testing.T) {
 	h := buildHelm3(t)
 	c := boot(t)
@@ -93,12 +93,12 @@ func TestHelm3InstallsUpgradesRollsBackAndUninstalls(t *testing.T) {
 
 	done := c.kubelet(t, func(job *batchv1.Job) bool {
 		c.run(t, job)
-		assert.True(t, c.deployed(t), "the server is there while the webhooks are")
+		assert.True(t, c.deployed(t), "the server runs while the webhooks exist")
 		return true
 	})
 	h.must(t, nil, "uninstall", "overrule", "--timeout", patience.String())
 	<-done
 	assert.False(t, c.deployed(t))
 	assert.Empty(t, c.webhooks(t))
-	assert.Empty(t, c.leftOfTheHook(t))
+	assert.Empty(t, c.hookLeftovers(t))
 }

@@ -28,13 +28,13 @@ const (
 	namespace = "overrule-system"
 )
 
-// values are those that a user gives: with the dots of "helm --set" as levels.
+// values are a user's values, with the dots of "helm --set" as levels.
 type values map[string]any
 
-// id names an object within an installation.
+// id identifies an object of an installation.
 type id struct{ kind, namespace, name string }
 
-// objects are an installation, as JSON decodes it.
+// objects are the objects of an installation, as JSON decodes them.
 type objects map[id]map[string]any
 
 func load(t *testing.T) *chart.Chart {
@@ -44,7 +44,7 @@ func load(t *testing.T) *chart.Chart {
 	return c
 }
 
-// nested is what "helm --set" makes of them.
+// nested returns the values as "helm --set" nests them.
 func (v values) nested() map[string]any {
 	out := map[string]any{}
 	for path, value := range v {
@@ -68,7 +68,7 @@ func (v values) with(more values) values {
 	return out
 }
 
-// template is "helm template".
+// template runs "helm template".
 func template(t *testing.T, namespace string, v values) (*release.Release, error) {
 	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
@@ -114,7 +114,7 @@ func (objs objects) add(t *testing.T, o map[string]any) {
 	objs[key] = o
 }
 
-// get is the one object of that kind.
+// get returns the one object of that kind.
 func (objs objects) get(t *testing.T, kind, name string) map[string]any {
 	t.Helper()
 	for key, o := range objs {
@@ -126,7 +126,7 @@ func (objs objects) get(t *testing.T, kind, name string) map[string]any {
 	return nil
 }
 
-// kustomized is deploy/base with those components.
+// kustomized returns deploy/base with those components.
 func kustomized(t *testing.T, components ...string) objects {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deploy")

@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// The steps build on one another, as they do on a cluster.
+// The steps build on one another, as on a cluster.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	c := boot(t)
-	installed := c.install(t, load(t), callers.with(values{"networkPolicy.enabled": true, "priorityClass.create": true}))
+	installed := c.install(t, load(t), clientCAValues.with(values{"networkPolicy.enabled": true, "priorityClass.create": true}))
 	require.Len(t, installed.Hooks, 4, "a Job and its rights")
 	c.writeWebhooks(t)
 
-	t.Run("rights that were taken away come back with an upgrade", func(t *testing.T) {
+	t.Run("an upgrade restores removed rights", func(t *testing.T) {
 		bindings := c.client.RbacV1().ClusterRoleBindings()
 		require.NoError(t, bindings.Delete(t.Context(), "overrule-webhooks", metav1.DeleteOptions{}))
 		c.upgrade(t, load(t), values{"enforcement": "warn"})
@@ -38,11 +38,11 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		done := c.kubelet(t, func(*batchv1.Job) bool { return false })
 		require.ErrorContains(t, c.uninstall(t, false), "overrule-uninstall")
 		<-done
-		assert.True(t, c.deployed(t), "the server goes on")
-		assert.Len(t, c.webhooks(t), 2, "and is asked")
-		assert.Equal(t, []string{"Job"}, c.leftOfTheHook(t), "to be looked at, without its rights")
+		assert.True(t, c.deployed(t), "the server keeps running")
+		assert.Len(t, c.webhooks(t), 2, "and is called")
+		assert.Equal(t, []string{"Job"}, c.hookLeftovers(t), "kept for troubleshooting, without its rights")
 	})
-	t.Run("the Job takes the webhooks away while the server is there", func(t *testing.T) {
+	t.Run("the Job deletes the webhooks while the server runs", func(t *testing.T) {
 		done := c.kubelet(t, func(job *batchv1.Job) bool {
 			assert.Len(t, c.webhooks(t), 2)
 			said := c.run(t, job)
@@ -54,12 +54,12 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		<-done
 		assert.False(t, c.deployed(t))
 		assert.Empty(t, c.webhooks(t))
-		assert.Empty(t, c.leftOfTheHook(t))
+		assert.Empty(t, c.hookLeftovers(t))
 	})
-	t.Run("installing again takes the CRDs that were kept, and brings them up to date", func(t *testing.T) {
-		c.bringsCRDsUpToDate(t)
+	t.Run("a new installation adopts and updates the kept CRDs", func(t *testing.T) {
+		c.upgradesCRDs(t)
 	})
-	t.Run("without the Job the webhooks stay behind", func(t *testing.T) {
+	t.Run("without the Job the webhooks are not deleted", func(t *testing.T) {
 		c.writeWebhooks(t)
 		require.NoError(t, c.uninstall(t, true))
 		assert.Len(t, c.webhooks(t), 2)
@@ -73,8 +73,8 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	})
 }
 
-// kubelet waits for the Job, lets do what its pod does, and tells the API server
-// how it went. The channel is closed after that.
+// kubelet waits for the Job, does what its pod does, and reports the result to
+// the API server. The channel is closed after that.
 func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -93,7 +93,7 @@ func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <
 			if !ok || event.Type != watch.Added {
 				continue
 			}
-			finish(job, do(job))
+			setJobResult(job, do(job))
 			_, err := jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{})
 			assert.NoError(t, err)
 			return
@@ -103,8 +103,8 @@ func (c *cluster) kubelet(t *testing.T, do func(*batchv1.Job) (succeeds bool)) <
 	return done
 }
 
-// finish is what the Job controller writes.
-func finish(job *batchv1.Job, succeeded bool) {
+// setJobResult writes the status as the Job controller does.
+func setJobResult(job *batchv1.Job, succeeded bool) {
 	now := metav1.Now()
 	conditions := []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
 	job.Status.StartTime = &now
@@ -119,8 +119,8 @@ func finish(job *batchv1.Job, succeeded bool) {
 	}
 }
 
-// run does what the container of the Job does, with the rights of its pod. The
-// pod is one that the namespace admits.
+// run does what the container of the Job does, with the rights of its pod, which
+// the namespace must admit.
 func (c *cluster) run(t *testing.T, job *batchv1.Job) string {
 	t.Helper()
 	pod := job.Spec.Template.Spec
@@ -128,13 +128,13 @@ func (c *cluster) run(t *testing.T, job *batchv1.Job) string {
 		ObjectMeta: metav1.ObjectMeta{Name: job.Name, Labels: job.Spec.Template.Labels}, Spec: pod,
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	assert.NoError(t, err)
-	args := append(slices.Clone(pod.Containers[0].Args), "--kubeconfig="+c.as(t, pod.ServiceAccountName))
+	args := append(slices.Clone(pod.Containers[0].Args), "--kubeconfig="+c.kubeconfigFor(t, pod.ServiceAccountName))
 	said, err := exec.CommandContext(t.Context(), "../../bin/overrule", args...).CombinedOutput()
 	assert.NoError(t, err, `%s (to build it: "make build")`, said)
 	return string(said)
 }
 
-// writeWebhooks does what the server does once it runs.
+// writeWebhooks does what a running server does.
 func (c *cluster) writeWebhooks(t *testing.T) {
 	t.Helper()
 	hooks := c.client.AdmissionregistrationV1()
@@ -152,7 +152,7 @@ func (c *cluster) deleteWebhooks(t *testing.T) {
 	require.NoError(t, hooks.MutatingWebhookConfigurations().Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
 }
 
-// webhooks are the names of all webhook configurations.
+// webhooks returns the names of all webhook configurations.
 func (c *cluster) webhooks(t *testing.T) (names []string) {
 	t.Helper()
 	hooks := c.client.AdmissionregistrationV1()
@@ -178,8 +178,8 @@ func (c *cluster) deployed(t *testing.T) bool {
 	return err == nil
 }
 
-// leftOfTheHook are the kinds of what is called overrule-uninstall.
-func (c *cluster) leftOfTheHook(t *testing.T) (kinds []string) {
+// hookLeftovers returns the kinds of the objects named overrule-uninstall.
+func (c *cluster) hookLeftovers(t *testing.T) (kinds []string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.config)
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Each value changes what it is named after, in the Deployment's pods.
-func TestEachValueOfThePods(t *testing.T) {
+// Each value changes the field that it is named after, in the Deployment's pods.
+func TestPodValues(t *testing.T) {
 	container := []string{"spec", "template", "spec", "containers", "0"}
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	for name, c := range map[string]struct {
@@ -42,12 +42,12 @@ func TestEachValueOfThePods(t *testing.T) {
 			deployment := rendered(t, c.values).get(t, "Deployment", "overrule")
 			assert.JSONEq(t, c.want, at(t, deployment, c.field...))
 			before := rendered(t, nil).get(t, "Deployment", "overrule")
-			assert.NotEqual(t, c.want, at(t, before, c.field...), "the value is another one than it comes with")
+			assert.NotEqual(t, c.want, at(t, before, c.field...), "the value differs from the default")
 		})
 	}
 }
 
-// at is the field of an object, as JSON; a number is a place in a list.
+// at returns the field of an object, as JSON; a number is an index of a list.
 func at(t *testing.T, object any, path ...string) string {
 	t.Helper()
 	for _, key := range path {
@@ -67,23 +67,23 @@ func at(t *testing.T, object any, path ...string) string {
 	return string(out)
 }
 
-func TestTheFlagsThatValuesGive(t *testing.T) {
+func TestFlagsFromValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		values values
 		want   []string
 	}{
-		"none":             {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
-		"all":              {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
-		"a number of YAML": {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
-		"a canary":         {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
-		"no canary":        {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
-		"static webhooks":  {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
-		"files":            {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
-		"callers by name":  {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
-		"kept fresh":       {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
-		"fresh and faster": {values{"refresh.enabled": true, "refresh.qps": 50, "refresh.affected": false}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh", "--refresh-qps=50", "--refresh-affected=false"}},
-		"fast at nothing":  {values{"refresh.qps": 50}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
-		"others":           {values{"extraArgs": []any{"--drain-period=10s", "--max-queue=5"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--drain-period=10s", "--max-queue=5"}},
+		"none":                   {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
+		"all":                    {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
+		"a number of YAML":       {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
+		"a canary":               {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
+		"no canary":              {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
+		"static webhooks":        {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
+		"files":                  {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
+		"callers by name":        {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
+		"kept fresh":             {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
+		"refresh with a rate":    {values{"refresh.enabled": true, "refresh.qps": 50, "refresh.affected": false}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh", "--refresh-qps=50", "--refresh-affected=false"}},
+		"a rate without refresh": {values{"refresh.qps": 50}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
+		"others":                 {values{"extraArgs": []any{"--drain-period=10s", "--max-queue=5"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--drain-period=10s", "--max-queue=5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := at(t, rendered(t, c.values).get(t, "Deployment", "overrule"), "spec", "template", "spec", "containers", "0", "args")
@@ -94,7 +94,7 @@ func TestTheFlagsThatValuesGive(t *testing.T) {
 	}
 }
 
-func TestWhichObjectsThereAre(t *testing.T) {
+func TestOptionalObjects(t *testing.T) {
 	kinds := func(o objects) (out []string) {
 		for key := range o {
 			if !slices.Contains(out, key.kind) {
@@ -110,7 +110,7 @@ func TestWhichObjectsThereAre(t *testing.T) {
 	assert.Contains(t, rendered(t, nil), id{kind: "ClusterRole", name: "overrule-canary"})
 	assert.Contains(t, rendered(t, values{"canary.namespace": "app"}), id{kind: "RoleBinding", namespace: "app", name: "overrule-canary"})
 	untrusted := rendered(t, values{"staticWebhooks.enabled": true})
-	assert.NotContains(t, kinds(untrusted), "ValidatingWebhookConfiguration", "they would refuse every write")
+	assert.NotContains(t, kinds(untrusted), "ValidatingWebhookConfiguration", "they would reject every write")
 	assert.NotContains(t, untrusted, id{kind: "ClusterRole", name: "overrule-webhooks"})
 }
 
@@ -126,12 +126,12 @@ func TestStaticWebhooksHaveTheFailurePolicy(t *testing.T) {
 	}
 }
 
-func TestTheSchemaRefuses(t *testing.T) {
+func TestSchemaRejects(t *testing.T) {
 	for name, c := range map[string]struct {
 		values values
 		says   string
 	}{
-		"a value that is not there":        {values{"replicaCount": 2}, "replicaCount"},
+		"an unknown value":                 {values{"replicaCount": 2}, "replicaCount"},
 		"one that is not there further in": {values{"image.name": "x"}, "name"},
 		"an enforcement of no kind":        {values{"enforcement": "block"}, "/enforcement"},
 		"a failure policy in small":        {values{"failurePolicy": "fail"}, "/failurePolicy"},

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// discovery is what the API server serves, as all commands of a client know it.
-// The program keeps the same in files for some hours.
+// discovery caches the discovery documents for all commands of a client. The
+// program caches them in files for some hours.
 type discovery struct {
 	client clientdiscovery.CachedDiscoveryInterface
 	mapper meta.ResettableRESTMapper
@@ -31,8 +31,7 @@ func newDiscovery(config *rest.Config) (*discovery, error) {
 	return &discovery{client: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)}, nil
 }
 
-// getter gives a command the configuration of its flags and the discovery that
-// it shares with others.
+// getter has the configuration of a command's flags, and the shared discovery.
 type getter struct {
 	*genericclioptions.ConfigFlags
 
@@ -50,8 +49,8 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) {
 	return restmapper.NewShortcutExpander(mapper, g.discovery.client, nil), nil
 }
 
-// fresh asks the API server again, once a command, for a kind that is not known:
-// definitions come and go while tests run.
+// fresh reads the discovery documents again, once per command, for an unknown
+// kind: CRDs are created and deleted while tests run.
 type fresh struct {
 	meta.ResettableRESTMapper
 

@@ -1,7 +1,7 @@
-// Package inprocess runs kubectl's own commands inside the process of a test. They
-// print what the program prints and end with its exit codes, but a call takes
-// some milliseconds of CPU where a new process takes 50 to 500: kubectl has
-// neither to start nor to read the discovery documents again.
+// Package inprocess runs kubectl's own commands inside the process of a test.
+// They have the output and the exit codes of the program, but a call takes some
+// milliseconds of CPU where a new process takes 50 to 500: it does not start a
+// process or read the discovery documents again.
 package inprocess
 
 import (
@@ -46,8 +46,8 @@ func New(user *env.User) (*Client, error) {
 	return &Client{user: user, discovery: d}, nil
 }
 
-// Kubectl runs a command. One that is not in-process, such as a plugin, runs as
-// the program.
+// Kubectl runs a command. A command that is not in-process, such as a plugin,
+// runs as the program.
 func (c *Client) Kubectl(args ...string) env.Result { return c.KubectlWith("", args...) }
 
 // KubectlWith runs a command with a manifest for "-f -".
@@ -75,8 +75,8 @@ func (c *Client) Apply(manifest string, args ...string) env.Result {
 	return c.KubectlWith(manifest, append([]string{"apply", "-f", "-"}, args...)...)
 }
 
-// file writes what a command reads: cli-runtime reads "-" from the standard
-// input of the process, which all commands share.
+// file writes the input of a command to a file: cli-runtime reads "-" from the
+// stdin of the process, which all commands share.
 func (c *Client) file(content string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(c.user.Kubeconfig), "stdin-*.yaml")
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Client) file(content string) (string, error) {
 	return f.Name(), nil
 }
 
-// commandLimit ends a request, a watch included, that hangs.
+// commandLimit ends a request or watch that hangs.
 const commandLimit = 3 * time.Minute
 
 // commands are those that run in-process.
@@ -99,8 +99,8 @@ var commands = map[string]func(cmdutil.Factory, genericiooptions.IOStreams) *cob
 	},
 	"apply": func(f cmdutil.Factory, s genericiooptions.IOStreams) *cobra.Command {
 		command := apply.NewCmdApply("kubectl", f, s)
-		// Patches by the types that are compiled in: reading the schema of core/v1
-		// takes 0.3 s of CPU.
+		// Patches use the compiled types: reading the schema of core/v1 takes 0.3
+		// s of CPU.
 		_ = command.Flags().Set("openapi-patch", "false")
 		return command
 	},
@@ -114,7 +114,8 @@ var commands = map[string]func(cmdutil.Factory, genericiooptions.IOStreams) *cob
 	"replace": replace.NewCmdReplace,
 }
 
-// exit is what a command that fails panics with, in place of ending the process.
+// exit is the value that a failing command panics with, instead of ending the
+// process.
 type exit struct {
 	message string
 	code    int
@@ -147,7 +148,7 @@ func run(root *cobra.Command, args []string, errors *bytes.Buffer) (code int) {
 	return 0
 }
 
-// root is "kubectl" with the in-process commands.
+// root returns "kubectl" with the in-process commands.
 func (c *Client) root(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(config *rest.Config) *rest.Config {
 		config.QPS, config.Timeout = -1, commandLimit
@@ -167,7 +168,7 @@ func (c *Client) root(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 // factory leaves the validation of fields to the API server, without reading its
-// schema first to learn that it can.
+// schema first.
 type factory struct{ cmdutil.Factory }
 
 // Validator implements cmdutil.Factory.

@@ -19,12 +19,12 @@ import (
 const (
 	settings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {a: VALUE}}`
 	policy   = `{apiVersion: kuadrant.io/v1, kind: AuthPolicy, metadata: {name: p, namespace: default}, spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, SPEC}}`
-	// warned has a warning of the API server's own.
+	// warned results in a warning of the API server itself.
 	warned = `{apiVersion: v1, kind: Pod, metadata: {name: warned, namespace: default, annotations: {container.apparmor.security.beta.kubernetes.io/a: runtime/default}}, spec: {containers: [{name: a, image: a}]}}`
 )
 
-// The program is the reference: each command is run by both, one after the other,
-// and says the same.
+// The program is the reference: both run each command, one after the other, and
+// have the same output.
 func TestItSaysWhatTheProgramSays(t *testing.T) {
 	c := inprocess.Start(t, env.WithAPIServerFlag("disable-admission-plugins", "ServiceAccount"))
 	for _, command := range []struct {
@@ -37,7 +37,7 @@ func TestItSaysWhatTheProgramSays(t *testing.T) {
 		{args: []string{"get", "authpolicy/none", "--ignore-not-found"}},
 		{args: []string{"get", "nothings"}},
 		{args: []string{"get", "configmaps", "-n", "kube-public", "-o", "custom-columns=N:.metadata.name"}},
-		{args: []string{"--as", "nobody", "get", "secrets"}},
+		{args: []string{"--as", "unprivileged", "get", "secrets"}},
 		{args: []string{"create", "namespace", "made", "--dry-run=server"}},
 		{args: []string{"create", "namespace", "default"}},
 		{args: []string{"create", "-f", "-", "--dry-run=server"}, stdin: warned},
@@ -66,7 +66,7 @@ func TestItSaysWhatTheProgramSays(t *testing.T) {
 	}
 }
 
-// fileName is that of the file which stands for the standard input.
+// fileName matches the name of the file that replaces stdin.
 var fileName = regexp.MustCompile(`[^"\s]*stdin-\d+\.yaml`)
 
 func TestWhatIsStoredIsWhatTheProgramStores(t *testing.T) {
@@ -80,13 +80,13 @@ func TestWhatIsStoredIsWhatTheProgramStores(t *testing.T) {
 	}
 	assert.Equal(t, env.Result{Stdout: "configmap/settings unchanged\n"}, c.Apply(strings.Replace(settings, "VALUE", "two", 1)))
 
-	t.Run("definitions come while it runs", func(t *testing.T) {
+	t.Run("CRDs are created while it runs", func(t *testing.T) {
 		require.NotZero(t, c.Kubectl("get", "glazes").Code)
 		got := c.Apply(glaze)
 		require.Zero(t, got.Code, got.Stderr)
 		require.Eventually(t, func() bool { return c.Kubectl("get", "glazes").Code == 0 }, time.Minute, 20*time.Millisecond)
 	})
-	t.Run("commands run side by side, each with its own warnings", func(t *testing.T) {
+	t.Run("commands run in parallel, each with its own warnings", func(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 20 {
 			group.Go(func() {

@@ -14,52 +14,53 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kindCase is what is done with policies of one kind, and what they come to.
-// INFRA, APP and CLASS stand for the namespaces and the GatewayClass of the
-// case's own world.
+// kindCase is a sequence of writes of policies of one kind, and the expected
+// results. INFRA, APP and CLASS stand for the namespaces and the GatewayClass of
+// the case.
 type kindCase struct {
-	// Name of the test. Empty: the kind.
+	// Name of the test. Default: the kind.
 	Name       string `json:"name,omitempty"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Given are objects of the world beside those that each case has.
+	// Given are additional objects.
 	Given []map[string]any `json:"given,omitempty"`
 	Steps []step           `json:"steps"`
 }
 
-// step applies or deletes a policy or other objects; and says what is told then,
-// and what the policies come to.
+// step applies or deletes a policy or other objects, and has the expected output
+// and effective policies.
 type step struct {
-	// Policy is its namespace/name. Two that are made within a second are of one
-	// age, and the first by name counts as older: names follow the alphabet.
+	// Policy is namespace/name. Policies that are created in the same second have
+	// the same age, and the first by name counts as older: names follow the
+	// alphabet.
 	Policy      string            `json:"policy,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Spec        map[string]any    `json:"spec,omitempty"`
 	Objects     []map[string]any  `json:"objects,omitempty"`
 	Delete      string            `json:"delete,omitempty"`
 	Remove      []map[string]any  `json:"remove,omitempty"`
-	// Denied are the codes of a denial, Warned parts of the warnings, each of
-	// one; that of the write's reach is left out.
+	// Denied are the reason codes of a denial; Warned are parts of the warnings,
+	// one for each, without the warning about the extent of the write.
 	Denied []string `json:"denied,omitempty"`
 	Warned []string `json:"warned,omitempty"`
-	// State is that of the policy's annotation after the step.
+	// State is the state in the policy's annotation after the step.
 	State string `json:"state,omitempty"`
-	// Of is the object whose effective policies are compared, as
-	// namespace kind/name. Empty: the gateway.
+	// Of is the object whose effective policies are compared, as namespace
+	// kind/name. Default: the gateway.
 	Of string `json:"of,omitempty"`
 	// Effective are all paths of the kind through the object, after the step.
 	Effective map[string]effectiveWant `json:"effective,omitempty"`
-	// Outcomes are the states of all policies that `effective` tells of; the
-	// step's own policy has its state by `outcome`, too.
+	// Outcomes are the states of all policies in the output of `effective`; the
+	// step's own policy must have the same state in the output of `outcome`.
 	Outcomes map[string]string `json:"outcomes,omitempty"`
 }
 
-// effectiveWant is what holds on a path.
+// effectiveWant is the expected result on a path.
 type effectiveWant struct {
-	// Spec is the effective one.
+	// Spec is the effective spec.
 	Spec any `json:"spec"`
-	// Policies are those on the path, from the highest to the lowest, as name
-	// and state.
+	// Policies are the policies on the path, from the highest to the lowest, as
+	// name and state.
 	Policies []string `json:"policies"`
 }
 
@@ -78,26 +79,26 @@ func load(t *testing.T, file string) []kindCase {
 		require.NoError(t, err)
 		name, _ := raw[i]["name"].(string)
 		kind, _ := raw[i]["kind"].(string)
-		text := worldOf(cmp.Or(name, kind)).named(string(one))
+		text := namespacesOf(cmp.Or(name, kind)).named(string(one))
 		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &cases[i]), "%s: %s", file, kind)
 	}
 	return cases
 }
 
-// world is where a case takes place.
-type world struct{ infra, app, class string }
+// world is the namespaces and the GatewayClass of a case.
+type namespaces struct{ infra, app, class string }
 
-func worldOf(name string) world {
+func namespacesOf(name string) namespaces {
 	name = strings.ToLower(strings.ReplaceAll(name, ".", "-"))
-	return world{infra: name + "-infra", app: name + "-app", class: name}
+	return namespaces{infra: name + "-infra", app: name + "-app", class: name}
 }
 
-func (w world) named(text string) string {
+func (w namespaces) named(text string) string {
 	return strings.NewReplacer("INFRA", w.infra, "APP", w.app, "CLASS", w.class).Replace(text)
 }
 
-// make makes the world.
-func (w world) make(t *testing.T) {
+// create creates the usual objects.
+func (w namespaces) create(t *testing.T) {
 	t.Helper()
 	for document := range strings.SplitSeq(w.named(common), "\n---\n") {
 		var o unstructured.Unstructured
@@ -106,8 +107,9 @@ func (w world) make(t *testing.T) {
 	}
 }
 
-// common are the objects of every world: a gateway with two listeners, a route
-// of two rules on the first of them, and a service with a port for each rule.
+// common are the usual objects of every case: a gateway with two listeners, a
+// route of two rules on the first of them, and a service with a port for each
+// rule.
 const common = `
 apiVersion: v1
 kind: Namespace

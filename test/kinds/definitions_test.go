@@ -27,20 +27,20 @@ const (
 	istio      = "istio.io/api"
 )
 
-// groups are those of the policy kinds beside Kuadrant's, which deploy/base lets
-// the server read.
+// groups are the groups of the policy kinds, except Kuadrant's, which deploy/base
+// lets the server read.
 var groups = []string{
 	"agentgateway.dev", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io", "gateway.kgateway.dev",
 	"gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "networking.gke.io",
 	"networking.istio.io", "security.istio.io", "telemetry.istio.io",
 }
 
-// istioKinds are the kinds of Istio that are policies. Others stay out: one of
-// them is a second Gateway.
+// istioKinds are the kinds of Istio that are policies. The others are left out,
+// since one of them is another Gateway.
 var istioKinds = []string{"RequestAuthentication", "AuthorizationPolicy", "Telemetry", "WasmPlugin", "EnvoyFilter"}
 
-// install installs the CRDs of all kinds, beside those that every test control
-// plane has: from the modules that define them, and the stand-ins for the others.
+// install installs the CRDs of all kinds in addition to those of every test
+// control plane: from the modules that define them, or stand-ins.
 func install(ctx context.Context, e *env.Env) error {
 	paths, err := definitions(ctx, e.File("istio.yaml"))
 	if err != nil {
@@ -49,7 +49,7 @@ func install(ctx context.Context, e *env.Env) error {
 	return e.InstallCRDs(paths...)
 }
 
-// definitions are the files and folders of the CRDs; those of Istio's that are
+// definitions returns the files and folders of the CRDs; those of Istio's
 // policies are written to a file.
 func definitions(ctx context.Context, selected string) ([]string, error) {
 	root, err := env.Repository(ctx)
@@ -81,8 +81,8 @@ func definitions(ctx context.Context, selected string) ([]string, error) {
 	}, nil
 }
 
-// module is the folder of a module that the one in dir requires; it is
-// downloaded if it is not there yet.
+// module returns the folder of a module that the one in dir requires; it is
+// downloaded if necessary.
 func module(ctx context.Context, dir, path string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
 	cmd.Dir = dir
@@ -97,7 +97,7 @@ func module(ctx context.Context, dir, path string) (string, error) {
 	return found.Dir, nil
 }
 
-// selectKinds copies the CRDs of the named kinds from a file to another one.
+// selectKinds copies the CRDs of the named kinds from one file to another.
 func selectKinds(file string, kinds []string, to string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -119,7 +119,7 @@ func selectKinds(file string, kinds []string, to string) error {
 	return os.WriteFile(to, bytes.Join(out, []byte("\n---\n")), 0o600)
 }
 
-// grant lets the server read the kinds of the groups, in the way of the manual.
+// grant lets the server read the kinds of the groups, as the docs describe.
 func grant(ctx context.Context, e *env.Env) error {
 	client, err := kubernetes.NewForConfig(e.Config)
 	if err != nil {

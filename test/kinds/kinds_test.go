@@ -21,8 +21,9 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// Policies of each kind that has a built-in profile are judged, and come to
-// what the kind's row in docs/policy-kinds.md says. In make test, each fifth does.
+// TestKinds applies policies of each kind that has a built-in profile; the
+// results are those of the kind's row in docs/policy-kinds.md. With -short it
+// runs every fifth case.
 func TestKinds(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
@@ -34,13 +35,13 @@ func TestKinds(t *testing.T) {
 			}
 			t.Run(c.name(), func(t *testing.T) {
 				t.Parallel()
-				c.play(t)
+				c.run(t)
 			})
 		}
 	}
 }
 
-// No built-in profile is without a case, and the manual names each.
+// Every built-in profile has a case, and the docs name it.
 func TestEveryBuiltInKindHasACase(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
@@ -64,9 +65,9 @@ func TestEveryBuiltInKindHasACase(t *testing.T) {
 	assert.Equal(t, len(want), strings.Count(string(manual), "| `TestKinds/"))
 }
 
-func (c *kindCase) play(t *testing.T) {
-	w := worldOf(c.name())
-	w.make(t)
+func (c *kindCase) run(t *testing.T) {
+	w := namespacesOf(c.name())
+	w.create(t)
 	if len(c.Given) > 0 {
 		apply(t, documents(t, c.Given))
 	}
@@ -75,7 +76,7 @@ func (c *kindCase) play(t *testing.T) {
 	}
 }
 
-// documents are objects as the documents of one manifest.
+// documents returns objects as the documents of one manifest.
 func documents(t *testing.T, objects []map[string]any) string {
 	t.Helper()
 	var out []string
@@ -87,23 +88,23 @@ func documents(t *testing.T, objects []map[string]any) string {
 	return strings.Join(out, "\n---\n")
 }
 
-// apply applies what is no policy.
+// apply applies objects that are not policies.
 func apply(t *testing.T, manifest string) {
 	t.Helper()
 	got := plane.Apply(manifest, "--server-side")
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-func (c *kindCase) step(t *testing.T, w world, i int) {
+func (c *kindCase) step(t *testing.T, w namespaces, i int) {
 	t.Helper()
 	s := &c.Steps[i]
 	at := fmt.Sprintf("step %d: %s%s", i+1, s.Policy, s.Delete)
 	switch {
 	case s.Delete != "":
 		namespace, name, _ := strings.Cut(s.Delete, "/")
-		s.told(t, plane.Kubectl("delete", "-n", namespace, c.resource(), name), at)
+		s.checkOutput(t, plane.Kubectl("delete", "-n", namespace, c.resource(), name), at)
 	case s.Policy != "":
-		s.told(t, plane.Apply(c.manifest(t, s)), at)
+		s.checkOutput(t, plane.Apply(c.manifest(t, s)), at)
 	case s.Objects != nil:
 		apply(t, documents(t, s.Objects))
 	case s.Remove != nil:
@@ -118,7 +119,7 @@ func (c *kindCase) step(t *testing.T, w world, i int) {
 	}
 }
 
-// resource is the kind as kubectl takes it.
+// resource returns the kind as kubectl accepts it.
 func (c *kindCase) resource() string {
 	group, version, _ := strings.Cut(c.APIVersion, "/")
 	return strings.ToLower(c.Kind) + "." + version + "." + group
@@ -135,11 +136,11 @@ func (c *kindCase) manifest(t *testing.T, s *step) string {
 	return string(data)
 }
 
-// reach is the warning of how far a write reaches, which is not compared.
+// reach is the warning about the extent of a write, which is not compared.
 var reach = regexp.MustCompile(`effective policy of \w+ changes on \d+ paths? in \d+ namespace`)
 
-// told compares what kubectl was told.
-func (s *step) told(t *testing.T, got env.Result, at string) {
+// checkOutput compares kubectl's output.
+func (s *step) checkOutput(t *testing.T, got env.Result, at string) {
 	t.Helper()
 	if len(s.Denied) == 0 {
 		require.Zero(t, got.Code, "%s: %s", at, got.Stderr)
@@ -164,7 +165,7 @@ func (s *step) told(t *testing.T, got env.Result, at string) {
 	}
 }
 
-// annotated is the state in a policy's annotation.
+// annotated returns the state in a policy's annotation.
 func (c *kindCase) annotated(t *testing.T, policy string) string {
 	t.Helper()
 	var o unstructured.Unstructured

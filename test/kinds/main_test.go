@@ -1,9 +1,9 @@
 //go:build e2e
 
 // Package kinds applies policies of every kind that has a built-in profile to a
-// real API server with the real server beside it, and checks what they come to.
-// The cases are in testdata, a file for each system. All share one control
-// plane; each has a gateway, a route and a service of its own.
+// real API server with the real server, and checks the results. The cases are in
+// testdata, a file for each system. All share one control plane; each has its own
+// gateway, route and service.
 package kinds
 
 import (
@@ -21,10 +21,11 @@ import (
 )
 
 var (
-	// plane is the control plane of all tests here, and judge the server.
-	plane *inprocess.Cluster
-	judge *server.Server
-	// admin is a client that may do everything, for what need not be kubectl.
+	// plane is the control plane of all tests here, and overruleServer the
+	// server.
+	plane          *inprocess.Cluster
+	overruleServer *server.Server
+	// admin is a client with all rights, for calls that do not need kubectl.
 	admin client.Client
 )
 
@@ -39,14 +40,14 @@ func run(m *testing.M) int {
 	}
 	defer stop()
 	code := m.Run()
-	if code != 0 || strings.Contains(judge.Log(), "panic") {
-		fmt.Fprintf(os.Stderr, "the server's log:\n%s\n", judge.Tail())
+	if code != 0 || strings.Contains(overruleServer.Log(), "panic") {
+		fmt.Fprintf(os.Stderr, "the server's log:\n%s\n", overruleServer.Tail())
 		return 1
 	}
 	return code
 }
 
-// boot brings up the control plane with the CRDs of all kinds, and the server.
+// boot starts the control plane with the CRDs of all kinds, and the server.
 func boot(ctx context.Context) (stop func(), err error) {
 	if plane, err = inprocess.Boot(ctx); err != nil {
 		return nil, err
@@ -62,9 +63,9 @@ func boot(ctx context.Context) (stop func(), err error) {
 		stop()
 		return nil, err
 	}
-	if judge, err = server.Boot(ctx, plane.Env, server.Options{}); err != nil {
+	if overruleServer, err = server.Boot(ctx, plane.Env, server.Options{}); err != nil {
 		stop()
 		return nil, err
 	}
-	return func() { _, _ = judge.Stop(), plane.Stop() }, nil
+	return func() { _, _ = overruleServer.Stop(), plane.Stop() }, nil
 }

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// soon is for what happens a moment later.
+// soon waits until a condition is met.
 func soon(t *testing.T, msg string, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, time.Minute, 100*time.Millisecond, msg)
@@ -27,7 +27,7 @@ func succeed(t *testing.T, got env.Result) env.Result {
 }
 
 // ownProfile reads ObservabilityPolicies as a kind whose policies of one target
-// are merged; the built-in profile turns the second one away.
+// are merged; the built-in profile rejects the second one.
 const ownProfile = `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
@@ -42,8 +42,8 @@ spec:
   sameTarget: oldestWins
 `
 
-// observing is an ObservabilityPolicy on the route.
-func observing(w world, name, spec string) string {
+// observing returns an ObservabilityPolicy on the route.
+func observing(w namespaces, name, spec string) string {
 	return w.named(`
 apiVersion: gateway.nginx.org/v1alpha2
 kind: ObservabilityPolicy
@@ -52,11 +52,11 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: sh
 `)
 }
 
-// A cluster's own profile takes the place of a built-in one while the server
-// runs, and the built-in one is back when it is deleted.
+// A cluster's own profile replaces a built-in one while the server runs, and the
+// built-in one is used again when it is deleted.
 func TestAClustersOwnProfile(t *testing.T) {
-	w := worldOf("own-profile")
-	w.make(t)
+	w := namespacesOf("own-profile")
+	w.create(t)
 	succeed(t, plane.Apply(observing(w, "a-first", "{strategy: parent}")))
 	second := observing(w, "b-second", "{strategy: ratio, ratio: 2}")
 	isDenied := func() bool {
@@ -77,10 +77,10 @@ func TestAClustersOwnProfile(t *testing.T) {
 	})
 }
 
-// A bad profile is turned away, with what to mend.
+// An invalid profile is rejected, with an error that says what to fix.
 func TestBadProfiles(t *testing.T) {
 	for name, tt := range map[string]struct {
-		group, kind string // else those of a kind of its own
+		group, kind string // default: those of a kind of its own
 		spec        string
 		says        string
 	}{

@@ -1,8 +1,8 @@
 //go:build e2e
 
 // Package listenersets runs the server and the plugin with the real
-// CustomResourceDefinitions of the Gateway API release that has XListenerSets: with
-// these alone, and beside ListenerSets.
+// CustomResourceDefinitions of the Gateway API release that has XListenerSets:
+// with these alone, and together with ListenerSets.
 package listenersets
 
 import (
@@ -29,7 +29,8 @@ import (
 
 const gatewayAPI = "sigs.k8s.io/gateway-api"
 
-// pinned is the folder of the CustomResourceDefinitions that have XListenerSets.
+// pinned returns the folder of the CustomResourceDefinitions that have
+// XListenerSets.
 func pinned(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", gatewayAPI)
@@ -48,7 +49,7 @@ func root(t *testing.T) string {
 	return out
 }
 
-// schemaOf is that of the only version of a definition.
+// schemaOf returns the schema of the only version of a CRD.
 func schemaOf(t *testing.T, file string) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -59,8 +60,8 @@ func schemaOf(t *testing.T, file string) *apiextensionsv1.JSONSchemaProps {
 	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// An XListenerSet is decoded as a ListenerSet: what is read of it has the same name
-// and type in both schemas.
+// An XListenerSet is decoded as a ListenerSet: the fields that are read have the
+// same name and type in both schemas.
 func TestBothSchemasHaveWhatIsRead(t *testing.T) {
 	current, err := env.ModuleFolder(t.Context(), gatewayAPI)
 	require.NoError(t, err)
@@ -81,7 +82,8 @@ func TestBothSchemasHaveWhatIsRead(t *testing.T) {
 	}
 }
 
-// typeAt is the type of a field, "" where there is none; lists are stepped into.
+// typeAt returns the type of a field, "" if there is none; it descends into
+// lists.
 func typeAt(s *apiextensionsv1.JSONSchemaProps, path string) string {
 	for name := range strings.SplitSeq(path, ".") {
 		if s.Items != nil {
@@ -123,13 +125,13 @@ func begin(t *testing.T) *world {
 	return w
 }
 
-// open has a gateway take listener sets of all namespaces.
+// open returns a gateway that allows listener sets of all namespaces.
 func open(gw string) string {
 	return strings.Replace(gw, "  gatewayClassName:", "  allowedListeners: {namespaces: {from: All}}\n  gatewayClassName:", 1)
 }
 
-// set is an XListenerSet, or a ListenerSet, of a gateway, for one hostname. It names
-// no port in the first case: the release of the XListenerSet lets it.
+// set returns an XListenerSet or a ListenerSet of a gateway, for one hostname. An
+// XListenerSet has no port, which its release allows.
 func set(kind, name, gw string) string {
 	version, port := "gateway.networking.k8s.io/v1", "port: 80, "
 	if kind == "XListenerSet" {
@@ -153,12 +155,12 @@ const (
 	toInner = "{namespace: infra, name: inner}"
 )
 
-// route is the store with a parent.
+// route returns the route of the store with a parent.
 func route(parent string) string {
 	return strings.NewReplacer("APP", "app", "{namespace: INFRA, name: edge}", parent).Replace(shop.Route)
 }
 
-// alone has XListenerSets served, and no ListenerSets.
+// alone serves XListenerSets, and no ListenerSets.
 func (w *world) alone(t *testing.T) {
 	w.applied(t, set("XListenerSet", "more", "edge")+"---"+set("XListenerSet", "other", "inner")+"---"+route(toMore))
 	elsewhere := strings.Replace(route(toMore), "toystore}", "elsewhere}", 1) + "  hostnames: [www.example.org]\n"
@@ -175,7 +177,7 @@ func (w *world) alone(t *testing.T) {
 	}
 }
 
-// beside has a ListenerSet of the same name on the gateway without the override.
+// beside adds a ListenerSet of the same name on the gateway without the override.
 func (w *world) beside(t *testing.T) {
 	current, err := env.ModuleFolder(t.Context(), gatewayAPI)
 	require.NoError(t, err)
@@ -192,8 +194,8 @@ func (w *world) beside(t *testing.T) {
 	assert.Contains(t, got.Stderr, `kind "lset" is ambiguous: specify one of`)
 }
 
-// effective are the rules on the paths through an object, each with its policy, its
-// route and its listener set.
+// effective returns the rules on the paths through an object, each with its
+// policy, its route and its listener set.
 func (w *world) effective(t *testing.T, object string) []string {
 	t.Helper()
 	got := w.Overrule("effective", "-n", "app", object, "-o", "json")
@@ -224,7 +226,8 @@ func (w *world) applied(t *testing.T, manifest string) {
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// soonDenied waits until the server has seen what a denial depends on.
+// soonDenied waits until the server has observed the objects that a denial
+// depends on.
 func (w *world) soonDenied(t *testing.T, manifest string) {
 	t.Helper()
 	var got env.Result

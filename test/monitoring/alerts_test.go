@@ -18,8 +18,8 @@ const (
 	hour   = time.Hour
 )
 
-// firing returns the labels of the alerts that fire with that name after a
-// time, by the engine of Prometheus.
+// firing returns the labels of the alerts with that name that fire after a time,
+// by the engine of Prometheus.
 func firing(t *testing.T, series, name string, after time.Duration) []labels.Labels {
 	t.Helper()
 	suite, err := promqltest.NewLazyLoader("load 1m\n"+series, promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
@@ -63,9 +63,9 @@ func firing(t *testing.T, series, name string, after time.Duration) []labels.Lab
 	return out
 }
 
-// Each alert fires on one set of series and is silent on another, which is as
-// near to it as it can be.
-var worlds = map[string]struct {
+// Each alert fires for one set of series and is silent for another that is as
+// close as possible.
+var alertCases = map[string]struct {
 	bad, good string
 	after     time.Duration
 }{
@@ -191,12 +191,12 @@ var worlds = map[string]struct {
 func TestEachAlertFiresAndIsSilent(t *testing.T) {
 	for name := range alerts(t) {
 		t.Run(name, func(t *testing.T) {
-			world, ok := worlds[name]
-			require.True(t, ok, "an alert that no test fires")
+			world, ok := alertCases[name]
+			require.True(t, ok, "an alert without a test")
 			fired := firing(t, world.bad, name, world.after)
 			assert.Len(t, fired, 1)
 			if name != "OverruleAbsent" && len(fired) == 1 {
-				assert.Equal(t, "o", fired[0].Get("namespace"), "it says which installation")
+				assert.Equal(t, "o", fired[0].Get("namespace"), "it has the labels of the installation")
 			}
 			assert.Empty(t, firing(t, world.good, name, world.after))
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dashboard is what Grafana's schema has of what ours uses.
+// dashboard has the fields of Grafana's schema that the dashboard uses.
 type dashboard struct {
 	UID, Title, Description, Refresh, Timezone string
 	Tags                                       []string
@@ -54,7 +54,7 @@ type panel struct {
 	Options map[string]any
 }
 
-func board(t *testing.T) dashboard {
+func loadDashboard(t *testing.T) dashboard {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader([]byte(content(t, deploy+"/monitoring/dashboard.json"))))
 	d.DisallowUnknownFields()
@@ -63,23 +63,23 @@ func board(t *testing.T) dashboard {
 	return out
 }
 
-// asked makes of a query what Grafana would send: with its variables filled in.
-var asked = strings.NewReplacer("$namespace", ".*", "$__rate_interval", "2m")
+// dashboardVariables replaces the variables of a query, as Grafana does.
+var dashboardVariables = strings.NewReplacer("$namespace", ".*", "$__rate_interval", "2m")
 
-// panelQueries are the queries of all panels, by panel and letter.
+// panelQueries returns the queries of all panels, by panel and letter.
 func panelQueries(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, p := range board(t).Panels {
+	for _, p := range loadDashboard(t).Panels {
 		for _, q := range p.Targets {
-			out[p.Title+" "+q.RefID] = asked.Replace(q.Expr)
+			out[p.Title+" "+q.RefID] = dashboardVariables.Replace(q.Expr)
 		}
 	}
 	return out
 }
 
-func TestTheDashboardAsksForASourceAndANamespace(t *testing.T) {
-	d := board(t)
+func TestDashboardVariables(t *testing.T) {
+	d := loadDashboard(t)
 	assert.Equal(t, "overrule", d.UID)
 	assert.Positive(t, d.SchemaVersion)
 	require.Len(t, d.Templating.List, 2)
@@ -99,9 +99,9 @@ func TestTheDashboardAsksForASourceAndANamespace(t *testing.T) {
 	}
 }
 
-func TestPanelsHaveTheirPlaces(t *testing.T) {
+func TestPanelLayout(t *testing.T) {
 	ids, cells := map[int]string{}, map[[2]int]string{}
-	for _, p := range board(t).Panels {
+	for _, p := range loadDashboard(t).Panels {
 		assert.NotContains(t, ids, p.ID, p.Title)
 		ids[p.ID] = p.Title
 		assert.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
@@ -115,19 +115,19 @@ func TestPanelsHaveTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestTheQueriesOfTheDashboardAreQueries(t *testing.T) {
+func TestDashboardQueriesParse(t *testing.T) {
 	queries := panelQueries(t)
 	require.NotEmpty(t, queries)
 	for name, q := range queries {
-		assert.NotEmpty(t, used(t, q), name)
+		assert.NotEmpty(t, metricsIn(t, q), name)
 	}
 }
 
-// What one replica does for all is seen nowhere else.
-func TestWhatTheLeaderDoesIsOnTheDashboard(t *testing.T) {
+// Metrics of the leader, which no other replica has.
+func TestLeaderMetricsAreOnDashboard(t *testing.T) {
 	var shown []string
 	for _, q := range panelQueries(t) {
-		for _, name := range used(t, q) {
+		for _, name := range metricsIn(t, q) {
 			shown = append(shown, strings.TrimSuffix(name, "_bucket"))
 		}
 	}

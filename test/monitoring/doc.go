@@ -1,3 +1,3 @@
-// Package monitoring holds what is under deploy/monitoring to Prometheus' own
-// parser and engine: a module of its own, so that nothing else needs those.
+// Package monitoring tests deploy/monitoring with Prometheus' own parser and
+// engine. It is a separate module, so that no other module depends on them.
 package monitoring

@@ -25,7 +25,7 @@ const (
 	page   = "../../docs/operations.md"
 )
 
-// ruleFiles are those that people load.
+// ruleFiles are the files that users load.
 var ruleFiles = []string{deploy + "/monitoring/rules.yaml", deploy + "/monitoring/unprotected.yaml"}
 
 // expressions reads PromQL as Prometheus does.
@@ -38,7 +38,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// alerts are all rules by their names.
+// alerts returns all rules by their names.
 func alerts(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	out := map[string]rulefmt.Rule{}
@@ -55,7 +55,7 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 	return out
 }
 
-func TestEachAlertSaysHowBadItIsAndWhereToReadOn(t *testing.T) {
+func TestAlertsHaveSeverityAndRunbook(t *testing.T) {
 	lines := strings.Split(content(t, page), "\n")
 	raw := content(t, ruleFiles[0]) + content(t, ruleFiles[1])
 	for name, r := range alerts(t) {
@@ -75,8 +75,8 @@ func TestEachAlertSaysHowBadItIsAndWhereToReadOn(t *testing.T) {
 	}
 }
 
-// used are the names of the metrics in an expression.
-func used(t *testing.T, expression string) []string {
+// metricsIn returns the names of the metrics in an expression.
+func metricsIn(t *testing.T, expression string) []string {
 	t.Helper()
 	e, err := expressions.ParseExpr(expression)
 	require.NoError(t, err, expression)
@@ -90,18 +90,18 @@ func used(t *testing.T, expression string) []string {
 	return out
 }
 
-// foreign are metrics of client-go, controller-runtime and Go.
-var foreign = []string{"leader_election_master_status", "process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
+// thirdPartyMetrics are metrics of client-go, controller-runtime and Go.
+var thirdPartyMetrics = []string{"leader_election_master_status", "process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
 
-func TestEveryMetricThatIsUsedIsOneOfOurs(t *testing.T) {
+func TestMetricsInRulesExist(t *testing.T) {
 	table := content(t, page)
 	queries := slices.Collect(maps.Values(panelQueries(t)))
 	for _, r := range alerts(t) {
 		queries = append(queries, r.Expr)
 	}
 	for _, q := range queries {
-		for _, name := range used(t, q) {
-			if slices.Contains(foreign, name) {
+		for _, name := range metricsIn(t, q) {
+			if slices.Contains(thirdPartyMetrics, name) {
 				continue
 			}
 			assert.Contains(t, table, "\n| `"+strings.TrimSuffix(name, "_bucket")+"` | ", "the table of metrics has what %s needs", q)
@@ -109,8 +109,8 @@ func TestEveryMetricThatIsUsedIsOneOfOurs(t *testing.T) {
 	}
 }
 
-// Each kind of object of the Prometheus Operator is read strictly, by its types.
-func TestTheOperatorGetsTheSameRules(t *testing.T) {
+// The objects of the Prometheus Operator are decoded strictly into its types.
+func TestPrometheusRuleMatchesRules(t *testing.T) {
 	var rule monitoringv1.PrometheusRule
 	require.NoError(t, yaml.UnmarshalStrict([]byte(content(t, deploy+"/components/monitoring/prometheusrule.yaml")), &rule))
 	assert.Equal(t, "monitoring.coreos.com/v1 PrometheusRule", rule.APIVersion+" "+rule.Kind)
@@ -148,5 +148,5 @@ func TestEveryReplicaIsScraped(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(deployment.Spec.Template.Spec.Containers[0].Ports), "{"+*monitor.Spec.PodMetricsEndpoints[0].Port+"}")
 	interval, err := time.ParseDuration(string(monitor.Spec.PodMetricsEndpoints[0].Interval))
 	require.NoError(t, err)
-	assert.LessOrEqual(t, interval, time.Minute, "rates over five minutes need some samples")
+	assert.LessOrEqual(t, interval, time.Minute, "rates over five minutes need several samples")
 }

@@ -1,5 +1,5 @@
 // Package process runs a program in the background for a test or the demo, and
-// ends it by its process id.
+// stops it by its process id.
 package process
 
 import (
@@ -15,42 +15,42 @@ import (
 	"time"
 )
 
-// grace is how long a program may take to end by itself after SIGTERM.
+// grace is the time after SIGTERM until a program is killed.
 const grace = 30 * time.Second
 
-// ErrKilled says that a program did not end by itself and had to be killed.
-var ErrKilled = errors.New("did not end by itself and was killed")
+// ErrKilled means that a program did not stop after SIGTERM and was killed.
+var ErrKilled = errors.New("did not stop after SIGTERM and was killed")
 
-// Spec says what to run.
+// Spec is the program to run.
 type Spec struct {
 	// Path is the program's file.
 	Path string
 	// Args are its arguments, without the program's own name.
 	Args []string
-	// Env is its whole environment; nil is this process's own.
+	// Env is its whole environment; nil is that of this process.
 	Env []string
 }
 
 // Process is a program that was started. It is safe for concurrent use.
 type Process struct {
-	name string
-	cmd  *exec.Cmd
-	born time.Time
-	log  *log
-	done chan struct{}
-	err  error // set before done is closed
+	name    string
+	cmd     *exec.Cmd
+	started time.Time
+	log     *log
+	done    chan struct{}
+	err     error // set before done is closed
 }
 
-// Start runs a program in a process group of its own, so that a Ctrl-C on the
-// terminal reaches only whoever started it, who then ends it in good order.
+// Start runs a program in its own process group, so that a Ctrl-C on the terminal
+// reaches only its parent, which then stops it gracefully.
 func Start(spec Spec) (*Process, error) {
 	p := &Process{name: filepath.Base(spec.Path), log: &log{}, done: make(chan struct{})}
-	p.cmd = exec.Command(spec.Path, spec.Args...) // it outlives any context: Stop ends it
+	p.cmd = exec.Command(spec.Path, spec.Args...) // outlives any context: Stop stops it
 	p.cmd.Env = spec.Env
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.WaitDelay = time.Second // its children may hold its output open after it has ended
+	p.cmd.WaitDelay = time.Second // its children may keep its output open
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.born = time.Now()
+	p.started = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
@@ -64,14 +64,14 @@ func Start(spec Spec) (*Process, error) {
 // PID is the program's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Age is the time since the program was started, its loading included.
-func (p *Process) Age() time.Duration { return time.Since(p.born) }
+// Age is the time since the program was started, including its loading.
+func (p *Process) Age() time.Duration { return time.Since(p.started) }
 
-// Done is closed once the program has ended, by itself or not.
+// Done is closed once the program has stopped.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how the program ended: nil for exit code 0. It may be read once Done
-// is closed, and is nil before.
+// Err is how the program stopped: nil for exit code 0. It is nil before Done is
+// closed.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -81,8 +81,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Code is the exit code of a program that has ended, and -1 of one that has not
-// or was ended by a signal.
+// Code is the exit code of a program that has stopped, and -1 if it runs or was
+// stopped by a signal.
 func (p *Process) Code() int {
 	select {
 	case <-p.done:
@@ -92,7 +92,7 @@ func (p *Process) Code() int {
 	}
 }
 
-// Log is what the program has written so far, to stdout and stderr.
+// Log is the output of the program so far, stdout and stderr.
 func (p *Process) Log() string { return p.log.String() }
 
 // Tail is the end of the log, short enough for a message.
@@ -107,7 +107,7 @@ func (p *Process) Tail() string {
 	return "...\n" + log
 }
 
-// Signal sends the program a signal, if it is still there.
+// Signal sends a signal to the program, if it runs.
 func (p *Process) Signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal %s (pid %d): %w", p.name, p.PID(), err)
@@ -115,8 +115,9 @@ func (p *Process) Signal(s os.Signal) error {
 	return nil
 }
 
-// Stop asks the program to end and waits until it has. One that does not end by
-// itself is killed with its children, which is an error (ErrKilled). Stopping twice is fine.
+// Stop sends SIGTERM and waits until the program has stopped. After a while it is
+// killed with its children, which is an error (ErrKilled). Stopping twice is
+// allowed.
 func (p *Process) Stop() error { return p.stop(grace) }
 
 func (p *Process) stop(grace time.Duration) error {

@@ -28,7 +28,7 @@ func logged(t *testing.T, p *Process, want string) {
 	require.Eventually(t, func() bool { return p.Log() == want }, time.Minute, time.Millisecond, "the log is %q", p.Log())
 }
 
-func TestStopLetsTheProgramEndInGoodOrder(t *testing.T) {
+func TestStopEndsGracefully(t *testing.T) {
 	p := shell(t, `trap 'echo bye; exit 3' TERM; echo hello; while :; do sleep 0.01; done`)
 	logged(t, p, "hello\n")
 	assert.NoError(t, p.Err(), "it is still running")
@@ -40,7 +40,7 @@ func TestStopLetsTheProgramEndInGoodOrder(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, p.Err(), &exit)
 	assert.Equal(t, 3, p.Code())
-	assert.NoError(t, p.Stop(), "stopping twice is fine")
+	assert.NoError(t, p.Stop(), "stopping twice is allowed")
 }
 
 func TestStopKillsAProgramThatDoesNotEnd(t *testing.T) {
@@ -48,7 +48,7 @@ func TestStopKillsAProgramThatDoesNotEnd(t *testing.T) {
 	logged(t, p, "hello\n")
 
 	assert.ErrorIs(t, p.stop(time.Millisecond), ErrKilled)
-	assert.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH, "nothing is left of it")
+	assert.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH, "no process is left")
 }
 
 func TestAProgramIsKilledWithItsChildren(t *testing.T) {
@@ -63,7 +63,8 @@ func TestAProgramIsKilledWithItsChildren(t *testing.T) {
 	assert.Eventually(t, gone, time.Minute, time.Millisecond)
 }
 
-// zombie tells whether a process has ended and waits for its parent to ask.
+// zombie reports whether a process has stopped and its parent has not waited for
+// it.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return err == nil && strings.Contains(string(stat), ") Z ")

@@ -7,16 +7,15 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Usage is what a program has used so far. Unlike the time that passes, it
-// hardly depends on what else a machine does.
+// Usage is the resource usage of a program so far. Unlike elapsed time, it hardly
+// depends on other programs of the machine.
 type Usage struct {
-	CPU  time.Duration // in steps of some milliseconds
-	Peak uint64        // the most memory that was resident, in bytes
-	Held uint64        // the memory that is resident now, in bytes
+	CPU  time.Duration // with a resolution of some milliseconds
+	Peak uint64        // maximum resident memory in bytes
+	Held uint64        // current resident memory in bytes
 }
 
-// Usage reads /proc, which other systems than Linux do not have. It fails if
-// the program has ended.
+// Usage reads /proc, so it needs Linux. It fails if the program has stopped.
 func (p *Process) Usage() (Usage, error) {
 	proc, err := procfs.NewProc(p.PID())
 	if err != nil {

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// ErrNotYet says that a program ended, or took too long, before it did what was
-// waited for.
-var ErrNotYet = errors.New("waited in vain")
+// ErrNotYet means that a program stopped, or took too long, before a condition
+// was met.
+var ErrNotYet = errors.New("condition not met")
 
-// Question asks something about a running program: whether it is as wanted, and
-// what the answer was, for the message if it never is.
+// Question asks a running program whether a condition is met; answer is for the
+// error message if it never is.
 type Question func(context.Context) (done bool, answer string)
 
-// Wait says how a program is waited for.
+// Wait configures a wait for a program.
 type Wait struct {
-	// Limit is how long that may take.
+	// Limit is the maximum time.
 	Limit time.Duration
-	// Pause is between two questions.
+	// Pause is the polling interval.
 	Pause time.Duration
-	// Problem is what is wrong if that is not enough.
+	// Problem is the message if the limit is exceeded.
 	Problem string
 }
 
-// Until asks until it is told yes. Its error is ErrNotYet with the last answer
-// and the end of the log, or why the context ended.
+// Until polls until the condition is met. Its error is ErrNotYet with the last
+// answer and the end of the log, or the cause of the context's end.
 func (p *Process) Until(ctx context.Context, w Wait, ask Question) error {
 	deadline, cancel := context.WithTimeout(ctx, w.Limit)
 	defer cancel()
@@ -39,22 +39,22 @@ func (p *Process) Until(ctx context.Context, w Wait, ask Question) error {
 			return nil
 		}
 		if last == "" || deadline.Err() == nil {
-			last = answer // the last one is often just that the deadline is over
+			last = answer // the last one is often only that the deadline is exceeded
 		}
 		select {
 		case <-time.After(w.Pause):
 		case <-p.Done():
-			return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", ErrNotYet, p.Code(), p.Tail())
+			return fmt.Errorf("%w: exited with code %d; log:\n%s", ErrNotYet, p.Code(), p.Tail())
 		case <-deadline.Done():
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%w: %s (%s); its log:\n%s", ErrNotYet, w.Problem, last, p.Tail())
+			return fmt.Errorf("%w: %s (%s); log:\n%s", ErrNotYet, w.Problem, last, p.Tail())
 		}
 	}
 }
 
-// OK asks a URL whether it answers with status 200.
+// OK reports whether a URL answers with status 200.
 func OK(url string) Question {
 	return func(ctx context.Context) (bool, string) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const ages = "exec sleep 600"
+const sleepScript = "exec sleep 600"
 
-func TestItAsksUntilItIsToldYes(t *testing.T) {
-	p := shell(t, ages)
+func TestUntilPolls(t *testing.T) {
+	p := shell(t, sleepScript)
 	asked := 0
 
 	err := p.Until(t.Context(), Wait{Limit: time.Hour}, func(context.Context) (bool, string) { asked++; return asked == 3, "no" })
@@ -24,18 +24,18 @@ func TestItAsksUntilItIsToldYes(t *testing.T) {
 	assert.Equal(t, 3, asked)
 }
 
-func TestAProgramThatEndsIsNotWaitedFor(t *testing.T) {
+func TestUntilFailsWhenProgramEnds(t *testing.T) {
 	p := shell(t, "echo unknown flag; exit 2")
 	<-p.Done()
 
 	err := p.Until(t.Context(), Wait{Limit: time.Hour, Pause: time.Hour}, func(context.Context) (bool, string) { return false, "no" })
 
 	require.ErrorIs(t, err, ErrNotYet)
-	assert.EqualError(t, err, "waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
+	assert.EqualError(t, err, "condition not met: exited with code 2; log:\nunknown flag\n")
 }
 
-func TestTheLastAnswerBeforeTheLimitIsTold(t *testing.T) {
-	p := shell(t, ages)
+func TestUntilReportsLastAnswer(t *testing.T) {
+	p := shell(t, sleepScript)
 	answers := []string{"starting", "listing"}
 
 	err := p.Until(t.Context(), Wait{Limit: 50 * time.Millisecond, Problem: "it sleeps"}, func(ctx context.Context) (bool, string) {
@@ -49,11 +49,11 @@ func TestTheLastAnswerBeforeTheLimitIsTold(t *testing.T) {
 	})
 
 	require.ErrorIs(t, err, ErrNotYet)
-	assert.EqualError(t, err, "waited in vain: it sleeps (listing); its log:\n")
+	assert.EqualError(t, err, "condition not met: it sleeps (listing); log:\n")
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
-	p := shell(t, ages)
+func TestUntilEndsWithContext(t *testing.T) {
+	p := shell(t, sleepScript)
 	ctx, cancel := context.WithCancel(t.Context())
 
 	err := p.Until(ctx, Wait{Limit: time.Hour, Pause: time.Hour}, func(context.Context) (bool, string) { cancel(); return false, "no" })

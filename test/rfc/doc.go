@@ -1,4 +1,4 @@
-// Package rfc tries the policies and routes of examples/ratelimitpolicy, and the
-// CRD that they are of, on a real API server: the schema alone, and with the
-// real server and kubectl beside it.
+// Package rfc tests the policies and routes of examples/ratelimitpolicy, and the
+// CRD of the policies, with a real API server: the schema alone, and together
+// with the real server and kubectl.
 package rfc

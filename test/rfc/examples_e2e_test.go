@@ -19,18 +19,18 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
-// example is what is said of the last of some files, which is applied after
-// network.yaml and the others.
+// example is the expected result for the last one of some files, which is applied
+// after network.yaml and the others.
 type example struct {
 	files []string
-	// denied and warned are the codes of what is found.
+	// denied and warned are reason codes.
 	denied, warned []api.ReasonCode
-	// told are parts of the lines that kubectl writes to stderr, one of each: what
-	// else a warning says is made to fit a terminal.
-	told []string
+	// messages are parts of the lines that kubectl writes to stderr, one for each
+	// line.
+	messages []string
 }
 
-// examples have all files, each as the last one somewhere.
+// examples have every file as the last one of an example.
 var examples = map[string]example{
 	"the network":            {files: []string{"network.yaml"}},
 	"example 1":              {files: []string{"1-minimal.yaml"}},
@@ -43,41 +43,41 @@ var examples = map[string]example{
 	"example 6": {
 		files:  []string{"6-shadowing.yaml"},
 		warned: []api.ReasonCode{api.ReasonLimitShadowed, api.ReasonLimitWidened},
-		told: []string{
+		messages: []string{
 			"limits.staticAssets is shadowed by limits.readToys on rule-1 of HTTPRoute toystore/toystore",
 			"limits.readToys also applies to POST PathPrefix /toys",
 		},
 	},
 	"example 7": {files: []string{"7-hostnames.yaml"}},
 	"example 8": {
-		files:  []string{"8-gateway.yaml"},
-		warned: []api.ReasonCode{api.ReasonBlastRadius},
-		told:   []string{"RateLimitPolicy istio-system/gw-rl: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace"},
+		files:    []string{"8-gateway.yaml"},
+		warned:   []api.ReasonCode{api.ReasonBlastRadius},
+		messages: []string{"RateLimitPolicy istio-system/gw-rl: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace"},
 	},
 	"a limit for each user and path":     {files: []string{"dolls.yaml"}},
 	"limits for those who are no admins": {files: []string{"non-admin-users.yaml"}},
 	"the route of the canary":            {files: []string{"canary-route.yaml"}},
 	"the canary":                         {files: []string{"canary-route.yaml", "canary.yaml"}},
 	"conditions that a trigger expresses": {
-		files:  []string{"not-supported.yaml"},
-		denied: []api.ReasonCode{api.ReasonInvalid},
-		told:   []string{`spec.limits.specialToys.when[1].selector: Invalid value: "context.request.http.path"`},
+		files:    []string{"not-supported.yaml"},
+		denied:   []api.ReasonCode{api.ReasonInvalid},
+		messages: []string{`spec.limits.specialToys.when[1].selector: Invalid value: "context.request.http.path"`},
 	},
 	"example 3 on a route without the rule": {
 		files:  []string{"3-match-missing.yaml"},
 		denied: []api.ReasonCode{api.ReasonTriggerUnmatched},
-		told: []string{"TriggerUnmatched: limits.specialToys binds to no rule of HTTPRoute toystore/toystore: " +
+		messages: []string{"TriggerUnmatched: limits.specialToys binds to no rule of HTTPRoute toystore/toystore: " +
 			"no rule has the match GET Exact /toys/special of triggers[0].matches[0], nearest: GET PathPrefix /toys (rule-1)"},
 	},
 	"example 4 on a route without the rule": {
-		files:  []string{"4-match-found.yaml"},
-		warned: []api.ReasonCode{api.ReasonLimitWidened},
-		told:   []string{"limits.toyReaders also applies to POST PathPrefix /toys"},
+		files:    []string{"4-match-found.yaml"},
+		warned:   []api.ReasonCode{api.ReasonLimitWidened},
+		messages: []string{"limits.toyReaders also applies to POST PathPrefix /toys"},
 	},
 	"the rule of example 3 goes": {
 		files:  []string{"3-route.yaml", "3-match-missing.yaml", "network.yaml"},
 		warned: []api.ReasonCode{api.ReasonTriggerUnmatched, api.ReasonBlastRadius},
-		told: []string{
+		messages: []string{
 			"limits.specialToys of RateLimitPolicy toystore/",
 			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
 		},
@@ -85,7 +85,7 @@ var examples = map[string]example{
 	"the rules of example 4 become one again": {
 		files:  []string{"4-route.yaml", "4-match-found.yaml", "network.yaml"},
 		warned: []api.ReasonCode{api.ReasonLimitWidened, api.ReasonBlastRadius},
-		told: []string{
+		messages: []string{
 			"limits.toyReaders of RateLimitPolicy toystore/",
 			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
 		},
@@ -111,7 +111,7 @@ func TestEveryExampleIsApplied(t *testing.T) {
 	}
 }
 
-// The examples stand alone: each has the network to itself.
+// The examples are independent: each starts with network.yaml only.
 func TestExamples(t *testing.T) {
 	env.Long(t)
 	e := inprocess.Start(t)
@@ -128,7 +128,7 @@ func TestExamples(t *testing.T) {
 			w.checks(t, last, c)
 			got := w.apply(t, last)
 			assert.Equal(t, c.denied != nil, got.Code != 0, got.Stderr)
-			assertTold(t, c.told, got.Stderr)
+			assertMessages(t, c.messages, got.Stderr)
 			if policy, _, found := strings.Cut(got.Stdout, " created"); found && strings.HasPrefix(policy, "ratelimitpolicy") {
 				before := w.version(t, policy)
 				require.Zero(t, w.apply(t, last).Code)
@@ -153,7 +153,7 @@ func (w world) apply(t *testing.T, file string) env.Result {
 }
 
 // version changes with each write that changes something. kubectl sends lists
-// again, in which the schema has filled in defaults: that is none.
+// again in which the schema has added defaults: that is not a change.
 func (w world) version(t *testing.T, policy string) string {
 	t.Helper()
 	kind, name, _ := strings.Cut(policy, "/")
@@ -163,7 +163,7 @@ func (w world) version(t *testing.T, policy string) string {
 	return got.Stdout
 }
 
-// empty takes away the policies and routes of the example before.
+// empty deletes the policies and routes of the previous example.
 func (w world) empty(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"ratelimitpolicies.kuadrant.io", "httproutes.gateway.networking.k8s.io"} {
@@ -174,7 +174,7 @@ func (w world) empty(t *testing.T) {
 	}
 }
 
-// checks asks the plugin first, which judges by itself what is in the cluster.
+// checks runs "kubectl overrule check" first, which reads the cluster itself.
 func (w world) checks(t *testing.T, file string, c example) {
 	t.Helper()
 	got := w.Overrule("check", "-f", filepath.Join(w.folder, file), "-o", "json")
@@ -197,8 +197,8 @@ func codes(reasons []api.Reason) []api.ReasonCode {
 	return out
 }
 
-// assertTold compares the lines that a user reads.
-func assertTold(t *testing.T, want []string, stderr string) {
+// assertMessages compares the lines on stderr.
+func assertMessages(t *testing.T, want []string, stderr string) {
 	t.Helper()
 	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' })
 	assert.Len(t, lines, len(want), stderr)

@@ -2,24 +2,24 @@
 
 package rfc
 
-// at and by are where a table's limits are in a policy: the API server writes
-// the one where a schema is asked, and the other where lists and rules are.
+// at and by are the paths of a limit in error messages: the API server uses at
+// for the schema, and by for lists and rules.
 const (
 	at = "spec.limits.l"
 	by = "spec.limits[l]"
 )
 
-// whole makes a limit of what is in a table, which has rates besides.
-func whole(rest string) string { return "{rates: [{limit: 5, unit: second}], " + rest + "}" }
+// whole adds rates to the fields of a limit.
+func withRates(rest string) string { return "{rates: [{limit: 5, unit: second}], " + rest + "}" }
 
-// refused is a limit, or a spec, and what the API server says of it.
-type refused struct {
+// invalid is a limit or a spec, and the errors of the API server.
+type invalid struct {
 	written string
 	want    []string
 }
 
-// badLimits are refused wherever they stand.
-var badLimits = map[string]refused{
+// badLimits are rejected in every block.
+var badLimits = map[string]invalid{
 	"that is a list, as in the RFC's examples 1 and 8": {
 		"[{rates: [{limit: 5, unit: second}]}]", []string{`unknown field "` + at + `[0].rates"`},
 	},
@@ -28,10 +28,10 @@ var badLimits = map[string]refused{
 	"with an empty list":   {"{rates: []}", []string{at + ".rates: Invalid value: 0: " + at + ".rates in body should have at least 1 items"}},
 	"with rates for a map": {"{rates: {limit: 5, unit: second}}", []string{`unknown field "` + at + `.rates.limit", unknown field "` + at + `.rates.unit"`}},
 	"with matches of its own, as in the RFC's section on triggers": {
-		whole("matches: [{method: GET}]"), []string{`unknown field "` + at + `.matches"`},
+		withRates("matches: [{method: GET}]"), []string{`unknown field "` + at + `.matches"`},
 	},
-	"with hostnames of its own": {whole("hostnames: [a.com]"), []string{`unknown field "` + at + `.hostnames"`}},
-	"with a typo":               {whole("trigers: []"), []string{`unknown field "` + at + `.trigers"`}},
+	"with hostnames of its own": {withRates("hostnames: [a.com]"), []string{`unknown field "` + at + `.hostnames"`}},
+	"with a typo":               {withRates("trigers: []"), []string{`unknown field "` + at + `.trigers"`}},
 	"of Kuadrant's v1":          {"{rates: [{limit: 5, window: 10s}]}", []string{`unknown field "` + at + `.rates[0].window"`}},
 
 	"of zero requests": {rate("limit: 0, unit: second"), []string{
@@ -75,25 +75,25 @@ var badLimits = map[string]refused{
 	}},
 
 	"with a counter that is an expression of v1": {
-		whole("counters: [{expression: auth.identity.username}]"), []string{`unknown field "` + at + `.counters[0].expression"`},
+		withRates("counters: [{expression: auth.identity.username}]"), []string{`unknown field "` + at + `.counters[0].expression"`},
 	},
-	"with a counter in words": {whole(`counters: ["the user"]`), []string{
+	"with a counter in words": {withRates(`counters: ["the user"]`), []string{
 		at + `.counters[0]: Invalid value: "the user": ` + at + `.counters[0] in body should match '^[^.\s]+(\.[^.\s]+)*$'`,
 	}},
-	"with a counter that ends in a dot": {whole("counters: [auth.identity.]"), []string{
+	"with a counter that ends in a dot": {withRates("counters: [auth.identity.]"), []string{
 		at + `.counters[0]: Invalid value: "auth.identity.": ` + at + `.counters[0] in body should match '^[^.\s]+(\.[^.\s]+)*$'`,
 	}},
 	"with the same counter twice": {
-		whole("counters: [auth.identity.username, auth.identity.username]"), []string{by + `.counters[1]: Duplicate value: "auth.identity.username"`},
+		withRates("counters: [auth.identity.username, auth.identity.username]"), []string{by + `.counters[1]: Duplicate value: "auth.identity.username"`},
 	},
 }
 
-// overflow is said of a span that is too long.
+// overflow is the error for a span that is too long.
 var overflow = []string{by + ".rates[0].duration: Invalid value: the span in seconds does not fit 64 bits; take a shorter one"}
 
 func rate(fields string) string { return "{rates: [{" + fields + "}]}" }
 
-// goodLimits are accepted wherever they stand.
+// goodLimits are accepted in every block.
 var goodLimits = map[string]string{
 	"of a rate alone":      rate("limit: 5, unit: second"),
 	"of the most requests": rate("limit: 9223372036854775807, unit: second"),
@@ -102,24 +102,24 @@ var goodLimits = map[string]string{
 	"of the most hours":    rate("limit: 1, duration: 2562047788015215, unit: hour"),
 	"of the most days":     rate("limit: 1, duration: 106751991167300, unit: day"),
 	"of several rates":     "{rates: [{limit: 5, unit: minute}, {limit: 100, duration: 12, unit: hour}]}",
-	"with empty lists":     whole("counters: [], when: [], triggers: []"),
-	"with all operators": whole("when: [" +
+	"with empty lists":     withRates("counters: [], when: [], triggers: []"),
+	"with all operators": withRates("when: [" +
 		"{selector: auth.identity.group, operator: eq, value: a}, {selector: auth.identity.group, operator: neq, value: a}, " +
 		"{selector: auth.identity.group, operator: exists}, {selector: auth.identity.group, operator: nexists}, " +
 		"{selector: auth.identity.group, operator: matches, value: ^a$}, " +
 		"{selector: auth.identity.groups, operator: incl, value: a}, {selector: auth.identity.groups, operator: excl, value: a}]"),
-	"compared with nothing":               whole(`when: [{selector: auth.identity.group, operator: eq, value: ""}]`),
-	"counted by a header":                 whole("counters: [context.request.http.headers.x-tenant]"),
-	"of every method":                     whole("triggers: [{matches: [{method: GET}, {method: HEAD}, {method: POST}, {method: PUT}, {method: DELETE}, {method: CONNECT}, {method: OPTIONS}, {method: TRACE}, {method: PATCH}]}]"),
-	"of a path that is an expression":     whole(`triggers: [{matches: [{path: {type: RegularExpression, value: "toys//.*"}}]}]`),
-	"of a path with all its characters":   whole(`triggers: [{matches: [{path: {value: "/a.b/..c/.../"}}, {path: {value: "/-._~!$&'()*+,;=:@%41"}}]}]`),
-	"of a path of dots that are no steps": whole(`triggers: [{matches: [{path: {value: "/.well-known/x"}}, {path: {value: /...}}, {path: {value: /..a/b..}}]}]`),
-	"of hostnames alone":                  whole(`triggers: [{hostnames: [games.acme.com, "*.acme.com"]}]`),
-	"of anything":                         whole("triggers: [{matches: [{}]}]"),
+	"compared with nothing":               withRates(`when: [{selector: auth.identity.group, operator: eq, value: ""}]`),
+	"counted by a header":                 withRates("counters: [context.request.http.headers.x-tenant]"),
+	"of every method":                     withRates("triggers: [{matches: [{method: GET}, {method: HEAD}, {method: POST}, {method: PUT}, {method: DELETE}, {method: CONNECT}, {method: OPTIONS}, {method: TRACE}, {method: PATCH}]}]"),
+	"of a path that is an expression":     withRates(`triggers: [{matches: [{path: {type: RegularExpression, value: "toys//.*"}}]}]`),
+	"of a path with all its characters":   withRates(`triggers: [{matches: [{path: {value: "/a.b/..c/.../"}}, {path: {value: "/-._~!$&'()*+,;=:@%41"}}]}]`),
+	"of a path of dots that are no steps": withRates(`triggers: [{matches: [{path: {value: "/.well-known/x"}}, {path: {value: /...}}, {path: {value: /..a/b..}}]}]`),
+	"of hostnames alone":                  withRates(`triggers: [{hostnames: [games.acme.com, "*.acme.com"]}]`),
+	"of anything":                         withRates("triggers: [{matches: [{}]}]"),
 }
 
-// badSpecs are refused though their limits are right.
-var badSpecs = map[string]refused{
+// badSpecs are rejected although their limits are valid.
+var badSpecs = map[string]invalid{
 	"that targets another group": {
 		"{targetRef: {group: apps, kind: HTTPRoute, name: a}}",
 		[]string{`spec.targetRef.group: Unsupported value: "apps": supported values: "gateway.networking.k8s.io"`},

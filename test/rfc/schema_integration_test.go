@@ -20,8 +20,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// policies are the RateLimitPolicies of a version, to a client of an API server
-// that has the CRD and no Overrule.
+// policies returns a client of the RateLimitPolicies of a version, on an API
+// server that has the CRD and no Overrule.
 func policies(t *testing.T, e *env.Env, version string) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(e.Config)
@@ -29,13 +29,13 @@ func policies(t *testing.T, e *env.Env, version string) dynamic.ResourceInterfac
 	return client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: version, Resource: "ratelimitpolicies"}).Namespace("default")
 }
 
-// policy is one on the route, with what else its spec has.
+// policy returns a policy on the route with these additional fields.
 func policy(t *testing.T, version, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	var rest map[string]any
 	data, err := yaml.YAMLToJSON([]byte(spec))
 	require.NoError(t, err, spec)
-	require.NoError(t, json.Unmarshal(data, &rest), "not %s", data) // with whole numbers as they are
+	require.NoError(t, json.Unmarshal(data, &rest), "not %s", data) // whole numbers stay integers
 	object := map[string]any{"targetRef": map[string]any{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "toystore"}}
 	maps.Copy(object, rest)
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -44,9 +44,9 @@ func policy(t *testing.T, version, name, spec string) *unstructured.Unstructured
 	}}
 }
 
-// complaints are what the API server says of an object that it refuses, each
-// with the field that it is about.
-func complaints(t *testing.T, err error) []string {
+// fieldErrors returns the errors of the API server for an invalid object, each
+// with its field.
+func fieldErrors(t *testing.T, err error) []string {
 	t.Helper()
 	var status *apierrors.StatusError
 	require.ErrorAs(t, err, &status)
@@ -57,41 +57,41 @@ func complaints(t *testing.T, err error) []string {
 	require.Equal(t, metav1.StatusReasonInvalid, status.ErrStatus.Reason, err)
 	var out []string
 	for _, cause := range status.ErrStatus.Details.Causes {
-		if cause.Field != "<nil>" { // that its rules are not asked before all else is right
+		if cause.Field != "<nil>" { // "rules are not checked because of earlier errors"
 			out = append(out, cause.Field+": "+cause.Message)
 		}
 	}
 	return out
 }
 
-func refuse(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) []string {
+func requireRejected(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) []string {
 	t.Helper()
 	_, err := to.Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	require.Error(t, err)
-	return complaints(t, err)
+	return fieldErrors(t, err)
 }
 
-func accept(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) {
+func requireAccepted(t *testing.T, to dynamic.ResourceInterface, p *unstructured.Unstructured) {
 	t.Helper()
 	_, err := to.Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	require.NoError(t, err)
 }
 
-// The schema of the CRD, as the API server understands it.
+// TestSchema tests the schema of the CRD in the API server.
 func TestSchema(t *testing.T) {
 	e := env.Start(t)
-	t.Run("refuses a limit", func(t *testing.T) { refusesLimits(t, e) })
+	t.Run("refuses a limit", func(t *testing.T) { rejectsLimits(t, e) })
 	t.Run("accepts a limit", func(t *testing.T) { acceptsLimits(t, e) })
-	t.Run("refuses a spec", func(t *testing.T) { refusesSpecs(t, e) })
+	t.Run("refuses a spec", func(t *testing.T) { rejectsSpecs(t, e) })
 	t.Run("accepts a spec", func(t *testing.T) { acceptsSpecs(t, e) })
 	t.Run("keeps what is written", func(t *testing.T) { keepsContent(t, e) })
-	t.Run("leaves v1 as it was", func(t *testing.T) { leavesFirstVersion(t, e) })
+	t.Run("leaves v1 as it was", func(t *testing.T) { keepsV1(t, e) })
 }
 
-// refusesLimits tries each limit in all places that a policy has for one.
-func refusesLimits(t *testing.T, e *env.Env) {
+// rejectsLimits tests each limit in all places of a policy that may have one.
+func rejectsLimits(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
-	for _, table := range []map[string]refused{badLimits, badConditions, badTriggers} {
+	for _, table := range []map[string]invalid{badLimits, badConditions, badTriggers} {
 		for name, c := range table {
 			t.Run(name, func(t *testing.T) {
 				for _, block := range []string{"", "defaults.", "overrides."} {
@@ -99,7 +99,7 @@ func refusesLimits(t *testing.T, e *env.Env) {
 					for _, line := range c.want {
 						want = append(want, strings.ReplaceAll(line, "spec.limits", "spec."+block+"limits"))
 					}
-					assert.ElementsMatch(t, want, refuse(t, to, policy(t, "v2beta1", "bad", in(block, c.written))), block)
+					assert.ElementsMatch(t, want, requireRejected(t, to, policy(t, "v2beta1", "bad", in(block, c.written))), block)
 				}
 			})
 		}
@@ -111,13 +111,13 @@ func acceptsLimits(t *testing.T, e *env.Env) {
 	for name, limit := range goodLimits {
 		t.Run(name, func(t *testing.T) {
 			for _, block := range []string{"", "defaults.", "overrides."} {
-				accept(t, to, policy(t, "v2beta1", "good", in(block, limit)))
+				requireAccepted(t, to, policy(t, "v2beta1", "good", in(block, limit)))
 			}
 		})
 	}
 }
 
-// in is a spec with a limit l in a block.
+// in returns a spec with a limit l in a block.
 func in(block, limit string) string {
 	if name, found := strings.CutSuffix(block, "."); found {
 		return "{" + name + ": {limits: {l: " + limit + "}}}"
@@ -125,18 +125,18 @@ func in(block, limit string) string {
 	return "{limits: {l: " + limit + "}}"
 }
 
-func refusesSpecs(t *testing.T, e *env.Env) {
+func rejectsSpecs(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
 	for name, c := range badSpecs {
 		t.Run(name, func(t *testing.T) {
 			p := policy(t, "v2beta1", "bad", c.written)
-			assert.ElementsMatch(t, c.want, refuse(t, to, p))
+			assert.ElementsMatch(t, c.want, requireRejected(t, to, p))
 		})
 	}
 	t.Run("that is not there", func(t *testing.T) {
 		p := policy(t, "v2beta1", "bad", "{}")
 		delete(p.Object, "spec")
-		assert.Equal(t, []string{"spec: Required value"}, refuse(t, to, p))
+		assert.Equal(t, []string{"spec: Required value"}, requireRejected(t, to, p))
 	})
 	t.Run("with more limits than the service is asked to hold", func(t *testing.T) {
 		p := policy(t, "v2beta1", "bad", "{}")
@@ -145,16 +145,16 @@ func refusesSpecs(t *testing.T, e *env.Env) {
 			limits[name] = map[string]any{"rates": []any{map[string]any{"limit": int64(1), "unit": "second"}}}
 		}
 		require.NoError(t, unstructured.SetNestedMap(p.Object, limits, "spec", "limits"))
-		assert.Equal(t, []string{"spec.limits: Too many: 257: must have at most 256 items"}, refuse(t, to, p))
+		assert.Equal(t, []string{"spec.limits: Too many: 257: must have at most 256 items"}, requireRejected(t, to, p))
 		delete(limits, names(1)[0])
 		require.NoError(t, unstructured.SetNestedMap(p.Object, limits, "spec", "limits"))
-		accept(t, to, p)
+		requireAccepted(t, to, p)
 	})
 }
 
 func acceptsSpecs(t *testing.T, e *env.Env) {
 	to := policies(t, e, "v2beta1")
 	for name, spec := range goodSpecs {
-		t.Run(name, func(t *testing.T) { accept(t, to, policy(t, "v2beta1", "good", spec)) })
+		t.Run(name, func(t *testing.T) { requireAccepted(t, to, policy(t, "v2beta1", "good", spec)) })
 	}
 }

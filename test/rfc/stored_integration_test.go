@@ -22,7 +22,7 @@ func names(n int) []string {
 	return out
 }
 
-// full is a spec that has every field there is.
+// full is a spec with every field.
 const full = `
 limits: &all
   games:
@@ -44,7 +44,7 @@ unset: [games]
 remove: [limits.games]
 `
 
-// sparse leaves out all that has a default.
+// sparse leaves out all fields that have a default.
 const sparse = `
 limits:
   games:
@@ -58,8 +58,8 @@ limits:
       - method: POST
 `
 
-// completed is the same as it is stored: of a match, nothing but what is stated
-// gets a default.
+// completed is sparse as it is stored: only the stated fields of a match get a
+// default.
 const completed = `
 limits:
   games:
@@ -101,7 +101,7 @@ func printed(t *testing.T, value any) string {
 	return string(out)
 }
 
-// older is a spec of Kuadrant's own v1, with limits of another form.
+// older is a spec of Kuadrant's v1, with limits of another form.
 const older = `
 limits:
   games:
@@ -111,9 +111,9 @@ limits:
 when: [{predicate: "true"}]
 `
 
-// leavesFirstVersion writes a policy of Kuadrant's v1: it is what it was, and
-// nobody may take it for one of v2beta1.
-func leavesFirstVersion(t *testing.T, e *env.Env) {
+// keepsV1 writes a policy of Kuadrant's v1: it is unchanged, and cannot be
+// mistaken for one of v2beta1.
+func keepsV1(t *testing.T, e *env.Env) {
 	first := policies(t, e, "v1")
 	want := policy(t, "v1", "older", older)
 	_, err := first.Create(t.Context(), want, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
@@ -126,5 +126,5 @@ func leavesFirstVersion(t *testing.T, e *env.Env) {
 	got, err = second.Get(t.Context(), "older", metav1.GetOptions{})
 	require.NoError(t, err)
 	_, err = second.Update(t.Context(), got, metav1.UpdateOptions{})
-	assert.Contains(t, complaints(t, err), "spec.limits.games.rates[0].unit: Required value")
+	assert.Contains(t, fieldErrors(t, err), "spec.limits.games.rates[0].unit: Required value")
 }

@@ -4,10 +4,10 @@ package rfc
 
 import "strings"
 
-func when(fields string) string { return whole("when: [{" + fields + "}]") }
+func when(fields string) string { return withRates("when: [{" + fields + "}]") }
 
-// badConditions are limits whose conditions are refused.
-var badConditions = map[string]refused{
+// badConditions are limits whose conditions are rejected.
+var badConditions = map[string]invalid{
 	"with a condition on nothing": {when("operator: exists"), []string{at + ".when[0].selector: Required value"}},
 	"with a condition that does not compare": {
 		when("selector: auth.identity.group, value: a"), []string{at + ".when[0].operator: Required value"},
@@ -30,7 +30,7 @@ var badConditions = map[string]refused{
 		at + `.when[0].value: Invalid value: "integer": ` + at + `.when[0].value in body must be of type string: "integer"`,
 	}},
 	"with a predicate of v1": {when(`predicate: "true"`), []string{`unknown field "` + at + `.when[0].predicate"`}},
-	"with a condition that is a map": {whole("when: {selector: auth.identity.group, operator: exists}"), []string{
+	"with a condition that is a map": {withRates("when: {selector: auth.identity.group, operator: exists}"), []string{
 		`unknown field "` + at + `.when.operator", unknown field "` + at + `.when.selector"`,
 	}},
 	"with a space in a selector": {when(`selector: "auth.identity group", operator: exists`), []string{
@@ -46,12 +46,12 @@ var (
 	valueForbidden = []string{by + ".when[0].value: Forbidden: exists and nexists compare with no value; take it away, or take eq or neq"}
 )
 
-func trigger(fields string) string { return whole("triggers: [{" + fields + "}]") }
+func trigger(fields string) string { return withRates("triggers: [{" + fields + "}]") }
 
 func match(fields string) string { return trigger("matches: [{" + fields + "}]") }
 
-// badTriggers are limits whose triggers are refused.
-var badTriggers = map[string]refused{
+// badTriggers are limits whose triggers are rejected.
+var badTriggers = map[string]invalid{
 	"with a trigger that states nothing": {trigger(""), []string{
 		at + ".triggers[0]: Invalid value: 0: " + at + ".triggers[0] in body should have at least 1 properties",
 	}},
@@ -61,9 +61,9 @@ var badTriggers = map[string]refused{
 	"with a trigger for no hostname": {trigger("hostnames: []"), []string{
 		at + ".triggers[0].hostnames: Invalid value: 0: " + at + ".triggers[0].hostnames in body should have at least 1 items",
 	}},
-	"with triggers for a map": {whole("triggers: {matches: [{method: GET}]}"), []string{`unknown field "` + at + `.triggers.matches"`}},
+	"with triggers for a map": {withRates("triggers: {matches: [{method: GET}]}"), []string{`unknown field "` + at + `.triggers.matches"`}},
 	"with a match right in the list of triggers": {
-		whole("triggers: [{method: GET}]"), []string{`unknown field "` + at + `.triggers[0].method"`},
+		withRates("triggers: [{method: GET}]"), []string{`unknown field "` + at + `.triggers[0].method"`},
 	},
 	"with a match for a list of methods": {match("method: [GET]"), []string{
 		at + `.triggers[0].matches[0].method: Invalid value: "array": ` + at + `.triggers[0].matches[0].method in body must be of type string: "array"`,
@@ -140,8 +140,7 @@ func badHostname(value string) []string {
 		` in body should match '^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`}
 }
 
-// pathPattern is how the schema says what Gateway API says of a path in nine
-// rules. One that does not start with a slash passes here, and is refused with
-// better words.
+// pathPattern combines nine rules of Gateway API about a path. A path without a
+// leading slash passes here, and is rejected with a better message.
 const pathPattern = `^([^/].*|/?|(/(\.?([-\w~!$&'()*+,;=:@]|%([013-9a-fA-F][\da-fA-F]|2[\da-eA-E]))|\.\.([-\w.~!$&'()*+,;=:@]|%([013-9a-fA-F][\da-fA-F]|2[\da-eA-E])))` +
 	`([-\w.~!$&'()*+,;=:@]|%([013-9a-fA-F][\da-fA-F]|2[\da-eA-E]))*)+/?)$`

@@ -19,13 +19,13 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// aggregated selects the roles that the server's reader role gathers.
+// aggregated selects the roles that are aggregated into the server's reader role.
 const aggregated = "overrule.dev/aggregate-to-reader=true"
 
-// ErrInstall says that the API server refused a manifest of deploy.
+// ErrInstall means that the API server rejected a manifest of deploy.
 var ErrInstall = errors.New("install the server's CRD, namespace, account and rights")
 
-// install applies the CRD, the namespace, the account and the rights of deploy,
+// install applies the CRDs, the namespace, the account and the rights of deploy,
 // as the user who installs the server would, and returns the account.
 func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 	if err := e.InstallCRDs(filepath.Join(root, "deploy", "crds")); err != nil {
@@ -38,7 +38,7 @@ func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
-	if err := letReadExamples(ctx, clients); err != nil {
+	if err := grantExampleKinds(ctx, clients); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
 	if err := aggregate(ctx, clients); err != nil {
@@ -47,8 +47,8 @@ func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 	return e.ServiceAccount(ctx, Namespace, Name)
 }
 
-// applyBase applies, server-side, what the server needs of a folder: its
-// namespace first, its account and its rights.
+// applyBase applies, server-side, the objects of a folder that the server needs:
+// its namespace first, then its account and rights.
 func applyBase(ctx context.Context, e *env.Env, base string) error {
 	rights, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
 	if err != nil {
@@ -93,9 +93,9 @@ func read(file string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// letReadExamples extends the reader role by the made-up kinds of examples/crds,
-// the way that the manual gives for any further kind.
-func letReadExamples(ctx context.Context, client kubernetes.Interface) error {
+// grantExampleKinds adds the kinds of examples/crds to the reader role, as the
+// docs describe for other kinds.
+func grantExampleKinds(ctx context.Context, client kubernetes.Interface) error {
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   "overrule-reader-examples",
@@ -109,9 +109,9 @@ func letReadExamples(ctx context.Context, client kubernetes.Interface) error {
 	return ignoreExisting(err)
 }
 
-// aggregate does what the controller manager of a cluster does, which is not
-// always run here: the account gets the rights of every role that the reader
-// role gathers.
+// aggregate does what the controller manager of a cluster does, which does not
+// always run here: the account gets the rights of every role that is aggregated
+// into the reader role.
 func aggregate(ctx context.Context, client kubernetes.Interface) error {
 	roles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: aggregated})
 	if err != nil {

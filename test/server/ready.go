@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// patience is how long the server may take to be ready, and the API server to
-	// call it: long enough for a busy machine.
+	// patience is the maximum time until the server is ready, and until the API
+	// server calls it: long enough for a busy machine.
 	patience = 2 * time.Minute
 	pause    = 20 * time.Millisecond
 )
 
-// ErrNotReady says that the server ended, or was not ready in time.
-var ErrNotReady = errors.New("the server does not judge")
+// ErrNotReady means that the server stopped, or was not ready in time.
+var ErrNotReady = errors.New("the server is not ready")
 
-// waitUntilReady books how long the server took.
+// waitUntilReady sets ReadyAfter.
 func (s *Server) waitUntilReady(ctx context.Context, every time.Duration) error {
 	wait := process.Wait{Limit: patience, Pause: cmp.Or(every, pause), Problem: "it does not say that it is ready"}
 	err := s.until(ctx, wait, process.OK("http://"+s.Health+"/readyz?verbose"))
@@ -39,7 +39,7 @@ func (s *Server) waitUntilReady(ctx context.Context, every time.Duration) error 
 	return err
 }
 
-// Probe is a policy without a target, whose writer is warned about that.
+// Probe is a policy without an existing target, which results in a warning.
 const Probe = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -49,10 +49,9 @@ spec:
   rules: {authentication: {a: 1}}
 `
 
-// WaitUntilCalled waits until the webhook configurations that lead to the server
-// are in force: some moments after they were written, as the API server learns of
-// them by a watch. The validating webhook's answer is a warning, the mutating
-// one's an annotation.
+// WaitUntilCalled waits until the API server calls the server: it learns of the
+// webhook configurations by a watch, some moments after they were written. The
+// validating webhook's response is a warning, the mutating one's an annotation.
 func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
 	wait := process.Wait{Limit: patience, Pause: pause, Problem: "the API server does not call it"}
 	return s.until(ctx, wait, func(ctx context.Context) (bool, string) {
@@ -67,8 +66,7 @@ func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
 	})
 }
 
-// probe creates Probe in a dry run: what its writer is warned of, and the
-// annotations that it would have.
+// probe creates Probe in a dry run, and returns the warnings and annotations.
 func probe(ctx context.Context, config *rest.Config) (warnings []string, annotations map[string]string, err error) {
 	var policy unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(Probe), &policy.Object); err != nil {

@@ -17,7 +17,7 @@ import (
 	"overrule.dev/overrule/test/process"
 )
 
-// running is a server whose process is a shell script.
+// running returns a server whose process is a shell script.
 func running(t *testing.T, script string) *Server {
 	t.Helper()
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script}})
@@ -26,7 +26,7 @@ func running(t *testing.T, script string) *Server {
 	return &Server{Process: p}
 }
 
-func TestItIsReadyWhenItSaysSo(t *testing.T) {
+func TestWaitUntilReady(t *testing.T) {
 	var asked atomic.Int32
 	health := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" || asked.Add(1) < 3 {
@@ -51,10 +51,10 @@ func TestAServerThatEndsIsNotReady(t *testing.T) {
 	err := s.waitUntilReady(t.Context(), 0)
 
 	require.ErrorIs(t, err, ErrNotReady)
-	assert.EqualError(t, err, "the server does not judge: waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
+	assert.EqualError(t, err, "the server is not ready: condition not met: exited with code 2; log:\nunknown flag\n")
 }
 
-func TestAnInterruptedWaitIsOver(t *testing.T) {
+func TestWaitEndsWithContext(t *testing.T) {
 	s := running(t, "exec sleep 600")
 	s.Health = "127.0.0.1:1"
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func TestAnInterruptedWaitIsOver(t *testing.T) {
 	assert.ErrorIs(t, s.waitUntilReady(ctx, 0), context.Canceled)
 }
 
-func TestABinaryThatIsNotBuiltIsAnError(t *testing.T) {
+func TestMissingBinary(t *testing.T) {
 	root := t.TempDir()
 	_, err := built(root)
 	require.ErrorIs(t, err, ErrNoBinary)

@@ -12,8 +12,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// LetRefresh gives the rights of components/refresh until the test ends, those for
-// policy kinds only if asked for, as the controller manager of a cluster does.
+// LetRefresh grants the rights of components/refresh until the test ends, with or
+// without those for policy kinds, as the controller manager of a cluster does.
 func LetRefresh(tb testing.TB, e *env.Env, kinds bool) {
 	tb.Helper()
 	root, err := env.Repository(tb.Context())

@@ -1,5 +1,5 @@
-// Package server runs the overrule binary beside a test control plane, as the
-// service account that deploy/base gives it and with no more rights.
+// Package server runs the overrule binary with a test control plane, as the
+// service account of deploy/base and with only its rights.
 package server
 
 import (
@@ -22,25 +22,25 @@ import (
 )
 
 const (
-	// Namespace is the server's own.
+	// Namespace is the server's namespace.
 	Namespace = "overrule-system"
-	// Name is that of its Service, its account and its webhook configurations.
+	// Name is the name of its Service, its account and its webhook
+	// configurations.
 	Name = "overrule"
 )
 
-// ErrNoBinary says that the server was not built.
+// ErrNoBinary means that the server was not built.
 var ErrNoBinary = errors.New("the server is not built")
 
-// Options change how the server runs. The zero value is the way of the demo.
+// Options configure the server. The zero value is that of the demo.
 type Options struct {
-	// Args are further flags; a flag that is given here replaces the usual one.
+	// Args are additional flags; they replace the default ones.
 	Args []string
 	// Unprobed returns as soon as the server is ready, without waiting until the
 	// API server calls it: for servers that do not register themselves, and
 	// control planes without AuthPolicy.
 	Unprobed bool
-	// Every is the pause between two looks at whether it is ready: 20 ms, unless
-	// ReadyAfter has to be more exact.
+	// Every is the polling interval of readiness. Default: 20 ms.
 	Every time.Duration
 	// Started, if set, is called as soon as the process runs, before it is ready.
 	Started func(*Server)
@@ -50,25 +50,24 @@ type Options struct {
 type Server struct {
 	*process.Process
 
-	// Webhook, Metrics and Health are the host:port of its three listeners.
+	// Webhook, Metrics and Health are host:port of its three listeners.
 	Webhook, Metrics, Health string
-	// ReadyAfter is the time from the start of the process until it said that it
-	// is ready.
+	// ReadyAfter is the time from the start of the process until it was ready.
 	ReadyAfter time.Duration
 }
 
-// Site is a control plane that has all that a server needs: its CRDs,
-// namespace, account and rights.
+// Site is a control plane with everything that a server needs: CRDs, namespace,
+// account and rights.
 type Site struct {
-	// Account is the user that the server is to the API server.
+	// Account is the server's user.
 	Account *env.User
 
 	env    *env.Env
 	binary string
 }
 
-// Start runs a server for a test, which fails with the server's log if that does
-// not work, and stops it when the test ends.
+// Start runs a server for a test, and stops it when the test ends. If it fails,
+// so does the test, with the server's log.
 func Start(tb testing.TB, e *env.Env, o Options) *Server {
 	tb.Helper()
 	s, err := Boot(tb.Context(), e, o)
@@ -84,8 +83,8 @@ func Start(tb testing.TB, e *env.Env, o Options) *Server {
 	return s
 }
 
-// Boot installs what the server needs, runs it and waits until it judges. Each
-// call takes ports of its own: a server that follows another is found there.
+// Boot installs what the server needs, runs it and waits until it evaluates
+// writes. Each call uses new ports; the Service points to the latest server.
 func Boot(ctx context.Context, e *env.Env, o Options) (*Server, error) {
 	site, err := Install(ctx, e)
 	if err != nil {
@@ -94,8 +93,8 @@ func Boot(ctx context.Context, e *env.Env, o Options) (*Server, error) {
 	return site.Boot(ctx, o)
 }
 
-// Install installs what the server needs, for as many servers as are booted
-// there. It fails with ErrNoBinary if there is none to run.
+// Install installs what servers need. It fails with ErrNoBinary if there is no
+// binary.
 func Install(ctx context.Context, e *env.Env) (*Site, error) {
 	root, err := env.Repository(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func Install(ctx context.Context, e *env.Env) (*Site, error) {
 	return &Site{Account: account, env: e, binary: binary}, nil
 }
 
-// Boot runs a server and waits until it judges.
+// Boot runs a server and waits until it evaluates writes.
 func (site *Site) Boot(ctx context.Context, o Options) (*Server, error) {
 	s, err := site.run(ctx, o.Args)
 	if err != nil {
@@ -157,7 +156,7 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 	usual := []string{
 		"--kubeconfig=" + site.Account.Kubeconfig,
 		"--namespace=" + Namespace,
-		"--drain-period=0s", // nobody has to be sent elsewhere
+		"--drain-period=0s", // no clients to drain
 		"--service=" + Name,
 		"--service-port=" + strconv.Itoa(int(ports[0])),
 		"--webhook-bind-address=" + s.Webhook,
@@ -169,8 +168,8 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 	return s, err
 }
 
-// environ is the environment of this process, but for what hack/test has Go
-// collect garbage by: the server does that as in a cluster.
+// environ is the environment of this process without GOGC of hack/test: the
+// server uses the setting of a cluster.
 func environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "GOGC=") })
 }

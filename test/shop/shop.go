@@ -1,13 +1,13 @@
-// Package shop is a toy store behind a gateway, in manifests: what tests on a real
-// API server write. In has its namespaces named.
+// Package shop has the manifests of a toy store behind a gateway, for tests with
+// a real API server. In sets their namespaces.
 package shop
 
 import "strings"
 
-// Manifests, with INFRA and APP for the namespaces of the gateway and of the
-// application. They are joined by "---".
+// Manifests, joined by "---". INFRA and APP stand for the namespaces of the
+// gateway and of the application.
 const (
-	// Namespaces are the two.
+	// Namespaces are the two namespaces.
 	Namespaces = `
 apiVersion: v1
 kind: Namespace
@@ -17,7 +17,7 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: APP}
 `
-	// Gateway is one called edge, with its class, for routes of all namespaces.
+	// Gateway is the gateway edge with its class, for routes of all namespaces.
 	Gateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -31,7 +31,7 @@ spec:
   gatewayClassName: shop
   listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
 `
-	// Route is the store: two rules on the gateway.
+	// Route is the route toystore with two rules.
 	Route = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -42,7 +42,7 @@ spec:
   - {name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}
   - {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}
 `
-	// GatewayAuth sets a rule for all routes of the gateway.
+	// GatewayAuth overrides a rule of all routes of the gateway.
 	GatewayAuth = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -51,7 +51,7 @@ spec:
   targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
   overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
 `
-	// GatewayLimits hold those of the gateway's routes to 50.
+	// GatewayLimits limits the gateway's routes to 50.
 	GatewayLimits = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
@@ -63,7 +63,8 @@ spec:
     when: spec.limits.login.rates.exists(r, r.limit > 50)
     limits: {login: {rates: [{limit: 50, window: 10s}]}}
 `
-	// RouteLimits is a limit of LIMIT on the route; NAME is what names it.
+	// RouteLimits is a limit of LIMIT on the route; NAME is the rest of its
+	// metadata.
 	RouteLimits = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
@@ -74,8 +75,8 @@ spec:
 `
 )
 
-// In puts namespaces into a manifest, and more: pairs of a word and what stands for
-// it.
+// In replaces INFRA and APP in a manifest, and more placeholders: pairs of a
+// placeholder and its value.
 func In(infra, app, manifest string, more ...string) string {
 	return strings.NewReplacer(append([]string{"INFRA", infra, "APP", app}, more...)...).Replace(manifest)
 }

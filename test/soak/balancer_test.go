@@ -17,35 +17,36 @@ import (
 )
 
 const (
-	// pollEvery is the pause between two looks at a backend's readiness, and
-	// pollLimit the time that an answer may take.
+	// pollEvery is the polling interval of a backend's readiness, pollLimit the
+	// timeout of a poll.
 	pollEvery = 200 * time.Millisecond
 	pollLimit = time.Second
-	// lag is what endpoints take to reach the proxies of all nodes.
-	lag = 300 * time.Millisecond
+	// endpointLag is the time until an endpoint change reaches the proxies of all
+	// nodes.
+	endpointLag = 300 * time.Millisecond
 )
 
-// balancer does what a Service does, over TCP: a new connection goes to each of
-// the backends in turn whose readiness was seen a lag ago. A connection that
-// stands stays where it is, whatever becomes of its backend's readiness.
+// balancer forwards TCP connections as a Service does: a new connection goes in
+// turn to each backend that was ready endpointLag ago. An open connection stays
+// with its backend, whatever its readiness.
 type balancer struct {
 	listener net.Listener
 	next     atomic.Uint64
 
-	// frozen keeps the backends as they are: no endpoint changes while there is no
-	// API server to write it.
+	// frozen keeps the backends: endpoints do not change while the API server is
+	// down.
 	frozen atomic.Bool
 
 	mu       sync.Mutex
 	backends []*backend
 }
 
-// backend is one server, as a Service's endpoints have it.
+// backend is one server, as an endpoint of a Service.
 type backend struct {
 	address, health string
 	ready           atomic.Bool  // as the proxies know it
-	led             atomic.Int64 // connections that were sent there
-	open            atomic.Int64 // those of them that stand
+	routed          atomic.Int64 // connections that were sent there
+	open            atomic.Int64 // those that are open
 	stop            context.CancelFunc
 }
 
@@ -69,7 +70,7 @@ func newBalancer(t *testing.T) *balancer {
 
 func (b *balancer) port() int { return b.listener.Addr().(*net.TCPAddr).Port }
 
-// add takes a server in; it gets no connection before it is seen to be ready.
+// add adds a server; it gets no connection before it is ready.
 func (b *balancer) add(address, health string) *backend {
 	ctx, stop := context.WithCancel(context.Background())
 	e := &backend{address: address, health: health, stop: stop}
@@ -80,7 +81,7 @@ func (b *balancer) add(address, health string) *backend {
 	return e
 }
 
-// remove forgets a server that is gone.
+// remove removes a server that has stopped.
 func (b *balancer) remove(e *backend) {
 	e.stop()
 	b.mu.Lock()
@@ -88,15 +89,15 @@ func (b *balancer) remove(e *backend) {
 	b.backends = slices.DeleteFunc(b.backends, func(other *backend) bool { return other == e })
 }
 
-// poll keeps what the proxies know in step with what the server says.
+// poll updates the proxies' view of a server's readiness.
 func (e *backend) poll(ctx context.Context, frozen *atomic.Bool) {
 	client := &http.Client{Timeout: pollLimit, Transport: &http.Transport{DisableKeepAlives: true}}
 	said := false
 	for ctx.Err() == nil {
-		now := says(ctx, client, e.health)
+		now := isReady(ctx, client, e.health)
 		if now != said && !frozen.Load() {
 			said = now
-			time.AfterFunc(lag, func() { e.ready.Store(now) })
+			time.AfterFunc(endpointLag, func() { e.ready.Store(now) })
 		}
 		select {
 		case <-ctx.Done():
@@ -105,7 +106,7 @@ func (e *backend) poll(ctx context.Context, frozen *atomic.Bool) {
 	}
 }
 
-func says(ctx context.Context, client *http.Client, health string) bool {
+func isReady(ctx context.Context, client *http.Client, health string) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+"/readyz", nil)
 	if err != nil {
 		return false
@@ -118,7 +119,7 @@ func says(ctx context.Context, client *http.Client, health string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// pick returns the next backend, or nil if there is none.
+// pick returns the next ready backend, or nil.
 func (b *balancer) pick() *backend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,7 +141,7 @@ func (b *balancer) serve(client net.Conn) {
 	if e == nil {
 		return
 	}
-	e.led.Add(1)
+	e.routed.Add(1)
 	server, err := new(net.Dialer).Dial("tcp", e.address)
 	if err != nil {
 		return

@@ -22,41 +22,40 @@ import (
 )
 
 const (
-	// calm is how long the stream goes on after a fault is mended, in its phase.
+	// calm is the time after a fault is repaired that belongs to its phase.
 	calm = 4 * time.Second
-	// asleep is how long a server hangs that does not lead: longer than what it
-	// knows may be out of date. A leader hangs for nap: longer than the balancer
-	// takes to see that, and less than its lease lasts.
+	// asleep is the time for which a follower hangs: longer than the maximum
+	// cache staleness. A leader hangs for nap: longer than the balancer takes to
+	// notice, and shorter than its lease.
 	asleep = cache.StaleAfter + 2*time.Second
 	nap    = 8 * time.Second
-	// away is how long no API server runs, beside the time that it takes to end
-	// and to start.
+	// away is the time without an API server, in addition to its stop and start.
 	away = 2 * time.Second
 )
 
-// faults happen one after another; each is mended when it returns.
-var faults = []func(*scene){
-	(*scene).restartEach, (*scene).rotate, (*scene).restartAPIServer,
-	(*scene).pauseFollower, (*scene).pauseLeader, (*scene).kill, (*scene).loseLease,
+// faults are injected one after another; each is repaired when it returns.
+var faults = []func(*soakTest){
+	(*soakTest).restartEach, (*soakTest).rotate, (*soakTest).restartAPIServer,
+	(*soakTest).pauseFollower, (*soakTest).pauseLeader, (*soakTest).kill, (*soakTest).loseLease,
 }
 
 // restartEach restarts one server after another: nothing is lost.
-func (s *scene) restartEach() {
-	s.tally.begin("each server restarts")
-	for _, slot := range s.fleet.slots {
+func (s *soakTest) restartEach() {
+	s.counters.begin("each server restarts")
+	for _, slot := range s.replicas.members {
 		before, _ := slot.now()
-		s.fleet.signal(slot, syscall.SIGTERM)
-		s.fleet.successor(slot, before)
+		s.replicas.signal(slot, syscall.SIGTERM)
+		s.replicas.awaitSuccessor(slot, before)
 		ends := slot.ended()
-		require.Zero(s.t, ends[len(ends)-1].code, "SIGTERM is a good end: %s", ends[len(ends)-1].log)
+		require.Zero(s.t, ends[len(ends)-1].code, "exits with code 0 on SIGTERM: %s", ends[len(ends)-1].log)
 	}
 	s.settle()
 }
 
-// rotate takes the authority away: another one follows, and signs certificates
-// for all: nothing is lost.
-func (s *scene) rotate() {
-	s.tally.begin("the authority is replaced")
+// rotate deletes the authority: a new one signs certificates for all servers:
+// nothing is lost.
+func (s *soakTest) rotate() {
+	s.counters.begin("the authority is replaced")
 	before := s.issuers()
 	got := s.plane.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca")
 	require.Zero(s.t, got.Code, got.Stderr)
@@ -71,10 +70,10 @@ func (s *scene) rotate() {
 	s.settle()
 }
 
-// issuers are the authorities of the certificates that are served.
-func (s *scene) issuers() map[string]bool {
+// issuers returns the authorities of the serving certificates.
+func (s *soakTest) issuers() map[string]bool {
 	out := map[string]bool{}
-	for _, slot := range s.fleet.slots {
+	for _, slot := range s.replicas.members {
 		now, _ := slot.now()
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 		conn, err := dialer.DialContext(s.t.Context(), "tcp", now.Webhook)
@@ -85,64 +84,64 @@ func (s *scene) issuers() map[string]bool {
 	return out
 }
 
-// restartAPIServer ends the API server and starts it again: its writers wait,
+// restartAPIServer stops the API server and starts it again: its writers wait,
 // and nothing is lost once it answers.
-func (s *scene) restartAPIServer() {
-	p := s.tally.begin("the API server restarts")
+func (s *soakTest) restartAPIServer() {
+	p := s.counters.begin("the API server restarts")
 	p.restarts = true
-	s.fleet.balancer.frozen.Store(true)
+	s.replicas.balancer.frozen.Store(true)
 	require.NoError(s.t, s.plane.StopAPIServer())
 	time.Sleep(away)
 	require.NoError(s.t, s.plane.StartAPIServer(s.t.Context()))
-	s.fleet.balancer.frozen.Store(false)
-	s.tally.begin("... and answers again")
+	s.replicas.balancer.frozen.Store(false)
+	s.counters.begin("... and answers again")
 	s.settle()
 }
 
-func (s *scene) pauseFollower() {
-	s.pause("a server hangs", func(s *slot) bool { return !leads(s) }, asleep)
+func (s *soakTest) pauseFollower() {
+	s.pause("a server hangs", func(s *replica) bool { return !leads(s) }, asleep)
 }
 
-func (s *scene) pauseLeader() { s.pause("the leader hangs", leads, nap) }
+func (s *soakTest) pauseLeader() { s.pause("the leader hangs", leads, nap) }
 
-// pause stops a server for a while. Each of its connections may cost one call:
-// that which was sent on it, and had no answer in time.
-func (s *scene) pause(name string, who func(*slot) bool, paused time.Duration) {
+// pause stops a server for a while. Each of its connections may lose one call:
+// the one that had no response in time.
+func (s *soakTest) pause(name string, who func(*replica) bool, paused time.Duration) {
 	s.spread()
 	slot := s.find(who)
-	p := s.tally.begin(name)
+	p := s.counters.begin(name)
 	bound := s.connections(slot)
-	s.fleet.signal(slot, syscall.SIGSTOP)
+	s.replicas.signal(slot, syscall.SIGSTOP)
 	time.Sleep(paused)
 	p.bound = bound()
-	s.fleet.signal(slot, syscall.SIGCONT)
+	s.replicas.signal(slot, syscall.SIGCONT)
 	s.settle()
 }
 
-// kill ends a server without a word. Each of its connections may cost one call.
-func (s *scene) kill() {
+// kill kills a server. Each of its connections may lose one call.
+func (s *soakTest) kill() {
 	s.spread()
-	slot := s.find(func(s *slot) bool { return !leads(s) })
-	p := s.tally.begin("a server is killed")
+	slot := s.find(func(s *replica) bool { return !leads(s) })
+	p := s.counters.begin("a server is killed")
 	before, _ := slot.now()
 	bound := s.connections(slot)
-	s.fleet.signal(slot, syscall.SIGKILL)
-	s.fleet.successor(slot, before)
+	s.replicas.signal(slot, syscall.SIGKILL)
+	s.replicas.awaitSuccessor(slot, before)
 	p.bound = bound()
 	s.settle()
 }
 
-// spread has the API server call all servers: it opens a connection only where
-// the ones that it has are busy, so that a server may have none.
-func (s *scene) spread() {
-	for _, slot := range s.fleet.slots {
+// spread makes the API server call all servers: it opens a connection only if its
+// existing ones are busy, so a server may have none.
+func (s *soakTest) spread() {
+	for _, slot := range s.replicas.members {
 		_, at := slot.now()
 		soon(s.t, func() bool {
 			var burst sync.WaitGroup
 			for range 20 {
 				burst.Go(func() {
-					got, text := read(s.try.send(s.t.Context(), s.client))
-					s.tally.book(s.tally.now(), string(s.try.want), got, text, s.try.what)
+					got, text := outcomeOf(s.try.send(s.t.Context(), s.client))
+					s.counters.record(s.counters.now(), string(s.try.want), got, text, s.try.what)
 				})
 			}
 			burst.Wait()
@@ -151,19 +150,19 @@ func (s *scene) spread() {
 	}
 }
 
-// connections returns what counts the connections of a server: those that stand
-// now, and those that are led there until it is asked.
-func (s *scene) connections(slot *slot) func() int64 {
+// connections returns a function that counts the connections of a server: those
+// open now, and those routed to it until the call.
+func (s *soakTest) connections(slot *replica) func() int64 {
 	_, at := slot.now()
-	open, led := at.open.Load(), at.led.Load()
-	return func() int64 { return open + at.led.Load() - led }
+	open, led := at.open.Load(), at.routed.Load()
+	return func() int64 { return open + at.routed.Load() - led }
 }
 
-// loseLease gives the leader's lease to somebody else, who does nothing with it:
-// the leader ends and is started anew, another one leads, and nothing is lost.
-func (s *scene) loseLease() {
+// loseLease gives the leader's lease to a holder that does nothing with it: the
+// leader exits and is restarted, another one leads, and nothing is lost.
+func (s *soakTest) loseLease() {
 	slot := s.find(leads)
-	s.tally.begin("the leader loses its lease")
+	s.counters.begin("the leader loses its lease")
 	before, _ := slot.now()
 	client, err := kubernetes.NewForConfig(s.plane.Config)
 	require.NoError(s.t, err)
@@ -171,39 +170,40 @@ func (s *scene) loseLease() {
 	soon(s.t, func() bool {
 		lease, err := leases.Get(s.t.Context(), server.Name, metav1.GetOptions{})
 		require.NoError(s.t, err)
-		thief, now := "somebody", metav1.NowMicro()
-		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &thief, &now
+		otherHolder, now := "other-holder", metav1.NowMicro()
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &otherHolder, &now
 		_, err = leases.Update(s.t.Context(), lease, metav1.UpdateOptions{})
-		return err == nil // else the leader wrote it at the same time
+		return err == nil // otherwise the leader wrote it at the same time
 	}, "the lease cannot be written")
-	s.fleet.successor(slot, before)
+	s.replicas.awaitSuccessor(slot, before)
 	s.settle()
 }
 
-// settle waits until all servers get connections and one leads, and a little.
-func (s *scene) settle() {
-	s.fleet.awaitReady()
+// settle waits until all servers have connections and one leads, and some time
+// more.
+func (s *soakTest) settle() {
+	s.replicas.awaitReady()
 	s.find(leads)
 	time.Sleep(calm)
 }
 
-// find returns the first server that is so, as soon as one is.
-func (s *scene) find(is func(*slot) bool) *slot {
-	var found *slot
+// find waits for a server that meets a condition, and returns it.
+func (s *soakTest) find(is func(*replica) bool) *replica {
+	var found *replica
 	soon(s.t, func() bool {
-		for _, slot := range s.fleet.slots {
+		for _, slot := range s.replicas.members {
 			if is(slot) {
 				found = slot
 				return true
 			}
 		}
 		return false
-	}, "no server is as it should be")
+	}, "no server meets the condition")
 	return found
 }
 
-// leads reports whether the server of a slot is the leader.
-func leads(s *slot) bool {
+// leads reports whether the server is the leader.
+func leads(s *replica) bool {
 	now, _ := s.now()
 	ctx, cancel := context.WithTimeout(context.Background(), pollLimit)
 	defer cancel()

@@ -1,9 +1,8 @@
 //go:build soak
 
-// Package soak runs three servers behind a TCP balancer for some minutes, under
-// a steady stream of writes through a real API server, and lets one thing after
-// another fail. "make test-soak" runs it; SOAK=10m has the faults start over
-// until so much time has passed.
+// Package soak runs three servers behind a TCP balancer for some minutes, under a
+// steady stream of writes through a real API server, and injects one fault after
+// another. "make test-soak" runs it; SOAK=10m repeats the faults for that time.
 package soak
 
 import (
@@ -23,33 +22,33 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// scene is all that a fault needs.
-type scene struct {
-	t     *testing.T
-	plane *env.Env
-	fleet *fleet
-	tally *tally
-	// try is a write that has to be denied, in a world where it disturbs no
-	// writer; client sends it.
+// soakTest is the state that faults need.
+type soakTest struct {
+	t        *testing.T
+	plane    *env.Env
+	replicas *replicaSet
+	counters *counters
+	// try is a write that must be denied, for a tenant without a writer; client
+	// sends it.
 	try    write
 	client dynamic.Interface
 }
 
-func TestNoWriteIsMisjudgedWhateverFails(t *testing.T) {
+func TestVerdictsUnderFaults(t *testing.T) {
 	least := atLeast(t)
-	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
+	ctrl.SetLogger(logr.Discard()) // envtest logs each CRD that it installs
 	plane := env.Start(t)
-	worlds := build(t, plane, "soak", len(sorts), ground+"---"+platform)
-	open := build(t, plane, "window", 6, ground)
-	s := &scene{t: t, plane: plane, tally: &tally{}, fleet: newFleet(t, plane, 3)}
-	called(t, plane, worlds[0])
+	tenants := createTenants(t, plane, "soak", len(writerKinds), baseManifests+"---"+platform)
+	open := createTenants(t, plane, "window", 6, baseManifests)
+	s := &soakTest{t: t, plane: plane, counters: &counters{}, replicas: newReplicaSet(t, plane, 3)}
+	awaitCalled(t, plane, tenants[0])
 
 	by := developer(t, plane)
-	s.client, s.try = client(t, by), create(limitPolicies, worlds[len(worlds)-1].limits("100"), api.ReasonConstraintViolated)
+	s.client, s.try = client(t, by), create(limitPolicies, tenants[len(tenants)-1].limits("100"), api.ReasonConstraintViolated)
 	begun := time.Now()
-	s.tally.begin("nothing")
-	writers := start(t, worlds, func() dynamic.Interface { return client(t, by) }, s.tally)
-	w := look(t, open, client(t, plane.User), s.tally)
+	s.counters.begin("nothing")
+	writers := start(t, tenants, func() dynamic.Interface { return client(t, by) }, s.counters)
+	w := startStaleProbe(t, open, client(t, plane.User), s.counters)
 	time.Sleep(calm)
 	for {
 		for _, f := range faults {
@@ -63,13 +62,13 @@ func TestNoWriteIsMisjudgedWhateverFails(t *testing.T) {
 	writers.end()
 
 	var out bytes.Buffer
-	s.tally.write(&out)
+	s.counters.write(&out)
 	w.write(&out)
 	t.Log("\n" + out.String())
 	s.check()
 }
 
-// atLeast is how long faults start over.
+// atLeast returns the time for which the faults are repeated.
 func atLeast(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("SOAK")
@@ -77,13 +76,13 @@ func atLeast(t *testing.T) time.Duration {
 		return 0
 	}
 	d, err := time.ParseDuration(text)
-	require.NoError(t, err, "SOAK is no time such as 10m")
+	require.NoError(t, err, "SOAK must be a duration such as 10m")
 	return d
 }
 
-// called waits until the API server calls the servers: a write that has to be
-// denied is.
-func called(t *testing.T, plane *env.Env, w world) {
+// awaitCalled waits until the API server calls the servers: until a write is
+// denied.
+func awaitCalled(t *testing.T, plane *env.Env, w tenant) {
 	t.Helper()
 	soon(t, func() bool {
 		got := plane.Apply(w.limits("100"), "--dry-run=server")
@@ -91,16 +90,16 @@ func called(t *testing.T, plane *env.Env, w world) {
 	}, "the API server does not call the servers")
 }
 
-func (s *scene) check() {
-	for _, p := range s.tally.phases {
-		assert.Zero(s.t, p.wrong, "%s: wrongly judged", p.name)
-		assert.Zero(s.t, p.through, "%s: let through", p.name)
+func (s *soakTest) check() {
+	for _, p := range s.counters.phases {
+		assert.Zero(s.t, p.wrong, "%s: wrong verdict", p.name)
+		assert.Zero(s.t, p.through, "%s: wrongly allowed", p.name)
 		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)
 		assert.LessOrEqual(s.t, p.lost, p.bound, "%s: lost", p.name)
-		if !p.restarts { // while an API server is away there may be next to none
+		if !p.restarts { // without an API server there may be almost none
 			assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
 			assert.Greater(s.t, p.denied, int64(10), "%s: denied", p.name)
-			assert.Zero(s.t, p.cut, "%s: turned away by the API server", p.name)
+			assert.Zero(s.t, p.cut, "%s: rejected by the API server", p.name)
 		}
 	}
 }

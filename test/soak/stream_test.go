@@ -12,40 +12,40 @@ import (
 )
 
 const (
-	// pace is the least time from a write of a writer to its next.
-	pace = 150 * time.Millisecond
-	// again is the pause before a writer sends again what did not reach the API
-	// server.
-	again = 100 * time.Millisecond
+	// writeInterval is the minimum time between two writes of a writer.
+	writeInterval = 150 * time.Millisecond
+	// retryPause is the pause before a writer repeats a write that did not reach
+	// the API server.
+	retryPause = 100 * time.Millisecond
 )
 
-// stream is writers that write at a steady pace until it is ended.
+// stream is a set of writers that write at a constant rate.
 type stream struct {
-	tally *tally
-	end   func()
+	counters *counters
+	end      func()
 }
 
-// start starts a writer of each sort, with a world and connections of its own.
-func start(t *testing.T, worlds []world, connect func() dynamic.Interface, into *tally) *stream {
+// start starts a writer of each kind, with its own tenant and connections.
+func start(t *testing.T, tenants []tenant, connect func() dynamic.Interface, into *counters) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var writers sync.WaitGroup
-	s := &stream{tally: into, end: func() {
+	s := &stream{counters: into, end: func() {
 		cancel()
 		writers.Wait()
 	}}
 	t.Cleanup(s.end)
-	for i, w := range worlds {
+	for i, w := range tenants {
 		c := connect()
-		writers.Go(func() { s.run(ctx, c, sorts[i](w)) })
+		writers.Go(func() { s.run(ctx, c, writerKinds[i](w)) })
 	}
 	return s
 }
 
-// run writes one after another. What has to be stored and was not is written
-// again, as a write of its own: the next one builds on it.
+// run sends one write after another. A write that must be stored and was not is
+// repeated, and counted again: the next one depends on it.
 func (s *stream) run(ctx context.Context, c dynamic.Interface, writes []write) {
-	beat := time.NewTicker(pace)
+	beat := time.NewTicker(writeInterval)
 	defer beat.Stop()
 	for i := 0; ; {
 		select {
@@ -60,20 +60,20 @@ func (s *stream) run(ctx context.Context, c dynamic.Interface, writes []write) {
 	}
 }
 
-// send sends a write until the API server has an answer of its own or of a
-// webhook's. Not cut off by the end of the stream: what was sent is counted.
+// send repeats a write until the API server or a webhook has answered it. It is
+// not canceled when the stream ends: every write is counted.
 func (s *stream) send(ctx context.Context, c dynamic.Interface, w write) outcome {
 	for {
-		sent := s.tally.now()
-		got, text := read(w.send(context.WithoutCancel(ctx), c))
+		sent := s.counters.now()
+		got, text := outcomeOf(w.send(context.WithoutCancel(ctx), c))
 		p := sent
 		if got != cut {
-			p = s.tally.now()
+			p = s.counters.now()
 		}
-		s.tally.book(p, string(w.want), got, text, w.what)
+		s.counters.record(p, string(w.want), got, text, w.what)
 		if got != cut || ctx.Err() != nil {
 			return got
 		}
-		time.Sleep(again)
+		time.Sleep(retryPause)
 	}
 }

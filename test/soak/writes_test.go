@@ -30,8 +30,8 @@ var (
 	routes        = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
 )
 
-// write is one write of a writer, and the code of the denial that it has to get,
-// "" if it has to be stored. It may be sent again.
+// write is one write of a writer, and the reason code of its denial, "" if it
+// must be stored. It may be repeated.
 type write struct {
 	what string
 	want api.ReasonCode
@@ -46,7 +46,7 @@ func create(r schema.GroupVersionResource, manifest string, want api.ReasonCode)
 		}
 		_, err := c.Resource(r).Namespace(object.GetNamespace()).Create(ctx, &object, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			return nil // it was stored, and the connection cut before its writer was told
+			return nil // it was stored before the connection was closed
 		}
 		return err
 	}}
@@ -70,15 +70,15 @@ func remove(r schema.GroupVersionResource, namespace, name string, want api.Reas
 }
 
 // named reports whether an error is about an object: an API server that starts
-// finds no resources either.
+// returns 404 for resources, too.
 func named(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
 }
 
-// The sorts of writers: what each of them writes, over and over.
+// The kinds of writers: the writes that each of them repeats.
 
-func limitsOf(w world) []write {
+func limitsOf(w tenant) []write {
 	rate := func(limit string) string {
 		return `{"spec":{"limits":{"login":{"rates":[{"limit":` + limit + `,"window":"10s"}]}}}}`
 	}
@@ -91,59 +91,59 @@ func limitsOf(w world) []write {
 	}
 }
 
-func authOf(w world) []write {
+func authOf(w tenant) []write {
 	return []write{
-		create(authPolicies, w.of(routeAuth), ""),
+		create(authPolicies, w.expand(routeAuth), ""),
 		patch(authPolicies, w.app, "auth", `{"spec":{"unset":["rules.authentication"]}}`, api.ReasonUnsetOverride),
 		patch(authPolicies, w.app, "auth", `{"spec":{"rules":{"authorization":{"more":{}}}}}`, ""),
 		patch(authPolicies, w.app, "auth", `{"spec":{"rules":{"authentication":{"guest":{}}}}}`, api.ReasonOverrideWeakened),
 		remove(authPolicies, w.app, "auth", ""),
-		create(authPolicies, w.of(unsettingAuth), api.ReasonUnsetOverride),
+		create(authPolicies, w.expand(unsettingAuth), api.ReasonUnsetOverride),
 	}
 }
 
-func routesOf(w world) []write {
+func routesOf(w tenant) []write {
 	return []write{
-		create(routes, w.of(cart, "GATEWAY", "edge"), ""),
+		create(routes, w.expand(cart, "GATEWAY", "edge"), ""),
 		patch(routes, w.app, "cart", `{"spec":{"hostnames":["cart.example.com"]}}`, ""),
-		patch(routes, w.app, "cart", w.of(`{"spec":{"parentRefs":[{"namespace":"INFRA","name":"edge"},{"namespace":"INFRA","name":"public"}]}}`), api.ReasonRequirementUnmet),
+		patch(routes, w.app, "cart", w.expand(`{"spec":{"parentRefs":[{"namespace":"INFRA","name":"edge"},{"namespace":"INFRA","name":"public"}]}}`), api.ReasonRequirementUnmet),
 		remove(routes, w.app, "cart", ""),
-		create(routes, w.of(cart, "GATEWAY", "public"), api.ReasonRequirementUnmet),
+		create(routes, w.expand(cart, "GATEWAY", "public"), api.ReasonRequirementUnmet),
 	}
 }
 
-func platformOf(w world) []write {
+func platformOf(w tenant) []write {
 	label := func(value string) string { return `{"metadata":{"labels":{"soak":"` + value + `"}}}` }
 	return []write{
 		remove(authPolicies, w.infra, "gw-auth", api.ReasonOverrideRemoved),
 		patch(authPolicies, w.infra, "gw-auth", label("a"), ""),
 		patch(authPolicies, w.infra, "gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"sso":{"issuer":"mine"}}}}}}`, api.ReasonOverrideRemoved),
 		patch(authPolicies, w.infra, "gw-auth", label("b"), ""),
-		patch(routes, w.app, "toystore", w.of(`{"spec":{"parentRefs":[{"namespace":"INFRA","name":"public"}]}}`), api.ReasonOverrideEvaded),
+		patch(routes, w.app, "toystore", w.expand(`{"spec":{"parentRefs":[{"namespace":"INFRA","name":"public"}]}}`), api.ReasonOverrideEvaded),
 	}
 }
 
-// sorts are the writers of a stream: each has a world to itself.
-var sorts = []func(world) []write{limitsOf, limitsOf, authOf, authOf, routesOf, routesOf, platformOf, platformOf}
+// writerKinds are the writers of a stream, each with its own tenant.
+var writerKinds = []func(tenant) []write{limitsOf, limitsOf, authOf, authOf, routesOf, routesOf, platformOf, platformOf}
 
-// client is one that waits for nothing and sends nothing again by itself: each
-// answer of the API server is seen, and counted.
+// client returns a client without rate limit and retries: each response of the
+// API server is counted.
 func client(t *testing.T, u *env.User) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(u.Config)
 	config.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	config.Timeout = 20 * time.Second
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noRetry{next} })
 	c, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	return c
 }
 
-// once takes out of answers what has client-go send a request again.
-type once struct{ next http.RoundTripper }
+// noRetry removes the header that makes client-go retry a request.
+type noRetry struct{ next http.RoundTripper }
 
-func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o noRetry) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := o.next.RoundTrip(r)
 	if err == nil {
 		response.Header.Del("Retry-After")

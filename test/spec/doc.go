@@ -1,5 +1,5 @@
-// Package spec holds the cases that the specifications of policy attachment
-// give themselves, as tests: the examples and tables of GEP-713, as it is and
-// as it was in 2023, of Gateway API's older page on Policy Attachment, and the
-// worked results of docs/semantics.md. What is expected is what they say.
+// Package spec tests the examples and tables of the specifications of policy
+// attachment: GEP-713 in its current version and that of 2023, Gateway API's
+// older page on Policy Attachment, and the worked results of docs/semantics.md.
+// The expected values are those of the texts.
 package spec

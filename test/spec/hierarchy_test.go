@@ -33,19 +33,19 @@ func TestCachingPolicies(t *testing.T) {
 				{"the policy attached to the Route changes the value for one of those fields (includeQueryString)", func(t *testing.T, _ *world) {
 					assert.Equal(t, "route/defaults", origins["cdn.cachePolicy.includeQueryString"])
 				}},
-				{"the effective policy", traffic("example > example", obj{"cdn": obj{
+				{"the effective policy", hasSpec("example > example", obj{"cdn": obj{
 					"enabled":     true,
 					"cachePolicy": obj{"includeHost": true, "includeProtocol": true, "includeQueryString": false},
 				}})},
-				{"what became of the Gateway's", became("gateway", api.PartiallyEnforced, "route")},
-				{"what became of the Route's", became("route", api.Enforced)},
+				{"what became of the Gateway's", hasState("gateway", api.PartiallyEnforced, "route")},
+				{"what became of the Route's", hasState("route", api.Enforced)},
 			})
 			assert.Len(t, origins, 4)
 		})
 	}
 }
 
-// "In this final example": the picture of both older texts.
+// "In this final example": the diagram of both older texts.
 func TestTimeoutsOfThePicture(t *testing.T) {
 	w := read(t, `
 apiVersion: networking.acme.io/v1alpha1
@@ -85,7 +85,7 @@ func TestTLSMinimumVersionPolicy(t *testing.T) {
 		assert.Equal(t, obj{"minimumTLSVersion": 1.2}, w.at(t, "internet").Spec)
 		assert.Equal(t, obj{}, w.at(t, "other").Spec, "direct policies affect their target alone")
 		assert.Len(t, w.at(t, "internet").Path, 2, "it ends at the gateway, which is below its class")
-		became("minimum12", api.Enforced)(t, w)
+		hasState("minimum12", api.Enforced)(t, w)
 	})
 	minimum := func(v float64) obj { return obj{"minimumTLSVersion": v} }
 	t.Run("default the minimumTLSVersion setting across multiple Gateways", func(t *testing.T) {
@@ -93,16 +93,16 @@ func TestTLSMinimumVersionPolicy(t *testing.T) {
 		assert.Equal(t, minimum(1.2), w.at(t, "plain").Spec)
 		assert.Equal(t, minimum(1.1), w.at(t, "owned").Spec)
 		assert.Equal(t, obj{}, w.at(t, "elsewhere").Spec)
-		became("minimum12", api.PartiallyEnforced, "owner")(t, w)
-		became("owner", api.Enforced)(t, w)
+		hasState("minimum12", api.PartiallyEnforced, "owner")(t, w)
+		hasState("owner", api.Enforced)(t, w)
 	})
 	t.Run("all Gateways must use a minimum TLS version of 1.2, and this cannot be changed by Gateway owners", func(t *testing.T) {
 		w := read(t, "", "tls-inherited/profile.yaml", "tls-inherited/objects.yaml", "tls-inherited/overrides.yaml")
 		assert.Equal(t, minimum(1.2), w.at(t, "plain").Spec)
 		assert.Equal(t, minimum(1.2), w.at(t, "owned").Spec)
 		assert.Equal(t, obj{}, w.at(t, "elsewhere").Spec)
-		became("minimum12", api.Enforced)(t, w)
-		became("owner", api.Overridden, "minimum12")(t, w)
+		hasState("minimum12", api.Enforced)(t, w)
+		hasState("owner", api.Overridden, "minimum12")(t, w)
 	})
 	t.Run("only its own namespace: attached to another one the policy has no target", func(t *testing.T) {
 		w := read(t, `
@@ -118,8 +118,8 @@ spec:
 	})
 }
 
-// Policies on requests to external services, in all three texts: a target that
-// exists nowhere is a path of its own.
+// Policies on requests to external services, in all three texts: a target that is
+// not an object has a path of its own.
 func TestVirtualTargets(t *testing.T) {
 	tests := map[string]struct {
 		folder, policy, block string
@@ -137,7 +137,7 @@ func TestVirtualTargets(t *testing.T) {
 			assert.Equal(t, test.spec, item.Spec)
 			assert.Len(t, item.Rules, 1)
 			assert.Equal(t, test.block, item.Rules[0].Block)
-			became(test.policy, api.Enforced)(t, w)
+			hasState(test.policy, api.Enforced)(t, w)
 		})
 	}
 	t.Run("an override beats the default of the same external service", func(t *testing.T) {
@@ -150,7 +150,7 @@ spec:
   targetRef: {group: networking.acme.io, kind: ExternalService, name: foo.com}
 `, "external-2023")
 		assert.Equal(t, obj{"maxRetries": int64(3)}, w.at(t, "foo.com").Spec)
-		became("foo", api.Overridden, "bar")(t, w)
+		hasState("foo", api.Overridden, "bar")(t, w)
 	})
 	t.Run("the older of two direct policies holds the external service", func(t *testing.T) {
 		w := read(t, `
@@ -162,7 +162,7 @@ spec:
   targetRef: {group: networking.example.net, kind: ExternalService, name: foo.com}
 `, "external-later")
 		assert.Equal(t, obj{"maxRetries": int64(3)}, w.at(t, "foo.com").Spec)
-		became("foo", api.Conflicted, "bar")(t, w)
+		hasState("foo", api.Conflicted, "bar")(t, w)
 	})
 }
 

@@ -11,15 +11,15 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// place is where a value may stand: a block of a policy on a level.
+// place is a block of a policy on a level, which may set a value.
 type place struct{ level, block string }
 
 func (p place) String() string { return p.level + " " + p.block }
 
-// name is that of a policy with this block alone.
+// name returns the name of a policy with only this block.
 func (p place) name() string { return strings.ToLower(p.level + "-" + p.block) }
 
-// ranking is the places of a hierarchy from the strongest to the weakest: "A
+// ranking returns the places of a hierarchy from the strongest to the weakest: "A
 // override > B override > C override > C default > B default > A default".
 func ranking(levels []string) []place {
 	var out []place
@@ -32,8 +32,7 @@ func ranking(levels []string) []place {
 	return out
 }
 
-// subsets are all subsets of some places, the empty one first, each in their
-// order.
+// subsets returns all subsets of places in their order, the empty one first.
 func subsets(of []place) [][]place {
 	out := make([][]place, 1<<len(of))
 	for i := range out {
@@ -46,20 +45,20 @@ func subsets(of []place) [][]place {
 	return out
 }
 
-// ladder is a hierarchy of a kind, and how its policies are written.
-type ladder struct {
+// hierarchy is a hierarchy of a kind, and how its policies are written.
+type hierarchy struct {
 	levels   []string
 	strategy string
-	cluster  bool // the policies have no namespace
-	together bool // both blocks of a level are in one policy
+	cluster  bool // the policies are cluster-scoped
+	together bool // one policy has both blocks of a level
 }
 
-func (l ladder) manifests(places []place) string {
+func (l hierarchy) manifests(places []place) string {
 	scope, from := "Namespaced", `["*"]`
 	if l.cluster {
 		scope, from = "Cluster", "[]"
 	}
-	out := fmt.Sprintf(ladderObjects, strings.Join(l.levels, ", "), l.strategy, from, scope)
+	out := fmt.Sprintf(hierarchyObjects, strings.Join(l.levels, ", "), l.strategy, from, scope)
 	if !l.together {
 		for _, p := range places {
 			out += l.policy(p.name(), p.level, p)
@@ -80,7 +79,7 @@ func (l ladder) manifests(places []place) string {
 	return out
 }
 
-const ladderObjects = `
+const hierarchyObjects = `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
 metadata: {name: steps}
@@ -114,9 +113,9 @@ metadata: {name: route}
 spec: {parentRefs: [{name: gateway}], rules: [{name: rule}]}
 `
 
-// policy writes a policy. The levels are made in the order in which they stand
-// against the hierarchy, so that age would say the reverse.
-func (l ladder) policy(name, level string, blocks ...place) string {
+// policy writes a policy. The creation times are in the reverse order of the
+// hierarchy, so that precedence by age would give the opposite result.
+func (l hierarchy) policy(name, level string, blocks ...place) string {
 	target := map[string]string{
 		"GatewayClass": "{kind: GatewayClass, name: example}",
 		"Gateway":      "{kind: Gateway, name: gateway, namespace: default}",
@@ -131,12 +130,12 @@ func (l ladder) policy(name, level string, blocks ...place) string {
 	return out
 }
 
-// "A override > B override > C override > C default > B default > A default",
-// for every subset of them.
+// "A override > B override > C override > C default > B default > A default", for
+// every subset of them.
 func TestHierarchyOfDefaultsAndOverrides(t *testing.T) {
 	three := []string{"Gateway", "Route", "Rule"}
 	four := append([]string{"GatewayClass"}, three...)
-	for name, l := range map[string]ladder{
+	for name, l := range map[string]hierarchy{
 		"three levels, atomic":                          {levels: three, strategy: "atomic"},
 		"three levels, patch":                           {levels: three, strategy: "patch"},
 		"three levels, atomic, both blocks in one":      {levels: three, strategy: "atomic", together: true},
@@ -148,7 +147,7 @@ func TestHierarchyOfDefaultsAndOverrides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := subsets(ranking(l.levels))
 			for _, places := range all {
-				t.Run(title(places), func(t *testing.T) { l.hold(t, places) })
+				t.Run(title(places), func(t *testing.T) { l.check(t, places) })
 			}
 			t.Logf("%d subsets", len(all))
 		})
@@ -166,9 +165,8 @@ func title(places []place) string {
 	return strings.Join(out, " over ")
 }
 
-// hold asserts that the first of the places wins, and that the others have no
-// effect.
-func (l ladder) hold(t *testing.T, places []place) {
+// check asserts that the first place wins, and that the others have no effect.
+func (l hierarchy) check(t *testing.T, places []place) {
 	t.Helper()
 	w := read(t, l.manifests(places))
 	item := w.at(t, "gateway > route")
@@ -190,7 +188,7 @@ func (l ladder) hold(t *testing.T, places []place) {
 
 // "Attaching Policy to GatewayClass": a policy there must be cluster-scoped.
 func TestGatewayClassTakesClusterScopedPoliciesOnly(t *testing.T) {
-	l := ladder{levels: []string{"GatewayClass", "Gateway", "Route", "Rule"}, strategy: "patch"}
+	l := hierarchy{levels: []string{"GatewayClass", "Gateway", "Route", "Rule"}, strategy: "patch"}
 	onClass := []place{{"GatewayClass", "override"}}
 	w := read(t, strings.Replace(l.manifests(onClass), `classFrom: ["*"]`, "classFrom: []", 1))
 	assert.Equal(t, obj{}, w.at(t, "gateway > route").Spec)

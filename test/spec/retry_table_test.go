@@ -9,21 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// giver is a policy as the tables name it: "Gateway override A".
-type giver struct{ level, block, letter string }
+// party is a policy as the tables name it: "Gateway override A".
+type party struct{ level, block, letter string }
 
-func (g giver) String() string { return strings.TrimSpace(g.level + " " + g.block + " " + g.letter) }
+func (g party) String() string { return strings.TrimSpace(g.level + " " + g.block + " " + g.letter) }
 
-// readGiver reads the header of a row or a column; ok is false for one that
-// stands for no policy.
-func readGiver(t *testing.T, text string) (g giver, ok bool) {
+// readParty reads the header of a row or a column; ok is false for one without a
+// policy.
+func readParty(t *testing.T, text string) (g party, ok bool) {
 	t.Helper()
 	if strings.HasPrefix(text, "No") { // None, No default, No override
-		return giver{}, false
+		return party{}, false
 	}
-	words := strings.Fields(strings.TrimSuffix(text, " Policy")) // a slip in both texts
+	words := strings.Fields(strings.TrimSuffix(text, " Policy")) // a typo in both texts
 	require.Contains(t, []int{2, 3}, len(words), text)
-	g = giver{level: words[0], block: words[1]}
+	g = party{level: words[0], block: words[1]}
 	if len(words) == 3 {
 		g.letter = words[2]
 	}
@@ -32,13 +32,13 @@ func readGiver(t *testing.T, text string) (g giver, ok bool) {
 	return g, true
 }
 
-// cell is one cell of a table: two policies, or fewer, and which of them gives
-// the value.
+// cell is a cell of a table: up to two policies, and which of them sets the
+// value.
 type cell struct {
 	table string
-	// own tells that the route has a value of its own.
+	// own: the route has its own value.
 	own         bool
-	row, column *giver
+	row, column *party
 	winner      winner
 }
 
@@ -92,18 +92,18 @@ func readCell(t *testing.T, title, left, top, text string) cell {
 	_, which, ok := strings.Cut(title, ", ")
 	require.True(t, ok, title)
 	c := cell{table: title, own: strings.HasPrefix(which, "value in ")}
-	if g, ok := readGiver(t, left); ok {
+	if g, ok := readParty(t, left); ok {
 		c.row = &g
 	}
-	if g, ok := readGiver(t, top); ok {
+	if g, ok := readParty(t, top); ok {
 		c.column = &g
 	}
 	c.winner = c.readWinner(t, text)
 	return c
 }
 
-// readWinner reads what a cell says. The letter of a policy may be left out
-// where there is no other that could be meant.
+// readWinner reads the text of a cell. The letter of a policy may be missing if
+// it is unambiguous.
 func (c *cell) readWinner(t *testing.T, text string) winner {
 	t.Helper()
 	switch text {
@@ -115,9 +115,9 @@ func (c *cell) readWinner(t *testing.T, text string) winner {
 		return route
 	}
 	first, tie, tied := strings.Cut(text, "<br />")
-	g, ok := readGiver(t, first)
+	g, ok := readParty(t, first)
 	require.True(t, ok, text)
-	means := func(of *giver) bool {
+	means := func(of *party) bool {
 		return of != nil && of.level == g.level && of.block == g.block && (g.letter == "" || of.letter == g.letter)
 	}
 	if tied {

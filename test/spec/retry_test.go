@@ -14,10 +14,11 @@ import (
 // text is one of the two older texts.
 type text struct {
 	folder string
-	// rule is the rule of a route whose retryOn is as given, in YAML; empty
-	// leaves it out.
+	// rule is the rule of a route with this retryOn, in YAML; empty leaves the
+	// field out.
 	rule func(retryOn string) string
-	// member of the rule that has the field, and the field's address.
+	// member is the part of the rule that has the field; address is the field's
+	// path.
 	member, field string
 	// value finds the field in a route's rule.
 	value func(rule obj) any
@@ -43,17 +44,17 @@ var texts = map[string]text{
 	},
 }
 
-// path is the path of a cell's route.
+// path returns the path of a cell's route.
 func (x text) path() string { return strings.TrimSuffix("gateway > route > "+x.member, " > ") }
 
-// variant is how a cell is played: which of the two policies is created first,
-// and what they are called.
+// variant is a variant of a cell: which of the two policies is created first, and
+// their names.
 type variant struct {
 	name string
-	// first is the one of two policies on the same target that wins a tie.
+	// first is the policy that wins a tie of two policies on the same target.
 	first             winner
 	row, column       string // names
-	rowAge, columnAge int    // in minutes: the older is the smaller
+	rowAge, columnAge int    // in minutes: the older one is smaller
 	merged            bool   // one policy has both blocks
 }
 
@@ -66,7 +67,7 @@ var pairs = []variant{
 	{name: "created at once, the row's is first alphabetically", first: row, column: "z", row: "a"},
 }
 
-// variants are those of a cell.
+// variants returns the variants of a cell.
 func (c *cell) variants() []variant {
 	if c.row == nil || c.column == nil {
 		return alone
@@ -77,7 +78,7 @@ func (c *cell) variants() []variant {
 	return pairs
 }
 
-// values that the parties give.
+// Values that the parties set.
 const (
 	ownValue    = "500"
 	rowValue    = "502"
@@ -89,19 +90,19 @@ const (
 func TestRetryOnPolicy(t *testing.T) {
 	for name, x := range texts {
 		t.Run(name, func(t *testing.T) {
-			cells, played := readTables(t, x.folder), 0
+			cells, ran := readTables(t, x.folder), 0
 			require.Len(t, cells, 6*16, "six tables of four rows and four columns")
 			for _, c := range cells {
-				t.Run(c.String(), func(t *testing.T) { played += x.play(t, c) })
+				t.Run(c.String(), func(t *testing.T) { ran += x.run(t, c) })
 			}
-			t.Logf("%d cells, played in %d ways", len(cells), played)
+			t.Logf("%d cells, %d variants", len(cells), ran)
 		})
 	}
 }
 
 // String names a cell as its table, row and column do.
 func (c *cell) String() string {
-	name := func(g *giver) string {
+	name := func(g *party) string {
 		if g == nil {
 			return "none"
 		}
@@ -110,8 +111,8 @@ func (c *cell) String() string {
 	return fmt.Sprintf("%s: %s and %s", c.table, name(c.row), name(c.column))
 }
 
-// play plays all variants of a cell, and tells how many.
-func (x text) play(t *testing.T, c cell) (played int) {
+// run tests all variants of a cell, and returns their number.
+func (x text) run(t *testing.T, c cell) (ran int) {
 	t.Helper()
 	spellings := map[string]string{"the field is left out": "", "the field is an empty list": "retryOn: []"}
 	if c.own {
@@ -119,17 +120,17 @@ func (x text) play(t *testing.T, c cell) (played int) {
 	}
 	for spelling, retryOn := range spellings {
 		for _, v := range c.variants() {
-			played++
+			ran++
 			t.Run(spelling+", "+v.name, func(t *testing.T) {
 				objects := fmt.Sprintf(retryObjects, x.rule(retryOn)) + c.policies(v)
-				c.hold(t, x, v, read(t, objects, x.folder+"/profile.yaml"))
+				c.check(t, x, v, read(t, objects, x.folder+"/profile.yaml"))
 			})
 		}
 	}
-	return played
+	return ran
 }
 
-// retryObjects are a gateway, and a route in another namespace on it.
+// retryObjects are a gateway, and a route on it in another namespace.
 const retryObjects = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -146,8 +147,8 @@ spec:
   rules: [%s]
 `
 
-// policies returns the manifests of a cell's policies. Namespaces are targeted
-// in both spellings that the texts have.
+// policies returns the manifests of a cell's policies. Namespaces are targeted in
+// both spellings of the texts.
 func (c *cell) policies(v variant) string {
 	if v.merged {
 		return c.column.manifest(v.column, v.columnAge, "namespace", c.column.content(columnValue)+c.row.content(rowValue))
@@ -162,11 +163,11 @@ func (c *cell) policies(v variant) string {
 	return out
 }
 
-func (g *giver) content(value string) string {
+func (g *party) content(value string) string {
 	return fmt.Sprintf("  %ss: {retryOn: [%q]}\n", g.block, value)
 }
 
-func (g *giver) manifest(name string, age int, namespace, content string) string {
+func (g *party) manifest(name string, age int, namespace, content string) string {
 	in, target := "appns", "{group: gateway.networking.k8s.io, kind: Gateway, name: gateway}"
 	switch g.level {
 	case "Namespace":
@@ -183,8 +184,8 @@ spec:
 %s`, name, in, age, target, content)
 }
 
-// hold asserts what a cell says of a world.
-func (c *cell) hold(t *testing.T, x text, v variant, w *world) {
+// check compares a world with the expected values of a cell.
+func (c *cell) check(t *testing.T, x text, v variant, w *world) {
 	t.Helper()
 	won := c.winner
 	if won == older {
@@ -211,12 +212,12 @@ func (c *cell) hold(t *testing.T, x text, v variant, w *world) {
 	} else {
 		assert.Equal(t, field.Value, shown)
 	}
-	c.holdStates(t, v, won, item)
+	c.checkStates(t, v, won, item)
 }
 
-// refs are the objects behind the parties.
+// refs returns the objects of the parties.
 func (c *cell) refs(v variant) map[winner]api.Ref {
-	policy := func(g *giver, name string) api.Ref {
+	policy := func(g *party, name string) api.Ref {
 		ref := api.Ref{Group: "networking.example.io", Kind: "RetryOnPolicy", Namespace: "appns", Name: name}
 		if g != nil && g.level == "HTTPRoute" {
 			ref.Namespace = "elsewhere"
@@ -229,7 +230,7 @@ func (c *cell) refs(v variant) map[winner]api.Ref {
 	}
 }
 
-// block is the one that a party's value stands in.
+// block returns the block that contains a party's value.
 func (c *cell) block(of winner) string {
 	switch of {
 	case row:
@@ -241,13 +242,13 @@ func (c *cell) block(of winner) string {
 	}
 }
 
-// holdStates asserts that the policy that gives the value is enforced, and any
-// other one overridden by it.
-func (c *cell) holdStates(t *testing.T, v variant, won winner, item api.EffectivePolicy) {
+// checkStates asserts that the policy that sets the value is enforced, and that
+// every other one is overridden by it.
+func (c *cell) checkStates(t *testing.T, v variant, won winner, item api.EffectivePolicy) {
 	t.Helper()
 	from := c.refs(v)
 	want := make(map[string]api.PolicyOnPath)
-	for side, g := range map[winner]*giver{row: c.row, column: c.column} {
+	for side, g := range map[winner]*party{row: c.row, column: c.column} {
 		switch {
 		case g == nil:
 		case side == won || v.merged && won != route:
@@ -268,9 +269,9 @@ func (c *cell) holdStates(t *testing.T, v variant, won winner, item api.Effectiv
 	assert.Equal(t, want, got)
 }
 
-// beats returns who beat a party that does not give the value, as it was when
-// the rule was lost (SEMANTICS section 6): a default meets the route's own
-// value first, unless an override below it has replaced that already.
+// beats returns which party overrode a party that does not set the value, at the
+// time when the rule was lost (SEMANTICS section 6): a default meets the route's
+// own value first, unless an override below it has already replaced that.
 func (c *cell) beats(loser, won winner) winner {
 	depth := map[string]int{"Namespace": 0, "Gateway": 1, "HTTPRoute": 2}
 	mine, other := c.row, c.column
@@ -283,7 +284,7 @@ func (c *cell) beats(loser, won winner) winner {
 	return won
 }
 
-// The policies of the texts' own YAML: who is affected, and who is not.
+// The policies of the texts' own YAML, and which objects they affect.
 func TestRetryOnPolicyReach(t *testing.T) {
 	const objects = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -341,7 +342,7 @@ spec:
 		})
 		t.Run(name+": a route without the filter", func(t *testing.T) {
 			w := read(t, fmt.Sprintf(objects, x.rule(""), "Namespace", `""`, "appns"), x.folder+"/profile.yaml")
-			if x.member == "" { // there are no filters in the text of 2023: each route has the field
+			if x.member == "" { // the text of 2023 has no filters: each route has the field
 				assert.Equal(t, api.Enforced, w.outcomes["on-plain"].State)
 				return
 			}

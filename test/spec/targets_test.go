@@ -9,8 +9,8 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// "Ways of targeting objects" of the current text, with its own YAML: the
-// group is written with a version there.
+// "Ways of targeting objects" of the current text, with its own YAML, in which
+// the group has a version.
 func TestWaysOfTargetingObjects(t *testing.T) {
 	const objects = `
 apiVersion: overrule.dev/v1alpha1
@@ -165,12 +165,12 @@ spec:
 				}
 			}
 			assert.ElementsMatch(t, test.want, got)
-			became("foo", api.Enforced)(t, w)
+			hasState("foo", api.Enforced)(t, w)
 		})
 	}
 }
 
-// sections are those of a path's elements.
+// sections returns the sections of a path's elements.
 func sections(path []api.PathElement) string {
 	out := ""
 	for _, e := range path {
@@ -212,7 +212,7 @@ kind: MeshPolicy
 metadata: {name: consumer, namespace: client}
 spec: {targetRef: {group: "", kind: Service, name: foo, namespace: provider}, timeout: 1s, budget: 3}
 `)
-	by := make(map[string][]string) // clients' namespace to the policies that they meet
+	by := make(map[string][]string) // the client's namespace to the policies on its requests
 	for _, item := range w.items {
 		last := item.Path[len(item.Path)-1]
 		assert.Equal(t, gateway.KindService, last.Kind)

@@ -13,7 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// typed makes a world of one gateway and one route with one rule, a kind that
+// typed returns a world of one gateway, one route with one rule, a kind that
 // controls fields of the rule, and a policy on the gateway.
 func typed(t *testing.T, profile, rule, block, content string) *world {
 	t.Helper()
@@ -56,7 +56,7 @@ const keyProfile = `  fields: [{rule: key, route: "spec.rules[*].key"}]
   whole: [key]`
 
 // The table under "Merging into existing spec fields" of both older texts, and
-// what stands around it.
+// the text around it.
 func TestTypes(t *testing.T) {
 	tests := map[string]struct{ object, policy, overridden, defaulted string }{
 		"string":            {`"foo"`, `"bar"`, `"bar"`, `"foo"`},
@@ -94,7 +94,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// value reads a value, with integers as such.
+// value decodes a value; integers stay integers.
 func value(t *testing.T, text string) (out any) {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -103,8 +103,8 @@ func value(t *testing.T, text string) (out any) {
 	return out
 }
 
-// RFC 7386, as SEMANTICS section 3 has it: a null in a higher override removes
-// what is there.
+// RFC 7386, as in SEMANTICS section 3: a null in a higher override removes the
+// existing value.
 func TestNullRemovesAField(t *testing.T) {
 	w := typed(t, keyProfile, `{name: one, key: foo}`, "overrides", "{key: null}")
 	item := w.at(t, "gateway > route")
@@ -116,7 +116,7 @@ func TestNullRemovesAField(t *testing.T) {
 // ruleOf returns the one rule of the effective route.
 func ruleOf(item api.EffectivePolicy) obj {
 	rule := maps.Clone(item.Route.Spec["rules"].([]any)[0].(obj))
-	delete(rule, "matches") // which the API server fills in
+	delete(rule, "matches") // a default of the API server
 	return rule
 }
 
@@ -132,14 +132,14 @@ func TestMergeIntoExistingFields(t *testing.T) {
 		want := obj{"cdn": obj{"enabled": false, "cachePolicy": obj{"includeHost": false, "includeProtocol": true}}}
 		assert.Equal(t, want, w.at(t, "gateway > route").Spec)
 		assert.Equal(t, want, ruleOf(w.at(t, "gateway > route")))
-		became("policy", api.PartiallyEnforced, "route")(t, w)
+		hasState("policy", api.PartiallyEnforced, "route")(t, w)
 	})
 	t.Run("for overrides, the values of the innermost scalar fields should overwrite the scalar fields in the affected object", func(t *testing.T) {
 		w := typed(t, profile, object, "overrides", policy)
 		want := obj{"cdn": obj{"enabled": false, "cachePolicy": obj{"includeHost": true, "includeProtocol": true}}}
 		assert.Equal(t, want, w.at(t, "gateway > route").Spec)
 		assert.Equal(t, want, ruleOf(w.at(t, "gateway > route")))
-		became("policy", api.Enforced)(t, w)
+		hasState("policy", api.Enforced)(t, w)
 	})
 	t.Run("the object keeps what no policy speaks of", func(t *testing.T) {
 		w := typed(t, profile, `{name: one, cdn: {region: eu}}`, "overrides", policy)

@@ -1,7 +1,8 @@
 //go:build e2e
 
-// Package stale holds the server to judging nothing on an old picture: its
-// connections to a real API server are cut, blocked and made to hang.
+// Package stale tests that the server evaluates no write with a stale cache: its
+// connections to a real API server are reset and blocked, and the API server is
+// suspended.
 package stale
 
 import (
@@ -25,7 +26,7 @@ import (
 )
 
 const (
-	// color is warned about its target by whoever judges it.
+	// color is a policy whose target does not exist, which results in a warning.
 	color = `
 apiVersion: policies.example.com/v1
 kind: ColorPolicy
@@ -33,12 +34,13 @@ metadata: {namespace: default, name: color}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nothing}
 `
-	// tooOld is what the server logs when it stops judging, and fresh when it goes on.
-	tooOld = "cache is stale"
-	fresh  = "cache is up to date again"
+	// staleMessage is the log message when the cache is stale, freshMessage when
+	// it is synced again.
+	staleMessage = "cache is stale"
+	freshMessage = "cache is up to date again"
 )
 
-// override is an AuthPolicy of the gateway that sets a rule for all.
+// override returns an AuthPolicy of the gateway with a rule in its overrides.
 func override(name string) string {
 	return strings.ReplaceAll(`
 apiVersion: kuadrant.io/v1
@@ -50,8 +52,8 @@ spec:
 `, "NAME", name)
 }
 
-// unset is one of the route that takes such a rule away, which is denied to
-// whoever knows the override.
+// unset returns a policy of the route that unsets such a rule, which is denied by
+// a server that has the override in its cache.
 func unset(name string) string {
 	return strings.ReplaceAll(`
 apiVersion: kuadrant.io/v1
@@ -63,41 +65,42 @@ spec:
 `, "NAME", name)
 }
 
-// far is a server whose way to the API server is a link.
-type far struct {
+// proxiedServer is a server that reaches the API server through a proxy.
+type proxiedServer struct {
 	*env.Env
 	*server.Server
-	link *link
+	proxy *tcpProxy
 }
 
-func TestShortInterruptionsCostNothing(t *testing.T) {
-	f := begin(t)
-	t.Run("an API server that restarts", f.startsAnew)
-	t.Run("connections that are cut", f.isCut)
+func TestShortInterruptionsAreTolerated(t *testing.T) {
+	f := start(t)
+	t.Run("an API server that restarts", f.apiServerRestarts)
+	t.Run("connections that are cut", f.connectionsAreCut)
 }
 
-func TestANetworkThatDropsPacketsIsNoticed(t *testing.T) {
+func TestDroppedPacketsMakeCacheStale(t *testing.T) {
 	env.Long(t)
-	begin(t).isBlocked(t)
+	start(t).packetsAreDropped(t)
 }
 
-func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
+func TestHangingAPIServerMakesCacheStale(t *testing.T) {
 	env.Long(t)
-	begin(t).hangs(t)
+	start(t).apiServerHangs(t)
 }
 
-func TestARightThatIsRemovedClosesItsKindAlone(t *testing.T) {
+func TestRemovedRightAffectsOneKind(t *testing.T) {
 	env.Long(t)
-	begin(t).losesARight(t)
+	start(t).rightIsRemoved(t)
 }
 
-func TestAKindThatCannotBeConvertedIsClosedAlone(t *testing.T) {
+func TestFailedConversionAffectsOneKind(t *testing.T) {
 	env.Long(t)
-	begin(t).cannotConvert(t)
+	start(t).conversionFails(t)
 }
 
-// begin boots a control plane and a server for a test that runs beside others.
-func begin(t *testing.T) *far {
+// start boots a control plane and a server for a test that runs in parallel with
+// others.
+func start(t *testing.T) *proxiedServer {
 	t.Helper()
 	t.Parallel()
 	e := env.Start(t)
@@ -105,97 +108,97 @@ func begin(t *testing.T) *far {
 	require.Zero(t, got.Code, got.Stderr)
 	at, err := url.Parse(e.Config.Host)
 	require.NoError(t, err)
-	f := &far{Env: e, link: newLink(t, at.Host)}
+	f := &proxiedServer{Env: e, proxy: newTCPProxy(t, at.Host)}
 	site, err := server.Install(t.Context(), e)
 	require.NoError(t, err)
 	config, err := os.ReadFile(site.Account.Kubeconfig)
 	require.NoError(t, err)
 	path := e.File("far.kubeconfig")
-	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.link.address())), 0o600))
-	// What is not judged is let through here, so that there is something to miss. A
-	// leader that cannot renew its lease would end, which is not the matter here.
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.proxy.address())), 0o600))
+	// failurePolicy Ignore makes writes that are not evaluated visible. Without
+	// leader election the server does not exit when it cannot renew a lease.
 	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--leader-elect=false", "--log-level=debug"}})
 	return f
 }
 
-func (f *far) startsAnew(t *testing.T) {
-	before, gone := f.count(tooOld), time.Now()
+func (f *proxiedServer) apiServerRestarts(t *testing.T) {
+	before, gone := f.count(staleMessage), time.Now()
 	require.NoError(t, f.RestartAPIServer(t.Context()))
-	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a machine that has much to do
-		t.Logf("the API server was away for %s", away)
+	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a busy machine
+		t.Logf("the API server was down for %s", away)
 		before++
-		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+		f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	}
-	f.applied(t, override("anew"))
-	f.denies(t, "anew")
-	assert.LessOrEqual(t, f.count(tooOld), before)
-	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.applied(t, override("restarted"))
+	f.denies(t, "restarted")
+	assert.LessOrEqual(t, f.count(staleMessage), before)
+	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 }
 
-func (f *far) isCut(t *testing.T) {
-	before := f.count(tooOld)
+func (f *proxiedServer) connectionsAreCut(t *testing.T) {
+	before := f.count(staleMessage)
 	for range 3 {
-		f.link.cut()
+		f.proxy.cut()
 		f.denies(t, "always")
-		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+		f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	}
-	assert.Equal(t, before, f.count(tooOld))
+	assert.Equal(t, before, f.count(staleMessage))
 }
 
-func (f *far) isBlocked(t *testing.T) {
-	f.link.block(true)
-	t.Cleanup(func() { f.link.block(false) })
-	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that the network is dead")
+func (f *proxiedServer) packetsAreDropped(t *testing.T) {
+	f.proxy.block(true)
+	t.Cleanup(func() { f.proxy.block(false) })
+	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that packets are dropped")
 	got := f.Apply(override("blocked"))
 	require.Zero(t, got.Code, got.Stderr)
 	missed := f.Apply(unset("blocked"), "--dry-run=server")
-	assert.Zero(t, missed.Code, "nobody judges it: %s", missed.Stderr)
-	assert.NotContains(t, missed.Stderr, "Warning", "nobody judges it")
+	assert.Zero(t, missed.Code, "it is not evaluated: %s", missed.Stderr)
+	assert.NotContains(t, missed.Stderr, "Warning", "it is not evaluated")
 	assert.Positive(t, f.count(`"msg":"not ready","webhook":"validate"`))
 
-	f.link.block(false)
-	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
-	f.denies(t, "blocked") // at once: it knows what it missed
-	assert.Positive(t, f.count(fresh))
+	f.proxy.block(false)
+	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
+	f.denies(t, "blocked") // at once: its cache has the writes that it missed
+	assert.Positive(t, f.count(freshMessage))
 }
 
-func (f *far) hangs(t *testing.T) {
-	before := f.count(tooOld)
+func (f *proxiedServer) apiServerHangs(t *testing.T) {
+	before := f.count(staleMessage)
 	require.NoError(t, f.PauseAPIServer())
 	t.Cleanup(func() { _ = f.ResumeAPIServer() })
-	f.soon(t, func() bool { return !f.ready(t) && f.count(tooOld) > before }, "it does not notice that the API server hangs")
+	f.soon(t, func() bool { return !f.ready(t) && f.count(staleMessage) > before }, "it does not notice that the API server hangs")
 	require.NoError(t, f.ResumeAPIServer())
-	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	f.denies(t, "always")
 }
 
-func (f *far) losesARight(t *testing.T) {
-	judged := func() bool { return strings.Contains(f.Apply(color, "--dry-run=server").Stderr, "Warning: ") }
-	f.soon(t, judged, "a ColorPolicy is not judged to begin with")
+func (f *proxiedServer) rightIsRemoved(t *testing.T) {
+	evaluated := func() bool { return strings.Contains(f.Apply(color, "--dry-run=server").Stderr, "Warning: ") }
+	f.soon(t, evaluated, "a ColorPolicy is not evaluated at first")
 	binding := f.Kubectl("get", "clusterrolebinding", "test:overrule-reader-examples", "-o", "yaml")
 	require.Zero(t, binding.Code, binding.Stderr)
 	got := f.Kubectl("delete", "clusterrolebinding", "test:overrule-reader-examples")
 	require.Zero(t, got.Code, got.Stderr)
-	f.link.cut() // a watch that is open goes on without the right
+	f.proxy.cut() // an open watch continues without the right
 
-	told := func() bool {
-		return strings.Contains(f.page(t), "[!] kinds: colorpolicies.policies.example.com: watch disconnected")
+	reported := func() bool {
+		return strings.Contains(f.readyz(t), "[!] kinds: colorpolicies.policies.example.com: watch disconnected")
 	}
-	f.soon(t, told, "it does not tell that it may not read them")
-	assert.Contains(t, f.page(t), "grant get, list and watch on colorpolicies.policies.example.com")
-	assert.True(t, f.ready(t), "all else is judged")
+	f.soon(t, reported, "the missing right is not reported")
+	assert.Contains(t, f.readyz(t), "grant get, list and watch on colorpolicies.policies.example.com")
+	assert.True(t, f.ready(t), "other kinds are evaluated")
 	f.denies(t, "always")
-	assert.False(t, judged(), "a ColorPolicy is judged on what it was")
+	assert.False(t, evaluated(), "a ColorPolicy is evaluated with a stale cache")
 
 	got = f.KubectlWith(binding.Stdout, "create", "-f", "-")
 	require.Zero(t, got.Code, got.Stderr)
-	f.soon(t, judged, "it does not mend")
-	f.soon(t, func() bool { return !strings.Contains(f.page(t), "[!] kinds") }, "other kinds do not mend")
+	f.soon(t, evaluated, "it does not recover")
+	f.soon(t, func() bool { return !strings.Contains(f.readyz(t), "[!] kinds") }, "other kinds do not recover")
 }
 
-// cannotConvert has an object of a policy kind stored that nobody can convert any
-// more, in sight of a server and of one that starts.
-func (f *far) cannotConvert(t *testing.T) {
+// conversionFails stores an object of a policy kind whose conversion fails
+// afterwards, with one server running and one that starts.
+func (f *proxiedServer) conversionFails(t *testing.T) {
 	shape := func(version, storage string) string {
 		return "{name: " + version + ", served: true, storage: " + storage +
 			", schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}"
@@ -236,9 +239,9 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	f.soon(t, func() bool { return f.Apply(odd).Code == 0 }, "the kind is not served")
 	f.applied(t, definition(shape("v1", "false"), shape("v2", "true")))
 
-	told := regexp.MustCompile(`\[!\] kinds: (read )?odds\.policies\.example\.org: `) // "read" unless it was listed before
-	f.soon(t, func() bool { return told.MatchString(f.page(t)) }, "it does not tell that it cannot read them")
-	assert.True(t, f.ready(t), "all else is judged")
+	reported := regexp.MustCompile(`\[!\] kinds: (read )?odds\.policies\.example\.org: `) // "read" unless it was listed before
+	f.soon(t, func() bool { return reported.MatchString(f.readyz(t)) }, "the failed conversion is not reported")
+	assert.True(t, f.ready(t), "other kinds are evaluated")
 	f.denies(t, "always")
 
 	require.NoError(t, f.Server.Stop())
@@ -246,8 +249,9 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	assert.Contains(t, started.Log(), "its writes are not evaluated until it can be listed")
 	f.denies(t, "always")
 
-	// What may take an override of it out of force is held up, and nothing else is.
-	always := f.Kubectl("delete", "authpolicy/always", "-n", "default") // the route is to leave no other override
+	// A write that may make an override of the kind ineffective is delayed; no
+	// other write is.
+	always := f.Kubectl("delete", "authpolicy/always", "-n", "default") // the route must not have another override
 	require.Zero(t, always.Code, always.Stderr)
 	dev := f.MustAddUser(t, "dev", nil, rbacv1.PolicyRule{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	moved := func() env.Result {
@@ -265,30 +269,30 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 
 	got = f.Kubectl("patch", "crd/odds.policies.example.org", "--type=merge", "-p", `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
 	require.Zero(t, got.Code, got.Stderr)
-	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not known once it can be listed")
+	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not in the cache once it can be listed")
 }
 
-func (f *far) applied(t *testing.T, manifest string) {
+func (f *proxiedServer) applied(t *testing.T, manifest string) {
 	t.Helper()
 	got := f.Apply(manifest)
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// denies requires that the override is known. The verdict may wait for the API
-// server to call again, which ignores a server that does not judge.
-func (f *far) denies(t *testing.T, name string) {
+// denies requires that the server has the override in its cache. It retries,
+// since the API server ignores a server that is not ready.
+func (f *proxiedServer) denies(t *testing.T, name string) {
 	t.Helper()
 	got := f.Apply(unset(name), "--dry-run=server")
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
 	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: UnsetOverride`)
 }
 
-func (f *far) count(text string) int { return strings.Count(f.Log(), text) }
+func (f *proxiedServer) count(text string) int { return strings.Count(f.Log(), text) }
 
-func (f *far) ready(t *testing.T) bool { return !strings.Contains(f.page(t), "[-]") }
+func (f *proxiedServer) ready(t *testing.T) bool { return !strings.Contains(f.readyz(t), "[-]") }
 
-// page is what /readyz says.
-func (f *far) page(t *testing.T) string {
+// readyz returns the body of /readyz.
+func (f *proxiedServer) readyz(t *testing.T) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+f.Health+"/readyz", nil)
 	require.NoError(t, err)
@@ -300,7 +304,7 @@ func (f *far) page(t *testing.T) string {
 	return string(text)
 }
 
-func (f *far) soon(t *testing.T, condition func() bool, msg string) {
+func (f *proxiedServer) soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 200*time.Millisecond, msg)
 }

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is a span that arrived, with what its sender says of itself.
+// Span is a received span, with the attributes of its resource.
 type Span struct {
 	*tracepb.Span
 	Resource map[string]string
@@ -36,15 +36,15 @@ func (s Span) Trace() string { return hex.EncodeToString(s.GetTraceId()) }
 // ID is the hex id of the span.
 func (s Span) ID() string { return hex.EncodeToString(s.GetSpanId()) }
 
-// Above is the hex id of the parent, "" for none.
-func (s Span) Above() string { return hex.EncodeToString(s.GetParentSpanId()) }
+// ParentID is the hex id of the parent span, "" for none.
+func (s Span) ParentID() string { return hex.EncodeToString(s.GetParentSpanId()) }
 
-// Receiver is a collector that keeps what it gets. It is safe for concurrent
-// use.
+// Receiver is a collector that keeps the spans that it receives. It is safe for
+// concurrent use.
 type Receiver struct {
 	collectorpb.UnimplementedTraceServiceServer
 
-	// Address is its host:port.
+	// Address is host:port.
 	Address string
 
 	mu      sync.Mutex
@@ -52,7 +52,7 @@ type Receiver struct {
 	headers []http.Header
 }
 
-// OverHTTP runs a receiver of OTLP over HTTP, as protobuf at /v1/traces, until
+// OverHTTP runs a receiver of OTLP over HTTP, with protobuf at /v1/traces, until
 // the test ends.
 func OverHTTP(tb testing.TB) *Receiver {
 	tb.Helper()
@@ -117,14 +117,14 @@ func (r *Receiver) keep(batch *collectorpb.ExportTraceServiceRequest, header htt
 	}
 }
 
-// Spans are all that arrived.
+// Spans returns all received spans.
 func (r *Receiver) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.spans)
 }
 
-// Headers are those of the requests that brought them, over HTTP.
+// Headers returns the headers of the requests over HTTP.
 func (r *Receiver) Headers() []http.Header {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"overrule.dev/overrule/test/traces"
 )
 
-// What Overrule does about a write is in the trace that the API server began.
-func TestAWriteIsOneTraceThroughTheAPIServerAndOverrule(t *testing.T) {
+// Overrule's spans of a write belong to the trace that the API server started.
+func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	collector := traces.OverGRPC(t)
 	config := filepath.Join(t.TempDir(), "tracing.yaml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
@@ -29,23 +29,24 @@ func TestAWriteIsOneTraceThroughTheAPIServerAndOverrule(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
 	server.Start(t, plane, server.Options{})
 
-	got := plane.KubectlWith(homeless, "apply", "-f", "-")
+	got := plane.KubectlWith(policyWithoutTarget, "apply", "-f", "-")
 	require.Zero(t, got.Code, got.Stderr)
 	var trace map[string]traces.Span
 	require.Eventually(t, func() bool {
 		trace = of(collector.Spans(), "astray")
-		return len(above(trace, "live read")) >= 3 && len(above(trace, "mutate")) >= 2
+		return len(ancestors(trace, "live read")) >= 3 && len(ancestors(trace, "mutate")) >= 2
 	}, time.Minute, 100*time.Millisecond, "the spans of the API server and of Overrule come together")
 
-	assert.Equal(t, []string{"overrule: live read", "overrule: evaluate", "overrule: validate"}, above(trace, "live read")[:3])
-	for _, door := range []string{"validate", "mutate"} {
-		chain := above(trace, door)
-		assert.Contains(t, chain[1], "apiserver: ", "its parent is the API server's call of %s: %v", door, chain)
+	assert.Equal(t, []string{"overrule: live read", "overrule: evaluate", "overrule: validate"}, ancestors(trace, "live read")[:3])
+	for _, hook := range []string{"validate", "mutate"} {
+		chain := ancestors(trace, hook)
+		assert.Contains(t, chain[1], "apiserver: ", "its parent is the API server's call of %s: %v", hook, chain)
 	}
 }
 
-// homeless is a policy of a Gateway that is nowhere: Overrule looks for it.
-const homeless = `
+// policyWithoutTarget targets a Gateway that does not exist, which Overrule reads
+// live.
+const policyWithoutTarget = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
 metadata: {name: astray, namespace: default}
@@ -71,14 +72,15 @@ func of(spans []traces.Span, name string) map[string]traces.Span {
 	return out
 }
 
-// above are the span of Overrule with that name and those that it is in.
-func above(trace map[string]traces.Span, name string) []string {
+// ancestors returns the names of Overrule's span with that name and of its
+// ancestors.
+func ancestors(trace map[string]traces.Span, name string) []string {
 	var out []string
 	for _, s := range trace {
 		if s.Resource["service.name"] != "overrule" || s.GetName() != name {
 			continue
 		}
-		for ok := true; ok; s, ok = trace[s.Above()] {
+		for ok := true; ok; s, ok = trace[s.ParentID()] {
 			out = append(out, s.Resource["service.name"]+": "+s.GetName())
 		}
 		return out

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// GatewayDoc is a gateway in namespace infra with HTTP listeners on ports from
-// 80 on, open to routes and listener sets of all namespaces, for World.
+// GatewayDoc returns a gateway in namespace infra with HTTP listeners on ports
+// from 80 on, open to routes and listener sets of all namespaces, for World.
 func GatewayDoc(name, class string, listeners ...string) string {
 	return fmt.Sprintf("kind: Gateway\nmetadata: {namespace: infra, name: %s}\nspec:\n  gatewayClassName: %s\n"+
 		"  allowedListeners: {namespaces: {from: All}}\n%s", name, class, listenersDoc(listeners))
 }
 
-// SetDoc is a ListenerSet in a namespace that adds such listeners to a gateway
-// of namespace infra.
+// SetDoc returns a ListenerSet that adds such listeners to a gateway of namespace
+// infra.
 func SetDoc(namespace, name, gw string, listeners ...string) string {
 	return fmt.Sprintf("kind: ListenerSet\nmetadata: {namespace: %s, name: %s}\nspec:\n  parentRef: {namespace: infra, name: %s}\n%s",
 		namespace, name, gw, listenersDoc(listeners))
@@ -28,7 +28,7 @@ func listenersDoc(names []string) string {
 	return out.String()
 }
 
-// RouteDoc is an HTTPRoute in namespace app on gateways of namespace infra;
+// RouteDoc returns an HTTPRoute in namespace app on gateways of namespace infra;
 // rules is YAML.
 func RouteDoc(name, rules string, gateways ...string) string {
 	parents := make([]string, len(gateways))
@@ -38,26 +38,26 @@ func RouteDoc(name, rules string, gateways ...string) string {
 	return RouteTo("HTTPRoute", "app", name, rules, parents...)
 }
 
-// RouteTo is a route of any kind with parents; those and the rules are YAML.
+// RouteTo returns a route of any kind with parents; parents and rules are YAML.
 func RouteTo(kind, namespace, name, rules string, parents ...string) string {
 	return fmt.Sprintf("kind: %s\nmetadata: {namespace: %s, name: %s}\nspec:\n  rules: %s\n  parentRefs: [%s]\n",
 		kind, namespace, name, rules, strings.Join(parents, ", "))
 }
 
-// ToGateway names a gateway of namespace infra as a parent, for RouteTo.
+// ToGateway returns a parentRef to a gateway of namespace infra, for RouteTo.
 func ToGateway(name string) string { return "{namespace: infra, name: " + name + "}" }
 
-// ToSet names a ListenerSet as a parent.
+// ToSet returns a parentRef to a ListenerSet.
 func ToSet(namespace, name string) string {
 	return fmt.Sprintf("{kind: ListenerSet, namespace: %s, name: %s}", namespace, name)
 }
 
-// ToService names a Service as a parent.
+// ToService returns a parentRef to a Service.
 func ToService(namespace, name string) string {
 	return fmt.Sprintf(`{group: "", kind: Service, namespace: %s, name: %s}`, namespace, name)
 }
 
-// ServiceDoc is a Service with ports of these numbers, named p and the number.
+// ServiceDoc returns a Service with these ports, named p and the number.
 func ServiceDoc(namespace, name string, ports ...int) string {
 	list := make([]string, len(ports))
 	for i, n := range ports {
@@ -66,24 +66,25 @@ func ServiceDoc(namespace, name string, ports ...int) string {
 	return fmt.Sprintf("kind: Service\nmetadata: {namespace: %s, name: %s}\nspec: {ports: [%s]}\n", namespace, name, strings.Join(list, ", "))
 }
 
-// GrantDoc is a ReferenceGrant in a namespace; from and to are YAML.
+// GrantDoc returns a ReferenceGrant; from and to are YAML.
 func GrantDoc(namespace, name, from, to string) string {
 	return fmt.Sprintf("kind: ReferenceGrant\nmetadata: {namespace: %s, name: %s}\nspec: {from: [%s], to: [%s]}\n", namespace, name, from, to)
 }
 
-// ProfileDoc defines an inherited kind of the world's group with targetRefs;
-// spec is the rest of the profile, YAML in lines.
+// ProfileDoc returns a PolicyProfile of an inherited kind of the world's group
+// with targetRefs; spec is the rest of the profile, as lines of YAML.
 func ProfileDoc(kind, spec string) string {
 	return ClassProfileDoc("inherited", kind, "targets: {fields: [targetRefs]}\n"+spec)
 }
 
-// ClassProfileDoc defines a kind of a class; spec is the rest of the profile.
+// ClassProfileDoc returns a PolicyProfile of a kind of a class; spec is the rest
+// of it.
 func ClassProfileDoc(class, kind, spec string) string {
 	return fmt.Sprintf("kind: PolicyProfile\nmetadata: {name: %s.%s}\nspec:\n  group: %s\n  kind: %s\n  class: %s\n  %s\n",
 		strings.ToLower(kind), Group, Group, kind, class, indented(spec))
 }
 
-// PolicyDoc is a policy; spec is YAML in lines.
+// PolicyDoc returns a policy; spec is lines of YAML.
 func PolicyDoc(kind, namespace, name, spec string) string {
 	return fmt.Sprintf("kind: %s\nmetadata: {namespace: %s, name: %s}\nspec:\n  %s\n", kind, namespace, name, indented(spec))
 }

@@ -11,11 +11,11 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// kindSchema is the kind of a document of a World that gives a policy kind its
-// schema.
+// kindSchema is the kind of a document of a World that sets the schema of a
+// policy kind.
 const kindSchema = "Schema"
 
-// SchemaDoc gives a kind of a World the schema of its spec, in YAML.
+// SchemaDoc sets the schema of the spec of a kind of a World, in YAML.
 func SchemaDoc(kind, spec string) string {
 	return fmt.Sprintf("kind: %s\nof: %s\nschema:\n  type: object\n  required: [spec]\n  properties:\n    apiVersion: {type: string}\n"+
 		"    kind: {type: string}\n    metadata: {type: object}\n    spec:\n      %s\n", kindSchema, kind, indented(indented(indented(spec))))

@@ -1,4 +1,5 @@
-// Package worlds makes small worlds out of YAML, for the tests of the engine.
+// Package worlds builds snapshots of small clusters from YAML, for tests of the
+// engine.
 package worlds
 
 import (
@@ -14,11 +15,11 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Group is that of the policy kinds of a World.
+// Group is the group of the policy kinds of a World.
 const Group = "example.com"
 
-// basic are the policy kinds of every World: Paint, which allows patch, and
-// Label, a direct one.
+// basic are the policy kinds of every World: Paint, which allows the strategy
+// patch, and Label, a direct one.
 var basic = []api.PolicyProfileSpec{
 	{
 		Group: Group, Kind: "Paint", Class: api.Inherited,
@@ -30,10 +31,9 @@ var basic = []api.PolicyProfileSpec{
 	{Group: Group, Kind: "Label", Class: api.Direct, Targets: api.ProfileTargets{Fields: []string{"targetRefs"}}},
 }
 
-// World returns a view of objects in YAML, one in each document, those of
-// Gateway API and the policies without an apiVersion. A PolicyProfile defines a
-// kind of the world (see ProfileDoc), or replaces a basic one; a SchemaDoc gives
-// one its schema.
+// World returns a view of objects in YAML documents; those of Gateway API and
+// policies have no apiVersion. A PolicyProfile defines a kind of the world (see
+// ProfileDoc), or replaces a basic one; a SchemaDoc sets the schema of a kind.
 func World(t testing.TB, text string) *snapshot.View {
 	t.Helper()
 	docs := strings.Split(text, "\n---\n")
@@ -88,7 +88,7 @@ func Read(t testing.TB, v *snapshot.View, doc string) snapshot.Object {
 	return o
 }
 
-// refOf finds the group of a kind.
+// refOf returns the kind with its group.
 func refOf(v *snapshot.View, kind string) api.PolicyKind {
 	for _, k := range v.Kinds() {
 		if k.Kind == kind {

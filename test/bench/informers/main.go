@@ -1,10 +1,10 @@
-// Command informers is what a server's start is measured against: a program that
-// lists and watches the same objects with client-go's shared informers, and does
-// nothing with them. It says on /readyz whether all of them are synced.
+// Command informers is the reference for a server's start: a program that lists
+// and watches the same objects with client-go's shared informers, and does
+// nothing with them. /readyz reports whether all of them are synced.
 //
 // Gateways, listener sets and HTTPRoutes are read by the typed informers of
-// Gateway API, policies by the dynamic informer, since nobody has Go types for
-// kinds that are not known beforehand.
+// Gateway API, policies by the dynamic informer, since there are no Go types for
+// kinds that are not known in advance.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, o options) error {
 		go informer.RunWithContext(ctx)
 		waits[i] = informer.HasSyncedChecker()
 	}
-	// It does not poll, unlike WaitForCacheSync, which looks every 100 ms.
+	// It does not poll, unlike WaitForCacheSync, which polls every 100 ms.
 	synced.Store(cache.WaitFor(ctx, "", waits...))
 	return <-served
 }
@@ -92,15 +92,15 @@ func informersOf(cfg *rest.Config, policies string) ([]cache.SharedIndexInformer
 	for name := range strings.SplitSeq(policies, ",") {
 		resource, _ := schema.ParseResourceArg(name)
 		if resource == nil {
-			return nil, fmt.Errorf("-policies: %q is not of the form resource.version.group", name)
+			return nil, fmt.Errorf("invalid -policies %q: must be resource.version.group", name)
 		}
 		out = append(out, all.ForResource(*resource).Informer())
 	}
 	return out, nil
 }
 
-// serve says on /readyz whether all is synced. The channel gets what ended it,
-// which is nil if ctx did.
+// serve reports on /readyz whether all are synced. The channel receives its
+// error, or nil if ctx ended.
 func serve(ctx context.Context, address string, synced *atomic.Bool) (<-chan error, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// nowhere is a kubeconfig of an API server that is not there.
+// nowhere returns a kubeconfig of an API server that does not exist.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -23,7 +23,7 @@ func nowhere(t *testing.T) string {
 	return file
 }
 
-func TestWhatItCannotRunWithIsSaid(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })
@@ -32,10 +32,10 @@ func TestWhatItCannotRunWithIsSaid(t *testing.T) {
 		options options
 		want    string
 	}{
-		"no kubeconfig":         {options{kubeconfig: "nothing", policies: policies}, `read kubeconfig "nothing": `},
-		"a resource by half":    {options{kubeconfig: nowhere(t), policies: policies + ",authpolicies"}, `-policies: "authpolicies" is not of the form resource.version.group`},
-		"an address in use":     {options{kubeconfig: nowhere(t), policies: policies, health: taken.Addr().String()}, "listen for probes: "},
-		"an address that isn't": {options{kubeconfig: nowhere(t), policies: policies, health: "here"}, "listen for probes: "},
+		"no kubeconfig":          {options{kubeconfig: "nothing", policies: policies}, `read kubeconfig "nothing": `},
+		"an incomplete resource": {options{kubeconfig: nowhere(t), policies: policies + ",authpolicies"}, `invalid -policies "authpolicies": must be resource.version.group`},
+		"an address in use":      {options{kubeconfig: nowhere(t), policies: policies, health: taken.Addr().String()}, "listen for probes: "},
+		"an invalid address":     {options{kubeconfig: nowhere(t), policies: policies, health: "here"}, "listen for probes: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.ErrorContains(t, run(t.Context(), c.options), c.want)

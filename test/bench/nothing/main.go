@@ -1,6 +1,6 @@
-// Command nothing is what Overrule is measured against: a webhook server made
-// with controller-runtime, as its manual shows, that allows everything. It is
-// ready once it answers on the address of its metrics.
+// Command nothing is the reference for Overrule: a webhook server made with
+// controller-runtime, as its manual shows, that allows everything. It is ready
+// once it serves its metrics.
 package main
 
 import (
@@ -35,15 +35,15 @@ func main() {
 	}
 }
 
-// run answers until ctx ends.
+// run serves until ctx ends.
 func run(ctx context.Context, o options) error {
 	host, text, err := net.SplitHostPort(o.webhook)
 	if err != nil {
-		return fmt.Errorf("read -webhook-bind-address: %w", err)
+		return fmt.Errorf("invalid -webhook-bind-address: %w", err)
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil {
-		return fmt.Errorf("read -webhook-bind-address: the port of %s is no number: %w", o.webhook, err)
+		return fmt.Errorf("invalid -webhook-bind-address %q: port must be a number: %w", o.webhook, err)
 	}
 	metrics, err := metricsserver.NewServer(metricsserver.Options{BindAddress: o.metrics}, nil, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// nsPerOp is the metric that each benchmark has unless it says otherwise.
+// nsPerOp is the metric that each benchmark reports unless it hides it.
 const nsPerOp = "ns/op"
 
 // figures are the values of metrics, by benchmark (without its prefix and the
@@ -69,7 +69,7 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what
 }
 
-// get returns the median of what was measured, and whether anything was.
+// get returns the median of the measured values, and whether there are any.
 func (f figures) get(benchmark, unit string) (float64, bool) {
 	all := slices.Sorted(slices.Values(f.values[benchmark][unit]))
 	if len(all) == 0 {
@@ -82,7 +82,7 @@ func (f figures) get(benchmark, unit string) (float64, bool) {
 	return all[middle], true
 }
 
-// show returns a figure as text, unmeasured if there is none.
+// show returns a value as text, or unmeasured if there is none.
 func (f figures) show(benchmark, unit string, format func(float64) string) string {
 	if v, ok := f.get(benchmark, unit); ok {
 		return format(v)

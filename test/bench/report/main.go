@@ -27,7 +27,7 @@ func run(files []string, out io.Writer) error {
 	return writeTables(out, figuresOf(results))
 }
 
-// read returns the results, and passes over lines that are none.
+// read returns the results, and skips other lines.
 func read(files []string) ([]*benchfmt.Result, error) {
 	var out []*benchfmt.Result
 	reader := benchfmt.Files{Paths: files, AllowStdin: true}

@@ -27,7 +27,7 @@ func TestResultsOfAllFilesAreRead(t *testing.T) {
 	assert.Equal(t, "Two-2", got[1].Name.String())
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableResults(t *testing.T) {
 	broken := fileOf(t, "BenchmarkEvent 1 20 ns/op 3\n")
 	for name, test := range map[string]struct{ file, want string }{
 		"a file that does not exist": {"testdata/nothing.txt", "read the results: open testdata/nothing.txt: no such file or directory"},

@@ -11,9 +11,9 @@ import (
 
 const unmeasured = "not measured"
 
-// writeTables writes what was measured as Markdown: one row for each limit,
-// then the latencies, and what else the figures tell. What was not measured
-// says so in the first two, and has no place in the rest.
+// writeTables writes the measured values as Markdown: one row for each limit, then
+// the latencies, then everything else. The first two tables have a row "not
+// measured" for each missing value; the other tables leave it out.
 func writeTables(w io.Writer, f figures) error {
 	var out bytes.Buffer
 	table{"what", "limit", "aim", "measured", "reference", ""}.write(&out, f.limits())
@@ -30,7 +30,7 @@ func writeTables(w io.Writer, f figures) error {
 	}
 	if rows := f.heavy(); len(rows) > 0 {
 		fmt.Fprint(&out, "\nBad input at full size, by its name in test/heavy:\n\n")
-		table{"what", "answer", "after", "judged for", "at the mutating door", "heap"}.write(&out, rows)
+		table{"what", "answer", "after", "evaluation time", "mutating webhook", "heap"}.write(&out, rows)
 	}
 	for _, m := range f.machine {
 		fmt.Fprintf(&out, "\nMeasured on %s.\n", m)
@@ -68,7 +68,8 @@ func (t table) write(out *bytes.Buffer, rows [][]string) {
 	}
 }
 
-// number has three digits that mean something, or all those before the point.
+// number formats a value with three significant digits, or all digits before the
+// point.
 func number(v float64) string {
 	switch {
 	case v >= 99.95:
@@ -80,7 +81,7 @@ func number(v float64) string {
 	}
 }
 
-// bound shows a limit without the zeros behind its point.
+// bound formats a limit without trailing zeros.
 func bound(v float64, format func(float64) string) string {
 	digits, unit, _ := strings.Cut(format(v), " ")
 	if strings.Contains(digits, ".") {
@@ -99,7 +100,7 @@ func micros(v float64) string { return nanos(v * 1e3) }
 
 func millis(v float64) string { return nanos(v * 1e6) }
 
-// nanos shows nanoseconds in the unit that has few digits.
+// nanos formats nanoseconds in the unit with the fewest digits.
 func nanos(v float64) string {
 	switch {
 	case v >= 1e9:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Names of metrics are made of these: whose time, which quantile, the unit.
+// Parts of the names of metrics: the webhook, and the unit after the quantile.
 const (
 	nothing      = "nothing-"
 	overrule     = "overrule-"
@@ -40,24 +40,24 @@ func (f figures) applied() [][]string {
 	const benchmark = "Apply"
 	var rows [][]string
 	for _, by := range []struct{ what, prefix string }{{"one request", ""}, {"kubectl apply", "kubectl-"}} {
-		for _, way := range []struct{ webhooks, name string }{{"none", "none-"}, {"do nothing", nothing}, {"Overrule", overrule}} {
-			metric := by.prefix + way.name
+		for _, variant := range []struct{ webhooks, name string }{{"none", "none-"}, {"do nothing", nothing}, {"Overrule", overrule}} {
+			metric := by.prefix + variant.name
 			if _, ok := f.get(benchmark, metric+"p50-ms"); !ok {
 				continue
 			}
 			added := ""
-			if way.name != "none-" {
+			if variant.name != "none-" {
 				added = f.show(benchmark, metric+"added-ms", millis)
 			}
 			rows = append(rows, []string{
-				by.what, way.webhooks, f.show(benchmark, metric+"p50-ms", millis), f.show(benchmark, metric+"p99-ms", millis), added,
+				by.what, variant.webhooks, f.show(benchmark, metric+"p50-ms", millis), f.show(benchmark, metric+"p99-ms", millis), added,
 			})
 		}
 	}
 	return rows
 }
 
-// others returns what has a limit of no row, where it was measured.
+// others returns the measured values that no row of limits has.
 func (f figures) others() [][]string {
 	var rows [][]string
 	if v, ok := f.get("GatewayPolicyWrite/mix", nsPerOp); ok {
@@ -65,7 +65,7 @@ func (f figures) others() [][]string {
 	}
 	for _, scrape := range [][2]string{
 		{"unchanged", "a scrape of what the store holds, nothing changed"},
-		{"changed", "the same, all paths counted anew"},
+		{"changed", "the same, all paths recounted"},
 		{"bare", "the same, where there are no policies"},
 		{"walk", "a visit of all these paths, for comparison"},
 	} {
@@ -88,7 +88,7 @@ func (f figures) others() [][]string {
 	return rows
 }
 
-// heavy returns what bad inputs come to.
+// heavy returns the results of large inputs.
 func (f figures) heavy() [][]string {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(f.values)) {
@@ -98,7 +98,7 @@ func (f figures) heavy() [][]string {
 		}
 		took, _ := f.get(name, nsPerOp)
 		busy, _ := f.get(name, "busy-ms")
-		answer := "judged"
+		answer := "evaluated"
 		if tooMuch, _ := f.get(name, "too-much"); tooMuch > 0 {
 			answer = "too much"
 		}

@@ -14,8 +14,8 @@ type limit struct {
 	time            func(float64) string // how those two are shown
 }
 
-// limits are all that Overrule promises. Where one row of the design stands for
-// several figures, each has a row of its own.
+// limits are all limits that Overrule promises. A row of the design with several
+// values has a row for each.
 var limits = []limit{
 	p50("one route write, one client, p50", "RouteWrite"),
 	p50("one route-policy write, one client, p50", "RoutePolicyWrite"),
@@ -54,8 +54,8 @@ func held(what, metric string) limit {
 	return limit{what: what, most: 6, aim: 4, benchmark: "Memory", metric: metric, format: kibibytes}
 }
 
-// limits returns the rows: what, limit, aim, measured, reference, and whether it
-// is met.
+// limits returns the rows: what, limit, aim, measured, reference, and whether the
+// limit is met.
 func (f figures) limits() [][]string {
 	rows := make([][]string, len(limits))
 	for i, l := range limits {

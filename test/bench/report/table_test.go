@@ -19,7 +19,7 @@ func TestTheTableOfLimits(t *testing.T) {
 	assert.Equal(t, string(want), got.String())
 }
 
-// Which lines a row is about, and what it says of them.
+// Each row reads its own lines, and formats their values.
 func TestRowsOfTheTable(t *testing.T) {
 	tests := map[string]struct {
 		lines string
@@ -78,7 +78,7 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 	}
 }
 
-// Figures of two machines must not be taken for those of one.
+// Results of two machines are not reported as those of one.
 func TestEachMachineIsNamed(t *testing.T) {
 	var got bytes.Buffer
 	in := "goos: linux\ngoarch: amd64\ncpu: one\nBenchmarkMemory-2 1 4 KiB/policy\n" +
@@ -88,10 +88,10 @@ func TestEachMachineIsNamed(t *testing.T) {
 		"\nMeasured on linux/amd64, one, 2 CPUs.\n\nMeasured on linux/amd64, other, 2 CPUs.\n\nMeasured on linux/amd64, other, 1 CPU.\n"), got.String())
 }
 
-type full struct{}
+type fullDisk struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-func TestATableThatCannotBeWrittenIsAnError(t *testing.T) {
-	assert.EqualError(t, run([]string{"testdata/bench.txt"}, full{}), "write the table: the disk is full")
+func TestWriteError(t *testing.T) {
+	assert.EqualError(t, run([]string{"testdata/bench.txt"}, fullDisk{}), "write the table: the disk is full")
 }

@@ -1,8 +1,8 @@
-// Package crds pins the modules whose CustomResourceDefinitions the tests of
-// the policy kinds install. It is a module of its own, so that nothing else
-// depends on them; they are found in the module cache and not compiled into
-// anything. Of each it imports one package that imports nothing outside of the
-// standard library, so that "go mod tidy" keeps the module, and no more.
+// Package crds pins the modules whose CustomResourceDefinitions the tests of the
+// policy kinds install. It is a separate module, so that no other module depends
+// on them; they are found in the module cache and not compiled. Of each it
+// imports one package that only imports the standard library, so that "go mod
+// tidy" keeps the module without its dependencies.
 package crds
 
 import (

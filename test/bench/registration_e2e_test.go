@@ -1,0 +1,129 @@
+//go:build e2e
+
+package bench_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// registration registers a server for the writes of some namespaces.
+type registration struct {
+	name               string // of both configurations
+	namespace, service string
+	port               int32
+	ca                 []byte
+	// only are the namespaces; if empty, all except those in except.
+	only, except []string
+}
+
+// register writes the configurations of deploy/components/static-webhooks, so
+// that all servers are called for the same writes in the same way. Only the
+// Service and the namespaces differ.
+func (c *cluster) register(tb testing.TB, r registration) {
+	tb.Helper()
+	validating, mutating := r.configurations(tb)
+	client, err := kubernetes.NewForConfig(c.Config)
+	require.NoError(tb, err)
+	hooks := client.AdmissionregistrationV1()
+	_, err = hooks.MutatingWebhookConfigurations().Create(tb.Context(), mutating, metav1.CreateOptions{})
+	require.NoError(tb, err)
+	_, err = hooks.ValidatingWebhookConfigurations().Create(tb.Context(), validating, metav1.CreateOptions{})
+	require.NoError(tb, err)
+}
+
+func (r registration) configurations(tb testing.TB) (*admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration) {
+	tb.Helper()
+	root, err := env.Repository(tb.Context())
+	require.NoError(tb, err)
+	text, err := os.ReadFile(filepath.Join(root, "deploy", "components", "static-webhooks", "webhooks.yaml"))
+	require.NoError(tb, err)
+	filled := strings.ReplaceAll(string(text), "FILL-IN", base64.StdEncoding.EncodeToString(r.ca))
+	documents := strings.Split(filled, "\n---\n")
+	require.Len(tb, documents, 2)
+	var validating admissionregistrationv1.ValidatingWebhookConfiguration
+	require.NoError(tb, yaml.UnmarshalStrict([]byte(documents[0]), &validating))
+	var mutating admissionregistrationv1.MutatingWebhookConfiguration
+	require.NoError(tb, yaml.UnmarshalStrict([]byte(documents[1]), &mutating))
+	validating.Name, mutating.Name = r.name, r.name
+	for i := range validating.Webhooks {
+		hook := &validating.Webhooks[i]
+		r.setService(hook.ClientConfig.Service)
+		hook.NamespaceSelector = r.selector()
+	}
+	for i := range mutating.Webhooks {
+		hook := &mutating.Webhooks[i]
+		r.setService(hook.ClientConfig.Service)
+		hook.NamespaceSelector = r.selector()
+	}
+	return &validating, &mutating
+}
+
+func (r registration) setService(to *admissionregistrationv1.ServiceReference) {
+	to.Namespace, to.Name, to.Port = r.namespace, r.service, &r.port
+}
+
+func (r registration) selector() *metav1.LabelSelector {
+	among := metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: r.only}
+	if len(r.only) == 0 {
+		among.Operator, among.Values = metav1.LabelSelectorOpNotIn, r.except
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{among}}
+}
+
+// metric is a metric family of a server.
+type metric struct {
+	address string // host:port of its /metrics
+	name    string
+	by      string // the label to group by; values of other labels are summed
+}
+
+// read returns the values by the label.
+func (m metric) read(tb testing.TB) map[string]float64 {
+	tb.Helper()
+	out := map[string]float64{}
+	for _, one := range m.scrape(tb) {
+		for _, label := range one.GetLabel() {
+			if label.GetName() == m.by {
+				out[label.GetValue()] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+// value returns the value of a metric without labels.
+func (m metric) value(tb testing.TB) float64 {
+	tb.Helper()
+	all := m.scrape(tb)
+	require.Len(tb, all, 1, m.name)
+	return all[0].GetCounter().GetValue() + all[0].GetGauge().GetValue()
+}
+
+func (m metric) scrape(tb testing.TB) []*dto.Metric {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+m.address+"/metrics", nil)
+	require.NoError(tb, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(tb, err)
+	defer func() { _ = answer.Body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(answer.Body)
+	require.NoError(tb, err)
+	return families[m.name].GetMetric()
+}

@@ -1,0 +1,51 @@
+//go:build e2e
+
+package bench_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// The benchmarks of the real API server also run at a small size with the tests,
+// since they do not run on each change.
+func TestAPIServerBenchmarksAtSmallSize(t *testing.T) {
+	env.Long(t)
+	c := newCluster(t, 50)
+	t.Run("each write goes its way", func(t *testing.T) {
+		a, requests, kubectls := newApplying(t, c), samples{}, samples{}
+		a.rounds(t, 3, a.request, requests)
+		a.rounds(t, 2, a.kubectl, kubectls)
+		for _, w := range []string{"none", "nothing", "overrule"} {
+			assert.Len(t, requests[w], 3)
+			assert.Len(t, kubectls[w], 2)
+		}
+	})
+	// Last: the webhooks that the server registers by itself do not distinguish
+	// variants.
+	t.Run("starts take turns, and end ready", func(t *testing.T) {
+		s := newStarting(t, c)
+		s.rounds(t, 2)
+		for name, of := range map[string]starts{"overrule": s.overrule, "informer": s.informer} {
+			assert.Len(t, of.took, 2, name)
+			assert.Len(t, of.used, 2, name)
+		}
+	})
+}
+
+func TestRoundsAreComparedOneByOne(t *testing.T) {
+	s := samples{none: {3, 100, 5}, "nothing": {4, 102, 8}}
+	assert.Equal(t, []time.Duration{1, 2, 3}, s.added("nothing"))
+}
+
+func TestQuantilesAreSamples(t *testing.T) {
+	took := []time.Duration{5, 1, 4, 2, 3}
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
+		assert.Equal(t, want, quantile(took, q))
+	}
+	assert.Equal(t, []time.Duration{5, 1, 4, 2, 3}, took, "the caller's order is unchanged")
+}

@@ -1,0 +1,157 @@
+//go:build e2e
+
+package bench_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
+	"overrule.dev/overrule/test/server"
+)
+
+// variant is one of the three variants of a write: without a webhook, with a
+// webhook that does nothing, with Overrule. Each has its own namespace, which the
+// webhook configurations select.
+type variant struct {
+	name, namespace string
+	// answered counts the reviews that the server of the variant has answered, by
+	// webhook; nil without a server.
+	answered *metric
+}
+
+func newVariant(name string) *variant { return &variant{name: name, namespace: "bench-" + name} }
+
+// perWrite returns the number of reviews per write: a mutating and a validating
+// one.
+func (w *variant) perWrite() float64 {
+	if w.answered == nil {
+		return 0
+	}
+	return 2
+}
+
+// reviews returns the number of reviews answered so far.
+func (w *variant) reviews(tb testing.TB) float64 {
+	tb.Helper()
+	if w.answered == nil {
+		return 0
+	}
+	sum := 0.0
+	for _, n := range w.answered.read(tb) {
+		sum += n
+	}
+	return sum
+}
+
+// variants are the three variants. They do not differ before serve is called.
+type variants struct{ none, nothing, overrule *variant }
+
+func newVariants() variants {
+	return variants{newVariant(none), newVariant("nothing"), newVariant("overrule")}
+}
+
+func (w variants) all() []*variant { return []*variant{w.none, w.nothing, w.overrule} }
+
+// serve runs the server that does nothing, and Overrule. Overrule is called for
+// all namespaces except those of the other variants. Its rules are those of
+// deploy/components/static-webhooks, since the ones that it writes itself do not
+// distinguish namespaces.
+func (c *cluster) serve(tb testing.TB, w variants) {
+	tb.Helper()
+	w.nothing.answered = c.runNothing(tb, w.nothing.namespace)
+	w.overrule.answered = c.runOverrule(tb, server.Namespace, w.none.namespace, w.nothing.namespace)
+}
+
+func (c *cluster) namespace(tb testing.TB, name string) {
+	tb.Helper()
+	client, err := kubernetes.NewForConfig(c.Config)
+	require.NoError(tb, err)
+	_, err = client.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(tb, err)
+}
+
+// runOverrule has the API server call Overrule for all namespaces except some.
+func (c *cluster) runOverrule(tb testing.TB, except ...string) *metric {
+	tb.Helper()
+	s, err := c.site.Boot(tb.Context(), server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
+	require.NoError(tb, err)
+	stopAtEnd(tb, s.Process)
+	client, err := kubernetes.NewForConfig(c.Config)
+	require.NoError(tb, err)
+	secret, err := client.CoreV1().Secrets(server.Namespace).Get(tb.Context(), "overrule-ca", metav1.GetOptions{})
+	require.NoError(tb, err)
+	c.register(tb, registration{
+		name: server.Name, namespace: server.Namespace, service: server.Name, port: portOf(tb, s.Webhook),
+		ca: secret.Data["ca-bundle.crt"], except: except,
+	})
+	return &metric{s.Metrics, "overrule_decisions_total", "webhook"}
+}
+
+// runNothing has the API server call a server that does nothing for one
+// namespace.
+func (c *cluster) runNothing(tb testing.TB, only string) *metric {
+	tb.Helper()
+	const namespace, name = "bench-server", "nothing"
+	hooks, metrics := freeAddress(tb), freeAddress(tb)
+	bundle, key, err := cert.GenerateSelfSignedCertKey(name+"."+namespace+".svc", nil, nil)
+	require.NoError(tb, err)
+	folder := tb.TempDir()
+	require.NoError(tb, os.WriteFile(filepath.Join(folder, "tls.crt"), bundle, 0o600))
+	require.NoError(tb, os.WriteFile(filepath.Join(folder, "tls.key"), key, 0o600))
+	run(tb, metrics+"/metrics", process.Spec{
+		Path: build(tb, "nothing"),
+		Args: []string{"-webhook-bind-address=" + hooks, "-metrics-bind-address=" + metrics, "-cert-dir=" + folder},
+	})
+	require.NoError(tb, c.RouteService(tb.Context(), namespace, name, portOf(tb, hooks)))
+	c.register(tb, registration{
+		name: name, namespace: namespace, service: name, port: portOf(tb, hooks), ca: bundle, only: []string{only},
+	})
+	return &metric{metrics, "controller_runtime_webhook_requests_total", "webhook"}
+}
+
+// run starts a program, waits until it answers, and stops it when the test ends.
+func run(tb testing.TB, ready string, spec process.Spec) *process.Process {
+	tb.Helper()
+	p, err := process.Start(spec)
+	require.NoError(tb, err)
+	stopAtEnd(tb, p)
+	wait := process.Wait{Limit: startLimit, Pause: everyReady, Problem: "it does not answer"}
+	require.NoError(tb, p.Until(tb.Context(), wait, process.OK("http://"+ready)))
+	return p
+}
+
+func stopAtEnd(tb testing.TB, p *process.Process) {
+	tb.Helper()
+	tb.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			tb.Errorf("stop it: %v; its log:\n%s", err, p.Tail())
+		}
+	})
+}
+
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	port, err := env.FreePort(tb.Context())
+	require.NoError(tb, err)
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
+}
+
+func portOf(tb testing.TB, address string) int32 {
+	tb.Helper()
+	_, text, err := net.SplitHostPort(address)
+	require.NoError(tb, err)
+	port, err := strconv.ParseInt(text, 10, 32)
+	require.NoError(tb, err)
+	return int32(port)
+}

@@ -1,0 +1,70 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/server"
+)
+
+// As a Platform Engineer, I want all interested parties to be aware of
+// applications that lack a particular policy protection. The RFC leaves it to
+// observation: the CLI and a metric report paths without a policy of a kind.
+func (c *cluster) requirements(t *testing.T, s *server.Server) {
+	g := c.prepare(t, "rq")
+	assert.Equal(t, []string{"toys", "admin"}, g.rulesWithoutPolicy(t))
+	succeed(t, g.apply(strings.Replace(routeAuth, "name: toystore}", "name: toystore, sectionName: toys}", 1)))
+	assert.Equal(t, []string{"admin"}, g.rulesWithoutPolicy(t))
+
+	var everywhere api.EffectivePolicyList
+	overrule(t, c.User, &everywhere, "effective", "-A", "--kind", "AuthPolicy", "--without")
+	soon(t, func() bool { return unprotectedPaths(t, s) == len(everywhere.Items) }, "the metric and the CLI differ")
+
+	succeed(t, g.apply(gatewayAuth))
+	assert.Empty(t, g.rulesWithoutPolicy(t), "the gateway's policy is effective on all of its routes")
+}
+
+// rulesWithoutPolicy returns the rules of the route that have no AuthPolicy, as
+// the CLI reports them.
+func (g testNamespaces) rulesWithoutPolicy(t *testing.T) []string {
+	t.Helper()
+	var list api.EffectivePolicyList
+	overrule(t, g.c.User, &list, "effective", "-n", g.app, "httproute/toystore", "--kind", "AuthPolicy", "--without")
+	var rules []string
+	for _, item := range list.Items {
+		assert.Empty(t, item.Rules)
+		rules = append(rules, item.Path[len(item.Path)-1].Section)
+	}
+	return rules
+}
+
+// unprotectedPaths returns the number of paths without an AuthPolicy, as the
+// server counts it. The count is cached for a while, so the first result is
+// final.
+func unprotectedPaths(t *testing.T, s *server.Server) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(body)) {
+		if count, ok := strings.CutPrefix(line, `overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="none"} `); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(count))
+			require.NoError(t, err)
+			return n
+		}
+	}
+	return 0
+}
