@@ -213,5 +213,5 @@ func TestProfileIsEvaluated(t *testing.T) {
 	assert.True(t, write(good).Allowed)
 	a := write(strings.Replace(good, "example.com", "apps", 1))
 	assert.False(t, a.Allowed)
-	assert.Contains(t, said(t, a), `PolicyProfile mine cannot be used: invalid profile for Paint.apps: spec.group: Invalid value: "apps": must be the group of a CustomResourceDefinition`)
+	assert.Contains(t, said(t, a), `PolicyProfile mine is invalid: invalid profile for Paint.apps: spec.group: Invalid value: "apps": must be the group of a CustomResourceDefinition`)
 }

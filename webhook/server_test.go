@@ -379,7 +379,7 @@ func TestPanicInMutateIsAllowed(t *testing.T) {
 func TestFailedLiveReadIsDenied(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
 	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
-	assert.Equal(t, "cannot evaluate this write: look for HTTPRoute app/nothing: connection refused; retry",
+	assert.Equal(t, "cannot evaluate this write: get HTTPRoute app/nothing: connection refused; retry",
 		said(t, d.validated(t, create(t, homeless()))))
 }
 
@@ -442,7 +442,7 @@ func TestExpensiveConditionsAreDenied(t *testing.T) {
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: evaluation is too expensive: the conditions of RateLimitPolicy infra/gw-limits cost more than the limit of 3 units per write; "+
 		"it stopped at path 1: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
-		"ask the owner of infra/gw-limits for simpler conditions", message)
+		"ask the owner of infra/gw-limits to simplify its conditions", message)
 }
 
 func TestCallTimeout(t *testing.T) {

@@ -71,10 +71,10 @@ func TestInvalidConstraints(t *testing.T) {
 			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
 		}},
 		"all that is wrong at once": {"", "validations: [{expression: '1'}]\nrules: [{path: a}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false; spec.rules[0]: Required value: set one of min, max, enum, pattern and required`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "1": 1:1: a validation must evaluate to bool, not int; spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required`,
 		}},
 		"it was so before": {"rules: [{path: b}]", "rules: [{path: a}]", []string{
-			"Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0]: Required value: set one of min, max, enum, pattern and required",
+			"Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required",
 		}},
 		"a field that the kind does not have": {"", "validations: [{expression: effective.x < 5}]", []string{
 			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.x < 5": 1:10: undefined field 'x' of effective`,
@@ -83,13 +83,13 @@ func TestInvalidConstraints(t *testing.T) {
 			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.validations[0].expression: Invalid value: "effective.b < 5": 1:13: found no matching overload for '_<_' applied to '(string, int)'`,
 		}},
 		"an address that the kind does not have": {"", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": x does not exist in the schema`,
 		}},
 		"it did not fit before, either": {"rules: [{path: z, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+			`Warn Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": x does not exist in the schema`,
 		}},
 		"it fitted before": {"rules: [{path: a, max: 1}]", "rules: [{path: x, max: 1}]", []string{
-			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+			`Deny Invalid: ClusterPolicyConstraint c is invalid: spec.rules[0].path: Invalid value: "x": x does not exist in the schema`,
 		}},
 		"what a block has alone fits": {"", "validations: [{expression: '!has(effective.b)'}]", nil},
 		"no path violates it":         {"", "rules: [{path: a, max: 1}]", nil},

@@ -57,7 +57,7 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"TargetNotFound: another namespace": {
 			base(), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 1"),
-			[]string{"Warn TargetNotFound: the policy has no effect on its target: no Paint may target a namespace other than its own; choose another target, or move the policy to a namespace that is allowed to target this one"},
+			[]string{"Warn TargetNotFound: the policy has no effect on its target: a Paint can only target its own namespace; choose another target, or move the policy to a namespace that is allowed to target this one"},
 		},
 		"UnsetOverride: a rule that an override sets": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}")), routePolicy("b: 2\nunset: [a]"),
@@ -301,7 +301,7 @@ func TestConflicts(t *testing.T) {
 
 // A condition that fails is reported with its effect on the block.
 func TestFailedConditionsNameEffect(t *testing.T) {
-	for block, want := range map[string]string{"overrides": "so the block applies: ", "defaults": "so the block takes no part: "} {
+	for block, want := range map[string]string{"overrides": "so the block applies: ", "defaults": "so the block does not apply: "} {
 		v := world(t, base(gatewayPolicy(block+": {strategy: patch, when: 'spec.a > 50', b: 50}")))
 		got := messages(evaluate(t, v, routePolicy("a: many")))
 		assert.Len(t, got, 1)

@@ -29,8 +29,8 @@ func TestTooMuch(t *testing.T) {
 	t.Run("a budget that is too small", func(t *testing.T) {
 		ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
 		assert.Equal(t, []string{
-			"Deny TooMuch: Paint app/own: too much to judge: the conditions of Paint infra/top cost more than the 1 units that one write may take; " +
-				"it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top to simplify its conditions",
+			"Deny TooMuch: Paint app/own: evaluation is too expensive: the conditions of Paint infra/top cost more than the limit of 1 units per write; " +
+				"it stopped at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 2 rules of 2 policies of Paint; ask the owner of infra/top to simplify its conditions",
 		}, messages(ev))
 	})
 	t.Run("a context that has ended", func(t *testing.T) {

@@ -339,7 +339,7 @@ func TestProfilesAndDefinitionsRemoveOverrides(t *testing.T) {
 		"a profile reads the same":     {guard.Change{Operation: guard.Update, Before: profile("dye", nil), After: profile("dye", nil)}, reads(dye), nil},
 		"a profile is deleted":         {guard.Change{Operation: guard.Delete, Before: profile("dye", nil)}, without, evaded("Dye infra/top", "it depends on PolicyProfile dye")},
 		"a profile has other paths": {guard.Change{Operation: guard.Create, After: profile("dye", nil)}, reads(paths), []string{
-			"OverrideRemoved: override a of Dye infra/top, which applies on 2 paths, would be less protected: policies would be read in another way (levels, shortPaths, targets)",
+			"OverrideRemoved: override a of Dye infra/top, which applies on 2 paths, would be less protected: policies would be read differently (levels, shortPaths, targets)",
 		}},
 	}
 	for name, test := range tests {

@@ -236,7 +236,7 @@ func TestConstraintCostLimit(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
 	ev := evaluateBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(ev)[:1])
-	assert.Contains(t, ev.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
+	assert.Contains(t, ev.Denials[0].Message(), "constraints and schemas cost more than the limit of 10000 units per write; it stopped at path ")
 	assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), "; the last constraint evaluated was ClusterPolicyConstraint c: ask its owner to simplify it"), ev.Denials[0].Message())
 }
 

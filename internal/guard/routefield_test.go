@@ -33,14 +33,14 @@ func TestOverriddenRouteFields(t *testing.T) {
 // A policy that its kind has no level for is stored, and its writer is warned.
 func TestPolicyWithoutLevel(t *testing.T) {
 	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nlevels: [Gateway, Route]"), gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g")))
-	assert.Equal(t, []string{"Warn NotRead: policies of kind Probe may not stand at Gateway infra/g section http: their levels are Gateway, Route"},
+	assert.Equal(t, []string{"Warn NotRead: policies of kind Probe are not supported at Gateway infra/g section http: supported levels: Gateway, Route"},
 		messages(evaluate(t, v, policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\na: 1"))))
 	assert.Equal(t, []string{"Warn BlastRadius"}, codes(evaluate(t, v, policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\na: 1"))))
 	t.Run("a level for its sections is none for the whole", func(t *testing.T) {
 		v := world(t, docs(worlds.ProfileDoc("Probe", "levels: [Listener, Rule]"), gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g")))
-		assert.Equal(t, []string{"Warn NotRead: policies of kind Probe may not stand at Gateway infra/g: their levels are Listener, Rule"},
+		assert.Equal(t, []string{"Warn NotRead: policies of kind Probe are not supported at Gateway infra/g: supported levels: Listener, Rule"},
 			messages(evaluate(t, v, policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\na: 1"))))
-		assert.Equal(t, []string{"Warn NotRead: policies of kind Probe may not stand at HTTPRoute app/r: their levels are Listener, Rule"},
+		assert.Equal(t, []string{"Warn NotRead: policies of kind Probe are not supported at HTTPRoute app/r: supported levels: Listener, Rule"},
 			messages(evaluate(t, v, policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"))))
 		assert.Empty(t, messages(evaluate(t, v, policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\na: 1"))))
 	})

@@ -169,7 +169,7 @@ func TestUncheckedSchemaIsReported(t *testing.T) {
 		}
 	}
 	require.Len(t, reported, 1)
-	assert.Contains(t, reported[0], "effective policies of Paint.example.com are not checked against its definition: the schema is not structural: ")
+	assert.Contains(t, reported[0], "effective policies of Paint.example.com are not validated against its CRD: the schema is not structural: ")
 }
 
 func TestManySchemaViolationsAreCounted(t *testing.T) {

@@ -58,7 +58,7 @@ func TestReferenceGrants(t *testing.T) {
 	})
 	t.Run("a policy without one is warned of", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; choose another target, or move the policy to a namespace that is allowed to target this one",
+			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra allows policies of kind Paint in namespace app to target Gateway infra/g; choose another target, or move the policy to a namespace that is allowed to target this one",
 		}, messages(evaluate(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
@@ -88,7 +88,7 @@ func TestSelectors(t *testing.T) {
 		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the selector and the labels of the objects",
 	}, messages(evaluate(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
-		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
+		"Deny Conflicted: HTTPRoute app/r already has Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
 	}, messages(evaluate(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
 		"Warn Conflicted: Probe app/two would no longer apply to HTTPRoute app/r: this policy is older and takes precedence",

@@ -152,7 +152,7 @@ func TestBenchmarkLimitsAreBound(t *testing.T) {
 			}
 			assert.Equal(t, map[string]int{"limits.limit-0": 2, "limits.limit-1": 2, "limits.limit-2": 2}, bound)
 			assert.Contains(t, warnings, want)
-			assert.Contains(t, warnings, "is bound to no rule")
+			assert.Contains(t, warnings, "is no longer bound to any rule")
 		})
 	}
 }

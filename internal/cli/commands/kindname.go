@@ -21,7 +21,7 @@ var shortNames = map[api.PolicyKind][]string{
 	{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:   {"gc"},
 	{Group: api.GatewayGroup, Kind: gateway.KindGateway}:        {"gtw", "gw"},
 	{Group: api.GatewayGroup, Kind: gateway.KindListenerSet}:    {"lset"},
-	gateway.KindOf(gateway.KindXListenerSet):               {"lset"},
+	gateway.KindOf(gateway.KindXListenerSet):                    {"lset"},
 	{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}: {"refgrant"},
 }
 
