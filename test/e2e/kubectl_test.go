@@ -207,7 +207,9 @@ func finalizes(t *testing.T, g testNamespaces, _ *server.Server) {
 	succeed(t, g.c.Kubectl("-n", g.infra, "delete", "ratelimitpolicy/gw-limits"))
 	succeed(t, g.apply(limits("name: final, finalizers: [e2e.example.com/hold]", 100)))
 	succeed(t, g.apply(gatewayLimits))
-	denied(t, g.apply(limits("name: another", 100)), "ConstraintViolated: ")
+	// Its name sorts after "final", so it is the lower of the two even if both are
+	// created in the same second.
+	denied(t, g.apply(limits("name: later", 100)), "ConstraintViolated: ")
 
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/final", "--wait=false"))
 	require.NotEmpty(t, g.get(t, "ratelimitpolicy/final", ".metadata.deletionTimestamp"))
