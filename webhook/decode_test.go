@@ -102,8 +102,8 @@ func TestUnreadableWriteIsDenied(t *testing.T) {
 	}
 }
 
-// unjudged are requests that are none of ours.
-var unjudged = map[string]admissionv1.AdmissionRequest{
+// notEvaluated are requests that are none of ours.
+var notEvaluated = map[string]admissionv1.AdmissionRequest{
 	"an unknown kind": {
 		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"p"}}`),
@@ -126,13 +126,13 @@ var unjudged = map[string]admissionv1.AdmissionRequest{
 }
 
 func TestIgnoredWriteIsAllowed(t *testing.T) {
-	for name, r := range unjudged {
+	for name, r := range notEvaluated {
 		t.Run(name, func(t *testing.T) {
 			r.UID = uid
 			d := newTestServer(t, Options{}, cluster, gatewayAuth)
 			want := &admissionv1.AdmissionResponse{UID: uid, Allowed: true}
 			assert.Equal(t, want, d.mutated(t, &r))
-			want.AuditAnnotations = map[string]string{"judged-on": "0"}
+			want.AuditAnnotations = map[string]string{"evaluated-on": "0"}
 			assert.Equal(t, want, d.validated(t, &r))
 		})
 	}

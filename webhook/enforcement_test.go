@@ -36,7 +36,7 @@ func TestEnforcementAuditOnlyAnnotates(t *testing.T) {
 func TestFailureIsAuditedLikeDenial(t *testing.T) {
 	d := newTestServer(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
-	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic", "judged-on": "0"}}, a)
+	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic", "evaluated-on": "0"}}, a)
 }
 
 func TestWouldBeDeniedIsLogged(t *testing.T) {

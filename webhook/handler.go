@@ -177,5 +177,5 @@ func (s *Server) logDecision(webhook string, r *admissionv1.AdmissionRequest, re
 	l.Info("decision", "webhook", webhook, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", resp.Allowed, "reason", resp.reason, "warnings", len(resp.Warnings),
-		"patched", len(resp.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "judgedOn", resp.viewVersion())
+		"patched", len(resp.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "evaluatedOn", resp.viewVersion())
 }

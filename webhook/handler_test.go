@@ -32,7 +32,7 @@ func TestValidToken(t *testing.T) {
 	assert.True(t, d.send(t, PathMutate+"/"+testToken, create(t, routeLimits(100))).Allowed)
 }
 
-// Whoever does not know it gets the same bytes whatever they try, and nothing
+// A caller without it gets the same bytes for any path, and nothing
 // that they sent or that the cluster has is in them.
 func TestInvalidTokenGetsSameResponse(t *testing.T) {
 	paths := map[string]string{

@@ -115,11 +115,11 @@ func (r *response) setAuditAnnotation(key, value string) {
 	r.AuditAnnotations[key] = value
 }
 
-// recordVersion sets the audit annotation judged-on: the resourceVersion of the view
+// recordVersion sets the audit annotation evaluated-on: the resourceVersion of the view
 // on which the write was evaluated, and the replica. Without a view it sets none.
 func (s *Server) recordVersion(r *response, webhook string) {
 	if r.view != nil && webhook == webhookValidate {
-		r.setAuditAnnotation("judged-on", strings.TrimSpace(strconv.FormatUint(r.viewVersion(), 10)+" "+s.Replica))
+		r.setAuditAnnotation("evaluated-on", strings.TrimSpace(strconv.FormatUint(r.viewVersion(), 10)+" "+s.Replica))
 	}
 }
 

@@ -21,14 +21,14 @@ func TestJudgedOnAnnotation(t *testing.T) {
 
 			allowed := d.validated(t, create(t, routeLimits(20)))
 			assert.True(t, allowed.Allowed)
-			assert.Equal(t, "41 overrule-5d8", allowed.AuditAnnotations["judged-on"])
-			assert.Contains(t, d.log.String(), `"judgedOn"=41`)
+			assert.Equal(t, "41 overrule-5d8", allowed.AuditAnnotations["evaluated-on"])
+			assert.Contains(t, d.log.String(), `"evaluatedOn"=41`)
 
 			s.Passed("1000000000000")
 			denied := d.validated(t, create(t, routeLimits(100)))
 			assert.False(t, denied.Allowed)
-			assert.Equal(t, "1000000000000 overrule-5d8", denied.AuditAnnotations["judged-on"])
-			assert.Contains(t, d.log.String(), `"judgedOn"=1000000000000`)
+			assert.Equal(t, "1000000000000 overrule-5d8", denied.AuditAnnotations["evaluated-on"])
+			assert.Contains(t, d.log.String(), `"evaluatedOn"=1000000000000`)
 
 			assert.Empty(t, d.mutated(t, create(t, routeLimits(20))).AuditAnnotations, "it decides nothing")
 		})
@@ -37,5 +37,5 @@ func TestJudgedOnAnnotation(t *testing.T) {
 
 func TestJudgedOnWithoutReplica(t *testing.T) {
 	a := newTestServer(t, Options{}, cluster).validated(t, create(t, routeLimits(20)))
-	assert.Equal(t, "0", a.AuditAnnotations["judged-on"])
+	assert.Equal(t, "0", a.AuditAnnotations["evaluated-on"])
 }

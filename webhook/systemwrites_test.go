@@ -130,7 +130,7 @@ func TestAllowedSystemWriteHasNoWouldDeny(t *testing.T) {
 		got := d.answering(t, update(t, held(finalizer), held("")), d.denyFailed("TooMuch", "TooMuch: it takes long"))
 		assert.True(t, got.Allowed)
 		assert.Empty(t, got.Warnings)
-		assert.Len(t, got.AuditAnnotations, 2, "audit and judged-on: %v", got.AuditAnnotations)
+		assert.Len(t, got.AuditAnnotations, 2, "audit and evaluated-on: %v", got.AuditAnnotations)
 	}
 }
 

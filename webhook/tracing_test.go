@@ -177,7 +177,7 @@ func TestSpanErrors(t *testing.T) {
 
 func TestNoTracerAllocatesNothing(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, http.NoBody)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, nil)
 	r.Header.Set("Traceparent", traceparent)
 	request, a := create(t, route), allow()
 	assert.Zero(t, testing.AllocsPerRun(100, func() {

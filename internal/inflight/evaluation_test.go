@@ -245,7 +245,7 @@ func TestConcurrentWriteCounts(t *testing.T) {
 				return nil, nil
 			}
 			assert.Equal(t, c.want, denials(s.evaluate(s.create(nowhere))))
-			assert.Equal(t, c.looks, looks, "judgements")
+			assert.Equal(t, c.looks, looks, "evaluations")
 		})
 	}
 }

@@ -24,7 +24,7 @@ func TestPprofIsServedUntilTheServerEnds(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- (&pprofServer{address: address, log: logr.Discard()}).Start(ctx) }()
 	get := func(path string) (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
 		require.NoError(t, err)
 		answer, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {

@@ -221,7 +221,7 @@ func TestRequestsOfAReviewAreInItsTrace(t *testing.T) {
 	client, err := rest.HTTPClientFor(cfg)
 	require.NoError(t, err)
 	get := func(ctx context.Context, path string) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, api.URL+path, http.NoBody)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, api.URL+path, nil)
 		require.NoError(t, err)
 		answer, err := client.Do(r)
 		require.NoError(t, err)

@@ -110,7 +110,7 @@ func TestServicesWebhookStaysWithoutRules(t *testing.T) {
 		assert.Len(t, h.Rules, 1)
 		assert.Equal(t, string(theirs), string(h.ClientConfig.CABundle))
 
-		// Nobody answers, so with Fail whatever it is called for is refused.
+		// No server responds, so with failurePolicy Fail every matching write is rejected.
 		fail := fmt.Sprintf(`[{"op":"replace","path":"/webhooks/%d/failurePolicy","value":"Fail"}]`, at)
 		patch(types.JSONPatchType, "eve", fail)
 		refused := func() bool {

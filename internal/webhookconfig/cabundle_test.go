@@ -105,7 +105,7 @@ func (o *harness) write(t *testing.T, bundle string, names ...string) {
 	})
 }
 
-// Whoever writes bundles by hand knows the entries that there were.
+// Another client that writes the caBundle knows only the entries that existed before.
 func TestNewWebhookGetsExternalBundle(t *testing.T) {
 	const first, added = "validate.overrule.dev", "services.validate.overrule.dev"
 	synctest.Test(t, func(t *testing.T) {

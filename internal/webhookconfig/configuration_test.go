@@ -34,7 +34,7 @@ const policyRules = `
 const kuadrantRule = `
 	{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["authpolicies","ratelimitpolicies"],"operations":%s},`
 
-const judgedRules = `
+const evaluatedRules = `
 	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["gatewayclasses"],"operations":%s},
 	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["backendtlspolicies","gateways","grpcroutes","httproutes","listenersets","referencegrants","tcproutes","tlsroutes","udproutes"],"operations":%s},
 	{"apiGroups":["gateway.networking.x-k8s.io"],"apiVersions":["v1alpha1"],"scope":"Namespaced","resources":["xlistenersets"],"operations":%s},` +
@@ -81,7 +81,7 @@ const wantOtherVersion = "!(request.requestResource.group + '/' + request.reques
 const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["customresourcedefinitions","customresourcedefinitions/status"],"operations":["CREATE","UPDATE","DELETE"]}],
 	"matchConditions":[
 		{"name":"known","expression":"['authpolicies.kuadrant.io', 'backendtlspolicies.gateway.networking.k8s.io', 'clusterpolicyconstraints.overrule.dev', 'gatewayclasses.gateway.networking.k8s.io', 'gateways.gateway.networking.k8s.io', 'grpcroutes.gateway.networking.k8s.io', 'httproutes.gateway.networking.k8s.io', 'listenersets.gateway.networking.k8s.io', 'policyconstraints.overrule.dev', 'policyprofiles.overrule.dev', 'ratelimitpolicies.kuadrant.io', 'referencegrants.gateway.networking.k8s.io', 'tcproutes.gateway.networking.k8s.io', 'timeoutpolicies.policies.example.com', 'tlsroutes.gateway.networking.k8s.io', 'udproutes.gateway.networking.k8s.io', 'widepolicies.policies.example.com', 'xlistenersets.gateway.networking.x-k8s.io'].exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"},
-		{"name":"deleted-or-defined-anew","expression":"request.operation != 'UPDATE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences || (has(oldObject.status) && has(oldObject.status.conditions) && oldObject.status.conditions.exists(c, c.type == 'Established' && c.status == 'True')) != (has(object.status) && has(object.status.conditions) && object.status.conditions.exists(c, c.type == 'Established' && c.status == 'True'))"}]`
+		{"name":"deleted-or-redefined","expression":"request.operation != 'UPDATE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences || (has(oldObject.status) && has(oldObject.status.conditions) && oldObject.status.conditions.exists(c, c.type == 'Established' && c.status == 'True')) != (has(object.status) && has(object.status.conditions) && object.status.conditions.exists(c, c.type == 'Established' && c.status == 'True'))"}]`
 
 func TestConfigurations(t *testing.T) {
 	head := func(kind string) string {
@@ -99,8 +99,8 @@ func TestConfigurations(t *testing.T) {
 	validating, err := json.Marshal(c.Validating())
 	require.NoError(t, err)
 	assert.JSONEq(t, `{`+head("ValidatingWebhookConfiguration")+`,"webhooks":[
-		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(judgedRules, `["CREATE","UPDATE","DELETE"]`)+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
-		{`+body("system.validate.overrule.dev", "/validate", "NoneOnDryRun", 1)+`,"failurePolicy":"Ignore",`+ruled(judgedRules, `["UPDATE","DELETE"]`)+conditioned("of-the-system", wantOfSystem)+`},
+		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(evaluatedRules, `["CREATE","UPDATE","DELETE"]`)+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
+		{`+body("system.validate.overrule.dev", "/validate", "NoneOnDryRun", 1)+`,"failurePolicy":"Ignore",`+ruled(evaluatedRules, `["UPDATE","DELETE"]`)+conditioned("of-the-system", wantOfSystem)+`},
 		{`+body("services.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore","matchConditions":[{"name":"not-of-the-system","expression":"!(`+wantOfSystem+`)"},{"name":"itself-or-labelled","expression":"`+wantRelabelled+`"}]},
 		{`+body("namespaces.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantNamespaces+`},
 		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`},

@@ -168,7 +168,7 @@ func TestNoBundleWritesNothing(t *testing.T) {
 }
 
 // A new leader knows no kinds at first. Were that written, the writes of all
-// policies would pass unjudged.
+// policies would pass without evaluation.
 func TestUnknownKindsKeepRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")

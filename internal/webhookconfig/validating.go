@@ -77,7 +77,7 @@ const conditionKnown = "known"
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
 	return c.optionalWebhook("definitions").WithRules(rules(definitionResources, allOperations...)...).WithMatchConditions(
 		condition(conditionKnown, celList(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
-		condition("deleted-or-defined-anew", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+labelsOrOwnersChanged+
+		condition("deleted-or-redefined", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+labelsOrOwnersChanged+
 			" || ("+established("oldObject")+") != ("+established("object")+")"))
 }
 

@@ -40,7 +40,7 @@ var otherClusterRules = map[string][]rbacv1.PolicyRule{
 		Resources: []string{"clusterpolicyconstraints/status", "policyconstraints/status", "policyprofiles/status"},
 	}},
 	"overrule-canary": {{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}},
-	"overrule-judging": {
+	"overrule-evaluation": {
 		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		{

@@ -56,7 +56,7 @@ func TestInstallOrderNeverBlocksWrites(t *testing.T) {
 		{"the authority is deleted", []func(*testing.T){kubectl("delete", "secret/overrule-ca", "-n", server.Namespace)}},
 		{"its Secrets, Leases and Services are deleted", []func(*testing.T){kubectl("delete", "secrets,leases,services", "--all", "-n", server.Namespace)}},
 		{"its rights are removed and restored", []func(*testing.T){
-			kubectl("delete", "clusterrolebindings,clusterroles", "overrule", "overrule-webhooks", "overrule-judging", "overrule-profiles", "--ignore-not-found"), reapplyBase,
+			kubectl("delete", "clusterrolebindings,clusterroles", "overrule", "overrule-webhooks", "overrule-evaluation", "overrule-profiles", "--ignore-not-found"), reapplyBase,
 		}},
 		{"its CRDs are deleted and recreated", []func(*testing.T){kubectl("delete", "-k", ours), kubectl("apply", "--server-side", "-k", ours)}},
 		{"those of Gateway API are deleted and recreated", []func(*testing.T){

@@ -202,16 +202,16 @@ func TestSystemDeletionsAreAudited(t *testing.T) {
 	}
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	evaluatedLines := lines(`"validate.overrule.dev/judged-on":"`)
+	evaluatedLines := lines(`"validate.overrule.dev/evaluated-on":"`)
 	require.NotEmpty(t, evaluatedLines)
 	for _, line := range evaluatedLines {
-		assert.Regexp(t, `"validate\.overrule\.dev/judged-on":"[1-9][0-9]* `+regexp.QuoteMeta(host)+`"`, line)
+		assert.Regexp(t, `"validate\.overrule\.dev/evaluated-on":"[1-9][0-9]* `+regexp.QuoteMeta(host)+`"`, line)
 	}
 
 	succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
 	c.awaitGone(t, "-n", g.infra, "authpolicy/gw-auth")
 	assert.True(t, recorded("(deletion not denied: garbage collection)"))
-	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/judged-on":"`))
+	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/evaluated-on":"`))
 
 	succeed(t, c.Kubectl("delete", "namespace", g.app, "--wait=false"))
 	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not in the audit log")

@@ -69,7 +69,7 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		"none":               {nil, stored, ""},
 		"a denial":           {says(403, denialPrefix+"UnsetOverride: unset a has no effect"), denied, "UnsetOverride"},
-		"not yet":            {says(429, denialPrefix+"overrule is judging"), undecided, "overrule is judging"},
+		"not yet":            {says(429, denialPrefix+"too many concurrent"), undecided, "too many concurrent"},
 		"no server answers":  {says(500, `Internal error occurred: failed calling webhook "x"`), lost, `Internal error occurred: failed calling webhook "x"`},
 		"the server starts":  {says(503, "apiserver not ready"), cut, "apiserver not ready"},
 		"no connection":      {errors.New("connection refused"), cut, "connection refused"},
