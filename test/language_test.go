@@ -31,16 +31,18 @@ var words = []struct {
 	{`tells? of`, "report"},
 }
 
-// identifiers are names of metaphors, in lower case, with what they stood for.
+// identifiers are names of metaphors, in lower case, with the usual ones.
 var identifiers = map[string]string{
-	"door": "handler, endpoint or listener", "lobby": "connLimiter", "farewell": "drain", "lookout": "canaryRunner",
-	"bystander": "followerReporter", "guest": "trackedConn", "patient": "idleConn", "useless": "flagValidation",
-	"holdings": "storeCollector", "desk": "configClient", "bout": "backoff", "heed": "readMetadata",
-	"comeagain": "retryLater", "turnaway": "reject", "spared": "allowSystemWrites", "flown": "pendingWrite",
-	"vault": "secretStore", "sighting": "observation", "rulebook": "kindConfig", "heir": "successor",
-	"misfit": "schemaViolation", "surroundings": "the pair before", "sky": "what it is", "rig": "what it is",
-	"hire": "what it does", "outsider": "what it is", "judge": "evaluate", "judgement": "evaluation", "told": "reported",
-	"herald": "reporter", "ground": "staleness, scope",
+	"besides": "alsoMatches", "board": "bundlePublisher", "bout": "backoff", "bystander": "followerReporter",
+	"comeagain": "retryLater", "contested": "conflictsWith", "desk": "configClient", "door": "handler, endpoint or listener",
+	"farewell": "drain", "flown": "pendingWrite", "freshness": "cacheCollector", "frontdoor": "httpsServer",
+	"ground": "staleness, scope", "guest": "trackedConn", "heed": "readMetadata", "heir": "successor", "herald": "reporter",
+	"hire": "what it does", "holdings": "storeCollector", "judge": "evaluate", "judgement": "evaluation",
+	"lobby": "connLimiter", "lookout": "canaryRunner", "mend": "normalize", "mention": "reference",
+	"misfit": "schemaViolation", "outsider": "what it is", "patient": "idleConn", "rig": "what it is",
+	"rulebook": "kindConfig", "sighting": "observation", "sky": "what it is", "spared": "allowSystemWrites",
+	"surroundings": "what it is", "survey": "discovery", "told": "reported", "turnaway": "reject", "untold": "redactToken",
+	"useless": "flagValidation", "vault": "secretStore",
 }
 
 // fileNames are names of files, without their ending, in which no one would look.

@@ -142,7 +142,7 @@ func meet(host string, hosts []string) bool {
 // expected is a limit on a rule, worked out match by match.
 type expected struct {
 	matches              bool
-	by, besides, outside []string
+	by, alsoMatches, outside []string
 	found                [][]bool
 	hostnames            []string
 }
@@ -190,7 +190,7 @@ func onRule(triggers []plainTrigger, rule []plainMatch, texts []string, all []pl
 		case chosen[i]:
 			out.by = append(out.by, texts[i])
 		case out.matches:
-			out.besides = append(out.besides, texts[i])
+			out.alsoMatches = append(out.alsoMatches, texts[i])
 		}
 	}
 	return out
@@ -210,7 +210,7 @@ func TestBindAgreesWithReference(t *testing.T) {
 			for i, triggers := range limits {
 				want := onRule(triggers, rules[rule], b.Route.Texts(rule), slices.Concat(rules...), hosts)
 				l := &b.Limits[i]
-				got := expected{matches: l.Matches(rule), by: l.By(rule), besides: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
+				got := expected{matches: l.Matches(rule), by: l.By(rule), alsoMatches: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
 				for _, c := range l.Triggers {
 					got.outside, got.found = append(got.outside, c.UnreachableHostnames...), append(got.found, c.Found)
 				}

@@ -205,7 +205,7 @@ func TestNoMatchingLimit(t *testing.T) {
 func TestBoundMatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		triggers    string
-		by, besides []string // of the first rule
+		by, alsoMatches []string // of the first rule
 	}{
 		"no triggers":            {"[]", nil, nil},
 		"one of two matches":     {"[{matches: [{method: GET}]}]", []string{"GET PathPrefix /toys"}, []string{"POST PathPrefix /toys"}},
@@ -218,7 +218,7 @@ func TestBoundMatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := limitsOf(t, "l", c.triggers).Bind(routeOf(t, toystore), []string{"*.acme.com"})
 			assert.Equal(t, c.by, b.Limits[0].By(0))
-			assert.Equal(t, c.besides, b.Limits[0].AlsoMatches(0))
+			assert.Equal(t, c.alsoMatches, b.Limits[0].AlsoMatches(0))
 		})
 	}
 }
