@@ -141,10 +141,10 @@ func meet(host string, hosts []string) bool {
 
 // expected is a limit on a rule, worked out match by match.
 type expected struct {
-	matches              bool
+	matches                  bool
 	by, alsoMatches, outside []string
-	found                [][]bool
-	hostnames            []string
+	found                    [][]bool
+	hostnames                []string
 }
 
 // onRule binds a limit to the matches of a rule; all are those of the route.

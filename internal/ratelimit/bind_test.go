@@ -204,7 +204,7 @@ func TestNoMatchingLimit(t *testing.T) {
 
 func TestBoundMatches(t *testing.T) {
 	for name, c := range map[string]struct {
-		triggers    string
+		triggers        string
 		by, alsoMatches []string // of the first rule
 	}{
 		"no triggers":            {"[]", nil, nil},
