@@ -61,7 +61,7 @@ func TestCanaryPasses(t *testing.T) {
 	outcomes, first := outcomesOf(r)
 	assert.Zero(t, code, r.Text())
 	assert.Equal(t, allTrials(canary.Passed), outcomes, r.Text())
-	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
+	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ is invalid: .*targets: `, first)
 	assert.Equal(t, "admitted, and mutated by mutate.overrule.dev", r.Attempts[2].Response)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted as writes of users")

@@ -65,7 +65,7 @@ func TestWriterOnAPIServer(t *testing.T) {
 
 	apply(profile("older", "..odd.."))
 	becomes("older", "Invalid")
-	assert.Contains(t, condition("older", "message"), `targets.fields[0]: address "..odd.." cannot be read`)
+	assert.Contains(t, condition("older", "message"), `spec.targets.fields[0]: Invalid value: "..odd.."`)
 	assert.Equal(t, "2", condition("older", "observedGeneration"))
 	becomes("younger", "Accepted")
 	version := e.Kubectl("get", "policyprofile", "younger", "-o", "jsonpath={.metadata.resourceVersion}").Stdout
