@@ -81,7 +81,7 @@ func (s *Server) handler(webhook string, e evaluator) http.Handler {
 		request, err := s.readRequest(ctx, w, r)
 		reading.End()
 		if err != nil {
-			setSpanRejected(span, rejectedNoReview)
+			setSpanRejected(span, rejectedInvalidReview)
 			s.rejectReview(w, r, webhook, e, err)
 			return
 		}

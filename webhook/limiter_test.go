@@ -274,7 +274,7 @@ func TestReviewWithoutMemoryIsNotRead(t *testing.T) {
 			assert.LessOrEqual(t, body.read, maxUIDOffset)
 			assert.Zero(t, d.limiter.waiting.Load())
 			d.counted(t, "overrule_requests_rejected_total", fmt.Sprintf(`
-# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), invalid_review, unknown_path, client_certificate (no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 `, strings.TrimPrefix(c.path, "/")))

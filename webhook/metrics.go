@@ -33,7 +33,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"webhook"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_requests_rejected_total",
-			Help: "Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).",
+			Help: "Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), invalid_review, unknown_path, client_certificate (no longer valid).",
 		}, []string{"webhook", "reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
@@ -45,12 +45,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 	}
 	for _, webhook := range []string{webhookValidate, webhookMutate} {
-		for _, reason := range []string{rejectedUnavailable, rejectedOverloaded, rejectedNoReview} {
+		for _, reason := range []string{rejectedUnavailable, rejectedOverloaded, rejectedInvalidReview} {
 			m.rejected.WithLabelValues(webhook, reason) // at 0: the first one is an increase
 		}
 	}
 	m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath)
-	m.rejected.WithLabelValues(webhookNone, rejectedCaller)
+	m.rejected.WithLabelValues(webhookNone, rejectedClientCertificate)
 	if r != nil {
 		r.MustRegister(m.decisions, m.duration, m.rejected, m.panics, m.waiting)
 	}
@@ -82,11 +82,11 @@ const (
 
 // Reasons to reject a request without evaluation.
 const (
-	rejectedUnavailable = "unavailable"
-	rejectedOverloaded  = "overloaded"
-	rejectedNoReview    = "no review"
-	rejectedUnknownPath = "unknown path"
-	rejectedCaller      = "caller"
+	rejectedUnavailable       = "unavailable"
+	rejectedOverloaded        = "overloaded"
+	rejectedInvalidReview     = "invalid_review"
+	rejectedUnknownPath       = "unknown_path"
+	rejectedClientCertificate = "client_certificate"
 )
 
 func (m *Metrics) unavailable(webhook string) {
@@ -97,12 +97,14 @@ func (m *Metrics) overloaded(webhook string) {
 	m.rejected.WithLabelValues(webhook, rejectedOverloaded).Inc()
 }
 
-func (m *Metrics) noReview(webhook string) {
-	m.rejected.WithLabelValues(webhook, rejectedNoReview).Inc()
+func (m *Metrics) invalidReview(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedInvalidReview).Inc()
 }
 
 func (m *Metrics) unknownPath() { m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath).Inc() }
 
-func (m *Metrics) callerRejected() { m.rejected.WithLabelValues(webhookNone, rejectedCaller).Inc() }
+func (m *Metrics) callerRejected() {
+	m.rejected.WithLabelValues(webhookNone, rejectedClientCertificate).Inc()
+}
 
 func (m *Metrics) panicked() { m.panics.Inc() }

@@ -55,9 +55,9 @@ overrule_decisions_total{allowed="true",kind="HTTPRoute.gateway.networking.k8s.i
 overrule_panics_total 1
 `)
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), invalid_review, unknown_path, client_certificate (no longer valid).
 # TYPE overrule_requests_rejected_total counter
-overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
+overrule_requests_rejected_total{reason="invalid_review",webhook="mutate"} 1
 `)
 	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestUnavailableMetric(t *testing.T) {
 	d := newTestServer(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), invalid_review, unknown_path, client_certificate (no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="unavailable",webhook="validate"} 1
 `)

@@ -91,7 +91,7 @@ func (s *Server) rejectReview(w http.ResponseWriter, r *http.Request, webhook st
 	if !ok {
 		invalid = &reviewError{status: http.StatusBadRequest}
 	}
-	s.Metrics.noReview(webhook)
+	s.Metrics.invalidReview(webhook)
 	s.Log.V(1).Info("invalid review", "webhook", webhook, "uid", invalid.uid, "reason", err.Error())
 	if invalid.uid == "" {
 		s.closeIfDraining(w)

@@ -145,7 +145,7 @@ func TestSpanErrors(t *testing.T) {
 			server: ready, o: Options{Guard: &guard.Guard{Live: panicking}},
 			body: func(t *testing.T) []byte { t.Helper(); return review(t, create(t, homeless())) }, want: "Panic",
 		},
-		"no review": {server: ready, body: func(*testing.T) []byte { return []byte("x") }, want: "no review"},
+		"no review": {server: ready, body: func(*testing.T) []byte { return []byte("x") }, want: "invalid_review"},
 		"not ready": {
 			server: func(t *testing.T, o Options) (*testServer, *tracetest.SpanRecorder) { t.Helper(); return traced(t, o) },
 			o:      Options{Store: snapshot.New("gateways")},

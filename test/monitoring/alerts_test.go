@@ -111,7 +111,7 @@ var alertCases = map[string]struct {
 	},
 	"OverruleUnavailable": {
 		bad:   `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="unavailable"} 0+1x60`,
-		good:  `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="no review"} 0+1x60`,
+		good:  `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="invalid_review"} 0+1x60`,
 		after: 20 * minute,
 	},
 	"OverruleOverloaded": {
