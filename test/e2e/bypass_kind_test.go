@@ -323,7 +323,7 @@ var kindRows = map[string]row{
 	"policy-scaled": bypass{
 		objects: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 			object("Ochre", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {limit: 5}}"),
-		code: "NotRead", contains: []string{"the scale of ochres/gw-coat", "edit the policy itself"},
+		code: "NotRead", contains: []string{"scale of ochres/gw-coat", "update the policy instead"},
 		write:   kubectl("-n", "INFRA", "patch", "ochres.v1beta1.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
 		instead: new(patch("INFRA", "ochre/gw-coat", `{"spec":{"overrides":{"limit":1000}}}`)),
 	},
@@ -336,7 +336,7 @@ var kindRows = map[string]row{
 		write: kubectl("-n", "INFRA", "patch", "ebonys.v1alpha9.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
 	},
 	"policy-scaled-by-other-version": bypass{
-		objects: strings.Replace(objectsWithOverride("Coral"), "overrides: {colors", "replicas: 1, overrides: {colors", 1), code: "NotRead", contains: []string{"the scale of corals/gw-coat", "edit the policy itself"},
+		objects: strings.Replace(objectsWithOverride("Coral"), "overrides: {colors", "replicas: 1, overrides: {colors", 1), code: "NotRead", contains: []string{"scale of corals/gw-coat", "update the policy instead"},
 		write:   kubectl("-n", "INFRA", "patch", "corals.v1alpha9.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
 		instead: new(patch("INFRA", "coral/gw-coat", `{"spec":{"overrides":null}}`)),
 	},

@@ -55,7 +55,7 @@ func TestProfileLifecycle(t *testing.T) {
 	}
 	c.awaitCalled(t)
 
-	denied(t, c.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `targets.fields[0]: address "..odd.." cannot be read`)
+	denied(t, c.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `spec.targets.fields[0]: Invalid value: "..odd.."`)
 	got := c.Apply(profileOf("glaze", "targetRfe"))
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, "spec.targetRfe is not in the schema of Glaze.policies.example.com")
