@@ -46,7 +46,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		done := c.kubelet(t, func(job *batchv1.Job) bool {
 			assert.Len(t, c.webhooks(t), 2)
 			said := c.run(t, job)
-			assert.Contains(t, said, "the webhook configurations are gone")
+			assert.Contains(t, said, "webhook configurations removed")
 			assert.True(t, c.deployed(t))
 			return true
 		})
