@@ -10,67 +10,42 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// words are those that no one who runs Kubernetes writes, with the usual ones.
-var words = []struct {
-	pattern string
-	use     string
-}{
-	{`anew`, "again, or a verb with re-"},
-	{`mend(s|ed|ing)?`, "fix, repair, correct"},
-	{`whoever`, "users who"},
-	{`nobody|somebody`, "no one, someone, or the passive"},
-	{`lobby|farewell|lookout`, "what it is"},
-	{`would come of`, "results in"},
-	{`is none of \[`, "must be one of"},
-	{`(turn|send|sent|turned) away`, "reject, close"},
-	{`judg(e|es|ed|ing|ement|ements)`, "evaluate, evaluation"},
-	{`(keep|kept|keeps|is|are) in mind`, "in flight, tracked"},
-	{`put right`, "fix, repair, correct"},
-	{`tells? of`, "report"},
+// A replacement is a word that the repository does not use, and the usual one.
+type replacement struct{ word, use string }
+
+// replacements returns those of a sort, word, name or file, of testdata/language.txt.
+func replacements(t *testing.T, sort string) []replacement {
+	t.Helper()
+	var out []replacement
+	for line := range strings.Lines(content(t, "test/testdata/language.txt")) {
+		if cells := strings.Split(strings.TrimSpace(line), "\t"); len(cells) == 3 && cells[0] == sort {
+			out = append(out, replacement{cells[1], cells[2]})
+		}
+	}
+	require.NotEmpty(t, out, sort)
+	return out
 }
 
-// identifiers are names of metaphors, in lower case, with the usual ones.
-var identifiers = map[string]string{
-	"besides": "alsoMatches", "board": "bundlePublisher", "bout": "backoff", "bystander": "followerReporter",
-	"comeagain": "retryLater", "contested": "conflictsWith", "desk": "configClient", "door": "handler, endpoint or listener",
-	"farewell": "drain", "flown": "pendingWrite", "freshness": "cacheCollector", "frontdoor": "httpsServer",
-	"ground": "staleness, scope", "guest": "trackedConn", "heed": "readMetadata", "heir": "successor", "herald": "reporter",
-	"hire": "what it does", "holdings": "storeCollector", "judge": "evaluate", "judgement": "evaluation",
-	"lobby": "connLimiter", "lookout": "canaryRunner", "mend": "normalize", "mention": "reference",
-	"misfit": "schemaViolation", "outsider": "what it is", "patient": "idleConn", "rig": "what it is",
-	"rulebook": "kindConfig", "sighting": "observation", "sky": "what it is", "spared": "allowSystemWrites",
-	"surroundings": "what it is", "survey": "discovery", "told": "reported", "turnaway": "reject", "untold": "redactToken",
-	"useless": "flagValidation", "vault": "secretStore",
-}
-
-// fileNames are names of files, without their ending, in which no one would look.
-var fileNames = []string{
-	"alone", "board", "bout", "desk", "door", "doubles", "farewell", "ground", "heir", "herald", "hints", "holdings",
-	"leftout", "lobby", "lookout", "near", "pace", "sign", "spare", "stamp", "standing", "told", "trouble", "turn",
-	"untold", "vault", "why",
-}
-
-// quotations are lines that repeat what others wrote.
-var quotations = []string{}
-
-// The words of the repository are those of its field.
+// The changelog is left out: it names what was renamed.
 func TestLanguage(t *testing.T) {
+	words := replacements(t, "word")
 	patterns := make([]*regexp.Regexp, len(words))
 	for i, w := range words {
-		patterns[i] = regexp.MustCompile(`(?i)\b(` + w.pattern + `)\b`)
+		patterns[i] = regexp.MustCompile(`(?i)\b(` + w.word + `)\b`)
 	}
 	var found []string
 	for _, file := range slices.Concat(files(t, ".go"), files(t, ".md"), files(t, ".yaml"), files(t, "Makefile")) {
-		if file == "test/language_test.go" || file == "CHANGELOG.md" {
+		if file == "CHANGELOG.md" {
 			continue
 		}
 		n := 0
 		for line := range strings.Lines(content(t, file)) {
 			n++
 			for i, p := range patterns {
-				if word := p.FindString(line); word != "" && !slices.Contains(quotations, strings.TrimSpace(line)) {
+				if word := p.FindString(line); word != "" {
 					found = append(found, fmt.Sprintf("%s:%d: %q: use %s", file, n, word, words[i].use))
 				}
 			}
@@ -79,17 +54,23 @@ func TestLanguage(t *testing.T) {
 	assert.Empty(t, found)
 }
 
-// A reader finds a file and an identifier by the word that the field has for it.
 func TestNamesAreThoseOfTheField(t *testing.T) {
+	fileNames, names := map[string]string{}, map[string]string{}
+	for _, r := range replacements(t, "file") {
+		fileNames[r.word] = r.use
+	}
+	for _, r := range replacements(t, "name") {
+		names[r.word] = r.use
+	}
 	var found []string
 	for _, file := range files(t, ".go") {
 		name := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".go"), "_test")
-		if slices.Contains(fileNames, name) {
-			found = append(found, fmt.Sprintf("%s: name it for the type or the concern inside", file))
+		if use, ok := fileNames[name]; ok {
+			found = append(found, fmt.Sprintf("%s: name it for %s", file, use))
 		}
 		ast.Inspect(parse(t, file), func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				if use, ok := identifiers[strings.ToLower(id.Name)]; ok {
+				if use, ok := names[strings.ToLower(id.Name)]; ok {
 					found = append(found, fmt.Sprintf("%s: %s: use %s", file, id.Name, use))
 				}
 			}
