@@ -9,9 +9,12 @@ const (
 	ReasonTargetNotFound ReasonCode = "TargetNotFound"
 	// ReasonNoPath is for a policy that has no effect, because no path leads through
 	// any of its targets.
-	ReasonNoPath             ReasonCode = "NoPath"
-	ReasonConflicted         ReasonCode = "Conflicted"
-	ReasonUnsetOverride      ReasonCode = "UnsetOverride"
+	ReasonNoPath        ReasonCode = "NoPath"
+	ReasonConflicted    ReasonCode = "Conflicted"
+	ReasonUnsetOverride ReasonCode = "UnsetOverride"
+	// ReasonConstraintViolated is for a rule of the written policy that an override
+	// replaces, because it meets the override's condition (when). It is not about
+	// PolicyConstraints: see ReasonRequirementUnmet.
 	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
 	ReasonOverridden         ReasonCode = "Overridden"
 	ReasonTooMuch            ReasonCode = "TooMuch"
@@ -24,7 +27,8 @@ const (
 	// ReasonOverrideWeakened is for a rule of an override that another policy
 	// weakens, by a gate or an alternative.
 	ReasonOverrideWeakened ReasonCode = "OverrideWeakened"
-	// ReasonRequirementUnmet is for an effective policy that violates a constraint.
+	// ReasonRequirementUnmet is for an effective policy that violates a
+	// PolicyConstraint.
 	ReasonRequirementUnmet ReasonCode = "RequirementUnmet"
 	// ReasonEffectiveInvalid is for an effective spec that does not match the schema
 	// of its kind.
