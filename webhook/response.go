@@ -88,7 +88,7 @@ func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 		resp.Warnings = warnings(findings)
 	}
 	if len(d.Audits) > 0 {
-		resp.setAuditAnnotation("audit", denialMessage(d.Audits))
+		resp.setAuditAnnotation(auditFindings, denialMessage(d.Audits))
 	}
 	return resp
 }
@@ -96,9 +96,9 @@ func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 // applyEnforcement returns a denial with the effect of an enforcement, and its reason
 // codes as an audit annotation. The caller adds the warnings.
 func (r response) applyEnforcement(e guard.Enforcement, codes string) response {
-	key := "denied"
+	key := auditDenied
 	if e == guard.EnforceAudit {
-		key = "would-deny"
+		key = auditWouldDeny
 	}
 	r.setAuditAnnotation(key, codes)
 	if !e.Denies() {
@@ -106,6 +106,15 @@ func (r response) applyEnforcement(e guard.Enforcement, codes string) response {
 	}
 	return r
 }
+
+// Keys of the annotations in the audit log. The API server puts the name of the
+// webhook and a slash before each.
+const (
+	auditDenied      = "denied"       // the reason codes of a denial
+	auditWouldDeny   = "would-deny"   // likewise, with --enforcement=audit
+	auditFindings    = "audit"        // findings that are reported in the audit log alone
+	auditEvaluatedOn = "evaluated-on" // see recordVersion
+)
 
 // setAuditAnnotation sets an annotation of the request's entry in the audit log.
 func (r *response) setAuditAnnotation(key, value string) {
@@ -119,7 +128,7 @@ func (r *response) setAuditAnnotation(key, value string) {
 // on which the write was evaluated, and the replica. Without a view it sets none.
 func (s *Server) recordVersion(r *response, webhook string) {
 	if r.view != nil && webhook == webhookValidate {
-		r.setAuditAnnotation("evaluated-on", strings.TrimSpace(strconv.FormatUint(r.viewVersion(), 10)+" "+s.Replica))
+		r.setAuditAnnotation(auditEvaluatedOn, strings.TrimSpace(strconv.FormatUint(r.viewVersion(), 10)+" "+s.Replica))
 	}
 }
 

@@ -29,9 +29,9 @@ func (s *Server) allowSystemWrites(r *admissionv1.AdmissionRequest, resp respons
 	if prefix := resp.reason + ": "; !strings.HasPrefix(message, prefix) {
 		message = prefix + message
 	}
-	resp.setAuditAnnotation("audit", message+" (not denied: "+cause+")")
-	delete(resp.AuditAnnotations, "denied")
-	delete(resp.AuditAnnotations, "would-deny")
+	resp.setAuditAnnotation(auditFindings, message+" (not denied: "+cause+")")
+	delete(resp.AuditAnnotations, auditDenied)
+	delete(resp.AuditAnnotations, auditWouldDeny)
 	resp.Allowed, resp.Result, resp.Warnings, resp.reason, resp.retry = true, nil, nil, "", false
 	return resp
 }
