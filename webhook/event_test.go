@@ -22,7 +22,7 @@ type event struct {
 	eventtype, reason, act, note string
 }
 
-// paper takes down Events.
+// eventBuffer records Events.
 type eventBuffer struct {
 	mu     sync.Mutex
 	events []event

@@ -120,7 +120,7 @@ type testServer struct {
 	log      *logBuffer
 }
 
-// book is the lines of a log.
+// logBuffer is the lines of a log.
 type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
@@ -140,7 +140,7 @@ func (b *logBuffer) String() string {
 	return strings.Join(b.lines, "\n")
 }
 
-// open returns a server that holds the objects of some manifests.
+// newTestServer returns a server that holds the objects of some manifests.
 func newTestServer(t *testing.T, o Options, manifests ...string) *testServer {
 	t.Helper()
 	d := &testServer{registry: prometheus.NewRegistry(), log: &logBuffer{}}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// word is a token, or none yet.
+// fixedToken is a token, or none yet.
 type fixedToken string
 
 func (w fixedToken) Accepts(token string) (ok, known bool) {

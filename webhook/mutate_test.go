@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// onePatch is the one operation of a patch.
+// annotationPatches is the one operation of a patch.
 type annotationPatches struct{ op, path, value string }
 
 func patched(t *testing.T, a *admissionv1.AdmissionResponse) annotationPatches {

@@ -152,7 +152,7 @@ func (p Path) Element(l Level) api.PathElement {
 	return api.PathElement{Kind: KindMesh}
 }
 
-// at returns the element of a level, if the path has one.
+// elementAt returns the element of a level, if the path has one.
 func (p Path) elementAt(l Level) (e api.PathElement, ok bool) {
 	switch l {
 	case LevelGatewayClass, LevelGatewayNamespace, LevelGateway, LevelListenerSet, LevelListener:

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// conditionCount is a view of a gateway with that many routes on it, each with a policy
+// gatewayWorld is a view of a gateway with that many routes on it, each with a policy
 // of its own if asked for.
 func gatewayWorld(b *testing.B, routes int, policies bool) *snapshot.View {
 	b.Helper()

@@ -15,7 +15,7 @@ import (
 // toItsRule is the first rule of the route r.
 const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"
 
-// toldOfLimits is all texts about what limits bind to, matches of routes of all
+// limitMessages is all texts about what limits bind to, matches of routes of all
 // namespaces included.
 func limitMessages(t *testing.T, v *snapshot.View, write string) []string {
 	t.Helper()
@@ -29,7 +29,7 @@ func limitMessages(t *testing.T, v *snapshot.View, write string) []string {
 	return out
 }
 
-// without is a route without a gateway, hosted one for hostnames.
+// hosted returns a route for hostnames.
 func hosted(name, rules, hostnames string) string {
 	return strings.Replace(routeDoc(name, rules, "g"), "spec:\n", "spec:\n  hostnames: ["+hostnames+"]\n", 1)
 }

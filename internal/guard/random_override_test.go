@@ -120,7 +120,7 @@ func (d generator) kinds() []string {
 	return [][]string{{"AtRule"}, {"AtRule"}, {"AtBackend"}, {"AtListener"}, {"AtRule", "AtBackend", "AtListener"}}[d.IntN(5)]
 }
 
-// worldJudged makes changes in a random world one after another, each on top of
+// evaluateWorld makes changes in a random world one after another, each on top of
 // those before it, and returns how many were denied.
 func evaluateWorld(t testing.TB, seed uint64, changes int) (denied int) {
 	t.Helper()

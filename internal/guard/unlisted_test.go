@@ -31,7 +31,7 @@ func withoutList(v *snapshot.View, kind string) *snapshot.View {
 	return v.WithKinds(listed).WithUnlisted(unlisted)
 }
 
-// unseenBy returns why a change cannot be evaluated for a user, "" if it can.
+// evaluateUnlisted returns why a change cannot be evaluated for a user, "" if it can.
 func evaluateUnlisted(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) string {
 	t.Helper()
 	c.User = userOf(user)

@@ -118,7 +118,7 @@ func TestConstraintDoesNotDiscloseValues(t *testing.T) {
 	}
 }
 
-// toldAbout is all texts that the writers of a constraint and of policies below get
+// messagesAbout returns all messages that the writers of a constraint and of policies below get
 // about constraints, of a world.
 func messagesAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []string {
 	t.Helper()

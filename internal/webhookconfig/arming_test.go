@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// trigger is an Arming that a test pulls.
+// fakeArming is an Arming that a test controls.
 type fakeArming struct {
 	mu      sync.Mutex
 	armed   bool
@@ -53,7 +53,7 @@ func (a *fakeArming) setArmed(armed bool) {
 	synctest.Wait()
 }
 
-// policiesOf are the failurePolicies of all webhooks.
+// failurePolicies are the failurePolicies of all webhooks.
 func failurePolicies(t *testing.T, o *harness) (out []admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1()
@@ -101,7 +101,7 @@ func TestArmAndDisarm(t *testing.T) {
 	})
 }
 
-// left writes what a leader before has left.
+// writePrevious writes what a leader before has left.
 func writePrevious(t *testing.T, r *Reconciler, m, v admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
 	hooks := r.Client.AdmissionregistrationV1()

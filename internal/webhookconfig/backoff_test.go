@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// enforce writes a selector of its own whenever it is gone, for a time, and
+// editRepeatedly writes a selector of its own whenever it is gone, for a time, and
 // returns how often that was.
 func (o *harness) editRepeatedly(t *testing.T, during time.Duration) (edits int) {
 	t.Helper()

@@ -13,14 +13,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// hopeless is a source of tokens that never has one.
+// noToken is a source of tokens that never has one.
 type noToken struct{}
 
 func (noToken) Token() string            { return "" }
 func (noToken) Changed() <-chan struct{} { return nil }
 func (noToken) Published(string)         {}
 
-// unlisted has nothing known of the policy kinds.
+// kindsUnknown has nothing known of the policy kinds.
 func kindsUnknown(r *Reconciler) {
 	r.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false }
 }

@@ -26,7 +26,7 @@ func withExternalBundle(is *atomic.Bool) func(*Reconciler) {
 	}
 }
 
-// inject writes a bundle as cert-manager does.
+// injectCABundle writes a bundle as cert-manager does.
 func (o *harness) injectCABundle(t *testing.T, bundle string) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()

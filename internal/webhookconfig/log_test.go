@@ -8,7 +8,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// book is the lines of a log.
+// logBuffer is the lines of a log.
 type logBuffer struct {
 	mu    sync.Mutex
 	lines []string

@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// trust is an Authority that a test drives.
+// fakeAuthority is an Authority that a test controls.
 type fakeAuthority struct {
 	mu        sync.Mutex
 	bundle    string
@@ -64,7 +64,7 @@ func (a *fakeAuthority) publishedBundles() []string {
 	return slices.Compact(slices.Clone(a.published))
 }
 
-// office is a registrar in front of an API server that a test plays.
+// harness is a reconciler with a fake API server.
 type harness struct {
 	*Reconciler
 	api       *fake.Clientset
@@ -80,7 +80,7 @@ type harness struct {
 	watches  []*watch.FakeWatcher
 }
 
-// register starts a registrar in the bubble of a test.
+// startReconciler starts a reconciler in the synctest bubble of a test.
 func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *harness {
 	t.Helper()
 	o := &harness{api: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", UID: "ns"}}), authority: newFakeAuthority(bundle), changed: make(chan struct{}, 1), log: &logBuffer{}}

@@ -53,7 +53,7 @@ func TestRepairNamesEditor(t *testing.T) {
 	})
 }
 
-// acts are the actions of Events.
+// eventActions are the actions of Events.
 type eventActions []string
 
 func (a *eventActions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) {

@@ -12,7 +12,7 @@ import (
 
 const testToken = "0123456789abcdef0123456789abcdef"
 
-// spoken is a source of tokens that a test drives.
+// fakeTokens is a source of tokens that a test controls.
 type fakeTokens struct{ *fakeAuthority }
 
 func (s fakeTokens) Token() string          { return string(s.CABundle()) }

@@ -85,7 +85,7 @@ func load(t *testing.T, file string) []kindCase {
 	return cases
 }
 
-// world is the namespaces and the GatewayClass of a case.
+// namespaces is the namespaces and the GatewayClass of a case.
 type namespaces struct{ infra, app, class string }
 
 func namespacesOf(name string) namespaces {

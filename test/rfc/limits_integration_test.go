@@ -9,7 +9,7 @@ const (
 	by = "spec.limits[l]"
 )
 
-// whole adds rates to the fields of a limit.
+// withRates adds rates to the fields of a limit.
 func withRates(rest string) string { return "{rates: [{limit: 5, unit: second}], " + rest + "}" }
 
 // invalid is a limit or a spec, and the errors of the API server.

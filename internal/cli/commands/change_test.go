@@ -275,7 +275,7 @@ spec:
 
 var hash = regexp.MustCompile(`acknowledge-blast-radius[:=] ?([0-9a-f]+)`)
 
-// printed returns the hash that a denial prints.
+// printedHash returns the hash that a denial prints.
 func printedHash(t *testing.T, v api.Verdict) string {
 	t.Helper()
 	denials := messagesOf(api.ReasonBlastRadius, v.Reasons)

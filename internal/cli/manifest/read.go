@@ -82,7 +82,7 @@ func canonicalPath(file string) string {
 	return file
 }
 
-// list returns the files of a path, sorted.
+// listFiles returns the files of a path, sorted.
 func listFiles(path string) ([]string, error) {
 	if path == Stdin {
 		return []string{path}, nil
