@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -14,11 +15,17 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
+// Newest is the creation time of an object that has none: it is newer than any other.
+const Newest int64 = math.MaxInt64
+
 // Route has the fields of a route that paths depend on.
 type Route struct {
 	Kind            string
 	Namespace, Name string
-	Labels          labels.Set
+	// Created is in seconds since 1970, or Newest. Of two routes that match a request
+	// equally, the older one serves it.
+	Created int64
+	Labels  labels.Set
 	// Annotations without those that only tools read.
 	Annotations map[string]string
 	// Hostnames are in lower case, empty for any.
@@ -36,6 +43,10 @@ type Route struct {
 	decodeOnce sync.Once
 	decoded    any // spec, decoded on first use
 	memo       sync.Map
+
+	matchesOnce, segmentsOnce sync.Once
+	compiled                  []routeMatch // on first use
+	segments                  []string     // on first use
 }
 
 // Ref names the route.
@@ -165,6 +176,14 @@ func (r *Route) PortsOf(s *Service) []int32 {
 		}
 	}
 	return out
+}
+
+// SameMatches reports whether two routes have the same hostnames, and rules with the same
+// JSON of their matches.
+func (r *Route) SameMatches(o *Route) bool {
+	return slices.Equal(r.Hostnames, o.Hostnames) && slices.EqualFunc(r.Rules, o.Rules, func(a, b Rule) bool {
+		return bytes.Equal(a.matches, b.matches)
+	})
 }
 
 // Memoize returns the value that is stored with the route under a key, and computes it

@@ -10,6 +10,7 @@ import (
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -47,36 +48,47 @@ type routeMeta struct {
 	Name        string            `json:"name"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
+	Created     metav1.Time       `json:"creationTimestamp"`
 }
 
-// ReadRoute decodes a route of a kind from JSON, as FromRoute does.
+// created returns the creation time in seconds since 1970, or other if there is none.
+func (m *routeMeta) created(other int64) int64 {
+	if m.Created.IsZero() {
+		return other
+	}
+	return m.Created.Unix()
+}
+
+// ReadRoute decodes a route of a kind from JSON, as FromRoute does. created is used for a
+// route without a creation time.
 //
 // It returns known, which may be nil, if known was decoded from the same JSON: this
 // saves most of the work.
-func ReadRoute(kind string, data []byte, known *Route) (*Route, error) {
+func ReadRoute(kind string, data []byte, known *Route, created int64) (*Route, error) {
 	t, err := decode.As[routeJSON](data)
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && known.hasSource(kind, t) {
+	if known != nil && known.hasSource(kind, t, created) {
 		return known, nil
 	}
-	return newRoute(kind, t.Metadata, t.Spec)
+	return newRoute(kind, t.Metadata, t.Spec, created)
 }
 
 // hasSource reports whether the route was decoded from the same JSON.
-func (r *Route) hasSource(kind string, t *routeJSON) bool {
-	return r.Kind == kind && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
+func (r *Route) hasSource(kind string, t *routeJSON, created int64) bool {
+	return r.Kind == kind && r.Created == t.Metadata.created(created) && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
 		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
 }
 
 // FromRoute converts a route of a kind, defaulted as by the API server: an HTTPRoute
-// without rules has one that matches everything.
+// without rules has one that matches everything. Without a creation time it is the
+// newest.
 func FromRoute(kind string, o *RouteObject) (*Route, error) {
-	return newRoute(kind, routeMeta{o.Namespace, o.Name, o.Labels, o.Annotations}, o.Spec)
+	return newRoute(kind, routeMeta{o.Namespace, o.Name, o.Labels, o.Annotations, o.CreationTimestamp}, o.Spec, Newest)
 }
 
-func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error) {
+func newRoute(kind string, meta routeMeta, text json.RawMessage, created int64) (*Route, error) {
 	spec := &routeSpec{}
 	if len(text) > 0 {
 		var err error
@@ -85,7 +97,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 		}
 	}
 	out := &Route{
-		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name,
+		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name, Created: meta.created(created),
 		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
 		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
 		spec:                 text,

@@ -256,7 +256,7 @@ func TestSameRoute(t *testing.T) {
 	assert.True(t, r.Same(read("HTTPRoute", `{"status": {}, `+text[1:])), "a status is not read")
 	assert.False(t, r.Same(read("GRPCRoute", text)))
 	again := func(kind, text string) *gateway.Route {
-		got, err := gateway.ReadRoute(kind, []byte(text), r)
+		got, err := gateway.ReadRoute(kind, []byte(text), r, gateway.Newest)
 		require.NoError(t, err)
 		assert.True(t, got.Same(read(kind, text)), text)
 		return got

@@ -24,7 +24,7 @@ func TestXListenerSetIsNotListenerSet(t *testing.T) {
 	ofSet, ofX := SetListeners(g, set, labels.Set{})[0], SetListeners(g, x, labels.Set{})[0]
 	r, err := ReadRoute(KindHTTPRoute, []byte(`{"metadata":{"namespace":"app","name":"r"},"spec":{"parentRefs":[`+
 		`{"group":"gateway.networking.x-k8s.io","kind":"XListenerSet","name":"s"},`+
-		`{"kind":"XListenerSet","name":"s"},{"group":"gateway.networking.x-k8s.io","kind":"ListenerSet","name":"s"}]}}`), nil)
+		`{"kind":"XListenerSet","name":"s"},{"group":"gateway.networking.x-k8s.io","kind":"ListenerSet","name":"s"}]}}`), nil, Newest)
 	assert.NoError(t, err)
 	assert.True(t, ofX.Accepts(r, nil))
 	assert.False(t, ofSet.Accepts(r, nil), "of which only the name is the same")

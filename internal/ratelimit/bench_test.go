@@ -118,7 +118,7 @@ func (s bulk) route(tb testing.TB) *gateway.Route {
 		"metadata": map[string]any{"namespace": "app", "name": "toystore"}, "spec": map[string]any{"rules": rules},
 	})
 	require.NoError(tb, err)
-	r, err := gateway.ReadRoute(gateway.KindHTTPRoute, data, nil)
+	r, err := gateway.ReadRoute(gateway.KindHTTPRoute, data, nil, gateway.Newest)
 	require.NoError(tb, err)
 	return r
 }

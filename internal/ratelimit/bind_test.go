@@ -19,7 +19,7 @@ func newGatewayRoute(t *testing.T, kind, rules string) *gateway.Route {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte("metadata: {namespace: app, name: toystore}\nspec:\n  rules: " + rules))
 	require.NoError(t, err)
-	r, err := gateway.ReadRoute(kind, data, nil)
+	r, err := gateway.ReadRoute(kind, data, nil, gateway.Newest)
 	require.NoError(t, err)
 	return r
 }

@@ -19,8 +19,8 @@ import (
 var ErrKind = errors.New("not a kind that effective policies depend on")
 
 // Decode decodes an object from JSON: one of a supported kind, or a policy if kind is
-// its policy kind. created is used for a policy without a creation time
-// (policykind.Read).
+// its policy kind. created is used for a policy or a route
+// without a creation time (policykind.Read).
 //
 // The error is ErrKind for any other kind; else it is that of decoding. A policy that is
 // valid JSON, and a constraint that can be decoded, return no error: their field Invalid
@@ -62,7 +62,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 	case ref.Kind == gateway.KindReferenceGrant:
 		return typed(ref, data, gateway.FromReferenceGrant)
 	case gateway.IsRoute(ref):
-		return route(ref, data, nil)
+		return route(ref, data, nil, created)
 	}
 	return nil, fmt.Errorf("%s: %w", ref, ErrKind)
 }
@@ -88,7 +88,7 @@ func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*
 func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, created int64) (Object, error) {
 	switch known := v.Get(ref).(type) {
 	case *gateway.Route:
-		return route(ref.PolicyKind(), data, known)
+		return route(ref.PolicyKind(), data, known, created)
 	case *policykind.Policy:
 		if state := stateOf(data); known.Kind == kind && state.Known() && state == known.State {
 			return known, nil
@@ -113,8 +113,8 @@ func stateOf(data []byte) policykind.State {
 	return policykind.State{UID: o.Metadata.UID, Version: o.Metadata.Version}
 }
 
-func route(ref api.PolicyKind, data []byte, known *gateway.Route) (Object, error) {
-	r, err := gateway.ReadRoute(ref.Kind, data, known)
+func route(ref api.PolicyKind, data []byte, known *gateway.Route, created int64) (Object, error) {
+	r, err := gateway.ReadRoute(ref.Kind, data, known, created)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", ref, err)
 	}

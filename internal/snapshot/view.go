@@ -41,6 +41,7 @@ type View struct {
 	counts    counts
 	objects   index[Object]
 	byParent  index[*gateway.Route]       // by gateway, listener set or service
+	byHost    index[*gateway.Route]       // by parent, hostname and first segment
 	byBackend index[struct{}]             // routes by backend; only the keys matter
 	byClass   index[*gateway.Gateway]     // by class
 	bySet     index[*gateway.ListenerSet] // by gateway
@@ -83,7 +84,7 @@ func (v *View) With(changes ...Change) *View {
 
 func (v *View) freeze() {
 	v.objects.owned, v.byTarget.owned, v.selecting.owned, v.counts.owned = false, false, false, false
-	v.byParent.owned, v.byBackend.owned, v.byClass.owned, v.bySet.owned = false, false, false, false
+	v.byParent.owned, v.byHost.owned, v.byBackend.owned, v.byClass.owned, v.bySet.owned = false, false, false, false, false
 }
 
 func (v *View) apply(c Change) {
@@ -127,7 +128,7 @@ func sameLinks(old, edited Object) bool {
 	switch before := old.(type) {
 	case *gateway.Route:
 		after, ok := edited.(*gateway.Route)
-		return ok && slices.Equal(before.Parents, after.Parents) && slices.EqualFunc(before.Rules, after.Rules, func(a, b gateway.Rule) bool {
+		return ok && slices.Equal(before.Parents, after.Parents) && before.SameMatches(after) && slices.EqualFunc(before.Rules, after.Rules, func(a, b gateway.Rule) bool {
 			return slices.Equal(a.Backends, b.Backends)
 		})
 	case *policykind.Policy:
@@ -149,6 +150,9 @@ func (v *View) addToIndexes(o Object) {
 	case *gateway.Route:
 		for _, p := range o.Parents {
 			v.byParent.set(parentKey(p, o), o)
+		}
+		for at := range hostKeys(o) {
+			v.byHost.set(at, o)
 		}
 	case *policykind.Policy:
 		for _, t := range o.Targets {
@@ -172,6 +176,9 @@ func (v *View) removeFromIndexes(o Object) {
 	case *gateway.Route:
 		for _, p := range o.Parents {
 			v.byParent.remove(parentKey(p, o))
+		}
+		for at := range hostKeys(o) {
+			v.byHost.remove(at)
 		}
 		for at := range backendKeys(o) {
 			v.byBackend.remove(at)
@@ -197,6 +204,29 @@ func setKey(s *gateway.ListenerSet) string {
 
 func parentKey(p gateway.Parent, r *gateway.Route) string {
 	return key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)
+}
+
+// hostKeys yields the keys of a route in byHost. "" stands for a route without
+// hostnames, and for matches of any path.
+func hostKeys(r *gateway.Route) iter.Seq[string] {
+	hostnames := r.Hostnames
+	if len(hostnames) == 0 {
+		hostnames = []string{""}
+	}
+	return func(yield func(string) bool) {
+		for i, p := range r.Parents {
+			if slices.ContainsFunc(r.Parents[:i], func(o gateway.Parent) bool { return o.Is(p.Kind, p.Namespace, p.Name) }) {
+				continue // another section or port of it
+			}
+			for _, h := range hostnames {
+				for _, s := range r.Segments() {
+					if !yield(key(p.Kind, p.Namespace, p.Name, h, s, r.Kind, r.Namespace, r.Name)) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 func backendKeys(r *gateway.Route) iter.Seq[string] {
@@ -315,6 +345,31 @@ func (v *View) SetsOf(g *gateway.Gateway) iter.Seq[*gateway.ListenerSet] {
 // kind, namespace and name.
 func (v *View) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
 	return v.byParent.withPrefix(key(parent.Kind, parent.Namespace, parent.Name))
+}
+
+// RoutesAt yields the routes with a parent that have a hostname, "" for those without
+// hostnames, and a match of paths with a first segment or with any, each once.
+func (v *View) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, segment)) {
+			if !yield(r) {
+				return
+			}
+		}
+		if segment == "" {
+			return
+		}
+		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname, "")) {
+			if !slices.Contains(r.Segments(), segment) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// AllRoutesAt is RoutesAt for any first segment; it can yield a route several times.
+func (v *View) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.Route] {
+	return v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname))
 }
 
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by

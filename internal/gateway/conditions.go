@@ -1,0 +1,445 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/decode"
+)
+
+// operator is how a condition compares a value.
+type operator uint8
+
+const (
+	anyValue operator = iota
+	exactly
+	underPrefix // element by element, for paths only
+	matchesRegex
+)
+
+// condition is one on a value: a path, a header, a query parameter, or a part of a gRPC
+// method. The zero condition is met by any value.
+type condition struct {
+	op    operator
+	value string         // of a prefix without the slash at its end
+	regex *regexp.Regexp // nil where it cannot be compiled
+}
+
+// namedCondition is a condition on a header or a query parameter.
+type namedCondition struct {
+	name string // of a header in lower case
+	condition
+}
+
+// routeMatch is one match of a rule of a route: its conditions, of which all must be met.
+// The zero match is met by every request.
+type routeMatch struct {
+	rule, match     int
+	grpc            bool
+	path            condition // of HTTPRoutes
+	service, method condition // of GRPCRoutes
+	verb            string    // HTTP method, "" for any
+	headers, params []namedCondition
+	regex           bool   // some condition is a regular expression that is not a literal
+	segment         string // the first one of the paths that it takes, "" for any
+}
+
+// routeMatches returns the matches of the route's rules, in their order. Routes that are
+// neither HTTPRoutes nor GRPCRoutes have one for their first rule: their rules have no
+// conditions.
+func (r *Route) routeMatches() []routeMatch {
+	r.matchesOnce.Do(func() { r.compiled = compileMatches(r) })
+	return r.compiled
+}
+
+func compileMatches(r *Route) []routeMatch {
+	var out []routeMatch
+	var segments []string // of the matches of a rule
+	add := func(rule, match int, m routeMatch) {
+		m.rule, m.match = rule, match
+		m.regex = slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.op == matchesRegex })
+		m.segment = segments[match]
+		out = append(out, m)
+	}
+	for i := range r.Rules {
+		segments = r.segmentsOf(i)
+		switch r.Kind {
+		case KindHTTPRoute:
+			for j, m := range r.HTTPMatches(i) {
+				add(i, j, httpMatch(&m))
+			}
+		case KindGRPCRoute:
+			all := r.GRPCMatches(i)
+			for j, m := range all {
+				add(i, j, grpcMatch(&m))
+			}
+			if len(all) == 0 {
+				add(i, 0, routeMatch{grpc: true})
+			}
+		default:
+			if i == 0 {
+				add(i, 0, routeMatch{})
+			}
+		}
+	}
+	return out
+}
+
+func httpMatch(m *gatewayv1.HTTPRouteMatch) routeMatch {
+	out := routeMatch{path: pathCondition(*m.Path.Type, *m.Path.Value)}
+	if m.Method != nil {
+		out.verb = string(*m.Method)
+	}
+	for _, h := range m.Headers {
+		out.headers = addNamed(out.headers, strings.ToLower(string(h.Name)), string(*h.Type), h.Value)
+	}
+	for _, p := range m.QueryParams {
+		out.params = addNamed(out.params, string(p.Name), string(*p.Type), p.Value)
+	}
+	return out
+}
+
+func grpcMatch(m *gatewayv1.GRPCRouteMatch) routeMatch {
+	out := routeMatch{grpc: true}
+	if m.Method != nil {
+		if m.Method.Service != nil {
+			out.service = valueCondition(string(*m.Method.Type), *m.Method.Service)
+		}
+		if m.Method.Method != nil {
+			out.method = valueCondition(string(*m.Method.Type), *m.Method.Method)
+		}
+	}
+	for _, h := range m.Headers {
+		out.headers = addNamed(out.headers, strings.ToLower(string(h.Name)), string(*h.Type), h.Value)
+	}
+	return out
+}
+
+func pathCondition(kind gatewayv1.PathMatchType, value string) condition {
+	switch kind {
+	case gatewayv1.PathMatchExact:
+		return condition{op: exactly, value: value}
+	case gatewayv1.PathMatchPathPrefix:
+		if value = strings.TrimRight(value, "/"); value == "" {
+			return condition{}
+		}
+		return condition{op: underPrefix, value: value}
+	default:
+		return regexCondition(value)
+	}
+}
+
+// addNamed adds a condition on a name. Of several on one name, the first counts.
+func addNamed(all []namedCondition, name, kind, value string) []namedCondition {
+	if slices.ContainsFunc(all, func(c namedCondition) bool { return c.name == name }) {
+		return all
+	}
+	return append(all, namedCondition{name, valueCondition(kind, value)})
+}
+
+func valueCondition(kind, value string) condition {
+	if kind == string(gatewayv1.HeaderMatchRegularExpression) {
+		return regexCondition(value)
+	}
+	return condition{op: exactly, value: value}
+}
+
+// regexCondition returns the condition of a regular expression, which matches whole
+// values. One that is a literal is an exact condition.
+func regexCondition(text string) condition {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return condition{op: matchesRegex, value: text}
+	}
+	if parsed = parsed.Simplify(); parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
+		return condition{op: exactly, value: string(parsed.Rune)}
+	}
+	regex, err := regexp.Compile("^(?:" + text + ")$")
+	if err != nil {
+		return condition{op: matchesRegex, value: text}
+	}
+	return condition{op: matchesRegex, value: text, regex: regex}
+}
+
+// conditions returns the conditions of the match that can be regular expressions.
+func (m *routeMatch) conditions() []condition {
+	out := []condition{m.path, m.service, m.method}
+	for _, c := range slices.Concat(m.headers, m.params) {
+		out = append(out, c.condition)
+	}
+	return out
+}
+
+// firstSegment returns what is between the first two slashes of a path.
+func firstSegment(path string) string {
+	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return segment
+}
+
+// Segments returns the first segments of the paths that the route's matches take, each
+// once; "" stands for matches that take paths with any.
+func (r *Route) Segments() []string {
+	r.segmentsOnce.Do(func() {
+		for i := range r.Rules {
+			for _, s := range r.segmentsOf(i) {
+				if s = intern(s); !slices.Contains(r.segments, s) {
+					r.segments = append(r.segments, s)
+				}
+			}
+		}
+	})
+	return r.segments
+}
+
+// segmentsOf returns the first segment of each match of a rule. It is much cheaper than
+// decoding the matches.
+func (r *Route) segmentsOf(rule int) []string {
+	type value struct {
+		Type    string `json:"type"`
+		Value   string `json:"value"`
+		Service string `json:"service"`
+	}
+	type match struct {
+		Path   value           `json:"path"`
+		Method json.RawMessage `json:"method"` // a string in HTTPRoutes
+	}
+	all, err := readMatches[match](r.Rules[rule].matches)
+	if err != nil || len(all) == 0 || r.Kind != KindHTTPRoute && r.Kind != KindGRPCRoute {
+		return []string{""}
+	}
+	out := make([]string, len(all))
+	for i, m := range all {
+		path := m.Path
+		if r.Kind == KindGRPCRoute {
+			path = value{}
+			if method, err := decode.As[value](m.Method); err == nil && len(m.Method) > 0 {
+				path = value{Type: method.Type, Value: "/" + method.Service}
+			}
+		}
+		if path.Type != string(gatewayv1.PathMatchRegularExpression) {
+			out[i] = firstSegment(path.Value)
+		}
+	}
+	return out
+}
+
+// meets reports whether a value meets the condition.
+func (c *condition) meets(value string) bool {
+	switch c.op {
+	case anyValue:
+		return true
+	case exactly:
+		return c.value == value
+	case underPrefix:
+		return strings.HasPrefix(value, c.value) && (len(value) == len(c.value) || value[len(c.value)] == '/')
+	default:
+		return c.regex != nil && c.regex.MatchString(value)
+	}
+}
+
+// takes reports whether a request meets all conditions of the match.
+func (m *routeMatch) takes(q *Request) bool {
+	if m.grpc {
+		service, method, ok := strings.Cut(strings.TrimPrefix(q.Path, "/"), "/")
+		if !q.GRPC || !ok || !m.service.meets(service) || !m.method.meets(method) {
+			return false
+		}
+	} else if m.path.op != anyValue && !m.path.meets(q.Path) {
+		return false
+	}
+	if m.verb != "" && m.verb != q.Method {
+		return false
+	}
+	for i := range m.headers {
+		if value, ok := q.Header(m.headers[i].name); !ok || !m.headers[i].meets(value) {
+			return false
+		}
+	}
+	for i := range m.params {
+		if value, ok := q.Param(m.params[i].name); !ok || !m.params[i].meets(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareMatches orders matches of one hostname by precedence (SEMANTICS section 9): it
+// is negative if a comes before b. The precedence of a regular expression as a path is
+// the implementation's: regexFirst has it before all others, else it comes last.
+func compareMatches(a, b *routeMatch, regexFirst bool) int {
+	if a.grpc && b.grpc {
+		return cmp.Or(
+			cmp.Compare(len(b.service.value), len(a.service.value)),
+			cmp.Compare(len(b.method.value), len(a.method.value)),
+			cmp.Compare(len(b.headers), len(a.headers)),
+		)
+	}
+	return cmp.Or(
+		cmp.Compare(b.pathRank(regexFirst), a.pathRank(regexFirst)),
+		cmp.Compare(b.pathLength(), a.pathLength()),
+		cmp.Compare(boolRank(b.verb != ""), boolRank(a.verb != "")),
+		cmp.Compare(len(b.headers), len(a.headers)),
+		cmp.Compare(len(b.params), len(a.params)),
+	)
+}
+
+func (m *routeMatch) pathRank(regexFirst bool) int {
+	op := m.path.op
+	if m.grpc {
+		op = m.service.op
+	}
+	switch {
+	case op == exactly:
+		return 3
+	case op == matchesRegex && regexFirst:
+		return 4
+	case op == matchesRegex:
+		return 1
+	default:
+		return 2
+	}
+}
+
+func (m *routeMatch) pathLength() int {
+	if m.grpc {
+		return len(m.service.value) + len(m.method.value)
+	}
+	return len(m.path.value)
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Values that no match names: a request with them meets conditions on other values
+// alone.
+const (
+	freeSegment = "any-path"
+	freeLabel   = "any-host"
+	freeVerb    = "ANY-METHOD"
+)
+
+// meet returns a condition that is met by values that meet both conditions, and a value
+// of it that meets as few other conditions as possible. unsure is set if there may be
+// such a value, and none was found: that happens with regular expressions alone.
+func meet(a, b condition) (value string, found, unsure bool) {
+	if a.op > b.op {
+		a, b = b, a
+	}
+	switch {
+	case a.op == anyValue:
+		return b.example()
+	case a.op == exactly:
+		return a.value, b.meets(a.value), b.op == matchesRegex && b.regex == nil
+	case a.op == underPrefix && b.op == underPrefix:
+		if len(a.value) < len(b.value) {
+			a, b = b, a
+		}
+		return a.value + "/" + freeSegment, b.meets(a.value), false
+	default: // a regular expression with a prefix, or with another one
+		value, found, unsure = b.example()
+		if found && a.meets(value) {
+			return value, true, false
+		}
+		other, ok, _ := a.example()
+		if ok && b.meets(other) {
+			return other, true, false
+		}
+		return "", false, unsure || !b.disjoint(a)
+	}
+}
+
+// example returns a value that meets the condition.
+func (c condition) example() (value string, found, unsure bool) {
+	switch c.op {
+	case anyValue:
+		return "", true, false
+	case exactly:
+		return c.value, true, false
+	case underPrefix:
+		return c.value + "/" + freeSegment, true, false
+	default:
+		if c.regex == nil {
+			return "", false, true
+		}
+		value = regexExample(c.value)
+		found = c.regex.MatchString(value)
+		return value, found, !found
+	}
+}
+
+// disjoint reports whether a regular expression and another condition are known to have
+// no value in common: their literal prefixes differ.
+func (c condition) disjoint(o condition) bool {
+	prefix := func(c condition) string {
+		if c.op == matchesRegex && c.regex != nil {
+			text, _ := c.regex.LiteralPrefix()
+			return text
+		}
+		if c.op == matchesRegex {
+			return ""
+		}
+		return c.value
+	}
+	a, b := prefix(c), prefix(o)
+	return !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a)
+}
+
+// regexExample returns a short text that a regular expression matches in most cases.
+func regexExample(text string) string {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	writeExample(&b, parsed.Simplify())
+	return b.String()
+}
+
+func writeExample(b *strings.Builder, r *syntax.Regexp) {
+	switch r.Op {
+	case syntax.OpLiteral:
+		b.WriteString(string(r.Rune))
+	case syntax.OpCharClass:
+		b.WriteRune(classExample(r.Rune))
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		b.WriteByte('x')
+	case syntax.OpCapture, syntax.OpPlus:
+		writeExample(b, r.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range r.Sub {
+			writeExample(b, sub)
+		}
+	case syntax.OpAlternate:
+		writeExample(b, r.Sub[0])
+	case syntax.OpRepeat:
+		for range r.Min {
+			writeExample(b, r.Sub[0])
+		}
+	default: // nothing, or what may be left out
+	}
+}
+
+// classExample returns a character of a class, a letter or a digit if it has one.
+func classExample(ranges []rune) rune {
+	for _, c := range "xa0A" {
+		for i := 0; i+1 < len(ranges); i += 2 {
+			if ranges[i] <= c && c <= ranges[i+1] {
+				return c
+			}
+		}
+	}
+	if len(ranges) == 0 {
+		return 'x'
+	}
+	return ranges[0]
+}

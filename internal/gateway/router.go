@@ -1,0 +1,282 @@
+package gateway
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Routes is where a Router looks up routes.
+type Routes interface {
+	// RoutesAt yields the routes with a parent of which a hostname is written so, ""
+	// for those without hostnames. Only routes with a match whose paths start with the
+	// first segment, or that has no such segment, are needed.
+	RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*Route]
+	// AllRoutesAt is RoutesAt for all first segments.
+	AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*Route]
+	// NamespaceLabels returns the labels of a namespace.
+	NamespaceLabels(name string) labels.Set
+}
+
+// Router decides which rule of which route serves a request at a gateway (SEMANTICS
+// section 9). It is cheap to make: it looks routes up when it is asked.
+type Router struct {
+	listeners []ListenerMatch
+	routes    Routes
+	reading   Reading
+}
+
+// Reading decides what Gateway API leaves to implementations.
+type Reading struct {
+	// Shared has the routes of all listeners of a port whose hostnames match compete
+	// for a request; else only those of the listener with the most specific hostname
+	// do (listener isolation).
+	Shared bool
+	// RegexFirst has regular expressions precede all other paths; else they come
+	// last.
+	RegexFirst bool
+	// Without is a kind of route that is not accepted where HTTPRoutes and GRPCRoutes
+	// have hostnames in common, "" for none.
+	Without string
+}
+
+// NewRouter returns a router for the listeners of a gateway, its own first, then those of
+// its listener sets in their order of precedence.
+func NewRouter(listeners []ListenerMatch, routes Routes, reading Reading) *Router {
+	return &Router{listeners: listeners, routes: routes, reading: reading}
+}
+
+// With returns the router under another reading.
+func (r *Router) With(reading Reading) *Router {
+	return &Router{listeners: r.listeners, routes: r.routes, reading: reading}
+}
+
+// Served is where a request goes. Route is nil if nothing serves it, Listener also if no
+// listener accepts it.
+type Served struct {
+	Listener *ListenerMatch
+	Route    *Route
+	// Rule in Route.Rules, and Match in the matches of the rule.
+	Rule, Match int
+	// Hostname by which it was found: the most specific one that routes of the listener
+	// have for the request; "" for any.
+	Hostname string
+
+	match *routeMatch
+}
+
+// Same reports whether two requests go to the same rule at the same listener, by their
+// names.
+func (s Served) Same(o Served) bool {
+	switch {
+	case s.Route == nil || o.Route == nil:
+		return s.Route == o.Route
+	default:
+		return s.Rule == o.Rule && s.Route.Ref() == o.Route.Ref() && s.Listener.same(o.Listener)
+	}
+}
+
+// same reports whether two listeners have the same name at the same object.
+func (m *ListenerMatch) same(o *ListenerMatch) bool {
+	return m == o || m.Listener.Name == o.Listener.Name && m.Gateway.Ref() == o.Gateway.Ref() && sameRef(m.Set, o.Set)
+}
+
+// parent returns the object that routes name to attach to the listener.
+func (m *ListenerMatch) parent() api.Ref {
+	if m.Set != nil {
+		return m.Set.Ref()
+	}
+	return m.Gateway.Ref()
+}
+
+// transport returns what the listener listens to.
+func (l *Listener) transport() Transport {
+	switch l.Protocol {
+	case "HTTPS":
+		return TransportTLS
+	default:
+		return Transport(l.Protocol)
+	}
+}
+
+// Route returns where a request goes.
+func (r *Router) Route(q *Request) Served {
+	var best Served
+	for _, c := range r.candidates(q, false) {
+		best = c
+		break
+	}
+	return best
+}
+
+// Candidates returns the matches that a request meets on the hostname that decides, in
+// the order of precedence: the first serves it. If there is none, the only element says
+// how far the request comes.
+func (r *Router) Candidates(q *Request) []Served { return r.candidates(q, true) }
+
+// candidates returns the matches that a request meets, or only the first one.
+func (r *Router) candidates(q *Request, all bool) []Served {
+	listeners := r.listenersFor(q)
+	if len(listeners) == 0 {
+		return []Served{{}}
+	}
+	chain := hostnamesFor(q.Host)
+	if q.Host == "" {
+		chain = hostnamesFor(q.sni())
+	}
+	for rank, hostname := range chain {
+		var met []Served
+		attached := false
+		for _, l := range listeners {
+			found, on := r.atListener(q, l, chain, rank, all)
+			attached = attached || on
+			for _, s := range found {
+				s.Hostname = hostname
+				met = append(met, s)
+			}
+		}
+		if !attached {
+			continue
+		}
+		if len(met) == 0 {
+			return []Served{{Listener: listeners[0], Hostname: hostname}}
+		}
+		slices.SortStableFunc(met, r.compare)
+		return met
+	}
+	return []Served{{Listener: listeners[0]}}
+}
+
+// listenersFor returns the listeners that a request can come in by, the most specific
+// hostname first: only that one unless listeners share their routes.
+func (r *Router) listenersFor(q *Request) []*ListenerMatch {
+	host := q.Host
+	if q.Transport == TransportTLS {
+		host = q.sni()
+	}
+	var out []*ListenerMatch
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		if l.Listener.transport() == q.Transport && (q.Port == 0 || q.Port == l.Listener.Port) && hostnameTakes(l.Listener.Hostname, host) {
+			out = append(out, l)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *ListenerMatch) int {
+		return compareHostnames(a.Listener.Hostname, b.Listener.Hostname)
+	})
+	if len(out) > 1 && !r.reading.Shared {
+		return out[:1]
+	}
+	return out
+}
+
+// atListener returns the matches of a listener's routes on a hostname of the chain that a
+// request meets, or only the first; attached is set if the listener has routes on that
+// hostname. The hostname of a route is the more specific one of its own and of the
+// listener's.
+func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank int, all bool) (met []Served, attached bool) {
+	own := slices.Index(chain, l.Listener.Hostname)
+	var hostnames []string
+	switch {
+	case own == rank:
+		hostnames = chain[rank:]
+	case own < 0 || own > rank: // by a server name that is not the host
+		hostnames = chain[rank : rank+1]
+	default:
+		return nil, false
+	}
+	segment := firstSegment(q.Path)
+	for _, h := range hostnames {
+		seen := false
+		for route := range r.routes.RoutesAt(l.parent(), h, segment) {
+			if !r.attached(l, route) {
+				continue
+			}
+			attached, seen = true, true
+			for i := range route.routeMatches() {
+				m := &route.compiled[i]
+				if m.takes(q) {
+					met = r.addMet(met, Served{Listener: l, Route: route, Rule: m.rule, Match: m.match, match: m}, all)
+				}
+			}
+		}
+		for route := range r.routes.AllRoutesAt(l.parent(), h) {
+			if seen || attached {
+				break
+			}
+			attached = r.attached(l, route)
+		}
+	}
+	return met, attached
+}
+
+// addMet adds a match, or replaces one that it precedes.
+func (r *Router) addMet(met []Served, s Served, all bool) []Served {
+	switch {
+	case all || len(met) == 0:
+		return append(met, s)
+	case r.compare(s, met[0]) < 0:
+		met[0] = s
+	}
+	return met
+}
+
+func (r *Router) attached(l *ListenerMatch, route *Route) bool {
+	return route.Kind != r.reading.Without && l.Accepts(route, r.routes.NamespaceLabels(route.Namespace))
+}
+
+// compare orders matches on one hostname by precedence.
+func (r *Router) compare(a, b Served) int {
+	return cmp.Or(
+		compareMatches(a.match, b.match, r.reading.RegexFirst),
+		cmp.Compare(a.Route.Created, b.Route.Created),
+		strings.Compare(a.Route.Namespace, b.Route.Namespace),
+		strings.Compare(a.Route.Name, b.Route.Name),
+		strings.Compare(a.Route.Kind, b.Route.Kind),
+		cmp.Compare(a.Rule, b.Rule),
+		compareHostnames(a.Listener.Listener.Hostname, b.Listener.Listener.Hostname),
+		cmp.Compare(a.Match, b.Match),
+	)
+}
+
+// hostnamesFor returns the hostnames that match a name or a wildcard, the most specific
+// one first; the last one is "", which matches any.
+func hostnamesFor(host string) []string {
+	if host == "" {
+		return []string{""}
+	}
+	out := []string{host}
+	rest := strings.TrimPrefix(host, "*.")
+	if rest != host {
+		_, rest, _ = strings.Cut(rest, ".")
+	} else {
+		_, rest, _ = strings.Cut(host, ".")
+	}
+	for rest != "" {
+		out = append(out, "*."+rest)
+		_, rest, _ = strings.Cut(rest, ".")
+	}
+	return append(out, "")
+}
+
+// hostnameTakes reports whether a hostname matches a name; "" matches any.
+func hostnameTakes(hostname, name string) bool {
+	suffix, wild := strings.CutPrefix(hostname, "*")
+	return hostname == "" || hostname == name || wild && isSubdomain(name, suffix)
+}
+
+// compareHostnames orders hostnames that match one name: the most specific one first.
+func compareHostnames(a, b string) int {
+	_, wildA := strings.CutPrefix(a, "*")
+	_, wildB := strings.CutPrefix(b, "*")
+	return cmp.Or(
+		cmp.Compare(boolRank(a == ""), boolRank(b == "")),
+		cmp.Compare(boolRank(wildA), boolRank(wildB)),
+		cmp.Compare(len(b), len(a)),
+	)
+}

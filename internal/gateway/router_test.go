@@ -1,0 +1,419 @@
+package gateway_test
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// routes is a gateway.Routes without an index.
+type routes []*gateway.Route
+
+func (rs routes) RoutesAt(parent api.Ref, hostname, _ string) iter.Seq[*gateway.Route] {
+	return rs.AllRoutesAt(parent, hostname)
+}
+
+func (rs routes) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for _, r := range rs {
+			has := slices.Contains(r.Hostnames, hostname) || hostname == "" && len(r.Hostnames) == 0
+			if has && slices.ContainsFunc(r.Parents, func(p gateway.Parent) bool { return p.Ref() == parent }) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+func (rs routes) NamespaceLabels(string) labels.Set { return nil }
+
+func request(t testing.TB, text string, headers ...string) *gateway.Request {
+	t.Helper()
+	q, err := gateway.ParseRequest(text, headers)
+	require.NoError(t, err)
+	return q
+}
+
+// routerOf returns the router of a gateway with listeners, one per line as
+// "name: protocol port hostname", and routes, one per line as
+// "name age hostname,...: match; match | next rule".
+func routerOf(t testing.TB, listeners, text string) *gateway.Router {
+	t.Helper()
+	g := &gateway.Gateway{Namespace: "infra", Name: "g"}
+	web := []string{gateway.KindHTTPRoute, gateway.KindGRPCRoute}
+	for line := range strings.Lines(strings.TrimSpace(listeners)) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		f := append(strings.Fields(rest), "")
+		var port int32
+		_, err := fmt.Sscan(f[1], &port)
+		require.NoError(t, err)
+		g.Listeners = append(g.Listeners, gateway.Listener{
+			Name: name, Protocol: f[0], Port: port, Hostname: f[2], Namespaces: gateway.NamespaceRule{All: true}, Kinds: map[string][]string{"HTTP": web, "HTTPS": web, "TLS": {gateway.KindTLSRoute}}[f[0]],
+		})
+	}
+	var all routes
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, routeOf(t, line))
+		}
+	}
+	return gateway.NewRouter(gateway.OwnListeners(g), all, gateway.Reading{})
+}
+
+func routeOf(t testing.TB, line string) *gateway.Route {
+	t.Helper()
+	head, rules, _ := strings.Cut(line, ": ")
+	f := append(strings.Fields(head), "")
+	name, section, _ := strings.Cut(f[0], "@")
+	doc := "metadata: {namespace: app, name: " + name + ", creationTimestamp: '2026-01-" + fmt.Sprintf("%02s", f[1]) + "T00:00:00Z'}\n" +
+		"spec:\n  parentRefs: [{kind: Gateway, namespace: infra, name: g"
+	if section != "" {
+		doc += ", sectionName: " + section
+	}
+	doc += "}]\n"
+	if f[2] != "" {
+		doc += "  hostnames: ['" + strings.ReplaceAll(f[2], ",", "','") + "']\n"
+	}
+	kind := gateway.KindHTTPRoute
+	if strings.HasPrefix(name, "grpc") {
+		kind = gateway.KindGRPCRoute
+	}
+	if strings.HasPrefix(name, "tls") {
+		return route(t, gateway.KindTLSRoute, doc+"  rules: [{}]")
+	}
+	doc += "  rules:\n"
+	for rule := range strings.SplitSeq(rules, "|") {
+		doc += "  - matches:\n"
+		for m := range strings.SplitSeq(rule, ";") {
+			doc += "    - " + matchOf(kind, m) + "\n"
+		}
+	}
+	return route(t, kind, doc)
+}
+
+// matchOf writes a match such as "GET /a H=1 ?q=2", where =/a is an exact path and ~/a a
+// regular expression; of GRPCRoutes "Service.Method".
+func matchOf(kind, text string) string {
+	var parts, headers, params []string
+	for _, f := range strings.Fields(text) {
+		name, value, _ := strings.Cut(f, "=")
+		switch {
+		case kind == gateway.KindGRPCRoute && strings.Contains(f, "."):
+			service, method, _ := strings.Cut(f, ".")
+			part := "method: {"
+			if service != "" {
+				part += "service: " + service + ", "
+			}
+			if method != "" {
+				part += "method: " + method
+			}
+			parts = append(parts, part+"}")
+		case strings.HasPrefix(f, "/"):
+			parts = append(parts, "path: {type: PathPrefix, value: '"+f+"'}")
+		case strings.HasPrefix(f, "=/"):
+			parts = append(parts, "path: {type: Exact, value: '"+f[1:]+"'}")
+		case strings.HasPrefix(f, "~"):
+			parts = append(parts, "path: {type: RegularExpression, value: '"+f[1:]+"'}")
+		case strings.HasPrefix(f, "?"):
+			params = append(params, "{name: '"+name[1:]+"', value: '"+value+"'}")
+		case strings.HasPrefix(value, "~"):
+			headers = append(headers, "{name: '"+name+"', type: RegularExpression, value: '"+value[1:]+"'}")
+		case strings.Contains(f, "="):
+			headers = append(headers, "{name: '"+name+"', value: '"+value+"'}")
+		default:
+			parts = append(parts, "method: "+f)
+		}
+	}
+	if len(headers) > 0 {
+		parts = append(parts, "headers: ["+strings.Join(headers, ", ")+"]")
+	}
+	if len(params) > 0 {
+		parts = append(parts, "queryParams: ["+strings.Join(params, ", ")+"]")
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// servedText is where a request goes, as "listener route/rule".
+func servedText(s gateway.Served) string {
+	switch {
+	case s.Listener == nil:
+		return "no listener"
+	case s.Route == nil:
+		return s.Listener.Listener.Name + ": nothing"
+	default:
+		return fmt.Sprintf("%s %s/%d", s.Listener.Listener.Name, s.Route.Name, s.Rule+1)
+	}
+}
+
+// Gateway API's precedence, as its specification has it: SEMANTICS section 9.
+func TestRouterPrecedence(t *testing.T) {
+	const http = "http: HTTP 80"
+	type row struct{ request, want string }
+	for name, c := range map[string]struct {
+		listeners, routes string
+		rows              []row
+	}{
+		"the hostname of the listener": {"a: HTTP 80 shop.example.com\nb: HTTP 80 *.example.com\nc: HTTP 80", "r 1: /", []row{
+			{"http://shop.example.com", "a r/1"}, {"http://x.example.com", "b r/1"}, {"http://x.y.example.com", "b r/1"},
+			{"http://example.com", "c r/1"}, {"http://192.0.2.1", "c r/1"}, {"http://SHOP.example.com.", "a r/1"},
+		}},
+		"no listener": {"a: HTTP 80 shop.example.com\nb: HTTP 8080", "r 1: /", []row{
+			{"http://other.example.com", "no listener"}, {"http://other.example.com:8080", "b r/1"}, {"https://shop.example.com", "no listener"},
+		}},
+		"the hostname of the route, without falling through": {http, "wild 1 *.example.com: /\nexact 2 shop.example.com: /cart\nnone 1: /", []row{
+			{"http://shop.example.com/cart", "http exact/1"}, {"http://shop.example.com/", "http: nothing"},
+			{"http://x.example.com/cart", "http wild/1"}, {"http://example.com/cart", "http none/1"},
+		}},
+		"the hostname that listener and route have in common": {"http: HTTP 80 *.example.com", "none 1: /\nwide 2 *.com: /a\nsame 3 *.example.com: /b", []row{
+			{"http://x.example.com/a", "http wide/1"}, {"http://x.example.com/b", "http same/1"}, {"http://x.example.com/c", "http none/1"},
+		}},
+		"exact, then the longest prefix": {http, "a 1: /shop | =/shop/cart | /shop/cart | /\nb 2: /shop/car", []row{
+			{"http://h/shop/cart", "http a/2"}, {"http://h/shop/cart/", "http a/3"}, {"http://h/shop/cart/x", "http a/3"},
+			{"http://h/shop/carts", "http a/1"}, {"http://h/shop/car", "http b/1"}, {"http://h/shops", "http a/4"}, {"http://h", "http a/4"},
+		}},
+		"a slash at the end of a prefix does not count": {http, "a 2: /shop/\nb 1: /shop", []row{{"http://h/shop", "http b/1"}, {"http://h/shop/x", "http b/1"}}},
+		"method, headers, parameters": {http, "a 1: / | / ?q=1 | / X=1 | GET / | POST / X=1 | / ?q=1 ?p=2 | / X=1 Y=2", []row{
+			{"GET http://h/", "http a/4"}, {"PUT http://h/", "http a/1"}, {"PUT http://h/?q=1", "http a/2"}, {"PUT http://h/?q=2", "http a/1"},
+			{"PUT http://h/?p=2&q=1", "http a/6"}, {"PUT http://h/?q=2&q=1", "http a/1"},
+		}},
+		"the oldest route, then the name, then the first rule": {http, "b 1: / ; =/x | =/x\na 2: / | =/x\nc 1: /", []row{{"http://h/x", "http b/1"}, {"http://h/y", "http b/1"}}},
+		"a route on one listener":                              {"a: HTTP 80\nb: HTTP 8080", "r@b 1: /", []row{{"http://h/", "a: nothing"}, {"http://h:8080/", "b r/1"}}},
+		"gRPC": {http, "grpc 1: Shop.Buy | Shop. | .Buy | . ; X=1", []row{
+			{"grpc://h/Shop/Buy", "http grpc/1"}, {"grpc://h/Shop/Sell", "http grpc/2"}, {"grpc://h/Bank/Buy", "http grpc/3"}, {"POST http://h/Shop/Buy", "http: nothing"},
+		}},
+		"TLS by server name": {"web: HTTPS 443 *.example.com\npass: TLS 443 db.example.com", "r 1: /\ntls 1 db.example.com: /", []row{
+			{"https://db.example.com/", "pass tls/1"}, {"tls://db.example.com", "pass tls/1"}, {"https://x.example.com/", "web r/1"},
+		}},
+		"a regular expression that is a literal": {http, "a 1: ~/x | /x", []row{{"http://h/x", "http a/1"}, {"http://h/x/y", "http a/2"}}},
+		"a regular expression":                   {http, "a 1: ~/x.* | /", []row{{"http://h/y", "http a/2"}, {"http://h/xy", "http a/2"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := routerOf(t, c.listeners, c.routes)
+			for _, row := range c.rows {
+				assert.Equal(t, row.want, servedText(r.Route(request(t, row.request))), row.request)
+			}
+		})
+	}
+}
+
+func TestRouterHeaders(t *testing.T) {
+	r := routerOf(t, "http: HTTP 80", "a 1: / | / X=1 | POST / X=1 | / X=1 Y=2 | / X=1,3 | / Z=~[0-9]+")
+	for _, c := range []struct {
+		method  string
+		headers []string
+		want    string
+	}{
+		{"GET", nil, "http a/1"}, {"GET", []string{"x: 1"}, "http a/2"}, {"POST", []string{"X: 1", "Y: 2"}, "http a/3"},
+		{"GET", []string{"y: 2", "X:1"}, "http a/4"}, {"GET", []string{"X: 1", "x: 3"}, "http a/5"}, {"GET", []string{"Z: 12"}, "http a/6"}, {"GET", []string{"Z: x1"}, "http a/1"},
+	} {
+		assert.Equal(t, c.want, servedText(r.Route(request(t, c.method+" http://h/", c.headers...))), c)
+	}
+}
+
+// What implementations may read in two ways.
+func TestRouterReadings(t *testing.T) {
+	r := routerOf(t, "a: HTTP 80 shop.example.com\nb: HTTP 80", "r@b 1 shop.example.com: /x\ns@a 2: /y | ~/y/.+\ngrpc@b 1: .")
+	shared := r.With(gateway.Reading{Shared: true})
+	assert.Equal(t, "a: nothing", servedText(r.Route(request(t, "http://shop.example.com/x"))))
+	assert.Equal(t, "b r/1", servedText(shared.Route(request(t, "http://shop.example.com/x"))))
+	assert.Equal(t, "a s/1", servedText(shared.Route(request(t, "http://shop.example.com/y/z"))))
+	assert.Equal(t, "a s/2", servedText(r.With(gateway.Reading{RegexFirst: true}).Route(request(t, "http://shop.example.com/y/z"))))
+	assert.Equal(t, "b grpc/1", servedText(r.Route(request(t, "grpc://other/A/B"))))
+	assert.Equal(t, "b: nothing", servedText(r.With(gateway.Reading{Without: gateway.KindGRPCRoute}).Route(request(t, "grpc://other/A/B")))[:10])
+}
+
+func TestParseRequest(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://Shop.Example.com.":                "GET http://shop.example.com/",
+		"POST https://h:8443/a%20b//c/../d?y=1&x": "POST https://h:8443/a%20b//c/../d?y=1&x=",
+		"grpc://h/pkg.Shop/Buy":                   "gRPC http://h/pkg.Shop/Buy",
+		"tls://db.example.com":                    "tls://db.example.com",
+		"tcp://:5432":                             "TCP port 5432",
+		"http://[2001:db8::1]:8080/":              "GET http://[2001:db8::1]:8080/",
+		" GET   http://h/cart?q=a+b ":             "GET http://h/cart?q=a+b",
+	} {
+		assert.Equal(t, want, request(t, text).String(), text)
+	}
+	assert.Equal(t, "GET http://h/ with X-Team: a and Y: b:c", request(t, "http://h", "X-Team:a", "Y: b:c").String())
+	for text, want := range map[string]string{
+		"shop.example.com/cart": "has no scheme", "ftp://h": "not supported", "GET http://": "no host", "http://*.example.com": "without wildcards",
+		"http://h:99999/": "port", "http://h:0/": "port", "tcp://h": "port", "GET tcp://:1": "no method", "http://h/%zz": "%zz", "grpc://h/x": "/SERVICE/METHOD", "http://h/?a=%zz": "%zz",
+		"http://a_b/": "DNS name", "": "no scheme", "GET": "no scheme", "http://-a": "DNS name",
+	} {
+		_, err := gateway.ParseRequest(text, nil)
+		assert.ErrorContains(t, err, want, text)
+	}
+	for _, h := range []string{"X-Team", ": a", "a b: c", ""} {
+		_, err := gateway.ParseRequest("http://h", []string{h})
+		assert.ErrorContains(t, err, "invalid header", h)
+	}
+}
+
+// naiveServed decides where a request goes by comparing all matches of all routes with
+// each other, one criterion after another.
+func naiveServed(listeners []gateway.Listener, all []naiveRoute, q *gateway.Request) string {
+	best := -1
+	for i, l := range listeners {
+		if naiveHost(l.Hostname, q.Host) && (best < 0 || naiveSpecific(l.Hostname) > naiveSpecific(listeners[best].Hostname)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return "no listener"
+	}
+	l := listeners[best]
+	type candidate struct {
+		r    naiveRoute
+		rule int
+		m    naiveMatch
+	}
+	top := -1
+	for _, r := range all {
+		if s := naiveCommon(l.Hostname, r.hostname, q.Host); s > top {
+			top = s
+		}
+	}
+	var met []candidate
+	for _, r := range all {
+		if s := naiveCommon(l.Hostname, r.hostname, q.Host); s < 0 || s < top {
+			continue
+		}
+		for i, m := range r.rules {
+			if m.takes(q) {
+				met = append(met, candidate{r, i, m})
+			}
+		}
+	}
+	if len(met) == 0 {
+		return l.Name + ": nothing"
+	}
+	slices.SortStableFunc(met, func(a, b candidate) int {
+		for _, d := range []int{
+			naiveBool(b.m.exact) - naiveBool(a.m.exact),
+			len(strings.TrimSuffix(b.m.path, "/")) - len(strings.TrimSuffix(a.m.path, "/")),
+			naiveBool(b.m.verb != "") - naiveBool(a.m.verb != ""),
+			naiveBool(b.m.header != "") - naiveBool(a.m.header != ""),
+			a.r.age - b.r.age, strings.Compare(a.r.name, b.r.name), a.rule - b.rule,
+		} {
+			if d != 0 {
+				return d
+			}
+		}
+		return 0
+	})
+	return fmt.Sprintf("%s %s/%d", l.Name, met[0].r.name, met[0].rule+1)
+}
+
+type naiveRoute struct {
+	name, hostname string
+	age            int
+	rules          []naiveMatch
+}
+
+type naiveMatch struct {
+	exact              bool
+	path, verb, header string
+}
+
+func (m naiveMatch) takes(q *gateway.Request) bool {
+	under := m.path == "/" || q.Path == m.path || strings.HasPrefix(q.Path+"/", strings.TrimSuffix(m.path, "/")+"/")
+	header, _ := q.Header("H")
+	return (m.exact && q.Path == m.path || !m.exact && under) && (m.verb == "" || m.verb == q.Method) && (m.header == "" || m.header == header)
+}
+
+func (m naiveMatch) String() string {
+	out := m.verb + " "
+	if m.exact {
+		out += "="
+	}
+	out += m.path
+	if m.header != "" {
+		out += " H=" + m.header
+	}
+	return out
+}
+
+func naiveBool(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func naiveHost(hostname, host string) bool {
+	return hostname == "" || hostname == host || hostname[0] == '*' && strings.HasSuffix(host, hostname[1:]) && host != hostname[2:]
+}
+
+func naiveSpecific(hostname string) int {
+	switch {
+	case hostname == "":
+		return 0
+	case hostname[0] == '*':
+		return len(hostname)
+	default:
+		return 1000 + len(hostname)
+	}
+}
+
+// naiveCommon returns how specific the hostname is that a listener and a route have in
+// common, -1 if the request does not match it.
+func naiveCommon(listener, route, host string) int {
+	if !naiveHost(listener, host) || !naiveHost(route, host) {
+		return -1
+	}
+	return max(naiveSpecific(listener), naiveSpecific(route))
+}
+
+func TestRouterAgreesWithNaiveOne(t *testing.T) {
+	hostnames := []string{"", "*.example.com", "*.com", "a.example.com", "b.example.com", "*.a.example.com"}
+	paths := []string{"/", "/a", "/a/", "/a/b", "/ab", "/b"}
+	pick := func(r *rand.Rand, of []string) string { return of[r.IntN(len(of))] }
+	served := map[bool]int{}
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 18))
+		var listeners []gateway.Listener
+		var listenersText strings.Builder
+		for _, i := range r.Perm(len(hostnames))[:1+r.IntN(3)] {
+			l := gateway.Listener{Name: fmt.Sprintf("l%d", i), Hostname: hostnames[i]}
+			listeners = append(listeners, l)
+			fmt.Fprintf(&listenersText, "%s: HTTP 80 %s\n", l.Name, l.Hostname)
+		}
+		var all []naiveRoute
+		var text strings.Builder
+		for i := range 1 + r.IntN(4) {
+			n := naiveRoute{name: fmt.Sprintf("r%d", i), hostname: pick(r, hostnames), age: 1 + r.IntN(3)}
+			var rules []string
+			for range 1 + r.IntN(3) {
+				m := naiveMatch{exact: r.IntN(3) == 0, path: pick(r, paths), verb: pick(r, []string{"", "", "GET", "POST"}), header: pick(r, []string{"", "", "1", "2"})}
+				n.rules, rules = append(n.rules, m), append(rules, m.String())
+			}
+			all = append(all, n)
+			fmt.Fprintf(&text, "%s %d %s: %s\n", n.name, n.age, n.hostname, strings.Join(rules, " | "))
+		}
+		router := routerOf(t, listenersText.String(), text.String())
+		for range 40 {
+			q := &gateway.Request{
+				Transport: gateway.TransportHTTP, Port: 80, Method: pick(r, []string{"GET", "POST", "PUT"}),
+				Host: pick(r, []string{"a.example.com", "b.example.com", "c.example.com", "x.a.example.com", "example.com", "org"}),
+				Path: pick(r, []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/b", "/c"}),
+			}
+			if h := pick(r, []string{"", "1", "2", "3"}); h != "" {
+				q.Headers = []gateway.Field{{Name: "h", Value: h}}
+			}
+			want := naiveServed(listeners, all, q)
+			require.Equal(t, want, servedText(router.Route(q)), "%s\n%s%s", q, listenersText.String(), text.String())
+			served[!strings.Contains(want, "no")]++
+		}
+	}
+	t.Logf("%d requests are served, %d are not", served[true], served[false])
+	assert.Positive(t, min(served[true], served[false]))
+}
