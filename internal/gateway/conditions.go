@@ -245,12 +245,7 @@ func (c *condition) meets(value string) bool {
 
 // takes reports whether a request meets all conditions of the match.
 func (m *routeMatch) takes(q *Request) bool {
-	if m.grpc {
-		service, method, ok := strings.Cut(strings.TrimPrefix(q.Path, "/"), "/")
-		if !q.GRPC || !ok || !m.service.meets(service) || !m.method.meets(method) {
-			return false
-		}
-	} else if m.path.op != anyValue && !m.path.meets(q.Path) {
+	if !m.takesPath(q) {
 		return false
 	}
 	if m.verb != "" && m.verb != q.Method {
@@ -267,6 +262,15 @@ func (m *routeMatch) takes(q *Request) bool {
 		}
 	}
 	return true
+}
+
+// takesPath reports whether the path of a request meets the conditions of the match.
+func (m *routeMatch) takesPath(q *Request) bool {
+	if !m.grpc {
+		return m.path.meets(q.Path)
+	}
+	service, method, ok := strings.Cut(strings.TrimPrefix(q.Path, "/"), "/")
+	return q.GRPC && ok && m.service.meets(service) && m.method.meets(method)
 }
 
 // compareMatches orders matches of one hostname by precedence (SEMANTICS section 9): it

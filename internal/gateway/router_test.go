@@ -46,7 +46,7 @@ func request(t testing.TB, text string, headers ...string) *gateway.Request {
 // routerOf returns the router of a gateway with listeners, one per line as
 // "name: protocol port hostname", and routes, one per line as
 // "name age hostname,...: match; match | next rule".
-func routerOf(t testing.TB, listeners, text string) *gateway.Router {
+func routerOf(t testing.TB, listeners, text string) (*gateway.Router, []*gateway.Route) {
 	t.Helper()
 	g := &gateway.Gateway{Namespace: "infra", Name: "g"}
 	web := []string{gateway.KindHTTPRoute, gateway.KindGRPCRoute}
@@ -66,7 +66,7 @@ func routerOf(t testing.TB, listeners, text string) *gateway.Router {
 			all = append(all, routeOf(t, line))
 		}
 	}
-	return gateway.NewRouter(gateway.OwnListeners(g), all, gateway.Reading{})
+	return gateway.NewRouter(gateway.OwnListeners(g), all, gateway.Reading{}), all
 }
 
 func routeOf(t testing.TB, line string) *gateway.Route {
@@ -197,7 +197,7 @@ func TestRouterPrecedence(t *testing.T) {
 		"a regular expression":                   {http, "a 1: ~/x.* | /", []row{{"http://h/y", "http a/2"}, {"http://h/xy", "http a/2"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := routerOf(t, c.listeners, c.routes)
+			r, _ := routerOf(t, c.listeners, c.routes)
 			for _, row := range c.rows {
 				assert.Equal(t, row.want, servedText(r.Route(request(t, row.request))), row.request)
 			}
@@ -206,7 +206,7 @@ func TestRouterPrecedence(t *testing.T) {
 }
 
 func TestRouterHeaders(t *testing.T) {
-	r := routerOf(t, "http: HTTP 80", "a 1: / | / X=1 | POST / X=1 | / X=1 Y=2 | / X=1,3 | / Z=~[0-9]+")
+	r, _ := routerOf(t, "http: HTTP 80", "a 1: / | / X=1 | POST / X=1 | / X=1 Y=2 | / X=1,3 | / Z=~[0-9]+")
 	for _, c := range []struct {
 		method  string
 		headers []string
@@ -221,7 +221,7 @@ func TestRouterHeaders(t *testing.T) {
 
 // What implementations may read in two ways.
 func TestRouterReadings(t *testing.T) {
-	r := routerOf(t, "a: HTTP 80 shop.example.com\nb: HTTP 80", "r@b 1 shop.example.com: /x\ns@a 2: /y | ~/y/.+\ngrpc@b 1: .")
+	r, _ := routerOf(t, "a: HTTP 80 shop.example.com\nb: HTTP 80", "r@b 1 shop.example.com: /x\ns@a 2: /y | ~/y/.+\ngrpc@b 1: .")
 	shared := r.With(gateway.Reading{Shared: true})
 	assert.Equal(t, "a: nothing", servedText(r.Route(request(t, "http://shop.example.com/x"))))
 	assert.Equal(t, "b r/1", servedText(shared.Route(request(t, "http://shop.example.com/x"))))
@@ -373,47 +373,163 @@ func naiveCommon(listener, route, host string) int {
 	return max(naiveSpecific(listener), naiveSpecific(route))
 }
 
+// naiveWorld is a gateway with routes, for the naive router and for the real one.
+type naiveWorld struct {
+	listeners []gateway.Listener
+	routes    []naiveRoute
+}
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+func randomHostname(r *rand.Rand) string {
+	return pick(r, "", "", "*.example.com", "*.com", "a.example.com", "b.example.com", "*.a.example.com")
+}
+
+func randomRoute(r *rand.Rand, name string) naiveRoute {
+	out := naiveRoute{name: name, hostname: randomHostname(r), age: 1 + r.IntN(3)}
+	for range 1 + r.IntN(3) {
+		out.rules = append(out.rules, naiveMatch{
+			exact: r.IntN(3) == 0, path: pick(r, "/", "/", "/a", "/a/", "/a/b", "/ab", "/b"), verb: pick(r, "", "", "GET", "POST"), header: pick(r, "", "", "1", "2"),
+		})
+	}
+	return out
+}
+
+func randomListeners(r *rand.Rand) []gateway.Listener {
+	var out []gateway.Listener
+	for range 1 + r.IntN(3) {
+		l := gateway.Listener{Hostname: randomHostname(r)}
+		l.Name = "l-" + strings.ReplaceAll(strings.ReplaceAll(l.Hostname, "*", "any"), ".", "-")
+		if !slices.ContainsFunc(out, func(o gateway.Listener) bool { return o.Name == l.Name }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func randomWorld(r *rand.Rand) naiveWorld {
+	out := naiveWorld{listeners: randomListeners(r)}
+	for i := range 1 + r.IntN(4) {
+		out.routes = append(out.routes, randomRoute(r, fmt.Sprintf("r%d", i)))
+	}
+	return out
+}
+
+// change returns the world after a random change of a route or of the listeners.
+func (w naiveWorld) change(r *rand.Rand) naiveWorld {
+	out := naiveWorld{w.listeners, slices.Clone(w.routes)}
+	i := r.IntN(len(w.routes))
+	switch r.IntN(6) {
+	case 0:
+		out.listeners = randomListeners(r)
+	case 1:
+		out.routes = slices.Delete(out.routes, i, i+1)
+	case 2:
+		out.routes = append(out.routes, randomRoute(r, "new"))
+	case 3:
+		out.routes[i].rules = randomRoute(r, "").rules
+	case 4:
+		out.routes[i].hostname = randomHostname(r)
+	default:
+		out.routes[i].rules = slices.Clone(out.routes[i].rules)
+		slices.Reverse(out.routes[i].rules)
+	}
+	return out
+}
+
+func (w naiveWorld) String() string {
+	listeners, routes := w.text()
+	return listeners + routes
+}
+
+func (w naiveWorld) text() (listeners, routes string) {
+	for _, l := range w.listeners {
+		listeners += fmt.Sprintf("%s: HTTP 80 %s\n", l.Name, l.Hostname)
+	}
+	for _, n := range w.routes {
+		var rules []string
+		for _, m := range n.rules {
+			rules = append(rules, m.String())
+		}
+		routes += fmt.Sprintf("%s %d %s: %s\n", n.name, n.age, n.hostname, strings.Join(rules, " | "))
+	}
+	return listeners, routes
+}
+
+func (w naiveWorld) router(t testing.TB) (*gateway.Router, []*gateway.Route) {
+	t.Helper()
+	listeners, text := w.text()
+	return routerOf(t, listeners, text)
+}
+
+// requests are all that the conditions of the random routes tell apart.
+func requests() []*gateway.Request {
+	var out []*gateway.Request
+	for _, host := range []string{"a.example.com", "b.example.com", "c.example.com", "x.a.example.com", "d.com", "e.org"} {
+		for _, path := range []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/a/c", "/ab", "/ab/c", "/b", "/b/c", "/c"} {
+			for _, verb := range []string{"GET", "POST", "PUT"} {
+				for _, h := range []string{"", "1", "2"} {
+					q := &gateway.Request{Transport: gateway.TransportHTTP, Port: 80, Method: verb, Host: host, Path: path}
+					if h != "" {
+						q.Headers = []gateway.Field{{Name: "h", Value: h}}
+					}
+					out = append(out, q)
+				}
+			}
+		}
+	}
+	return out
+}
+
 func TestRouterAgreesWithNaiveOne(t *testing.T) {
-	hostnames := []string{"", "*.example.com", "*.com", "a.example.com", "b.example.com", "*.a.example.com"}
-	paths := []string{"/", "/a", "/a/", "/a/b", "/ab", "/b"}
-	pick := func(r *rand.Rand, of []string) string { return of[r.IntN(len(of))] }
 	served := map[bool]int{}
-	for seed := range uint64(600) {
+	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 18))
-		var listeners []gateway.Listener
-		var listenersText strings.Builder
-		for _, i := range r.Perm(len(hostnames))[:1+r.IntN(3)] {
-			l := gateway.Listener{Name: fmt.Sprintf("l%d", i), Hostname: hostnames[i]}
-			listeners = append(listeners, l)
-			fmt.Fprintf(&listenersText, "%s: HTTP 80 %s\n", l.Name, l.Hostname)
-		}
-		var all []naiveRoute
-		var text strings.Builder
-		for i := range 1 + r.IntN(4) {
-			n := naiveRoute{name: fmt.Sprintf("r%d", i), hostname: pick(r, hostnames), age: 1 + r.IntN(3)}
-			var rules []string
-			for range 1 + r.IntN(3) {
-				m := naiveMatch{exact: r.IntN(3) == 0, path: pick(r, paths), verb: pick(r, []string{"", "", "GET", "POST"}), header: pick(r, []string{"", "", "1", "2"})}
-				n.rules, rules = append(n.rules, m), append(rules, m.String())
+		w := randomWorld(r)
+		router, _ := w.router(t)
+		for _, q := range requests() {
+			if r.IntN(8) > 0 {
+				continue
 			}
-			all = append(all, n)
-			fmt.Fprintf(&text, "%s %d %s: %s\n", n.name, n.age, n.hostname, strings.Join(rules, " | "))
-		}
-		router := routerOf(t, listenersText.String(), text.String())
-		for range 40 {
-			q := &gateway.Request{
-				Transport: gateway.TransportHTTP, Port: 80, Method: pick(r, []string{"GET", "POST", "PUT"}),
-				Host: pick(r, []string{"a.example.com", "b.example.com", "c.example.com", "x.a.example.com", "example.com", "org"}),
-				Path: pick(r, []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/b", "/c"}),
-			}
-			if h := pick(r, []string{"", "1", "2", "3"}); h != "" {
-				q.Headers = []gateway.Field{{Name: "h", Value: h}}
-			}
-			want := naiveServed(listeners, all, q)
-			require.Equal(t, want, servedText(router.Route(q)), "%s\n%s%s", q, listenersText.String(), text.String())
+			want := naiveServed(w.listeners, w.routes, q)
+			require.Equal(t, want, servedText(router.Route(q)), "%s\n%s", q, w)
 			served[!strings.Contains(want, "no")]++
 		}
 	}
 	t.Logf("%d requests are served, %d are not", served[true], served[false])
 	assert.Positive(t, min(served[true], served[false]))
+}
+
+// Moves finds exactly the pairs of rules between which some request moves.
+func TestMovesAgreeWithAllRequests(t *testing.T) {
+	var changes, moving, pairs int
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 19))
+		w := randomWorld(r)
+		x := w.change(r)
+		before, routesBefore := w.router(t)
+		after, routesAfter := x.router(t)
+		want := make(map[string]bool)
+		for _, q := range requests() {
+			from, to := naiveServed(w.listeners, w.routes, q), naiveServed(x.listeners, x.routes, q)
+			if !strings.Contains(from+to, "no") && from != to {
+				want[from+" to "+to] = true
+			}
+		}
+		got := make(map[string]bool)
+		for m := range gateway.Moves(before, after, routesBefore, routesAfter) {
+			require.NotNil(t, m.Request)
+			if !m.From.Same(m.To) {
+				got[servedText(m.From)+" to "+servedText(m.To)] = true
+			}
+			require.Equal(t, servedText(m.From), naiveServed(w.listeners, w.routes, m.Request), m.Request)
+			require.Equal(t, servedText(m.To), naiveServed(x.listeners, x.routes, m.Request), m.Request)
+		}
+		require.Equal(t, want, got, "seed %d\n%s\n%s", seed, w, x)
+		changes++
+		pairs += len(want)
+		moving += min(len(want), 1)
+	}
+	t.Logf("%d changes, %d move requests, between %d pairs of rules", changes, moving, pairs)
+	assert.Greater(t, moving, changes/4)
 }

@@ -367,9 +367,22 @@ func (v *View) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*gate
 	}
 }
 
-// AllRoutesAt is RoutesAt for any first segment; it can yield a route several times.
+// AllRoutesAt is RoutesAt for any first segment.
 func (v *View) AllRoutesAt(parent api.Ref, hostname string) iter.Seq[*gateway.Route] {
-	return v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname))
+	return func(yield func(*gateway.Route) bool) {
+		seen := make(map[*gateway.Route]bool) // with several segments
+		for r := range v.byHost.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, hostname)) {
+			if seen[r] {
+				continue
+			}
+			if len(r.Segments()) > 1 {
+				seen[r] = true
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by

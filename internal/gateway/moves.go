@@ -1,0 +1,307 @@
+package gateway
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Move is a request that is served by one rule before a change and by another after it.
+type Move struct {
+	From, To Served
+	// Request is a witness: it was sent through both routers. It is nil where one may
+	// exist and none was found, because of regular expressions.
+	Request *Request
+}
+
+// entry is a match of a route at a listener, on one hostname: the more specific one of the
+// listener's and of the route's.
+type entry struct {
+	listener *ListenerMatch
+	route    *Route
+	match    *routeMatch
+	hostname string
+}
+
+func (e entry) served() Served {
+	return Served{Listener: e.listener, Route: e.route, Rule: e.match.rule, Match: e.match.match, Hostname: e.hostname, match: e.match}
+}
+
+// Moves yields requests that a change of routes or listeners moves: for each pair of rules
+// between which requests move, at least one. changed are the routes of which a match, a
+// hostname or a listener may differ, before and after the change; they are the same
+// objects where only the listeners change.
+//
+// A request that moves was or will be served by a changed route. The other rule comes
+// after it by precedence, or is one of a changed route too. So for each match of a
+// changed route, only matches on the same or on less specific hostnames are looked at.
+// For two matches, one request decides: the one that meets both and as few others as
+// possible. Where that is served by another rule, so are all that meet both.
+func Moves(before, after *Router, changedBefore, changedAfter []*Route) iter.Seq[Move] {
+	return func(yield func(Move) bool) {
+		m := mover{before: before, after: after, yield: yield}
+		for _, route := range changedBefore {
+			for e := range before.entries(route) {
+				for f := range after.below(e) {
+					if !m.try(e, f) {
+						return
+					}
+				}
+			}
+		}
+		for _, route := range changedAfter {
+			for f := range after.entries(route) {
+				for e := range before.below(f) {
+					if !m.try(e, f) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// mover looks for requests that move.
+type mover struct {
+	before, after *Router
+	yield         func(Move) bool
+}
+
+// try yields a request that moves from one match to another, if there is one. It reports
+// whether to go on.
+func (m *mover) try(e, f entry) bool {
+	q, unsure := witness(e, f)
+	if q == nil {
+		return !unsure || m.yield(Move{From: e.served(), To: f.served()})
+	}
+	from := m.before.Route(q)
+	if !from.Same(e.served()) {
+		return true
+	}
+	to := m.after.Route(q)
+	return !to.Same(f.served()) || m.yield(Move{from, to, m.plain(q, from, to)})
+}
+
+// plain returns a request that moves as another one does, with what a person would write
+// in place of values that no match names, where possible.
+func (m *mover) plain(q *Request, from, to Served) *Request {
+	for _, change := range []func(*Request){
+		func(q *Request) { q.Method = strings.Replace(q.Method, freeVerb, "GET", 1) },
+		func(q *Request) { q.Path = strings.TrimSuffix(q.Path, freeSegment) },
+		func(q *Request) { q.Path = cmp.Or(strings.TrimSuffix(q.Path, "/"), "/") },
+	} {
+		other := *q
+		change(&other)
+		if m.before.Route(&other).Same(from) && m.after.Route(&other).Same(to) {
+			q = &other
+		}
+	}
+	return q
+}
+
+// Witness returns a request that a rule serves at a listener, nil if there is none: other
+// matches precede all of its own.
+func (r *Router) Witness(route *Route, rule int, at *ListenerMatch) *Request {
+	for e := range r.entries(route) {
+		if e.match.rule != rule && rule >= 0 || !e.listener.same(at) {
+			continue
+		}
+		if q, _ := witness(e, e); q != nil && r.Route(q).Same(e.served()) {
+			m := mover{before: r, after: r}
+			return m.plain(q, e.served(), e.served())
+		}
+	}
+	return nil
+}
+
+// entries yields the matches of a route at the router's listeners.
+func (r *Router) entries(route *Route) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if !r.attached(l, route) {
+				continue
+			}
+			for _, h := range (Path{Listener: l.Listener, Route: route}).Hosts() {
+				matches := route.routeMatches()
+				for k := range matches {
+					if !yield(entry{l, route, &matches[k], h}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// below yields the matches at the same port as another one and on its hostname or a less
+// specific one, if their paths can have something in common.
+func (r *Router) below(e entry) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if l.Listener.Port != e.listener.Listener.Port || l.Listener.transport() != e.listener.Listener.transport() {
+				continue
+			}
+			if !r.belowAt(l, e, yield) {
+				return
+			}
+		}
+	}
+}
+
+// belowAt is below at one listener. It reports whether to go on.
+func (r *Router) belowAt(l *ListenerMatch, e entry, yield func(entry) bool) bool {
+	chain := hostnamesFor(e.hostname)
+	own := slices.Index(chain, l.Listener.Hostname)
+	if own < 0 {
+		return true // the hostnames have nothing in common, or the listener's are more specific
+	}
+	for i, h := range chain {
+		at := r.routes.RoutesAt(l.parent(), h, e.match.segment)
+		if e.match.segment == "" {
+			at = r.routes.AllRoutesAt(l.parent(), h)
+		}
+		var last *Route
+		for route := range at {
+			if route == last || !r.attached(l, route) {
+				continue
+			}
+			last = route
+			matches := route.routeMatches()
+			for k := range matches {
+				m := &matches[k]
+				if e.match.segment != "" && m.segment != "" && m.segment != e.match.segment {
+					continue
+				}
+				if !yield(entry{l, route, m, chain[min(i, own)]}) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// witness returns the request that meets two matches and as few others as possible, or nil.
+// unsure is set if there may be one, and none was found.
+func witness(e, f entry) (q *Request, unsure bool) {
+	hostname := e.hostname
+	if compareHostnames(f.hostname, e.hostname) < 0 {
+		hostname = f.hostname
+	}
+	l := e.listener.Listener
+	q = &Request{Transport: l.transport(), Port: l.Port}
+	switch {
+	case q.Transport != TransportHTTP && q.Transport != TransportTLS:
+		return q, false
+	case hostname == "":
+		q.Host = freeLabel
+	case hostname[0] == '*':
+		q.Host = freeLabel + hostname[1:]
+	default:
+		q.Host = hostname
+	}
+	if !e.route.readsRequests() && !f.route.readsRequests() {
+		return q, false // connections
+	}
+	found, unsure := q.meetBoth(e.match, f.match)
+	if !found {
+		return nil, unsure
+	}
+	return q, false
+}
+
+// readsRequests reports whether the rules of the route select requests, and not
+// connections.
+func (r *Route) readsRequests() bool { return r.Kind == KindHTTPRoute || r.Kind == KindGRPCRoute }
+
+// meetBoth sets a request's path, method, headers and parameters to those that meet two
+// matches and as few others as possible.
+func (q *Request) meetBoth(a, b *routeMatch) (found, unsure bool) {
+	if a.verb != "" && b.verb != "" && a.verb != b.verb {
+		return false, false
+	}
+	q.Method = a.verb + b.verb
+	switch {
+	case a.verb == b.verb && a.verb != "":
+		q.Method = a.verb
+	case q.Method == "" && (a.grpc || b.grpc):
+		q.Method = "POST"
+	case q.Method == "":
+		q.Method = freeVerb
+	}
+	if found, unsure = q.meetPaths(a, b); !found {
+		return false, unsure
+	}
+	var maybe bool
+	if q.Headers, found, maybe = meetNamed(a.headers, b.headers); !found {
+		return false, maybe
+	}
+	q.Query, found, maybe = meetNamed(a.params, b.params)
+	return found, maybe
+}
+
+// meetPaths sets the path to one that meets the conditions of both matches.
+func (q *Request) meetPaths(a, b *routeMatch) (found, unsure bool) {
+	if !a.grpc && !b.grpc {
+		if q.Path, found, unsure = meet(a.path, b.path); q.Path == "" {
+			q.Path = "/" + freeSegment
+		}
+		return found, unsure
+	}
+	q.GRPC = true
+	var service, method string
+	if service, found, unsure = meet(a.service, b.service); !found {
+		return false, unsure
+	}
+	if method, found, unsure = meet(a.method, b.method); !found {
+		return false, unsure
+	}
+	if service == "" {
+		service = freeSegment
+	}
+	if method == "" {
+		method = freeSegment
+	}
+	// of an HTTPRoute's match, the path decides which of the two are free
+	paths := []string{"/" + service + "/" + method}
+	for _, m := range []*routeMatch{a, b} {
+		if m.path.op != anyValue {
+			value, _, _ := m.path.example()
+			paths = append(paths, m.path.value, value, m.path.value+"/"+method, m.path.value+"/"+service+"/"+method)
+		}
+	}
+	for _, q.Path = range paths {
+		if a.takesPath(q) && b.takesPath(q) {
+			return true, false
+		}
+	}
+	return false, a.regex || b.regex
+}
+
+// meetNamed returns headers or parameters that meet the conditions of two matches.
+func meetNamed(a, b []namedCondition) (out []Field, found, unsure bool) {
+	add := func(name string, x, y condition) bool {
+		var value string
+		value, found, unsure = meet(x, y)
+		out = append(out, Field{name, value})
+		return found
+	}
+	for _, c := range a {
+		other := condition{}
+		if i := slices.IndexFunc(b, func(o namedCondition) bool { return o.name == c.name }); i >= 0 {
+			other = b[i].condition
+		}
+		if !add(c.name, c.condition, other) {
+			return nil, false, unsure
+		}
+	}
+	for _, c := range b {
+		if !slices.ContainsFunc(a, func(o namedCondition) bool { return o.name == c.name }) && !add(c.name, c.condition, condition{}) {
+			return nil, false, unsure
+		}
+	}
+	return out, true, false
+}
