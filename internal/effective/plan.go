@@ -218,11 +218,7 @@ func (p *plan) listeners(r root) []gateway.ListenerMatch {
 	if r.gateway == nil {
 		return nil
 	}
-	out := gateway.OwnListeners(r.gateway)
-	for s := range p.view.SetsOf(r.gateway) {
-		out = append(out, p.setListeners(r.gateway, s)...)
-	}
-	return out
+	return p.view.Listeners(r.gateway)
 }
 
 func (p *plan) setListeners(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {

@@ -71,13 +71,17 @@ func compileMatches(r *Route) []routeMatch {
 		segments = r.segmentsOf(i)
 		switch r.Kind {
 		case KindHTTPRoute:
-			for j, m := range r.HTTPMatches(i) {
-				add(i, j, httpMatch(&m))
+			all := r.HTTPMatches(i)
+			for j := range all {
+				add(i, j, httpMatch(&all[j]))
+			}
+			if len(all) == 0 { // they cannot be read
+				add(i, 0, routeMatch{})
 			}
 		case KindGRPCRoute:
 			all := r.GRPCMatches(i)
-			for j, m := range all {
-				add(i, j, grpcMatch(&m))
+			for j := range all {
+				add(i, j, grpcMatch(&all[j]))
 			}
 			if len(all) == 0 {
 				add(i, 0, routeMatch{grpc: true})
@@ -180,6 +184,12 @@ func (m *routeMatch) conditions() []condition {
 func firstSegment(path string) string {
 	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return segment
+}
+
+// HasRegexPaths reports whether some match of the route has a regular expression for its
+// path that is not a literal.
+func (r *Route) HasRegexPaths() bool {
+	return slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.path.op == matchesRegex || m.service.op == matchesRegex })
 }
 
 // Segments returns the first segments of the paths that the route's matches take, each

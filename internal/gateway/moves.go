@@ -100,19 +100,28 @@ func (m *mover) plain(q *Request, from, to Served) *Request {
 	return q
 }
 
-// Witness returns a request that a rule serves at a listener, nil if there is none: other
-// matches precede all of its own.
-func (r *Router) Witness(route *Route, rule int, at *ListenerMatch) *Request {
-	for e := range r.entries(route) {
-		if e.match.rule != rule && rule >= 0 || !e.listener.same(at) {
-			continue
-		}
-		if q, _ := witness(e, e); q != nil && r.Route(q).Same(e.served()) {
-			m := mover{before: r, after: r}
-			return m.plain(q, e.served(), e.served())
+// Witnesses yields, for each match of a rule at a listener, a request that the rule serves
+// there: of all rules of the route where the rule is -1. A match that others precede for
+// all of its requests has none. It yields nil where there may be one, and none was found,
+// because of regular expressions.
+func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*Request] {
+	return func(yield func(*Request) bool) {
+		for e := range r.entries(route) {
+			if e.match.rule != rule && rule >= 0 || !e.listener.Same(at) {
+				continue
+			}
+			q, unsure := witness(e, e)
+			if q == nil && unsure && !yield(nil) {
+				return
+			}
+			if q == nil {
+				continue
+			}
+			if s := r.Route(q); s.Same(e.served()) && !yield((&mover{before: r, after: r}).plain(q, s, s)) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // entries yields the matches of a route at the router's listeners.
@@ -141,7 +150,7 @@ func (r *Router) below(e entry) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
 		for i := range r.listeners {
 			l := &r.listeners[i]
-			if l.Listener.Port != e.listener.Listener.Port || l.Listener.transport() != e.listener.Listener.transport() {
+			if !l.Listener.SamePort(e.listener.Listener) {
 				continue
 			}
 			if !r.belowAt(l, e, yield) {
@@ -159,9 +168,9 @@ func (r *Router) belowAt(l *ListenerMatch, e entry, yield func(entry) bool) bool
 		return true // the hostnames have nothing in common, or the listener's are more specific
 	}
 	for i, h := range chain {
-		at := r.routes.RoutesAt(l.parent(), h, e.match.segment)
+		at := r.routes.RoutesAt(l.Parent(), h, e.match.segment)
 		if e.match.segment == "" {
-			at = r.routes.AllRoutesAt(l.parent(), h)
+			at = r.routes.AllRoutesAt(l.Parent(), h)
 		}
 		var last *Route
 		for route := range at {
@@ -194,7 +203,7 @@ func witness(e, f entry) (q *Request, unsure bool) {
 	l := e.listener.Listener
 	q = &Request{Transport: l.transport(), Port: l.Port}
 	switch {
-	case q.Transport != TransportHTTP && q.Transport != TransportTLS:
+	case q.Transport == TransportTCP || q.Transport == TransportUDP:
 		return q, false
 	case hostname == "":
 		q.Host = freeLabel

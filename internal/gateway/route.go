@@ -178,6 +178,12 @@ func (r *Route) PortsOf(s *Service) []int32 {
 	return out
 }
 
+// SameRequests reports whether two versions of a route attach to the same listeners, and
+// have rules of the same names that match the same requests.
+func (r *Route) SameRequests(o *Route) bool {
+	return slices.Equal(r.Parents, o.Parents) && slices.Equal(r.Hostnames, o.Hostnames) && sameRules(r, o)
+}
+
 // SameMatches reports whether two routes have the same hostnames, and rules with the same
 // JSON of their matches.
 func (r *Route) SameMatches(o *Route) bool {

@@ -40,9 +40,6 @@ type Reading struct {
 	// RegexFirst has regular expressions precede all other paths; else they come
 	// last.
 	RegexFirst bool
-	// Without is a kind of route that is not accepted where HTTPRoutes and GRPCRoutes
-	// have hostnames in common, "" for none.
-	Without string
 }
 
 // NewRouter returns a router for the listeners of a gateway, its own first, then those of
@@ -77,17 +74,17 @@ func (s Served) Same(o Served) bool {
 	case s.Route == nil || o.Route == nil:
 		return s.Route == o.Route
 	default:
-		return s.Rule == o.Rule && s.Route.Ref() == o.Route.Ref() && s.Listener.same(o.Listener)
+		return s.Rule == o.Rule && s.Route.Ref() == o.Route.Ref() && s.Listener.Same(o.Listener)
 	}
 }
 
-// same reports whether two listeners have the same name at the same object.
-func (m *ListenerMatch) same(o *ListenerMatch) bool {
+// Same reports whether two listeners have the same name at the same object.
+func (m *ListenerMatch) Same(o *ListenerMatch) bool {
 	return m == o || m.Listener.Name == o.Listener.Name && m.Gateway.Ref() == o.Gateway.Ref() && sameRef(m.Set, o.Set)
 }
 
-// parent returns the object that routes name to attach to the listener.
-func (m *ListenerMatch) parent() api.Ref {
+// Parent returns the object that routes name to attach to the listener.
+func (m *ListenerMatch) Parent() api.Ref {
 	if m.Set != nil {
 		return m.Set.Ref()
 	}
@@ -102,6 +99,11 @@ func (l *Listener) transport() Transport {
 	default:
 		return Transport(l.Protocol)
 	}
+}
+
+// SamePort reports whether two listeners compete for connections.
+func (l *Listener) SamePort(o *Listener) bool {
+	return l.Port == o.Port && l.transport() == o.transport()
 }
 
 // Route returns where a request goes.
@@ -193,7 +195,7 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 	segment := firstSegment(q.Path)
 	for _, h := range hostnames {
 		seen := false
-		for route := range r.routes.RoutesAt(l.parent(), h, segment) {
+		for route := range r.routes.RoutesAt(l.Parent(), h, segment) {
 			if !r.attached(l, route) {
 				continue
 			}
@@ -205,7 +207,7 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 				}
 			}
 		}
-		for route := range r.routes.AllRoutesAt(l.parent(), h) {
+		for route := range r.routes.AllRoutesAt(l.Parent(), h) {
 			if seen || attached {
 				break
 			}
@@ -227,7 +229,44 @@ func (r *Router) addMet(met []Served, s Served, all bool) []Served {
 }
 
 func (r *Router) attached(l *ListenerMatch, route *Route) bool {
-	return route.Kind != r.reading.Without && l.Accepts(route, r.routes.NamespaceLabels(route.Namespace))
+	return l.Accepts(route, r.routes.NamespaceLabels(route.Namespace))
+}
+
+// SharesPorts reports whether some request can come in by several listeners, if they
+// share their routes.
+func (r *Router) SharesPorts() bool {
+	for i := range r.listeners {
+		for j := range r.listeners[:i] {
+			a, b := r.listeners[i].Listener, r.listeners[j].Listener
+			if a.SamePort(b) && HostnamesIntersect(a.Hostname, b.Hostname) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Precedes reports whether another listener takes all connections of a listener, since
+// it has the same port and hostname and comes first: an implementation accepts one of
+// them.
+func (r *Router) Precedes(l *ListenerMatch) bool {
+	for i := range r.listeners {
+		o := &r.listeners[i]
+		if o.Same(l) {
+			return false
+		}
+		if o.Listener.SamePort(l.Listener) && o.Listener.Hostname == l.Listener.Hostname {
+			return true
+		}
+	}
+	return false
+}
+
+// Conflicted reports whether several listeners accept a request by the same hostname: an
+// implementation accepts one of them.
+func (r *Router) Conflicted(q *Request) bool {
+	all := r.With(Reading{Shared: true}).listenersFor(q)
+	return len(all) > 1 && all[0].Listener.Hostname == all[1].Listener.Hostname
 }
 
 // compare orders matches on one hostname by precedence.

@@ -31,6 +31,7 @@ type evaluation struct {
 	findings     findings
 	losses       losses
 	overrides    overrides
+	requests     requests
 	schema       schemaViolations
 	requirements requirements
 	limits       limits.Tracker
@@ -111,10 +112,16 @@ func (ev *evaluation) scope() effective.Scope {
 func (ev *evaluation) comparePaths(s effective.Scope) error {
 	s.Empty = ev.constrainedKinds()
 	ev.limits.Write = ev.limitsWrite()
+	if err := ev.trackRequests(); err != nil {
+		return fmt.Errorf("find the requests that move: %w", err)
+	}
 	if err := ev.guard.Engine.Compare(ev.before, ev.after, s, ev.budget, ev.evaluatePair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
-	return ev.compareWithoutTerminating(s)
+	if err := ev.compareWithoutTerminating(s); err != nil {
+		return err
+	}
+	return ev.compareOthers()
 }
 
 // summarize turns what was counted on the paths into findings.

@@ -87,7 +87,10 @@ func TestLimitOverridesThatBecomeUnbound(t *testing.T) {
 		want          []string
 	}{
 		"the match that it is bound by is edited": {
-			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + toysRule + ", {matches: [{path: {value: /static/}}]}]"), evaded("a"),
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + toysRule + ", {matches: [{path: {value: /}}]}]"), evaded("a"),
+		},
+		"the match that it is bound by is another one": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + toysRule + ", {matches: [{path: {value: /static/}}]}]"), nil,
 		},
 		"the match is edited, and it had no triggers": {
 			bindingWorld(rateTop(overriding(aLimit("a", "")))), route("[" + toysRule + ", {matches: [{path: {value: /static/}}]}]"), nil,
@@ -222,7 +225,7 @@ func TestLowerLimitTakesTrafficOfOverride(t *testing.T) {
 
 func TestUnboundOverrideMessage(t *testing.T) {
 	v := world(t, bindingWorld(rateTop(overriding(aLimit("a", onAssets)))))
-	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "g")))
+	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "g")))
 	const what = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
 	assert.Equal(t, []string{deny(what+"its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
 	assert.Equal(t, []string{warn(what + "its triggers do not match HTTPRouteRule app/r#rule-2")}, messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "Override"))
@@ -239,8 +242,8 @@ func TestUnboundOverrideMessageForHostnames(t *testing.T) {
 	for name, c := range map[string]struct{ write, why string }{
 		"the route gives one up":               {hosted("r", stores, "b.acme.com"), apart},
 		"the listener has another one":         {strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), apart},
-		"the match goes, and not the hostname": {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "a.acme.com, b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
-		"the match goes, and the hostname":     {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
+		"the match goes, and not the hostname": {hosted("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "a.acme.com, b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
+		"the match goes, and the hostname":     {hosted("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write := change(v, read(t, v, c.write))

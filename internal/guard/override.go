@@ -52,7 +52,7 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 	}
 	c := overrideCheck{
 		ev: ev, paths: p, limits: b,
-		stays:         p.After != nil && !ev.routeEdited(p) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path),
+		stays:         p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path),
 		lessProtected: ev.overrides.lessProtected[p.Before.Kind.Ref()],
 	}
 	if c.stays && c.lessProtected == "" && p.Before.Result == p.After.Result {
@@ -95,23 +95,29 @@ func (c *overrideCheck) check(o effective.Override) error {
 }
 
 // addLost adds an override that is not given, or not bound, on the path itself after the
-// write. It reports whether it did.
+// write, if some request stays on it. It reports whether it did.
 func (c *overrideCheck) addLost(o effective.Override) bool {
 	before, after := c.paths.Before, c.paths.After
-	if !after.Sets(o) || c.ev.movesToTerminating(o, before, after) {
-		if t := c.ev.addLost(o, before, after); c.stays {
-			c.ev.overrides.prev.addLost(t, o.Level)
-		}
-		return true
+	lost, reason := !after.Sets(o) || c.ev.movesToTerminating(o, before, after), ""
+	if !lost && c.limits.Before.Holds(o) {
+		reason = c.limits.After.UnboundReason(o)
 	}
-	if !c.limits.Before.Holds(o) {
+	if !lost && reason == "" {
 		return false
 	}
-	reason := c.limits.After.UnboundReason(o)
-	if reason != "" {
-		c.ev.addUnbound(o, before, after, reason)
+	move, stays := c.ev.staying(c.paths)
+	switch {
+	case !stays:
+		c.ev.overrides.prev.kind = nil // other paths with the same policies may have requests
+		return false
+	case !lost:
+		c.ev.addUnbound(o, before, successor{after, move}, reason)
+		return true
 	}
-	return reason != ""
+	if t := c.ev.addLost(o, before, successor{after, move}); c.stays {
+		c.ev.overrides.prev.addLost(t, o.Level)
+	}
+	return true
 }
 
 // checkSuccessors checks an override on the paths that take the traffic of a path which
@@ -135,16 +141,16 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 
 // checkSuccessor adds an override that is not given, or not bound, on a successor, and
 // keeps note of one that is.
-func (c *overrideCheck) checkSuccessor(o effective.Override, successor *effective.Effective) {
-	if !successor.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, successor) {
-		c.ev.addLost(o, c.paths.Before, successor)
+func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) {
+	if !s.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, s.Effective) {
+		c.ev.addLost(o, c.paths.Before, s)
 		return
 	}
-	if reason := c.unboundOn(o, successor); reason != "" {
-		c.ev.addUnbound(o, c.paths.Before, successor, reason)
+	if reason := c.unboundOn(o, s.Effective); reason != "" {
+		c.ev.addUnbound(o, c.paths.Before, s, reason)
 		return
 	}
-	c.kept.add(successor, o.Policy)
+	c.kept.add(s.Effective, o.Policy)
 }
 
 // unboundOn returns why an override that was bound is not bound on a successor, "" if

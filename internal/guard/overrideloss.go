@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
 	"overrule.dev/overrule/merge"
 )
@@ -21,6 +22,8 @@ type overrideLossKey struct {
 	substituteNames string // their names
 	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
 	lessProtected   string // in what respects it is less protected, "" where it is lost
+	unsure          string // why its requests may not go there, "" if they do
+	neighbor        bool   // it is of another namespace's route, whose requests the written one takes
 }
 
 // overrideLoss is an override that is lost on a number of paths; the first path stands for
@@ -28,6 +31,7 @@ type overrideLossKey struct {
 type overrideLoss struct {
 	overrideLossKey
 	was, is     *effective.Effective
+	request     *gateway.Request // that is no longer subject to it, nil where none is known
 	substitutes []*merge.Policy
 	paths       []int32 // each once, by the number of its pair
 	permitted   bool    // the writer is allowed to remove it
@@ -47,13 +51,14 @@ func (t *overrideLoss) ref(p *merge.Policy) api.Ref {
 
 // addLost adds the loss of an override that applied on a path and is not given on the one
 // that takes its traffic. It returns where it was added.
-func (ev *evaluation) addLost(o effective.Override, was, is *effective.Effective) *overrideLoss {
+func (ev *evaluation) addLost(o effective.Override, was *effective.Effective, s successor) *overrideLoss {
+	is := s.Effective
 	substitutes := ev.remaining(o, was, is, is.Substitutes(o))
-	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: ev.lossReason(was, o)}
+	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: ev.lossReason(was, o), unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was)}
 	for _, p := range substitutes {
 		l.substituteNames += was.Ref(p).Key() + " "
 	}
-	return ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, substitutes: substitutes})
+	return ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is, request: s.by.request, substitutes: substitutes})
 }
 
 // addLessProtected adds an override that is given on a path as before, and is less
@@ -80,12 +85,20 @@ func (os *overrides) addLoss(loss overrideLoss) *overrideLoss {
 
 // addUnbound adds the loss of an override that is given on a path, and no longer bound to
 // its rule.
-func (ev *evaluation) addUnbound(o effective.Override, was, is *effective.Effective, why string) {
-	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why}
+func (ev *evaluation) addUnbound(o effective.Override, was *effective.Effective, s successor, why string) {
+	l := overrideLossKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was)}
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		l.code = api.ReasonOverrideRemoved
 	}
-	ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was, is: is})
+	ev.overrides.addLoss(overrideLoss{overrideLossKey: l, was: was, is: s.Effective, request: s.by.request})
+}
+
+// ofNeighbor reports whether an override is attached to a route of another namespace than
+// the route that is written, or below it. It does not bind this write: a team must not be
+// able to freeze its neighbors (SEMANTICS section 9).
+func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective) bool {
+	written, ok := ev.change.Object().(*gateway.Route)
+	return ok && o.Level >= gateway.LevelRouteNamespace && was.Path.Route != nil && was.Path.Route.Namespace != written.Namespace
 }
 
 // lossReason returns OverrideRemoved if an override's own policy gives it up, and
@@ -178,6 +191,7 @@ func (os *overrides) sortedLosses() []*overrideLoss {
 			strings.Compare(a.substituteNames, b.substituteNames),
 			strings.Compare(a.unboundReason, b.unboundReason),
 			strings.Compare(a.lessProtected, b.lessProtected),
+			strings.Compare(a.unsure, b.unsure),
 		)
 	})
 	return out
@@ -198,13 +212,20 @@ func (ev *evaluation) reportLostOverride(t *overrideLoss) {
 	case t.code == api.ReasonOverrideRemoved && t.unboundReason == "":
 		f.What = f.Short
 	default:
-		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(t), t.rule, policy, on, ev.lossCause(t))
+		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(t), t.rule, policy, on, ev.lossCause(t)) + requestText(t)
 	}
 	action := api.Deny
-	if t.permitted {
+	switch {
+	case t.permitted:
 		action = api.Warn
 		f.Advice = permittedAdvice
-	} else {
+	case t.unsure != "":
+		action = api.Warn
+		f.Advice = fmt.Sprintf("this is a warning because it is unsure: %s", t.unsure)
+	case t.neighbor:
+		action = api.Warn
+		f.Advice = fmt.Sprintf("the override is of another namespace and does not bind this write; ask the owner of %s", policy.Key())
+	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
 	ev.reportForKind(t.was.Kind, t.code, action, f)
@@ -248,4 +269,16 @@ func (ev *evaluation) lossCause(t *overrideLoss) string {
 	default:
 		return "it does not apply after this write"
 	}
+}
+
+// requestText names a request that is no longer subject to an override, and what serves
+// it after the write.
+func requestText(t *overrideLoss) string {
+	if true || t.request == nil {
+		return ""
+	}
+	if t.is.Path.ID() == t.was.Path.ID() {
+		return fmt.Sprintf("; for example, %s", t.request)
+	}
+	return fmt.Sprintf("; for example, %s is served by %s", t.request, endText(t.is))
 }

@@ -73,7 +73,7 @@ func (d generator) parent() plainParent {
 func (d generator) rule() plainRule {
 	r := plainRule{Name: d.of("", "", "x", "x", "z", "rule-1")}
 	for range 1 + d.IntN(3) {
-		if m := d.of("/1", "/2", "/3", "/4"); !slices.Contains(r.Matches, m) {
+		if m := d.of("/", "/1", "/1", "/1/2", "/2", "/2", "GET /1", "GET /", "/1 h", "/2 h", "/3", "/4"); !slices.Contains(r.Matches, m) {
 			r.Matches = append(r.Matches, m)
 		}
 	}
@@ -105,7 +105,7 @@ func addRule(list []plainRule, at int, r plainRule) []plainRule {
 }
 
 func (d generator) route() plainRoute {
-	r := plainRoute{plainName: plainName{"HTTPRoute", d.of("app", "app", "infra"), d.of("r", "q")}, Team: d.team(), Hosts: d.hosts(), Rules: d.rules()}
+	r := plainRoute{plainName: plainName{"HTTPRoute", d.of("app", "app", "infra"), d.of("r", "q")}, Team: d.team(), Created: 1 + d.IntN(3), Hosts: d.hosts(), Rules: d.rules()}
 	if d.in(3) {
 		r.How = "deep"
 	}

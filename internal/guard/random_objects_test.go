@@ -44,7 +44,7 @@ type (
 
 	plainRule struct {
 		Name     string
-		Matches  []string
+		Matches  []string // "[GET ]PATH[ h]", the last for a header
 		Backends []string // Services of the route's namespace
 		Off      []string // those of them with a weight of 0
 	}
@@ -52,6 +52,7 @@ type (
 	plainRoute struct {
 		plainName
 		Team, How string
+		Created   int // day of a month
 		Hosts     []string
 		Parents   []plainParent
 		Rules     []plainRule
@@ -159,7 +160,7 @@ func (r plainRoute) doc() yamlObject {
 	for _, rule := range r.Rules {
 		var matches, backends []any
 		for _, m := range rule.Matches {
-			matches = append(matches, yamlObject{"path": yamlObject{"value": m}})
+			matches = append(matches, matchDoc(m))
 		}
 		for _, b := range rule.Backends {
 			ref := yamlObject{"name": b, "port": 80}
@@ -178,10 +179,23 @@ func (r plainRoute) doc() yamlObject {
 		hosts = append(hosts, h)
 	}
 	out := r.object(r.Team, yamlObject{"parentRefs": parents, "rules": rules, "hostnames": hosts})
+	out["metadata"].(yamlObject)["creationTimestamp"] = fmt.Sprintf("2026-01-%02dT00:00:00Z", r.Created)
 	if r.How != "" {
 		out["metadata"].(yamlObject)["annotations"] = yamlObject{"example.com/how": r.How}
 	}
 	return out
+}
+
+func matchDoc(text string) yamlObject {
+	m := readMatch(text)
+	doc := yamlObject{"path": yamlObject{"value": m.path}}
+	if m.method != "" {
+		doc["method"] = m.method
+	}
+	if m.header {
+		doc["headers"] = []any{yamlObject{"name": "h", "value": "1"}}
+	}
+	return doc
 }
 
 func (s plainService) doc() yamlObject {

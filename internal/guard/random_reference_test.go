@@ -42,6 +42,7 @@ func (l plainLoss) String() string { return fmt.Sprintf("%s %s of %s", l.code, l
 // name.
 func losses(before, after plainWorld, written plainName) []string {
 	var out []string
+	traffic := plainTraffic{before: before, after: after, written: written, was: before.traffic(), is: after.traffic()}
 	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
 		paths, known := append(after.paths(kind), after.unreadPaths(kind)...), make(map[string]bool)
 		for _, x := range append(before.paths(kind), before.unreadPaths(kind)...) {
@@ -49,7 +50,7 @@ func losses(before, after plainWorld, written plainName) []string {
 		}
 		for _, x := range before.paths(kind) {
 			for _, o := range before.held(x) {
-				if after.loses(o, x, paths, known) {
+				if traffic.loses(o, x, paths, known) {
 					out = append(out, plainLoss{o.key(), o.rule, after.code(o, written)}.String())
 				}
 			}
@@ -76,17 +77,15 @@ func (w plainWorld) code(o plainOverride, written plainName) string {
 	return "OverrideRemoved"
 }
 
-// loses reports whether an override that held on a path before is not given on
-// one that takes its traffic after.
-func (w plainWorld) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
+// losesByName reports whether an override that held on a path that ends above routes is
+// not given on one that takes its traffic after.
+func (w plainWorld) losesByName(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
 	for _, y := range paths {
 		if y.earlier(x) == x.name(x.rule) {
 			if !w.given(o, y) {
 				return true
 			}
-			if o.level < atRule || !givesMatches(x, y) && (o.level == atRule || y.isSent()) {
-				return false
-			}
+			return false
 		}
 	}
 	return slices.ContainsFunc(w.successors(o, x, paths, known), func(y plainPath) bool {
@@ -100,11 +99,6 @@ func (p plainPath) earlier(x plainPath) string {
 		return p.name(p.rule)
 	}
 	return p.name(pairs(x.route, p.route)[p.rule])
-}
-
-func givesMatches(x, y plainPath) bool {
-	kept := y.route.Rules[y.rule].Matches
-	return slices.ContainsFunc(x.route.Rules[x.rule].Matches, func(m string) bool { return !slices.Contains(kept, m) })
 }
 
 // successors are the paths that take the traffic of a path: if some come in by the

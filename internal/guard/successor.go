@@ -9,39 +9,67 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// successors returns the paths that take the traffic of a path which is removed, or whose
-// rule gives its matches to another one. There are none where the traffic ends with the
-// path: its route or its gateway was deleted, say.
+// successors returns the paths that take the traffic of a path which is removed, or of
+// which the write moves requests. There are none where the traffic ends with the path: its
+// route or its gateway was deleted, say.
+//
+// At the port of the path, requests decide. Requests that nothing serves there any more
+// may come in by another port or gateway that the route is on after the write, or by a
+// parent of an unsupported kind: clients follow their service.
+func (ev *evaluation) successors(p effective.Pair, o effective.Override, triggered bool) ([]successor, error) {
+	x := &p.Before.Path
+	if x.Virtual != nil || ev.after.Kind(p.Before.Kind.Ref()) == nil {
+		if p.After != nil {
+			return nil, nil
+		}
+		return []successor{{Effective: &effective.Effective{Kind: p.Before.Kind, Path: *x}}}, nil // it is still there, with no policy
+	}
+	if !readsRequests(x) {
+		return ev.successorsByName(p, o, triggered)
+	}
+	out, ends, err := ev.requestSuccessors(p, o)
+	if err != nil || !ends {
+		return out, err
+	}
+	elsewhere, err := ev.successorsByName(p, o, triggered)
+	unsure := ev.undecided(x)
+	for _, y := range elsewhere {
+		if y.by.unsure = unsure; unsure != "" || !samePort(x, &y.Path) {
+			out = append(out, y)
+		}
+	}
+	return out, err
+}
+
+// successorsByName returns the paths that take the traffic of a path which is removed, by
+// the names of listeners and rules.
 //
 // A path that existed before is a successor only if the same hostnames reach it: a route
 // that gives up one of its hostnames moves nothing.
-func (ev *evaluation) successors(p effective.Pair, o effective.Override, triggered bool) ([]*effective.Effective, error) {
+func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override, triggered bool) ([]successor, error) {
 	x := p.Before
-	if p.After != nil && !ev.requestsMoved(p, o) {
+	if p.After != nil && !ev.backendLost(p, o) && !ev.matchesLost(p, o) {
 		return nil, nil
-	}
-	if x.Path.Virtual != nil || ev.after.Kind(x.Kind.Ref()) == nil {
-		return []*effective.Effective{{Kind: x.Kind, Path: x.Path}}, nil // it is still there, with no policy
 	}
 	s, err := ev.candidatesFor(x)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	var out, same, fresh []*effective.Effective
+	var out, same, fresh []successor
 	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
 		known := s.before[s.idBefore(y.Path)]
 		if !s.mayReceive(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
 			continue
 		}
-		out = append(out, y)
+		out = append(out, successor{Effective: y})
 		if sameListener(x.Path, y.Path) || s.route == nil && sameListenerName(x.Path, y.Path) {
-			same = append(same, y)
+			same = append(same, successor{Effective: y})
 		}
 		if known {
 			continue
 		}
-		fresh = append(fresh, y)
+		fresh = append(fresh, successor{Effective: y})
 		if !viaUnreadParent(y.Path) { // it may take nothing
 			ways = append(ways, y.Path)
 		}
@@ -56,6 +84,11 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 	}
 }
 
+// samePort reports whether two paths come in by the same port of one gateway.
+func samePort(x, y *gateway.Path) bool {
+	return y.Gateway != nil && y.Listener != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
+}
+
 // sameListener reports whether two paths have the same listener, or the same service.
 func sameListener(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
@@ -65,21 +98,26 @@ func sameListener(x, y gateway.Path) bool {
 }
 
 // routeEdited reports whether a pair with the same policies may still have lost an
-// override: the route was edited, so that a rule's matches may have moved.
+// override: the route was edited, so that a rule's matches or backends may have moved.
 func (ev *evaluation) routeEdited(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
 }
 
-// requestsMoved reports whether requests of a path's rule may go to another rule or
-// another backend. It matters to overrides that are attached to the rule itself or to its
-// backend.
-func (ev *evaluation) requestsMoved(p effective.Pair, o effective.Override) bool {
-	if o.Level < gateway.LevelRule || !ev.routeEdited(p) {
+// matchesLost reports whether the rule of a path gives up matches. It matters to overrides
+// that are attached to the rule itself or to its backend.
+func (ev *evaluation) matchesLost(p effective.Pair, o effective.Override) bool {
+	x, y := &p.Before.Path, &p.After.Path
+	return o.Level >= gateway.LevelRule && ev.routeEdited(p) && gateway.GivesMatches(x.Route, x.Rule, y.Route, y.Rule)
+}
+
+// backendLost reports whether the rule of a path no longer sends requests to its backend.
+// It matters to overrides that are attached to that.
+func (ev *evaluation) backendLost(p effective.Pair, o effective.Override) bool {
+	if p.After == nil || o.Level < gateway.LevelBackend || !ev.routeEdited(p) {
 		return false
 	}
-	x, y := &p.Before.Path, &p.After.Path
-	return gateway.GivesMatches(x.Route, x.Rule, y.Route, y.Rule) ||
-		o.Level >= gateway.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
+	y := &p.After.Path
+	return y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
 // candidates is the paths of a kind through one route, on one gateway, or through one

@@ -118,6 +118,9 @@ func TestRouteHostnameChanges(t *testing.T) {
 		},
 		"a route changes its label and its hostname in one write": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "y.example"),
+		},
+		"a route changes its label, and one of its hostnames": {
+			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "y.example, x.example"),
 			of: "Paint app/top", want: evaded("Paint app/top", afterThis),
 		},
 	})
@@ -144,6 +147,11 @@ func TestRuleMoves(t *testing.T) {
 		"the rule gives up a match that another one had, too": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleB+"}]"), onRule("x")),
 			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: z, " + ruleB + "}]"),
+			of:     "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
+		},
+		"the rule gives up a match that another one had, too, and came first": {
+			before: docs(g, r("[{name: z, "+ruleB+"}, {name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}]"), onRule("x")),
+			write:  r("[{name: z, " + ruleB + "}, {name: x, matches: [{path: {value: /a}}]}]"),
 		},
 		"the rule gives a match to a new one": {
 			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}]"), onRule("x")),
@@ -155,6 +163,9 @@ func TestRuleMoves(t *testing.T) {
 		},
 		"the rule is deleted, and others stay": {
 			before: docs(g, r("[{name: z, "+ruleB+"}, {name: x, "+ruleA+"}]"), onRule("x")), write: r("[{name: z, " + ruleB + "}]"),
+		},
+		"the rule is deleted, and one for all paths stays": {
+			before: docs(g, r("[{name: z}, {name: x, "+ruleA+"}]"), onRule("x")), write: r("[{name: z}]"),
 			of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "it does not apply on HTTPRouteRule app/r#z"),
 		},
 		"the only rule is deleted":    {before: docs(g, r("[{name: x, "+ruleA+"}]"), onRule("x")), write: r("[]")},

@@ -96,11 +96,7 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	if len(ev.overrides.terminating.policies) == 0 {
 		return nil
 	}
-	o := &evaluation{
-		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old,
-		before: ev.overrides.terminating.without(ev.before), after: ev.overrides.terminating.without(ev.after),
-		overrides: overrides{pairs: ev.overrides.pairs, lessProtected: ev.overrides.lessProtected},
-	}
+	o := ev.forOverrides(ev.overrides.terminating.without(ev.before), ev.overrides.terminating.without(ev.after))
 	s.Empty = nil
 	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error { return o.checkOverrides(p, o.limits.Bind(p), false) })
 	if err != nil {
@@ -108,6 +104,19 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	}
 	ev.overrides.addLostOverrides(o.overrides.lost)
 	return nil
+}
+
+// forOverrides returns an evaluation of the same write for the overrides of other paths, or
+// of other views.
+func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
+	o := &evaluation{
+		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old,
+		before: before, after: after,
+		overrides: overrides{pairs: ev.overrides.pairs, lessProtected: ev.overrides.lessProtected},
+		requests:  ev.requests,
+	}
+	o.requests.paths = nil
+	return o
 }
 
 // addLostOverrides adds losses that were not found before.

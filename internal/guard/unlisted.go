@@ -101,7 +101,17 @@ func (u *unlistedKind) removesAttached() bool {
 func (u *unlistedKind) walk(s effective.Scope) error {
 	s.Kinds = []api.PolicyKind{u.kind.Ref()}
 	s.Empty = s.Kinds
-	if err := u.ev.guard.Engine.Compare(u.ev.before, u.ev.after, s, u.ev.budget, u.evaluatePair); err != nil {
+	compare := func(s effective.Scope) error {
+		return u.ev.guard.Engine.Compare(u.ev.before, u.ev.after, s, u.ev.budget, u.evaluatePair)
+	}
+	err := u.ev.trackRequests()
+	if err == nil {
+		err = compare(s)
+	}
+	if s.Objects = u.ev.othersScope(true).Objects; err == nil && len(s.Objects) > 0 {
+		err = compare(effective.Scope{Objects: s.Objects, Kinds: s.Kinds, Empty: s.Kinds})
+	}
+	if err != nil {
 		return fmt.Errorf("compare the paths of %s: %w", u.kind.Ref(), err)
 	}
 	return nil
@@ -134,6 +144,9 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 			return false, err
 		}
 		for _, successor := range successors {
+			if u.ev.ofNeighbor(effective.Override{Level: l}, p.Before) || successor.by.unsure != "" {
+				continue
+			}
 			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
 			if !goesAlong && !sameElement(&p.Before.Path, &successor.Path, l) {
 				return true, nil
@@ -211,7 +224,15 @@ func onPathText(e *effective.Effective) string {
 func sameElement(x, y *gateway.Path, l gateway.Level) bool {
 	a, b := x.Element(l), y.Element(l)
 	a.Index, b.Index = nil, nil
-	return a == b && (l != gateway.LevelRule || hasRuleName(x.Route, a.Section) == hasRuleName(y.Route, b.Section))
+	return a == b && (l != gateway.LevelRule || ownRuleName(x) == ownRuleName(y) && hasRuleName(x.Route, a.Section) == hasRuleName(y.Route, b.Section))
+}
+
+// ownRuleName returns the name that the rule of a path has itself, "" for none.
+func ownRuleName(p *gateway.Path) string {
+	if p.Route == nil || p.Rule < 0 {
+		return ""
+	}
+	return p.Route.Rules[p.Rule].Name
 }
 
 // hasRuleName reports whether a rule of a route has a name itself: an unnamed one that is

@@ -347,6 +347,34 @@ func (v *View) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
 	return v.byParent.withPrefix(key(parent.Kind, parent.Namespace, parent.Name))
 }
 
+// GatewayOf returns the gateway that a route attaches to by a parent, itself or through a
+// listener set; nil for none.
+func (v *View) GatewayOf(p gateway.Parent) *gateway.Gateway {
+	switch o := v.Get(p.Ref()).(type) {
+	case *gateway.Gateway:
+		return o
+	case *gateway.ListenerSet:
+		return v.Gateway(o.GatewayNamespace, o.GatewayName)
+	default:
+		return nil
+	}
+}
+
+// Listeners returns all listeners of a gateway: its own, and those that its listener sets
+// add.
+func (v *View) Listeners(g *gateway.Gateway) []gateway.ListenerMatch {
+	out := gateway.OwnListeners(g)
+	for s := range v.SetsOf(g) {
+		out = append(out, gateway.SetListeners(g, s, v.NamespaceLabels(s.Namespace))...)
+	}
+	return out
+}
+
+// Router returns the router of a gateway of the view.
+func (v *View) Router(g *gateway.Gateway, reading gateway.Reading) *gateway.Router {
+	return gateway.NewRouter(v.Listeners(g), v, reading)
+}
+
 // RoutesAt yields the routes with a parent that have a hostname, "" for those without
 // hostnames, and a match of paths with a first segment or with any, each once.
 func (v *View) RoutesAt(parent api.Ref, hostname, segment string) iter.Seq[*gateway.Route] {

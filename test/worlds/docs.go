@@ -9,21 +9,21 @@ import (
 // from 80 on, open to routes and listener sets of all namespaces, for World.
 func GatewayDoc(name, class string, listeners ...string) string {
 	return fmt.Sprintf("kind: Gateway\nmetadata: {namespace: infra, name: %s}\nspec:\n  gatewayClassName: %s\n"+
-		"  allowedListeners: {namespaces: {from: All}}\n%s", name, class, listenersDoc(listeners))
+		"  allowedListeners: {namespaces: {from: All}}\n%s", name, class, listenersDoc(80, listeners))
 }
 
-// SetDoc returns a ListenerSet that adds such listeners to a gateway of namespace
-// infra.
+// SetDoc returns a ListenerSet that adds listeners to a gateway of namespace infra, on
+// ports from 8080.
 func SetDoc(namespace, name, gw string, listeners ...string) string {
 	return fmt.Sprintf("kind: ListenerSet\nmetadata: {namespace: %s, name: %s}\nspec:\n  parentRef: {namespace: infra, name: %s}\n%s",
-		namespace, name, gw, listenersDoc(listeners))
+		namespace, name, gw, listenersDoc(8080, listeners))
 }
 
-func listenersDoc(names []string) string {
+func listenersDoc(port int, names []string) string {
 	var out strings.Builder
 	out.WriteString("  listeners:\n")
 	for i, name := range names {
-		fmt.Fprintf(&out, "  - {name: %s, port: %d, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}\n", name, 80+i)
+		fmt.Fprintf(&out, "  - {name: %s, port: %d, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}\n", name, port+i)
 	}
 	return out.String()
 }

@@ -1,0 +1,213 @@
+package guard_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// plainMatch is a match of a rule.
+type plainMatch struct {
+	path, method string
+	header       bool
+}
+
+func readMatch(text string) plainMatch {
+	text, header := strings.CutSuffix(text, " h")
+	text, get := strings.CutPrefix(text, "GET ")
+	m := plainMatch{path: text, header: header}
+	if get {
+		m.method = "GET"
+	}
+	return m
+}
+
+func (m plainMatch) takes(q plainRequest) bool {
+	under := m.path == "/" || q.path == m.path || strings.HasPrefix(q.path, m.path+"/")
+	return under && (m.method == "" || m.method == q.method) && (!m.header || q.header)
+}
+
+// plainRequest is one of the requests that the random worlds distinguish.
+type plainRequest struct {
+	port               int
+	host, path, method string
+	header             bool
+}
+
+var plainRequests = func() []plainRequest {
+	var out []plainRequest
+	for _, port := range []int{80, 81} {
+		for _, host := range []string{"x.example", "y.example", "z.example", "far.other"} {
+			for _, path := range []string{"/", "/1", "/1/2", "/1/9", "/2", "/3", "/4", "/9"} {
+				for _, method := range []string{"GET", "PUT"} {
+					out = append(out, plainRequest{port, host, path, method, false}, plainRequest{port, host, path, method, true})
+				}
+			}
+		}
+	}
+	return out
+}()
+
+// plainServed is where a request goes: a path of a kind whose paths end at rules. route
+// is nil if nothing serves it.
+type plainServed struct {
+	plainPath
+	conflict bool // listeners of one port and hostname accept the request
+}
+
+func (s plainServed) place() string {
+	if s.route == nil {
+		return ""
+	}
+	return s.name(s.rule)
+}
+
+// serve decides where a request goes at a gateway. shared has the routes of all
+// listeners compete, else only those of the most specific one do.
+func (w plainWorld) serve(entries []plainPath, q plainRequest, shared bool) plainServed {
+	var at []plainPath
+	for _, p := range entries {
+		if p.listener.Port == q.port && matches(p.listener.Host, q.host) {
+			at = append(at, p)
+		}
+	}
+	slices.SortStableFunc(at, func(a, b plainPath) int { return specific(b.listener.Host) - specific(a.listener.Host) })
+	var out plainServed
+	out.conflict = len(at) > 1 && at[0].listener.Host == at[1].listener.Host
+	if len(at) > 1 && !shared {
+		at = at[:1]
+	}
+	type candidate struct {
+		plainPath
+		plainMatch
+		hostname int
+	}
+	var met []candidate
+	top := -1
+	for _, p := range at {
+		for _, r := range all[plainRoute](w) {
+			if !w.takes(p, r) {
+				continue
+			}
+			hostname := -1
+			for _, h := range append(slices.Clone(r.Hosts), []string{""}[:1-min(len(r.Hosts), 1)]...) {
+				if matches(h, q.host) {
+					hostname = max(hostname, specific(h), specific(p.listener.Host))
+				}
+			}
+			top = max(top, hostname)
+			p.route = &r
+			for p.rule = range r.Rules {
+				for _, text := range r.Rules[p.rule].Matches {
+					if m := readMatch(text); hostname >= 0 && m.takes(q) {
+						met = append(met, candidate{p, m, hostname})
+					}
+				}
+			}
+			p.route, p.rule = nil, -1
+		}
+	}
+	met = slices.DeleteFunc(met, func(c candidate) bool { return c.hostname < top })
+	if len(met) == 0 {
+		return out
+	}
+	out.plainPath = slices.MinFunc(met, func(a, b candidate) int {
+		return cmp.Or(
+			len(strings.TrimSuffix(b.path, "/"))-len(strings.TrimSuffix(a.path, "/")), len(b.method)-len(a.method), btoi(b.header)-btoi(a.header),
+			a.route.Created-b.route.Created, strings.Compare(a.route.Namespace+"/"+a.route.Name, b.route.Namespace+"/"+b.route.Name), a.rule-b.rule,
+			specific(b.listener.Host)-specific(a.listener.Host),
+		)
+	}).plainPath
+	return out
+}
+
+// specific is how specific a hostname is.
+func specific(host string) int {
+	if host == "" || strings.HasPrefix(host, "*") {
+		return len(host)
+	}
+	return 1000
+}
+
+// traffic is where all requests go at the gateways of a world, if listeners are isolated
+// and if they share their routes.
+func (w plainWorld) traffic() map[string][][2]plainServed {
+	out := make(map[string][][2]plainServed)
+	for _, g := range all[plainGateway](w) {
+		entries := slices.DeleteFunc(w.entries("AtRule"), func(p plainPath) bool { return p.gateway.key() != g.key() })
+		list := make([][2]plainServed, len(plainRequests))
+		for i, q := range plainRequests {
+			list[i] = [2]plainServed{w.serve(entries, q, false), w.serve(entries, q, true)}
+		}
+		out[g.key().String()] = list
+	}
+	return out
+}
+
+// plainTraffic is where requests go before and after a change.
+type plainTraffic struct {
+	before, after plainWorld
+	written       plainName
+	was, is       map[string][][2]plainServed
+}
+
+// loses reports whether an override that held on a path is lost: for a request of the
+// path that is served elsewhere or as before, or by its route at another port or gateway,
+// since nothing serves it at its own.
+func (c plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
+	if x.route == nil {
+		return c.after.losesByName(o, x, paths, known)
+	}
+	if o.level >= atRouteNamespace && c.written.Kind == "HTTPRoute" && c.written.Namespace != x.route.Namespace {
+		return false // a warning
+	}
+	self := slices.IndexFunc(paths, func(y plainPath) bool { return y.earlier(x) == x.name(x.rule) })
+	ends := false
+	is := c.is[x.gateway.key().String()]
+	for i, was := range c.was[x.gateway.key().String()] {
+		if was[0].route == nil || !sameRuleAt(was[0].plainPath, x) {
+			continue
+		}
+		var to [2]plainServed
+		if is != nil {
+			to = is[i]
+		}
+		if to[0].route == nil {
+			ends = true
+			continue
+		}
+		stays := self >= 0 && sameRuleAt(to[0].plainPath, paths[self])
+		if stays && !c.after.given(o, paths[self]) {
+			return true
+		}
+		if stays && (o.level < atBackend || paths[self].isSent()) {
+			continue
+		}
+		moved := to[0].entry() != was[0].entry() || to[0].route.key() != was[0].route.key() || pairs(was[0].route, to[0].route)[to[0].rule] != was[0].rule
+		sure := !was[0].conflict && !to[0].conflict && was[1].place() == was[0].place() && to[1].place() == to[0].place()
+		if moved && !sure {
+			continue
+		}
+		for _, y := range paths {
+			if y.unread || !sameRuleAt(to[0].plainPath, y) || o.level >= atBackend && !slices.Contains(y.insteadOf(x), y.backend) {
+				continue
+			}
+			if !c.after.given(o, y) {
+				return true
+			}
+		}
+	}
+	if self >= 0 || !ends {
+		return false
+	}
+	return slices.ContainsFunc(c.after.successors(o, x, paths, known), func(y plainPath) bool {
+		samePort := !y.unread && y.gateway.key() == x.gateway.key() && y.listener.Port == x.listener.Port
+		return !samePort && !c.after.given(o, y) && (!y.unread || o.level < atRouteNamespace)
+	})
+}
+
+// sameRuleAt reports whether two paths have the same listener and rule, by their names
+// and places.
+func sameRuleAt(x, y plainPath) bool {
+	return y.route != nil && x.entry() == y.entry() && x.route.key() == y.route.key() && x.rule == y.rule
+}

@@ -1,0 +1,532 @@
+package guard
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// requests knows where requests go before and after a write (SEMANTICS section 9).
+type requests struct {
+	gateways map[api.Ref]*gatewayRouters
+	moves    map[rulePlace][]requestMove
+	paths    map[candidatesKey][]*effective.Effective // after the write
+	// rerouted are the routes that the write changes, so that moves have all requests of
+	// their rules.
+	rerouted map[api.Ref]bool
+}
+
+// gatewayRouters are the routers of a gateway before and after the write; nil where it
+// does not exist.
+type gatewayRouters struct{ before, after *gateway.Router }
+
+// rulePlace is a rule of a route at a listener, by names. The rule is -1 for all rules.
+type rulePlace struct {
+	gateway, parent, route api.Ref
+	listener               string
+	rule                   int
+}
+
+func placeOf(p *gateway.Path) rulePlace {
+	l := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
+	return rulePlace{gateway: p.Gateway.Ref(), parent: l.Parent(), route: p.Route.Ref(), listener: p.Listener.Name, rule: p.Rule}
+}
+
+func placeOfServed(s gateway.Served) rulePlace {
+	return rulePlace{gateway: s.Listener.Gateway.Ref(), parent: s.Listener.Parent(), route: s.Route.Ref(), listener: s.Listener.Listener.Name, rule: s.Rule}
+}
+
+// requestMove is where requests of a rule go after the write.
+type requestMove struct {
+	from, to gateway.Served
+	// request is one of them, nil if there may be none.
+	request *gateway.Request
+	// unsure says why an implementation may serve it in another way, "" if none does.
+	unsure string
+}
+
+// readsRequests reports whether requests on a path are evaluated: those of routes at
+// gateways.
+func readsRequests(p *gateway.Path) bool {
+	return p.Gateway != nil && p.Listener != nil && p.Route != nil && len(p.Route.Rules) > 0
+}
+
+// reroutedObject is what a write changes about where requests go: routes, of which other
+// matches, hostnames or listeners may count after it.
+type reroutedObject struct {
+	gateways      []*gateway.Gateway // before and after
+	before, after []*gateway.Route
+}
+
+// trackRequests finds the requests that the write moves.
+func (ev *evaluation) trackRequests() error {
+	re := ev.rerouted()
+	if len(re.gateways) == 0 {
+		ev.requests = requests{}
+		return nil
+	}
+	ev.requests = requests{moves: make(map[rulePlace][]requestMove), rerouted: make(map[api.Ref]bool)}
+	for _, r := range slices.Concat(re.before, re.after) {
+		ev.requests.rerouted[r.Ref()] = true
+	}
+	for _, g := range re.gateways {
+		at := ev.routersOf(g.Ref())
+		if at.before == nil || at.after == nil {
+			continue
+		}
+		if err := ev.trackGateway(at, re); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rerouted returns what the write changes about where requests go; the zero value if
+// nothing.
+func (ev *evaluation) rerouted() reroutedObject {
+	ref := ev.change.Object().Ref()
+	before, after := ev.before.Get(ref), ev.after.Get(ref)
+	switch ev.change.Object().(type) {
+	case *gateway.Route:
+		b, _ := before.(*gateway.Route)
+		a, _ := after.(*gateway.Route)
+		if b != nil && a != nil && (b == a || b.SameRequests(a)) {
+			return reroutedObject{}
+		}
+		return ev.reroutedRoutes(nonNil(b), nonNil(a))
+	case *gateway.Gateway:
+		b, _ := before.(*gateway.Gateway)
+		a, _ := after.(*gateway.Gateway)
+		if b == nil || a == nil || reflect.DeepEqual(b.Listeners, a.Listeners) && reflect.DeepEqual(b.Sets, a.Sets) {
+			return reroutedObject{} // a gateway that is created or deleted moves nothing to another one
+		}
+		return reroutedObject{gateways: []*gateway.Gateway{b}, before: routesUnder(ev.before, b), after: routesUnder(ev.after, a)}
+	case *gateway.ListenerSet:
+		b, _ := before.(*gateway.ListenerSet)
+		a, _ := after.(*gateway.ListenerSet)
+		if b != nil && a != nil && reflect.DeepEqual(b.Listeners, a.Listeners) && b.GatewayNamespace == a.GatewayNamespace && b.GatewayName == a.GatewayName {
+			return reroutedObject{}
+		}
+		return ev.reroutedRoutes(slices.Collect(ev.before.RoutesOf(ref)), slices.Collect(ev.after.RoutesOf(ref)))
+	case *gateway.Namespace:
+		b, _ := before.(*gateway.Namespace)
+		a, _ := after.(*gateway.Namespace)
+		if b == nil || a != nil && reflect.DeepEqual(b.Labels, a.Labels) {
+			return reroutedObject{}
+		}
+		return ev.reroutedRoutes(routesIn(ev.before, b.Name), routesIn(ev.after, b.Name))
+	case *policykind.Definition:
+		return ev.reroutedKind()
+	default:
+		return reroutedObject{}
+	}
+}
+
+// reroutedKind returns all routes where the definition of a kind is written by which
+// requests are routed: the kind may be read in another way.
+func (ev *evaluation) reroutedKind() reroutedObject {
+	kind := ev.change.Object().(*policykind.Definition).Defines()
+	if !slices.Contains(gateway.GatewayKinds, kind.Kind) || kind != gateway.KindOf(kind.Kind) {
+		return reroutedObject{}
+	}
+	all := func(v *snapshot.View) (out []*gateway.Route) {
+		for _, k := range gateway.RouteKinds {
+			for o := range v.Objects(gateway.KindOf(k)) {
+				if r, ok := o.(*gateway.Route); ok {
+					out = append(out, r)
+				}
+			}
+		}
+		return out
+	}
+	return ev.reroutedRoutes(all(ev.before), all(ev.after))
+}
+
+// reroutedRoutes returns routes that are changed themselves, or whose listeners are, with
+// their gateways.
+func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
+	re := reroutedObject{before: before, after: after}
+	add := func(v *snapshot.View, routes []*gateway.Route) {
+		for _, r := range routes {
+			for _, p := range r.Parents {
+				if g := v.GatewayOf(p); g != nil && !slices.ContainsFunc(re.gateways, func(o *gateway.Gateway) bool { return o.Ref() == g.Ref() }) {
+					re.gateways = append(re.gateways, g)
+				}
+			}
+		}
+	}
+	add(ev.before, before)
+	add(ev.after, after)
+	return re
+}
+
+func nonNil(r *gateway.Route) []*gateway.Route {
+	if r == nil {
+		return nil
+	}
+	return []*gateway.Route{r}
+}
+
+// routesUnder returns the routes of a gateway and of its listener sets.
+func routesUnder(v *snapshot.View, g *gateway.Gateway) []*gateway.Route {
+	out := slices.Collect(v.RoutesOf(g.Ref()))
+	for s := range v.SetsOf(g) {
+		for r := range v.RoutesOf(s.Ref()) {
+			if !slices.Contains(r.Parents, gateway.Parent{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// routesIn returns the routes of a namespace and of the listener sets in it.
+func routesIn(v *snapshot.View, namespace string) []*gateway.Route {
+	var out []*gateway.Route
+	for _, kind := range gateway.RouteKinds {
+		for o := range v.In(gateway.KindOf(kind), namespace) {
+			if r, ok := o.(*gateway.Route); ok {
+				out = append(out, r)
+			}
+		}
+	}
+	for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
+		for o := range v.In(gateway.KindOf(kind), namespace) {
+			for r := range v.RoutesOf(o.Ref()) {
+				if r.Namespace != namespace {
+					out = append(out, r)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// routersOf returns the routers of a gateway.
+func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
+	if at := ev.requests.gateways[ref]; at != nil {
+		return at
+	}
+	at := &gatewayRouters{}
+	if g, ok := ev.before.Get(ref).(*gateway.Gateway); ok {
+		at.before = ev.before.Router(g, gateway.Reading{})
+	}
+	if g, ok := ev.after.Get(ref).(*gateway.Gateway); ok {
+		at.after = ev.after.Router(g, gateway.Reading{})
+	}
+	if ev.requests.gateways == nil {
+		ev.requests.gateways = make(map[api.Ref]*gatewayRouters)
+	}
+	ev.requests.gateways[ref] = at
+	return at
+}
+
+// trackGateway finds the requests that the write moves at a gateway.
+func (ev *evaluation) trackGateway(at *gatewayRouters, re reroutedObject) error {
+	for _, reading := range at.readings(slices.Concat(re.before, re.after)) {
+		before, after := at.before.With(reading), at.after.With(reading)
+		tried := 0
+		for m := range gateway.Moves(before, after, re.before, re.after) {
+			if tried++; tried%64 == 0 {
+				if err := ev.budget.Alive(); err != nil {
+					return err
+				}
+			}
+			ev.requests.add(at, m, reading)
+		}
+	}
+	return nil
+}
+
+// readings returns the readings under which requests may go elsewhere: the plain one
+// first.
+func (at *gatewayRouters) readings(routes []*gateway.Route) []gateway.Reading {
+	out := []gateway.Reading{{}}
+	if at.before.SharesPorts() || at.after.SharesPorts() {
+		out = append(out, gateway.Reading{Shared: true})
+	}
+	if slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths) {
+		out = append(out, gateway.Reading{RegexFirst: true})
+	}
+	return out
+}
+
+// Why implementations may serve a request in different ways.
+const (
+	unsureRegex      = "whether the regular expressions of its matches match such a request cannot be decided"
+	unsurePrecedence = "the precedence of regular expressions depends on the implementation"
+	unsureConflict   = "listeners of the gateway conflict, with the same port and hostname"
+	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
+	unsureIsolation  = "it depends on whether the implementation isolates listeners"
+)
+
+// add adds a move, unless requests between the same two rules are known to move.
+func (r *requests) add(at *gatewayRouters, m gateway.Move, reading gateway.Reading) {
+	from, to := placeOfServed(m.From), placeOfServed(m.To)
+	move := requestMove{from: m.From, to: m.To, request: m.Request, unsure: at.unsure(m, reading)}
+	i := slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
+	switch {
+	case i < 0:
+		r.moves[from] = append(r.moves[from], move)
+	case r.moves[from][i].unsure != "" && move.unsure == "":
+		r.moves[from][i] = move
+	}
+}
+
+// unsure says why an implementation may not move a request so, "" if each does.
+func (at *gatewayRouters) unsure(m gateway.Move, found gateway.Reading) string {
+	if m.Request == nil {
+		return unsureRegex
+	}
+	if m.From.Route.Kind != m.To.Route.Kind && m.Request.Method != "" && m.From.Route.Kind != gateway.KindTLSRoute && m.To.Route.Kind != gateway.KindTLSRoute {
+		return unsureKind
+	}
+	if at.before.Conflicted(m.Request) || at.after.Conflicted(m.Request) {
+		return unsureConflict
+	}
+	for _, reading := range []gateway.Reading{{}, {Shared: true}, {RegexFirst: true}} {
+		if reading == found || at.before.With(reading).Route(m.Request).Same(m.From) && at.after.With(reading).Route(m.Request).Same(m.To) {
+			continue
+		}
+		if reading.RegexFirst || found.RegexFirst {
+			return unsurePrecedence
+		}
+		return unsureIsolation
+	}
+	return ""
+}
+
+// from returns where the requests of a path's rules go after the write, if that moves
+// some.
+func (r *requests) from(p *gateway.Path) []requestMove {
+	if len(r.moves) == 0 || !readsRequests(p) {
+		return nil
+	}
+	place := placeOf(p)
+	if place.rule >= 0 {
+		return r.moves[place]
+	}
+	var out []requestMove
+	for place.rule = range p.Route.Rules {
+		out = append(out, r.moves[place]...)
+	}
+	return out
+}
+
+// sameRule reports whether a rule is the one of a path, or one of its route where the path
+// has none.
+func sameRule(place, path rulePlace) bool {
+	if path.rule < 0 {
+		place.rule = -1
+	}
+	return place == path
+}
+
+// moved reports whether the write may move requests of a path.
+func (r *requests) moved(p *gateway.Path) bool {
+	return len(r.rerouted) > 0 && readsRequests(p) && (r.rerouted[p.Route.Ref()] || len(r.from(p)) > 0)
+}
+
+// destinations returns where the requests of a path go after the write at its gateway,
+// and whether some are served by nothing there any more.
+func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool) {
+	to = slices.Clone(ev.requests.from(x))
+	at := ev.routersOf(x.Gateway.Ref())
+	if at.before == nil {
+		return to, true
+	}
+	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
+	ends = at.before.Precedes(&l)
+	for q := range at.before.Witnesses(x.Route, x.Rule, &l) {
+		if q == nil || at.after == nil { // a regular expression, or no gateway
+			ends = true
+			continue
+		}
+		from, is := at.before.Route(q), at.after.Route(q)
+		switch {
+		case is.Route == nil:
+			ends = true
+		case !slices.ContainsFunc(to, func(m requestMove) bool { return m.to.Same(is) }):
+			to = append(to, requestMove{from: from, to: is, request: q})
+		}
+	}
+	return to, ends
+}
+
+// staying returns the move of a request that stays on the path of a pair, and whether
+// there may be one.
+func (ev *evaluation) staying(p effective.Pair) (requestMove, bool) {
+	x := &p.Before.Path
+	if !readsRequests(x) || !readsRequests(&p.After.Path) {
+		return requestMove{}, true
+	}
+	self := placeOf(&p.After.Path)
+	to, ends := ev.destinations(x)
+	for _, m := range to {
+		if sameRule(placeOfServed(m.to), self) {
+			m.unsure = "" // however it is served, it is served as before
+			return m, true
+		}
+	}
+	unsure := ""
+	if x.Route == p.After.Path.Route && ends && len(to) == 0 {
+		unsure = ev.undecided(x)
+	}
+	return requestMove{unsure: unsure}, unsure != ""
+}
+
+// undecided says why it is not known which requests a path serves before the write, ""
+// if it is known.
+func (ev *evaluation) undecided(x *gateway.Path) string {
+	at := ev.routersOf(x.Gateway.Ref())
+	if at.before == nil {
+		return ""
+	}
+	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
+	if at.before.Precedes(&l) {
+		return unsureConflict
+	}
+	for q := range at.before.Witnesses(x.Route, x.Rule, &l) {
+		if q == nil {
+			return unsureRegex
+		}
+	}
+	return ""
+}
+
+// pathsThrough returns the paths of a kind through a route after the write.
+func (ev *evaluation) pathsThrough(route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
+	at := candidatesKey{route, kind}
+	if out, ok := ev.requests.paths[at]; ok {
+		return out, nil
+	}
+	var out []*effective.Effective
+	kinds := []api.PolicyKind{kind.Ref()}
+	err := ev.guard.Engine.Walk(ev.after, effective.Scope{Objects: []api.Ref{route}, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
+		out = append(out, e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(ev.requests.paths) >= maxCandidateSets || ev.requests.paths == nil {
+		ev.requests.paths = make(map[candidatesKey][]*effective.Effective)
+	}
+	ev.requests.paths[at] = out
+	return out, nil
+}
+
+// successor is a path that serves requests of another one after the write.
+type successor struct {
+	*effective.Effective
+	by requestMove // zero where it is not known which requests
+}
+
+// requestSuccessors returns the paths at the same gateway that serve requests of a path
+// after the write, other than the path itself, and whether some are served by nothing
+// there any more.
+func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
+	x := p.Before
+	if p.After != nil && !ev.requests.moved(&x.Path) && !ev.backendLost(p, o) {
+		return nil, false, nil
+	}
+	to, ends := ev.destinations(&x.Path)
+	for _, m := range to {
+		place := placeOfServed(m.to)
+		if p.After != nil && sameRule(place, placeOf(&p.After.Path)) && !ev.backendLost(p, o) {
+			continue
+		}
+		paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, y := range paths {
+			if !readsRequests(&y.Path) || !sameRule(place, placeOf(&y.Path)) ||
+				o.Level >= gateway.LevelBackend && !takesOver(&x.Path, &y.Path) ||
+				slices.ContainsFunc(out, func(s successor) bool { return s.Effective == y }) {
+				continue
+			}
+			out = append(out, successor{y, m})
+		}
+	}
+	return out, ends && p.After == nil, nil
+}
+
+// takesOver reports whether the backend of a path receives requests that another path's
+// backend received, given that its rule does.
+func takesOver(x, y *gateway.Path) bool {
+	return x.Backend != nil && y.Backend != nil && gateway.TakesOver(x.Route, x.Rule, *x.Backend, y.Route, y.Rule, *y.Backend)
+}
+
+// compareOthers compares the paths of other routes whose requests the write moves, for
+// the overrides on them.
+func (ev *evaluation) compareOthers() error {
+	s := ev.othersScope(false)
+	if len(s.Objects) == 0 {
+		return nil
+	}
+	o := ev.forOverrides(ev.before, ev.after)
+	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error {
+		if p.Before == nil || len(o.requests.from(&p.Before.Path)) == 0 {
+			return nil
+		}
+		return o.checkOverrides(p, o.limits.Bind(p), false)
+	})
+	if err != nil {
+		return fmt.Errorf("compare effective policies of other routes: %w", err)
+	}
+	if err := o.compareWithoutTerminating(s); err != nil {
+		return err
+	}
+	ev.overrides.addLostOverrides(o.overrides.lost)
+	for _, f := range o.overrides.weakenings {
+		ev.overrides.weakenings.add(f)
+	}
+	return nil
+}
+
+// othersScope returns the routes that the write does not edit, and of which it moves
+// requests to paths with other policies.
+//
+// unlisted is set if policies may be attached anywhere.
+func (ev *evaluation) othersScope(unlisted bool) effective.Scope {
+	var s effective.Scope
+	for _, moves := range ev.requests.moves {
+		for _, m := range moves {
+			from := m.from
+			if !slices.Contains(s.Objects, from.Route.Ref()) && !ev.requests.rerouted[from.Route.Ref()] && (unlisted || ev.mayLoseOverrides(m)) {
+				s.Objects = append(s.Objects, from.Route.Ref())
+			}
+		}
+	}
+	slices.SortFunc(s.Objects, api.CompareRefs)
+	return s
+}
+
+// mayLoseOverrides reports whether policies may apply where a request was served, and not
+// where it goes: the listeners differ, or a policy is attached to the route or below.
+func (ev *evaluation) mayLoseOverrides(m requestMove) bool {
+	r := m.from.Route
+	if !m.from.Listener.Same(m.to.Listener) || r.Namespace != m.to.Route.Namespace || ev.hasPolicies(r.Ref()) {
+		return true
+	}
+	for i := range r.Rules {
+		if slices.ContainsFunc(r.Rules[i].Backends, func(b gateway.Backend) bool { return ev.hasPolicies(b.Object) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (ev *evaluation) hasPolicies(on api.Ref) bool {
+	for range ev.before.On(on) {
+		return true
+	}
+	return false
+}
