@@ -49,6 +49,8 @@ type requestMove struct {
 	request *gateway.Request
 	// unsure says why an implementation may serve it in another way, "" if none does.
 	unsure string
+	// plain is set if it goes there under the plain reading.
+	plain bool
 }
 
 // readsRequests reports whether requests on a path are evaluated: those of routes at
@@ -269,7 +271,7 @@ const (
 // add adds a move, unless requests between the same two rules are known to move.
 func (r *requests) add(at *gatewayRouters, m gateway.Move, reading gateway.Reading) {
 	from, to := placeOfServed(m.From), placeOfServed(m.To)
-	move := requestMove{from: m.From, to: m.To, request: m.Request, unsure: at.unsure(m, reading)}
+	move := requestMove{from: m.From, to: m.To, request: m.Request, unsure: at.unsure(m, reading), plain: reading == gateway.Reading{}}
 	i := slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
 	switch {
 	case i < 0:
@@ -370,7 +372,9 @@ func (ev *evaluation) staying(p effective.Pair) (requestMove, bool) {
 	to, ends := ev.destinations(x)
 	for _, m := range to {
 		if sameRule(placeOfServed(m.to), self) {
-			m.unsure = "" // however it is served, it is served as before
+			if m.plain {
+				m.unsure = "" // another reading serves it elsewhere, before as well as after
+			}
 			return m, true
 		}
 	}

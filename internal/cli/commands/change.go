@@ -75,12 +75,16 @@ func (c *changeEvaluator) withMetadata(ctx context.Context, change guard.Change,
 }
 
 // creationTime returns the creation time of the object after a change, in seconds
-// since 1970: that of the policy that it updates, else now.
+// since 1970: that of the policy or route that it updates, else now.
 func creationTime(change guard.Change, now int64) int64 {
-	if p, ok := change.Before.(*policykind.Policy); ok {
-		return p.Created
+	switch o := change.Before.(type) {
+	case *policykind.Policy:
+		return o.Created
+	case *gateway.Route:
+		return o.Created
+	default:
+		return now
 	}
-	return now
 }
 
 // setDelete turns a change into a deletion. It returns errNotFound if the object
