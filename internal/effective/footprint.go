@@ -34,15 +34,67 @@ func Everywhere() *Footprint { return &Footprint{all: true} }
 // other changes.
 func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint {
 	f := &Footprint{touched: make(map[api.Ref]bool), related: make(map[api.Ref]bool)}
+	reroutes := reroutesRequests(objects)
 	for _, v := range views {
 		t := tracer{f, v}
 		for _, o := range objects {
-			if o != nil {
-				t.addChange(o)
+			if o == nil {
+				continue
+			}
+			t.addChange(o)
+			switch o := o.(type) {
+			case *gateway.Route:
+				if reroutes {
+					t.addHostnames(o)
+				}
+			case *gateway.ListenerSet:
+				t.touched[hostnameAt(gateway.KindGateway, o.GatewayNamespace, o.GatewayName, "")] = true
+				t.related[hostnameAt(o.Ref().Kind, o.Namespace, o.Name, "")] = true
 			}
 		}
 	}
 	return f
+}
+
+// reroutesRequests reports whether a change of a route, given before and after, may move
+// requests to or from other routes.
+func reroutesRequests(objects []snapshot.Object) bool {
+	var routes []*gateway.Route
+	for _, o := range objects {
+		if r, ok := o.(*gateway.Route); ok {
+			routes = append(routes, r)
+		}
+	}
+	return len(routes) != 2 || !routes[0].SameRequests(routes[1])
+}
+
+// addHostnames adds the hostnames of a route at its gateways: the own ones as touched,
+// and the less specific ones, of which it may take requests, as related. At a listener set
+// that is not there, any hostname is touched.
+func (t tracer) addHostnames(r *gateway.Route) {
+	for _, p := range r.Parents {
+		g := t.view.GatewayOf(p)
+		switch {
+		case g != nil:
+			p.Namespace, p.Name = g.Namespace, g.Name
+		case p.Kind == gateway.KindService:
+			continue
+		case p.Kind != gateway.KindGateway:
+			t.touched[hostnameAt(p.Kind, p.Namespace, p.Name, "")] = true
+			continue
+		}
+		for _, chain := range r.HostnameChains() {
+			t.touched[hostnameAt(gateway.KindGateway, p.Namespace, p.Name, chain[0])] = true
+			for _, h := range chain[1:] {
+				t.related[hostnameAt(gateway.KindGateway, p.Namespace, p.Name, h)] = true
+			}
+		}
+	}
+}
+
+// hostnameAt stands for the requests for a hostname at a gateway or listener set.
+func hostnameAt(kind, namespace, name, hostname string) api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: kind + " hostname", Namespace: namespace + "/" + name, Name: hostname}
 }
 
 // Overlaps reports whether two changes can affect the same path.

@@ -156,9 +156,9 @@ func TestExists(t *testing.T) {
 		{Ref: service, Port: 81}:                                        false,
 		{Ref: set}:                                                      true,
 		{Ref: set, Section: "http"}:                                     true,
-		{Ref: set, Section: "http", Port: 80}:                           true,
+		{Ref: set, Section: "http", Port: 8080}:                         true,
 		{Ref: set, Section: "http", Port: 81}:                           false,
-		{Ref: set, Port: 80}:                                            true,
+		{Ref: set, Port: 8080}:                                          true,
 		{Ref: set, Port: 81}:                                            false,
 		{Ref: api.Ref{Kind: "Namespace", Name: "app"}}:                  true, // it need not be known
 		{Ref: api.Ref{Kind: "Namespace", Name: "app"}, Section: "x"}:    false,

@@ -303,6 +303,19 @@ func hostnamesFor(host string) []string {
 	return append(out, "")
 }
 
+// HostnameChains returns, for each hostname of the route, that one and all less specific
+// hostnames that match the same names; "" stands for any.
+func (r *Route) HostnameChains() [][]string {
+	if len(r.Hostnames) == 0 {
+		return [][]string{{""}}
+	}
+	var out [][]string
+	for _, h := range r.Hostnames {
+		out = append(out, hostnamesFor(h))
+	}
+	return out
+}
+
 // hostnameTakes reports whether a hostname matches a name; "" matches any.
 func hostnameTakes(hostname, name string) bool {
 	suffix, wild := strings.CutPrefix(hostname, "*")

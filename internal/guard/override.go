@@ -106,9 +106,11 @@ func (c *overrideCheck) addLost(o effective.Override) bool {
 		return false
 	}
 	move, stays := c.ev.staying(c.paths)
+	if !stays || move.unsure != "" {
+		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
+	}
 	switch {
 	case !stays:
-		c.ev.overrides.prev.kind = nil // other paths with the same policies may have requests
 		return false
 	case !lost:
 		c.ev.addUnbound(o, before, successor{after, move}, reason)
