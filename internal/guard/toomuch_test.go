@@ -40,7 +40,7 @@ func TestTooMuchAdvice(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Budget: 1}
 			ev, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
 			require.NoError(t, err)
-			require.Equal(t, []string{"Deny TooMuch"}, codes(ev))
+			require.Equal(t, []string{"Deny TooMuch"}, codes(t, ev))
 			assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), c.advice), ev.Denials[0].Message())
 		})
 	}
