@@ -56,11 +56,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// messages shows a decision in full, as in "Deny Invalid: message".
+// messages shows a decision in full, as in "Deny Invalid: message", with the short forms
+// of messages.
 func messages(ev *guard.Decision) []string {
 	var out []string
 	for _, f := range slices.Concat(ev.Denials, ev.Warnings, ev.Audits) {
-		out = append(out, fmt.Sprintf("%s %s: %s", f.Action, f.Code, f.Message()))
+		text := fmt.Sprintf("%s %s: %s", f.Action, f.Code, f.Message())
+		if f.Short != "" {
+			text += "\n  short: " + f.Short
+		}
+		out = append(out, text)
 	}
 	return out
 }
