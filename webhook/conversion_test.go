@@ -66,13 +66,13 @@ func TestOtherVersionIsComparedWithStoredPolicy(t *testing.T) {
 		"that is stored in this moment": {Options{Stored: readsAs(t, at(gatewayAuth, "3"))}, inVersion(update(t, at(prunedAuth, "2"), at(prunedAuth, "2")), ""), "OverrideRemoved: "},
 		"that does not exist any more": {
 			Options{Stored: func(context.Context, *policykind.Kind, api.Ref) (snapshot.Object, error) { return nil, nil }},
-			inVersion(remove(t, at(prunedAuth, "2")), ""), "cannot evaluate this write: cannot read the stored policy: AuthPolicy infra/gw-auth not found; retry in 1s",
+			inVersion(remove(t, at(prunedAuth, "2")), ""), ": AuthPolicy infra/gw-auth not found; retry in 1s",
 		},
 		"that cannot be read": {
 			Options{Stored: func(context.Context, *policykind.Kind, api.Ref) (snapshot.Object, error) {
 				return nil, errors.New("no")
 			}},
-			inVersion(remove(t, at(prunedAuth, "2")), ""), "cannot evaluate this write: cannot read the stored policy: no; retry in 1s",
+			inVersion(remove(t, at(prunedAuth, "2")), ""), ": no; retry in 1s",
 		},
 		"with no one to ask": {noClient, inVersion(remove(t, at(prunedAuth, "2")), ""), "cannot evaluate this write: cannot read the stored policy: no client; retry in 1s"},
 	} {

@@ -79,7 +79,7 @@ var unreadable = map[string]struct {
 	},
 	"no operation": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Object: raw("{}")},
-		`operation: Unsupported value: "": supported values: "CREATE", "UPDATE", "DELETE"`,
+		`operation: Unsupported value: "": `,
 	},
 }
 
@@ -155,7 +155,7 @@ func TestDeleteIsEvaluatedByOldObject(t *testing.T) {
 	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.Contains(t, said(t, a), "OverrideRemoved: override rules.authentication.sso of AuthPolicy infra/gw-auth would no longer apply on 2 paths")
+	assertNames(t, said(t, a), []string{"OverrideRemoved: ", "rules.authentication.sso", "AuthPolicy infra/gw-auth", "2 paths"})
 	assert.Equal(t, want, a.Warnings)
 
 	collection := remove(t, gatewayAuth)

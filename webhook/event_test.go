@@ -34,15 +34,12 @@ func (p *eventBuffer) Eventf(about, _ runtime.Object, eventtype, reason, action,
 	p.events = append(p.events, event{*about.(*corev1.ObjectReference), eventtype, reason, action, fmt.Sprintf(note, args...)})
 }
 
-const limitsDenied = `ConstraintViolated: limits.login: Invalid value: {"rates":[{"limit":100,"window":"10s"}]}: not allowed by RateLimitPolicy infra/gw-limits ` +
-	`on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
-	`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`
-
 func limitsRef(uid string) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: "kuadrant.io/v1", Kind: "RateLimitPolicy", Namespace: "app", Name: "toystore-limits", UID: uidOf([]byte(`{"metadata":{"uid":"` + uid + `"}}`))}
 }
 
 func TestDenialRecordsEvent(t *testing.T) {
+	limitsDenied := said(t, newTestServer(t, Options{}, cluster, gatewayLimits).validated(t, create(t, routeLimits(100))))
 	dry := func(t *testing.T) *admissionv1.AdmissionRequest {
 		r := create(t, routeLimits(100))
 		r.DryRun = new(true)

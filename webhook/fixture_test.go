@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -294,6 +295,14 @@ func (d *testServer) validated(t *testing.T, r *admissionv1.AdmissionRequest) *a
 func (d *testServer) mutated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	return d.send(t, PathMutate, r)
+}
+
+// assertNames asserts that a message names objects, fields and values.
+func assertNames(t *testing.T, message string, names []string) {
+	t.Helper()
+	for _, name := range names {
+		assert.Contains(t, message, name)
+	}
 }
 
 // said is the message of a denial; the test fails if it is none.

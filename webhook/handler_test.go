@@ -87,7 +87,6 @@ func TestInvalidTokenGetsSameResponse(t *testing.T) {
 	}
 	assert.NotContains(t, d.log.String(), testToken[:31])
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), invalid_review, unknown_path, client_certificate (no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="unknown_path",webhook="none"} 110
 `)

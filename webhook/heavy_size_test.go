@@ -26,7 +26,7 @@ func (noRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref
 	return false, nil
 }
 
-func (noRights) Check(api.Ref) string { return "kubectl auth can-i override" }
+func (noRights) Check(api.Ref) string { return "check" }
 
 // heavyServer is a server as in production, with one evaluation slot.
 func heavyServer(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *testServer {

@@ -131,7 +131,6 @@ func TestQueueIsLimited(t *testing.T) {
 	d.settled(t, 2, 3)
 	assert.Empty(t, first, "no waiting review is answered before its time")
 	d.counted(t, "overrule_reviews_waiting", `
-# HELP overrule_reviews_waiting Reviews that wait for memory or for an evaluation slot.
 # TYPE overrule_reviews_waiting gauge
 overrule_reviews_waiting 3
 `)
@@ -274,7 +273,6 @@ func TestReviewWithoutMemoryIsNotRead(t *testing.T) {
 			assert.LessOrEqual(t, body.read, maxUIDOffset)
 			assert.Zero(t, d.limiter.waiting.Load())
 			d.counted(t, "overrule_requests_rejected_total", fmt.Sprintf(`
-# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), invalid_review, unknown_path, client_certificate (no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 `, strings.TrimPrefix(c.path, "/")))

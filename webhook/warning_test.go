@@ -93,7 +93,7 @@ func TestWarningCount(t *testing.T) {
 	assert.Equal(t, "x 9", got[9])
 	assert.Equal(t, "and 1 more; to list all, run kubectl overrule check -f", got[10])
 
-	assert.Equal(t, "and 1990 more; to list all, run kubectl overrule check -f", warnings(findings(2000, "x"))[10])
+	assertNames(t, warnings(findings(2000, "x"))[10], []string{"1990 more"})
 }
 
 func TestWarningTotal(t *testing.T) {

@@ -29,6 +29,9 @@ type Reason struct {
 	// Whole is set if one policy replaces another as a whole. There is then a finding
 	// for each rule, and one without a Rule for all of them.
 	Whole bool `json:"whole,omitempty"`
+	// Request is a request that another rule serves after the change, without the
+	// override, such as "GET http://shop.example.com/cart with X-Team: a".
+	Request string `json:"request,omitempty"`
 	// Message says what is wrong, where, and what to do.
 	Message string `json:"message"`
 }

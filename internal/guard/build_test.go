@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,24 +63,13 @@ func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Decision {
 	return ev
 }
 
-// messages shows a decision, as in "Deny Invalid: message".
-func messages(ev *guard.Decision) []string {
-	var out []string
-	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
-		for _, f := range list {
-			out = append(out, fmt.Sprintf("%s %s: %s", f.Action, f.Code, f.Message()))
-		}
-	}
-	return out
-}
-
 // codes shows a decision without its messages, as in "Deny Invalid rule".
-func codes(ev *guard.Decision) []string {
+func codes(t testing.TB, ev *guard.Decision) []string {
+	t.Helper()
+	worded(t, messages(ev)...)
 	var out []string
-	for _, list := range [][]guard.Finding{ev.Denials, ev.Warnings, ev.Audits} {
-		for _, f := range list {
-			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Action, f.Code, f.Rule)))
-		}
+	for _, f := range slices.Concat(ev.Denials, ev.Warnings, ev.Audits) {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Action, f.Code, f.Rule)))
 	}
 	return out
 }

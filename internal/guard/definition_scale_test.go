@@ -22,8 +22,8 @@ func TestSecondDefinitionOfKindIsDenied(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, ev.Denied())
 	assert.Equal(t, []string{
-		"Deny NotRead: Paint.example.com is defined by paints.example.com already, and a second definition of it is not read; define another kind, or delete the first definition before",
-	}, messages(ev))
+		"Deny NotRead: Paint.example.com, paints.example.com",
+	}, findings(t, ev))
 }
 
 func TestDefinitionWithScale(t *testing.T) {
@@ -41,7 +41,7 @@ func TestDefinitionWithScale(t *testing.T) {
 		want  []string
 	}{
 		"of a policy kind": {defined("Paint", true), []string{
-			"Warn NotRead: the scale subresource of Paint.example.com writes a field that is part of the policies, so its writes are denied; remove it from the definition, or list the field under ignore in the kind's PolicyProfile",
+			"Warn NotRead: Paint.example.com, PolicyProfile",
 		}},
 		"of a version that is not served": {defined("Paint", false), nil},
 		"of another kind":                 {defined("Deployment", true), nil},
@@ -50,7 +50,7 @@ func TestDefinitionWithScale(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{}}
 			ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, nilIfEmpty(messagesOf(ev, "NotRead")))
+			assert.Equal(t, c.want, findingsOf(t, ev, "NotRead"))
 		})
 	}
 }

@@ -40,29 +40,29 @@ func TestVersionsThatRemoveOverrides(t *testing.T) {
 	}
 	definition := &policykind.Definition{}
 	definition.Name, definition.Spec.Group, definition.Spec.Names.Kind = "paints.example.com", "example.com", "Paint"
-	why := "it is dropped when written in version v2, which CustomResourceDefinition paints.example.com adds or changes"
+	const inVersion2 = "v2, CustomResourceDefinition paints.example.com"
 	for name, c := range map[string]struct {
 		views []snapshot.Rewritten
 		want  []string
 	}{
 		"none":                      {nil, nil},
 		"one by which nothing goes": {[]snapshot.Rewritten{{Version: "v1", View: v}}, nil},
-		"the second of two":         {[]snapshot.Rewritten{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", why)},
-		"both":                      {[]snapshot.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", why)},
+		"the second of two":         {[]snapshot.Rewritten{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", inVersion2)},
+		"both":                      {[]snapshot.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", inVersion2)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			messagesFor := func(user string) []string {
+			findingsFor := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
 				ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
 				require.NoError(t, err)
-				return nilIfEmpty(messagesOf(ev, "Override"))
+				return findingsOf(t, ev, "Override")
 			}
 			var denials, warnings []string
 			for _, what := range c.want {
-				denials, warnings = append(denials, deny(what, "Paint infra/top")), append(warnings, warn(what))
+				denials, warnings = append(denials, "Deny "+what), append(warnings, "Warn "+what)
 			}
-			assert.Equal(t, denials, messagesFor("dev"))
-			assert.Equal(t, warnings, messagesFor("boss"))
+			assert.Equal(t, denials, findingsFor("dev"))
+			assert.Equal(t, warnings, findingsFor("boss"))
 		})
 	}
 
@@ -73,5 +73,5 @@ func TestVersionsThatRemoveOverrides(t *testing.T) {
 	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
-	assert.Empty(t, messagesOf(ev, "Override"), "versions of what is deleted store nothing")
+	assert.Empty(t, findingsOf(t, ev, "Override"), "versions of what is deleted store nothing")
 }

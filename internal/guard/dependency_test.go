@@ -71,7 +71,7 @@ func TestSubstitutesDependOnTerminating(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base(lacquer, test.world))
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(test.first)}
-			assert.Equal(t, test.stays, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.stays, len(findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 	}
 }
@@ -89,13 +89,13 @@ func TestOverridesMoveToTerminating(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, strings.Replace(w(test.class), "gatewayClassName: istio", "gatewayClassName: new", 1))
 			c := change(v, read(t, v, lacquerOn("infra", "top", "GatewayClass", "new", "")))
-			assert.Equal(t, test.stays, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.stays, len(findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 		t.Run(name+", to which the gateway is moved", func(t *testing.T) {
 			both := policyDoc("Lacquer", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}, {kind: GatewayClass, name: new}]\noverrides: {a: 1}")
 			v := world(t, base(lacquer, classDoc("istio", ""), classDoc("new", test.class), both))
 			c := change(v, read(t, v, strings.Replace(gatewayDoc("g", "istio", "http"), "istio", "new", 1)))
-			assert.Equal(t, test.stays, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.stays, len(findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 	}
 }
@@ -109,8 +109,8 @@ func TestSubstituteWithOneTerminatingTarget(t *testing.T) {
 	v := world(t, docs(lacquer, classDoc("istio", ""), classDoc("new", owned), gatewayDoc("g", "istio", "http"), gatewayDoc("h", "new", "http"),
 		routeDoc("r", "[{}]", "g", "h"), on("top", "Gateway", "g", "h"), on("second", "GatewayClass", "istio", "new")))
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(lacquerRef("infra", "top"))}
-	assert.Equal(t, []string{deny("OverrideRemoved: override a of Lacquer infra/top would no longer apply on 2 paths", "Lacquer infra/top")},
-		messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{"Deny OverrideRemoved a Lacquer infra/top: 2 paths"},
+		findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
 }
 
 // An override that only what is going beats holds once that is gone: it is not removed
@@ -135,15 +135,15 @@ func TestOverridesBelowTerminating(t *testing.T) {
 		top := lacquerRef("infra", "top")
 		t.Run(name+": delete it", func(t *testing.T) {
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(top)}
-			assert.Equal(t, test.free, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
+			assert.Equal(t, test.free, len(findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override")) == 0)
 		})
 		t.Run(name+": give it an owner", func(t *testing.T) {
 			c := change(v, read(t, v, strings.Replace(here, "name: top}", "name: top"+owned+"}", 1)))
 			c.Owner = "ConfigMap x"
-			assert.Equal(t, test.free, len(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "OverrideEvaded")) == 0)
+			assert.Equal(t, test.free, len(findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "OverrideEvaded")) == 0)
 		})
 		t.Run(name+": label it", func(t *testing.T) {
-			assert.Empty(t, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, strings.Replace(here, "name: top}", "name: top, labels: {a: b}}", 1)))), "Override"))
+			assert.Empty(t, findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, strings.Replace(here, "name: top}", "name: top, labels: {a: b}}", 1)))), "Override"))
 		})
 	}
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,6 +21,9 @@ type Finding struct {
 	Policy *api.Ref
 	// What happened, and what to do about it.
 	What, Advice string
+	// Request is a request that is no longer subject to an override, since ServedBy serves
+	// it after the write.
+	Request, ServedBy string
 	// Short is What in fewer words, for a line of a terminal; empty if it has
 	// no more than it needs.
 	Short string
@@ -40,15 +44,19 @@ func OmitRepeated(findings []Finding) []Finding {
 
 // Message returns the whole message.
 func (f Finding) Message() string {
-	if f.Advice == "" {
-		return f.What
+	text := f.What
+	if f.Request != "" {
+		text += fmt.Sprintf("; for example, %s would be served by %s", f.Request, f.ServedBy)
 	}
-	return f.What + "; " + f.Advice
+	if f.Advice == "" {
+		return text
+	}
+	return text + "; " + f.Advice
 }
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Message: f.Message()}
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Request: f.Request, Message: f.Message()}
 }
 
 // findings collects findings, each once, by all that they say: a write can

@@ -45,25 +45,24 @@ func TestLimitsBeforeDisplacedOverride(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := bindingWorld(c.before...)
-			assert.Equal(t, c.want, overrideMessages(t, "dev", before, c.write))
-			assert.Equal(t, warningsOf(c.want), overrideMessages(t, "boss", before, c.write), "who may override is warned")
+			assert.Equal(t, c.want, overrideFindings(t, "dev", before, c.write))
+			assert.Equal(t, warningsOf(c.want), overrideFindings(t, "boss", before, c.write), "who may override is warned")
 		})
 	}
 }
 
 // manyHidden is a world in which a lower limit comes before so many overrides, and
-// the messages about these.
+// the findings about these.
 func manyHidden(n int, action string) (top string, reported []string) {
 	var overrides []string
 	for i := range n {
 		overrides = append(overrides, aLimit(fmt.Sprintf("z%02d", i), ""))
 		if i < 20 {
-			reported = append(reported, fmt.Sprintf("%s OverrideWeakened: limits.a of Rate app/own is bound instead of limits.z%02d, an override of Rate infra/top that follows it by name; "+
-				"rename limits.a so that it sorts after limits.z%02d, or ask the owner of infra/top", action, i, i))
+			reported = append(reported, fmt.Sprintf("%s OverrideWeakened limits.a Rate infra/top: Rate app/own, limits.z%02d", action, i))
 		}
 	}
 	if n > 20 {
-		reported = append(reported, fmt.Sprintf("%s OverrideWeakened: more overrides that other limits are bound instead of: %d", action, n-20))
+		reported = append(reported, fmt.Sprintf("%s OverrideWeakened: %d", action, n-20))
 	}
 	return rateTop(overriding(overrides...)), reported
 }
@@ -75,12 +74,12 @@ func TestManyDisplacedOverridesAreCounted(t *testing.T) {
 		t.Run(fmt.Sprintf("the route comes under %d of them", n), func(t *testing.T) {
 			top, want := manyHidden(n, "Deny")
 			v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores), own, top))
-			assert.Equal(t, want, messagesOf(evaluate(t, v, route), "OverrideWeakened"))
+			assert.Equal(t, want, findingsOf(t, evaluate(t, v, route), "OverrideWeakened"))
 		})
 		t.Run(fmt.Sprintf("%d of them come to the route", n), func(t *testing.T) {
 			top, want := manyHidden(n, "Warn")
 			v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), route, own))
-			assert.Equal(t, want, messagesOf(evaluate(t, v, top), "OverrideWeakened"))
+			assert.Equal(t, want, findingsOf(t, evaluate(t, v, top), "OverrideWeakened"))
 		})
 	}
 }
@@ -95,7 +94,7 @@ func TestAuditCountsDisplacedOverrides(t *testing.T) {
 	for _, one := range got {
 		assert.Equal(t, api.ReasonOverrideWeakened, one.Code)
 	}
-	assert.Equal(t, "more overrides that other limits are bound instead of: 3", got[20].Message)
+	assert.Equal(t, []string{"3"}, names(got[20].Message))
 }
 
 // warningsOf turns denials into warnings.

@@ -63,13 +63,13 @@ func bindingWorld(more ...string) string {
 	return docs(append([]string{rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores, "g")}, more...)...)
 }
 
-// overrideMessages are the codes of findings about overrides, and the rules.
-func overrideMessages(t *testing.T, user, before, write string) []string {
+// overrideFindings are the codes of findings about overrides, and the rules.
+func overrideFindings(t *testing.T, user, before, write string) []string {
 	t.Helper()
 	v := world(t, before)
 	ev := evaluateAs(t, bossAndDev(), user, v, change(v, read(t, v, write)))
 	var out []string
-	for _, text := range codes(ev) {
+	for _, text := range codes(t, ev) {
 		if strings.Contains(text, " Override") && !strings.Contains(text, " Overridden") {
 			out = append(out, text)
 		}
@@ -170,12 +170,12 @@ func TestLimitOverridesThatBecomeUnbound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, overrideMessages(t, "dev", c.before, c.write))
+			assert.Equal(t, c.want, overrideFindings(t, "dev", c.before, c.write))
 			var mine []string
 			for _, text := range c.want {
 				mine = append(mine, strings.Replace(text, "Deny", "Warn", 1))
 			}
-			assert.Equal(t, mine, overrideMessages(t, "boss", c.before, c.write), "users who are allowed to override are warned")
+			assert.Equal(t, mine, overrideFindings(t, "boss", c.before, c.write), "users who are allowed to override are warned")
 		})
 	}
 }
@@ -209,8 +209,8 @@ func TestLimitOverridesShadowedFromTheStart(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, overrideMessages(t, "dev", c.before, c.write))
-			assert.Equal(t, warningsOf(c.want), overrideMessages(t, "boss", c.before, c.write), "who may override is warned")
+			assert.Equal(t, c.want, overrideFindings(t, "dev", c.before, c.write))
+			assert.Equal(t, warningsOf(c.want), overrideFindings(t, "boss", c.before, c.write), "who may override is warned")
 		})
 	}
 }
@@ -219,40 +219,36 @@ func TestLimitOverridesShadowedFromTheStart(t *testing.T) {
 func TestLowerLimitTakesTrafficOfOverride(t *testing.T) {
 	before := bindingWorld(rateTop(overriding(aLimit("b", onAssets))), rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("a", onGet))+"}"))
 	write := routeDoc("r", "["+strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1)+"]", "g")
-	assert.Contains(t, overrideMessages(t, "dev", before, write), "Deny OverrideEvaded limits.b")
-	assert.Contains(t, overrideMessages(t, "boss", before, write), "Warn OverrideEvaded limits.b")
+	assert.Contains(t, overrideFindings(t, "dev", before, write), "Deny OverrideEvaded limits.b")
+	assert.Contains(t, overrideFindings(t, "boss", before, write), "Warn OverrideEvaded limits.b")
 }
 
 func TestUnboundOverrideMessage(t *testing.T) {
 	v := world(t, bindingWorld(rateTop(overriding(aLimit("a", onAssets)))))
 	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "g")))
-	const what = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
-	assert.Equal(t, []string{deny(what+"its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
-	assert.Equal(t, []string{warn(what + "its triggers do not match HTTPRouteRule app/r#rule-2")}, messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "Override"))
+	assert.Equal(t, []string{"Deny OverrideEvaded limits.a Rate infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-2"}, findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{"Warn OverrideEvaded limits.a Rate infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-2"}, findingsOf(t, evaluateAs(t, bossAndDev(), "boss", v, c), "Override"))
 }
 
 // Hostnames alone take the override's limit from its rule.
 func TestUnboundOverrideMessageForHostnames(t *testing.T) {
-	const (
-		onHost = "{matches: [{path: {value: /assets/}}], hostnames: [a.acme.com]}"
-		what   = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.a of Rate infra/top, which applies on HTTPRouteRule app/r#rule-2: "
-		apart  = "no request for the hostnames of its triggers reaches HTTPRouteRule app/r#rule-2"
-	)
+	const onHost = "{matches: [{path: {value: /assets/}}], hostnames: [a.acme.com]}"
+	const lost = "OverrideEvaded limits.a Rate infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-2" // the golden file tells why
 	v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com"), rateTop(overriding(aLimit("a", onHost)))))
-	for name, c := range map[string]struct{ write, why string }{
-		"the route gives one up":               {hosted("r", stores, "b.acme.com"), apart},
-		"the listener has another one":         {strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), apart},
-		"the match goes, and not the hostname": {hosted("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "a.acme.com, b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
-		"the match goes, and the hostname":     {hosted("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "b.acme.com"), "its triggers do not match HTTPRouteRule app/r#rule-2"},
+	for name, doc := range map[string]string{
+		"the route gives one up":               hosted("r", stores, "b.acme.com"),
+		"the listener has another one":         strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1),
+		"the match goes, and not the hostname": hosted("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "a.acme.com, b.acme.com"),
+		"the match goes, and the hostname":     hosted("r", "["+toysRule+", {matches: [{path: {value: /}}]}]", "b.acme.com"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			write := change(v, read(t, v, c.write))
-			assert.Equal(t, []string{deny(what+c.why, "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, write), "Override"))
-			assert.Equal(t, []string{warn(what + c.why)}, messagesOf(evaluateAs(t, bossAndDev(), "boss", v, write), "Override"))
+			write := change(v, read(t, v, doc))
+			assert.Equal(t, []string{"Deny " + lost}, findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, write), "Override"))
+			assert.Equal(t, []string{"Warn " + lost}, findingsOf(t, evaluateAs(t, bossAndDev(), "boss", v, write), "Override"))
 		})
 	}
 	all := hosted("r", stores, "a.acme.com, b.acme.com, c.acme.com")
-	assert.Empty(t, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, all))), "Override"), "the hostname stays")
+	assert.Empty(t, findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, all))), "Override"), "the hostname stays")
 }
 
 // A rule becomes one that an override's limit matches, behind one of a lower policy:
@@ -260,12 +256,12 @@ func TestUnboundOverrideMessageForHostnames(t *testing.T) {
 func TestOverrideMatchesAnotherRuleBehindLowerLimit(t *testing.T) {
 	before := bindingWorld(rateTop(overriding(aLimit("b", onToys))), rateOwn(limitsDoc(aLimit("a", onAssets))))
 	write := routeDoc("r", "["+toysRule+", {matches: [{path: {value: /assets/}}, {path: {value: /toys}, method: PUT}]}]", "g")
-	assert.Equal(t, []string{"Deny OverrideWeakened limits.a"}, overrideMessages(t, "dev", before, write))
+	assert.Equal(t, []string{"Deny OverrideWeakened limits.a"}, overrideFindings(t, "dev", before, write))
 }
 
 // The override is written as it was, and its own policy's default shadows it.
 func TestOverrideBehindDefaultOfItsPolicy(t *testing.T) {
 	before := bindingWorld(rateTop(overriding(aLimit("b", ""))))
 	write := rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", "")) + "}\n" + overriding(aLimit("b", "")))
-	assert.Equal(t, []string{"Deny OverrideRemoved limits.b"}, overrideMessages(t, "dev", before, write))
+	assert.Equal(t, []string{"Deny OverrideRemoved limits.b"}, overrideFindings(t, "dev", before, write))
 }

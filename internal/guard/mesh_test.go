@@ -26,11 +26,11 @@ func TestMeshPaths(t *testing.T) {
 	v := world(t, docs(base, probe("app", "port", ", port: 81")))
 	ref := api.Ref{Group: worlds.Group, Kind: "Probe", Namespace: "app", Name: "port"}
 	assert.Equal(t, one, deleted(t, v, ref).Changes)
-	assert.Equal(t, []string{"Warn BlastRadius: Probe app/port: effective policy of Probe changes on 1 path in 1 namespace (1 loses a)"}, messages(deleted(t, v, ref)))
+	assert.Equal(t, []string{"Warn BlastRadius: Probe app/port, Probe, 1 path, 1 namespace, 1, a"}, findings(t, deleted(t, v, ref)))
 
 	v = world(t, docs(base, probe("app", "low", ""), policyDoc("Probe", "app", "top", "targetRefs: [{kind: Service, name: s, port: 81}]\nc: 1")))
 	assert.Equal(t, []string{
-		"Warn BlastRadius: Probe app/top: effective policy of Probe changes on 1 path in 1 namespace (1 loses c)",
-		"Warn Overridden: a of Probe app/low loses its effect on 1 path: Probe app/top overrides it",
-	}, messages(evaluate(t, v, policyDoc("Probe", "app", "top", "targetRefs: [{kind: Namespace, name: app}]\noverrides: {a: 2}"))), "two that become one are one")
+		"Warn BlastRadius: Probe app/top, Probe, 1 path, 1 namespace, 1, c",
+		"Warn Overridden a Probe app/low: 1 path, Probe app/top",
+	}, findings(t, evaluate(t, v, policyDoc("Probe", "app", "top", "targetRefs: [{kind: Namespace, name: app}]\noverrides: {a: 2}"))), "two that become one are one")
 }

@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -42,11 +41,11 @@ func (w overrideCase) run(t *testing.T) {
 	v := world(t, w.before)
 	var denials, warnings []string
 	for _, what := range w.want {
-		denials, warnings = append(denials, deny(what, w.of)), append(warnings, warn(what))
+		denials, warnings = append(denials, "Deny "+what), append(warnings, "Warn "+what)
 	}
 	c := w.change(t, v)
-	assert.Equal(t, denials, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override")))
-	assert.Equal(t, warnings, nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "boss", v, c), "Override")))
+	assert.Equal(t, denials, findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, warnings, findingsOf(t, evaluateAs(t, bossAndDev(), "boss", v, c), "Override"))
 	w.checkUnlisted(t, v, c)
 }
 
@@ -59,20 +58,19 @@ func runOverrideCases(t *testing.T, ways map[string]overrideCase) {
 
 const (
 	hard    = "overrides: {strategy: patch, a: 1}"
-	removed = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
+	removed = "OverrideRemoved a Paint infra/top: 2 paths"
 )
 
-// evaded is the loss of the override a on the two rules of a route.
-func evaded(policy, why string) []string {
-	return []string{fmt.Sprintf("OverrideEvaded: 2 paths would no longer be subject to override a of %s, which applies on 2 paths: %s", policy, why)}
+// evaded is the loss of the override a on the two rules of a route, and what it names
+// as the cause.
+func evaded(policy string, cause ...string) []string {
+	return []string{"OverrideEvaded a " + policy + ": " + strings.Join(append([]string{"2 paths"}, cause...), ", ")}
 }
 
 // evadedOn is that on one path of app/r alone.
-func evadedOn(policy, on, why string) []string {
-	return []string{fmt.Sprintf("OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of %s, which applies on %s: %s", policy, on, why)}
+func evadedOn(policy, on string, cause ...string) []string {
+	return []string{"OverrideEvaded a " + policy + ": " + strings.Join(append([]string{"HTTPRoute app/r", on}, cause...), ", ")}
 }
-
-const afterThis = "it does not apply after this write"
 
 // What a policy's own write does to its overrides.
 func TestOverridesRemoved(t *testing.T) {
@@ -93,7 +91,7 @@ func TestOverridesRemoved(t *testing.T) {
 		},
 		"both rules": {
 			before: base(gatewayPolicy("overrides: {strategy: patch, a: 1, b: 1}")), write: gatewayPolicy("overrides: {strategy: patch, a: 2, b: 2}"),
-			want: []string{removed, strings.Replace(removed, "override a", "override b", 1)},
+			want: []string{removed, strings.Replace(removed, " a ", " b ", 1)},
 		},
 		"a null, which removes": {
 			before: base(gatewayPolicy("overrides: {strategy: patch, a: null}"), routePolicy("a: 1")), write: gatewayPolicy("overrides: {strategy: patch, b: 1}"), want: []string{removed},
@@ -140,7 +138,7 @@ func TestOverridesKept(t *testing.T) {
 func TestConditionalOverrides(t *testing.T) {
 	h := gatewayDoc("h", "istio", "http")
 	moved := routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")
-	fromH := evaded("Paint infra/top", "it does not apply on Listener infra/h#http")
+	fromH := evaded("Paint infra/top", "Listener infra/h#http")
 	runOverrideCases(t, map[string]overrideCase{
 		"met":                            {before: base(gatewayPolicy(clip), routePolicy("a: 100"), h), write: moved, want: fromH},
 		"not met":                        {before: base(gatewayPolicy(clip), routePolicy("a: 30"), h), write: moved, want: fromH},
@@ -163,9 +161,10 @@ func TestProfileSetsActionOfOverrideLoss(t *testing.T) {
 	lenientPaint := worlds.ProfileDoc("Paint", "strategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\nactions: {OverrideRemoved: Warn, OverrideEvaded: Audit}")
 	const spec = "overrides: {a: 1}"
 	v := world(t, base(lenientPaint, gatewayPolicy(spec), gatewayDoc("h", "istio", "http")))
-	dev := func(c guard.Change) []string { return messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override") }
-	advice := strings.TrimPrefix(deny("", "Paint infra/top"), "Deny ")
-	assert.Equal(t, []string{"Warn " + removed + advice}, dev(guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}))
-	assert.Equal(t, []string{"Audit " + evaded("Paint infra/top", afterThis)[0] + advice},
+	dev := func(c guard.Change) []string {
+		return findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override")
+	}
+	assert.Equal(t, []string{"Warn " + removed}, dev(guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}))
+	assert.Equal(t, []string{"Audit " + evaded("Paint infra/top")[0]},
 		dev(change(v, read(t, v, policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: h}]\n"+spec)))))
 }

@@ -212,7 +212,10 @@ func (ev *evaluation) reportLostOverride(t *overrideLoss) {
 	case t.code == api.ReasonOverrideRemoved && t.unboundReason == "":
 		f.What = f.Short
 	default:
-		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(t), t.rule, policy, on, ev.lossCause(t)) + requestText(t)
+		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(t), t.rule, policy, on, ev.lossCause(t))
+	}
+	if t.request != nil && t.is.Path.ID() != t.was.Path.ID() {
+		f.Request, f.ServedBy = t.request.String(), endText(t.is)
 	}
 	action := api.Deny
 	switch {
@@ -269,16 +272,4 @@ func (ev *evaluation) lossCause(t *overrideLoss) string {
 	default:
 		return "it does not apply after this write"
 	}
-}
-
-// requestText names a request that is no longer subject to an override, and what serves
-// it after the write.
-func requestText(t *overrideLoss) string {
-	if true || t.request == nil {
-		return ""
-	}
-	if t.is.Path.ID() == t.was.Path.ID() {
-		return fmt.Sprintf("; for example, %s", t.request)
-	}
-	return fmt.Sprintf("; for example, %s is served by %s", t.request, endText(t.is))
 }

@@ -189,7 +189,7 @@ func TestRandomUnboundOverridesAreLost(t *testing.T) {
 			require.True(t, reported, "seed %d, %s: nothing said of an override that is lost\n%s", seed, x.name, x.show(t))
 		case sure && !x.silentlyLost():
 			kept++
-			require.False(t, reported, "seed %d, %s: %v\n%s", seed, x.name, codes(x.decision), x.show(t))
+			require.False(t, reported, "seed %d, %s: %v\n%s", seed, x.name, codes(t, x.decision), x.show(t))
 		}
 	}
 	require.Greater(t, denied, 50)

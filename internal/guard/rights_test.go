@@ -3,7 +3,6 @@ package guard_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,22 +48,17 @@ func evaluateAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c g
 	return ev
 }
 
-// messagesOf shows the findings with a reason that begins so.
-func messagesOf(ev *guard.Decision, code string) []string {
-	return slices.DeleteFunc(messages(ev), func(text string) bool {
-		_, rest, _ := strings.Cut(text, " ")
-		return !strings.HasPrefix(rest, code)
-	})
+// findingsOf shows the findings with a reason that begins so.
+func findingsOf(t testing.TB, ev *guard.Decision, code string) []string {
+	t.Helper()
+	var out []string
+	for _, text := range findings(t, ev) {
+		if _, rest, _ := strings.Cut(text, " "); strings.HasPrefix(rest, code) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
-
-// deny and warn are what is reported of the loss of an override to those who may
-// not remove it, and to those who may.
-func deny(what, policy string) string {
-	_, key, _ := strings.Cut(policy, " ")
-	return fmt.Sprintf("Deny %s; ask the owner of %s, or check whether you are allowed to: check %s", what, key, policy)
-}
-
-func warn(what string) string { return "Warn " + what + "; you are allowed to do that" }
 
 // twoTops are a gateway policy of infra and a route policy of app, each with an
 // override.
@@ -72,27 +66,27 @@ func twoTops() string {
 	return base(gatewayPolicy("overrides: {strategy: patch, a: 1}"), routePolicy("overrides: {strategy: patch, b: 1}"))
 }
 
-const topLost = "OverrideEvaded: 2 paths would no longer be subject to override a of Paint infra/top, which applies on 2 paths: it does not apply on Listener infra/h#http"
+const topLost = "OverrideEvaded a Paint infra/top: 2 paths, Listener infra/h#http"
 
 // Who may remove the overrides of one policy may not remove those of another.
 func TestPermissionsPerPolicy(t *testing.T) {
 	v := world(t, docs(twoTops(), gatewayDoc("h", "istio", "http"), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, c: 1}")))
 	c := change(v, read(t, v, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h")))
-	second := strings.NewReplacer("override a", "override c", "infra/top", "infra/second").Replace(topLost)
+	second := strings.NewReplacer(" a ", " c ", "infra/top", "infra/second").Replace(topLost)
 	tests := map[string]struct {
 		may  []string
 		want []string
 	}{
-		"none":         {nil, []string{deny(topLost, "Paint infra/top"), deny(second, "Paint infra/second")}},
-		"one of them":  {[]string{"infra/top"}, []string{deny(second, "Paint infra/second"), warn(topLost)}},
-		"all of them":  {[]string{"infra/top", "infra/second"}, []string{warn(topLost), warn(second)}},
-		"another one":  {[]string{"app/own"}, []string{deny(topLost, "Paint infra/top"), deny(second, "Paint infra/second")}},
-		"every policy": {[]string{"*"}, []string{warn(topLost), warn(second)}},
+		"none":         {nil, []string{"Deny " + topLost, "Deny " + second}},
+		"one of them":  {[]string{"infra/top"}, []string{"Deny " + second, "Warn " + topLost}},
+		"all of them":  {[]string{"infra/top", "infra/second"}, []string{"Warn " + topLost, "Warn " + second}},
+		"another one":  {[]string{"app/own"}, []string{"Deny " + topLost, "Deny " + second}},
+		"every policy": {[]string{"*"}, []string{"Warn " + topLost, "Warn " + second}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &owners{may: map[string][]string{"dev": test.may}}
-			assert.Equal(t, test.want, messagesOf(evaluateAs(t, o, "dev", v, c), "Override"))
+			assert.Equal(t, test.want, findingsOf(t, evaluateAs(t, o, "dev", v, c), "Override"))
 			assert.Equal(t, []string{"Paint infra/second", "Paint infra/top"}, o.asked, "each once")
 		})
 	}
@@ -106,7 +100,7 @@ func TestPermissionsAreCheckedOnlyBeforeDenial(t *testing.T) {
 		gatewayPolicy("overrides: {strategy: patch, a: 1}\ndefaults: {strategy: patch, c: 1}"),
 		routePolicy("overrides: {strategy: patch, b: 1}\nc: 1"), routeDoc("r", "[{}]"), gatewayDoc("g", "istio", "http", "alt"),
 	} {
-		assert.Empty(t, messagesOf(evaluateAs(t, o, "dev", v, change(v, read(t, v, doc))), "Override"), doc)
+		assert.Empty(t, findingsOf(t, evaluateAs(t, o, "dev", v, change(v, read(t, v, doc))), "Override"), doc)
 	}
 	assert.Empty(t, o.asked)
 }
@@ -116,9 +110,8 @@ func TestWithoutRightsNoOneIsPermitted(t *testing.T) {
 	v := world(t, twoTops())
 	ev := evaluate(t, v, routePolicy("a: 1"))
 	assert.Equal(t, []string{
-		"Deny OverrideRemoved: override b of Paint app/own would no longer apply on 2 paths; " +
-			"ask the owner of app/own, or check whether you are allowed to: kubectl auth can-i override paint -n app",
-	}, messagesOf(ev, "OverrideRemoved"))
+		"Deny OverrideRemoved b Paint app/own: 2 paths",
+	}, findingsOf(t, ev, "OverrideRemoved"))
 }
 
 // A write is not let through, and not denied either, where it cannot be determined
@@ -165,7 +158,7 @@ func (*oneAnswer) Check(api.Ref) string { return "" }
 // writer may take that one away next.
 func TestSubstituteOverrides(t *testing.T) {
 	over := func(name, spec string) string { return policyDoc("Paint", "infra", name, toGateway+spec) }
-	const lost = "OverrideRemoved: override a of Paint infra/top would no longer apply on 2 paths"
+	const lost = "OverrideRemoved a Paint infra/top: 2 paths"
 	const equal = "overrides: {strategy: patch, a: 1}"
 	// of two policies on one gateway, neither of which has a creation time, the first
 	// by its name is the higher
@@ -175,25 +168,25 @@ func TestSubstituteOverrides(t *testing.T) {
 		want []string
 	}{
 		"as high":                               {over("zone", equal), nil, nil},
-		"as high, and the writer may remove it": {over("zone", equal), []string{"infra/zone"}, []string{deny(lost, "Paint infra/top")}},
+		"as high, and the writer may remove it": {over("zone", equal), []string{"infra/zone"}, []string{"Deny " + lost}},
 		"one that the writer may remove, and one that the writer may not": {
 			over("zone", equal) + "\n---\n" + over("zoo", equal), []string{"infra/zone"}, nil,
 		},
-		"the writer may remove the lost one": {over("zone", equal), []string{"infra/top"}, []string{warn(lost)}},
+		"the writer may remove the lost one": {over("zone", equal), []string{"infra/top"}, []string{"Warn " + lost}},
 		"lower": {
-			policyDoc("Paint", "app", "own", toRoute+equal), nil, []string{deny(lost, "Paint infra/top")},
+			policyDoc("Paint", "app", "own", toRoute+equal), nil, []string{"Deny " + lost},
 		},
-		"with another value":    {over("zone", "overrides: {strategy: patch, a: 2}"), nil, []string{deny(lost, "Paint infra/top")}},
-		"under a condition":     {over("zone", "overrides: {strategy: patch, a: 1, when: 'has(spec.b)'}"), nil, []string{deny(lost, "Paint infra/top")}},
-		"that is but a default": {over("zone", "defaults: {strategy: patch, a: 1}"), nil, []string{deny(lost, "Paint infra/top")}},
+		"with another value":    {over("zone", "overrides: {strategy: patch, a: 2}"), nil, []string{"Deny " + lost}},
+		"under a condition":     {over("zone", "overrides: {strategy: patch, a: 1, when: 'has(spec.b)'}"), nil, []string{"Deny " + lost}},
+		"that is but a default": {over("zone", "defaults: {strategy: patch, a: 1}"), nil, []string{"Deny " + lost}},
 		"that another one beats, which the lost one held down": {
-			over("zone", equal) + "\n---\n" + over("zebra", "overrides: {strategy: patch, a: 3}"), nil, []string{deny(lost, "Paint infra/top")},
+			over("zone", equal) + "\n---\n" + over("zebra", "overrides: {strategy: patch, a: 3}"), nil, []string{"Deny " + lost},
 		},
 		"being deleted": {
-			strings.Replace(over("zone", equal), "name: zone}", "name: zone, deletionTimestamp: '2026-01-01T00:00:00Z'}", 1), nil, []string{deny(lost, "Paint infra/top")},
+			strings.Replace(over("zone", equal), "name: zone}", "name: zone, deletionTimestamp: '2026-01-01T00:00:00Z'}", 1), nil, []string{"Deny " + lost},
 		},
 		"that will be deleted with its owner": {
-			strings.Replace(over("zone", equal), "name: zone}", "name: zone, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u}]}", 1), nil, []string{deny(lost, "Paint infra/top")},
+			strings.Replace(over("zone", equal), "name: zone}", "name: zone, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u}]}", 1), nil, []string{"Deny " + lost},
 		},
 		"of a stricter strategy": {over("zone", "overrides: {strategy: atomic, a: 1}"), nil, nil},
 	}
@@ -202,7 +195,7 @@ func TestSubstituteOverrides(t *testing.T) {
 			v := world(t, base(gatewayPolicy(equal), test.more))
 			o := &owners{may: map[string][]string{"dev": test.may}}
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
-			assert.Equal(t, test.want, nilIfEmpty(messagesOf(evaluateAs(t, o, "dev", v, c), "Override")))
+			assert.Equal(t, test.want, findingsOf(t, evaluateAs(t, o, "dev", v, c), "Override"))
 		})
 	}
 }
@@ -216,22 +209,14 @@ func TestSubstitutesArePerPath(t *testing.T) {
 	v := world(t, docs(
 		gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), gatewayDoc("i", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		equal("top", "g"), equal("of-h", "h")))
-	const lost = "OverrideEvaded: HTTPRoute app/r would no longer be subject to override a of Paint infra/top, which applies on HTTPRouteRule app/r#rule-1: it does not apply on Listener infra/"
 	to := func(gateways ...string) []string {
 		c := change(v, read(t, v, routeDoc("r", "[{}]", gateways...)))
-		return nilIfEmpty(messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+		return findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override")
 	}
 	assert.Nil(t, to("h"))
-	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("i"))
-	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("h", "i"))
-	assert.Equal(t, []string{deny(lost+"i#http", "Paint infra/top")}, to("i", "h"))
-}
-
-func nilIfEmpty(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
+	assert.Equal(t, []string{"Deny OverrideEvaded a Paint infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-1, Listener infra/i#http"}, to("i"))
+	assert.Equal(t, []string{"Deny OverrideEvaded a Paint infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-1, Listener infra/i#http"}, to("h", "i"))
+	assert.Equal(t, []string{"Deny OverrideEvaded a Paint infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-1, Listener infra/i#http"}, to("i", "h"))
 }
 
 func userOf(name string) *authenticationv1.UserInfo {

@@ -26,14 +26,14 @@ func TestRouteBackendChanges(t *testing.T) {
 	}
 	const ab = "matches: [{path: {value: /a}}, {path: {value: /b}}]"
 	lost := func(to string) []string {
-		return evadedOn("Dye app/top", "Service app/b1#80", "it does not apply on Service app/"+to+"#80")
+		return evadedOn("Dye app/top", "Service app/b1#80", "Service app/"+to+"#80")
 	}
 	ways := map[string]overrideCase{
 		"to another one":                                 {before: docs(services, g, r(b1, "g"), one), write: r(b2, "g"), want: lost("b2")},
 		"to another one that does not exist":             {before: docs(services, g, r(b1, "g"), one), write: r("{name: none, port: 80}", "g"), want: lost("none")},
 		"to another one with the same policy":            {before: docs(services, g, r(b1, "g"), both), write: r(b2, "g")},
 		"to another one, and the policy is on the route": {before: docs(services, g, r(b1, "g"), dyed("app", "top", "{kind: HTTPRoute, name: r}")), write: r(b2, "g")},
-		"to an object of a kind that is not read":        {before: docs(services, g, r(b1, "g"), one), write: r("{group: example.com, kind: Bucket, name: b}", "g"), want: evadedOn("Dye app/top", "Service app/b1#80", "it does not apply on Bucket app/b")},
+		"to an object of a kind that is not read":        {before: docs(services, g, r(b1, "g"), one), write: r("{group: example.com, kind: Bucket, name: b}", "g"), want: evadedOn("Dye app/top", "Service app/b1#80", "Bucket app/b")},
 		"to one more":                  {before: docs(services, g, r(b1, "g"), one), write: r(b1+", "+b2, "g")},
 		"to one that was there before": {before: docs(services, g, r(b1+", "+b2, "g"), one), write: r(b2, "g"), want: lost("b2")},
 		"to a new one with the policy, beside one without that was there before": {
@@ -46,7 +46,7 @@ func TestRouteBackendChanges(t *testing.T) {
 		"the weights become 0":                 {before: docs(services, g, r(b1+", "+off2, "g"), one), write: r(off1+", "+off2, "g")},
 		"one of two references gets weight 0":  {before: docs(services, g, r(b1+", "+b1+", "+b2, "g"), one), write: r(off1+", "+b1+", "+b2, "g")},
 		"to another one on another gateway": {
-			before: docs(services, g, h, r(b1, "g"), one), write: r(b2, "h"), want: evadedOn("Dye app/top", "Service app/b1#80", "it does not apply on Listener infra/h#http"),
+			before: docs(services, g, h, r(b1, "g"), one), write: r(b2, "h"), want: evadedOn("Dye app/top", "Service app/b1#80", "Listener infra/h#http"),
 		},
 		"a match goes to a rule with another one": {
 			before: docs(services, g, rules(named("x", ab, b1)+", "+named("z", ruleC, b2)), one),

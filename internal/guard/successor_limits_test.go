@@ -80,8 +80,8 @@ func TestRequestsLeaveRuleOfBoundOverride(t *testing.T) {
 			if c.evaded == no {
 				warned = nil
 			}
-			assert.Equal(t, denied, overrideMessages(t, "dev", before, ruling(c.after...)))
-			assert.Equal(t, warned, overrideMessages(t, "boss", before, ruling(c.after...)), "users who are allowed to override are warned")
+			assert.Equal(t, denied, overrideFindings(t, "dev", before, ruling(c.after...)))
+			assert.Equal(t, warned, overrideFindings(t, "boss", before, ruling(c.after...)), "users who are allowed to override are warned")
 		})
 	}
 }
@@ -91,9 +91,9 @@ func TestMergedRulesLoseMatch(t *testing.T) {
 	override := rateTop(overriding(aLimit("toys", onToys)))
 	merged := ruling(getToys+", "+postToys, anyPath)
 	apart := docs(rate, gatewayDoc("g", "istio", "http"), ruling(getToys, postToys, anyPath), override)
-	assert.Empty(t, overrideMessages(t, "dev", apart, merged))
+	assert.Empty(t, overrideFindings(t, "dev", apart, merged))
 	together := docs(rate, gatewayDoc("g", "istio", "http"), merged, override)
-	assert.Equal(t, []string{"Deny OverrideEvaded limits.toys"}, overrideMessages(t, "dev", together, ruling(getToys, anyPath)))
+	assert.Equal(t, []string{"Deny OverrideEvaded limits.toys"}, overrideFindings(t, "dev", together, ruling(getToys, anyPath)))
 }
 
 // Each of many rules may take the requests: that is one finding.
@@ -101,6 +101,5 @@ func TestRequestsOfManySuccessorsAreReportedOnce(t *testing.T) {
 	before := docs(rate, gatewayDoc("g", "istio", "http"), ruling(getToys, anyPath, getCars, assets), rateTop(overriding(aLimit("toys", onGet))))
 	v := world(t, before)
 	c := change(v, read(t, v, ruling(getToysOfA, anyPath, getCars, assets)))
-	assert.Equal(t, []string{deny("OverrideEvaded: HTTPRoute app/r would no longer be subject to override limits.toys of Rate infra/top, which applies on HTTPRouteRule app/r#rule-1: "+
-		"its triggers do not match HTTPRouteRule app/r#rule-2, which may receive its requests", "Rate infra/top")}, messagesOf(evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{"Deny OverrideEvaded limits.toys Rate infra/top: HTTPRoute app/r, HTTPRouteRule app/r#rule-1, HTTPRouteRule app/r#rule-2"}, findingsOf(t, evaluateAs(t, bossAndDev(), "dev", v, c), "Override"))
 }

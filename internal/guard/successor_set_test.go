@@ -19,8 +19,8 @@ func TestListenerSetMoves(t *testing.T) {
 	before := func(policy string) string {
 		return docs(coat, open("g"), open("h"), worlds.SetDoc("app", "s", "g", "lower"), coated(policy))
 	}
-	lost := func(why string) []string {
-		return []string{"OverrideEvaded: Listener app/s#lower would no longer be subject to override a of Coat infra/top, which applies on Listener app/s#lower: " + why}
+	lost := func(cause string) []string {
+		return []string{"OverrideEvaded a Coat infra/top: Listener app/s#lower, " + cause}
 	}
 	ofSet := policyDoc("Coat", "app", "top", "targetRefs: [{kind: ListenerSet, name: s, sectionName: lower}]\noverrides: {a: 1}")
 	set := func(gw string, listeners ...string) string {
@@ -30,7 +30,7 @@ func TestListenerSetMoves(t *testing.T) {
 	samePort := func(gw string) string {
 		return strings.Replace(set(gw, "lower", "other"), "port: 81", "port: 80", 1)
 	}
-	toH := lost("it does not apply on Gateway infra/h")
+	toH := lost("Gateway infra/h")
 	ways := map[string]overrideCase{
 		"to another gateway":                          {before: before(onG), write: set("h", "lower"), want: toH},
 		"to another gateway, by another name":         {before: before(onG), write: set("h", "new"), want: toH},
@@ -39,7 +39,7 @@ func TestListenerSetMoves(t *testing.T) {
 		"to another gateway with that of a listener":  {before: docs(coat, open("g"), open("h"), samePort("g"), ofSet), write: samePort("h"), of: "Coat app/top"},
 		"to a gateway that does not exist":            {before: before(onG), write: set("none", "lower")},
 		"to a gateway that does not admit it":         {before: docs(before(onG), closed), write: set("i", "lower")},
-		"to a parent that is not read":                {before: before(onG), write: unread, want: lost(byUnread("Mesh infra/g of example.com"))},
+		"to a parent that is not read":                {before: before(onG), write: unread, want: lost("Mesh infra/g, example.com")},
 		"to a parent that is not read, by its policy": {before: docs(before(onH), ofSet), write: unread, of: "Coat app/top"},
 		"it is deleted":                               {before: before(onG), delete: set("g", "lower")},
 		"its gateway is deleted":                      {before: before(onG), delete: open("g")},

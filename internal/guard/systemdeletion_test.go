@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	infra    = "kind: Namespace\nmetadata: {name: infra}"
-	dying    = "kind: Namespace\nmetadata: {name: infra, deletionTimestamp: '2026-01-01T00:00:00Z'}"
-	byRights = "; ask the owner of infra/top, or check whether you are allowed to: check Paint infra/top"
+	infra = "kind: Namespace\nmetadata: {name: infra}"
+	dying = "kind: Namespace\nmetadata: {name: infra, deletionTimestamp: '2026-01-01T00:00:00Z'}"
 )
 
 func namespaceRef(name string) api.Ref { return api.Ref{Kind: "Namespace", Name: name} }
@@ -39,7 +38,7 @@ func (l *living) look(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 func TestSystemDeletions(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
 	terminating, other := read(t, v, dying), read(t, v, "kind: Namespace\nmetadata: {name: other}")
-	namespaced := "Audit " + removed + " (deletion not denied: namespace infra is terminating)" + byRights
+	namespaced := "Audit OverrideRemoved a Paint infra/top: 2 paths"
 	tests := map[string]struct {
 		view      *snapshot.View
 		live      *living
@@ -47,9 +46,9 @@ func TestSystemDeletions(t *testing.T) {
 		want      string
 		looked    []api.Ref
 	}{
-		"the namespace stays":                         {v, nil, false, "Deny " + removed + byRights, nil},
-		"the namespace stays, says a live look":       {v, &living{found: other}, false, "Deny " + removed + byRights, []api.Ref{namespaceRef("infra")}},
-		"there is no namespace, says a live look":     {v, &living{}, false, "Deny " + removed + byRights, []api.Ref{namespaceRef("infra")}},
+		"the namespace stays":                         {v, nil, false, "Deny OverrideRemoved a Paint infra/top: 2 paths", nil},
+		"the namespace stays, says a live look":       {v, &living{found: other}, false, "Deny OverrideRemoved a Paint infra/top: 2 paths", []api.Ref{namespaceRef("infra")}},
+		"there is no namespace, says a live look":     {v, &living{}, false, "Deny OverrideRemoved a Paint infra/top: 2 paths", []api.Ref{namespaceRef("infra")}},
 		"the namespace is being deleted":              {v.With(put(t, v, dying)), nil, false, namespaced, nil},
 		"the namespace is being deleted, as is known": {v.With(put(t, v, dying)), &living{}, false, namespaced, nil},
 		"the namespace was deleted a moment ago":      {v, &living{found: terminating}, false, namespaced, []api.Ref{namespaceRef("infra")}},
@@ -57,7 +56,7 @@ func TestSystemDeletions(t *testing.T) {
 			v.With(del(namespaceRef("infra"))), &living{found: terminating}, false, namespaced, []api.Ref{namespaceRef("infra")},
 		},
 		"the garbage collector": {
-			v, &living{}, true, "Audit " + removed + " (deletion not denied: garbage collection)" + byRights, nil,
+			v, &living{}, true, "Audit OverrideRemoved a Paint infra/top: 2 paths", nil,
 		},
 	}
 	for name, test := range tests {
@@ -69,7 +68,7 @@ func TestSystemDeletions(t *testing.T) {
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), GarbageCollected: test.collected, User: userOf("controller")}
 			ev, err := g.Evaluate(t.Context(), test.view, c, nil)
 			require.NoError(t, err)
-			assert.Equal(t, []string{test.want}, messagesOf(ev, "Override"))
+			assert.Equal(t, []string{test.want}, findingsOf(t, ev, "Override"))
 			assert.Equal(t, test.want[0] == 'D', ev.Denied())
 			if test.live != nil {
 				assert.Equal(t, test.looked, test.live.asked)
@@ -92,7 +91,7 @@ func TestSystemDeletionNeedsNoPermission(t *testing.T) {
 func TestEditsInTerminatingNamespaceAreEvaluated(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
 	ev := evaluateAs(t, bossAndDev(), "dev", v, change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}"))))
-	assert.Equal(t, []string{"Deny " + removed + byRights}, messagesOf(ev, "Override"))
+	assert.Equal(t, []string{"Deny OverrideRemoved a Paint infra/top: 2 paths"}, findingsOf(t, ev, "Override"))
 }
 
 // The namespace is looked for only on the way to a denial.
@@ -124,15 +123,16 @@ func TestDenialsOfSystemDeletionAreRecorded(t *testing.T) {
 	t.Run("it reaches too far", func(t *testing.T) {
 		ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Audit BlastRadius"}, codes(ev))
-		assert.Contains(t, messages(ev)[0], " (deletion not denied: namespace infra is terminating); review them")
+		assert.Equal(t, []string{
+			"Audit BlastRadius: Paint infra/top, Paint, 2 paths, 1 namespace, 2, a, 1, paint.example.com, overrule.dev/acknowledge-blast-radius=4ecd02cfec3e9303",
+		}, findings(t, ev), "golden: why it is not denied")
 	})
 	t.Run("it costs too much", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, c, nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Audit TooMuch"}, codes(ev))
+		assert.Equal(t, []string{"Audit TooMuch"}, codes(t, ev))
 	})
 	t.Run("an object without a namespace is in none that is being deleted", func(t *testing.T) {
 		v := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), dyed("infra", "top", "{kind: GatewayClass, name: istio}")))

@@ -28,38 +28,37 @@ const (
 func TestReferenceGrants(t *testing.T) {
 	grant := worlds.GrantDoc("infra", "t", paints, gateways)
 	selecting := policyDoc("Paint", "app", "selecting", "targetRefs: [{kind: Gateway, selector: {}, namespaces: {from: All}}]\nb: 1")
-	const lost = " loses its target: no ReferenceGrant in namespace infra allows policies of kind Paint in namespace app to target Gateway infra/g"
 	t.Run("deleted", func(t *testing.T) {
 		v := world(t, granted(grant))
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: Paint app/own" + lost,
-			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a)",
-		}, messages(deleted(t, v, read(t, v, grant).Ref())))
+			"Warn TargetNotFound Paint app/own: ReferenceGrant, Paint, Gateway infra/g",
+			"Warn BlastRadius: ReferenceGrant infra/t, Paint, 2 paths, 1 namespace, 2, a",
+		}, findings(t, deleted(t, v, read(t, v, grant).Ref())))
 	})
 	t.Run("edited, with a policy that selects", func(t *testing.T) {
 		v := world(t, granted(grant, selecting))
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: Paint app/own" + lost, "Warn TargetNotFound: Paint app/selecting" + lost,
-			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a, 2 lose b)",
-		}, messages(evaluate(t, v, worlds.GrantDoc("infra", "t", "{group: example.com, kind: Paint, namespace: other}", gateways))))
+			"Warn TargetNotFound Paint app/own: ReferenceGrant, Paint, Gateway infra/g", "Warn TargetNotFound Paint app/selecting: ReferenceGrant, Paint, Gateway infra/g",
+			"Warn BlastRadius: ReferenceGrant infra/t, Paint, 2 paths, 1 namespace, 2, a, 2, b",
+		}, findings(t, evaluate(t, v, worlds.GrantDoc("infra", "t", "{group: example.com, kind: Paint, namespace: other}", gateways))))
 	})
 	t.Run("while another one stands", func(t *testing.T) {
 		v := world(t, granted(grant, worlds.GrantDoc("infra", "u", paints, gateways)))
-		assert.Empty(t, messages(deleted(t, v, read(t, v, grant).Ref())))
+		assert.Empty(t, findings(t, deleted(t, v, read(t, v, grant).Ref())))
 	})
 	t.Run("that let no one in", func(t *testing.T) {
 		other := worlds.GrantDoc("infra", "other", paints, "{group: gateway.networking.k8s.io, kind: Gateway, name: h}")
 		v := world(t, granted(grant, other))
-		assert.Empty(t, messages(deleted(t, v, read(t, v, other).Ref())))
+		assert.Empty(t, findings(t, deleted(t, v, read(t, v, other).Ref())))
 	})
 	t.Run("made, it lets a policy in", func(t *testing.T) {
-		assert.Equal(t, []string{"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace"},
-			messages(evaluate(t, world(t, granted()), grant)))
+		assert.Equal(t, []string{"Warn BlastRadius: ReferenceGrant infra/t, Paint, 2 paths, 1 namespace"},
+			findings(t, evaluate(t, world(t, granted()), grant)))
 	})
 	t.Run("a policy without one is warned of", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra allows policies of kind Paint in namespace app to target Gateway infra/g; choose another target, or move the policy to a namespace that is allowed to target this one",
-		}, messages(evaluate(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
+			"Warn TargetNotFound: ReferenceGrant, Paint, Gateway infra/g",
+		}, findings(t, evaluate(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
 
@@ -67,13 +66,12 @@ func TestReferenceGrants(t *testing.T) {
 func TestListenerSetsNotAllowed(t *testing.T) {
 	closed := strings.Replace(base(), "from: All", "from: None", 1)
 	set := worlds.SetDoc("app", "s", "g", "http")
-	const want = "Warn TargetNotFound: ListenerSet app/s has no effect: the allowedListeners of Gateway infra/g do not admit listener sets of namespace app, " +
-		"so neither routes nor policies reach its listeners; ask the owner of infra/g"
-	assert.Equal(t, []string{want}, messages(evaluate(t, world(t, closed), set)))
-	assert.Empty(t, messages(evaluate(t, world(t, base()), set)))
-	assert.Empty(t, messages(evaluate(t, world(t, closed), worlds.SetDoc("app", "s", "none", "http"))), "a gateway that is not there says nothing")
+	const want = "Warn TargetNotFound: ListenerSet app/s, allowedListeners, Gateway infra/g"
+	assert.Equal(t, []string{want}, findings(t, evaluate(t, world(t, closed), set)))
+	assert.Empty(t, findings(t, evaluate(t, world(t, base()), set)))
+	assert.Empty(t, findings(t, evaluate(t, world(t, closed), worlds.SetDoc("app", "s", "none", "http"))), "a gateway that is not there says nothing")
 	v := world(t, docs(closed, set))
-	assert.Empty(t, messages(deleted(t, v, read(t, v, set).Ref())), "it goes")
+	assert.Empty(t, findings(t, deleted(t, v, read(t, v, set).Ref())), "it goes")
 }
 
 // A selector that selects nothing is reported, and so are rivals on what it
@@ -85,14 +83,14 @@ func TestSelectors(t *testing.T) {
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	const all = "{kind: HTTPRoute, selector: {}}"
 	assert.Equal(t, []string{
-		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the selector and the labels of the objects",
-	}, messages(evaluate(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
+		"Warn TargetNotFound: HTTPRoute, team=red",
+	}, findings(t, evaluate(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
-		"Deny Conflicted: HTTPRoute app/r already has Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
-	}, messages(evaluate(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
+		"Deny Conflicted Probe app/one: HTTPRoute app/r, Probe",
+	}, findings(t, evaluate(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
-		"Warn Conflicted: Probe app/two would no longer apply to HTTPRoute app/r: this policy is older and takes precedence",
-	}, messages(evaluate(t, world(t, granted(probe("two", newer, "{kind: HTTPRoute, name: r}"))), probe("one", older, all))))
+		"Warn Conflicted Probe app/two: HTTPRoute app/r",
+	}, findings(t, evaluate(t, world(t, granted(probe("two", newer, "{kind: HTTPRoute, name: r}"))), probe("one", older, all))))
 }
 
 // Ports of a Service are targets of their own.
@@ -102,13 +100,13 @@ func TestConflictsOnPorts(t *testing.T) {
 	}
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	v := world(t, granted(worlds.ServiceDoc("app", "s", 80, 81), probe("one", older, ", port: 80")))
-	assert.Equal(t, []string{"Warn NoPath"}, codes(evaluate(t, v, probe("two", newer, ", port: 81"))))
-	assert.Equal(t, []string{"Warn NoPath"}, codes(evaluate(t, v, probe("two", newer, ""))))
-	assert.Equal(t, []string{"Deny Conflicted"}, codes(evaluate(t, v, probe("two", newer, ", port: 80"))))
+	assert.Equal(t, []string{"Warn NoPath"}, codes(t, evaluate(t, v, probe("two", newer, ", port: 81"))))
+	assert.Equal(t, []string{"Warn NoPath"}, codes(t, evaluate(t, v, probe("two", newer, ""))))
+	assert.Equal(t, []string{"Deny Conflicted"}, codes(t, evaluate(t, v, probe("two", newer, ", port: 80"))))
 	t.Run("one that comes to another port than before is denied", func(t *testing.T) {
 		v := world(t, granted(worlds.ServiceDoc("app", "s", 80, 81), probe("one", older, ", port: 80"), probe("three", older, ", port: 81"), probe("two", newer, ", port: 81")))
-		assert.Equal(t, []string{"Deny Conflicted"}, codes(evaluate(t, v, probe("two", newer, ", port: 80"))))
-		assert.Equal(t, []string{"Warn Conflicted"}, codes(evaluate(t, v, probe("two", newer, ", port: 81"))))
+		assert.Equal(t, []string{"Deny Conflicted"}, codes(t, evaluate(t, v, probe("two", newer, ", port: 80"))))
+		assert.Equal(t, []string{"Warn Conflicted"}, codes(t, evaluate(t, v, probe("two", newer, ", port: 81"))))
 	})
 }
 
@@ -122,21 +120,21 @@ func TestWritesOfOtherKinds(t *testing.T) {
 	)
 	t.Run("a namespace that is labelled comes under a gateway", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn BlastRadius: Namespace app: effective policy of Paint changes on 1 path in 1 namespace",
-			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/of-h overrides it",
-		}, messages(evaluate(t, world(t, paint), "kind: Namespace\nmetadata: {name: app, labels: {in: h}}")))
+			"Warn BlastRadius: Namespace app, Paint, 1 path, 1 namespace",
+			"Warn Overridden a Paint app/of-s: 1 path, Paint infra/of-h",
+		}, findings(t, evaluate(t, world(t, paint), "kind: Namespace\nmetadata: {name: app, labels: {in: h}}")))
 	})
 	t.Run("a class that goes changes no path", func(t *testing.T) {
 		v := world(t, paint)
-		assert.Empty(t, messages(deleted(t, v, read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())))
+		assert.Empty(t, findings(t, deleted(t, v, read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())))
 	})
 	t.Run("a profile takes no part in a view", func(t *testing.T) {
-		assert.Empty(t, messages(evaluate(t, world(t, paint), worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}"))))
+		assert.Empty(t, findings(t, evaluate(t, world(t, paint), worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}"))))
 	})
 	t.Run("a policy that selects workloads is not read", func(t *testing.T) {
 		v := world(t, base(worlds.ClassProfileDoc("inherited", "Dye", "targets: {fields: [targetRefs], workloads: [selector]}")))
 		assert.Equal(t, []string{
-			"Warn NotRead: the paths of Dye app/d are unknown: it selects workloads by their labels in spec.selector, which Overrule does not read",
-		}, messages(evaluate(t, v, policyDoc("Dye", "app", "d", "selector: {matchLabels: {app: x}}\na: 1"))))
+			"Warn NotRead: Dye app/d, spec.selector, Overrule",
+		}, findings(t, evaluate(t, v, policyDoc("Dye", "app", "d", "selector: {matchLabels: {app: x}}\na: 1"))))
 	})
 }

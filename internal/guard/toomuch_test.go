@@ -21,15 +21,14 @@ func TestTooMuchAdvice(t *testing.T) {
 		many[i] = fmt.Sprintf("k%d: 1", i)
 	}
 	for name, c := range map[string]struct {
-		write  string
-		late   bool
-		advice string
+		write string
+		late  bool
 	}{
-		"another policy's condition": {routePolicy("a: 100"), false, "; ask the owner of infra/top to simplify its conditions"},
-		"its own condition":          {gatewayPolicy(clip), false, "; simplify its conditions, or give it fewer targets"},
-		"time":                       {routePolicy("a: 1"), true, "; split the change into smaller writes, or ask the cluster administrator"},
-		"time, for very many rules":  {routePolicy(strings.Join(many, "\n")), true, "; it has 201 rules: split the policy, or give it fewer targets"},
-		"time, for a route":          {routeDoc("r", "[{}]", "g"), true, "; split the change into smaller writes, or ask the cluster administrator"},
+		"another policy's condition": {routePolicy("a: 100"), false},
+		"its own condition":          {gatewayPolicy(clip), false},
+		"time":                       {routePolicy("a: 1"), true},
+		"time, for very many rules":  {routePolicy(strings.Join(many, "\n")), true},
+		"time, for a route":          {routeDoc("r", "[{}]", "g"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -40,8 +39,7 @@ func TestTooMuchAdvice(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Budget: 1}
 			ev, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
 			require.NoError(t, err)
-			require.Equal(t, []string{"Deny TooMuch"}, codes(ev))
-			assert.True(t, strings.HasSuffix(ev.Denials[0].Message(), c.advice), ev.Denials[0].Message())
+			assert.Equal(t, []string{"Deny TooMuch"}, codes(t, ev), "the golden file tells the advice")
 		})
 	}
 }

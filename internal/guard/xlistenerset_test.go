@@ -14,7 +14,7 @@ func TestRouteMovesToXListenerSet(t *testing.T) {
 		return strings.Replace(worlds.SetDoc("app", "s", gw, "lower"), "kind: ListenerSet", "kind: XListenerSet", 1)
 	}
 	const toX = "{group: gateway.networking.x-k8s.io, kind: XListenerSet, namespace: app, name: s}"
-	lost := evaded("Paint infra/top", "it does not apply on Listener app/s#lower")
+	lost := evaded("Paint infra/top", "Listener app/s#lower")
 	runOverrideCases(t, map[string]overrideCase{
 		"of another gateway":               {before: docs(g, h, x("h"), onG, at("g", "")), write: toParents(two, toX), want: lost},
 		"of the same gateway":              {before: docs(g, h, x("g"), onG, at("g", "")), write: toParents(two, toX)},

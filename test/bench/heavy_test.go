@@ -98,7 +98,7 @@ func (heavyRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.
 	return false, nil
 }
 
-func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" }
+func (heavyRights) Check(api.Ref) string { return "check" }
 
 // heavyServer is the handler as in production, with one evaluation slot.
 func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {

@@ -247,17 +247,17 @@ var kindRows = map[string]row{
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
 	"definition-version-added": bypass{
-		objects: objectsWithOverride("Ivory"), code: "OverrideEvaded", contains: []string{"it is dropped when written in version v1alpha9"},
+		objects: objectsWithOverride("Ivory"), code: "OverrideEvaded", contains: []string{"version v1alpha9"},
 		write: kubectl("patch", "crd/ivorys.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/-","value":{"name":"v1alpha9","served":true,"storage":false,`+
 			`"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}}]`),
 	},
 	"definition-version-pruned": bypass{
-		objects: objectsWithOverride("Amber"), code: "OverrideEvaded", contains: []string{"it is dropped when written in version v1beta1"},
+		objects: objectsWithOverride("Amber"), code: "OverrideEvaded", contains: []string{"version v1beta1"},
 		write: kubectl("patch", "crd/ambers.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec",`+
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
 	"definition-version-default": bypass{
-		objects: objectsWithOverride("Khaki"), code: "OverrideEvaded", contains: []string{"it is dropped when written in version v1beta1"},
+		objects: objectsWithOverride("Khaki"), code: "OverrideEvaded", contains: []string{"version v1beta1"},
 		write: kubectl("patch", "crd/khakis.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
 			`"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"sectionName":{"type":"string","default":"nothing"}}}}]`),
 	},

@@ -19,6 +19,9 @@ var (
 	boundSmall = Size{Gateways: 1, Listeners: 1, Routes: 1, RouteRules: 2, Matches: 4, Rules: 5}
 )
 
+// partlyBound tells this warning, which names no rule of a route, from others of a limit.
+const partlyBound = "limits.l0000 is only partly bound"
+
 func says(text string) func(Size) Want { return func(Size) Want { return Want{Says: text} } }
 
 func denies(code api.ReasonCode, text string) func(Size) Want {
@@ -48,11 +51,11 @@ func boundPolicies() []Case {
 		{
 			What: "bindings/none", Representative: true, Name: "none of 64 matches of 200 limits is one of 4,096 of a route",
 			Full: bound, Small: boundSmall, build: put(ofNoRule),
-			Want: denies(api.ReasonTriggerUnmatched, "limits.l0000 binds to no rule of HTTPRoute app/r00000: no rule has the match"),
+			Want: denies(api.ReasonTriggerUnmatched, "HTTPRoute app/r00000"),
 		},
 		{
 			What: "bindings/in-part", Name: "one of 64 matches of each of 200 limits is one of a route",
-			Full: bound, Small: boundSmall, Want: says("limits.l0000 is only partly bound"), build: put(ofOneMatch),
+			Full: bound, Small: boundSmall, Want: says(partlyBound), build: put(ofOneMatch),
 		},
 		{
 			What: "bindings/shadowed", Name: "all of 200 limits match all rules of a route, and the first shadows the others",
@@ -96,7 +99,7 @@ func boundRoutes() []Case {
 	return []Case{
 		{
 			What: "bindings/route", Representative: true, Name: "an edit of a route unbinds all of 200 limits",
-			Full: bound, Small: boundSmall, Want: says("is no longer bound to any rule of HTTPRoute app/r00000"), build: written(own(ofOneRule), none),
+			Full: bound, Small: boundSmall, Want: says("limits.l0000 of RateLimitPolicy app/r00000"), build: written(own(ofOneRule), none),
 		},
 		{
 			What: "bindings/route-in-part", Name: "an edit of a route takes half of its matches from each of 200 limits",
@@ -132,7 +135,7 @@ func boundGateways() []Case {
 	return []Case{
 		{
 			What: "bindings/gateway", Representative: true, Name: "200 limits that choose rules are put on a gateway of 1,000 routes",
-			Full: full, Small: small, Want: says("limits.l0000 is only partly bound"),
+			Full: full, Small: small, Want: says(partlyBound),
 			build: func(w *World, s Size) Write {
 				routes(w, s)
 				return Write{After: defaults(s)}
@@ -140,7 +143,7 @@ func boundGateways() []Case {
 		},
 		{
 			What: "bindings/gateway-own", Name: "200 limits that choose rules are put on a gateway of 1,000 routes with policies of their own",
-			Full: full, Small: small, Want: says("limits.l0000 is only partly bound"),
+			Full: full, Small: small, Want: says(partlyBound),
 			build: func(w *World, s Size) Write {
 				routes(w, s)
 				ownPolicies(w, s)

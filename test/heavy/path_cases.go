@@ -49,7 +49,7 @@ func reaches(kind string) func(Size) Want {
 
 // removed expects that the login limit, an override, is removed from all paths.
 func removed(s Size) Want {
-	return Want{Denied: api.ReasonOverrideRemoved, Says: fmt.Sprintf("would no longer apply on %d paths", s.paths())}
+	return Want{Denied: api.ReasonOverrideRemoved, Says: fmt.Sprintf(" %d paths", s.paths())}
 }
 
 // pathCases are writes that affect very many paths.

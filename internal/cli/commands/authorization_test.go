@@ -61,7 +61,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Sheep, plural: flock
 `+policy(", overrides: {wool: long}"))
 	all := check(t, policy(""), append(against("cluster"), "--against", stored)...)
 	assert.Equal(t, []string{"UPDATE Sheep dolly OverrideRemoved"}, verdicts(all))
-	assert.Contains(t, all[0].Reasons[0].Message, "kubectl auth can-i override flock.example.com/dolly -n infra")
+	assert.Contains(t, all[0].Reasons[0].Message, "override flock.example.com/dolly -n infra")
 }
 
 // runAsUser runs a command on a cluster with the demo, as the user of a fake API

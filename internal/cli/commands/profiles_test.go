@@ -137,7 +137,7 @@ func TestRefusedProfileIsReported(t *testing.T) {
 	file := "testdata/profiles.yaml"
 	for _, args := range [][]string{{"effective"}, {"outcome"}, {"profiles"}} {
 		got := run(t, "", append(args, "-f", file)...)
-		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in effect: PolicyProfile limits is older and has RateLimitPolicy.kuadrant.io")
+		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in effect: PolicyProfile limits ")
 	}
 }
 

@@ -35,7 +35,7 @@ func listViolations(t *testing.T, args ...string) []string {
 	return out
 }
 
-// The route's API key is enough in place of the gateway's single sign-on.
+// The route's API key is an alternative to the gateway's single sign-on.
 func TestViolations(t *testing.T) {
 	both := []string{
 		"Deny OverrideWeakened AuthPolicy toystore#toys rules.authentication.api-key AuthPolicy infra/gw-auth",

@@ -45,7 +45,7 @@ func refused(reason, message string, generation int64, at metav1.Time) metav1.Co
 }
 
 func TestProfileCondition(t *testing.T) {
-	conflict := &api.RefusedProfile{Name: "p", Reason: api.Conflicted, Message: "PolicyProfile old is older and has Paint.example.com"}
+	conflict := &api.RefusedProfile{Name: "p", Reason: api.Conflicted, Message: "PolicyProfile old has the kind"}
 	invalid := &api.RefusedProfile{Name: "p", Reason: api.Invalid, Message: "class is missing"}
 	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue}
 	for sentence, c := range map[string]struct {
