@@ -27,10 +27,10 @@ import (
 func TestVerdictCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
-			d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
+			d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
 			d.Now = func() time.Time { return cases.Now }
 			if c.Changes[0].Object.GetKind() == api.KindPolicyProfile {
-				d.Guard.Kinds = rereads{d, t, c.Against}
+				d.Guard.KindReader = rereads{d, t, c.Against}
 			}
 			for i := range c.Against {
 				d.put(t, &c.Against[i])

@@ -110,7 +110,7 @@ func (d *testServer) settled(t *testing.T, evaluated, waiting int) {
 
 func TestQueueIsLimited(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	body := review(t, create(t, homeless()))
 	require.NoError(t, c.call(PathMutate, body).err) // what stays for good is there from now on
@@ -150,7 +150,7 @@ overrule_reviews_waiting 3
 
 func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	stuck := c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
 	require.NoError(t, stuck.err)
@@ -188,7 +188,7 @@ func TestQueuedReviewUsesCurrentView(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBlocking()
-			d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, c.before)
+			d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: b.live}}, c.before)
 			s := d.listen(t, b)
 			first := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 			<-b.asked
@@ -204,7 +204,7 @@ func TestQueuedReviewUsesCurrentView(t *testing.T) {
 
 func TestDrainAnswersQueuedReviews(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	waiting := c.all(2, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 	<-b.asked
@@ -292,7 +292,7 @@ overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 
 func TestReviewsWaitForMemory(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	large := append(review(t, create(t, homeless())), bytes.Repeat([]byte(" "), 1<<19)...)
 	first := c.all(3, PathValidate+"?timeout=30s", large)

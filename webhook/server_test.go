@@ -162,7 +162,7 @@ func TestEnforcementWarn(t *testing.T) {
 
 // Users who are allowed to remove overrides get a warning that they do.
 func TestOverrideRight(t *testing.T) {
-	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
 	for name, r := range map[string]*admissionv1.AdmissionRequest{
 		"another value": update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1)),
 		"a deletion":    remove(t, gatewayAuth),
@@ -299,7 +299,7 @@ func homeless() string {
 
 func TestOverloadIsDeniedWithRetry(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
 	body := review(t, create(t, homeless()))
 	go func() { first <- d.post(t, PathValidate, body) }()
@@ -318,7 +318,7 @@ func TestOverloadIsDeniedWithRetry(t *testing.T) {
 
 func TestOverloadWithEnforcementWarn(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
@@ -333,7 +333,7 @@ func TestOverloadWithEnforcementWarn(t *testing.T) {
 
 func TestQueueTimeoutIsDenied(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
@@ -350,7 +350,7 @@ func panicking(context.Context, api.Ref) (snapshot.Object, error) {
 }
 
 func TestPanicIsDenied(t *testing.T) {
-	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: panicking}}, cluster)
 	for range 3 { // more than there are places
 		a := d.validated(t, create(t, homeless()))
 		assert.Equal(t, "internal error: evaluation panicked; see the server log (uid "+string(uid)+")", said(t, a))
@@ -359,7 +359,7 @@ func TestPanicIsDenied(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "it goes on")
 	assert.Contains(t, d.log.String(), "index out of range [0] with length 0")
 
-	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{ReadLive: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.True(t, a.Allowed)
 	require.Len(t, a.Warnings, 1)
@@ -378,7 +378,7 @@ func TestPanicInMutateIsAllowed(t *testing.T) {
 
 func TestFailedLiveReadIsDenied(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
-	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
+	d := newTestServer(t, Options{Guard: &guard.Guard{ReadLive: refused}}, cluster)
 	assert.Equal(t, "cannot evaluate this write: get HTTPRoute app/nothing: connection refused; retry",
 		said(t, d.validated(t, create(t, homeless()))))
 }
@@ -392,14 +392,14 @@ func TestLiveReadFindsTarget(t *testing.T) {
 		looks++
 		return v.Get(ref), nil
 	}
-	d := newTestServer(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{ReadLive: live}}, cluster, gatewayLimits)
 	assert.Contains(t, said(t, d.validated(t, create(t, homeless()))), "ConstraintViolated: ")
 	assert.Equal(t, 1, looks)
 }
 
 func TestEvaluationDeadline(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
 	assert.Equal(t, fmt.Sprintf("TooMuch: evaluation of CREATE of RateLimitPolicy app/toystore-limits (%d bytes) exceeds the webhook timeout; "+
 		"reduce the object (fewer rules, listeners, targets or conditions), or contact the cluster administrator", len(toJSON(t, homeless()))), said(t, a))
@@ -414,7 +414,7 @@ func TestEvaluationDeadline(t *testing.T) {
 func TestExpiredCallIsDenied(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.Guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+	d.Guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		cancel() // the client is gone before the paths are walked
 		return d.object(t, route), nil
 	}

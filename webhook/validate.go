@@ -42,7 +42,7 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 	switch {
 	case unseen != nil:
 		return s.denyUndecided("PoliciesUnlisted", printable(unseen.Error()))
-	case errors.Is(err, guard.ErrRights):
+	case errors.Is(err, guard.ErrPermissions):
 		return s.denyUndecided("RightsUnknown", evaluationFailed(err, "retry in 1s"))
 	case err != nil:
 		return s.denyFailed(reasonFailed, evaluationFailed(err, "retry"))

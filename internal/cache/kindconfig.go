@@ -18,7 +18,7 @@ import (
 )
 
 // Reread returns the view as it would be after a PolicyProfile or a
-// CustomResourceDefinition is written (guard.Kinds): before is nil on a create, after
+// CustomResourceDefinition is written (guard.KindReader): before is nil on a create, after
 // on a delete. Policies of kinds that are then read differently are listed from the API
 // server; if there are none, it returns v itself.
 //

@@ -153,7 +153,7 @@ func olderRoutes(t *testing.T, e *env.Env) {
 	v, _ := r.store.View()
 	assert.Equal(t, []string{"one.example.com"}, v.Get(tlsRef).(*gateway.Route).Hostnames)
 	soon(t, func() bool {
-		o, err := r.Live(t.Context(), tlsRef)
+		o, err := r.ReadLive(t.Context(), tlsRef)
 		return err == nil && o != nil && o.Ref() == tlsRef
 	}, "it is not found live")
 	listed, problems, err := List(t.Context(), e.Config)

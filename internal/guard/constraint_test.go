@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// oneSchema is Kinds that know one schema alone.
+// oneSchema is KindReader that know one schema alone.
 type oneSchema struct {
 	schema *apiextensionsv1.JSONSchemaProps
 	err    error
@@ -106,7 +106,7 @@ func TestInvalidConstraints(t *testing.T) {
 			if c.before != "" {
 				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
-			assert.Equal(t, c.want, messages(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
+			assert.Equal(t, c.want, messages(evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, readConstraint(t, c.after))))
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestConstraintOnMissingKind(t *testing.T) {
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
 		"Warn NotRead: ClusterPolicyConstraint c has no effect until policy kind Missing.example.com is installed; check the group and the kind; kubectl overrule profiles lists the policy kinds",
-	}, messages(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
+	}, messages(evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, c)))
 	v = v.With(snapshot.Put(c))
 	assert.Empty(t, requirementsOf(evaluate(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
@@ -124,7 +124,7 @@ func TestConstraintOnMissingKind(t *testing.T) {
 // That it did not fit another kind is no excuse.
 func TestConstraintChangesKind(t *testing.T) {
 	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
-	assert.Equal(t, []string{"Deny Invalid"}, codes(evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
 func TestManyViolatingPathsAreCounted(t *testing.T) {
@@ -167,7 +167,7 @@ func TestDeletedConstraint(t *testing.T) {
 func TestConstraintSchemaError(t *testing.T) {
 	lost := errors.New("no connection")
 	v := world(t, base())
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), KindReader: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
 	require.ErrorIs(t, err, lost)
 	assert.ErrorContains(t, err, "get definition of Paint.example.com: ")
 }

@@ -14,9 +14,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Kinds is what is asked about the policy kinds when what says how they are
+// KindReader is asked about the policy kinds when what says how they are
 // read is written.
-type Kinds interface {
+type KindReader interface {
 	// Profiles returns the kinds that have a profile.
 	Profiles() []api.ProfileInForce
 	// Schema returns the schema of a kind, nil if the kind is not defined.
@@ -37,10 +37,10 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 			return effective.Scope{}, err
 		}
 	}
-	if ev.guard.Kinds == nil || len(ev.findings.withAction(api.Deny)) > 0 {
+	if ev.guard.KindReader == nil || len(ev.findings.withAction(api.Deny)) > 0 {
 		return effective.Scope{}, nil
 	}
-	after, err := ev.guard.Kinds.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
+	after, err := ev.guard.KindReader.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
 	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
 		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "define another kind, or delete the first definition before"})
 		return effective.Scope{}, nil
@@ -109,7 +109,7 @@ func changedKinds(before, after *snapshot.View) []api.PolicyKind {
 	return out
 }
 
-// Versions is implemented by Kinds that know the versions of a CustomResourceDefinition.
+// Versions is implemented by a KindReader that knows the versions of a CustomResourceDefinition.
 type Versions interface {
 	// Rewritten returns the views as they would be if the policies of the definition
 	// were written by another version than the one that is read: by each that the
@@ -123,7 +123,7 @@ type Versions interface {
 func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 	was, edited := ev.change.Before.(*policykind.Definition)
 	is, stays := ev.change.After.(*policykind.Definition)
-	kinds, ok := ev.guard.Kinds.(Versions)
+	kinds, ok := ev.guard.KindReader.(Versions)
 	if !edited || !stays || !ok {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 		for _, t := range o.overrides.lost {
 			t.version = r.Version
 		}
-		ev.addLosses(o)
+		ev.addLossesOf(o)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestVersionsThatRemoveOverrides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			messagesFor := func(user string) []string {
-				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
+				g := &guard.Guard{Engine: effective.NewEngine(), KindReader: versioned{views: c.views}, Permissions: bossAndDev()}
 				ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
 				require.NoError(t, err)
 				return nilIfEmpty(messagesOf(ev, "Override"))
@@ -66,11 +66,11 @@ func TestVersionsThatRemoveOverrides(t *testing.T) {
 		})
 	}
 
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{err: errors.New("no answer")}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: versioned{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
 	require.EqualError(t, err, "convert policies to the versions of CustomResourceDefinition paints.example.com: no answer")
 
-	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
+	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, KindReader: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, messagesOf(ev, "Override"), "versions of what is deleted store nothing")

@@ -89,12 +89,12 @@ func TestMissingParentIsReadLive(t *testing.T) {
 		}
 		return read(t, v, gatewayDoc(ref.Name, "c", "http")), nil
 	}
-	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
+	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadLive: live}, v, policy)
 	assert.Empty(t, messages(ev))
 	assert.Equal(t, 2, ev.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
-		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
+		g := &guard.Guard{Engine: effective.NewEngine(), ReadLive: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, policy)), nil)
 		assert.EqualError(t, err, "get Gateway infra/g: gone")
 	})
@@ -104,7 +104,7 @@ func TestMissingParentIsReadLive(t *testing.T) {
 		for i := range 20 {
 			gateways = append(gateways, fmt.Sprintf("g%d", i))
 		}
-		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
+		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadLive: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
 		assert.Len(t, asked, 16)
 	})
 }

@@ -110,7 +110,7 @@ func TestProfileWrites(t *testing.T) {
 			if test.after != nil {
 				c.After = test.after
 			}
-			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
+			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: test.known}
 			ev, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
 			assertMessage(t, test.denied, ev.Denials)
@@ -130,7 +130,7 @@ func assertMessage(t *testing.T, want string, findings []guard.Finding) {
 }
 
 func TestProfileSchemaError(t *testing.T) {
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: known{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	assert.EqualError(t, err, "get definition of Paint.example.com: no answer")
 }

@@ -51,8 +51,8 @@ func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 	}
 	ref := (&gateway.Namespace{Name: name}).Ref()
 	n, _ := ev.before.Get(ref).(*gateway.Namespace)
-	if (n == nil || !n.Terminating) && ev.guard.Live != nil {
-		o, err := ev.guard.Live(ctx, ref) // its deletion is a moment ago, maybe
+	if (n == nil || !n.Terminating) && ev.guard.ReadLive != nil {
+		o, err := ev.guard.ReadLive(ctx, ref) // its deletion is a moment ago, maybe
 		if err != nil {
 			return fmt.Errorf("get %s: %w", ref, err)
 		}

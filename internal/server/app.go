@@ -100,7 +100,7 @@ func (a *app) createGuard() error {
 	}
 	a.engine = effective.NewEngine()
 	a.guard = &guard.Guard{
-		Engine: a.engine, Live: a.watcher.Live, Kinds: a.watcher, Rights: reviewer, BlastRadius: a.options.blastRadius,
+		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: reviewer, BlastRadius: a.options.blastRadius,
 	}
 	return nil
 }

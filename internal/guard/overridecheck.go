@@ -14,7 +14,7 @@ import (
 type overrides struct {
 	pairs         int32                // that were evaluated
 	held          []effective.Override // of the current pair
-	lost          map[overrideLossKey]*overrideLoss
+	lost          map[lostOverrideKey]*lostOverride
 	reasons       map[*merge.Rule]api.ReasonCode // of losses
 	lessProtected map[api.PolicyKind]string      // how kinds protect overrides less after the write
 	terminating   terminatingPolicies
@@ -61,8 +61,8 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 	ev.overrides.pairs++
 	ev.overrides.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
 	if c.stays && again {
-		for _, t := range ev.overrides.prev.lost {
-			t.addPath(ev.overrides.pairs)
+		for _, l := range ev.overrides.prev.lost {
+			l.addPath(ev.overrides.pairs)
 		}
 		return nil
 	}
@@ -81,12 +81,12 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 // check checks one override that applies before the write.
 func (c *overrideCheck) check(o effective.Override) error {
 	switch {
-	case c.paths.After != nil && c.addLost(o):
+	case c.paths.After != nil && c.checkOnSamePath(o):
 		return nil
 	case c.lessProtected != "":
-		t := c.ev.addLessProtected(o, c.paths.Before, c.lessProtected)
+		l := c.ev.addLessProtectedOverride(o, c.paths.Before, c.lessProtected)
 		if c.stays {
-			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, t)
+			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, l)
 		}
 		return nil
 	default:
@@ -94,13 +94,13 @@ func (c *overrideCheck) check(o effective.Override) error {
 	}
 }
 
-// addLost adds an override that is not given, or not bound, on the path itself after the
-// write. It reports whether it did.
-func (c *overrideCheck) addLost(o effective.Override) bool {
+// checkOnSamePath adds an override that is not given, or not bound, on the path itself
+// after the write. It reports whether it did.
+func (c *overrideCheck) checkOnSamePath(o effective.Override) bool {
 	before, after := c.paths.Before, c.paths.After
 	if !after.Sets(o) || c.ev.movesToTerminating(o, before, after) {
-		if t := c.ev.addLost(o, before, after); c.stays {
-			c.ev.overrides.prev.addLost(t, o.Level)
+		if l := c.ev.addLostOverride(o, before, after); c.stays {
+			c.ev.overrides.prev.recordLost(l, o.Level)
 		}
 		return true
 	}
@@ -109,7 +109,7 @@ func (c *overrideCheck) addLost(o effective.Override) bool {
 	}
 	reason := c.limits.After.UnboundReason(o)
 	if reason != "" {
-		c.ev.addUnbound(o, before, after, reason)
+		c.ev.addUnboundOverride(o, before, after, reason)
 	}
 	return reason != ""
 }
@@ -137,11 +137,11 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 // keeps note of one that is.
 func (c *overrideCheck) checkSuccessor(o effective.Override, successor *effective.Effective) {
 	if !successor.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, successor) {
-		c.ev.addLost(o, c.paths.Before, successor)
+		c.ev.addLostOverride(o, c.paths.Before, successor)
 		return
 	}
 	if reason := c.unboundOn(o, successor); reason != "" {
-		c.ev.addUnbound(o, c.paths.Before, successor, reason)
+		c.ev.addUnboundOverride(o, c.paths.Before, successor, reason)
 		return
 	}
 	c.kept.add(successor, o.Policy)
