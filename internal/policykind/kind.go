@@ -90,15 +90,15 @@ func (k *Kind) MayOverride() bool {
 	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyReading) bool { return r.Overrides })
 }
 
-// Meet returns how the policies of one target are applied in the fold.
-func (k *Kind) Meet() merge.Meet {
+// MergeSameTarget returns how the policies of one target are applied in the fold.
+func (k *Kind) MergeSameTarget() merge.SameTarget {
 	switch k.SameTarget {
 	case api.OldestWins:
-		return merge.MeetOldestWins
+		return merge.SameTargetOldestWins
 	case api.Collect:
-		return merge.MeetCollect
+		return merge.SameTargetCollect
 	default:
-		return merge.MeetHierarchical
+		return merge.SameTargetHierarchical
 	}
 }
 
