@@ -80,7 +80,7 @@ func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return nil, nil
 }
 
-func (r rereads) Reread(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
+func (r rereads) ViewAfterKindChange(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, err

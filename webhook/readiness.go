@@ -24,8 +24,8 @@ func (s *Server) readyView(kind api.PolicyKind) (*snapshot.View, error) {
 		return nil, fmt.Errorf("%w: %v", errNotListed, s.Store.Waiting())
 	case before || s.Store.Pending(kind):
 		return nil, fmt.Errorf("%w: %s", errNotListed, kind)
-	case s.Current != nil:
-		return v, s.Current(kind)
+	case s.CheckFresh != nil:
+		return v, s.CheckFresh(kind)
 	}
 	return v, nil
 }

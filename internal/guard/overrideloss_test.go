@@ -297,7 +297,7 @@ type rereading struct {
 	after *snapshot.View
 }
 
-func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (r rereading) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if r.after == nil {
 		return v, r.err
 	}

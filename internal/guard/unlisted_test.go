@@ -193,7 +193,7 @@ func (rereadTo) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSc
 	return nil, nil
 }
 
-func (r rereadTo) Reread(context.Context, *snapshot.View, snapshot.Object, snapshot.Object) (*snapshot.View, error) {
+func (r rereadTo) ViewAfterKindChange(context.Context, *snapshot.View, snapshot.Object, snapshot.Object) (*snapshot.View, error) {
 	return r.after, nil
 }
 

@@ -432,7 +432,7 @@ func (rereading) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONS
 	return nil, nil
 }
 
-func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (r rereading) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return r(v)
 }
 

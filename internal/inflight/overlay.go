@@ -66,7 +66,7 @@ func (o *overlay) applyKind(ctx context.Context, w Write) error {
 	if w.removes() {
 		reading.After = nil
 	}
-	v, err := o.guard.KindReader.Reread(ctx, o.flush(), reading.Before, reading.After)
+	v, err := o.guard.KindReader.ViewAfterKindChange(ctx, o.flush(), reading.Before, reading.After)
 	if _, second := errors.AsType[*policykind.DefinedError](err); second {
 		return nil // admitted by an enforcement that does not deny, and not used
 	}

@@ -111,7 +111,7 @@ func (a *app) createWebhooks() error {
 		Store: a.store, Enforcement: o.enforcement,
 		Guard: a.guard, InFlight: inflight.New(a.store, inflight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
-		Current: a.watcher.Current, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
+		CheckFresh: a.watcher.CheckFresh, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  a.pathTokens.tokens,
 		Events:  a.manager.GetEventRecorder("overrule"),
@@ -144,7 +144,7 @@ func (a *app) addHTTPSServer() error {
 		warnings: a.certificates.warnings, serving: a.serving, log: a.log.WithName("health"), last: "starting",
 	}
 	a.pathTokens.protect(a.https, a.probes)
-	a.probes.addWarning("kinds", a.watcher.Unread)
+	a.probes.addWarning("kinds", a.watcher.UnreadableKindsError)
 	if err := addClientAuth(a.https, a.probes, o, a.log.WithName("callers")); err != nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func readinessChecks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *htt
 			return nil
 		},
 		"certificate":     c.Healthy,
-		"cache-staleness": func(*http.Request) error { return w.Stale() },
+		"cache-staleness": func(*http.Request) error { return w.StaleError() },
 		"shutdown":        d.checkShutdown,
 	}
 }

@@ -61,7 +61,7 @@ func evaluatedResources(w *cache.Watcher) func() (webhookconfig.PolicyResources,
 	return func() (webhookconfig.PolicyResources, bool) {
 		known := w.Discovered() // before the lists are read: if it is true, they are complete
 		out := evaluatedKinds(w.Served())
-		for _, r := range w.Older() {
+		for _, r := range w.ResourcesInOlderVersions() {
 			out.Policies = append(out.Policies, webhookconfig.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
 		}
 		return out, known

@@ -44,8 +44,8 @@ func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensi
 	return k.kinds.Schema(ref), nil
 }
 
-// Reread implements guard.KindReader for the change that is being evaluated.
-func (k guardKinds) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+// ViewAfterKindChange implements guard.KindReader for the change that is being evaluated.
+func (k guardKinds) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if k.kindChange == nil {
 		return v, nil
 	}

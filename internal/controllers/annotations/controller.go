@@ -139,7 +139,7 @@ func (c *Controller) runEnqueuer(ctx context.Context, q workQueue) {
 // enqueueChanged enqueues the objects whose marks may be stale. The error is that of
 // ctx, or a panic.
 func (c *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error) {
-	defer background.Recovered(&err, "find stale marks")
+	defer background.RecoverError(&err, "find stale marks")
 	c.computeMu.Lock()
 	defer c.computeMu.Unlock()
 	changed := c.changes.Take()

@@ -38,7 +38,7 @@ func (e *RightError) Unwrap() error { return e.Cause }
 // after what time to process the object again, 0 for not at all; after an error it is
 // retried with backoff.
 func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
-	defer background.Recovered(&err, "update marks")
+	defer background.RecoverError(&err, "update marks")
 	v, ready := c.Store.View()
 	if !ready {
 		return c.Delay, nil

@@ -156,7 +156,7 @@ func (a *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violati
 }
 
 func (a *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
-	defer background.Recovered(&err, "audit")
+	defer background.RecoverError(&err, "audit")
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
 	found, err = a.Audit(ctx, v, scope)
