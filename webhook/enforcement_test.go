@@ -83,10 +83,10 @@ func TestUnlistedKindIsRetried(t *testing.T) {
 	renamed := update(t, route, strings.Replace(route, "name: toys,", "name: games,", 1))
 	unlisted := func(e guard.Enforcement) *admissionv1.AdmissionResponse {
 		d := newTestServer(t, Options{Enforcement: e}, cluster)
-		v, _ := d.Store.View()
+		v, _ := d.opts.Store.View()
 		k := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-		d.Store.RemoveKind(k.Ref())
-		d.Store.AddKind(k)
+		d.opts.Store.RemoveKind(k.Ref())
+		d.opts.Store.AddKind(k)
 		return d.validated(t, renamed)
 	}
 	a := unlisted(guard.EnforceDeny)
@@ -102,7 +102,7 @@ func TestUnlistedKindIsRetried(t *testing.T) {
 
 func TestOwnKindsHaveMetricLabels(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	for kind, want := range map[metav1.GroupVersionKind]string{
 		{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"}:              "PolicyProfile.overrule.dev",
 		{Group: "overrule.dev", Version: "v1alpha1", Kind: "ClusterPolicyConstraint"}:    "ClusterPolicyConstraint.overrule.dev",

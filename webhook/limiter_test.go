@@ -180,10 +180,10 @@ func TestQueuedReviewUsesCurrentView(t *testing.T) {
 		denied    bool
 	}{
 		"nothing happens": {cluster, func(*testing.T, *testServer) {}, false},
-		"a policy comes":  {cluster, func(t *testing.T, d *testServer) { t.Helper(); addObjects(t, d.Store, gatewayLimits) }, true},
+		"a policy comes":  {cluster, func(t *testing.T, d *testServer) { t.Helper(); addObjects(t, d.opts.Store, gatewayLimits) }, true},
 		"its kind is relisted, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *testServer) {
-			v, _ := d.Store.View()
-			d.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
+			v, _ := d.opts.Store.View()
+			d.opts.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -456,7 +456,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 			l, ok := d.limiter.reserve(ctx, 1)
 			require.True(t, ok)
 			l.arrived = l.arrived.Add(-c.waited)
-			v, _ := d.Store.View()
+			v, _ := d.opts.Store.View()
 			a := d.admit(ctx, v, create(t, route), l, c.evaluator(d))
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)

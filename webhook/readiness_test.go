@@ -43,7 +43,7 @@ func TestAwaitPrecedesView(t *testing.T) {
 		end, ok := ctx.Deadline()
 		assert.True(t, ok && time.Until(end) < 1500*time.Millisecond, "the evaluation needs time, too")
 		if waited == 2 {
-			addObjects(t, d.Store, gatewayLimits)
+			addObjects(t, d.opts.Store, gatewayLimits)
 		}
 	}}, cluster)
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)

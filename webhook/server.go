@@ -67,7 +67,7 @@ type Options struct {
 
 // Server answers admission reviews. Create it with New.
 type Server struct {
-	Options
+	opts     Options
 	limiter  limiter
 	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
@@ -83,7 +83,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		Options: o, limiter: newLimiter(o),
+		opts: o, limiter: newLimiter(o),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }

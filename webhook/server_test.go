@@ -249,9 +249,9 @@ func TestNotSyncedIsUnavailable(t *testing.T) {
 
 func TestPendingKindBlocksOnlyItself(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	d.Store.AddKind(auth) // it is relisted
+	d.opts.Store.AddKind(auth) // it is relisted
 
 	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -259,13 +259,13 @@ func TestPendingKindBlocksOnlyItself(t *testing.T) {
 	said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.True(t, d.validated(t, create(t, route)).Allowed)
 
-	d.Store.KindListed(auth.Ref())
+	d.opts.Store.KindListed(auth.Ref())
 	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))).Allowed)
 }
 
 func TestRemovedKindIsAllowed(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
-	d.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
+	d.opts.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 	assert.True(t, d.validated(t, remove(t, gatewayLimits)).Allowed)
 	assert.NotEmpty(t, d.validated(t, create(t, routeAuth("rules: {authentication: {sso: {}}}"))).Warnings)
@@ -368,7 +368,7 @@ func TestPanicIsDenied(t *testing.T) {
 
 func TestPanicInMutateIsAllowed(t *testing.T) {
 	d := newTestServer(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
-	d.Guard.Engine = nil
+	d.opts.Guard.Engine = nil
 	for range 2 {
 		a := d.mutated(t, create(t, route))
 		assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, a)
@@ -414,11 +414,11 @@ func TestEvaluationDeadline(t *testing.T) {
 func TestExpiredCallIsDenied(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.Guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
+	d.opts.Guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		cancel() // the client is gone before the paths are walked
 		return d.object(t, route), nil
 	}
-	d.Store.Apply(snapshot.Delete(d.object(t, route).Ref()))
+	d.opts.Store.Apply(snapshot.Delete(d.object(t, route).Ref()))
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathValidate,
 		strings.NewReader(string(review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))))
 	r.Header.Set("Content-Type", "application/json")
@@ -431,7 +431,7 @@ func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 	t.Helper()
 	data := toJSON(t, manifest)
 	ref := kindOfJSON(t, data)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	o, err := snapshot.Decode(ref, v.Kind(ref), data, 0)
 	require.NoError(t, err)
 	return o

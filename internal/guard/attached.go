@@ -40,7 +40,7 @@ func (a *attachedPolicy) bound() bool {
 
 // granted reports whether the constraint's namespace let the policy in at a level.
 func (a *attachedPolicy) granted(l gateway.Level) bool {
-	return a.on.Kind.Targets.Namespaces == api.LeaveGrant && namespaceAt(&a.on.Path, l) == a.namespace
+	return a.on.Kind.Targets.Namespaces == api.NamespacesReferenceGrant && namespaceAt(&a.on.Path, l) == a.namespace
 }
 
 // attachments reports whether all levels at which the policy is attached are so, or

@@ -119,7 +119,7 @@ func TestAuditPathless(t *testing.T) {
 		policyDoc("Paint", "app", "aimless", "targetRefs: 1\na: 1")))
 	g := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
 	all := slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
-	found, err := g.AuditPathless(t.Context(), all)
+	found, err := g.ViolationsWithoutPath(t.Context(), all)
 	require.NoError(t, err)
 	var got []string
 	for _, f := range found {
@@ -136,7 +136,7 @@ func TestAuditPathless(t *testing.T) {
 		cancel()
 		// another world: what was checked once is remembered
 		v := world(t, docs(worlds.SchemaDoc("Paint", "type: object\nproperties: {a: {type: integer}}"), policyDoc("Paint", "app", "text", "targetRefs: [{kind: HTTPRoute, name: r}]\na: x")))
-		_, err := g.AuditPathless(ctx, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
+		_, err := g.ViolationsWithoutPath(ctx, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
 		assert.ErrorIs(t, err, effective.ErrTooMuch)
 	})
 }

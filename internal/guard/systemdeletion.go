@@ -15,10 +15,10 @@ type systemDeletion struct {
 	checked bool   // the reason was looked up
 }
 
-// auditSystemDeletion finds out whether a deletion that would be denied is made by the
-// garbage collector or by namespace deletion. It was evaluated when the owner was set, or
+// allowSystemDeletion turns the denials of a deletion into records of the audit log if the
+// deletion is made by the garbage collector or by namespace deletion. It was evaluated when the owner was set, or
 // the namespace deleted. Such a deletion is never denied: its denials are recorded.
-func (ev *evaluation) auditSystemDeletion(ctx context.Context) error {
+func (ev *evaluation) allowSystemDeletion(ctx context.Context) error {
 	if ev.change.Operation != Delete || len(ev.findings.withAction(api.Deny)) == 0 {
 		return nil
 	}

@@ -321,7 +321,7 @@ func TestWaitForManyRelatedWrites(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		s.admit(s.create(onRoute(name, "b: 1")))
 	}
-	s.log.MaxWait = time.Hour
+	s.log.Options.MaxWait = time.Hour
 	views := make(chan struct{}, 10)
 	done := make(chan []string)
 	go func() {

@@ -177,7 +177,7 @@ func TestCompileDefaults(t *testing.T) {
 	k := mustCompile(t, "{}")
 	assert.Equal(t, []api.LevelName{"GatewayClass", "Gateway", "ListenerSet", "Listener", "Route", "Rule"}, k.Levels)
 	assert.Equal(t, api.Hierarchical, k.SameTarget)
-	assert.Equal(t, api.LeaveOwn, k.Targets.Namespaces)
+	assert.Equal(t, api.NamespacesOwn, k.Targets.Namespaces)
 	assert.Equal(t, policykind.Cluster, k.Source)
 	assert.Empty(t, k.Controls())
 	assert.Nil(t, k.Reading(map[string]string{"a": "b"}))

@@ -57,7 +57,7 @@ func (a *app) setUp() error {
 		a.registerMetrics,
 		a.addRefresher,
 		a.addHTTPSServer,
-		a.addAudit,
+		a.addAuditor,
 		a.addCanary,
 		a.addWebhookConfig,
 		a.addWarningEvents,
@@ -152,8 +152,8 @@ func (a *app) addHTTPSServer() error {
 	return a.manager.Add(a.https)
 }
 
-func (a *app) addAudit() error {
-	sweeper := newSweeper(a.manager, a.store, a.guard, a.log.WithName("sweep"))
+func (a *app) addAuditor() error {
+	sweeper := newAuditor(a.manager, a.store, a.guard, a.log.WithName("sweep"))
 	return errors.Join(crmetrics.Registry.Register(sweeper), a.manager.Add(sweeper))
 }
 
