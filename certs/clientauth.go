@@ -38,7 +38,7 @@ var ErrNoAuthorities = errors.New("client CAs not loaded yet")
 // ClientAuth requires client certificates of the clients of a server. While its file
 // is invalid it trusts the last valid CAs.
 type ClientAuth struct {
-	*watchedFile[clientTrust]
+	*reloadedFile[clientTrust]
 
 	subjects []string
 }
@@ -56,7 +56,7 @@ func NewClientAuth(opts ClientAuthOptions) (*ClientAuth, error) {
 	if slices.Contains(opts.Subjects, "") {
 		return nil, fmt.Errorf("client CAs: subjects %q: must not be empty", opts.Subjects)
 	}
-	file, err := newWatchedFile(watchedFileOptions[clientTrust]{
+	file, err := newReloadedFile(reloadedFileOptions[clientTrust]{
 		subject: "client CAs", file: opts.File, poll: opts.PollInterval,
 		read:  readClientTrust,
 		equal: func(a, b *clientTrust) bool { return bytes.Equal(a.bundle, b.bundle) },

@@ -45,7 +45,7 @@ type FilesOptions struct {
 type Files struct {
 	*bundleOverlap
 	opts           FilesOptions
-	dir            directory
+	watcher        fileWatcher
 	serving        atomic.Pointer[certPair]    // nil until the first valid one
 	pending        atomic.Pointer[pendingCert] // nil if none is pending
 	lastErr        lastError                   // of the last read of the files
@@ -74,14 +74,14 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 	if opts.TrustedBundle != nil {
 		f.bundleOverlap = newBundleOverlap(overlapDuration)
 	}
-	f.dir = directory{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, fastPoll: func() bool { return f.pending.Load() != nil }}
+	f.watcher = fileWatcher{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, fastPoll: func() bool { return f.pending.Load() != nil }}
 	return f, errors.Join(errs...)
 }
 
 // Start watches the files until ctx ends, and then returns nil. Call it once. After
 // it returned the last certificate is still served.
 func (f *Files) Start(ctx context.Context) error {
-	f.dir.watch(ctx, func() { f.reload(ctx) })
+	f.watcher.watch(ctx, func() { f.reload(ctx) })
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (f *Files) usablePair(now time.Time) *certPair {
 }
 
 func (f *Files) read() (*certPair, error) {
-	files, err := f.dir.read(CertFile, KeyFile, CAFile)
+	files, err := f.watcher.read(CertFile, KeyFile, CAFile)
 	if err != nil {
 		return nil, err
 	}

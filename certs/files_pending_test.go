@@ -413,7 +413,7 @@ func TestLoadTrustedReportsErrorsAndRetries(t *testing.T) {
 func TestPendingCertificateIsPolledFaster(t *testing.T) {
 	next := newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
-	m.Files.dir.poll = time.Hour
+	m.Files.watcher.poll = time.Hour
 	files := issueFiles(t, next, 0)
 	m.swap(files)
 	c.publish(next.certPEM)

@@ -57,13 +57,13 @@ type PathTokensOptions struct {
 // memory, and the token is rotated: a new one is staged and promoted, and the old one
 // retired.
 type PathTokens struct {
-	opts      PathTokensOptions
-	rules     tokenRules
-	store     secretStore
-	wake      wakeup
-	failure   atomic.Pointer[error]
-	publisher *bundlePublisher
-	accepted  atomic.Pointer[[]acceptedToken] // nil until the Secret was read
+	opts     PathTokensOptions
+	rules    tokenRules
+	store    secretStore
+	wake     wakeup
+	failure  atomic.Pointer[error]
+	token    *publisher
+	accepted atomic.Pointer[[]acceptedToken] // nil until the Secret was read
 
 	mu          sync.Mutex
 	published   string
@@ -101,7 +101,7 @@ func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
 	return &PathTokens{
 		opts: opts, rules: tokenRules{propagation: opts.Spread, retention: opts.Keep},
 		store: secretStore{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:  newWakeup(), publisher: newBundlePublisher(), lastSeen: map[string]time.Time{},
+		wake:  newWakeup(), token: newPublisher(), lastSeen: map[string]time.Time{},
 	}, nil
 }
 
@@ -205,7 +205,7 @@ func (t *PathTokens) apply(p tokenState, now time.Time) {
 		}
 	}
 	t.accepted.Store(&known)
-	t.publisher.publish([]byte(p.current))
+	t.token.publish([]byte(p.current))
 }
 
 // Accepts reports whether a path with this token is accepted. known is false before
@@ -225,11 +225,11 @@ func (t *PathTokens) Accepts(token string) (ok, known bool) {
 }
 
 // Token returns the token for the webhook configurations; "" until known.
-func (t *PathTokens) Token() string { return string(t.publisher.CABundle()) }
+func (t *PathTokens) Token() string { return string(t.token.Value()) }
 
 // Changed returns a channel that is closed when Token next changes. Get the
 // channel before reading the token, so that no change is missed.
-func (t *PathTokens) Changed() <-chan struct{} { return t.publisher.Changed() }
+func (t *PathTokens) Changed() <-chan struct{} { return t.token.Changed() }
 
 // Published reports that the webhook configurations have a token.
 func (t *PathTokens) Published(token string) {

@@ -25,12 +25,12 @@ type PathTokenFileOptions struct {
 
 // PathTokenFile reads path tokens from a file, if the server does not write the webhook
 // configurations. While the file is invalid it accepts the last valid tokens.
-type PathTokenFile struct{ *watchedFile[[]string] }
+type PathTokenFile struct{ *reloadedFile[[]string] }
 
 // NewPathTokenFile returns a PathTokenFile that reads nothing until Start, or the error
 // of opts.
 func NewPathTokenFile(opts PathTokenFileOptions) (*PathTokenFile, error) {
-	file, err := newWatchedFile(watchedFileOptions[[]string]{
+	file, err := newReloadedFile(reloadedFileOptions[[]string]{
 		subject: "path tokens", file: opts.File, poll: opts.PollInterval,
 		read:  readTokens,
 		equal: func(a, b *[]string) bool { return slices.Equal(*a, *b) },

@@ -96,24 +96,24 @@ func (r tokenRules) plan(stored tokenState, k localTokenState) (p tokenState, st
 
 // editedSince reports whether another client replaced the current token: that it is
 // not the result of a promotion.
-func (p tokenState) editedSince(last tokenState) bool {
-	return last.current != "" && p.current != last.current && p.current != last.next && p.previous != last.current
+func (t tokenState) editedSince(last tokenState) bool {
+	return last.current != "" && t.current != last.current && t.current != last.next && t.previous != last.current
 }
 
 // withoutDuplicates removes tokens that are present twice.
-func (p tokenState) withoutDuplicates() tokenState {
-	if p.next == p.current {
-		p.next = ""
+func (t tokenState) withoutDuplicates() tokenState {
+	if t.next == t.current {
+		t.next = ""
 	}
-	if p.previous == p.current || p.previous == p.next {
-		p.previous = ""
+	if t.previous == t.current || t.previous == t.next {
+		t.previous = ""
 	}
-	return p
+	return t
 }
 
-func (p tokenState) all() []string {
+func (t tokenState) all() []string {
 	var out []string
-	for _, token := range []string{p.current, p.next, p.previous} {
+	for _, token := range []string{t.current, t.next, t.previous} {
 		if token != "" {
 			out = append(out, token)
 		}
@@ -140,8 +140,8 @@ func decodeTokens(secret *corev1.Secret) (p tokenState, err error) {
 	return p, errors.Join(r.errs...)
 }
 
-func (p *tokenState) fields() map[string]*string {
-	return map[string]*string{keyToken: &p.current, keyNextToken: &p.next, keyPreviousToken: &p.previous}
+func (t *tokenState) fields() map[string]*string {
+	return map[string]*string{keyToken: &t.current, keyNextToken: &t.next, keyPreviousToken: &t.previous}
 }
 
 // encodeTokens writes p into a Secret and keeps all other keys.

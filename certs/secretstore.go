@@ -24,60 +24,60 @@ type secretStore struct {
 
 // read returns the Secret from the API server, not from a cache; nil if it does not
 // exist.
-func (v secretStore) read(ctx context.Context) (*corev1.Secret, error) {
-	secret, err := v.client.Get(ctx, v.name, metav1.GetOptions{})
+func (s secretStore) read(ctx context.Context) (*corev1.Secret, error) {
+	secret, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil // absence is a state, not an error
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read secret %s/%s: %w", v.namespace, v.name, err)
+		return nil, fmt.Errorf("read secret %s/%s: %w", s.namespace, s.name, err)
 	}
 	return secret, nil
 }
 
 // write updates the Secret with encode. stored is what read returned; if the Secret
 // has changed since, write returns ErrContended. A new Secret has the type kind.
-func (v secretStore) write(ctx context.Context, stored *corev1.Secret, kind corev1.SecretType, encode func(*corev1.Secret)) error {
+func (s secretStore) write(ctx context.Context, stored *corev1.Secret, kind corev1.SecretType, encode func(*corev1.Secret)) error {
 	if stored == nil {
-		return v.create(ctx, kind, encode)
+		return s.create(ctx, kind, encode)
 	}
 	wanted := stored.DeepCopy()
 	encode(wanted)
 	if equality.Semantic.DeepEqual(stored, wanted) {
 		return nil
 	}
-	_, err := v.client.Update(ctx, wanted, metav1.UpdateOptions{})
+	_, err := s.client.Update(ctx, wanted, metav1.UpdateOptions{})
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return fmt.Errorf("update secret %s/%s: %w: %w", v.namespace, v.name, ErrContended, err)
+		return fmt.Errorf("update secret %s/%s: %w: %w", s.namespace, s.name, ErrContended, err)
 	}
-	return fmt.Errorf("update secret %s/%s: %w", v.namespace, v.name, err)
+	return fmt.Errorf("update secret %s/%s: %w", s.namespace, s.name, err)
 }
 
-func (v secretStore) create(ctx context.Context, kind corev1.SecretType, encode func(*corev1.Secret)) error {
+func (s secretStore) create(ctx context.Context, kind corev1.SecretType, encode func(*corev1.Secret)) error {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: v.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name},
 		Type:       kind,
 	}
 	encode(secret)
-	_, err := v.client.Create(ctx, secret, metav1.CreateOptions{})
+	_, err := s.client.Create(ctx, secret, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("create secret %s/%s: %w: %w", v.namespace, v.name, ErrContended, err)
+		return fmt.Errorf("create secret %s/%s: %w: %w", s.namespace, s.name, ErrContended, err)
 	}
-	return fmt.Errorf("create secret %s/%s: %w", v.namespace, v.name, err)
+	return fmt.Errorf("create secret %s/%s: %w", s.namespace, s.name, err)
 }
 
 // watch calls notify at each change of the Secret until ctx ends. Callers then read
 // the Secret from the API server, so a late event cannot bring back an old state.
-func (v secretStore) watch(ctx context.Context, log logr.Logger, notify func()) {
+func (s secretStore) watch(ctx context.Context, log logr.Logger, notify func()) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		Logger:        &log,
-		ListerWatcher: v.listerWatcher(),
+		ListerWatcher: s.listerWatcher(),
 		ObjectType:    &corev1.Secret{},
 		Transform:     withoutContent,
 		Handler: cache.ResourceEventHandlerFuncs{
@@ -90,16 +90,16 @@ func (v secretStore) watch(ctx context.Context, log logr.Logger, notify func()) 
 }
 
 // listerWatcher lists and watches the one Secret, so that RBAC can be limited to it.
-func (v secretStore) listerWatcher() cache.ListerWatcher {
-	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, v.name).String()
+func (s secretStore) listerWatcher() cache.ListerWatcher {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			opts.FieldSelector = selector
-			return v.client.List(ctx, opts)
+			return s.client.List(ctx, opts)
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 			opts.FieldSelector = selector
-			return v.client.Watch(ctx, opts)
+			return s.client.Watch(ctx, opts)
 		},
 	}
 }

@@ -79,7 +79,7 @@ func BenchmarkFoldManyPolicies(b *testing.B) {
 	b.Run("unset", func(b *testing.B) { benchFold(b, unsetting(b, policies, rules)) })
 }
 
-func onOneTarget(meet merge.Meet, policies, rules int) []merge.Layer {
+func onOneTarget(meet merge.SameTarget, policies, rules int) []merge.Layer {
 	var all []*merge.Policy
 	for p := range policies {
 		var list []merge.Rule

@@ -191,10 +191,10 @@ func aged(created int64, p *merge.Policy) *merge.Policy {
 }
 
 // on returns layers of policies on the same target.
-func on(level int, meet merge.Meet, policies ...*merge.Policy) []merge.Layer {
+func on(level int, meet merge.SameTarget, policies ...*merge.Policy) []merge.Layer {
 	out := make([]merge.Layer, len(policies))
 	for i, p := range policies {
-		out[i] = merge.Layer{Policy: p, Level: level, Meet: meet}
+		out[i] = merge.Layer{Policy: p, Level: level, SameTarget: meet}
 	}
 	return out
 }

@@ -75,8 +75,8 @@ const (
 )
 
 // includes reports whether the filter selects a block that acts as b.
-func (s blockFilter) includes(b Block) bool {
-	return s == allBlocks || (s == onlyOverrides) == (b == Overrides)
+func (f blockFilter) includes(b Block) bool {
+	return f == allBlocks || (f == onlyOverrides) == (b == Overrides)
 }
 
 // blockFunc applies the rules of a block whose condition is met.
@@ -106,55 +106,4 @@ func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 		}
 	}
 	return nil
-}
-
-func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) error {
-	from := Origin{Policy: p, Block: as.Block, Conditional: b.When != nil}
-	met, err := f.met(from, b.When)
-	if err != nil {
-		return err
-	}
-	o := &f.outcomes[f.outcomeOf(p)]
-	if !met {
-		o.Skipped = true
-		return nil
-	}
-	o.recordBlock(b.Block, as.Block)
-	if as.By != nil {
-		f.replaced(from, as.By, b.Rules)
-		return nil
-	}
-	apply(from, as.Strategy, b.Rules)
-	return nil
-}
-
-// replaced records the loss of a block to a policy without rules that replaces those
-// above it.
-func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
-	f.block = effective(f.block[:0], from, rules)
-	f.recordBlockLoss(f.block, Origin{Policy: by, Block: Bare})
-}
-
-// met evaluates the condition of a block. If it fails, an overrides block applies and a
-// defaults block does not, so that a constraint is not bypassed.
-func (f *fold) met(from Origin, when Condition) (bool, error) {
-	if when == nil {
-		return true, nil
-	}
-	if f.spec == nil {
-		f.spec = specOf(f.rules, false)
-	}
-	a := when.Evaluate(f.spec)
-	if f.meter != nil {
-		if err := f.meter.Spend(from.Policy, a.Cost); err != nil {
-			return false, err
-		}
-	}
-	if a.Err != nil || a.Missing != "" && a.HasSiblings {
-		f.notes = append(f.notes, Note{Policy: from.Policy, Block: from.Block, When: when, Answer: a})
-	}
-	if a.Err != nil {
-		return from.Block == Overrides, nil
-	}
-	return a.Met && a.Missing == "", nil
 }

@@ -365,7 +365,7 @@ func TestFoldOfManyRulesChecksMeter(t *testing.T) {
 	}
 	tests := map[string]struct {
 		layers int
-		meet   merge.Meet
+		meet   merge.SameTarget
 		asked  int
 	}{
 		"few rules do not":                       {layers: 2},

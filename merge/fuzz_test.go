@@ -75,13 +75,13 @@ func collide(a, b merge.Rule) bool {
 
 // layers returns a path, half of the time with groups and readings.
 func (d *generator) layers(t testing.TB) []merge.Layer {
-	meets := []merge.Meet{hierarchical}
+	meets := []merge.SameTarget{hierarchical}
 	if rich := d.roll(6); rich > 2 {
-		meets = [][]merge.Meet{{oldestWins}, {collect}, {hierarchical, oldestWins, collect}}[rich-3]
+		meets = [][]merge.SameTarget{{oldestWins}, {collect}, {hierarchical, oldestWins, collect}}[rich-3]
 	}
 	out := d.policies(t)
 	for i := range out {
-		out[i].Meet = meets[d.roll(len(meets))]
+		out[i].SameTarget = meets[d.roll(len(meets))]
 		if d.roll(4) == 3 {
 			out[i].As = &merge.Reading{Block: merge.Block(d.roll(3)), Strategy: merge.Strategy(d.roll(3))}
 			if d.roll(4) == 3 {

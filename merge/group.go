@@ -4,10 +4,10 @@ package merge
 // together (SEMANTICS section 5, sameTarget).
 func groupEnd(layers []Layer, start int) int {
 	first, end := &layers[start], start+1
-	if first.Meet == MeetHierarchical {
+	if first.SameTarget == SameTargetHierarchical {
 		return end
 	}
-	for end < len(layers) && layers[end].Level == first.Level && layers[end].Meet == first.Meet {
+	for end < len(layers) && layers[end].Level == first.Level && layers[end].SameTarget == first.SameTarget {
 		end++
 	}
 	return end
@@ -17,10 +17,10 @@ func groupEnd(layers []Layer, start int) int {
 // are added afterwards: they do not apply inside the group.
 func (f *fold) applyGroup(start, end int) error {
 	var err error
-	switch f.layers[start].Meet {
-	case MeetOldestWins:
+	switch f.layers[start].SameTarget {
+	case SameTargetOldestWins:
 		err = f.oldestWins(start, end)
-	case MeetCollect:
+	case SameTargetCollect:
 		err = f.collect(start, end)
 	default:
 		err = f.apply(start, allBlocks, f.applyRules)

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	hierarchical = merge.MeetHierarchical
-	oldestWins   = merge.MeetOldestWins
-	collect      = merge.MeetCollect
+	hierarchical = merge.SameTargetHierarchical
+	oldestWins   = merge.SameTargetOldestWins
+	collect      = merge.SameTargetCollect
 )
 
 // foldSummary is the result of a fold of a path.
@@ -27,7 +27,7 @@ func summarize(t *testing.T, layers []merge.Layer) foldSummary {
 	return foldSummary{effectiveOf(r), lossesOf(r)}
 }
 
-// SEMANTICS section 5, sameTarget: the same two policies with each Meet.
+// SEMANTICS section 5, sameTarget: the same two policies with each SameTarget.
 func TestFoldTwoOnOneTarget(t *testing.T) {
 	pair := func(old, newer []merge.Rules) []*merge.Policy {
 		return []*merge.Policy{aged(1, policy("old", old...)), aged(2, policy("new", newer...))}
@@ -427,7 +427,7 @@ func TestFoldCollect(t *testing.T) {
 	})
 }
 
-// Adjacent policies of a level are a group only if they have the same Meet.
+// Adjacent policies of a level are a group only if they have the same SameTarget.
 func TestFoldGroupsHaveSameMeet(t *testing.T) {
 	one, two, three := aged(1, policy("p1", bare(rule("a", 1)))), aged(2, policy("p2", bare(rule("b", 2)))), aged(3, policy("p3", bare(rule("c", 3))))
 	runPaths(t, map[string]pathCase{
@@ -451,7 +451,7 @@ func TestFoldGroupsHaveSameMeet(t *testing.T) {
 
 func TestFoldGroupMeter(t *testing.T) {
 	asks := func(b merge.Rules) merge.Rules { return when(b, over("z", 1)) }
-	for _, meet := range []merge.Meet{hierarchical, oldestWins, collect} {
+	for _, meet := range []merge.SameTarget{hierarchical, oldestWins, collect} {
 		for name, b := range map[string]merge.Rules{"defaults": asks(defaults(mixed, rule("a", 1))), "overrides": asks(overrides(mixed, rule("a", 1)))} {
 			_, err := merge.Fold(on(1, meet, policy("p", b)), &meter{})
 			assert.ErrorIs(t, err, errSpent, "%s, meet %d", name, meet)

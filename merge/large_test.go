@@ -22,7 +22,7 @@ func randomLayers(t testing.TB, r *rand.Rand) []merge.Layer {
 		if r.IntN(9) == 0 {
 			unsets(t, p, fmt.Sprintf("l%d", r.IntN(9)))
 		}
-		out = append(out, merge.Layer{Policy: p, Level: r.IntN(4), Meet: merge.Meet(r.IntN(3))})
+		out = append(out, merge.Layer{Policy: p, Level: r.IntN(4), SameTarget: merge.SameTarget(r.IntN(3))})
 		if r.IntN(4) == 0 {
 			out = append(out, merge.Layer{Policy: p, Level: r.IntN(4)})
 		}

@@ -14,8 +14,8 @@ type Layer struct {
 	// As overrides how the bare block of the policy is applied on this path. Nil for
 	// most.
 	As *Reading
-	// Meet is how the policy is combined with others on the same level.
-	Meet Meet
+	// SameTarget is how the policy is combined with others on the same level.
+	SameTarget SameTarget
 }
 
 // Reading is how a block is applied.
@@ -28,23 +28,23 @@ type Reading struct {
 	By *Policy
 }
 
-// Meet is how policies on the same level, that is, on the same target, are combined
-// (SEMANTICS section 5, sameTarget). Adjacent policies of a level with the same Meet
-// other than MeetHierarchical are applied as a group; their unset lists apply to the
+// SameTarget is how policies on the same level, that is, on the same target, are combined
+// (SEMANTICS section 5, sameTarget). Adjacent policies of a level with the same SameTarget
+// other than SameTargetHierarchical are applied as a group; their unset lists apply to the
 // policies above the group.
-type Meet uint8
+type SameTarget uint8
 
 const (
-	// MeetHierarchical applies them one after another, like those of different
+	// SameTargetHierarchical applies them one after another, like those of different
 	// levels.
-	MeetHierarchical Meet = iota
-	// MeetOldestWins applies their defaults and bare blocks, the highest
+	SameTargetHierarchical SameTarget = iota
+	// SameTargetOldestWins applies their defaults and bare blocks, the highest
 	// policy first, and then their overrides, the lowest first: the highest
 	// wins among either, and an override beats every default.
-	MeetOldestWins
-	// MeetCollect applies them independently: an atomic block replaces, or yields to,
+	SameTargetOldestWins
+	// SameTargetCollect applies them independently: an atomic block replaces, or yields to,
 	// the rules from before the group, never those of the group.
-	MeetCollect
+	SameTargetCollect
 )
 
 // Reading returns how a block of the layer's policy is applied.
@@ -68,7 +68,7 @@ func Compare(a, b Layer) int {
 		cmp.Compare(a.Created, b.Created),
 		compareNames(a.Policy, b.Policy),
 		compareReadings(a.As, b.As),
-		cmp.Compare(a.Meet, b.Meet),
+		cmp.Compare(a.SameTarget, b.SameTarget),
 	)
 }
 

@@ -33,7 +33,7 @@ func reference(layers []merge.Layer) []string {
 	for len(layers) > 0 { // from the lowest up
 		n := len(layers) - 1
 		last := layers[n]
-		for last.Meet != hierarchical && n > 0 && layers[n-1].Level == last.Level && layers[n-1].Meet == last.Meet {
+		for last.SameTarget != hierarchical && n > 0 && layers[n-1].Level == last.Level && layers[n-1].SameTarget == last.SameTarget {
 			n--
 		}
 		s.group(layers[n:])
@@ -73,7 +73,7 @@ func (s *slow) group(layers []merge.Layer) {
 		weak = append(weak, slices.DeleteFunc(readings(layers[i]), isOverride)...)
 		strong = append(strong, slices.DeleteFunc(readings(layers[len(layers)-1-i]), isNone)...)
 	}
-	switch layers[0].Meet {
+	switch layers[0].SameTarget {
 	case collect:
 		s.collect(weak, strong)
 	case oldestWins:

@@ -53,7 +53,7 @@ func (s *Server) admit(ctx context.Context, v *snapshot.View, r *admissionv1.Adm
 // latestView returns the current view for a write that waited since the view v; v
 // itself if the kind of the write is being listed again.
 func (s *Server) latestView(v *snapshot.View, r *admissionv1.AdmissionRequest) *snapshot.View {
-	now, _ := s.Store.View()
+	now, _ := s.opts.Store.View()
 	if kind := kindOf(r); now.Kind(kind) != v.Kind(kind) {
 		return v
 	}
@@ -81,7 +81,7 @@ func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, r *admiss
 	case resp := <-responses:
 		return resp
 	case <-time.After(grace):
-		s.Log.Info("evaluation exceeds its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
+		s.opts.Log.Info("evaluation exceeds its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
 		return e.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
 	}
 }
@@ -100,10 +100,10 @@ func (s *Server) evaluateRecovered(ctx context.Context, v *snapshot.View, r *adm
 	defer span.End()
 	defer func() {
 		if p := recover(); p != nil {
-			span.SetStatus(spanError, reasonPanic)
-			s.Metrics.panicked()
-			s.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", r.UID, "stack", string(debug.Stack()))
-			resp = e.onFailure(reasonPanic, "internal error: evaluation panicked; see the server log (uid "+string(r.UID)+")")
+			span.SetStatus(spanError, api.DenialPanic)
+			s.opts.Metrics.panicked()
+			s.opts.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", r.UID, "stack", string(debug.Stack()))
+			resp = e.onFailure(api.DenialPanic, "internal error: evaluation panicked; see the server log (uid "+string(r.UID)+")")
 		}
 	}()
 	return e.evaluate(ctx, v, r)

@@ -17,7 +17,7 @@ import (
 // (BenchmarkLoad).
 func BenchmarkAdmit(b *testing.B) {
 	s := New(Options{Store: snapshot.New(), Log: logr.Discard()})
-	v, _ := s.Store.View()
+	v, _ := s.opts.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}
 	e := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response { return allow() }, s.denyFailed, s.denyOverloaded}
 	b.ReportAllocs()

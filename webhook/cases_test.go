@@ -27,10 +27,10 @@ import (
 func TestVerdictCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
-			d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
-			d.Now = func() time.Time { return cases.Now }
+			d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
+			d.opts.Now = func() time.Time { return cases.Now }
 			if c.Changes[0].Object.GetKind() == api.KindPolicyProfile {
-				d.Guard.Kinds = rereads{d, t, c.Against}
+				d.opts.Guard.KindReader = rereads{d, t, c.Against}
 			}
 			for i := range c.Against {
 				d.put(t, &c.Against[i])
@@ -61,10 +61,10 @@ func (d *testServer) put(t *testing.T, o *cases.Object) {
 	}
 	gvk := o.GroupVersionKind()
 	ref := api.PolicyKind{Group: gvk.Group, Kind: gvk.Kind}
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	object, err := snapshot.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
 	require.NoError(t, err)
-	d.Store.Apply(snapshot.Put(object))
+	d.opts.Store.Apply(snapshot.Put(object))
 }
 
 // rereads reads the policies of a case again, by another profile.
@@ -80,7 +80,7 @@ func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return nil, nil
 }
 
-func (r rereads) Reread(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
+func (r rereads) ViewAfterKindChange(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ func (d *testServer) read(t *testing.T, profile api.PolicyProfileSpec, source po
 	kind, err := policykind.Compile(profile, source)
 	require.NoError(t, err)
 	kind = kind.WithSchema(policykind.PackSchema(schema))
-	d.Store.AddKind(kind)
-	d.Store.KindListed(kind.Ref())
+	d.opts.Store.AddKind(kind)
+	d.opts.Store.KindListed(kind.Ref())
 }
 
 // marshalled is the JSON of an object, which may be nil.
@@ -152,10 +152,10 @@ func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
 func (d *testServer) verdict(t *testing.T, c *cases.Change) {
 	t.Helper()
 	r := asRequest(t, c)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	asked, err := decodeChange(v, r, cases.Now)
 	require.NoError(t, err)
-	j, err := d.Guard.Evaluate(t.Context(), v, asked, nil)
+	j, err := d.opts.Guard.Evaluate(t.Context(), v, asked, nil)
 	require.NoError(t, err)
 	want, got := c.Verdict, j.Verdict(guard.EnforceDeny)
 	assert.Equal(t, want, cases.Want{
@@ -188,7 +188,7 @@ func (d *testServer) made(t *testing.T, c *cases.Change) {
 	t.Helper()
 	if c.Operation == "DELETE" {
 		gvk := c.Object.GroupVersionKind()
-		d.Store.Apply(snapshot.Delete(api.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()}))
+		d.opts.Store.Apply(snapshot.Delete(api.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()}))
 		return
 	}
 	object := c.Object.DeepCopy()

@@ -37,10 +37,10 @@ func (s *Server) useStored(ctx context.Context, v *snapshot.View, r *admissionv1
 	if !ok || !otherVersion(r) || v.Get(p.Ref()) == c.Before {
 		return nil
 	}
-	if s.Stored == nil {
+	if s.opts.Stored == nil {
 		return fmt.Errorf("%w: no client", errStoredUnreadable)
 	}
-	o, err := s.Stored(ctx, p.Kind, p.Ref())
+	o, err := s.opts.Stored(ctx, p.Kind, p.Ref())
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errStoredUnreadable, err)

@@ -37,7 +37,7 @@ func TestEnforcementAuditOnlyAnnotates(t *testing.T) {
 }
 
 func TestFailureIsAuditedLikeDenial(t *testing.T) {
-	d := newTestServer(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d := newTestServer(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{ReadLive: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic", "evaluated-on": "0"}}, a)
 }
@@ -61,19 +61,19 @@ func (silent) Check(api.Ref) string { return "check" }
 
 func TestUnknownRightsAreRetried(t *testing.T) {
 	p := &eventBuffer{}
-	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: silent{}}, Events: p}, cluster, gatewayAuth)
 	a := d.validated(t, remove(t, gatewayAuth))
 	message := said(t, a)
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
 	assert.Equal(t, metav1.StatusReasonTooManyRequests, a.Result.Reason)
 	assert.Equal(t, &metav1.StatusDetails{RetryAfterSeconds: 1}, a.Result.Details)
-	assert.Contains(t, message, guard.ErrRights.Error())
+	assert.Contains(t, message, guard.ErrPermissions.Error())
 	assert.Contains(t, message, "etcdserver: leader changed")
 	assert.Contains(t, message, "; retry in 1s")
 	assert.Empty(t, p.events, "nothing was decided")
 
 	for e, warned := range map[guard.Enforcement]int{guard.EnforceWarn: 1, guard.EnforceAudit: 0} {
-		d := newTestServer(t, Options{Enforcement: e, Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
+		d := newTestServer(t, Options{Enforcement: e, Guard: &guard.Guard{Permissions: silent{}}, Events: p}, cluster, gatewayAuth)
 		a := d.validated(t, remove(t, gatewayAuth))
 		require.True(t, a.Allowed, e)
 		assert.Nil(t, a.Result)
@@ -86,10 +86,10 @@ func TestUnlistedKindIsRetried(t *testing.T) {
 	renamed := update(t, route, strings.Replace(route, "name: toys,", "name: games,", 1))
 	unlisted := func(e guard.Enforcement) *admissionv1.AdmissionResponse {
 		d := newTestServer(t, Options{Enforcement: e}, cluster)
-		v, _ := d.Store.View()
+		v, _ := d.opts.Store.View()
 		k := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-		d.Store.RemoveKind(k.Ref())
-		d.Store.AddKind(k)
+		d.opts.Store.RemoveKind(k.Ref())
+		d.opts.Store.AddKind(k)
 		return d.validated(t, renamed)
 	}
 	a := unlisted(guard.EnforceDeny)
@@ -105,7 +105,7 @@ func TestUnlistedKindIsRetried(t *testing.T) {
 
 func TestOwnKindsHaveMetricLabels(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	for kind, want := range map[metav1.GroupVersionKind]string{
 		{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"}:              "PolicyProfile.overrule.dev",
 		{Group: "overrule.dev", Version: "v1alpha1", Kind: "ClusterPolicyConstraint"}:    "ClusterPolicyConstraint.overrule.dev",

@@ -31,19 +31,19 @@ const (
 // recordDenial records an Event for a denial, unless the write is a dry run or is to be
 // retried.
 func (s *Server) recordDenial(r *admissionv1.AdmissionRequest, resp response) {
-	if s.Events == nil || resp.reason == "" || resp.retry || r.DryRun != nil && *r.DryRun {
+	if s.opts.Events == nil || resp.reason == "" || resp.retry || r.DryRun != nil && *r.DryRun {
 		return
 	}
 	about := regarding(r, resp)
 	if about == nil || !s.events.TryAccept() {
-		s.Log.V(1).Info("no Event for a denial", "uid", r.UID, "reason", resp.reason)
+		s.opts.Log.V(1).Info("no Event for a denial", "uid", r.UID, "reason", resp.reason)
 		return
 	}
 	note := resp.message
 	if resp.Allowed {
 		note = "would be denied: " + note
 	}
-	s.Events.Eventf(about, nil, corev1.EventTypeWarning, resp.reason, eventAction, "%s", guard.EventNote(note))
+	s.opts.Events.Eventf(about, nil, corev1.EventTypeWarning, resp.reason, eventAction, "%s", guard.EventNote(note))
 }
 
 // regarding returns the object of a write. If it has no name, because the write could

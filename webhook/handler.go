@@ -49,11 +49,11 @@ func (s *Server) Handler() http.Handler {
 // trimToken returns a path without its token, "" if the token is not valid. ok is
 // false as long as there is no valid token at all.
 func (s *Server) trimToken(path string) (trimmed string, ok bool) {
-	if s.Tokens == nil {
+	if s.opts.Tokens == nil {
 		return path, true
 	}
 	last := strings.LastIndexByte(path, '/')
-	accepted, known := s.Tokens.Accepts(path[last+1:])
+	accepted, known := s.opts.Tokens.Accepts(path[last+1:])
 	if !accepted || last < 0 {
 		return "", known
 	}
@@ -64,7 +64,7 @@ func (s *Server) trimToken(path string) (trimmed string, ok bool) {
 // here, as it does at the API server.
 func (s *Server) handler(webhook string, e evaluator) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := s.Now()
+		start := s.opts.Now()
 		ctx, span := s.startReviewSpan(r.Context(), r.Header, webhook)
 		defer span.End()
 		ctx, cancel := context.WithTimeout(ctx, callTimeout(r))
@@ -96,7 +96,7 @@ func (s *Server) handler(webhook string, e evaluator) http.Handler {
 		s.recordVersion(&resp, webhook)
 		kind := kindLabel(view, request)
 		setSpanDecision(span, kind, request, resp)
-		s.report(webhook, kind, request, resp, s.Now().Sub(start))
+		s.report(webhook, kind, request, resp, s.opts.Now().Sub(start))
 		s.respond(w, request, webhook, resp)
 	})
 }
@@ -104,7 +104,7 @@ func (s *Server) handler(webhook string, e evaluator) http.Handler {
 // report reports a decision in metrics, log and Events.
 func (s *Server) report(webhook, kind string, r *admissionv1.AdmissionRequest, resp response, took time.Duration) {
 	if !isCanary(r) {
-		s.Metrics.observe(webhook, kind, r.Operation, resp, took)
+		s.opts.Metrics.observe(webhook, kind, r.Operation, resp, took)
 	}
 	s.logDecision(webhook, r, resp)
 	s.recordDenial(r, resp)
@@ -115,7 +115,7 @@ func (s *Server) report(webhook, kind string, r *admissionv1.AdmissionRequest, r
 func (s *Server) respond(w http.ResponseWriter, r *admissionv1.AdmissionRequest, webhook string, resp response) {
 	s.closeIfDraining(w)
 	if err := writeResponse(w, r, resp); err != nil {
-		s.Log.Error(err, "cannot write response", "webhook", webhook, "uid", r.UID)
+		s.opts.Log.Error(err, "cannot write response", "webhook", webhook, "uid", r.UID)
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *Server) logDecision(webhook string, r *admissionv1.AdmissionRequest, re
 	if resp.Allowed && resp.reason != "" && !isCanary(r) {
 		level = 0
 	}
-	l := s.Log.V(level)
+	l := s.opts.Log.V(level)
 	if !l.Enabled() {
 		return // computing the values takes time
 	}

@@ -33,7 +33,7 @@ func (d *testServer) crowd(t *testing.T, routes int) {
 			snapshot.Put(d.object(t, strings.Replace(route, "name: toystore", "name: "+name, 1))),
 			snapshot.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(routeLimits(20)))))
 	}
-	d.Store.Apply(changes...)
+	d.opts.Store.Apply(changes...)
 }
 
 // huge is a policy with two thousand rules besides a login limit.
@@ -115,7 +115,7 @@ func TestExpensiveConditionApplies(t *testing.T) {
 		for i := range 300 {
 			name := fmt.Sprintf("r%03d", i)
 			own := strings.Replace(policy, "limit: 20,", fmt.Sprintf("limit: %d%03d,", expensiveRuns, i), 1)
-			d.Store.Apply(snapshot.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(own))))
+			d.opts.Store.Apply(snapshot.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(own))))
 		}
 		return d
 	}

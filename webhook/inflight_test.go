@@ -42,11 +42,11 @@ func TestConflictWithWriteInFlightIsRetried(t *testing.T) {
 
 	assert.Empty(t, p.events, "nothing was decided")
 
-	addObjects(t, d.Store, gatewayLimits)
-	d.Store.Observe(snapshot.Observation{Ref: ref, UID: "u0", Version: "7"})
-	assert.Equal(t, 1, d.InFlight.Len(), "that is another object of this name")
-	d.Store.Observe(snapshot.Observation{Ref: ref, UID: "u1", Version: "8"})
-	assert.Zero(t, d.InFlight.Len())
+	addObjects(t, d.opts.Store, gatewayLimits)
+	d.opts.Store.Observe(snapshot.Observation{Ref: ref, UID: "u0", Version: "7"})
+	assert.Equal(t, 1, d.opts.InFlight.Len(), "that is another object of this name")
+	d.opts.Store.Observe(snapshot.Observation{Ref: ref, UID: "u1", Version: "8"})
+	assert.Zero(t, d.opts.InFlight.Len())
 	a = d.validated(t, create(t, routeLimits(100)))
 	assert.NotContains(t, said(t, a), "together")
 	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
@@ -66,13 +66,13 @@ func TestDryRunIsNotTracked(t *testing.T) {
 	dry := create(t, gatewayLimits)
 	dry.DryRun = new(true)
 	assert.True(t, d.validated(t, dry).Allowed)
-	assert.Zero(t, d.InFlight.Len())
+	assert.Zero(t, d.opts.InFlight.Len())
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 }
 
 func TestInFlightBytesAreLimited(t *testing.T) {
 	d := withInFlight(t, Options{}, cluster)
-	d.InFlight.MaxBytes = 100
+	d.opts.InFlight.Options.MaxBytes = 100
 	assert.True(t, d.validated(t, create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))).Allowed)
 	a := d.validated(t, update(t, annotated(route, "a", "b"), route))
 	assert.Contains(t, said(t, a), "TooMuch: too many admitted writes not yet observed, by this user or in namespace app")
@@ -87,7 +87,7 @@ func TestObjectTooLargeForEtcdIsDenied(t *testing.T) {
 	assert.Contains(t, said(t, a), "TooMuch: HTTPRoute app/toystore is too large: ")
 	assert.Contains(t, said(t, a), "the limit is ")
 	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
-	assert.Zero(t, d.InFlight.Len())
+	assert.Zero(t, d.opts.InFlight.Len())
 
 	assert.False(t, d.validated(t, update(t, route, padded(2001))).Allowed)
 	assert.True(t, d.validated(t, update(t, padded(2001), padded(2000))).Allowed, "it was stored, so it can be made smaller")
@@ -95,11 +95,11 @@ func TestObjectTooLargeForEtcdIsDenied(t *testing.T) {
 	status.SubResource = "status"
 	assert.True(t, d.validated(t, status).Allowed)
 	assert.True(t, d.validated(t, remove(t, padded(2001))).Allowed)
-	d.MaxObject++
+	d.opts.MaxObject++
 	assert.True(t, d.validated(t, large).Allowed)
 	service := create(t, "apiVersion: v1\nkind: Service\nmetadata: {namespace: app, name: s, annotations: {pad: "+strings.Repeat("x", 4000)+"}}")
 	assert.True(t, d.validated(t, service).Allowed, "it is not stored as JSON")
-	d.MaxObject, d.Enforcement = 100, guard.EnforceWarn
+	d.opts.MaxObject, d.opts.Enforcement = 100, guard.EnforceWarn
 	assert.True(t, d.validated(t, large).Allowed)
 }
 
@@ -130,5 +130,5 @@ func TestAdmittedDenialIsTracked(t *testing.T) {
 	a := d.validated(t, create(t, routeLimits(100)))
 	assert.True(t, a.Allowed)
 	assert.Nil(t, a.Result)
-	assert.Equal(t, 1, d.InFlight.Len())
+	assert.Equal(t, 1, d.opts.InFlight.Len())
 }

@@ -110,7 +110,7 @@ func (d *testServer) settled(t *testing.T, evaluated, waiting int) {
 
 func TestQueueIsLimited(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	body := review(t, create(t, homeless()))
 	require.NoError(t, c.call(PathMutate, body).err) // what stays for good is there from now on
@@ -149,7 +149,7 @@ overrule_reviews_waiting 3
 
 func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	stuck := c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
 	require.NoError(t, stuck.err)
@@ -179,15 +179,15 @@ func TestQueuedReviewUsesCurrentView(t *testing.T) {
 		denied    bool
 	}{
 		"nothing happens": {cluster, func(*testing.T, *testServer) {}, false},
-		"a policy comes":  {cluster, func(t *testing.T, d *testServer) { t.Helper(); addObjects(t, d.Store, gatewayLimits) }, true},
+		"a policy comes":  {cluster, func(t *testing.T, d *testServer) { t.Helper(); addObjects(t, d.opts.Store, gatewayLimits) }, true},
 		"its kind is relisted, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *testServer) {
-			v, _ := d.Store.View()
-			d.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
+			v, _ := d.opts.Store.View()
+			d.opts.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBlocking()
-			d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, c.before)
+			d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: b.live}}, c.before)
 			s := d.listen(t, b)
 			first := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 			<-b.asked
@@ -203,7 +203,7 @@ func TestQueuedReviewUsesCurrentView(t *testing.T) {
 
 func TestDrainAnswersQueuedReviews(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	waiting := c.all(2, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 	<-b.asked
@@ -290,7 +290,7 @@ overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 
 func TestReviewsWaitForMemory(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
 	large := append(review(t, create(t, homeless())), bytes.Repeat([]byte(" "), 1<<19)...)
 	first := c.all(3, PathValidate+"?timeout=30s", large)
@@ -454,7 +454,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 			l, ok := d.limiter.reserve(ctx, 1)
 			require.True(t, ok)
 			l.arrived = l.arrived.Add(-c.waited)
-			v, _ := d.Store.View()
+			v, _ := d.opts.Store.View()
 			a := d.admit(ctx, v, create(t, route), l, c.evaluator(d))
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)

@@ -19,7 +19,7 @@ import (
 // asked is what a request asks the guard, by a server that knows the cluster.
 func asked(t *testing.T, r *admissionv1.AdmissionRequest) guard.Change {
 	t.Helper()
-	v, _ := newTestServer(t, Options{}, cluster).Store.View()
+	v, _ := newTestServer(t, Options{}, cluster).opts.Store.View()
 	c, err := decodeChange(v, r, testTime)
 	require.NoError(t, err)
 	return c
@@ -98,7 +98,7 @@ func TestReadMetadata(t *testing.T) {
 }
 
 func TestUnreadableMetadata(t *testing.T) {
-	v, _ := newTestServer(t, Options{}, cluster).Store.View()
+	v, _ := newTestServer(t, Options{}, cluster).opts.Store.View()
 	for name, c := range map[string]struct {
 		before, after string
 		says          string

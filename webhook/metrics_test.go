@@ -33,7 +33,7 @@ func (d *testServer) counted(t *testing.T, name, want string) {
 }
 
 func TestDecisionMetrics(t *testing.T) {
-	d := newTestServer(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{ReadLive: panicking}}, cluster, gatewayAuth, gatewayLimits)
 	for range 2 {
 		d.validated(t, create(t, routeLimits(100)))
 	}

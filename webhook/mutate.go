@@ -20,7 +20,7 @@ import (
 // write.
 func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response {
 	resp := allow()
-	c, err := decodeChange(v, r, s.Now())
+	c, err := decodeChange(v, r, s.opts.Now())
 	if err != nil || c.After == nil || r.SubResource != "" {
 		return resp
 	}
@@ -28,12 +28,12 @@ func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.Ad
 	defer cancel()
 	ops, err := s.annotationPatch(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
 	if err != nil {
-		s.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
+		s.opts.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
 		return resp
 	}
 	if len(ops) > 0 {
 		if err := resp.setPatch(ops); err != nil {
-			s.Log.Error(err, "cannot encode patch", "uid", r.UID)
+			s.opts.Log.Error(err, "cannot encode patch", "uid", r.UID)
 		}
 	}
 	return resp
@@ -95,7 +95,7 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 	if same && after.sameAnnotation(name, before) {
 		return nil, nil
 	}
-	text, err := annotations.Text(s.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
+	text, err := annotations.Text(s.opts.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
 	switch {
 	case err == nil:
 		return setAnnotation(name, after, text), nil

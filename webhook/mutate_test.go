@@ -204,7 +204,7 @@ func TestUnchangedUpdateIsNoOp(t *testing.T) {
 
 func TestFailedAnnotationIsRestored(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	policy := routeAuth(ssoAndKey)
 	stale, forged := annotated(policy, api.AnnotationOutcome, "stale"), annotated(policy, api.AnnotationOutcome, "Enforced!")
 	r := update(t, stale, forged)
@@ -258,7 +258,7 @@ func TestAnnotationOfPolicyWithoutPath(t *testing.T) {
 		"NoPath":         strings.Replace(routeAuth(ssoAndKey), "name: toystore}", "name: away}", 1),
 	} {
 		if want == "NoPath" {
-			addObjects(t, d.Store, strings.NewReplacer("name: toystore", "name: away", "name: edge", "name: nothing").Replace(route))
+			addObjects(t, d.opts.Store, strings.NewReplacer("name: toystore", "name: away", "name: edge", "name: nothing").Replace(route))
 		}
 		assert.Equal(t, `{"state":"`+want+`","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0}}`,
 			patched(t, d.mutated(t, create(t, object))).value)
@@ -301,7 +301,7 @@ func TestAnnotationIsDeterministic(t *testing.T) {
 
 func TestUnreadableMetadataIsNotAnnotated(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	good, bad := toJSON(t, route), []byte(`{"metadata":{"labels":1},"spec":{}}`)
 	after, err := snapshot.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindHTTPRoute}, nil, good, 0)
 	require.NoError(t, err)

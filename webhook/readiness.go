@@ -17,15 +17,15 @@ var errNotListed = errors.New("not listed yet")
 // evaluated on it. The kind may become pending, or be listed, concurrently: a view
 // that was taken between two checks at which it was not pending is complete.
 func (s *Server) readyView(kind api.PolicyKind) (*snapshot.View, error) {
-	before := s.Store.Pending(kind)
-	v, ready := s.Store.View()
+	before := s.opts.Store.Pending(kind)
+	v, ready := s.opts.Store.View()
 	switch {
 	case !ready:
-		return nil, fmt.Errorf("%w: %v", errNotListed, s.Store.Waiting())
-	case before || s.Store.Pending(kind):
+		return nil, fmt.Errorf("%w: %v", errNotListed, s.opts.Store.Waiting())
+	case before || s.opts.Store.Pending(kind):
 		return nil, fmt.Errorf("%w: %s", errNotListed, kind)
-	case s.Current != nil:
-		return v, s.Current(kind)
+	case s.opts.CheckFresh != nil:
+		return v, s.opts.CheckFresh(kind)
 	}
 	return v, nil
 }
@@ -33,12 +33,12 @@ func (s *Server) readyView(kind api.PolicyKind) (*snapshot.View, error) {
 // awaitCache waits while a watch is reopened, for at most half of the remaining time:
 // writes that another replica admitted meanwhile have to count here.
 func (s *Server) awaitCache(ctx context.Context) {
-	if s.Await == nil {
+	if s.opts.Await == nil {
 		return
 	}
 	ctx, cancel := withFraction(ctx, 2)
 	defer cancel()
-	s.Await(ctx)
+	s.opts.Await(ctx)
 }
 
 // withFraction returns a context with the remaining time divided by a divisor.

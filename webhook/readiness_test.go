@@ -15,7 +15,7 @@ import (
 func TestStaleCacheIsNotReady(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	old := map[api.PolicyKind]error{}
-	d := newTestServer(t, Options{Current: func(kind api.PolicyKind) error { return old[kind] }}, cluster, gatewayLimits, gatewayAuth)
+	d := newTestServer(t, Options{CheckFresh: func(kind api.PolicyKind) error { return old[kind] }}, cluster, gatewayLimits, gatewayAuth)
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
 
 	old[limits] = errors.New("secrets of ratelimitpolicies.kuadrant.io")
@@ -43,7 +43,7 @@ func TestAwaitPrecedesView(t *testing.T) {
 		end, ok := ctx.Deadline()
 		assert.True(t, ok && time.Until(end) < 1500*time.Millisecond, "the evaluation needs time, too")
 		if waited == 2 {
-			addObjects(t, d.Store, gatewayLimits)
+			addObjects(t, d.opts.Store, gatewayLimits)
 		}
 	}}, cluster)
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)

@@ -20,7 +20,7 @@ func (s *Server) readRequest(ctx context.Context, w http.ResponseWriter, r *http
 	if end, ok := ctx.Deadline(); ok {
 		setReadDeadline(w, end)
 	}
-	request, err := readReview(r, s.BodyLimit)
+	request, err := readReview(r, s.opts.BodyLimit)
 	if err == nil {
 		// A deadline that stays would end the call during the evaluation. After an
 		// error it has to stay, because net/http reads the rest of the body.
@@ -53,22 +53,22 @@ func retryElsewhere(w http.ResponseWriter) {
 // rejectUnknownPath answers requests for unknown paths. It closes the connection,
 // with all that the client may still send on it.
 func (s *Server) rejectUnknownPath(w http.ResponseWriter, r *http.Request) {
-	s.Metrics.unknownPath()
-	s.Log.V(1).Info("unknown path", "from", r.RemoteAddr) // without the path, which may be almost right
+	s.opts.Metrics.unknownPath()
+	s.opts.Log.V(1).Info("unknown path", "from", r.RemoteAddr) // without the path, which may be almost right
 	closeConnection(w)
 	http.Error(w, "not found", http.StatusNotFound)
 }
 
 // rejectNotReady answers all requests as long as there is no valid token.
 func (s *Server) rejectNotReady(w http.ResponseWriter) {
-	s.Metrics.unavailable(webhookNone)
+	s.opts.Metrics.unavailable(webhookNone)
 	retryElsewhere(w)
 }
 
 // RejectConnection answers a request on a connection whose client certificate is no
 // longer valid. The API server retries on a new connection.
 func (s *Server) RejectConnection(w http.ResponseWriter) {
-	s.Metrics.callerRejected()
+	s.opts.Metrics.callerRejected()
 	retryElsewhere(w)
 }
 
@@ -76,8 +76,8 @@ func (s *Server) RejectConnection(w http.ResponseWriter) {
 // retries within the webhook timeout, then failurePolicy decides. The cause is only
 // logged, because any client that reaches the port gets the response.
 func (s *Server) rejectUnavailable(w http.ResponseWriter, webhook string, r *admissionv1.AdmissionRequest, cause error) {
-	s.Metrics.unavailable(webhook)
-	s.Log.V(1).Info("not ready", "webhook", webhook, "uid", r.UID, "kind", kindOf(r).String(), "cause", cause.Error())
+	s.opts.Metrics.unavailable(webhook)
+	s.opts.Log.V(1).Info("not ready", "webhook", webhook, "uid", r.UID, "kind", kindOf(r).String(), "cause", cause.Error())
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Connection", "close")
 	http.Error(w, "overrule is not ready: cache not synced or stale; see /readyz", http.StatusServiceUnavailable)
@@ -91,8 +91,8 @@ func (s *Server) rejectReview(w http.ResponseWriter, r *http.Request, webhook st
 	if !ok {
 		invalid = &reviewError{status: http.StatusBadRequest}
 	}
-	s.Metrics.invalidReview(webhook)
-	s.Log.V(1).Info("invalid review", "webhook", webhook, "uid", invalid.uid, "reason", err.Error())
+	s.opts.Metrics.invalidReview(webhook)
+	s.opts.Log.V(1).Info("invalid review", "webhook", webhook, "uid", invalid.uid, "reason", err.Error())
 	if invalid.uid == "" {
 		s.closeIfDraining(w)
 		http.Error(w, err.Error(), invalid.status)
@@ -105,10 +105,10 @@ func (s *Server) rejectReview(w http.ResponseWriter, r *http.Request, webhook st
 // rejectOverloaded answers a review for which there is no memory. It reads the uid
 // alone and denies: after an HTTP error failurePolicy Ignore would admit the write.
 func (s *Server) rejectOverloaded(w http.ResponseWriter, r *http.Request, webhook string, e evaluator) {
-	s.Metrics.overloaded(webhook)
+	s.opts.Metrics.overloaded(webhook)
 	setReadDeadline(w, time.Now().Add(grace))
 	uid, err := uidOfReview(r.Body)
-	s.Log.V(1).Info("overloaded", "webhook", webhook, "uid", uid, "length", r.ContentLength, "waiting", s.limiter.waiting.Load())
+	s.opts.Log.V(1).Info("overloaded", "webhook", webhook, "uid", uid, "length", r.ContentLength, "waiting", s.limiter.waiting.Load())
 	if err != nil || uid == "" {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Connection", "close") // another replica may have memory

@@ -33,12 +33,6 @@ type response struct {
 	view *snapshot.View
 }
 
-// Reasons of denials without a finding.
-const (
-	reasonFailed = "Failed"
-	reasonPanic  = "Panic"
-)
-
 func allow() response {
 	return response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
 }
@@ -88,7 +82,7 @@ func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 		resp.Warnings = warnings(findings)
 	}
 	if len(d.Audits) > 0 {
-		resp.setAuditAnnotation(auditFindings, denialMessage(d.Audits))
+		resp.setAuditAnnotation(auditAnnotationAudit, denialMessage(d.Audits))
 	}
 	return resp
 }
@@ -96,40 +90,15 @@ func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 // applyEnforcement returns a denial with the effect of an enforcement, and its reason
 // codes as an audit annotation. The caller adds the warnings.
 func (r response) applyEnforcement(e guard.Enforcement, codes string) response {
-	key := auditDenied
+	key := auditAnnotationDenied
 	if e == guard.EnforceAudit {
-		key = auditWouldDeny
+		key = auditAnnotationWouldDeny
 	}
 	r.setAuditAnnotation(key, codes)
 	if !e.Denies() {
 		r.Allowed, r.Result = true, nil
 	}
 	return r
-}
-
-// Keys of the annotations in the audit log. The API server puts the name of the
-// webhook and a slash before each.
-const (
-	auditDenied      = "denied"       // the reason codes of a denial
-	auditWouldDeny   = "would-deny"   // likewise, with --enforcement=audit
-	auditFindings    = "audit"        // findings that are reported in the audit log alone
-	auditEvaluatedOn = "evaluated-on" // see recordVersion
-)
-
-// setAuditAnnotation sets an annotation of the request's entry in the audit log.
-func (r *response) setAuditAnnotation(key, value string) {
-	if r.AuditAnnotations == nil {
-		r.AuditAnnotations = make(map[string]string)
-	}
-	r.AuditAnnotations[key] = value
-}
-
-// recordVersion sets the audit annotation evaluated-on: the resourceVersion of the view
-// on which the write was evaluated, and the replica. Without a view it sets none.
-func (s *Server) recordVersion(r *response, webhook string) {
-	if r.view != nil && webhook == webhookValidate {
-		r.setAuditAnnotation(auditEvaluatedOn, strings.TrimSpace(strconv.FormatUint(r.viewVersion(), 10)+" "+s.Replica))
-	}
 }
 
 // viewVersion returns the highest resourceVersion in the view on which the write was

@@ -30,9 +30,9 @@ type Options struct {
 	Guard *guard.Guard
 	// InFlight, if set, tracks admitted writes that are not in the store yet.
 	InFlight *inflight.Log
-	// Current, if set, returns an error if the store is too stale to evaluate a
-	// write of the kind (cache.Watcher.Current).
-	Current func(api.PolicyKind) error
+	// CheckFresh, if set, returns an error if the store is too stale to evaluate a
+	// write of the kind (cache.Watcher.CheckFresh).
+	CheckFresh func(api.PolicyKind) error
 	// Await, if set, waits until the store receives all changes again, or until the
 	// context ends (cache.Watcher.Await).
 	Await func(context.Context)
@@ -67,7 +67,7 @@ type Options struct {
 
 // Server answers admission reviews. Create it with New.
 type Server struct {
-	Options
+	opts     Options
 	limiter  limiter
 	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
@@ -83,7 +83,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		Options: o, limiter: newLimiter(o),
+		opts: o, limiter: newLimiter(o),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }

@@ -160,7 +160,7 @@ func TestEnforcementWarn(t *testing.T) {
 
 // Users who are allowed to remove overrides get a warning that they do.
 func TestOverrideRight(t *testing.T) {
-	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
 	for name, r := range map[string]*admissionv1.AdmissionRequest{
 		"another value": update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1)),
 		"a deletion":    remove(t, gatewayAuth),
@@ -244,9 +244,9 @@ func TestNotSyncedIsUnavailable(t *testing.T) {
 
 func TestPendingKindBlocksOnlyItself(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	d.Store.AddKind(auth) // it is relisted
+	d.opts.Store.AddKind(auth) // it is relisted
 
 	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -254,13 +254,13 @@ func TestPendingKindBlocksOnlyItself(t *testing.T) {
 	said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.True(t, d.validated(t, create(t, route)).Allowed)
 
-	d.Store.KindListed(auth.Ref())
+	d.opts.Store.KindListed(auth.Ref())
 	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))).Allowed)
 }
 
 func TestRemovedKindIsAllowed(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
-	d.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
+	d.opts.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 	assert.True(t, d.validated(t, remove(t, gatewayLimits)).Allowed)
 	assert.NotEmpty(t, d.validated(t, create(t, routeAuth("rules: {authentication: {sso: {}}}"))).Warnings)
@@ -294,7 +294,7 @@ func homeless() string {
 
 func TestOverloadIsDeniedWithRetry(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
 	body := review(t, create(t, homeless()))
 	go func() { first <- d.post(t, PathValidate, body) }()
@@ -313,7 +313,7 @@ func TestOverloadIsDeniedWithRetry(t *testing.T) {
 
 func TestOverloadWithEnforcementWarn(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
@@ -328,7 +328,7 @@ func TestOverloadWithEnforcementWarn(t *testing.T) {
 
 func TestQueueTimeoutIsDenied(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
@@ -345,7 +345,7 @@ func panicking(context.Context, api.Ref) (snapshot.Object, error) {
 }
 
 func TestPanicIsDenied(t *testing.T) {
-	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: panicking}}, cluster)
 	for range 3 { // more than there are places
 		a := d.validated(t, create(t, homeless()))
 		assert.Equal(t, "internal error: evaluation panicked; see the server log (uid "+string(uid)+")", said(t, a))
@@ -354,7 +354,7 @@ func TestPanicIsDenied(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "it goes on")
 	assert.Contains(t, d.log.String(), "index out of range [0] with length 0")
 
-	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{ReadLive: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.True(t, a.Allowed)
 	require.Len(t, a.Warnings, 1)
@@ -363,7 +363,7 @@ func TestPanicIsDenied(t *testing.T) {
 
 func TestPanicInMutateIsAllowed(t *testing.T) {
 	d := newTestServer(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
-	d.Guard.Engine = nil
+	d.opts.Guard.Engine = nil
 	for range 2 {
 		a := d.mutated(t, create(t, route))
 		assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, a)
@@ -373,7 +373,7 @@ func TestPanicInMutateIsAllowed(t *testing.T) {
 
 func TestFailedLiveReadIsDenied(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
-	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
+	d := newTestServer(t, Options{Guard: &guard.Guard{ReadLive: refused}}, cluster)
 	assertNames(t, said(t, d.validated(t, create(t, homeless()))), []string{"get HTTPRoute app/nothing: connection refused", "; retry"})
 }
 
@@ -386,14 +386,14 @@ func TestLiveReadFindsTarget(t *testing.T) {
 		looks++
 		return v.Get(ref), nil
 	}
-	d := newTestServer(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{ReadLive: live}}, cluster, gatewayLimits)
 	assert.Contains(t, said(t, d.validated(t, create(t, homeless()))), "ConstraintViolated: ")
 	assert.Equal(t, 1, looks)
 }
 
 func TestEvaluationDeadline(t *testing.T) {
 	b := newBlocking()
-	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
 	assert.Equal(t, fmt.Sprintf("TooMuch: evaluation of CREATE of RateLimitPolicy app/toystore-limits (%d bytes) exceeds the webhook timeout; "+
 		"reduce the object (fewer rules, listeners, targets or conditions), or contact the cluster administrator", len(toJSON(t, homeless()))), said(t, a))
@@ -408,11 +408,11 @@ func TestEvaluationDeadline(t *testing.T) {
 func TestExpiredCallIsDenied(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.Guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+	d.opts.Guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		cancel() // the client is gone before the paths are walked
 		return d.object(t, route), nil
 	}
-	d.Store.Apply(snapshot.Delete(d.object(t, route).Ref()))
+	d.opts.Store.Apply(snapshot.Delete(d.object(t, route).Ref()))
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathValidate,
 		strings.NewReader(string(review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))))
 	r.Header.Set("Content-Type", "application/json")
@@ -425,7 +425,7 @@ func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 	t.Helper()
 	data := toJSON(t, manifest)
 	ref := kindOfJSON(t, data)
-	v, _ := d.Store.View()
+	v, _ := d.opts.Store.View()
 	o, err := snapshot.Decode(ref, v.Kind(ref), data, 0)
 	require.NoError(t, err)
 	return o

@@ -23,15 +23,15 @@ func (s *Server) allowSystemWrites(r *admissionv1.AdmissionRequest, resp respons
 	if cause == "" {
 		return resp
 	}
-	s.Log.Info("system write not denied", "cause", cause, "reason", resp.reason, "uid", r.UID, "operation", r.Operation,
+	s.opts.Log.Info("system write not denied", "cause", cause, "reason", resp.reason, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
 	message := resp.message
 	if prefix := resp.reason + ": "; !strings.HasPrefix(message, prefix) {
 		message = prefix + message
 	}
-	resp.setAuditAnnotation(auditFindings, message+" (not denied: "+cause+")")
-	delete(resp.AuditAnnotations, auditDenied)
-	delete(resp.AuditAnnotations, auditWouldDeny)
+	resp.setAuditAnnotation(auditAnnotationAudit, message+" (not denied: "+cause+")")
+	delete(resp.AuditAnnotations, auditAnnotationDenied)
+	delete(resp.AuditAnnotations, auditAnnotationWouldDeny)
 	resp.Allowed, resp.Result, resp.Warnings, resp.reason, resp.retry = true, nil, nil, "", false
 	return resp
 }

@@ -93,7 +93,7 @@ func TestSystemWriteIsNotDeniedUnevaluated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t, Options{})
-			for _, denial := range []response{d.denyFailed("TooMuch", "TooMuch: it takes long"), d.denyOverloaded(), d.denyFailed(reasonPanic, "a fault")} {
+			for _, denial := range []response{d.denyFailed("TooMuch", "TooMuch: it takes long"), d.denyOverloaded(), d.denyFailed(api.DenialPanic, "a fault")} {
 				got := d.answering(t, c.r, denial)
 				require.Equal(t, c.why != "", got.Allowed, denial.reason)
 				if !got.Allowed {

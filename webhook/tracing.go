@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 	admissionv1 "k8s.io/api/admission/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // Attributes of spans. They hold names, and never the content of an object: users who
@@ -46,19 +48,19 @@ var noSpan trace.Span = noop.Span{}
 // startReviewSpan starts the span of a review, in the trace of the API server if there
 // is one.
 func (s *Server) startReviewSpan(ctx context.Context, h http.Header, webhook string) (context.Context, trace.Span) {
-	if s.Tracer == nil {
+	if s.opts.Tracer == nil {
 		return ctx, noSpan
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
-	return s.Tracer.Start(ctx, webhook, trace.WithSpanKind(trace.SpanKindServer))
+	return s.opts.Tracer.Start(ctx, webhook, trace.WithSpanKind(trace.SpanKindServer))
 }
 
 // startSpan starts the span of a part of a review.
 func (s *Server) startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
-	if s.Tracer == nil {
+	if s.opts.Tracer == nil {
 		return ctx, noSpan
 	}
-	return s.Tracer.Start(ctx, name)
+	return s.opts.Tracer.Start(ctx, name)
 }
 
 // setSpanRejected sets on the span of a request why it was not evaluated.
@@ -86,7 +88,7 @@ func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionReque
 	if resp.evaluated {
 		span.SetAttributes(attrPaths.Int(resp.paths))
 	}
-	if resp.reason == reasonFailed || resp.reason == reasonPanic {
+	if resp.reason == api.DenialFailed || resp.reason == api.DenialPanic {
 		span.SetStatus(spanError, resp.reason)
 	}
 }

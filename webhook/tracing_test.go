@@ -142,7 +142,7 @@ func TestSpanErrors(t *testing.T) {
 		want   string
 	}{
 		"a panic": {
-			server: ready, o: Options{Guard: &guard.Guard{Live: panicking}},
+			server: ready, o: Options{Guard: &guard.Guard{ReadLive: panicking}},
 			body: func(t *testing.T) []byte { t.Helper(); return review(t, create(t, homeless())) }, want: "Panic",
 		},
 		"no review": {server: ready, body: func(*testing.T) []byte { return []byte("x") }, want: "invalid_review"},

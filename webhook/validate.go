@@ -22,7 +22,7 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
 		return s.denyFailed(string(api.ReasonNotRead), scaleMessage(r))
 	}
-	c, err := decodeChange(v, r, s.Now())
+	c, err := decodeChange(v, r, s.opts.Now())
 	switch {
 	case errors.Is(err, snapshot.ErrKind), r.SubResource != "" && !subresourceMatters(v, r):
 		return allow() // a status does not affect effective policies
@@ -32,7 +32,7 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 		return s.denyFailed(string(api.ReasonTooMuch), s.tooLargeMessage(r))
 	}
 	if err := s.useStored(ctx, v, r, &c); err != nil {
-		return s.denyUndecided(reasonFailed, evaluationFailed(err, "retry in 1s"))
+		return s.denyUndecided(api.DenialFailed, evaluationFailed(err, "retry in 1s"))
 	}
 	if policyUnchanged(r, c) {
 		return allow()
@@ -41,11 +41,11 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
 	case unseen != nil:
-		return s.denyUndecided("PoliciesUnlisted", printable(unseen.Error()))
-	case errors.Is(err, guard.ErrRights):
-		return s.denyUndecided("RightsUnknown", evaluationFailed(err, "retry in 1s"))
+		return s.denyUndecided(api.DenialPoliciesUnlisted, printable(unseen.Error()))
+	case errors.Is(err, guard.ErrPermissions):
+		return s.denyUndecided(api.DenialRightsUnknown, evaluationFailed(err, "retry in 1s"))
 	case err != nil:
-		return s.denyFailed(reasonFailed, evaluationFailed(err, "retry"))
+		return s.denyFailed(api.DenialFailed, evaluationFailed(err, "retry"))
 	}
 	return resp
 }
@@ -56,29 +56,29 @@ func evaluationFailed(err error, advice string) string {
 
 // evaluateChange evaluates a change together with the writes in flight.
 func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change) (response, error) {
-	if s.InFlight == nil {
-		d, err := s.Guard.Evaluate(ctx, v, c, nil)
+	if s.opts.InFlight == nil {
+		d, err := s.opts.Guard.Evaluate(ctx, v, c, nil)
 		if err != nil {
 			return response{}, err
 		}
-		resp := fromDecision(d, s.Enforcement)
+		resp := fromDecision(d, s.opts.Enforcement)
 		resp.view = v
 		return resp, nil
 	}
 	var latest *snapshot.View // that of the last attempt
 	current := func() *snapshot.View {
-		latest, _ = s.Store.View()
+		latest, _ = s.opts.Store.View()
 		return latest
 	}
-	d, err := s.InFlight.Evaluate(ctx, s.Guard, current, inflight.Write{
+	d, err := s.opts.InFlight.Evaluate(ctx, s.opts.Guard, current, inflight.Write{
 		Change: c, Precondition: func() inflight.Precondition { return preconditionOf(r) },
 		Size: int64(len(r.Object.Raw)), Generated: hasGeneratedName(r), Finalized: removesLastFinalizer(r),
-		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
+		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.opts.Enforcement,
 	})
 	if err != nil {
 		return response{}, err
 	}
-	resp := fromDecision(d.Decision, s.Enforcement)
+	resp := fromDecision(d.Decision, s.opts.Enforcement)
 	resp.view = latest
 	if d.Retry {
 		resp.retryLater()
@@ -89,8 +89,8 @@ func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, r *admiss
 // denyFailed denies a write that could not be evaluated, so that no object can be
 // crafted to bypass the evaluation.
 func (s *Server) denyFailed(reason, message string) response {
-	resp := deny(reason, printable(message)).applyEnforcement(s.Enforcement, reason)
-	if s.Enforcement == guard.EnforceWarn {
+	resp := deny(reason, printable(message)).applyEnforcement(s.opts.Enforcement, reason)
+	if s.opts.Enforcement == guard.EnforceWarn {
 		resp.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
 	}
 	return resp
@@ -100,7 +100,7 @@ func (s *Server) denyFailed(reason, message string) response {
 // With an enforcement that does not deny, there is nothing to retry.
 func (s *Server) denyUndecided(reason, message string) response {
 	resp := denyWithRetry(reason, message)
-	if !s.Enforcement.Denies() {
+	if !s.opts.Enforcement.Denies() {
 		resp = s.denyFailed(reason, message)
 	}
 	resp.retry = true
@@ -109,7 +109,9 @@ func (s *Server) denyUndecided(reason, message string) response {
 
 // denyOverloaded is the response of the validating webhook if there are too many
 // reviews.
-func (s *Server) denyOverloaded() response { return s.denyUndecided("Overloaded", overloadMessage) }
+func (s *Server) denyOverloaded() response {
+	return s.denyUndecided(api.DenialOverloaded, overloadMessage)
+}
 
 const (
 	subresourceStatus = "status"
@@ -147,12 +149,12 @@ const DefaultMaxObject = 1536 << 10
 func (s *Server) tooLarge(r *admissionv1.AdmissionRequest) bool {
 	size := int64(len(r.Object.Raw))
 	custom := r.Kind.Group != "" && r.Kind.Group != apiextensionsv1.GroupName
-	return custom && r.SubResource == "" && size > s.MaxObject && size > int64(len(r.OldObject.Raw))
+	return custom && r.SubResource == "" && size > s.opts.MaxObject && size > int64(len(r.OldObject.Raw))
 }
 
 func (s *Server) tooLargeMessage(r *admissionv1.AdmissionRequest) string {
 	return fmt.Sprintf("%s: %s is too large: %d bytes, the limit is %d (--max-object-bytes); split the object or remove annotations",
-		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), s.MaxObject)
+		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), s.opts.MaxObject)
 }
 
 func refOf(r *admissionv1.AdmissionRequest) api.Ref {

@@ -27,8 +27,8 @@ func IsAffected(name string) bool {
 	return strings.HasPrefix(name, AnnotationPrefix) && strings.HasSuffix(name, affectedSuffix)
 }
 
-// IsMark reports whether Overrule writes annotations of a name.
-func IsMark(name string) bool {
+// IsOwnAnnotation reports whether Overrule writes annotations of a name.
+func IsOwnAnnotation(name string) bool {
 	return name == AnnotationEffectivePolicy || name == AnnotationOutcome || IsAffected(name)
 }
 

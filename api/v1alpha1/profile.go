@@ -52,8 +52,8 @@ type PolicyProfileStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ProfileAccepted is the condition type of profiles.
-const ProfileAccepted = "Accepted"
+// ConditionAccepted is the condition type of profiles and constraints.
+const ConditionAccepted = "Accepted"
 
 // PolicyProfileSpec defines how policies of one kind are read and merged.
 //
@@ -260,7 +260,7 @@ type ProfileTargets struct {
 	// policy: own, referenceGrant, consumer or free. It defaults to own.
 	//
 	// +optional
-	Namespaces NamespaceLeave `json:"namespaces,omitempty"`
+	Namespaces TargetNamespaces `json:"namespaces,omitempty"`
 	// ClassFrom lists the namespaces whose policies may target a GatewayClass; *
 	// matches all. Cluster-scoped policies always may.
 	//
@@ -286,7 +286,7 @@ type TargetKind struct {
 	// a Gateway or ListenerSet, the rule of a route, and the port name of a Service.
 	//
 	// +optional
-	Section SectionMeaning `json:"section,omitempty"`
+	Section SectionType `json:"section,omitempty"`
 	// Virtual is set for kinds without objects in the cluster: a target of such a
 	// kind is never reported as not found, and has a path of its own.
 	//
@@ -294,37 +294,37 @@ type TargetKind struct {
 	Virtual bool `json:"virtual,omitempty"`
 }
 
-// SectionMeaning is what the sectionName of a target refers to.
+// SectionType is what the sectionName of a target refers to.
 //
 // +kubebuilder:validation:Enum=None;Listener;Rule;PortName;PortNumber
-type SectionMeaning string
+type SectionType string
 
-// The meanings of a section.
+// The types of a section.
 const (
-	SectionNone       SectionMeaning = "None" // may not be set
-	SectionListener   SectionMeaning = "Listener"
-	SectionRule       SectionMeaning = "Rule"
-	SectionPortName   SectionMeaning = "PortName"
-	SectionPortNumber SectionMeaning = "PortNumber"
+	SectionNone       SectionType = "None" // may not be set
+	SectionListener   SectionType = "Listener"
+	SectionRule       SectionType = "Rule"
+	SectionPortName   SectionType = "PortName"
+	SectionPortNumber SectionType = "PortNumber"
 )
 
-// NamespaceLeave defines under which condition a target may be in another namespace
+// TargetNamespaces defines under which condition a target may be in another namespace
 // than its policy.
 //
 // +kubebuilder:validation:Enum=own;referenceGrant;consumer;free
-type NamespaceLeave string
+type TargetNamespaces string
 
-// The values of NamespaceLeave (SEMANTICS section 5).
+// The values of TargetNamespaces (SEMANTICS section 5).
 const (
-	// LeaveOwn requires a target in the policy's own namespace.
-	LeaveOwn NamespaceLeave = "own"
-	// LeaveGrant requires a ReferenceGrant in the target's namespace.
-	LeaveGrant NamespaceLeave = "referenceGrant"
-	// LeaveConsumer allows any namespace, but the policy affects only traffic from
+	// NamespacesOwn requires a target in the policy's own namespace.
+	NamespacesOwn TargetNamespaces = "own"
+	// NamespacesReferenceGrant requires a ReferenceGrant in the target's namespace.
+	NamespacesReferenceGrant TargetNamespaces = "referenceGrant"
+	// NamespacesConsumer allows any namespace, but the policy affects only traffic from
 	// its own namespace.
-	LeaveConsumer NamespaceLeave = "consumer"
-	// LeaveFree allows any namespace.
-	LeaveFree NamespaceLeave = "free"
+	NamespacesConsumer TargetNamespaces = "consumer"
+	// NamespacesFree allows any namespace.
+	NamespacesFree TargetNamespaces = "free"
 )
 
 // ImplicitTarget is what a policy without a target is attached to: its namespace, or
@@ -405,7 +405,7 @@ type ProfileStrategy struct {
 	// default) or the lower one.
 	//
 	// +optional
-	By DictatedBy `json:"by,omitempty"`
+	By StrategyBy `json:"by,omitempty"`
 	// Annotation is an annotation of routes that determines the strategy instead, on
 	// the paths through the route.
 	//
@@ -419,15 +419,15 @@ type ProfileStrategy struct {
 // +kubebuilder:validation:Enum=atomic;merge;patch
 type StrategyName string
 
-// DictatedBy is which of two policies determines the strategy.
+// StrategyBy is which of two policies determines the strategy.
 //
 // +kubebuilder:validation:Enum=higher;lower
-type DictatedBy string
+type StrategyBy string
 
-// The values of DictatedBy.
+// The values of StrategyBy.
 const (
-	ByHigher DictatedBy = "higher"
-	ByLower  DictatedBy = "lower"
+	StrategyByHigher StrategyBy = "higher"
+	StrategyByLower  StrategyBy = "lower"
 )
 
 // StrategyAnnotation is an annotation of routes that determines how the bare rules
@@ -439,13 +439,13 @@ type StrategyAnnotation struct {
 	Name string `json:"name"`
 	// Values maps the values of the annotation to their meaning. Other values are
 	// ignored.
-	Values map[string]StrategyReading `json:"values"`
+	Values map[string]StrategyAnnotationValue `json:"values"`
 }
 
-// StrategyReading is how bare rules are applied.
+// StrategyAnnotationValue is how bare rules are applied.
 //
 // +kubebuilder:object:generate=true
-type StrategyReading struct {
+type StrategyAnnotationValue struct {
 	// Strategy is the strategy for the bare rules.
 	Strategy StrategyName `json:"strategy"`
 	// Overrides applies the bare rules as overrides. If false, they are defaults.

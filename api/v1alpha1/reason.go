@@ -51,6 +51,22 @@ const (
 	ReasonNotRead ReasonCode = "NotRead"
 )
 
+// The reason codes of denials without a finding: the write could not be evaluated.
+const (
+	// DenialFailed is for an evaluation that failed.
+	DenialFailed = "Failed"
+	// DenialPanic is for an evaluation that panicked.
+	DenialPanic = "Panic"
+	// DenialOverloaded is for a review for which there was no memory or no free slot.
+	DenialOverloaded = "Overloaded"
+	// DenialPoliciesUnlisted is for a write whose result depends on policies that were
+	// never listed.
+	DenialPoliciesUnlisted = "PoliciesUnlisted"
+	// DenialRightsUnknown is for a write whose author has permissions that could not be
+	// determined.
+	DenialRightsUnknown = "RightsUnknown"
+)
+
 // ChangeableReasons are the reason codes whose action a profile can change.
 var ChangeableReasons = []ReasonCode{
 	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,

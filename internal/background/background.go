@@ -22,12 +22,12 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ErrPanic is in the error that Recovered sets.
+// ErrPanic is in the error that RecoverError sets.
 var ErrPanic = errors.New("panic")
 
-// Recovered sets err if the calling function panics, with doing as its prefix and the
+// RecoverError sets err if the calling function panics, with doing as its prefix and the
 // stack. Defer it in background work, whose panic must not end the process.
-func Recovered(err *error, doing string) {
+func RecoverError(err *error, doing string) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("%s: %w: %v\n%s", doing, ErrPanic, cause, debug.Stack())
 	}

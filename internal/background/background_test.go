@@ -26,7 +26,7 @@ func TestSleep(t *testing.T) {
 
 func TestRecovered(t *testing.T) {
 	do := func(act func() error) (err error) {
-		defer Recovered(&err, "count the beans")
+		defer RecoverError(&err, "count the beans")
 		return act()
 	}
 	err := do(func() error { panic("there are none") })

@@ -13,24 +13,24 @@ import (
 )
 
 // discoverResources finds the kinds with the discovery API.
-func (s *discovery) discoverResources() error {
-	lists, err := s.clients.discovery.ServerPreferredResources()
+func (disc *discovery) discoverResources() error {
+	lists, err := disc.clients.discovery.ServerPreferredResources()
 	if partial := new(clientdiscovery.ErrGroupDiscoveryFailed); errors.As(err, &partial) {
-		s.failedGroups = partial.Groups
+		disc.failedGroups = partial.Groups
 	} else if err != nil {
 		return fmt.Errorf("discover the policy kinds: %w", err)
 	}
-	s.definitions = definitionsFromResources(lists)
+	disc.definitions = definitionsFromResources(lists)
 	return nil
 }
 
 // recordFailedGroups records a problem for each API group whose discovery failed and
 // that a policy kind belongs to.
-func (s *discovery) recordFailedGroups() {
-	for gv, err := range s.failedGroups {
-		for _, k := range s.profiles.Known() {
+func (disc *discovery) recordFailedGroups() {
+	for gv, err := range disc.failedGroups {
+		for _, k := range disc.profiles.Known() {
 			if k.Group == gv.Group {
-				s.problems = append(s.problems, Problem{gv.String(), err})
+				disc.problems = append(disc.problems, Problem{gv.String(), err})
 				break
 			}
 		}

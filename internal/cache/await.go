@@ -12,7 +12,7 @@ import (
 // Await blocks while a watch that has just ended is being reopened, until ctx ends at
 // the latest. After it the cache has what another replica admitted in the meantime. It
 // does not wait for policy kinds that the API server cannot list, nor for sources that
-// are already stale (see Current).
+// are already stale (see CheckFresh).
 func (w *Watcher) Await(ctx context.Context) {
 	reopened := w.sources.waitChannel()
 	if reopened == nil {

@@ -69,8 +69,8 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 type noRetryTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (o noRetryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := o.next.RoundTrip(r)
+func (t noRetryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
 	if err == nil {
 		response.Header.Del("Retry-After")
 	}

@@ -69,7 +69,7 @@ func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err 
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
-	defer background.Recovered(&err, "decode it")
+	defer background.RecoverError(&err, "decode it")
 	var head struct {
 		metav1.ObjectMeta `json:"metadata"`
 		Status            api.ConstraintStatus `json:"status"`

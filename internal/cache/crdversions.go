@@ -15,11 +15,11 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Rewritten returns the views as they would be if the policies of a kind were written
-// in another version than the one that is read (guard.Versions): in each version that
+// ViewsInOtherVersions returns the views as they would be if the policies of a kind were written
+// in another version than the one that is read (guard.VersionReader): in each version that
 // the write of the definition adds or changes. v is the view after that write. Versions
 // that change no policy are omitted.
-func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, before, after *policykind.Definition) ([]snapshot.Rewritten, error) {
+func (w *Watcher) ViewsInOtherVersions(ctx context.Context, v *snapshot.View, before, after *policykind.Definition) ([]snapshot.VersionView, error) {
 	kind, earlier := v.Kind(after.Defines()), parseDefinition(&before.CustomResourceDefinition)
 	added := newVersions(&before.CustomResourceDefinition, &after.CustomResourceDefinition)
 	if kind == nil || !earlier.served() || len(added) == 0 || v.Count(kind.Ref()) == 0 {
@@ -38,10 +38,10 @@ func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, before, after
 	if changes == nil {
 		return nil, errors.Join(errs...)
 	}
-	var out []snapshot.Rewritten
+	var out []snapshot.VersionView
 	for i, b := range added {
 		if len(changes[i]) > 0 {
-			out = append(out, snapshot.Rewritten{Version: b.name, View: v.With(changes[i]...)})
+			out = append(out, snapshot.VersionView{Version: b.name, View: v.With(changes[i]...)})
 		}
 	}
 	return out, nil
@@ -91,7 +91,7 @@ func rewritten(kind *policykind.Kind, obj runtime.Object, before, version *polic
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
-	defer background.Recovered(&err, "decode it in another version")
+	defer background.RecoverError(&err, "decode it in another version")
 	u = u.DeepCopy()
 	version.Coerce(u.Object, before)
 	kind.Schema().Coerce(u.Object, nil)

@@ -119,7 +119,7 @@ func TestRewritten(t *testing.T) {
 		"of a kind that is not read":                {was, &policykind.Definition{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := w.Rewritten(t.Context(), v, c.was, c.is)
+			got, err := w.ViewsInOtherVersions(t.Context(), v, c.was, c.is)
 			require.NoError(t, err)
 			var left map[string]string
 			for _, view := range got {
@@ -139,7 +139,7 @@ func TestRewritten(t *testing.T) {
 	}
 
 	w.clients = unreachable(t).clients
-	_, err := w.Rewritten(t.Context(), v, was, inVersions(open, inService("v2", narrow)))
+	_, err := w.ViewsInOtherVersions(t.Context(), v, was, inVersions(open, inService("v2", narrow)))
 	require.ErrorContains(t, err, "list colorpolicies.policies.example.com to evaluate the change: ")
 }
 

@@ -69,7 +69,7 @@ func checkReserved(d *definition) error {
 
 // checkDuplicate returns an error if the written definition would be a second one of a
 // kind that is read. An existing duplicate may be edited, but not become served.
-func (b kindConfig) checkDuplicate(before, after snapshot.Object) error {
+func (c kindConfig) checkDuplicate(before, after snapshot.Object) error {
 	d, ok := after.(*policykind.Definition)
 	if !ok {
 		return nil
@@ -82,7 +82,7 @@ func (b kindConfig) checkDuplicate(before, after snapshot.Object) error {
 	if err := checkReserved(written); err != nil {
 		return err
 	}
-	if first, read := b.policies()[written.groupKind]; read && first.definition != written.name {
+	if first, read := c.policies()[written.groupKind]; read && first.definition != written.name {
 		return &policykind.DefinedError{Kind: written.groupKind, By: first.definition}
 	}
 	return nil

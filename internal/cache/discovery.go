@@ -54,19 +54,19 @@ type listing struct {
 }
 
 // readDefinitions finds the kinds of the cluster.
-func (s *discovery) readDefinitions(ctx context.Context) error {
-	err := eachItem(ctx, s.clients.definitionsListWatch(), func(obj runtime.Object) error {
+func (disc *discovery) readDefinitions(ctx context.Context) error {
+	err := eachItem(ctx, disc.clients.definitionsListWatch(), func(obj runtime.Object) error {
 		d, err := decodeDefinition(obj)
 		if err != nil {
 			return err
 		}
-		s.definitions = append(s.definitions, d)
+		disc.definitions = append(disc.definitions, d)
 		return nil
 	})
 	if apierrors.IsForbidden(err) {
-		s.problems = append(s.problems, Problem{sourceDefinitions,
+		disc.problems = append(disc.problems, Problem{sourceDefinitions,
 			fmt.Errorf("%w; policy kinds without a profile are ignored", err)})
-		return s.discoverResources()
+		return disc.discoverResources()
 	}
 	if err != nil {
 		return fmt.Errorf("list %s: %w", sourceDefinitions, err)
@@ -74,120 +74,120 @@ func (s *discovery) readDefinitions(ctx context.Context) error {
 	return nil
 }
 
-func (s *discovery) definition(name string) *definition {
-	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == name })
+func (disc *discovery) definition(name string) *definition {
+	i := slices.IndexFunc(disc.definitions, func(d *definition) bool { return d.name == name })
 	if i < 0 {
 		return nil
 	}
-	return s.definitions[i]
+	return disc.definitions[i]
 }
 
 // readProfiles reads the profiles of the cluster.
-func (s *discovery) readProfiles(ctx context.Context) error {
-	d := s.definition(profilesDefinition)
+func (disc *discovery) readProfiles(ctx context.Context) error {
+	d := disc.definition(profilesDefinition)
 	if d == nil || !d.served() {
 		return nil
 	}
-	err := eachItem(ctx, s.clients.policiesListWatch(d.resource), func(obj runtime.Object) error {
+	err := eachItem(ctx, disc.clients.policiesListWatch(d.resource), func(obj runtime.Object) error {
 		p, err := decodeProfile(obj)
 		if err != nil {
 			return err
 		}
-		s.clusterProfiles[p.Name] = p
-		p.addTo(s.profiles)
+		disc.clusterProfiles[p.Name] = p
+		p.addTo(disc.profiles)
 		return nil
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		s.problems = append(s.problems, Problem{d.name,
+		disc.problems = append(disc.problems, Problem{d.name,
 			fmt.Errorf("%w; only built-in profiles are used, and kinds without one are ignored", err)})
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("list %s: %w", d.name, err)
 	}
-	for _, p := range s.clusterProfiles {
-		if problem, ok := p.problem(s.profiles); ok {
-			s.problems = append(s.problems, problem)
+	for _, p := range disc.clusterProfiles {
+		if problem, ok := p.problem(disc.profiles); ok {
+			disc.problems = append(disc.problems, problem)
 		}
 	}
 	return nil
 }
 
 // addBuiltins adds the kinds of Gateway API, Namespaces and Services.
-func (s *discovery) addBuiltins() {
+func (disc *discovery) addBuiltins() {
 	for _, b := range []*builtin{&namespaces, &services} {
-		s.listings = append(s.listings, &listing{resource: b.resource, lw: s.clients.listWatch(b, b.versions[0]), decode: b.decode})
+		disc.listings = append(disc.listings, &listing{resource: b.resource, lw: disc.clients.listWatch(b, b.versions[0]), decode: b.decode})
 	}
 	for i := range gatewayKinds {
 		b := &gatewayKinds[i]
-		switch d := s.definition(b.definition()); {
+		switch d := disc.definition(b.definition()); {
 		case d != nil && d.served():
-			s.listings = append(s.listings, &listing{
-				resource: d.name, lw: s.clients.listWatch(b, d.resource.Version), decode: b.decode, required: slices.Contains(requiredKinds, b.resource),
+			disc.listings = append(disc.listings, &listing{
+				resource: d.name, lw: disc.clients.listWatch(b, d.resource.Version), decode: b.decode, required: slices.Contains(requiredKinds, b.resource),
 			})
 		case d != nil && d.err != nil:
-			s.problems = append(s.problems, Problem{d.name, d.err})
+			disc.problems = append(disc.problems, Problem{d.name, d.err})
 		case slices.Contains(standardKinds, b.resource):
-			s.problems = append(s.problems, Problem{b.definition(), errNotServed})
+			disc.problems = append(disc.problems, Problem{b.definition(), errNotServed})
 		}
 	}
 }
 
 // addConstraints adds the constraint kinds.
-func (s *discovery) addConstraints() {
+func (disc *discovery) addConstraints() {
 	for i := range constraintKinds {
 		k := &constraintKinds[i]
-		if d := s.definition(k.definition()); d != nil && d.served() {
-			s.listings = append(s.listings, &listing{resource: d.name, lw: s.clients.policiesListWatch(d.resource), decode: k.decodeObject, notGatewayAPI: true})
+		if d := disc.definition(k.definition()); d != nil && d.served() {
+			disc.listings = append(disc.listings, &listing{resource: d.name, lw: disc.clients.policiesListWatch(d.resource), decode: k.decodeObject, notGatewayAPI: true})
 		}
 	}
 }
 
 // addPolicies adds the policy kinds.
-func (s *discovery) addPolicies() {
-	counts := activeDefinitions(slices.Values(s.definitions))
-	for _, d := range s.definitions {
-		switch policy, err := d.policyKind(s.profiles); {
+func (disc *discovery) addPolicies() {
+	counts := activeDefinitions(slices.Values(disc.definitions))
+	for _, d := range disc.definitions {
+		switch policy, err := d.policyKind(disc.profiles); {
 		case d.gateway != nil:
 		case err != nil:
-			s.problems = append(s.problems, Problem{d.name, err})
+			disc.problems = append(disc.problems, Problem{d.name, err})
 		case policy != nil && counts[d.groupKind] != d:
-			s.problems = append(s.problems, Problem{d.name, &policykind.DefinedError{Kind: d.groupKind, By: counts[d.groupKind].name}})
+			disc.problems = append(disc.problems, Problem{d.name, &policykind.DefinedError{Kind: d.groupKind, By: counts[d.groupKind].name}})
 		case policy != nil:
-			s.listings = append(s.listings, &listing{
-				resource: d.name, lw: s.clients.policiesListWatch(d.resource), decode: policyDecoder(policy), policy: policy,
+			disc.listings = append(disc.listings, &listing{
+				resource: d.name, lw: disc.clients.policiesListWatch(d.resource), decode: policyDecoder(policy), policy: policy,
 			})
 		}
 	}
 }
 
-func (s *discovery) list(ctx context.Context) error {
+func (disc *discovery) list(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentLists)
-	for _, r := range s.listings {
+	for _, r := range disc.listings {
 		group.Go(func() error { return r.read(ctx) })
 	}
 	return group.Wait()
 }
 
-func (r *listing) read(ctx context.Context) error {
-	err := eachItem(ctx, r.lw, func(obj runtime.Object) error {
-		o, err := r.decode(obj)
+func (l *listing) read(ctx context.Context) error {
+	err := eachItem(ctx, l.lw, func(obj runtime.Object) error {
+		o, err := l.decode(obj)
 		if err != nil {
 			return err
 		}
-		r.changes = append(r.changes, snapshot.Put(o))
+		l.changes = append(l.changes, snapshot.Put(o))
 		return nil
 	})
 	switch {
 	case err == nil:
-	case apierrors.IsForbidden(err) && !r.required:
-		r.problem = err
-	case apierrors.IsNotFound(err) && r.policy == nil && !r.notGatewayAPI:
-		r.problem = errNotServed
+	case apierrors.IsForbidden(err) && !l.required:
+		l.problem = err
+	case apierrors.IsNotFound(err) && l.policy == nil && !l.notGatewayAPI:
+		l.problem = errNotServed
 	case apierrors.IsNotFound(err): // its CRD was just deleted
-		r.problem = err
+		l.problem = err
 	default:
-		return fmt.Errorf("list %s: %w", r.resource, err)
+		return fmt.Errorf("list %s: %w", l.resource, err)
 	}
 	return nil
 }
@@ -200,10 +200,10 @@ func eachItem(ctx context.Context, lw *cache.ListWatch, visit func(runtime.Objec
 	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, visit)
 }
 
-func (s *discovery) view() *snapshot.View {
+func (disc *discovery) view() *snapshot.View {
 	var kinds []*policykind.Kind
 	var changes []snapshot.Change
-	for _, r := range s.listings {
+	for _, r := range disc.listings {
 		if r.problem != nil {
 			continue
 		}
@@ -215,9 +215,9 @@ func (s *discovery) view() *snapshot.View {
 	return new(snapshot.View).WithKinds(kinds).With(changes...)
 }
 
-func (s *discovery) allProblems() []Problem {
-	out := s.problems
-	for _, r := range s.listings {
+func (disc *discovery) allProblems() []Problem {
+	out := disc.problems
+	for _, r := range disc.listings {
 		if r.problem != nil {
 			out = append(out, Problem{r.resource, r.problem})
 		}

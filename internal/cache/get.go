@@ -13,10 +13,10 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Live reads an object from the API server: of a kind of Gateway API, a Service or a
+// ReadLive reads an object from the API server: of a kind of Gateway API, a Service or a
 // Namespace. It returns nil if the object does not exist, if its kind is not installed,
-// and for all other kinds. It implements guard.Live.
-func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
+// and for all other kinds. It implements guard.ReadLiveFunc.
+func (w *Watcher) ReadLive(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
 	b := builtinOf(ref.PolicyKind())
 	if b == nil || !isValidName(ref) {
 		return nil, nil

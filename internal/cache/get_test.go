@@ -29,7 +29,7 @@ func TestLiveIgnoresInvalidNames(t *testing.T) {
 		"a kind of another group":        {Group: "example.com", Kind: "Gateway", Namespace: "infra", Name: "edge"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			o, err := w.Live(t.Context(), ref)
+			o, err := w.ReadLive(t.Context(), ref)
 			require.NoError(t, err)
 			assert.Nil(t, o)
 		})
@@ -37,7 +37,7 @@ func TestLiveIgnoresInvalidNames(t *testing.T) {
 }
 
 func TestLiveReturnsReadErrors(t *testing.T) {
-	_, err := unreachable(t).Live(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"})
+	_, err := unreachable(t).ReadLive(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"})
 	require.ErrorContains(t, err, "read Gateway infra/edge from the API server: ")
 }
 

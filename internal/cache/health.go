@@ -31,9 +31,9 @@ type SourceHealth struct {
 	Lists, Failures uint64
 }
 
-// Current returns when the cached state last equaled that of the API server; zero means
+// UpToDateAt returns when the cached state last equaled that of the API server; zero means
 // never. It may be about a minute ago if nothing changes.
-func (h SourceHealth) Current() time.Time {
+func (h SourceHealth) UpToDateAt() time.Time {
 	if !h.DisconnectedSince.IsZero() && h.DisconnectedSince.Before(h.LastContact) {
 		return h.DisconnectedSince // events since then belong to an incomplete list
 	}
@@ -65,163 +65,163 @@ func newHealthTracker(source string) *healthTracker {
 
 // inherit takes over the state of an earlier tracker of the same objects, which stay in
 // the store until they are relisted. They age from the end of the earlier watch.
-func (c *healthTracker) inherit(earlier *healthTracker) {
+func (h *healthTracker) inherit(earlier *healthTracker) {
 	state := earlier.get()
 	if !state.Synced {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	state.Source, state.Err = c.health.Source, nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state.Source, state.Err = h.health.Source, nil
 	if state.DisconnectedSince.IsZero() {
-		state.DisconnectedSince = c.now()
+		state.DisconnectedSince = h.now()
 	}
-	c.health = state
+	h.health = state
 }
 
-func (c *healthTracker) get() SourceHealth {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.health
+func (h *healthTracker) get() SourceHealth {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.health
 }
 
 // recordEvent records that an event or a bookmark arrived.
-func (c *healthTracker) recordEvent() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.health.LastContact = c.now()
+func (h *healthTracker) recordEvent() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.health.LastContact = h.now()
 }
 
 // recordList records a full list and reports whether it ends a failure that was logged.
 // A list without a watch does not: it ages at once.
-func (c *healthTracker) recordList() (recovered bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lastList = c.now()
-	c.health.LastContact = c.lastList
-	c.health.Synced = true
-	c.health.Lists++
-	if c.watchOpen {
-		return c.markConnected()
+func (h *healthTracker) recordList() (recovered bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lastList = h.now()
+	h.health.LastContact = h.lastList
+	h.health.Synced = true
+	h.health.Lists++
+	if h.watchOpen {
+		return h.markConnected()
 	}
-	c.markDisconnected(c.lastList)
+	h.markDisconnected(h.lastList)
 	return false
 }
 
 // watchOpened records that a watch is open, and reports whether it ends a failure that
 // was logged. A streaming watch does so when its list is complete: see recordList.
-func (c *healthTracker) watchOpened(listsFirst bool) (recovered bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watchOpen = true
-	c.health.LastContact = c.now()
-	return !listsFirst && c.markConnected()
+func (h *healthTracker) watchOpened(listsFirst bool) (recovered bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchOpen = true
+	h.health.LastContact = h.now()
+	return !listsFirst && h.markConnected()
 }
 
 // watchClosed records that the watch has ended.
-func (c *healthTracker) watchClosed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watchOpen = false
-	c.markDisconnected(c.now())
+func (h *healthTracker) watchClosed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchOpen = false
+	h.markDisconnected(h.now())
 }
 
 // markStalled records that nothing was read from the watch since a time, whether or not
 // it is open.
-func (c *healthTracker) markStalled(since time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.markDisconnected(since)
+func (h *healthTracker) markStalled(since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.markDisconnected(since)
 }
 
-func (c *healthTracker) markConnected() (recovered bool) {
-	recovered = c.lastLogged != nil
-	failed, blind := c.health.Err != nil, !c.health.DisconnectedSince.IsZero()
-	c.health.DisconnectedSince, c.health.Err, c.failingSince, c.lastLogged = time.Time{}, nil, time.Time{}, nil
-	if c.group != nil && failed {
-		c.group.notifyRecovered()
+func (h *healthTracker) markConnected() (recovered bool) {
+	recovered = h.lastLogged != nil
+	failed, blind := h.health.Err != nil, !h.health.DisconnectedSince.IsZero()
+	h.health.DisconnectedSince, h.health.Err, h.failingSince, h.lastLogged = time.Time{}, nil, time.Time{}, nil
+	if h.group != nil && failed {
+		h.group.notifyRecovered()
 	}
-	if c.group != nil && blind {
-		c.group.recordChange(false)
+	if h.group != nil && blind {
+		h.group.recordChange(false)
 	}
 	return recovered
 }
 
 // join adds the source to a group.
-func (c *healthTracker) join(s *sourceGroup) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.group = s
-	s.recordChange(!c.health.DisconnectedSince.IsZero())
+func (h *healthTracker) join(s *sourceGroup) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.group = s
+	s.recordChange(!h.health.DisconnectedSince.IsZero())
 }
 
 // leave removes the source from its group.
-func (c *healthTracker) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.group != nil {
-		c.group.recordChange(false)
+func (h *healthTracker) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.group != nil {
+		h.group.recordChange(false)
 	}
-	c.group = nil
+	h.group = nil
 }
 
-func (c *healthTracker) markDisconnected(since time.Time) {
-	if !c.health.Synced || !c.health.DisconnectedSince.IsZero() {
+func (h *healthTracker) markDisconnected(since time.Time) {
+	if !h.health.Synced || !h.health.DisconnectedSince.IsZero() {
 		return
 	}
-	c.health.DisconnectedSince = since
-	if c.group != nil {
-		c.group.recordChange(true)
+	h.health.DisconnectedSince = since
+	if h.group != nil {
+		h.group.recordChange(true)
 	}
 }
 
 // needsRelist reports whether the watch was disconnected for so long that it must not
 // resume: unlike the end of a list, no event shows when a resumed watch has caught up.
-func (c *healthTracker) needsRelist() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.health.stale(c.now()) && !c.lastList.After(c.health.DisconnectedSince)
+func (h *healthTracker) needsRelist() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.health.stale(h.now()) && !h.lastList.After(h.health.DisconnectedSince)
 }
 
 // isSilent reports whether an open watch has received nothing for so long that it must
 // be dead.
-func (c *healthTracker) isSilent() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.watchOpen && c.now().Sub(c.health.LastContact) > silenceTimeout
+func (h *healthTracker) isSilent() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.watchOpen && h.now().Sub(h.health.LastContact) > silenceTimeout
 }
 
 // listFailure returns why a source was never listed, and nil while it may still be
 // listed soon.
-func (c *healthTracker) listFailure(now time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.health.Synced || c.failingSince.IsZero() || now.Sub(c.failingSince) <= initialListTimeout {
+func (h *healthTracker) listFailure(now time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.health.Synced || h.failingSince.IsZero() || now.Sub(h.failingSince) <= initialListTimeout {
 		return nil
 	}
-	return c.health.Err
+	return h.health.Err
 }
 
 // recordFailure records a failed call and reports whether to log it. Errors are
 // compared by their reason, because their texts contain ports. A request to retry later
 // is logged only if it persists: each resource returns it when it was just created.
-func (c *healthTracker) recordFailure(err error) (isNew bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failingSince.IsZero() {
-		c.failingSince = c.now()
+func (h *healthTracker) recordFailure(err error) (isNew bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failingSince.IsZero() {
+		h.failingSince = h.now()
 	}
-	c.health.Err = err
-	c.health.Failures++
-	if c.group != nil {
-		c.group.recordChange(false)
+	h.health.Err = err
+	h.health.Failures++
+	if h.group != nil {
+		h.group.recordChange(false)
 	}
-	if apierrors.IsTooManyRequests(err) && c.now().Sub(c.failingSince) < StaleAfter {
+	if apierrors.IsTooManyRequests(err) && h.now().Sub(h.failingSince) < StaleAfter {
 		return false
 	}
-	if c.lastLogged != nil && apierrors.ReasonForError(c.lastLogged) == apierrors.ReasonForError(err) {
+	if h.lastLogged != nil && apierrors.ReasonForError(h.lastLogged) == apierrors.ReasonForError(err) {
 		return false
 	}
-	c.lastLogged = err
+	h.lastLogged = err
 	return true
 }

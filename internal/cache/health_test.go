@@ -35,7 +35,7 @@ func TestHealthOfWatch(t *testing.T) {
 	now = now.Add(time.Second)
 	c.recordEvent()
 	assert.Equal(t, now, c.get().LastContact)
-	assert.Equal(t, now, c.get().Current())
+	assert.Equal(t, now, c.get().UpToDateAt())
 
 	c.watchClosed()
 	ended := now
@@ -65,10 +65,10 @@ func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	assert.False(t, c.watchOpened(true))
 	c.recordEvent()
 	assert.Equal(t, ended, c.get().DisconnectedSince, "an incomplete list does not count")
-	assert.Equal(t, ended, c.get().Current())
+	assert.Equal(t, ended, c.get().UpToDateAt())
 	assert.True(t, c.recordList(), "recovered")
 	assert.Zero(t, c.get().DisconnectedSince)
-	assert.Equal(t, now, c.get().Current())
+	assert.Equal(t, now, c.get().UpToDateAt())
 }
 
 func TestNeedsRelistWhenStale(t *testing.T) {

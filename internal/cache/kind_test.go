@@ -123,20 +123,20 @@ func TestKindThatCannotBeRelistedIsStaleAlone(t *testing.T) {
 		time.Sleep(StaleAfter - time.Second)
 		again("inherited") // an edit does not reset its age
 		look()
-		require.NoError(t, w.Current(colorRef))
+		require.NoError(t, w.CheckFresh(colorRef))
 		time.Sleep(2 * time.Second)
 		look()
-		require.ErrorIs(t, w.Current(colorRef), errUnconverted)
-		require.NoError(t, w.Current(api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}))
-		require.NoError(t, w.Current(route))
-		require.ErrorContains(t, w.Unread(), "colorpolicies.policies.example.com: watch disconnected for 11s")
+		require.ErrorIs(t, w.CheckFresh(colorRef), errUnconverted)
+		require.NoError(t, w.CheckFresh(api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}))
+		require.NoError(t, w.CheckFresh(route))
+		require.ErrorContains(t, w.UnreadableKindsError(), "colorpolicies.policies.example.com: watch disconnected for 11s")
 		v, _ := r.store.View()
 		assert.Equal(t, 1, v.Count(colorRef), "its policies stay in force")
 
 		r.watched[colorCRD.obj().Name].health.watchOpened(true)
 		r.list(colorCRD.obj().Name)
 		look()
-		assert.NoError(t, w.Current(colorRef))
+		assert.NoError(t, w.CheckFresh(colorRef))
 	})
 }
 

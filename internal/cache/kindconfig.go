@@ -17,8 +17,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Reread returns the view as it would be after a PolicyProfile or a
-// CustomResourceDefinition is written (guard.Kinds): before is nil on a create, after
+// ViewAfterKindChange returns the view as it would be after a PolicyProfile or a
+// CustomResourceDefinition is written (guard.KindReader): before is nil on a create, after
 // on a delete. Policies of kinds that are then read differently are listed from the API
 // server; if there are none, it returns v itself.
 //
@@ -28,7 +28,7 @@ import (
 // A profile that is terminating, or will be deleted with its owner, does not replace
 // another one, before or after the write: its final deletion is not evaluated. This
 // does not apply to the profile that is written.
-func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
+func (w *Watcher) ViewAfterKindChange(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	current := w.registry.kindConfig()
 	for _, pending := range v.Readings() { // not observed by a watch yet
 		if err := current.apply(pending.Before, pending.After); err != nil {
@@ -64,8 +64,8 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 
 // unlisted returns the kinds that were never listed and are read as with the earlier
 // configuration.
-func (b kindConfig) unlisted(v *snapshot.View, earlier kindConfig) []*policykind.Kind {
-	oldKinds, newKinds := earlier.policies(), b.policies()
+func (c kindConfig) unlisted(v *snapshot.View, earlier kindConfig) []*policykind.Kind {
+	oldKinds, newKinds := earlier.policies(), c.policies()
 	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
 		return !sameKind(oldKinds[k.Ref()].kind, newKinds[k.Ref()].kind)
 	})
@@ -93,35 +93,35 @@ func (r *registry) kindConfig() kindConfig {
 	return kindConfig{maps.Clone(r.definitions), r.profiles.Clone()}
 }
 
-func (b kindConfig) clone() kindConfig {
-	return kindConfig{maps.Clone(b.definitions), b.profiles.Clone()}
+func (c kindConfig) clone() kindConfig {
+	return kindConfig{maps.Clone(c.definitions), c.profiles.Clone()}
 }
 
 // apply applies the write of a profile or a definition; after is nil on a delete.
-func (b *kindConfig) apply(before, after snapshot.Object) error {
+func (c *kindConfig) apply(before, after snapshot.Object) error {
 	switch o := after.(type) {
 	case *policykind.Profile:
-		(&profile{PolicyProfile: o.PolicyProfile}).addTo(b.profiles)
+		(&profile{PolicyProfile: o.PolicyProfile}).addTo(c.profiles)
 		return nil
 	case *policykind.Definition:
-		b.definitions[o.Name] = parseDefinition(&o.CustomResourceDefinition)
-		return b.resetProfiles()
+		c.definitions[o.Name] = parseDefinition(&o.CustomResourceDefinition)
+		return c.resetProfiles()
 	}
 	switch o := before.(type) {
 	case *policykind.Profile:
-		b.profiles.Remove(o.Name)
+		c.profiles.Remove(o.Name)
 	case *policykind.Definition:
-		delete(b.definitions, o.Name)
-		return b.resetProfiles()
+		delete(c.definitions, o.Name)
+		return c.resetProfiles()
 	}
 	return nil
 }
 
 // resetProfiles removes the profiles of the cluster if the kind PolicyProfile is not
 // served.
-func (b *kindConfig) resetProfiles() (err error) {
-	if d := b.definitions[profilesDefinition]; d == nil || !d.served() {
-		b.profiles, err = policykind.NewProfiles()
+func (c *kindConfig) resetProfiles() (err error) {
+	if d := c.definitions[profilesDefinition]; d == nil || !d.served() {
+		c.profiles, err = policykind.NewProfiles()
 	}
 	return err
 }
@@ -140,10 +140,10 @@ func (r policyResource) same(other policyResource) bool {
 }
 
 // policies returns the policy kinds that are read.
-func (b kindConfig) policies() map[api.PolicyKind]policyResource {
+func (c kindConfig) policies() map[api.PolicyKind]policyResource {
 	out := make(map[api.PolicyKind]policyResource)
-	for of, d := range activeDefinitions(maps.Values(b.definitions)) {
-		if k, err := d.policyKind(b.profiles); err == nil && k != nil {
+	for of, d := range activeDefinitions(maps.Values(c.definitions)) {
+		if k, err := d.policyKind(c.profiles); err == nil && k != nil {
 			out[of] = policyResource{kind: k, resource: d.resource, definition: d.name}
 		}
 	}
@@ -153,8 +153,8 @@ func (b kindConfig) policies() map[api.PolicyKind]policyResource {
 // kinds returns the policy kinds of a view with this configuration, and those whose
 // policies are read differently than with the earlier one. The latter are listed in the
 // version that is served before the write.
-func (b kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policykind.Kind, changed []policyResource) {
-	oldKinds, newKinds := earlier.policies(), b.policies()
+func (c kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policykind.Kind, changed []policyResource) {
+	oldKinds, newKinds := earlier.policies(), c.policies()
 	for _, k := range v.Kinds() {
 		if oldKinds[k.Ref()].same(newKinds[k.Ref()]) {
 			all = append(all, k)
@@ -173,10 +173,10 @@ func (b kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policyki
 
 // droppedObjects deletes the objects of kinds of Gateway API and of constraints that
 // are served with the earlier configuration, but not with this one.
-func (b kindConfig) droppedObjects(v *snapshot.View, earlier kindConfig) []snapshot.Change {
+func (c kindConfig) droppedObjects(v *snapshot.View, earlier kindConfig) []snapshot.Change {
 	var out []snapshot.Change
 	for name, d := range earlier.definitions {
-		now := b.definitions[name]
+		now := c.definitions[name]
 		if d.gateway == nil && d.constraints == nil || !d.served() || now != nil && now.served() {
 			continue
 		}

@@ -24,36 +24,36 @@ func paintProfileAs(class api.ProfileClass) *policykind.Profile {
 	return p
 }
 
-// rereads tests Reread with a Watcher that reads Paint by its profile.
+// rereads tests ViewAfterKindChange with a Watcher that reads Paint by its profile.
 func rereads(t *testing.T, r *running) {
 	t.Helper()
 	v, _ := r.store.View()
 	inherited, direct := paintProfileAs(api.Inherited), paintProfileAs(api.Direct)
-	got, err := r.Reread(t.Context(), v, inherited, inherited)
+	got, err := r.ViewAfterKindChange(t.Context(), v, inherited, inherited)
 	require.NoError(t, err)
 	assert.Same(t, v, got)
 
-	got, err = r.Reread(t.Context(), v, inherited, direct)
+	got, err = r.ViewAfterKindChange(t.Context(), v, inherited, direct)
 	require.NoError(t, err)
 	require.IsType(t, &policykind.Policy{}, got.Get(redRef))
 	assert.Equal(t, api.Direct, got.Get(redRef).(*policykind.Policy).Kind.Class)
 	assert.Same(t, got.Kind(redRef.PolicyKind()), got.Get(redRef).(*policykind.Policy).Kind)
 	assert.Equal(t, api.Inherited, v.Get(redRef).(*policykind.Policy).Kind.Class, "the original view is not changed")
 
-	got, err = r.Reread(t.Context(), v, inherited, nil)
+	got, err = r.ViewAfterKindChange(t.Context(), v, inherited, nil)
 	require.NoError(t, err)
 	assert.Nil(t, got.Kind(redRef.PolicyKind()))
 	assert.Nil(t, got.Get(redRef))
 
 	var crd apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, r.clients.definitions.Get().Resource(sourceDefinitions).Name("paints.policies.example.com").Do(t.Context()).Into(&crd))
-	got, err = r.Reread(t.Context(), v, &policykind.Definition{CustomResourceDefinition: crd}, nil)
+	got, err = r.ViewAfterKindChange(t.Context(), v, &policykind.Definition{CustomResourceDefinition: crd}, nil)
 	require.NoError(t, err)
 	assert.Nil(t, got.Get(redRef))
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.Reread(ended, v, inherited, direct)
+	_, err = r.ViewAfterKindChange(ended, v, inherited, direct)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.ErrorContains(t, err, "list paints.policies.example.com to evaluate the change: ")
 }

@@ -41,14 +41,14 @@ func TestRereadOfUnlistedKind(t *testing.T) {
 	w := &Watcher{clients: r.clients, registry: r.registry}
 	v, _ := r.store.View()
 	require.Equal(t, []string{colorCRD.kind}, r.unlisted())
-	got, err := w.Reread(t.Context(), v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} })))
+	got, err := w.ViewAfterKindChange(t.Context(), v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} })))
 	require.NoError(t, err)
 	assert.Same(t, v, got, "it is read as before")
 	for name, after := range map[string]snapshot.Object{
 		"its definition is deleted":           nil,
 		"its definition is of no policy kind": definitionOf(edited(colorCRD, func(c *crd) { c.label = "" })),
 	} {
-		got, err := w.Reread(t.Context(), v, definitionOf(colorCRD), after)
+		got, err := w.ViewAfterKindChange(t.Context(), v, definitionOf(colorCRD), after)
 		require.NoError(t, err, name)
 		assert.Empty(t, got.Unlisted(), name)
 	}
@@ -100,7 +100,7 @@ func TestRereadWithoutDefinition(t *testing.T) {
 			if c.after != nil {
 				after = c.after
 			}
-			got, err := w.Reread(t.Context(), v, c.before, after)
+			got, err := w.ViewAfterKindChange(t.Context(), v, c.before, after)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, counts(got))
 			assert.Equal(t, all, counts(v), "the original view is not changed")
@@ -125,7 +125,7 @@ func TestRereadReturnsSameView(t *testing.T) {
 		"one of Gateway API is written as it was":   {definitionOf(httpCRD), definitionOf(httpCRD)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := w.Reread(t.Context(), v, c.before, c.after)
+			got, err := w.ViewAfterKindChange(t.Context(), v, c.before, c.after)
 			require.NoError(t, err)
 			assert.Same(t, v, got)
 		})
@@ -178,7 +178,7 @@ func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 			v, _ := r.store.View()
 			require.Equal(t, 1, counts(v)[paintCRD.kind])
 			i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return u.GetName() == cmp.Or(c.deleted, "paint") })
-			got, err := w.Reread(t.Context(), v, profileIn(t, all[i]), nil)
+			got, err := w.ViewAfterKindChange(t.Context(), v, profileIn(t, all[i]), nil)
 			if c.read {
 				require.ErrorContains(t, err, "list paints.example.com to evaluate the change: ")
 				return
@@ -206,7 +206,7 @@ func TestRereadWithInflightChanges(t *testing.T) {
 		"a profile of another kind, both": {snapshot.Reading{Before: profileIn(t, two), After: profileIn(t, paintOf(two, "Other"))}, profileIn(t, one)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := w.Reread(t.Context(), v.WithReading(c.first), c.second, nil)
+			got, err := w.ViewAfterKindChange(t.Context(), v.WithReading(c.first), c.second, nil)
 			require.NoError(t, err)
 			assert.Zero(t, counts(got)[paintCRD.kind])
 		})
@@ -225,6 +225,6 @@ func TestRereadReturnsListErrors(t *testing.T) {
 	v, _ := r.store.View()
 	relabelled := colorCRD
 	relabelled.label = "direct"
-	_, err := w.Reread(t.Context(), v, definitionOf(colorCRD), definitionOf(relabelled))
+	_, err := w.ViewAfterKindChange(t.Context(), v, definitionOf(colorCRD), definitionOf(relabelled))
 	require.ErrorContains(t, err, "list "+colorCRD.plural+"."+colorCRD.group+" to evaluate the change: ")
 }

@@ -53,30 +53,30 @@ type observer struct {
 
 // reached reports a resource version before the store receives the objects of that
 // version, and passed one without objects.
-func (s observer) reached(version string) {
-	if s.store != nil {
-		s.store.Reached(version)
+func (obs observer) reached(version string) {
+	if obs.store != nil {
+		obs.store.Reached(version)
 	}
 }
 
-func (s observer) passed(version string) {
-	if s.store != nil {
-		s.store.Passed(version)
+func (obs observer) passed(version string) {
+	if obs.store != nil {
+		obs.store.Passed(version)
 	}
 }
 
-func (s observer) observed(all ...objectState) { s.notify(all, false) }
+func (obs observer) observed(all ...objectState) { obs.notify(all, false) }
 
-func (s observer) deleted(o objectState) { s.notify([]objectState{o}, true) }
+func (obs observer) deleted(o objectState) { obs.notify([]objectState{o}, true) }
 
-func (s observer) notify(all []objectState, deleted bool) {
-	if s.store == nil {
+func (obs observer) notify(all []objectState, deleted bool) {
+	if obs.store == nil {
 		return
 	}
 	out := make([]snapshot.Observation, len(all))
 	for i, o := range all {
-		ref := api.Ref{Group: s.kind.Group, Kind: s.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
+		ref := api.Ref{Group: obs.kind.Group, Kind: obs.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
 		out[i] = snapshot.Observation{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
 	}
-	s.store.Observe(out...)
+	obs.store.Observe(out...)
 }

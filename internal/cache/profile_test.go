@@ -312,13 +312,13 @@ func TestOlder(t *testing.T) {
 	old.versions = []string{"v1alpha2"}
 	r.replace(r.definitionsOf(old, httpCRD))
 	r.kindsWereChanged()
-	require.Len(t, r.older(), 1)
-	assert.Equal(t, "v1alpha2", r.older()[0].Version)
+	require.Len(t, r.resourcesInOlderVersions(), 1)
+	assert.Equal(t, "v1alpha2", r.resourcesInOlderVersions()[0].Version)
 	tls := builtinOf(gatewayKind("TLSRoute"))
 	assert.Equal(t, "v1alpha2", r.versionOf(tls))
 
 	r.put(r.definitionsOf(tlsCRD)[0])
-	assert.Empty(t, r.older())
+	assert.Empty(t, r.resourcesInOlderVersions())
 	assert.Equal(t, "v1", r.versionOf(tls))
 	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"httproutes", "tlsroutes", "tlsroutes"}, r.started)

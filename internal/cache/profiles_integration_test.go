@@ -144,16 +144,16 @@ func olderRoutes(t *testing.T, e *env.Env) {
 	}
 	r := startWatcher(t, e.Config)
 	r.ready(t)
-	assert.Empty(t, r.Older())
+	assert.Empty(t, r.ResourcesInOlderVersions())
 	serve("false", "true")
 	defer serve("true", "false")
-	soon(t, func() bool { return len(r.Older()) == 1 }, "the route is not read in another version")
-	assert.Equal(t, "tlsroutes", r.Older()[0].Resource)
+	soon(t, func() bool { return len(r.ResourcesInOlderVersions()) == 1 }, "the route is not read in another version")
+	assert.Equal(t, "tlsroutes", r.ResourcesInOlderVersions()[0].Resource)
 	soon(t, func() bool { return r.has(tlsRef) }, "it does not arrive")
 	v, _ := r.store.View()
 	assert.Equal(t, []string{"one.example.com"}, v.Get(tlsRef).(*gateway.Route).Hostnames)
 	soon(t, func() bool {
-		o, err := r.Live(t.Context(), tlsRef)
+		o, err := r.ReadLive(t.Context(), tlsRef)
 		return err == nil && o != nil && o.Ref() == tlsRef
 	}, "it is not found live")
 	listed, problems, err := List(t.Context(), e.Config)

@@ -120,14 +120,14 @@ type retryBackoff struct {
 }
 
 // wait blocks for d, or until another source recovers.
-func (p *retryBackoff) wait(ctx context.Context, d time.Duration) {
+func (b *retryBackoff) wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-p.sources.recovered():
+	case <-b.sources.recovered():
 		// Sources must not all retry at the same moment, nor keep retrying while
 		// other sources flap.
-		background.Sleep(ctx, max(wait.Jitter(minRetryDelay, 5), fastBackoff.Cap-time.Since(p.lastWake)))
-		p.lastWake = time.Now()
+		background.Sleep(ctx, max(wait.Jitter(minRetryDelay, 5), fastBackoff.Cap-time.Since(b.lastWake)))
+		b.lastWake = time.Now()
 	case <-time.After(d):
 	}
 }

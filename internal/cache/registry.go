@@ -132,7 +132,7 @@ func (r *registry) reconcile() {
 	first := r.checkProfilesListed()
 	// Stop before starting: a kind may have moved from one definition to another.
 	for _, name := range slices.Sorted(maps.Keys(r.watched)) {
-		if k := r.watched[name]; !r.isCurrent(k) && !r.keepsObjects(k) {
+		if k := r.watched[name]; !r.isUpToDate(k) && !r.keepsObjects(k) {
 			r.removeKind(name)
 		}
 	}
@@ -185,8 +185,8 @@ func (r *registry) checkPolicyKindsListed() {
 	}
 }
 
-// isCurrent reports whether a kind is read as its definition and profile say.
-func (r *registry) isCurrent(k *watchedKind) bool {
+// isUpToDate reports whether a kind is read as its definition and profile say.
+func (r *registry) isUpToDate(k *watchedKind) bool {
 	d := r.activeDefinition(k.name)
 	if d == nil || d.resource != k.resource || d.namespaced != k.namespaced {
 		return false
@@ -233,7 +233,7 @@ func sameKind(a, b *policykind.Kind) bool {
 func (r *registry) reconcileKind(name string) {
 	k, d := r.watched[name], r.definitions[name]
 	if k != nil {
-		if r.isCurrent(k) {
+		if r.isUpToDate(k) {
 			return
 		}
 		if r.keepsObjects(k) {

@@ -103,7 +103,7 @@ func (r *registry) hasStatus(k *watchedKind) bool {
 
 // older returns the kinds of Gateway API that are read in another version than v1
 // because v1 is not served.
-func (r *registry) older() []schema.GroupVersionResource {
+func (r *registry) resourcesInOlderVersions() []schema.GroupVersionResource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []schema.GroupVersionResource

@@ -192,8 +192,8 @@ func (o objectTarget) isExempt(obj snapshot.Object) bool {
 // together with its policies.
 type policyTarget struct{ objectTarget }
 
-func (o policyTarget) replace(all []snapshot.Object) {
-	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.isExempt)...)
+func (t policyTarget) replace(all []snapshot.Object) {
+	t.store.KindListed(t.kind, slices.DeleteFunc(all, t.isExempt)...)
 }
 
 func (o objectTarget) remove(name cache.ObjectName) {

@@ -158,7 +158,7 @@ func policyDecoder(k *policykind.Kind) decoder {
 		if !ok {
 			return nil, fmt.Errorf("got %T, want %T", obj, u)
 		}
-		defer background.Recovered(&err, "decode it")
+		defer background.RecoverError(&err, "decode it")
 		return k.Read(u.Object, merge.Newest).Pack(), nil
 	}
 }
@@ -170,7 +170,7 @@ func policyDecoder(k *policykind.Kind) decoder {
 func coercingDecoder(k *policykind.Kind, previous *policykind.Schema) decoder {
 	read := policyDecoder(k)
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
-		defer background.Recovered(&err, "decode it with its schema")
+		defer background.RecoverError(&err, "decode it with its schema")
 		if u, ok := obj.(*unstructured.Unstructured); ok {
 			k.Schema().Coerce(u.Object, previous)
 		}

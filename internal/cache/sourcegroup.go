@@ -20,74 +20,74 @@ func newSourceGroup() sourceGroup { return sourceGroup{updated: make(chan struct
 
 // recovered returns a channel that is closed when a source recovers. Then the others
 // may, too: a starting API server serves its resources one after another.
-func (p *sourceGroup) recovered() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.recovery == nil {
-		p.recovery = make(chan struct{})
+func (g *sourceGroup) recovered() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.recovery == nil {
+		g.recovery = make(chan struct{})
 	}
-	return p.recovery
+	return g.recovery
 }
 
-func (p *sourceGroup) notifyRecovered() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.recovery != nil {
-		close(p.recovery)
-		p.recovery = nil
+func (g *sourceGroup) notifyRecovered() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.recovery != nil {
+		close(g.recovery)
+		g.recovery = nil
 	}
 }
 
 // recordChange records that a source has changed. If it is disconnected, reviews wait
 // from now on until setWaiting ends that.
-func (p *sourceGroup) recordChange(disconnected bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.version++
-	if disconnected && p.reconnected == nil {
-		p.reconnected = make(chan struct{})
+func (g *sourceGroup) recordChange(disconnected bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.version++
+	if disconnected && g.reconnected == nil {
+		g.reconnected = make(chan struct{})
 	}
-	signal(p.updated)
+	signal(g.updated)
 }
 
 // currentVersion returns the number of changes so far.
-func (p *sourceGroup) currentVersion() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.version
+func (g *sourceGroup) currentVersion() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.version
 }
 
 // setWaiting sets whether reviews wait, as evaluated at a version. It does nothing if
 // the version is out of date: then it is evaluated again.
-func (p *sourceGroup) setWaiting(changes uint64, waits bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (g *sourceGroup) setWaiting(changes uint64, waits bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
-	case p.version != changes:
+	case g.version != changes:
 	case !waits:
-		p.unblock()
-	case p.reconnected == nil:
-		p.reconnected = make(chan struct{})
+		g.unblock()
+	case g.reconnected == nil:
+		g.reconnected = make(chan struct{})
 	}
 }
 
 // close releases all waiting reviews.
-func (p *sourceGroup) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.unblock()
+func (g *sourceGroup) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unblock()
 }
 
-func (p *sourceGroup) unblock() {
-	if p.reconnected != nil {
-		close(p.reconnected)
-		p.reconnected = nil
+func (g *sourceGroup) unblock() {
+	if g.reconnected != nil {
+		close(g.reconnected)
+		g.reconnected = nil
 	}
 }
 
 // waitChannel returns the channel that reviews wait on, nil if they need not wait.
-func (p *sourceGroup) waitChannel() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.reconnected
+func (g *sourceGroup) waitChannel() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reconnected
 }

@@ -67,61 +67,61 @@ func (h SourceHealth) staleError(now time.Time) error {
 // is dead, other resources on the same connection are stale too, and these block all
 // writes.
 func evaluateStaleness(sources []SourceHealth, now time.Time) *staleness {
-	g := &staleness{checkedAt: now, kinds: make(map[api.PolicyKind]error)}
+	result := &staleness{checkedAt: now, kinds: make(map[api.PolicyKind]error)}
 	others := 0
 	for _, s := range sources {
 		switch {
 		case !s.stale(now):
 		case s.Kind != api.PolicyKind{}:
-			g.kinds[s.Kind] = s.staleError(now)
-		case g.err == nil:
-			g.err = s.staleError(now)
+			result.kinds[s.Kind] = s.staleError(now)
+		case result.err == nil:
+			result.err = s.staleError(now)
 		default:
 			others++
 		}
 	}
 	if others > 0 {
-		g.err = fmt.Errorf("%w (and %d more resources)", g.err, others)
+		result.err = fmt.Errorf("%w (and %d more resources)", result.err, others)
 	}
-	return g
+	return result
 }
 
-// Stale returns why no write may be evaluated with the cached state: it is stale. It is
+// StaleError returns why no write may be evaluated with the cached state: it is stale. It is
 // nil before the first check; until then the store is not ready.
-func (w *Watcher) Stale() error {
-	g := w.staleness.Load()
-	if g == nil {
+func (w *Watcher) StaleError() error {
+	result := w.staleness.Load()
+	if result == nil {
 		return nil
 	}
 	// After a suspension the last result is not valid.
-	if idle := time.Since(g.checkedAt); idle > StaleAfter {
+	if idle := time.Since(result.checkedAt); idle > StaleAfter {
 		return fmt.Errorf("watches not checked for %s: %w", idle.Round(time.Second), errSuspended)
 	}
-	return g.err
+	return result.err
 }
 
-// Current returns why writes of a kind may not be evaluated with the cached state, nil
-// if they may: Stale, or the error of a policy kind that cannot be read.
-func (w *Watcher) Current(kind api.PolicyKind) error {
-	if err := w.Stale(); err != nil {
+// CheckFresh returns why writes of a kind may not be evaluated with the cached state, nil
+// if they may: StaleError, or the error of a policy kind that cannot be read.
+func (w *Watcher) CheckFresh(kind api.PolicyKind) error {
+	if err := w.StaleError(); err != nil {
 		return err
 	}
-	if g := w.staleness.Load(); g != nil {
-		return g.kinds[kind]
+	if result := w.staleness.Load(); result != nil {
+		return result.kinds[kind]
 	}
 	return nil
 }
 
-// Unread returns the policy kinds that cannot be read and whose writes are therefore
+// UnreadableKindsError returns the policy kinds that cannot be read and whose writes are therefore
 // not evaluated, nil if there are none.
-func (w *Watcher) Unread() error {
-	g := w.staleness.Load()
-	if g == nil {
+func (w *Watcher) UnreadableKindsError() error {
+	result := w.staleness.Load()
+	if result == nil {
 		return nil
 	}
 	out := w.registry.unlistableKinds()
 	for _, s := range w.Health() { // in the order of Health
-		if err := g.kinds[s.Kind]; err != nil {
+		if err := result.kinds[s.Kind]; err != nil {
 			out = append(out, err.Error())
 		}
 	}
@@ -166,14 +166,14 @@ func (w *Watcher) checkSources(now time.Time) {
 	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
 		w.registry.markUnlistable(now) // the API server responds, so the kinds themselves fail
 	}
-	g := evaluateStaleness(w.Health(), now)
-	w.staleness.Store(g)
+	result := evaluateStaleness(w.Health(), now)
+	w.staleness.Store(result)
 	switch {
-	case last == nil || (last.err == nil) == (g.err == nil):
-	case g.err == nil:
+	case last == nil || (last.err == nil) == (result.err == nil):
+	case result.err == nil:
 		w.registry.log.Info("cache is up to date again")
 	default:
-		w.registry.log.Error(g.err, "cache is stale")
+		w.registry.log.Error(result.err, "cache is stale")
 	}
 }
 

@@ -121,26 +121,26 @@ func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, log)
-		assert.NoError(t, w.Current(route), "not stale before the first list")
+		assert.NoError(t, w.CheckFresh(route), "not stale before the first list")
 		during(t, w, func() {
 			first := <-s.watched
 			time.Sleep(time.Minute)
-			require.NoError(t, w.Current(route))
+			require.NoError(t, w.CheckFresh(route))
 
 			s.failCalls(errLost)
 			first.Stop()
 			time.Sleep(StaleAfter - time.Second)
-			require.NoError(t, w.Current(route), "not stale after some seconds")
+			require.NoError(t, w.CheckFresh(route), "not stale after some seconds")
 			time.Sleep(2 * time.Second)
-			require.ErrorIs(t, w.Current(route), errLost)
-			require.ErrorContains(t, w.Stale(), "httproutes: watch disconnected for 1")
+			require.ErrorIs(t, w.CheckFresh(route), errLost)
+			require.ErrorContains(t, w.StaleError(), "httproutes: watch disconnected for 1")
 			assert.Contains(t, lines.String(), "cache is stale")
 
 			s.failCalls(nil)
 			s.answer(nil, *httpRoute("b"))
 			<-s.watched
 			time.Sleep(time.Second)
-			require.NoError(t, w.Current(route))
+			require.NoError(t, w.CheckFresh(route))
 			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store), "missed changes arrived")
 			assert.Equal(t, uint64(2), w.definitions.health.get().Lists)
 			assert.Contains(t, lines.String(), "cache is up to date again")
@@ -162,7 +162,7 @@ func TestRegularWatchEndIsNotStale(t *testing.T) {
 				time.Sleep(time.Minute)
 				open.Stop()
 				synctest.Wait()
-				require.NoError(t, w.Current(route))
+				require.NoError(t, w.CheckFresh(route))
 			}
 			<-s.watched
 		})
@@ -185,9 +185,9 @@ func TestSilentWatchIsRestarted(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			assert.True(t, first.IsStopped())
 			second := <-s.watched
-			require.NoError(t, w.Current(route))
+			require.NoError(t, w.CheckFresh(route))
 			time.Sleep(time.Second)
-			require.NoError(t, w.Current(route))
+			require.NoError(t, w.CheckFresh(route))
 			assert.False(t, second.IsStopped())
 			assert.Contains(t, lines.String(), "no event or bookmark received")
 		})
@@ -203,7 +203,7 @@ func TestSilentWatchThatCannotBeRestartedIsStale(t *testing.T) {
 			<-s.watched
 			s.failCalls(errLost)
 			time.Sleep(silenceTimeout + StaleAfter + 2*time.Second)
-			require.ErrorIs(t, w.Current(route), errLost)
+			require.ErrorIs(t, w.CheckFresh(route), errLost)
 			s.failCalls(nil)
 			<-s.watched
 		})
@@ -221,19 +221,19 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		<-s.watched
 		synctest.Wait()
 		w.checkSources(time.Now())
-		require.NoError(t, w.Current(route))
+		require.NoError(t, w.CheckFresh(route))
 
 		time.Sleep(StaleAfter + time.Second) // no checks happen
 		s.answer(nil, *httpRoute("b"))
-		require.ErrorIs(t, w.Current(route), errSuspended, "changes in the meantime may not have been read")
-		require.ErrorContains(t, w.Stale(), "watches not checked for 11s")
+		require.ErrorIs(t, w.CheckFresh(route), errSuspended, "changes in the meantime may not have been read")
+		require.ErrorContains(t, w.StaleError(), "watches not checked for 11s")
 		w.checkSources(time.Now())
-		require.ErrorContains(t, w.Current(route), "httproutes: watch disconnected for 11s")
+		require.ErrorContains(t, w.CheckFresh(route), "httproutes: watch disconnected for 11s")
 
 		<-s.watched
 		synctest.Wait()
 		w.checkSources(time.Now())
-		require.NoError(t, w.Current(route))
+		require.NoError(t, w.CheckFresh(route))
 		assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store))
 		cancel()
 		<-done
@@ -248,19 +248,19 @@ func TestRestartWithoutOpenWatch(t *testing.T) {
 
 func TestForbiddenKindIsReported(t *testing.T) {
 	w := watcherOf(&fakeAPI{}, logr.Discard())
-	require.NoError(t, w.Unread(), "nothing was checked yet")
+	require.NoError(t, w.UnreadableKindsError(), "nothing was checked yet")
 	w.checkSources(time.Now())
-	require.NoError(t, w.Unread())
+	require.NoError(t, w.UnreadableKindsError())
 
 	policies := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
 	policies.health.health = SourceHealth{Source: "colorpolicies", Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
 	policy := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	w.registry.watched["colorpolicies"] = &watchedKind{definition: &definition{}, reflector: policies, policy: policy}
 	w.checkSources(time.Now())
-	require.ErrorContains(t, w.Unread(), "colorpolicies: watch disconnected for 1m0s: ")
-	require.ErrorIs(t, w.Current(policy.Ref()), errNoRight)
-	assert.NoError(t, w.Current(route), "other kinds are evaluated")
-	assert.NoError(t, w.Stale())
+	require.ErrorContains(t, w.UnreadableKindsError(), "colorpolicies: watch disconnected for 1m0s: ")
+	require.ErrorIs(t, w.CheckFresh(policy.Ref()), errNoRight)
+	assert.NoError(t, w.CheckFresh(route), "other kinds are evaluated")
+	assert.NoError(t, w.StaleError())
 }
 
 func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
@@ -285,12 +285,12 @@ func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 		assert.True(t, look())
 		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not evaluated until it can be listed")
 		w := &Watcher{registry: r, definitions: &reflector{health: newHealthTracker(sourceDefinitions)}}
-		assert.NoError(t, w.Unread())
+		assert.NoError(t, w.UnreadableKindsError())
 		w.checkSources(time.Now())
-		assert.EqualError(t, w.Unread(), "read colors: "+r.problems["colors"].Error())
+		assert.EqualError(t, w.UnreadableKindsError(), "read colors: "+r.problems["colors"].Error())
 
 		r.markListed(broken)
 		assert.Empty(t, r.problems)
-		assert.NoError(t, w.Unread())
+		assert.NoError(t, w.UnreadableKindsError())
 	})
 }

@@ -103,9 +103,11 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 // an error.
 func (w *Watcher) Served() []Served { return w.registry.served() }
 
-// Older returns the resources of Gateway API that are read in an older version because
+// ResourcesInOlderVersions returns the resources of Gateway API that are read in an older version because
 // v1 is not served: rules for v1 do not match their writes.
-func (w *Watcher) Older() []schema.GroupVersionResource { return w.registry.older() }
+func (w *Watcher) ResourcesInOlderVersions() []schema.GroupVersionResource {
+	return w.registry.resourcesInOlderVersions()
+}
 
 // Profiles returns the policy kinds that have a profile, and those that have only a
 // label, sorted: which profile is in force, and which are refused.

@@ -243,26 +243,26 @@ func asksLive(t *testing.T, e *env.Env) {
 	w, err := New(e.Config, startWatcher(t, e.Config).store, Options{})
 	require.NoError(t, err)
 	for _, ref := range append([]api.Ref{appRef}, hierarchyRefs...) {
-		o, err := w.Live(t.Context(), ref)
+		o, err := w.ReadLive(t.Context(), ref)
 		require.NoError(t, err)
 		if assert.NotNil(t, o, ref) {
 			assert.Equal(t, ref, o.Ref())
 		}
 		ref.Name = "absent"
-		o, err = w.Live(t.Context(), ref)
+		o, err = w.ReadLive(t.Context(), ref)
 		require.NoError(t, err)
 		assert.Nil(t, o)
 	}
-	o, err := w.Live(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Namespace: "app", Name: "demo"})
+	o, err := w.ReadLive(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Namespace: "app", Name: "demo"})
 	require.NoError(t, err)
 	assert.Nil(t, o, "a class is in no namespace")
-	o, err = w.Live(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Name: "edge"})
+	o, err = w.ReadLive(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Name: "edge"})
 	require.NoError(t, err)
 	assert.Nil(t, o, "a gateway is in a namespace")
 
 	stranger, err := New(e.MustAddUser(t, "stranger", nil).Config, startWatcher(t, e.Config).store, Options{})
 	require.NoError(t, err)
-	_, err = stranger.Live(t.Context(), gatewayRef)
+	_, err = stranger.ReadLive(t.Context(), gatewayRef)
 	assert.ErrorContains(t, err, "read Gateway app/edge from the API server: ")
 }
 

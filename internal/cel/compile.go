@@ -52,21 +52,21 @@ func newCachingCompiler[T any](d dialect, size int, compile func(string) (T, err
 
 // Compile compiles an expression, or returns the cached result. Its error is a
 // *CompileError.
-func (k cachingCompiler[T]) Compile(expression string) (T, error) {
-	if err := k.dialect.checkLength(expression); err != nil {
+func (c cachingCompiler[T]) Compile(expression string) (T, error) {
+	if err := c.dialect.checkLength(expression); err != nil {
 		var none T
 		return none, err // not cached: it may be huge
 	}
-	if kept, ok := k.cache.Get(expression); ok {
+	if kept, ok := c.cache.Get(expression); ok {
 		return kept.(compiled[T]).result()
 	}
-	made, _, _ := k.group.Do(expression, func() (any, error) {
-		if kept, ok := k.cache.Get(expression); ok {
+	made, _, _ := c.group.Do(expression, func() (any, error) {
+		if kept, ok := c.cache.Get(expression); ok {
 			return kept, nil // cached since the lookup above
 		}
 		var one compiled[T]
-		one.value, one.err = k.compile(expression)
-		k.cache.Add(expression, one)
+		one.value, one.err = c.compile(expression)
+		c.cache.Add(expression, one)
 		return one, nil
 	})
 	return made.(compiled[T]).result()

@@ -138,12 +138,12 @@ func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error
 type activation struct{ spec object }
 
 // ResolveName implements cel.Activation.
-func (s *activation) ResolveName(name string) (any, bool) {
+func (a *activation) ResolveName(name string) (any, bool) {
 	switch name {
 	case "spec":
-		return &s.spec, true
+		return &a.spec, true
 	case "self":
-		return map[string]any{"spec": &s.spec}, true
+		return map[string]any{"spec": &a.spec}, true
 	}
 	return nil, false
 }

@@ -96,12 +96,12 @@ func dispatch(b *functions.Overload) functions.FunctionOp {
 }
 
 // decorate adds the cost check to calls of costFunctions.
-func (s *costEstimator) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func (e *costEstimator) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := step.(interpreter.InterpretableCall)
 	if !ok {
 		return step, nil
 	}
-	weigh, run := costFunctions[call.Function()], s.functions[call.Function()]
+	weigh, run := costFunctions[call.Function()], e.functions[call.Function()]
 	if weigh == nil || run == nil || isConstantComparison(call) {
 		return step, nil
 	}
@@ -132,9 +132,9 @@ func isConstantComparison(call interpreter.InterpretableCall) bool {
 }
 
 // CallCost implements interpreter.ActualCostEstimator.
-func (s *costEstimator) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+func (e *costEstimator) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	weigh := costFunctions[function]
-	if weigh == nil || overload != "" || s.functions[function] == nil {
+	if weigh == nil || overload != "" || e.functions[function] == nil {
 		return nil // cel-go's own estimate
 	}
 	w := min(weigh(args), Limit+1) // more than that is rejected without running

@@ -116,20 +116,20 @@ type staticValidator struct{ dialect }
 func (staticValidator) Name() string { return "overrule" }
 
 // Validate implements cel.ASTValidator.
-func (h staticValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+func (v staticValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
 	var patterns []string
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
 			switch e.AsCall().FunctionName() {
 			case "format":
-				issues.ReportErrorAtID(e.ID(), "format is not available in %ss", h.noun)
+				issues.ReportErrorAtID(e.ID(), "format is not available in %ss", v.noun)
 			case "matches":
-				patterns = h.literalPattern(patterns, e.AsCall(), issues)
+				patterns = v.literalPattern(patterns, e.AsCall(), issues)
 			}
 		case ast.SelectKind:
 			s := e.AsSelect()
-			if h.self && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "self" && s.FieldName() != "spec" {
+			if v.self && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "self" && s.FieldName() != "spec" {
 				issues.ReportErrorAtID(e.ID(), "self has no field %q, only spec", s.FieldName())
 			}
 		default:

@@ -19,52 +19,52 @@ func valueSize(v ref.Val) uint64 {
 
 type sizeCounter struct{ sum uint64 }
 
-func (w *sizeCounter) exceeded() bool { return w.sum > Limit }
+func (c *sizeCounter) exceeded() bool { return c.sum > Limit }
 
-func (w *sizeCounter) addValue(v ref.Val) {
+func (c *sizeCounter) addValue(v ref.Val) {
 	switch v := v.(type) {
 	case *object:
-		w.addNative(merge.UnpackMaps(v.fields))
+		c.addNative(merge.UnpackMaps(v.fields))
 	case *list:
-		w.addNative(v.items)
+		c.addNative(v.items)
 	case types.String, types.Bytes:
-		w.sum += costOfText(v)
+		c.sum += costOfText(v)
 	case traits.Mapper:
-		w.sum++
-		for it := v.Iterator(); !w.exceeded() && it.HasNext() == types.True; {
+		c.sum++
+		for it := v.Iterator(); !c.exceeded() && it.HasNext() == types.True; {
 			key := it.Next()
-			w.addValue(key)
+			c.addValue(key)
 			if held, ok := v.Find(key); ok {
-				w.addValue(held)
+				c.addValue(held)
 			}
 		}
 	case traits.Lister:
-		w.sum++
-		for it := v.Iterator(); !w.exceeded() && it.HasNext() == types.True; {
-			w.addValue(it.Next())
+		c.sum++
+		for it := v.Iterator(); !c.exceeded() && it.HasNext() == types.True; {
+			c.addValue(it.Next())
 		}
 	default:
-		w.sum++
+		c.sum++
 	}
 }
 
 // addNative adds decoded JSON without converting it to CEL values.
-func (w *sizeCounter) addNative(v any) {
-	w.sum++
+func (c *sizeCounter) addNative(v any) {
+	c.sum++
 	switch v := v.(type) {
 	case string:
-		w.sum += uint64(len(v)) / 10
+		c.sum += uint64(len(v)) / 10
 	case []any:
-		for i := 0; i < len(v) && !w.exceeded(); i++ {
-			w.addNative(v[i])
+		for i := 0; i < len(v) && !c.exceeded(); i++ {
+			c.addNative(v[i])
 		}
 	case map[string]any:
 		for key, held := range v { // a sum: the order does not matter
-			if w.exceeded() {
+			if c.exceeded() {
 				return
 			}
-			w.addNative(key)
-			w.addNative(held)
+			c.addNative(key)
+			c.addNative(held)
 		}
 	}
 }

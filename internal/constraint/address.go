@@ -134,15 +134,15 @@ type location struct {
 }
 
 // String returns the location as an address.
-func (p *location) String() string {
-	if p == nil {
+func (l *location) String() string {
+	if l == nil {
 		return ""
 	}
-	above := p.up.String()
-	if p.index >= 0 {
-		return above + "[" + strconv.Itoa(p.index) + "]"
+	above := l.up.String()
+	if l.index >= 0 {
+		return above + "[" + strconv.Itoa(l.index) + "]"
 	}
-	name := merge.KeyOf(p.name).String()
+	name := merge.KeyOf(l.name).String()
 	if above == "" || name[0] == '[' {
 		return above + name
 	}
@@ -150,16 +150,16 @@ func (p *location) String() string {
 }
 
 // in returns the value at the location in another value, nil if there is none.
-func (p *location) in(root any) any {
-	if p == nil {
+func (l *location) in(root any) any {
+	if l == nil {
 		return root
 	}
-	switch v := p.up.in(root).(type) {
+	switch v := l.up.in(root).(type) {
 	case map[string]any:
-		return v[p.name]
+		return v[l.name]
 	case []any:
-		if p.index >= 0 && p.index < len(v) {
-			return v[p.index]
+		if l.index >= 0 && l.index < len(v) {
+			return v[l.index]
 		}
 	}
 	return nil

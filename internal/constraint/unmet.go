@@ -80,14 +80,14 @@ type violation struct {
 	beyond []*big.Rat
 }
 
-func (b *violations) add(requirement, at, what string, beyond *big.Rat) {
-	if b.byRequirement == nil {
-		b.byRequirement = make(map[string]*violation)
+func (vs *violations) add(requirement, at, what string, beyond *big.Rat) {
+	if vs.byRequirement == nil {
+		vs.byRequirement = make(map[string]*violation)
 	}
-	if b.byRequirement[requirement] == nil {
-		b.byRequirement[requirement] = &violation{}
+	if vs.byRequirement[requirement] == nil {
+		vs.byRequirement[requirement] = &violation{}
 	}
-	one := b.byRequirement[requirement]
+	one := vs.byRequirement[requirement]
 	if len(one.texts) < maxValues {
 		one.texts = append(one.texts, at+" "+what)
 	}
@@ -96,8 +96,8 @@ func (b *violations) add(requirement, at, what string, beyond *big.Rat) {
 
 // describe returns the start of a message about a value: "is VALUE, " and the joint, or
 // only a verb if the value must not be shown.
-func (b *violations) describe(v match, joint string) string {
-	shown := v.at.in(b.shown().Effective())
+func (vs *violations) describe(v match, joint string) string {
+	shown := v.at.in(vs.shown().Effective())
 	switch {
 	case shown != nil && !cel.HasOpaque(shown):
 		return "is " + compact(shown) + ", " + strings.TrimPrefix(joint, "is ")
@@ -109,10 +109,10 @@ func (b *violations) describe(v match, joint string) string {
 }
 
 // unmet returns the requirements of a rule that are not met.
-func (b *violations) unmet(r *rule) []Unmet {
+func (vs *violations) unmet(r *rule) []Unmet {
 	var out []Unmet
 	for _, requirement := range requirements {
-		one := b.byRequirement[requirement]
+		one := vs.byRequirement[requirement]
 		if one == nil {
 			continue
 		}

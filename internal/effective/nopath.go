@@ -25,7 +25,7 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 	d := noPathReason{
 		plan: &plan{view: v}, kind: p.Kind, shape: shapeOf(p.Kind),
 		target:   policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port},
-		consumer: p.Kind.Targets.Namespaces == api.LeaveConsumer && t.Target.Namespace != p.Namespace,
+		consumer: p.Kind.Targets.Namespaces == api.NamespacesConsumer && t.Target.Namespace != p.Namespace,
 	}
 	switch o := v.Get(t.Target).(type) {
 	case *gateway.Route:
@@ -62,23 +62,23 @@ type noPathReason struct {
 
 // route returns why no path goes through a route, or through the rules of it that a
 // section selects.
-func (d *noPathReason) route(r *gateway.Route, section string) string {
-	if why := d.unattachedRoute(r); why != "" {
-		return d.notAttached(r.Ref(), why)
+func (reason *noPathReason) route(r *gateway.Route, section string) string {
+	if why := reason.unattachedRoute(r); why != "" {
+		return reason.notAttached(r.Ref(), why)
 	}
-	return d.missingParts(r, section)
+	return reason.missingParts(r, section)
 }
 
-func (d *noPathReason) notAttached(object api.Ref, why string) string {
-	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.rootKinds(), why)
+func (reason *noPathReason) notAttached(object api.Ref, why string) string {
+	return fmt.Sprintf("%s is not attached to any %s: %s", object, reason.rootKinds(), why)
 }
 
 // rootKinds names the kinds of objects at which the kind's paths start.
-func (d *noPathReason) rootKinds() string {
+func (reason *noPathReason) rootKinds() string {
 	switch {
-	case !d.shape.mesh:
+	case !reason.shape.mesh:
 		return gateway.KindGateway
-	case !d.shape.gateway:
+	case !reason.shape.gateway:
 		return gateway.KindService
 	default:
 		return gateway.KindGateway + " or " + gateway.KindService
@@ -89,10 +89,10 @@ func (d *noPathReason) rootKinds() string {
 const maxParents = 3
 
 // unattachedRoute returns why none of a route's parents accepts it, empty if one does.
-func (d *noPathReason) unattachedRoute(r *gateway.Route) string {
+func (reason *noPathReason) unattachedRoute(r *gateway.Route) string {
 	var all []string
 	for _, p := range r.Parents {
-		why := d.parent(p, r)
+		why := reason.parent(p, r)
 		if why == "" {
 			return ""
 		}
@@ -118,33 +118,33 @@ func unsupportedKind(parent api.Ref) string {
 }
 
 // parent returns why a parent does not accept a route, empty if it does.
-func (d *noPathReason) parent(p gateway.Parent, r *gateway.Route) string {
-	switch o := d.view.Get(p.Ref()).(type) {
+func (reason *noPathReason) parent(p gateway.Parent, r *gateway.Route) string {
+	switch o := reason.view.Get(p.Ref()).(type) {
 	case *gateway.Gateway:
-		return d.listener(p, r, o.Listeners)
+		return reason.listener(p, r, o.Listeners)
 	case *gateway.ListenerSet:
-		if d.unattachedSet(o) != "" {
+		if reason.unattachedSet(o) != "" {
 			return o.Ref().String() + " is not attached to any Gateway"
 		}
-		return d.listener(p, r, o.Listeners)
+		return reason.listener(p, r, o.Listeners)
 	case *gateway.Service:
-		return d.service(p, r, o)
+		return reason.service(p, r, o)
 	default:
 		return p.Ref().String() + " does not exist"
 	}
 }
 
-func (d *noPathReason) listener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
-	if !d.shape.gateway {
-		return d.otherRootKind(p.Ref())
+func (reason *noPathReason) listener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
+	if !reason.shape.gateway {
+		return reason.otherRootKind(p.Ref())
 	}
-	return gateway.RejectReason(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
+	return gateway.RejectReason(r, p, listeners, reason.view.NamespaceLabels(r.Namespace))
 }
 
-func (d *noPathReason) service(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
+func (reason *noPathReason) service(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
 	switch by := (&gateway.Route{Namespace: r.Namespace, Parents: []gateway.Parent{p}}); {
-	case !d.shape.mesh:
-		return d.otherRootKind(s.Ref())
+	case !reason.shape.mesh:
+		return reason.otherRootKind(s.Ref())
 	case len(by.PortsOf(s)) == 0:
 		return s.Ref().String() + " does not have the port that the parentRef names"
 	default:
@@ -152,19 +152,19 @@ func (d *noPathReason) service(p gateway.Parent, r *gateway.Route, s *gateway.Se
 	}
 }
 
-func (d *noPathReason) otherRootKind(parent api.Ref) string {
-	return fmt.Sprintf("policies of kind %s do not apply to routes of %s", d.kind.Kind, parent)
+func (reason *noPathReason) otherRootKind(parent api.Ref) string {
+	return fmt.Sprintf("policies of kind %s do not apply to routes of %s", reason.kind.Kind, parent)
 }
 
 // unattachedSet returns why a listener set is not attached to a gateway, empty if it is.
-func (d *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
-	g := d.view.Gateway(s.GatewayNamespace, s.GatewayName)
+func (reason *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
+	g := reason.view.Gateway(s.GatewayNamespace, s.GatewayName)
 	switch {
 	case s.Unread != api.Ref{}:
 		return unsupportedKind(s.Unread)
 	case g == nil:
 		return fmt.Sprintf("Gateway %s/%s does not exist", s.GatewayNamespace, s.GatewayName)
-	case !g.Sets.Allows(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
+	case !g.Sets.Allows(g.Namespace, s.Namespace, reason.view.NamespaceLabels(s.Namespace)):
 		return fmt.Sprintf("the allowedListeners of %s do not allow listener sets from namespace %s", g.Ref(), s.Namespace)
 	default:
 		return ""
@@ -173,27 +173,29 @@ func (d *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 
 // missingParts returns what an attached route lacks for a path of the kind through the
 // rules that a section selects, all if it is empty; "" if it lacks nothing.
-func (d *noPathReason) missingParts(r *gateway.Route, section string) string {
+func (reason *noPathReason) missingParts(r *gateway.Route, section string) string {
 	at := policykind.Target{Ref: r.Ref(), Section: section}
 	rules := rulesAt(r, section)
 	switch {
-	case !d.shape.includesRoute(r.Kind):
-		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", d.kind.Kind, r.Kind)
-	case d.end() < gateway.LevelRule:
+	case !reason.shape.includesRoute(r.Kind):
+		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", reason.kind.Kind, r.Kind)
+	case reason.end() < gateway.LevelRule:
 		return ""
 	case len(rules) == 0:
 		return fmt.Sprintf("%s has no rules", at)
-	case !slices.ContainsFunc(rules, func(i int) bool { return d.controls(r, i) }):
-		return fmt.Sprintf("%s has none of the fields that policies of kind %s control", at, d.kind.Kind)
-	case d.end() < gateway.LevelBackend:
+	case !slices.ContainsFunc(rules, func(i int) bool { return reason.controls(r, i) }):
+		return fmt.Sprintf("%s has none of the fields that policies of kind %s control", at, reason.kind.Kind)
+	case reason.end() < gateway.LevelBackend:
 		return ""
 	default:
-		return d.noBackend(r, at, rules)
+		return reason.noBackend(r, at, rules)
 	}
 }
 
 // end returns where paths through routes end: in a mesh they end there, too.
-func (d *noPathReason) end() gateway.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
+func (reason *noPathReason) end() gateway.Level {
+	return max(reason.shape.gatewayEnd, reason.shape.meshEnd)
+}
 
 func rulesAt(r *gateway.Route, section string) []int {
 	var out []int
@@ -207,22 +209,22 @@ func rulesAt(r *gateway.Route, section string) []int {
 
 // controls reports whether the kind controls a field of a rule. It returns true for a
 // kind that controls no fields of routes, as most kinds.
-func (d *noPathReason) controls(r *gateway.Route, rule int) bool {
-	members, controlled := membersOf(d.kind, gateway.Path{Route: r, Rule: rule})
+func (reason *noPathReason) controls(r *gateway.Route, rule int) bool {
+	members, controlled := membersOf(reason.kind, gateway.Path{Route: r, Rule: rule})
 	return !controlled || len(members) > 0
 }
 
 // noBackend returns why none of the rules of a route sends requests to a backend, empty
 // if one does.
-func (d *noPathReason) noBackend(r *gateway.Route, at policykind.Target, rules []int) string {
+func (reason *noPathReason) noBackend(r *gateway.Route, at policykind.Target, rules []int) string {
 	why := fmt.Sprintf("%s has no backends", at)
 	for _, i := range rules {
 		backends := r.Rules[i].Backends
-		if len(backends) == 0 && d.kind.ShortPaths {
+		if len(backends) == 0 && reason.kind.ShortPaths {
 			return ""
 		}
 		for _, b := range backends {
-			if reaches(d.view, r, b.Object) {
+			if reaches(reason.view, r, b.Object) {
 				return ""
 			}
 			why = noGrant(r, b.Object)

@@ -71,16 +71,16 @@ type loss struct {
 type lossCount struct{ paths, whole int }
 
 // Add counts the policies of one path.
-func (s *Outcomes) Add(e *Effective) {
-	if s.tallies == nil {
-		s.tallies = make(map[*merge.Policy]*tally)
+func (all *Outcomes) Add(e *Effective) {
+	if all.tallies == nil {
+		all.tallies = make(map[*merge.Policy]*tally)
 	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
-		t := s.tallies[o.Policy]
+		t := all.tallies[o.Policy]
 		if t == nil {
 			t = &tally{lost: make(map[loss]*lossCount), whole: make(map[api.Ref]int)}
-			s.tallies[o.Policy] = t
+			all.tallies[o.Policy] = t
 		}
 		t.add(e, o)
 	}
@@ -137,9 +137,9 @@ func (t *tally) state() api.State {
 
 // Of returns the outcome of a policy. Every path that the policy is on must
 // have been added.
-func (s *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
+func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
-	t := s.tallies[&p.Policy]
+	t := all.tallies[&p.Policy]
 	if t == nil {
 		out.State, out.Message = stateWithoutPath(v, p, out.Targets)
 		return out

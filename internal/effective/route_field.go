@@ -96,21 +96,21 @@ type fieldValue struct {
 
 // find returns the values of a field: one, or one for each item of a list that has the
 // object which contains the field.
-func (p fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
+func (c fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 	if len(route) == 0 {
 		if isEmpty(object) {
 			object = nil
 		}
-		return []fieldValue{{p, object}}
+		return []fieldValue{{c, object}}
 	}
 	s, rest := route[0], route[1:]
 	content, ok := object.(map[string]any)
-	if !ok && p.member != "" {
+	if !ok && c.member != "" {
 		return nil // this item has no such object
 	}
 	value := content[s.Name]
-	next := p
-	next.at = append(slices.Clip(p.at), s.Name)
+	next := c
+	next.at = append(slices.Clip(c.at), s.Name)
 	if !s.List {
 		return next.find(value, rest)
 	}
@@ -120,21 +120,21 @@ func (p fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 	return next.findItems(value, rest)
 }
 
-func (p fieldCursor) findRule(list []any, rest []policykind.Segment) []fieldValue {
+func (c fieldCursor) findRule(list []any, rest []policykind.Segment) []fieldValue {
 	var rule any = map[string]any{} // an HTTPRoute without rules has one
-	if p.rule < len(list) {
-		rule = list[p.rule]
+	if c.rule < len(list) {
+		rule = list[c.rule]
 	}
-	p.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", p.rule))
-	return p.find(rule, rest)
+	c.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", c.rule))
+	return c.find(rule, rest)
 }
 
-func (p fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValue {
+func (c fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValue {
 	var out []fieldValue
 	list, _ := value.([]any)
 	for i, item := range list {
-		next := p
-		next.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", i))
+		next := c
+		next.at = append(slices.Clip(c.at), fmt.Sprintf("[%d]", i))
 		next.member = next.memberName()
 		out = append(out, next.find(item, rest)...)
 	}
@@ -142,8 +142,8 @@ func (p fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValu
 }
 
 // memberName returns the name of an item: its field path below the rule.
-func (p fieldCursor) memberName() string {
-	at := p.at[1:] // spec
+func (c fieldCursor) memberName() string {
+	at := c.at[1:] // spec
 	if len(at) > 2 && at[0] == "rules" {
 		at = at[2:]
 	}

@@ -24,7 +24,7 @@ func (s *stack) reset(client string) *stack {
 }
 
 func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Meet: k.meet})
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), SameTarget: k.sameTarget})
 	s.policies = append(s.policies, p)
 	s.versions = append(s.versions, p.Version)
 }
@@ -159,7 +159,7 @@ func (s *stack) sort() {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := s.layers[a], s.layers[b]
-		if x.Level == y.Level && x.Meet == merge.MeetOldestWins {
+		if x.Level == y.Level && x.SameTarget == merge.SameTargetOldestWins {
 			x, y = y, x
 		}
 		return merge.Compare(x, y)

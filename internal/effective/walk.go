@@ -76,22 +76,22 @@ type walk struct {
 
 // kindWalk is the state of one kind on the current root and route.
 type kindWalk struct {
-	kind      *policykind.Kind
-	view      *snapshot.View
-	shape     *shape
-	meet      merge.Meet
-	empty     bool // paths without a policy are visited
-	countOnly *int // if not nil, paths are counted and not visited: no policy can be on any
-	attached  attachments
-	stack     stack   // of the current path
-	last      *folded // of the previous path
+	kind       *policykind.Kind
+	view       *snapshot.View
+	shape      *shape
+	sameTarget merge.SameTarget
+	empty      bool // paths without a policy are visited
+	countOnly  *int // if not nil, paths are counted and not visited: no policy can be on any
+	attached   attachments
+	stack      stack   // of the current path
+	last       *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
 	w.kinds = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), meet: k.Meet()}
+		w.kinds[i] = kindWalk{kind: k, view: v, shape: e.shape(k), sameTarget: k.MergeSameTarget()}
 		w.namespaceLevel = w.namespaceLevel || w.kinds[i].shape.levels[gateway.LevelRouteNamespace]
 	}
 	return w

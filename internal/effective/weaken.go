@@ -126,7 +126,7 @@ func isOverrideInForce(r merge.Effective) bool {
 }
 
 // add adds a rule to those of its policy.
-func (h *overrideIndex) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
+func (idx *overrideIndex) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
 	i := slices.IndexFunc(all, func(one *HeldRules) bool { return one.Policy == r.From.Policy })
 	if i < 0 {
 		return append(all, &HeldRules{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
@@ -135,30 +135,30 @@ func (h *overrideIndex) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
 	return all
 }
 
-func (h *overrideIndex) sort(all []*HeldRules) {
-	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.order[a.Policy], h.order[b.Policy]) })
+func (idx *overrideIndex) sort(all []*HeldRules) {
+	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(idx.order[a.Policy], idx.order[b.Policy]) })
 }
 
 // ofGroup returns the overrides of a group of alternatives.
-func (h *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
-	if h.groups == nil {
-		h.groups = make(map[merge.Key][]*HeldRules)
-		for _, all := range h.all {
+func (idx *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
+	if idx.groups == nil {
+		idx.groups = make(map[merge.Key][]*HeldRules)
+		for _, all := range idx.all {
 			for _, r := range all.Rules {
 				if g, _, ok := e.Kind.Alternative(r.Key); ok {
-					h.groups[g] = h.add(h.groups[g], r)
+					idx.groups[g] = idx.add(idx.groups[g], r)
 				}
 			}
 		}
 	}
-	return h.groups[group]
+	return idx.groups[group]
 }
 
 // appendWeakeners appends a weakener for each policy with overrides that it weakens.
-func (h *overrideIndex) appendWeakeners(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
-	place := h.order[w.By.From.Policy]
+func (idx *overrideIndex) appendWeakeners(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
+	place := idx.order[w.By.From.Policy]
 	for _, w.HeldRules = range held {
-		w.Below = place > h.order[w.HeldRules.Policy]
+		w.Below = place > idx.order[w.HeldRules.Policy]
 		if first, rest := w.Weakens(w.HeldRules.Rules); len(first)+len(rest) > 0 {
 			out = append(out, w)
 		}

@@ -21,9 +21,9 @@ type attachedPolicy struct {
 // object, which the owner placed there. Whatever else other namespaces attach is
 // opaque, though it is attached to an object of the constraint's own namespace: users
 // could attach it themselves, by a label, a ReferenceGrant or a backendRef, to read it.
-func (s *attachedPolicy) open() bool {
-	return s.policy.Namespace == s.namespace || s.attachments(func(l gateway.Level) bool {
-		return l > s.level && namespaceAt(&s.on.Path, l) == s.policy.Namespace && !foreignBackend(&s.on.Path, l)
+func (a *attachedPolicy) open() bool {
+	return a.policy.Namespace == a.namespace || a.attachments(func(l gateway.Level) bool {
+		return l > a.level && namespaceAt(&a.on.Path, l) == a.policy.Namespace && !foreignBackend(&a.on.Path, l)
 	}, true)
 }
 
@@ -31,26 +31,26 @@ func (s *attachedPolicy) open() bool {
 // namespace at its level and below. One of another namespace it binds there, too, but
 // not where it is attached to a backend of a third one, or by a ReferenceGrant of the
 // constraint's namespace: else that namespace could close it to its owner.
-func (s *attachedPolicy) bound() bool {
-	own := s.policy.Namespace == s.namespace
-	return s.attachments(func(l gateway.Level) bool {
-		return l >= s.level && (own || !foreignBackend(&s.on.Path, l) && !s.granted(l))
+func (a *attachedPolicy) bound() bool {
+	own := a.policy.Namespace == a.namespace
+	return a.attachments(func(l gateway.Level) bool {
+		return l >= a.level && (own || !foreignBackend(&a.on.Path, l) && !a.granted(l))
 	}, false)
 }
 
 // granted reports whether the constraint's namespace let the policy in at a level.
-func (s *attachedPolicy) granted(l gateway.Level) bool {
-	return s.on.Kind.Targets.Namespaces == api.LeaveGrant && namespaceAt(&s.on.Path, l) == s.namespace
+func (a *attachedPolicy) granted(l gateway.Level) bool {
+	return a.on.Kind.Targets.Namespaces == api.NamespacesReferenceGrant && namespaceAt(&a.on.Path, l) == a.namespace
 }
 
 // attachments reports whether all levels at which the policy is attached are so, or
 // one of them.
-func (s *attachedPolicy) attachments(is func(gateway.Level) bool, all bool) bool {
-	if s.on == nil {
+func (a *attachedPolicy) attachments(is func(gateway.Level) bool, all bool) bool {
+	if a.on == nil {
 		return all
 	}
-	for _, l := range s.on.Layers {
-		if s.on.Ref(l.Policy) == s.policy && is(gateway.Level(l.Level)) != all {
+	for _, l := range a.on.Layers {
+		if a.on.Ref(l.Policy) == a.policy && is(gateway.Level(l.Level)) != all {
 			return !all
 		}
 	}

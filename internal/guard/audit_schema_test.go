@@ -17,7 +17,7 @@ import (
 func TestAuditReportsStandaloneSchemaViolation(t *testing.T) {
 	objects := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), oneOf)
 	audit := func(policy string) (out []string) {
-		found, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), world(t, docs(objects, policy)), effective.Scope{All: true})
+		found, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), world(t, docs(objects, policy)), effective.Scope{All: true})
 		require.NoError(t, err)
 		for _, v := range violations(t, found) {
 			assert.Equal(t, api.ReasonEffectiveInvalid, v.Code)

@@ -31,20 +31,20 @@ func TestAudit(t *testing.T) {
 		gates  = "Lock app/own, ways.key, Lock infra/top"
 		waters = "ways.open, Lock app/own, ways.key, Lock infra/top"
 	)
-	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
+	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)
 	assert.Equal(t, []api.Violation{
 		violation(path(0, "rule-1"), "gate", gates), violation(path(0, "rule-1"), "ways.open", waters),
 		violation(path(1, "rule-2"), "gate", gates), violation(path(1, "rule-2"), "ways.open", waters),
 	}, violations(t, got))
 	t.Run("in its scope alone", func(t *testing.T) {
-		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{Objects: []api.Ref{routeRef("none")}})
+		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), v, effective.Scope{Objects: []api.Ref{routeRef("none")}})
 		require.NoError(t, err)
 		assert.Empty(t, got)
 	})
 	t.Run("with the action that the profile has", func(t *testing.T) {
 		mild := world(t, base(lock+"\n  actions: {OverrideWeakened: Audit}", lockTop(byKey), lockOwn("gate: 1")))
-		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), mild, effective.Scope{All: true})
+		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), mild, effective.Scope{All: true})
 		require.NoError(t, err)
 		require.Len(t, got, 2)
 		assert.Equal(t, api.Audit, got[0].Action)
@@ -52,12 +52,12 @@ func TestAudit(t *testing.T) {
 	t.Run("until its time is over", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(ctx, v, effective.Scope{All: true})
+		_, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(ctx, v, effective.Scope{All: true})
 		require.ErrorIs(t, err, effective.ErrTooMuch)
 	})
 	t.Run("whatever conditions cost", func(t *testing.T) {
 		costly := world(t, base(gatewayPolicy(clip), routePolicy("a: 100")))
-		_, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Audit(t.Context(), costly, effective.Scope{All: true})
+		_, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Violations(t.Context(), costly, effective.Scope{All: true})
 		require.NoError(t, err)
 	})
 }
@@ -86,7 +86,7 @@ func TestAuditReportsUnboundLimits(t *testing.T) {
 		"on the gateway, of no rule's match":     {rateTop(limitsDoc(aLimit("a", onTypo))), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), world(t, bindingWorld(c.policy)), effective.Scope{All: true})
+			got, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), world(t, bindingWorld(c.policy)), effective.Scope{All: true})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, violations(t, got))
 		})

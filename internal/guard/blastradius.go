@@ -39,37 +39,37 @@ type kindImpact struct {
 
 // impactOf returns the impact on a kind. Its limit is the one given, or that of the
 // kind before the write: a profile does not raise its own.
-func (r *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
+func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	k := p.Effective().Kind
 	if p.Before != nil {
 		k = p.Before.Kind
 	}
-	if r.last != nil && r.last.kind == k {
-		return r.last
+	if radius.last != nil && radius.last.kind == k {
+		return radius.last
 	}
-	b := r.kinds[k.Ref()]
+	b := radius.kinds[k.Ref()]
 	if b == nil {
-		if r.kinds == nil {
-			r.kinds = make(map[api.PolicyKind]*kindImpact)
+		if radius.kinds == nil {
+			radius.kinds = make(map[api.PolicyKind]*kindImpact)
 		}
 		b = &kindImpact{kind: k, limit: limit, lost: make(map[string]int)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
-		r.kinds[k.Ref()] = b
+		radius.kinds[k.Ref()] = b
 	}
-	r.last = b
+	radius.last = b
 	return b
 }
 
-func (b *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) {
-	b.paths.add(&p, true)
-	b.namespaces.add(p.Effective().Path.Namespace())
+func (k *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) {
+	k.paths.add(&p, true)
+	k.namespaces.add(p.Effective().Path.Namespace())
 	for _, g := range lostGroups {
-		b.lost[g]++
+		k.lost[g]++
 	}
-	if b.limit > 0 {
-		b.digests = append(b.digests, digest(p, object))
+	if k.limit > 0 {
+		k.digests = append(k.digests, digest(p, object))
 	}
 }
 
@@ -169,9 +169,9 @@ func (ev *evaluation) reportBlastRadius() {
 }
 
 // lostText names the groups of rules that paths lose.
-func (b *kindImpact) lostText() string {
-	names := slices.SortedFunc(maps.Keys(b.lost), func(x, y string) int {
-		return cmp.Or(cmp.Compare(b.lost[y], b.lost[x]), strings.Compare(x, y))
+func (k *kindImpact) lostText() string {
+	names := slices.SortedFunc(maps.Keys(k.lost), func(x, y string) int {
+		return cmp.Or(cmp.Compare(k.lost[y], k.lost[x]), strings.Compare(x, y))
 	})
 	const most = 3
 	var parts []string
@@ -181,10 +181,10 @@ func (b *kindImpact) lostText() string {
 			break
 		}
 		verb := "lose"
-		if b.lost[name] == 1 {
+		if k.lost[name] == 1 {
 			verb = "loses"
 		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", b.lost[name], verb, name))
+		parts = append(parts, fmt.Sprintf("%d %s %s", k.lost[name], verb, name))
 	}
 	if len(parts) == 0 {
 		return ""

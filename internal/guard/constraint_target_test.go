@@ -61,7 +61,7 @@ func TestConstraintTargetIsReadLive(t *testing.T) {
 		"targets: [{kind: Gateway, namespace: infra, name: g}, {kind: Gateway, namespace: infra, name: g, sectionName: http}, {kind: Gateway, name: h}]\n"+atMost)}
 	full := world(t, base())
 	var asked []string
-	g := &guard.Guard{Engine: effective.NewEngine(), Live: func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
+	g := &guard.Guard{Engine: effective.NewEngine(), ReadLive: func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 		asked = append(asked, ref.String())
 		return full.Get(ref), nil
 	}}
@@ -71,7 +71,7 @@ func TestConstraintTargetIsReadLive(t *testing.T) {
 	assert.Equal(t, []string{"Warn TargetNotFound: Gateway"},
 		findingsOf(t, ev, "TargetNotFound"))
 
-	g.Live = func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("no") }
+	g.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("no") }
 	_, err = g.Evaluate(t.Context(), v, c, nil)
 	require.EqualError(t, err, "get Gateway infra/g: no")
 }

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// oneSchema is Kinds that know one schema alone.
+// oneSchema is KindReader that know one schema alone.
 type oneSchema struct {
 	schema *apiextensionsv1.JSONSchemaProps
 	err    error
@@ -31,7 +31,7 @@ func (s oneSchema) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSO
 	return s.schema, s.err
 }
 
-func (oneSchema) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (oneSchema) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return v, nil
 }
 
@@ -105,7 +105,7 @@ func TestInvalidConstraints(t *testing.T) {
 			if c.before != "" {
 				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
-			assert.Equal(t, c.want, findings(t, evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
+			assert.Equal(t, c.want, findings(t, evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, readConstraint(t, c.after))))
 		})
 	}
 }
@@ -115,7 +115,7 @@ func TestConstraintOnMissingKind(t *testing.T) {
 	c := readConstraintOf(t, "c", "Missing", need)
 	assert.Equal(t, []string{
 		"Warn NotRead: ClusterPolicyConstraint c, Missing.example.com",
-	}, findings(t, evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
+	}, findings(t, evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, c)))
 	v = v.With(snapshot.Put(c))
 	assert.Empty(t, requirementsOf(t, evaluate(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
@@ -123,7 +123,7 @@ func TestConstraintOnMissingKind(t *testing.T) {
 // That it did not fit another kind is no excuse.
 func TestConstraintChangesKind(t *testing.T) {
 	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
-	assert.Equal(t, []string{"Deny Invalid"}, codes(t, evaluateObject(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(t, evaluateObject(t, &guard.Guard{KindReader: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
 func TestManyViolatingPathsAreCounted(t *testing.T) {
@@ -164,7 +164,7 @@ func TestDeletedConstraint(t *testing.T) {
 func TestConstraintSchemaError(t *testing.T) {
 	lost := errors.New("no connection")
 	v := world(t, base())
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), KindReader: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
 	require.ErrorIs(t, err, lost)
 	assert.ErrorContains(t, err, "get definition of Paint.example.com: ")
 }

@@ -14,19 +14,19 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Kinds is what is asked about the policy kinds when what says how they are
+// KindReader is asked about the policy kinds when what says how they are
 // read is written.
-type Kinds interface {
+type KindReader interface {
 	// Profiles returns the kinds that have a profile.
 	Profiles() []api.ProfileInForce
 	// Schema returns the schema of a kind, nil if the kind is not defined.
 	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
-	// Reread returns the view as it would be after a *policykind.Profile or a
+	// ViewAfterKindChange returns the view as it would be after a *policykind.Profile or a
 	// *policykind.Definition is written: before is nil on a create, after on a
 	// delete. Policies of kinds that are read in another way then are read
 	// again; where nothing is, it returns v itself. The error is a
 	// *policykind.DefinedError where the definition would be a second one of a kind.
-	Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
+	ViewAfterKindChange(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
 }
 
 // prepareKinds evaluates a change of how policies are read: a profile, or a definition of
@@ -37,10 +37,10 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 			return effective.Scope{}, err
 		}
 	}
-	if ev.guard.Kinds == nil || len(ev.findings.withAction(api.Deny)) > 0 {
+	if ev.guard.KindReader == nil || len(ev.findings.withAction(api.Deny)) > 0 {
 		return effective.Scope{}, nil
 	}
-	after, err := ev.guard.Kinds.Reread(ctx, ev.before, ev.change.Before, ev.change.After)
+	after, err := ev.guard.KindReader.ViewAfterKindChange(ctx, ev.before, ev.change.Before, ev.change.After)
 	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
 		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "define another kind, or delete the first definition before"})
 		return effective.Scope{}, nil
@@ -109,12 +109,12 @@ func changedKinds(before, after *snapshot.View) []api.PolicyKind {
 	return out
 }
 
-// Versions is implemented by Kinds that know the versions of a CustomResourceDefinition.
-type Versions interface {
-	// Rewritten returns the views as they would be if the policies of the definition
+// VersionReader is implemented by a KindReader that knows the versions of a CustomResourceDefinition.
+type VersionReader interface {
+	// ViewsInOtherVersions returns the views as they would be if the policies of the definition
 	// were written by another version than the one that is read: by each that the
 	// write brings or changes. v is the view after the write.
-	Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error)
+	ViewsInOtherVersions(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.VersionView, error)
 }
 
 // evaluateVersions evaluates a definition by what its other versions would store: a write
@@ -123,11 +123,11 @@ type Versions interface {
 func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 	was, edited := ev.change.Before.(*policykind.Definition)
 	is, stays := ev.change.After.(*policykind.Definition)
-	kinds, ok := ev.guard.Kinds.(Versions)
+	kinds, ok := ev.guard.KindReader.(VersionReader)
 	if !edited || !stays || !ok {
 		return nil
 	}
-	views, err := kinds.Rewritten(ctx, ev.after, was, is)
+	views, err := kinds.ViewsInOtherVersions(ctx, ev.after, was, is)
 	if err != nil {
 		return fmt.Errorf("convert policies to the versions of %s: %w", is.Ref(), err)
 	}
@@ -140,7 +140,7 @@ func (ev *evaluation) evaluateVersions(ctx context.Context) error {
 		for _, t := range o.overrides.lost {
 			t.version = r.Version
 		}
-		ev.addLosses(o)
+		ev.addLossesOf(o)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func TestProfilesProtectOverridesLess(t *testing.T) {
 			v := world(t, docs(worlds.ProfileDoc("Lock", test.was), test.objects))
 			after := readBy(t, v, worlds.ProfileDoc("Lock", test.now), test.objects)
 			findingsFor := func(user string) []string {
-				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: after}, Rights: bossAndDev()}
+				g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: after}, Permissions: bossAndDev()}
 				change := guard.Change{Operation: guard.Update, Before: profile("lock", nil), After: profile("lock", nil), Owner: test.owner, User: userOf(user)}
 				ev, err := g.Evaluate(t.Context(), v, change, nil)
 				require.NoError(t, err)

@@ -17,7 +17,7 @@ func TestSecondDefinitionOfKindIsDenied(t *testing.T) {
 	d := &policykind.Definition{}
 	d.Name, d.Spec.Group, d.Spec.Names.Kind = "others.example.com", "example.com", "Paint"
 	taken := &policykind.DefinedError{Kind: d.Defines(), By: "paints.example.com"}
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: fmt.Errorf("read: %w", taken)}}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{known: known{err: fmt.Errorf("read: %w", taken)}}}
 	ev, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
 	require.NoError(t, err)
 	assert.True(t, ev.Denied())
@@ -47,7 +47,7 @@ func TestDefinitionWithScale(t *testing.T) {
 		"of another kind":                 {defined("Deployment", true), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{}}
+			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{}}
 			ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, findingsOf(t, ev, "NotRead"))

@@ -17,11 +17,11 @@ import (
 // versioned is what knows the versions of a definition.
 type versioned struct {
 	rereading
-	views []snapshot.Rewritten
+	views []snapshot.VersionView
 	err   error
 }
 
-func (v versioned) Rewritten(context.Context, *snapshot.View, *policykind.Definition, *policykind.Definition) ([]snapshot.Rewritten, error) {
+func (v versioned) ViewsInOtherVersions(context.Context, *snapshot.View, *policykind.Definition, *policykind.Definition) ([]snapshot.VersionView, error) {
 	return v.views, v.err
 }
 
@@ -42,17 +42,17 @@ func TestVersionsThatRemoveOverrides(t *testing.T) {
 	definition.Name, definition.Spec.Group, definition.Spec.Names.Kind = "paints.example.com", "example.com", "Paint"
 	const inVersion2 = "v2, CustomResourceDefinition paints.example.com"
 	for name, c := range map[string]struct {
-		views []snapshot.Rewritten
+		views []snapshot.VersionView
 		want  []string
 	}{
 		"none":                      {nil, nil},
-		"one by which nothing goes": {[]snapshot.Rewritten{{Version: "v1", View: v}}, nil},
-		"the second of two":         {[]snapshot.Rewritten{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", inVersion2)},
-		"both":                      {[]snapshot.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", inVersion2)},
+		"one by which nothing goes": {[]snapshot.VersionView{{Version: "v1", View: v}}, nil},
+		"the second of two":         {[]snapshot.VersionView{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", inVersion2)},
+		"both":                      {[]snapshot.VersionView{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", inVersion2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			findingsFor := func(user string) []string {
-				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
+				g := &guard.Guard{Engine: effective.NewEngine(), KindReader: versioned{views: c.views}, Permissions: bossAndDev()}
 				ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
 				require.NoError(t, err)
 				return findingsOf(t, ev, "Override")
@@ -66,11 +66,11 @@ func TestVersionsThatRemoveOverrides(t *testing.T) {
 		})
 	}
 
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{err: errors.New("no answer")}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: versioned{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
 	require.EqualError(t, err, "convert policies to the versions of CustomResourceDefinition paints.example.com: no answer")
 
-	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
+	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, KindReader: versioned{views: []snapshot.VersionView{{Version: "v2", View: stored(without)}}}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, findingsOf(t, ev, "Override"), "versions of what is deleted store nothing")

@@ -130,7 +130,7 @@ func (ev *evaluation) isTerminating(ref api.Ref) bool {
 	case *gateway.Grant:
 		return o.Deleting
 	case nil:
-		return ev.guard.Live != nil && ref.Kind == gateway.KindNamespace
+		return ev.guard.ReadLive != nil && ref.Kind == gateway.KindNamespace
 	default:
 		return false
 	}

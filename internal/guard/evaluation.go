@@ -28,15 +28,15 @@ type evaluation struct {
 	truncated bool // not all paths were evaluated
 	hasPaths  bool // some path was evaluated
 
-	findings     findings
-	losses       losses
-	overrides    overrides
-	requests     requests
-	schema       schemaViolations
-	requirements requirements
-	limits       limits.Tracker
-	blast        blastRadius
-	deletion     systemDeletion
+	findings        findings
+	overriddenRules overriddenRules
+	overrides       overrides
+	requests        requests
+	schema          schemaViolations
+	requirements    requirements
+	limits          limits.Tracker
+	blast           blastRadius
+	deletion        systemDeletion
 }
 
 // run evaluates the change. The findings are complete only if there is no error.
@@ -68,7 +68,7 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		return ev.prepareKinds(ctx)
 	case *constraint.Constraint:
 		ev.before, ev.after = ev.change.apply(ev.before)
-		return effective.Scope{}, ev.checkConstraint(ctx)
+		return effective.Scope{}, ev.checkConstraintWrite(ctx)
 	}
 	ev.change.packPolicies(ev.before)
 	v, err := ev.guard.readMissingTargets(ctx, ev.before, ev.change)
@@ -127,8 +127,8 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 // summarize turns what was counted on the paths into findings.
 func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportNoPath()
-	ev.reportOwnLosses()
-	ev.reportOtherLosses()
+	ev.reportOverriddenOwn()
+	ev.reportOverriddenOthers()
 	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
 	if err := ev.reportLimits(may); err != nil {
 		return err

@@ -27,19 +27,19 @@ type Finding struct {
 	// Short is What in fewer words, for a line of a terminal; empty if it has
 	// no more than it needs.
 	Short string
-	// Whole marks what is said twice: of each rule of a policy that another one
+	// ReplacedAsWhole marks what is said twice: of each rule of a policy that another one
 	// replaces as a whole, and, without a Rule, of all of them. A reader is shown
 	// the one for all, a program both.
-	Whole bool
-	// Unbound marks what is said of a constraint that does not bind the write: it comes
+	ReplacedAsWhole bool
+	// NotBinding marks what is said of a constraint that does not bind the write: it comes
 	// last, since its author is another one than the writer's.
-	Unbound bool
+	NotBinding bool
 }
 
 // OmitRepeated leaves out what is said of each rule where it is said of all of them,
 // too.
 func OmitRepeated(findings []Finding) []Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Whole && f.Rule != "" })
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.ReplacedAsWhole && f.Rule != "" })
 }
 
 // Message returns the whole message.
@@ -56,7 +56,7 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Request: f.Request, Message: f.Message()}
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.ReplacedAsWhole, Request: f.Request, Message: f.Message()}
 }
 
 // findings collects findings, each once, by all that they say: a write can
@@ -69,17 +69,17 @@ type findingKey struct {
 	policy api.Ref
 }
 
-func (s *findings) add(f Finding) {
+func (fs *findings) add(f Finding) {
 	at := findingKey{Finding: f}
 	at.Action = ""
 	if f.Policy != nil {
 		at.policy, at.Policy = *f.Policy, nil
 	}
-	if *s == nil {
-		*s = make(findings)
+	if *fs == nil {
+		*fs = make(findings)
 	}
-	if old, ok := (*s)[at]; !ok || strictness(f.Action) > strictness(old.Action) {
-		(*s)[at] = f
+	if old, ok := (*fs)[at]; !ok || strictness(f.Action) > strictness(old.Action) {
+		(*fs)[at] = f
 	}
 }
 
@@ -88,9 +88,9 @@ func strictness(a api.Action) int {
 }
 
 // withAction returns the findings of an action, sorted.
-func (s findings) withAction(a api.Action) []Finding {
+func (fs findings) withAction(a api.Action) []Finding {
 	var out []Finding
-	for _, f := range s {
+	for _, f := range fs {
 		if f.Action == a {
 			out = append(out, f)
 		}
@@ -112,7 +112,7 @@ var reasonOrder = []api.ReasonCode{
 
 func compare(a, b Finding) int {
 	return cmp.Or(
-		cmp.Compare(btoi(a.Unbound), btoi(b.Unbound)),
+		cmp.Compare(btoi(a.NotBinding), btoi(b.NotBinding)),
 		cmp.Compare(slices.Index(reasonOrder, a.Code), slices.Index(reasonOrder, b.Code)),
 		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),

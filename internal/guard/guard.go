@@ -12,13 +12,13 @@ import (
 // Guard evaluates changes. It is safe for concurrent use.
 type Guard struct {
 	Engine *effective.Engine
-	// Live, if set, is asked once for a target that the view lacks.
-	Live Live
-	// Kinds, if set, is asked about the policy kinds where a PolicyProfile or a
+	// ReadLive, if set, is asked once for a target that the view lacks.
+	ReadLive ReadLiveFunc
+	// KindReader, if set, is asked about the policy kinds where a PolicyProfile or a
 	// CustomResourceDefinition is written.
-	Kinds Kinds
-	// Rights, if set, decides who is allowed to remove overrides; without it, no one is.
-	Rights Rights
+	KindReader KindReader
+	// Permissions, if set, decides who is allowed to remove overrides; without it, no one is.
+	Permissions Permissions
 	// BlastRadius is the most paths whose effective policy one write may change
 	// without having been acknowledged; 0 is no limit.
 	BlastRadius int
@@ -42,8 +42,8 @@ const PathBudget = 2 * cel.Limit
 // every touched path whose effective policy differs.
 //
 // A change that would cost too much to evaluate, or take longer than ctx lasts, is
-// denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
-// and an *UnlistedKindError.
+// denied with the reason TooMuch. The errors are those of ReadLive and KindReader,
+// ErrPermissions, and an *UnlistedKindError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
 	ev := g.newEvaluation(ctx, v)
 	ev.change, ev.observe = c, observe
@@ -54,14 +54,14 @@ func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observ
 	} else if err != nil {
 		return nil, err
 	}
-	if err := ev.auditSystemDeletion(ctx); err != nil {
+	if err := ev.allowSystemDeletion(ctx); err != nil {
 		return nil, err
 	}
 	return ev.decision(), nil
 }
 
 func (g *Guard) newEvaluation(ctx context.Context, v *snapshot.View) *evaluation {
-	ev := &evaluation{guard: g, before: v, after: v, losses: losses{other: lossTally{max: maxLosses}}, budget: g.budget(ctx)}
+	ev := &evaluation{guard: g, before: v, after: v, overriddenRules: overriddenRules{otherPolicies: overriddenRuleSet{max: maxOverriddenRules}}, budget: g.budget(ctx)}
 	return ev
 }
 

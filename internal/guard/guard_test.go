@@ -104,7 +104,7 @@ func TestLive(t *testing.T) {
 	late := policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: late}, {kind: HTTPRoute, name: late, sectionName: rule-1}, {kind: HTTPRoute, name: r}, {kind: HTTPRoute, name: x, namespace: other}]\na: 1")
 	looking := func(found snapshot.Object, err error) (*guard.Guard, *[]api.Ref) {
 		var asked []api.Ref
-		return &guard.Guard{Engine: effective.NewEngine(), Live: func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
+		return &guard.Guard{Engine: effective.NewEngine(), ReadLive: func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 			asked = append(asked, ref)
 			return found, err
 		}}, &asked

@@ -16,7 +16,7 @@ func (ev *evaluation) reportLimits(may *authorizer) error {
 	route, _ := ev.change.After.(*gateway.Route)
 	was, _ := ev.change.Before.(*gateway.Route)
 	switch {
-	case ev.policy != nil && ev.losses.ownPaths == 0:
+	case ev.policy != nil && ev.overriddenRules.ownPaths == 0:
 		ev.limits.AddUnattachedPolicy(ev.after)
 	case route != nil && was != nil && !ev.hasPaths:
 		ev.limits.AddUnattachedRoute(ev.after, was, route)
@@ -33,9 +33,9 @@ func (ev *evaluation) addLimitFindings(x limits.Exceptions) error {
 }
 
 // losesBinding reports whether an override is lost since it is no longer bound.
-func (os *overrides) losesBinding(policy api.Ref, rule string) bool {
-	for l, t := range os.lost {
-		if l.unboundReason != "" && l.rule == rule && t.ref(t.policy) == policy {
+func (o *overrides) losesBinding(policy api.Ref, rule string) bool {
+	for key, l := range o.lost {
+		if key.unboundReason != "" && key.rule == rule && l.ref(l.key.policy) == policy {
 			return true
 		}
 	}

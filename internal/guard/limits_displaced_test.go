@@ -88,7 +88,7 @@ func TestManyDisplacedOverridesAreCounted(t *testing.T) {
 func TestAuditCountsDisplacedOverrides(t *testing.T) {
 	top, _ := manyHidden(23, "Deny")
 	v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+assetsRule+"]", "g"), rateOwn(limitsDoc(aLimit("a", ""))), top))
-	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
+	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)
 	require.Len(t, got, 21)
 	for _, one := range got {

@@ -88,12 +88,12 @@ func TestMissingParentIsReadLive(t *testing.T) {
 		}
 		return read(t, v, gatewayDoc(ref.Name, "c", "http")), nil
 	}
-	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
+	ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadLive: live}, v, policy)
 	assert.Empty(t, findings(t, ev))
 	assert.Equal(t, 2, ev.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
-		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
+		g := &guard.Guard{Engine: effective.NewEngine(), ReadLive: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, policy)), nil)
 		assert.EqualError(t, err, "get Gateway infra/g: gone")
 	})
@@ -103,7 +103,7 @@ func TestMissingParentIsReadLive(t *testing.T) {
 		for i := range 20 {
 			gateways = append(gateways, fmt.Sprintf("g%d", i))
 		}
-		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
+		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadLive: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
 		assert.Len(t, asked, 16)
 	})
 }
@@ -118,7 +118,7 @@ func TestAuditPathless(t *testing.T) {
 		policyDoc("Paint", "app", "aimless", "targetRefs: 1\na: 1")))
 	g := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
 	all := slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
-	found, err := g.AuditPathless(t.Context(), all)
+	found, err := g.ViolationsWithoutPath(t.Context(), all)
 	require.NoError(t, err)
 	var got []string
 	for _, f := range violations(t, found) {
@@ -135,7 +135,7 @@ func TestAuditPathless(t *testing.T) {
 		cancel()
 		// another world: what was checked once is remembered
 		v := world(t, docs(worlds.SchemaDoc("Paint", "type: object\nproperties: {a: {type: integer}}"), policyDoc("Paint", "app", "text", "targetRefs: [{kind: HTTPRoute, name: r}]\na: x")))
-		_, err := g.AuditPathless(ctx, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
+		_, err := g.ViolationsWithoutPath(ctx, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
 		assert.ErrorIs(t, err, effective.ErrTooMuch)
 	})
 }

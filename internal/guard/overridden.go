@@ -8,127 +8,89 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// wholeLoss is a policy that another one replaces as a whole, on a number of paths.
-type wholeLoss struct {
+// replacedPolicy is a policy that another one replaces as a whole, on a number of paths.
+type replacedPolicy struct {
 	from, to, inForce *merge.Policy
 	paths             int
 }
 
-func (l *loss) wholeLoss() wholeLoss { return wholeLoss{l.from, l.to, l.inForce, l.paths} }
+func (r *overriddenRule) replacedPolicy() replacedPolicy {
+	return replacedPolicy{r.key.from, r.key.to, r.key.inForce, r.paths}
+}
 
-// countWholeLosses counts the rules that were lost together, where they are more than one.
-func countWholeLosses(losses []*loss) map[wholeLoss]int {
-	out := make(map[wholeLoss]int)
-	for _, l := range losses {
-		if l.whole {
-			out[l.wholeLoss()]++
+// countReplacedPolicies counts the rules that were lost together, where they are more than one.
+func countReplacedPolicies(rules []*overriddenRule) map[replacedPolicy]int {
+	out := make(map[replacedPolicy]int)
+	for _, r := range rules {
+		if r.key.whole {
+			out[r.replacedPolicy()]++
 		}
 	}
-	maps.DeleteFunc(out, func(_ wholeLoss, n int) bool { return n == 1 })
+	maps.DeleteFunc(out, func(_ replacedPolicy, n int) bool { return n == 1 })
 	return out
 }
 
-// reportOwnLosses reports the rules of the policy that is written that a higher override
+// reportOverriddenOwn reports the rules of the policy that is written that a higher override
 // takes.
-func (ev *evaluation) reportOwnLosses() {
-	losses := ev.losses.own.sorted()
-	whole := countWholeLosses(losses)
-	for _, l := range losses {
-		n := whole[l.wholeLoss()]
+func (ev *evaluation) reportOverriddenOwn() {
+	rules := ev.overriddenRules.ownPolicy.sorted()
+	whole := countReplacedPolicies(rules)
+	for _, r := range rules {
+		n := whole[r.replacedPolicy()]
 		switch {
-		case l.conditional && !l.equal:
-			ev.reportConstraintViolated(l)
-		case l.whole && n > 0:
-			ev.reportOverridden(l, Finding{Rule: l.rule, Whole: true}, l.rule+" has", "overrides it")
-			ev.reportOverridden(l, Finding{Whole: true}, fmt.Sprintf("all %d rules have", n), "replaces the policy as a whole")
+		case r.key.conditional && !r.key.equal:
+			ev.reportConstraintViolated(r)
+		case r.key.whole && n > 0:
+			ev.reportOverridden(r, Finding{Rule: r.key.rule, ReplacedAsWhole: true}, r.key.rule+" has", "overrides it")
+			ev.reportOverridden(r, Finding{ReplacedAsWhole: true}, fmt.Sprintf("all %d rules have", n), "replaces the policy as a whole")
 		default:
-			ev.reportOverridden(l, Finding{Rule: l.rule}, l.rule+" has", "overrides it")
+			ev.reportOverridden(r, Finding{Rule: r.key.rule}, r.key.rule+" has", "overrides it")
 		}
 	}
-}
-
-// reportConstraintViolated reports a rule that a conditional override replaces or removes.
-func (ev *evaluation) reportConstraintViolated(l *loss) {
-	action := api.Deny
-	if l.before {
-		action = api.Warn
-	}
-	by := l.on.Ref(l.to)
-	ev.report(api.ReasonConstraintViolated, action, Finding{
-		Rule: l.rule, Policy: &by,
-		What: fmt.Sprintf("%s: Invalid value: %s: not allowed by %s on %s (when: %s): %s",
-			l.rule, compactJSON(l.lost.Value), by, overrideTarget(l), overrideCondition(l), ev.replacementText(l)),
-		Short:  fmt.Sprintf("%s is not allowed by %s", l.rule, by),
-		Advice: fmt.Sprintf("change it or ask the owner of %s", by.Key()),
-	})
 }
 
 // overrideTarget names the object through which the override reaches the path.
-func overrideTarget(l *loss) string {
-	return l.on.Path.Element(l.on.Level(l.to)).String()
-}
-
-// overrideCondition returns the condition of the overrides block that beat the rule.
-func overrideCondition(l *loss) string {
-	for _, b := range l.to.Blocks {
-		if b.Block == merge.Overrides && b.When != nil {
-			return b.When.String()
-		}
-	}
-	return ""
-}
-
-// replacementText says what is in force in place of the lost rule: the value that the
-// override sets, and of a policy that overrides that one its name alone.
-func (ev *evaluation) replacementText(l *loss) string {
-	for _, e := range l.on.Rules {
-		if e.Key == l.lost.Key && e.Value != nil {
-			if e.From.Policy != l.to && !ev.guard.ShowValues {
-				return "it would be replaced by the value of " + l.on.Ref(e.From.Policy).String()
-			}
-			return "it would be replaced by " + compactJSON(e.Value)
-		}
-	}
-	return "it would be removed"
+func overrideTarget(r *overriddenRule) string {
+	return r.on.Path.Element(r.on.Level(r.key.to)).String()
 }
 
 // reportOverridden reports rules of the policy that is written that have no effect.
-func (ev *evaluation) reportOverridden(l *loss, f Finding, rules, overrides string) {
-	by := l.on.Ref(l.to)
+func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules, overrides string) {
+	by := r.on.Ref(r.key.to)
 	on := ""
-	if l.paths < ev.losses.ownPaths {
-		on = fmt.Sprintf(" on %d of %s", l.paths, plural(ev.losses.ownPaths, "path"))
+	if r.paths < ev.overriddenRules.ownPaths {
+		on = fmt.Sprintf(" on %d of %s", r.paths, plural(ev.overriddenRules.ownPaths, "path"))
 	}
 	f.Policy = &by
-	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s", rules, on, by, overrides, overrideTarget(l))
+	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s", rules, on, by, overrides, overrideTarget(r))
 	f.Advice = fmt.Sprintf("ask the owner of %s", by.Key())
-	if l.inForce != nil {
-		last := l.on.Ref(l.inForce)
+	if r.key.inForce != nil {
+		last := r.on.Ref(r.key.inForce)
 		f.What += fmt.Sprintf(", and %s is in force there", last)
 		f.Advice = fmt.Sprintf("ask the owners of %s and %s", by.Key(), last.Key())
 	}
 	ev.report(api.ReasonOverridden, api.Warn, f)
 }
 
-// maxOtherLosses is how many losses of other policies are reported one by one.
-const maxOtherLosses = 20
+// maxOverriddenOthers is how many rules of other policies are reported one by one.
+const maxOverriddenOthers = 20
 
-// reportOtherLosses reports which rules of other policies lose their effect.
-func (ev *evaluation) reportOtherLosses() {
-	losses := ev.losses.other.sorted()
-	whole, shown := countWholeLosses(losses), make(map[wholeLoss]bool)
+// reportOverriddenOthers reports which rules of other policies lose their effect.
+func (ev *evaluation) reportOverriddenOthers() {
+	rules := ev.overriddenRules.otherPolicies.sorted()
+	whole, shown := countReplacedPolicies(rules), make(map[replacedPolicy]bool)
 	lines, rest := 0, 0
-	for i, l := range losses {
-		group := l.wholeLoss()
-		if n := whole[group]; n > 0 && l.whole && !shown[group] && lines < maxOtherLosses {
-			ev.reportOtherLoss(l, Finding{Whole: true}, fmt.Sprintf("all %d rules", n), "lose their effect", "replaces it as a whole")
+	for i, r := range rules {
+		group := r.replacedPolicy()
+		if n := whole[group]; n > 0 && r.key.whole && !shown[group] && lines < maxOverriddenOthers {
+			ev.reportOverriddenOther(r, Finding{ReplacedAsWhole: true}, fmt.Sprintf("all %d rules", n), "lose their effect", "replaces it as a whole")
 			shown[group] = true
 			lines++
 		}
-		together := l.whole && shown[group]
+		together := r.key.whole && shown[group]
 		switch {
-		case i < maxOtherLosses:
-			ev.reportOtherLoss(l, Finding{Rule: l.rule, Whole: together}, l.rule, "loses its effect", "overrides it")
+		case i < maxOverriddenOthers:
+			ev.reportOverriddenOther(r, Finding{Rule: r.key.rule, ReplacedAsWhole: together}, r.key.rule, "loses its effect", "overrides it")
 			lines++
 		case !together:
 			rest++
@@ -136,17 +98,17 @@ func (ev *evaluation) reportOtherLosses() {
 	}
 	if rest > 0 {
 		more := plural(rest, "more rule")
-		if ev.losses.other.truncated {
+		if ev.overriddenRules.otherPolicies.truncated {
 			more = "more than " + more
 		}
 		ev.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies also lose their effect"})
 	}
 }
 
-// reportOtherLoss reports what another policy loses.
-func (ev *evaluation) reportOtherLoss(l *loss, f Finding, rules, lose, overrides string) {
-	from := l.on.Ref(l.from)
+// reportOverriddenOther reports what another policy loses.
+func (ev *evaluation) reportOverriddenOther(r *overriddenRule, f Finding, rules, lose, overrides string) {
+	from := r.on.Ref(r.key.from)
 	f.Policy = &from
-	f.What = fmt.Sprintf("%s of %s %s on %s: %s %s", rules, from, lose, plural(l.paths, "path"), l.on.Ref(l.to), overrides)
+	f.What = fmt.Sprintf("%s of %s %s on %s: %s %s", rules, from, lose, plural(r.paths, "path"), r.on.Ref(r.key.to), overrides)
 	ev.report(api.ReasonOverridden, api.Warn, f)
 }

@@ -297,7 +297,7 @@ type rereading struct {
 	after *snapshot.View
 }
 
-func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (r rereading) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if r.after == nil {
 		return v, r.err
 	}
@@ -345,7 +345,7 @@ func TestProfilesAndDefinitionsRemoveOverrides(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			findingsFor := func(user string) []string {
-				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: test.after}, Rights: bossAndDev()}
+				g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: test.after}, Permissions: bossAndDev()}
 				test.change.User = userOf(user)
 				ev, err := g.Evaluate(t.Context(), before, test.change, nil)
 				require.NoError(t, err)
@@ -363,7 +363,7 @@ func TestProfilesAndDefinitionsRemoveOverrides(t *testing.T) {
 
 func TestRereadError(t *testing.T) {
 	down := errors.New("no answer")
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: down}}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{known: known{err: down}}}
 	definition := &policykind.Definition{}
 	definition.Name = "dyes.example.com"
 	_, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Delete, Before: definition}, nil)

@@ -45,7 +45,7 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if err := o.compareWithoutTerminating(scope); err != nil {
 		return err
 	}
-	ev.addLosses(o)
+	ev.addLossesOf(o)
 	return nil
 }
 
@@ -68,9 +68,9 @@ func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, err
 	return ev.scope(), nil
 }
 
-// addLosses adds the losses of a second evaluation of the change.
-func (ev *evaluation) addLosses(o *evaluation) {
-	ev.overrides.addLostOverrides(o.overrides.lost)
+// addLossesOf adds the losses of a second evaluation of the change.
+func (ev *evaluation) addLossesOf(o *evaluation) {
+	ev.overrides.addNewLosses(o.overrides.lost)
 	for _, f := range o.overrides.weakenings {
 		ev.overrides.weakenings.add(f)
 	}

@@ -34,14 +34,14 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	for i := range p.After.Outcomes {
 		o := &p.After.Outcomes[i]
 		if ev.policy != nil && o.Policy == &ev.policy.Policy {
-			ev.losses.ownPaths++
-			ev.losses.addOwn(p, i)
+			ev.overriddenRules.ownPaths++
+			ev.overriddenRules.addOwn(p, i)
 			ev.checkUnset(p, o)
 			continue
 		}
-		ev.losses.addOther(p, i)
+		ev.overriddenRules.addOther(p, i)
 	}
-	ev.losses.addRoute(p)
+	ev.overriddenRules.addRoute(p)
 	ev.reportSkippedConditions(p)
 	return nil
 }
@@ -54,7 +54,7 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	if err := ev.checkSchema(p); err != nil {
 		return err
 	}
-	return ev.checkRequirements(p)
+	return ev.checkConstraintsOnPath(p)
 }
 
 // countPath counts a path whose effective policy changes.
@@ -81,35 +81,35 @@ type prevPair struct {
 	before, after *merge.Result
 	changed       bool
 	lostGroups    []string
-	lost          []*overrideLoss // overrides, each once
+	lost          []*lostOverride // overrides, each once
 	at            *gateway.Path   // after the write, nil where overrides on routes are lost
 }
 
-// addLost adds an override that is lost at a level.
-func (l *prevPair) addLost(t *overrideLoss, at gateway.Level) {
-	l.lost = append(l.lost, t)
+// recordLost adds an override that is lost at a level.
+func (prev *prevPair) recordLost(l *lostOverride, at gateway.Level) {
+	prev.lost = append(prev.lost, l)
 	if at >= gateway.LevelRoute {
-		l.at = nil
+		prev.at = nil
 	}
 }
 
 // newPrevPair returns the result of a pair; room is reused for its losses.
-func newPrevPair(p effective.Pair, room []*overrideLoss) prevPair {
-	l := prevPair{changed: p.Changed(), lost: room}
+func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
+	prev := prevPair{changed: p.Changed(), lost: room}
 	if p.Before == nil || p.After == nil {
-		return l
+		return prev
 	}
-	l.kind, l.before, l.after, l.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
-	if l.changed {
-		l.lostGroups = lostGroups(p)
+	prev.kind, prev.before, prev.after, prev.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
+	if prev.changed {
+		prev.lostGroups = lostGroups(p)
 	}
-	return l
+	return prev
 }
 
 // sameEffective reports whether another pair has the same effective policies. Losses of
 // overrides also depend on the objects that the policies depend on.
-func (l *prevPair) sameEffective(p effective.Pair) bool {
-	return l.kind != nil && p.Before != nil && p.After != nil &&
-		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after &&
-		(len(l.lost) == 0 || l.at != nil && sameAncestors(l.at, &p.After.Path))
+func (prev *prevPair) sameEffective(p effective.Pair) bool {
+	return prev.kind != nil && p.Before != nil && p.After != nil &&
+		p.After.Kind == prev.kind && p.Before.Result == prev.before && p.After.Result == prev.after &&
+		(len(prev.lost) == 0 || prev.at != nil && sameAncestors(prev.at, &p.After.Path))
 }

@@ -23,10 +23,10 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 		})
 		return nil
 	}
-	if ev.guard.Kinds == nil {
+	if ev.guard.KindReader == nil {
 		return nil
 	}
-	for _, other := range ev.guard.Kinds.Profiles() {
+	for _, other := range ev.guard.KindReader.Profiles() {
 		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !isOlder(ev.change, other) {
 			ev.report(api.ReasonConflicted, api.Warn, Finding{
 				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s is older and has %s", p.Ref(), other.Profile, kind.Ref()),
@@ -34,7 +34,7 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 			})
 		}
 	}
-	schema, err := ev.guard.Kinds.Schema(ctx, kind.Ref())
+	schema, err := ev.guard.KindReader.Schema(ctx, kind.Ref())
 	if err != nil {
 		return fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}

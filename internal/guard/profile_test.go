@@ -29,7 +29,7 @@ func (k known) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return k.schema, k.err
 }
 
-func (k known) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (k known) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return v, nil
 }
 
@@ -109,7 +109,7 @@ func TestProfileWrites(t *testing.T) {
 			if test.after != nil {
 				c.After = test.after
 			}
-			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
+			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: test.known}
 			ev, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, findings(t, ev))
@@ -118,7 +118,7 @@ func TestProfileWrites(t *testing.T) {
 }
 
 func TestProfileSchemaError(t *testing.T) {
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: known{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	assert.EqualError(t, err, "get definition of Paint.example.com: no answer")
 }

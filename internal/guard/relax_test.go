@@ -41,7 +41,7 @@ func TestRelaxedConstraints(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, c.world)
-			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: v}}
+			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: v}}
 			ev, err := g.Evaluate(t.Context(), v.With(snapshot.Put(was)), c.change, nil)
 			require.NoError(t, err)
 			assert.False(t, ev.Denied())

@@ -488,7 +488,7 @@ func (ev *evaluation) compareOthers() error {
 	if err := o.compareWithoutTerminating(s); err != nil {
 		return err
 	}
-	ev.overrides.addLostOverrides(o.overrides.lost)
+	ev.overrides.addNewLosses(o.overrides.lost)
 	for _, f := range o.overrides.weakenings {
 		ev.overrides.weakenings.add(f)
 	}

@@ -247,7 +247,7 @@ func TestConstraintIsEvaluatedOncePerStack(t *testing.T) {
 func TestAuditOfConstraints(t *testing.T) {
 	v := under(t, "validations: [{expression: 'has(effective.a)', message: m}, {expression: 'before == effective && request.operation == \"\" && request.userInfo.groups == []', message: no user}]",
 		base())
-	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
+	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Violations(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	c := api.Ref{Group: api.Group, Kind: "ClusterPolicyConstraint", Name: "c"}

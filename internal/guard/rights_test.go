@@ -40,10 +40,10 @@ func (o *owners) Check(policy api.Ref) string { return "check " + policy.String(
 func bossAndDev() *owners { return &owners{may: map[string][]string{"boss": {"*"}}} }
 
 // evaluateAs evaluates a change by a user.
-func evaluateAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Decision {
+func evaluateAs(t testing.TB, r guard.Permissions, user string, v *snapshot.View, c guard.Change) *guard.Decision {
 	t.Helper()
 	c.User = userOf(user)
-	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Permissions: r}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	return ev
 }
@@ -105,7 +105,7 @@ func TestPermissionsAreCheckedOnlyBeforeDenial(t *testing.T) {
 	assert.Empty(t, o.asked)
 }
 
-// Without Rights no one is permitted, and the check is the general one.
+// Without Permissions no one is permitted, and the check is the general one.
 func TestWithoutRightsNoOneIsPermitted(t *testing.T) {
 	v := world(t, twoTops())
 	ev := evaluate(t, v, routePolicy("a: 1"))
@@ -119,19 +119,19 @@ func TestWithoutRightsNoOneIsPermitted(t *testing.T) {
 func TestPermissionCheckFails(t *testing.T) {
 	down := errors.New("no answer")
 	v := world(t, twoTops())
-	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: down}}
+	g := &guard.Guard{Engine: effective.NewEngine(), Permissions: &owners{err: down}}
 	t.Run("of the override that is lost", func(t *testing.T) {
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routePolicy("a: 1"))), nil)
-		require.ErrorIs(t, err, guard.ErrRights)
+		require.ErrorIs(t, err, guard.ErrPermissions)
 		require.ErrorIs(t, err, down)
 		require.EqualError(t, err, "cannot determine whether the user is allowed to remove overrides: no answer")
 	})
 	t.Run("of the one that stands in for it", func(t *testing.T) {
 		// infra/second is the higher one, by its name
 		v := world(t, docs(twoTops(), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, a: 1}")))
-		g := &guard.Guard{Engine: effective.NewEngine(), Rights: &oneAnswer{err: down}}
+		g := &guard.Guard{Engine: effective.NewEngine(), Permissions: &oneAnswer{err: down}}
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "second"))}, nil)
-		require.ErrorIs(t, err, guard.ErrRights)
+		require.ErrorIs(t, err, guard.ErrPermissions)
 	})
 	t.Run("is no matter where no override is lost", func(t *testing.T) {
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routeDoc("r", "[{}]"))), nil)

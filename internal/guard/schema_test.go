@@ -200,7 +200,7 @@ func TestStricterDefinitionIsEvaluated(t *testing.T) {
 		"what is wrong is not asked": {world(t, objects), loose, false, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: c.after}}
+			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: c.after}}
 			ev, err := g.Evaluate(t.Context(), c.before, change, nil)
 			require.NoError(t, err)
 			assert.Equal(t, c.denied, ev.Denied())

@@ -15,10 +15,10 @@ type systemDeletion struct {
 	checked bool   // the reason was looked up
 }
 
-// auditSystemDeletion finds out whether a deletion that would be denied is made by the
-// garbage collector or by namespace deletion. It was evaluated when the owner was set, or
+// allowSystemDeletion turns the denials of a deletion into records of the audit log if the
+// deletion is made by the garbage collector or by namespace deletion. It was evaluated when the owner was set, or
 // the namespace deleted. Such a deletion is never denied: its denials are recorded.
-func (ev *evaluation) auditSystemDeletion(ctx context.Context) error {
+func (ev *evaluation) allowSystemDeletion(ctx context.Context) error {
 	if ev.change.Operation != Delete || len(ev.findings.withAction(api.Deny)) == 0 {
 		return nil
 	}
@@ -51,8 +51,8 @@ func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 	}
 	ref := (&gateway.Namespace{Name: name}).Ref()
 	n, _ := ev.before.Get(ref).(*gateway.Namespace)
-	if (n == nil || !n.Terminating) && ev.guard.Live != nil {
-		o, err := ev.guard.Live(ctx, ref) // its deletion is a moment ago, maybe
+	if (n == nil || !n.Terminating) && ev.guard.ReadLive != nil {
+		o, err := ev.guard.ReadLive(ctx, ref) // its deletion is a moment ago, maybe
 		if err != nil {
 			return fmt.Errorf("get %s: %w", ref, err)
 		}

@@ -61,9 +61,9 @@ func TestSystemDeletions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev()}
+			g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev()}
 			if test.live != nil {
-				g.Live = test.live.look
+				g.ReadLive = test.live.look
 			}
 			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), GarbageCollected: test.collected, User: userOf("controller")}
 			ev, err := g.Evaluate(t.Context(), test.view, c, nil)
@@ -81,7 +81,7 @@ func TestSystemDeletions(t *testing.T) {
 func TestSystemDeletionNeedsNoPermission(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
 	rights := &owners{err: errors.New("no answer")}
-	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
+	ev, err := (&guard.Guard{Engine: effective.NewEngine(), Permissions: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, ev.Denials)
 	assert.Empty(t, rights.asked)
@@ -98,7 +98,7 @@ func TestEditsInTerminatingNamespaceAreEvaluated(t *testing.T) {
 func TestNamespaceIsReadOnlyBeforeDenial(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy("defaults: {a: 1}")))
 	live := &living{err: errors.New("down")}
-	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
+	g := &guard.Guard{Engine: effective.NewEngine(), ReadLive: live.look}
 	for _, ref := range []api.Ref{paintRef("infra", "top"), routeRef("r")} {
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
 		require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestNamespaceIsReadOnlyBeforeDenial(t *testing.T) {
 func TestNamespaceReadError(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
 	live := &living{err: errors.New("down")}
-	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
+	g := &guard.Guard{Engine: effective.NewEngine(), ReadLive: live.look}
 	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
 	require.ErrorIs(t, err, live.err)
 	require.EqualError(t, err, "get Namespace infra: down")
@@ -138,7 +138,7 @@ func TestDenialsOfSystemDeletionAreRecorded(t *testing.T) {
 		v := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), dyed("infra", "top", "{kind: GatewayClass, name: istio}")))
 		live := &living{found: read(t, v, dying)}
 		c := guard.Change{Operation: guard.Delete, Before: v.Get(read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}
-		ev, err := (&guard.Guard{Engine: effective.NewEngine(), Live: live.look}).Evaluate(t.Context(), v, c, nil)
+		ev, err := (&guard.Guard{Engine: effective.NewEngine(), ReadLive: live.look}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		assert.True(t, ev.Denied())
 		assert.Empty(t, live.asked)

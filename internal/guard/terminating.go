@@ -13,12 +13,13 @@ import (
 )
 
 // terminatingPolicies are the policies on the paths before the write that are terminating,
-// or depend on objects that are: an override that such a one beats, or whose target it
-// has, applies as soon as that is deleted. So the write is also compared without them.
+// or that depend on a terminating object. Once such a policy is gone, the overrides that it
+// replaces, and those that conflict with it on its target, apply. So the write is also
+// compared without these policies.
 type terminatingPolicies struct {
 	policies map[api.Ref]bool
-	// at is the path that was observed last, known are the policies above its route: paths
-	// come gateway by gateway.
+	// at is the last path that was observed, and known are the policies above its route
+	// that need no second check: paths come gateway by gateway.
 	at    gateway.Path
 	known []policyAtLevel
 }
@@ -29,69 +30,70 @@ type policyAtLevel struct {
 	level  int
 }
 
-// observe adds those of a path. The lowest policy beats none.
-func (d *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
-	if e.Path.Gateway != d.at.Gateway || e.Path.Set != d.at.Set || e.Path.Service != d.at.Service {
-		d.at, d.known = e.Path, d.known[:0]
+// observe adds the terminating policies of a path. The lowest policy is left out, since it
+// overrides no other.
+func (t *terminatingPolicies) observe(ev *evaluation, e *effective.Effective) {
+	if e.Path.Gateway != t.at.Gateway || e.Path.Set != t.at.Set || e.Path.Service != t.at.Service {
+		t.at, t.known = e.Path, t.known[:0]
 	}
 	for i := range e.Layers {
-		l := &e.Layers[i]
-		at, above := policyAtLevel{l.Policy, l.Level}, gateway.Level(l.Level) < gateway.LevelRoute
-		if above && slices.Contains(d.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !hasOverrides(l)) {
+		layer := &e.Layers[i]
+		at, above := policyAtLevel{layer.Policy, layer.Level}, gateway.Level(layer.Level) < gateway.LevelRoute
+		if above && slices.Contains(t.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !hasOverrides(layer)) {
 			continue
 		}
-		if ev.old != nil && l.Policy == &ev.old.Policy {
+		if ev.old != nil && layer.Policy == &ev.old.Policy {
 			continue
 		}
-		p, ok := ev.before.Get(e.Ref(l.Policy)).(*policykind.Policy)
+		p, ok := ev.before.Get(e.Ref(layer.Policy)).(*policykind.Policy)
 		if !ok || p.Ref() == ev.change.Object().Ref() {
 			continue
 		}
-		terminating := ev.terminatingDependencies(e, l.Policy, gateway.Level(l.Level))
+		terminating := ev.terminatingDependencies(e, layer.Policy, gateway.Level(layer.Level))
 		if len(terminating) > 0 && ev.writtenDependsOnAll(e, terminating) && !p.Deleting {
 			continue
 		}
 		if above {
-			d.known = append(d.known, at)
+			t.known = append(t.known, at)
 		}
 		if p.Deleting || len(terminating) > 0 {
-			if d.policies == nil {
-				d.policies = make(map[api.Ref]bool)
+			if t.policies == nil {
+				t.policies = make(map[api.Ref]bool)
 			}
-			d.policies[p.Ref()] = true
+			t.policies[p.Ref()] = true
 		}
 	}
 }
 
 // writtenDependsOnAll reports whether the policy that is written depends on the same
-// objects on a path: it is deleted as well then.
+// terminating objects on a path: then it no longer applies either, once they are deleted.
 func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, terminating [][]api.Ref) bool {
-	return ev.old != nil && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
-		return l.Policy == &ev.old.Policy && coveredBy(terminating, ev.dependenciesBefore(effective.Override{Policy: l.Policy, Level: gateway.Level(l.Level)}, e))
+	return ev.old != nil && slices.ContainsFunc(e.Layers, func(layer merge.Layer) bool {
+		return layer.Policy == &ev.old.Policy && coveredBy(terminating, ev.dependenciesBefore(effective.Override{Policy: layer.Policy, Level: gateway.Level(layer.Level)}, e))
 	})
 }
 
-// hasOverrides reports whether a policy has overrides where it is.
-func hasOverrides(l *merge.Layer) bool {
-	for i := range l.Blocks {
-		if b := &l.Blocks[i]; len(b.Rules) > 0 && l.Reading(b).Block == merge.Overrides {
+// hasOverrides reports whether the policy of a layer has overrides.
+func hasOverrides(layer *merge.Layer) bool {
+	for i := range layer.Blocks {
+		if b := &layer.Blocks[i]; len(b.Rules) > 0 && layer.Reading(b).Block == merge.Overrides {
 			return true
 		}
 	}
 	return false
 }
 
-// without returns a view without them.
-func (d *terminatingPolicies) without(v *snapshot.View) *snapshot.View {
-	changes := make([]snapshot.Change, 0, len(d.policies))
-	for ref := range d.policies {
+// without returns a view without the terminating policies.
+func (t *terminatingPolicies) without(v *snapshot.View) *snapshot.View {
+	changes := make([]snapshot.Change, 0, len(t.policies))
+	for ref := range t.policies {
 		changes = append(changes, snapshot.Delete(ref))
 	}
 	return v.With(changes...)
 }
 
 // compareWithoutTerminating compares the paths of a scope again without the terminating
-// policies, for the overrides that apply then.
+// policies, to find the overrides that apply once these are deleted.
 func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	if len(ev.overrides.terminating.policies) == 0 {
 		return nil
@@ -102,7 +104,7 @@ func (ev *evaluation) compareWithoutTerminating(s effective.Scope) error {
 	if err != nil {
 		return fmt.Errorf("compare effective policies without those that are terminating: %w", err)
 	}
-	ev.overrides.addLostOverrides(o.overrides.lost)
+	ev.overrides.addNewLosses(o.overrides.lost)
 	return nil
 }
 
@@ -119,21 +121,21 @@ func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
 	return o
 }
 
-// addLostOverrides adds losses that were not found before.
-func (os *overrides) addLostOverrides(more map[overrideLossKey]*overrideLoss) {
-	for l, t := range more {
-		if os.lost == nil {
-			os.lost = make(map[overrideLossKey]*overrideLoss)
+// addNewLosses adds losses that were not found before.
+func (o *overrides) addNewLosses(more map[lostOverrideKey]*lostOverride) {
+	for key, l := range more {
+		if o.lost == nil {
+			o.lost = make(map[lostOverrideKey]*lostOverride)
 		}
-		if _, lost := os.lost[l]; !lost {
-			os.lost[l] = t
+		if _, lost := o.lost[key]; !lost {
+			o.lost[key] = l
 		}
 	}
 }
 
-// withoutTerminatingGrants returns a view without the grants of a namespace that are being
-// deleted, or will be with an owner, but for the one that is written: policies that need a
-// grant must not depend on those.
+// withoutTerminatingGrants returns a view without the ReferenceGrants of a namespace that
+// are being deleted or will be deleted with an owner, except the one that is written. A
+// policy that needs a grant must not count on these.
 func withoutTerminatingGrants(v *snapshot.View, written api.Ref) *snapshot.View {
 	var gone []snapshot.Change
 	for o := range v.In(written.PolicyKind(), written.Namespace) {

@@ -87,15 +87,15 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 // by which they are attached, while what they are attached to stays.
 func (u *unlistedKind) removesAttached() bool {
 	if g, ok := u.ev.change.Before.(*gateway.Grant); ok {
-		return u.kind.Targets.Namespaces == api.LeaveGrant && grantsKind(g, u.kind)
+		return u.kind.Targets.Namespaces == api.NamespacesReferenceGrant && grantsKind(g, u.kind)
 	}
 	all := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
-	if u.kind.Targets.Namespaces == api.LeaveGrant && u.ev.after.Count(all) < u.ev.before.Count(all) {
+	if u.kind.Targets.Namespaces == api.NamespacesReferenceGrant && u.ev.after.Count(all) < u.ev.before.Count(all) {
 		return true
 	}
 	t := &u.kind.Targets
 	_, ok := u.ev.change.Before.(*gateway.Namespace)
-	return ok && u.ev.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.LeaveOwn || len(t.ClassFrom) > 0)
+	return ok && u.ev.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.NamespacesOwn || len(t.ClassFrom) > 0)
 }
 
 func (u *unlistedKind) walk(s effective.Scope) error {

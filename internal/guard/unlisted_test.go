@@ -33,10 +33,10 @@ func withoutList(v *snapshot.View, kind string) *snapshot.View {
 
 // evaluateUnlisted returns what the error names if a change cannot be evaluated for a user,
 // "" if it can.
-func evaluateUnlisted(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) string {
+func evaluateUnlisted(t testing.TB, r guard.Permissions, user string, v *snapshot.View, c guard.Change) string {
 	t.Helper()
 	c.User = userOf(user)
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Permissions: r}).Evaluate(t.Context(), v, c, nil)
 	if err == nil {
 		return ""
 	}
@@ -158,7 +158,7 @@ func TestReadingOfUnlistedKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for user, want := range map[string]bool{"dev": c.want, "boss": false} {
-				g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{c.after}}
+				g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev(), KindReader: rereadTo{c.after}}
 				_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile, User: userOf(user)}, nil)
 				assert.Equal(t, want, err != nil, "%s: %v", user, err)
 			}
@@ -177,7 +177,7 @@ func TestDefinitionOfUnlistedKind(t *testing.T) {
 	}
 	without := v.With(del(api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"}))
 	deleted := func(d *policykind.Definition, after *snapshot.View) error {
-		g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{after}}
+		g := &guard.Guard{Engine: effective.NewEngine(), Permissions: bossAndDev(), KindReader: rereadTo{after}}
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
 		return err
 	}
@@ -194,7 +194,7 @@ func (rereadTo) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSc
 	return nil, nil
 }
 
-func (r rereadTo) Reread(context.Context, *snapshot.View, snapshot.Object, snapshot.Object) (*snapshot.View, error) {
+func (r rereadTo) ViewAfterKindChange(context.Context, *snapshot.View, snapshot.Object, snapshot.Object) (*snapshot.View, error) {
 	return r.after, nil
 }
 
@@ -208,8 +208,8 @@ func TestSystemDeletionWithUnlistedKind(t *testing.T) {
 func TestPermissionErrorWithUnlistedKind(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
 	c := overrideCase{write: routeDoc("r", two, "h")}.change(t, v)
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: assert.AnError}}).Evaluate(t.Context(), v, c, nil)
-	require.ErrorIs(t, err, guard.ErrRights)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Permissions: &owners{err: assert.AnError}}).Evaluate(t.Context(), v, c, nil)
+	require.ErrorIs(t, err, guard.ErrPermissions)
 }
 
 func TestUnlistedKindBudget(t *testing.T) {

@@ -130,7 +130,7 @@ func messagesAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []s
 	for _, write := range []string{routePolicy("strategy: patch\nb: 1"), routePolicy("strategy: patch\nb: 20")} {
 		out = append(out, messages(evaluateBy(t, g, v, write))...)
 	}
-	violations, err := g.Audit(t.Context(), v, effective.Scope{All: true})
+	violations, err := g.Violations(t.Context(), v, effective.Scope{All: true})
 	require.NoError(t, err)
 	for _, one := range violations {
 		out = append(out, one.Message)

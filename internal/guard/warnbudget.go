@@ -26,40 +26,40 @@ type warnMeter struct {
 }
 
 // Spend implements merge.Meter.
-func (s *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
-	if s.spent += cost; s.spent > maxWarnCost {
+func (m *warnMeter) Spend(_ *merge.Policy, cost uint64) error {
+	if m.spent += cost; m.spent > maxWarnCost {
 		return errWarnBudget
 	}
-	return s.budget.Alive()
+	return m.budget.Alive()
 }
 
-// unboundMeter returns the meter for a constraint that does not bind the write: its writer
+// notBindingMeter returns the meter for a constraint that does not bind the write: its writer
 // does not pay for what others require of objects below.
-func (ev *evaluation) unboundMeter(c api.Ref) merge.Meter {
-	ev.requirements.unboundCost.budget = ev.budget
+func (ev *evaluation) notBindingMeter(c api.Ref) merge.Meter {
+	ev.requirements.notBindingCost.budget = ev.budget
 	if ev.requirements.costs == nil {
 		ev.requirements.costs = make(map[api.Ref]uint64)
 	}
-	return constraintMeter{&ev.requirements.unboundCost, c, ev.requirements.costs}
+	return constraintMeter{&ev.requirements.notBindingCost, c, ev.requirements.costs}
 }
 
 // constraintMeter counts what a constraint costs, and spends it from the shared meter.
 type constraintMeter struct {
-	*warnMeter
-	of    api.Ref
-	costs map[api.Ref]uint64
+	shared *warnMeter
+	of     api.Ref
+	costs  map[api.Ref]uint64
 }
 
 // Spend implements merge.Meter.
 func (m constraintMeter) Spend(by *merge.Policy, cost uint64) error {
 	m.costs[m.of] += cost
-	return m.warnMeter.Spend(by, cost)
+	return m.shared.Spend(by, cost)
 }
 
 // reportUnevaluated warns that constraints which do not bind the write were not evaluated
 // on all paths, and names the one that cost the most.
 func (ev *evaluation) reportUnevaluated() {
-	if ev.requirements.unboundCost.spent <= maxWarnCost {
+	if ev.requirements.notBindingCost.spent <= maxWarnCost {
 		return
 	}
 	costliest := slices.MaxFunc(slices.SortedFunc(maps.Keys(ev.requirements.costs), api.CompareRefs),

@@ -178,7 +178,7 @@ func TestProfileNamesGates(t *testing.T) {
 			next = next.With(snapshot.Put(p))
 		}
 	}
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: next}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny OverrideWeakened gate Lock infra/top: Lock app/own, ways.key"}, findingsOf(t, ev, "OverrideWeakened"))
@@ -196,7 +196,7 @@ func TestProfileNamesOtherAlternatives(t *testing.T) {
 			next = next.With(snapshot.Put(p))
 		}
 	}
-	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
+	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: next}}
 	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, findingsOf(t, ev, "OverrideWeakened"))
@@ -256,9 +256,9 @@ func TestDeletionBringsGate(t *testing.T) {
 // Whether the writer may override cannot be found out: there is no verdict.
 func TestPermissionToWeakenIsUnknown(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey)))
-	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: errors.New("no answer")}}
+	g := &guard.Guard{Engine: effective.NewEngine(), Permissions: &owners{err: errors.New("no answer")}}
 	_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, lockOwn("gate: 1"))), nil)
-	require.ErrorIs(t, err, guard.ErrRights)
+	require.ErrorIs(t, err, guard.ErrPermissions)
 }
 
 // A gate beside a block takes no part without another rule there: it weakens

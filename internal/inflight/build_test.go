@@ -55,7 +55,7 @@ type harness struct {
 func newHarness(t *testing.T, o Options, docs ...string) *harness {
 	t.Helper()
 	s := &harness{T: t, store: snapshot.New()}
-	s.guard = &guard.Guard{Engine: effective.NewEngine(), Rights: everyone{}}
+	s.guard = &guard.Guard{Engine: effective.NewEngine(), Permissions: everyone{}}
 	if o.MaxWait == 0 {
 		o.MaxWait = -1
 	}

@@ -50,7 +50,7 @@ func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapsho
 
 // maxWait returns how long a write may wait.
 func (l *Log) maxWait(ctx context.Context) time.Duration {
-	d := l.MaxWait
+	d := l.Options.MaxWait
 	if end, ok := ctx.Deadline(); ok {
 		d = min(d, time.Until(end)/2)
 	}

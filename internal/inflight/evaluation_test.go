@@ -202,7 +202,7 @@ func TestConcurrentWriteConnectsOthers(t *testing.T) {
 	s := newHarness(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
 	s.admit(s.create(greedy))
 	looks := 0
-	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+	s.guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if looks++; looks == 1 {
 			s.admit(s.update(away, route))
 		}
@@ -238,7 +238,7 @@ func TestConcurrentWriteCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newHarness(t, Options{}, gatewayGroup, route)
 			looks := 0
-			s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+			s.guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 				if looks++; looks == 1 {
 					c.meanwhile(s)
 				}
@@ -256,7 +256,7 @@ func TestWritesOfSameObjectAreUnrelated(t *testing.T) {
 	}
 	s := newHarness(t, Options{}, gatewayGroup, route)
 	looks := 0
-	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+	s.guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if looks++; looks == 2 {
 			s.admit(s.update(nowhere("1"), nowhere("3")))
 		}
@@ -281,7 +281,7 @@ func TestRelatedGrowsWithOthers(t *testing.T) {
 func TestStoredWriteIsNotTracked(t *testing.T) {
 	s := newHarness(t, Options{}, gatewayGroup, route)
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
-	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+	s.guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		s.observe(nowhere, "11") // the API server's timeout was over, and failurePolicy is Ignore
 		return nil, nil
 	}
@@ -321,7 +321,7 @@ func TestWaitForManyRelatedWrites(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		s.admit(s.create(onRoute(name, "b: 1")))
 	}
-	s.log.MaxWait = time.Hour
+	s.log.Options.MaxWait = time.Hour
 	views := make(chan struct{}, 10)
 	done := make(chan []string)
 	go func() {
@@ -357,7 +357,7 @@ func TestContendedWriteIsRetried(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	rounds := 0
-	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+	s.guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if rounds++; rounds == 3 {
 			cancel()
 		}
@@ -410,7 +410,7 @@ func TestEvaluationError(t *testing.T) {
 				s.admit(s.create(doc))
 			}
 			asked := 0
-			s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
+			s.guard.ReadLive = func(context.Context, api.Ref) (snapshot.Object, error) {
 				if asked++; asked == c.failing {
 					return nil, errLive
 				}
@@ -432,7 +432,7 @@ func (rereading) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONS
 	return nil, nil
 }
 
-func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (r rereading) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return r(v)
 }
 
@@ -445,13 +445,13 @@ func TestProfileInFlight(t *testing.T) {
 	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		reads := s.read(limit)
-		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
+		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
 		s.admit(write)
 		assert.Equal(t, with("the pending write of PolicyProfile"), denials(s.evaluate(s.create(greedy))))
 	})
 	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.Rights, s.guard.Kinds = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) {
+		s.guard.Permissions, s.guard.KindReader = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			milder := *v.Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 			milder.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
 			return v.WithKinds([]*policykind.Kind{&milder}), nil
@@ -464,7 +464,7 @@ func TestProfileInFlight(t *testing.T) {
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		var seen []int
-		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) {
+		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			seen = append(seen, len(v.Readings()))
 			return v, nil
 		})
@@ -476,7 +476,7 @@ func TestProfileInFlight(t *testing.T) {
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
+		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
 		l := overlay{guard: s.guard, view: s.view()}
 		finalized := write
 		finalized.Finalized = true
@@ -486,7 +486,7 @@ func TestProfileInFlight(t *testing.T) {
 	t.Run("and that may fail", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)
-		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
+		s.guard.KindReader = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
 		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 		require.ErrorIs(t, err, errLive)
 		assert.ErrorContains(t, err, "evaluate the effect of PolicyProfile on policies: ")
@@ -495,7 +495,7 @@ func TestProfileInFlight(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.admit(s.create(limit))
-		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
+		s.guard.KindReader = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
 		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "the writes after it are laid over")
 	})
 	t.Run("unless it fails", func(t *testing.T) {

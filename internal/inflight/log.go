@@ -15,19 +15,19 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultKeep      = time.Minute
-	DefaultMaxWrites = 4096
-	DefaultMaxBytes  = 32 << 20
-	DefaultMaxWait   = 200 * time.Millisecond
+	DefaultRequestTimeout = time.Minute
+	DefaultMaxWrites      = 4096
+	DefaultMaxBytes       = 32 << 20
+	DefaultMaxWait        = 200 * time.Millisecond
 )
 
 // Options of a Log.
 type Options struct {
-	// Keep is how long the API server may take to store an admitted write: its
-	// --request-timeout; 0 means DefaultKeep. A write that is not observed expires
-	// after that time plus the maximum latency of observed writes: until then it may
-	// still be stored.
-	Keep time.Duration
+	// RequestTimeout is how long the API server may take to store an admitted write: its
+	// --request-timeout; 0 means DefaultRequestTimeout. A write that is not observed
+	// expires after that time plus the maximum latency of observed writes: until then it
+	// may still be stored.
+	RequestTimeout time.Duration
 	// MaxWrites is the number of writes that are tracked; 0 means DefaultMaxWrites.
 	// Each user, and each namespace, has a share of them; writes beyond it are denied
 	// with a retry.
@@ -44,7 +44,7 @@ type Options struct {
 // Log tracks the writes in flight. It is safe for concurrent use. A nil Log tracks
 // nothing, and evaluates each write alone.
 type Log struct {
-	Options
+	Options Options
 	// busy counts entries and readers: observations while there are none, as at the
 	// start, are ignored.
 	busy atomic.Int64
@@ -98,7 +98,7 @@ type reader struct {
 // New returns an empty log that receives observations from a store, which must not be
 // fed yet.
 func New(s *snapshot.Store, o Options) *Log {
-	o.Keep = cmp.Or(o.Keep, DefaultKeep)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, DefaultRequestTimeout)
 	o.MaxWrites = cmp.Or(o.MaxWrites, DefaultMaxWrites)
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
@@ -173,7 +173,7 @@ func (l *Log) end(e *entry) {
 
 // expire ends the entries that are too old.
 func (l *Log) expire() {
-	oldest, changed := time.Now().Add(-l.Keep-l.latency.bound()), false
+	oldest, changed := time.Now().Add(-l.Options.RequestTimeout-l.latency.bound()), false
 	for _, e := range l.entries {
 		if e.admittedAt.After(oldest) {
 			break // the others are newer
@@ -312,7 +312,7 @@ func (l *Log) admit(e *evaluation, view func() *snapshot.View, evaluatedOn *snap
 	p.owner = p.ownerIn(v)
 	switch {
 	case slices.ContainsFunc(e.reader.observed, p.observedBy), l.alreadyExists(p, v):
-	case !l.shares.admits(p.owner, p.cost, usage{l.MaxWrites, l.MaxBytes}):
+	case !l.shares.admits(p.owner, p.cost, usage{l.Options.MaxWrites, l.Options.MaxBytes}):
 		return quotaExceeded
 	default:
 		l.seq++

@@ -59,14 +59,14 @@ func (o *overlay) apply(ctx context.Context, w Write) error {
 
 // applyKind applies a write of an object that changes how policies are decoded.
 func (o *overlay) applyKind(ctx context.Context, w Write) error {
-	if o.guard.Kinds == nil {
+	if o.guard.KindReader == nil {
 		return nil
 	}
 	reading := snapshot.Reading{Before: w.Change.Before, After: w.Change.After}
 	if w.removes() {
 		reading.After = nil
 	}
-	v, err := o.guard.Kinds.Reread(ctx, o.flush(), reading.Before, reading.After)
+	v, err := o.guard.KindReader.ViewAfterKindChange(ctx, o.flush(), reading.Before, reading.After)
 	if _, second := errors.AsType[*policykind.DefinedError](err); second {
 		return nil // admitted by an enforcement that does not deny, and not used
 	}

@@ -135,7 +135,7 @@ func TestUnobservedWritesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
-		time.Sleep(DefaultKeep + minLatency - time.Nanosecond)
+		time.Sleep(DefaultRequestTimeout + minLatency - time.Nanosecond)
 		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "it may be stored yet")
 		time.Sleep(time.Nanosecond)
 		s.admit(s.create(greedy))

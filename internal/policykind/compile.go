@@ -174,9 +174,9 @@ func (c *compiler) targets() {
 		c.required(at, "set fields or selectors to the fields of spec that hold the target")
 	}
 	if t.Namespaces == "" {
-		t.Namespaces = api.LeaveOwn
+		t.Namespaces = api.NamespacesOwn
 	}
-	oneOf(c, at.Child("namespaces"), t.Namespaces, api.LeaveOwn, api.LeaveGrant, api.LeaveConsumer, api.LeaveFree)
+	oneOf(c, at.Child("namespaces"), t.Namespaces, api.NamespacesOwn, api.NamespacesReferenceGrant, api.NamespacesConsumer, api.NamespacesFree)
 	for i, k := range t.Kinds {
 		at := at.Child("kinds").Index(i)
 		if k.Kind == "" {
@@ -206,7 +206,7 @@ func (c *compiler) strategies() {
 		}
 		k.spellings[spelling] = s
 	}
-	oneOf(c, at.Child("by"), k.Strategy.By, "", api.ByHigher, api.ByLower)
+	oneOf(c, at.Child("by"), k.Strategy.By, "", api.StrategyByHigher, api.StrategyByLower)
 	c.annotation(at.Child("annotation"))
 }
 

@@ -177,7 +177,7 @@ func TestCompileDefaults(t *testing.T) {
 	k := mustCompile(t, "{}")
 	assert.Equal(t, []api.LevelName{"GatewayClass", "Gateway", "ListenerSet", "Listener", "Route", "Rule"}, k.Levels)
 	assert.Equal(t, api.Hierarchical, k.SameTarget)
-	assert.Equal(t, api.LeaveOwn, k.Targets.Namespaces)
+	assert.Equal(t, api.NamespacesOwn, k.Targets.Namespaces)
 	assert.Equal(t, policykind.Cluster, k.Source)
 	assert.Empty(t, k.Controls())
 	assert.Nil(t, k.Reading(map[string]string{"a": "b"}))
@@ -197,11 +197,11 @@ func TestCompileDefaults(t *testing.T) {
 }
 
 func TestMeet(t *testing.T) {
-	for same, want := range map[api.SameTarget]merge.Meet{
-		api.Hierarchical: merge.MeetHierarchical, api.OldestWins: merge.MeetOldestWins, api.Collect: merge.MeetCollect,
-		api.None: merge.MeetHierarchical, api.FieldConflict: merge.MeetHierarchical,
+	for same, want := range map[api.SameTarget]merge.SameTarget{
+		api.Hierarchical: merge.SameTargetHierarchical, api.OldestWins: merge.SameTargetOldestWins, api.Collect: merge.SameTargetCollect,
+		api.None: merge.SameTargetHierarchical, api.FieldConflict: merge.SameTargetHierarchical,
 	} {
-		assert.Equal(t, want, mustCompile(t, "sameTarget: "+string(same)).Meet(), same)
+		assert.Equal(t, want, mustCompile(t, "sameTarget: "+string(same)).MergeSameTarget(), same)
 	}
 }
 

@@ -41,13 +41,13 @@ func parseFieldPath(text string) (fieldPath, error) {
 }
 
 // matches reports whether the path matches a key.
-func (a fieldPath) matches(k merge.Key) bool {
-	return slices.EqualFunc(a, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
+func (p fieldPath) matches(k merge.Key) bool {
+	return slices.EqualFunc(p, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
 }
 
 // isPrefixOf reports whether the field with those segments is at the path or below it.
-func (a fieldPath) isPrefixOf(segments []string) bool {
-	return len(segments) >= len(a) && slices.EqualFunc(a, segments[:len(a)], func(a, b string) bool { return a == "*" || a == b })
+func (p fieldPath) isPrefixOf(segments []string) bool {
+	return len(segments) >= len(p) && slices.EqualFunc(p, segments[:len(p)], func(a, b string) bool { return a == "*" || a == b })
 }
 
 // subtree is the fields at a path and below it, prepared to be looked up by many keys.
@@ -69,16 +69,16 @@ func subtrees(all []fieldPath) []subtree {
 }
 
 // contains reports whether a key is at the path or below it.
-func (r *subtree) contains(k merge.Key) bool {
-	if r.exact != nil {
-		return r.exact.Holds(k)
+func (s *subtree) contains(k merge.Key) bool {
+	if s.exact != nil {
+		return s.exact.Holds(k)
 	}
-	return r.isPrefixOf(k.Segments())
+	return s.isPrefixOf(k.Segments())
 }
 
 // lookup returns the value at a path without wildcards.
-func (a fieldPath) lookup(content any) (any, bool) {
-	for _, segment := range a {
+func (p fieldPath) lookup(content any) (any, bool) {
+	for _, segment := range p {
 		object, ok := content.(map[string]any)
 		if !ok {
 			return nil, false
@@ -92,21 +92,21 @@ func (a fieldPath) lookup(content any) (any, bool) {
 
 // without returns a copy of content without the value at the path, and without
 // the objects that become empty. It does not edit content.
-func (a fieldPath) without(content map[string]any) map[string]any {
-	if _, ok := a.lookup(content); !ok {
+func (p fieldPath) without(content map[string]any) map[string]any {
+	if _, ok := p.lookup(content); !ok {
 		return content
 	}
 	out := maps.Clone(content)
-	if len(a) == 1 {
-		delete(out, a[0])
+	if len(p) == 1 {
+		delete(out, p[0])
 		return out
 	}
-	below, _ := out[a[0]].(map[string]any)
-	if below = a[1:].without(below); len(below) == 0 {
-		delete(out, a[0])
+	below, _ := out[p[0]].(map[string]any)
+	if below = p[1:].without(below); len(below) == 0 {
+		delete(out, p[0])
 		return out
 	}
-	out[a[0]] = below
+	out[p[0]] = below
 	return out
 }
 

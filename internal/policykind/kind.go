@@ -87,18 +87,18 @@ func (k *Kind) MayOverride() bool {
 		return true
 	}
 	a := k.Strategy.Annotation
-	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyReading) bool { return r.Overrides })
+	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyAnnotationValue) bool { return r.Overrides })
 }
 
-// Meet returns how the policies of one target are applied in the fold.
-func (k *Kind) Meet() merge.Meet {
+// MergeSameTarget returns how the policies of one target are applied in the fold.
+func (k *Kind) MergeSameTarget() merge.SameTarget {
 	switch k.SameTarget {
 	case api.OldestWins:
-		return merge.MeetOldestWins
+		return merge.SameTargetOldestWins
 	case api.Collect:
-		return merge.MeetCollect
+		return merge.SameTargetCollect
 	default:
-		return merge.MeetHierarchical
+		return merge.SameTargetHierarchical
 	}
 }
 
@@ -110,7 +110,7 @@ func (k *Kind) LowerDecidesStrategy() bool {
 	switch {
 	case k.SameTarget == api.Collect:
 		return false
-	case k.Strategy.By == api.ByLower:
+	case k.Strategy.By == api.StrategyByLower:
 		return true
 	default:
 		return len(b.Defaults)+len(b.Overrides) == 0 && b.Bare == nil && len(k.strategies) == 1 && k.strategies[0] == merge.Atomic

@@ -135,7 +135,7 @@ func crd(labels map[string]string, served bool, fields ...string) *apiextensions
 func TestMayOverride(t *testing.T) {
 	annotated := func(overrides bool) func(*api.PolicyProfileSpec) {
 		return func(p *api.PolicyProfileSpec) {
-			p.Strategy.Annotation = &api.StrategyAnnotation{Name: "example.com/how", Values: map[string]api.StrategyReading{
+			p.Strategy.Annotation = &api.StrategyAnnotation{Name: "example.com/how", Values: map[string]api.StrategyAnnotationValue{
 				"strict": {Strategy: "atomic", Overrides: overrides},
 			}}
 		}

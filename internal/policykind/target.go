@@ -229,7 +229,7 @@ func (r *targetReader) checkAllowed(t *Target) {
 }
 
 // readSection validates the section, and sets the port if the section is a port number.
-func (r *targetReader) readSection(t *Target, meaning api.SectionMeaning) {
+func (r *targetReader) readSection(t *Target, meaning api.SectionType) {
 	if t.Section == "" {
 		return
 	}
@@ -268,10 +268,10 @@ func (r *targetReader) crossNamespace(t *Target) {
 		return
 	}
 	switch allowed := r.kind.Targets.Namespaces; {
-	case allowed == api.LeaveFree:
-	case allowed == api.LeaveGrant && t.Ref.Kind != kindNamespace:
+	case allowed == api.NamespacesFree:
+	case allowed == api.NamespacesReferenceGrant && t.Ref.Kind != kindNamespace:
 		t.Grant = true
-	case allowed == api.LeaveConsumer && t.Ref.Kind != kindNamespace:
+	case allowed == api.NamespacesConsumer && t.Ref.Kind != kindNamespace:
 		t.Consumer = true
 	default:
 		t.Refused = fmt.Sprintf("a %s can only target its own namespace", r.kind.Kind)

@@ -191,28 +191,28 @@ type scored struct {
 	text            string
 }
 
-func (n *closestMatches) full() bool { return len(n.all) == n.max }
+func (c *closestMatches) full() bool { return len(c.all) == c.max }
 
 // isCloser reports whether a match is among the closest.
-func (n *closestMatches) isCloser(far, place int) bool {
-	last := n.all[len(n.all)-1]
+func (c *closestMatches) isCloser(far, place int) bool {
+	last := c.all[len(c.all)-1]
 	return cmp.Or(cmp.Compare(far, last.distance), cmp.Compare(place, last.index)) < 0
 }
 
-func (n *closestMatches) add(r *Route, place, far int) {
-	if n.full() && !n.isCloser(far, place) {
+func (c *closestMatches) add(r *Route, place, far int) {
+	if c.full() && !c.isCloser(far, place) {
 		return
 	}
 	s := scored{place, far, matchText(&r.matches[place])}
-	if i := slices.IndexFunc(n.all, func(o scored) bool { return o.text == s.text }); i >= 0 {
-		n.all[i].index = min(n.all[i].index, place)
+	if i := slices.IndexFunc(c.all, func(o scored) bool { return o.text == s.text }); i >= 0 {
+		c.all[i].index = min(c.all[i].index, place)
 	} else {
-		n.all = append(n.all, s)
+		c.all = append(c.all, s)
 	}
-	slices.SortFunc(n.all, func(a, b scored) int {
+	slices.SortFunc(c.all, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.index, b.index))
 	})
-	n.all = n.all[:min(len(n.all), n.max)]
+	c.all = c.all[:min(len(c.all), c.max)]
 }
 
 // ruleOf returns the rule that has a match.

@@ -11,30 +11,30 @@ import (
 // it depends on more than their presence. Nil if they are not known.
 type fieldRefs map[string]bool
 
-func (m fieldRefs) add(name string, deep bool) { m[name] = m[name] || deep }
+func (f fieldRefs) add(name string, deep bool) { f[name] = f[name] || deep }
 
 // with adds the references of another validation.
-func (m fieldRefs) with(o fieldRefs) fieldRefs {
-	if m == nil || o == nil {
+func (f fieldRefs) with(o fieldRefs) fieldRefs {
+	if f == nil || o == nil {
 		return nil
 	}
 	for name, deep := range o {
-		m.add(name, deep)
+		f.add(name, deep)
 	}
-	return m
+	return f
 }
 
 // involvesSeveral reports whether a validation of a node, with the fields that it
 // refers to, may involve more than one rule. One that refers to no content does not,
 // nor one that refers to a single rule or to the presence of a single field: it
 // holds for the merged spec if it holds for each policy.
-func (j *reducer) involvesSeveral(m fieldRefs, s *structuralschema.Structural, at []string) bool {
+func (red *reducer) involvesSeveral(m fieldRefs, s *structuralschema.Structural, at []string) bool {
 	if m == nil {
 		return true
 	}
 	content, deep := 0, false
 	for name, isDeep := range m {
-		switch j.contentOf(s, at, name) {
+		switch red.contentOf(s, at, name) {
 		case noContent:
 		case oneRule:
 			content++
@@ -59,23 +59,23 @@ func validationRefs(all []structuralschema.NestedValueValidation) fieldRefs {
 
 // addNested adds the fields of a validation; ok is false if it depends on more than
 // fields.
-func (m fieldRefs) addNested(v *structuralschema.NestedValueValidation) (ok bool) {
+func (f fieldRefs) addNested(v *structuralschema.NestedValueValidation) (ok bool) {
 	if v.Items != nil || v.AdditionalProperties != nil || v.MinProperties != nil || v.MaxProperties != nil ||
 		v.MinItems != nil || v.MaxItems != nil || v.UniqueItems || len(v.Enum) > 0 {
 		return false
 	}
 	for _, name := range v.Required {
-		m.add(name, false)
+		f.add(name, false)
 	}
 	for name := range v.Properties {
-		m.add(name, true)
+		f.add(name, true)
 	}
 	nested := append(append(append([]structuralschema.NestedValueValidation{}, v.AllOf...), v.AnyOf...), v.OneOf...)
 	if v.Not != nil {
 		nested = append(nested, *v.Not)
 	}
 	for i := range nested {
-		if !m.addNested(&nested[i]) {
+		if !f.addNested(&nested[i]) {
 			return false
 		}
 	}

@@ -60,8 +60,8 @@ type location struct {
 type openAPIValidator struct{ *validate.SchemaValidator }
 
 // Validate implements validation.SchemaCreateValidator.
-func (s openAPIValidator) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
-	return s.SchemaValidator.Validate(value)
+func (v openAPIValidator) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
+	return v.SchemaValidator.Validate(value)
 }
 
 func newPlan(k *policykind.Kind, showValues bool) *plan {
@@ -142,27 +142,27 @@ func (p *plan) locationOf(spec map[string]any) *location {
 }
 
 // separable reports whether there are no cross-rule validations.
-func (p *location) separable() bool { return p.structural == nil && p.celRules == nil }
+func (l *location) separable() bool { return l.structural == nil && l.celRules == nil }
 
 // isExcluded reports whether the field of an error is excluded.
-func (p *location) isExcluded(field string) bool {
-	return slices.ContainsFunc(p.excluded, func(a []string) bool {
+func (l *location) isExcluded(field string) bool {
+	return slices.ContainsFunc(l.excluded, func(a []string) bool {
 		rest, ok := strings.CutPrefix(field, strings.Join(a, "."))
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }
 
-func (p *location) accepts(spec map[string]any) bool {
+func (l *location) accepts(spec map[string]any) bool {
 	for name := range spec {
-		if !p.acceptsField(name) {
+		if !l.acceptsField(name) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *location) acceptsField(name string) bool {
-	_, ok := p.schema.Properties[name]
-	others := p.schema.AdditionalProperties
-	return ok || p.schema.XPreserveUnknownFields || others != nil && (others.Bool || others.Structural != nil)
+func (l *location) acceptsField(name string) bool {
+	_, ok := l.schema.Properties[name]
+	others := l.schema.AdditionalProperties
+	return ok || l.schema.XPreserveUnknownFields || others != nil && (others.Bool || others.Structural != nil)
 }

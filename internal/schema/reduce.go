@@ -31,34 +31,34 @@ const (
 
 // positionOf returns the position of the node at a path from the top, where * is
 // any name or item.
-func (j *reducer) positionOf(at []string, node *structuralschema.Structural) position {
-	n := len(j.location)
+func (red *reducer) positionOf(at []string, node *structuralschema.Structural) position {
+	n := len(red.location)
 	switch {
-	case len(at) < n && slices.Equal(at, j.location[:len(at)]):
+	case len(at) < n && slices.Equal(at, red.location[:len(at)]):
 		return above
-	case len(at) < n || !slices.Equal(at[:n], j.location) || j.isExcluded(at):
+	case len(at) < n || !slices.Equal(at[:n], red.location) || red.isExcluded(at):
 		return outside
-	case len(at) == n || j.layout.Leaves && j.isSplit(at[n:], node):
+	case len(at) == n || red.layout.Leaves && red.isSplit(at[n:], node):
 		return combining
-	case !j.layout.Leaves && slices.ContainsFunc(j.layout.Rules, func(a []string) bool { return isBelow(a, at[n:]) }):
+	case !red.layout.Leaves && slices.ContainsFunc(red.layout.Rules, func(a []string) bool { return isBelow(a, at[n:]) }):
 		return combining
 	default:
 		return outside
 	}
 }
 
-func (j *reducer) isExcluded(at []string) bool {
-	return slices.ContainsFunc(j.excluded, func(a []string) bool { return slices.Equal(a, at) })
+func (red *reducer) isExcluded(at []string) bool {
+	return slices.ContainsFunc(red.excluded, func(a []string) bool { return slices.Equal(a, at) })
 }
 
 // isSplit reports whether a kind whose rules are the leaves splits a value into
 // several rules.
-func (j *reducer) isSplit(at []string, node *structuralschema.Structural) bool {
+func (red *reducer) isSplit(at []string, node *structuralschema.Structural) bool {
 	isOneOf := func(paths [][]string) bool {
 		return slices.ContainsFunc(paths, func(a []string) bool { return len(a) == len(at) && pathsMatch(a, at) })
 	}
 	isMap := node.Type == "object" || node.XPreserveUnknownFields
-	return isMap && !isOneOf(j.layout.Whole) || isOneOf(j.layout.Lists)
+	return isMap && !isOneOf(red.layout.Whole) || isOneOf(red.layout.Lists)
 }
 
 // isBelow reports whether the path of rules is below another path.
@@ -79,7 +79,7 @@ const (
 )
 
 // contentOf returns the content of a field of a node.
-func (j *reducer) contentOf(node *structuralschema.Structural, at []string, name string) content {
+func (red *reducer) contentOf(node *structuralschema.Structural, at []string, name string) content {
 	at = append(slices.Clip(at), name)
 	child := &structuralschema.Structural{}
 	if p, ok := node.Properties[name]; ok {
@@ -88,9 +88,9 @@ func (j *reducer) contentOf(node *structuralschema.Structural, at []string, name
 		child = others.Structural
 	}
 	switch {
-	case j.positionOf(at, child) != outside:
+	case red.positionOf(at, child) != outside:
 		return severalRules
-	case len(at) <= len(j.location) || j.isExcluded(at):
+	case len(at) <= len(red.location) || red.isExcluded(at):
 		return noContent
 	default:
 		return oneRule
@@ -99,26 +99,26 @@ func (j *reducer) contentOf(node *structuralschema.Structural, at []string, name
 
 // structural returns the schema with its structural cross-rule validations alone,
 // and whether there are any.
-func (j *reducer) structural(root *structuralschema.Structural) (*structuralschema.Structural, bool) {
-	out, found := j.node(root, nil)
+func (red *reducer) structural(root *structuralschema.Structural) (*structuralschema.Structural, bool) {
+	out, found := red.node(root, nil)
 	return &out, found
 }
 
 // node returns the schema of a node with its structural cross-rule validations
 // alone, and whether there are any.
-func (j *reducer) node(s *structuralschema.Structural, at []string) (out structuralschema.Structural, found bool) {
+func (red *reducer) node(s *structuralschema.Structural, at []string) (out structuralschema.Structural, found bool) {
 	out.XPreserveUnknownFields = true
-	position := j.positionOf(at, s)
+	position := red.positionOf(at, s)
 	if position == outside {
 		return out, false
 	}
-	out.ValueValidation = j.validations(s, at, position)
+	out.ValueValidation = red.validations(s, at, position)
 	found = out.ValueValidation != nil
 	if s.Items != nil {
-		found = j.items(s, at, &out) || found
+		found = red.items(s, at, &out) || found
 	}
 	for name, p := range s.Properties {
-		if field, ok := j.node(&p, append(slices.Clip(at), name)); ok {
+		if field, ok := red.node(&p, append(slices.Clip(at), name)); ok {
 			if out.Properties == nil {
 				out.Properties = make(map[string]structuralschema.Structural)
 			}
@@ -126,7 +126,7 @@ func (j *reducer) node(s *structuralschema.Structural, at []string) (out structu
 		}
 	}
 	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
-		if others, ok := j.node(a.Structural, append(slices.Clip(at), "*")); ok {
+		if others, ok := red.node(a.Structural, append(slices.Clip(at), "*")); ok {
 			out.AdditionalProperties, found = &structuralschema.StructuralOrBool{Structural: &others}, true
 		}
 	}
@@ -135,40 +135,40 @@ func (j *reducer) node(s *structuralschema.Structural, at []string) (out structu
 
 // items adds the cross-rule validations of a list, and reports whether there are
 // any.
-func (j *reducer) items(s *structuralschema.Structural, at []string, out *structuralschema.Structural) (found bool) {
-	if items, ok := j.node(s.Items, append(slices.Clip(at), "*")); ok {
+func (red *reducer) items(s *structuralschema.Structural, at []string, out *structuralschema.Structural) (found bool) {
+	if items, ok := red.node(s.Items, append(slices.Clip(at), "*")); ok {
 		out.Items, found = &items, true
 	}
 	if s.XListType != nil && *s.XListType != "atomic" {
 		out.XListType, out.XListMapKeys, found = s.XListType, s.XListMapKeys, true
-		j.require(at, nil)
+		red.require(at, nil)
 	}
 	return found
 }
 
 // validations returns the cross-rule validations of the value of a node, nil for
 // none.
-func (j *reducer) validations(s *structuralschema.Structural, at []string, p position) *structuralschema.ValueValidation {
+func (red *reducer) validations(s *structuralschema.Structural, at []string, p position) *structuralschema.ValueValidation {
 	if s.ValueValidation == nil {
 		return nil
 	}
-	out := j.combinators(s, at)
+	out := red.combinators(s, at)
 	if p == combining {
-		j.addLimits(s, at, out)
+		red.addLimits(s, at, out)
 	}
 	if validatesNothing(out) {
 		return nil
 	}
-	j.require(at, validationRefs([]structuralschema.NestedValueValidation{{ValueValidation: *out}}))
+	red.require(at, validationRefs([]structuralschema.NestedValueValidation{{ValueValidation: *out}}))
 	return out
 }
 
 // combinators returns those of allOf, anyOf, oneOf and not that involve more than
 // one rule.
-func (j *reducer) combinators(s *structuralschema.Structural, at []string) *structuralschema.ValueValidation {
+func (red *reducer) combinators(s *structuralschema.Structural, at []string) *structuralschema.ValueValidation {
 	v, out := s.ValueValidation, &structuralschema.ValueValidation{}
 	involvesSeveral := func(all ...structuralschema.NestedValueValidation) bool {
-		return len(all) > 0 && j.involvesSeveral(validationRefs(all), s, at)
+		return len(all) > 0 && red.involvesSeveral(validationRefs(all), s, at)
 	}
 	for _, one := range v.AllOf {
 		if involvesSeveral(one) {
@@ -189,13 +189,13 @@ func (j *reducer) combinators(s *structuralschema.Structural, at []string) *stru
 
 // addLimits adds the validations of a node that holds rules as a whole: its size,
 // its values, its required fields.
-func (j *reducer) addLimits(s *structuralschema.Structural, at []string, out *structuralschema.ValueValidation) {
+func (red *reducer) addLimits(s *structuralschema.Structural, at []string, out *structuralschema.ValueValidation) {
 	v := s.ValueValidation
 	out.Enum, out.UniqueItems = v.Enum, v.UniqueItems
 	out.MinItems, out.MaxItems = v.MinItems, v.MaxItems
 	out.MinProperties, out.MaxProperties = v.MinProperties, v.MaxProperties
 	for _, name := range v.Required {
-		if j.contentOf(s, at, name) != noContent {
+		if red.contentOf(s, at, name) != noContent {
 			out.Required = append(out.Required, name)
 		}
 	}
@@ -208,25 +208,25 @@ func validatesNothing(v *structuralschema.ValueValidation) bool {
 
 // celRules returns the schema with its cross-rule CEL rules alone, and the types
 // that they may refer to.
-func (j *reducer) celRules(root *structuralschema.Structural) *structuralschema.Structural {
+func (red *reducer) celRules(root *structuralschema.Structural) *structuralschema.Structural {
 	out := root.DeepCopy()
-	j.stripNode(out, nil, false)
+	red.stripNode(out, nil, false)
 	return out
 }
 
 // stripNode removes from a node, in place, what celRules leaves out, and reports
 // whether a CEL rule is left. inScope is set where a rule of a node above may refer
 // to the node.
-func (j *reducer) stripNode(s *structuralschema.Structural, at []string, inScope bool) (hasRules bool) {
-	if j.positionOf(at, s) == outside {
+func (red *reducer) stripNode(s *structuralschema.Structural, at []string, inScope bool) (hasRules bool) {
+	if red.positionOf(at, s) == outside {
 		removeRules(s)
 		return false
 	}
-	referenced := j.stripRules(s, at)
+	referenced := red.stripRules(s, at)
 	hasRules = len(s.XValidations) > 0
 	belowInScope := inScope || hasRules
 	for name, p := range s.Properties {
-		fieldHasRules := j.stripNode(&p, append(slices.Clip(at), name), belowInScope)
+		fieldHasRules := red.stripNode(&p, append(slices.Clip(at), name), belowInScope)
 		s.Properties[name] = p
 		// Each access to a field costs as much as the node has fields.
 		if _, ok := referenced[name]; !fieldHasRules && !ok && referenced != nil && !inScope {
@@ -235,30 +235,30 @@ func (j *reducer) stripNode(s *structuralschema.Structural, at []string, inScope
 		hasRules = hasRules || fieldHasRules
 	}
 	if s.Items != nil {
-		hasRules = j.stripNode(s.Items, append(slices.Clip(at), "*"), belowInScope) || hasRules
+		hasRules = red.stripNode(s.Items, append(slices.Clip(at), "*"), belowInScope) || hasRules
 	}
 	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
-		hasRules = j.stripNode(a.Structural, append(slices.Clip(at), "*"), belowInScope) || hasRules
+		hasRules = red.stripNode(a.Structural, append(slices.Clip(at), "*"), belowInScope) || hasRules
 	}
 	return hasRules
 }
 
 // stripRules keeps the cross-rule CEL rules of a node itself, and returns the fields
 // of the node that they refer to, nil if these are not known.
-func (j *reducer) stripRules(s *structuralschema.Structural, at []string) (referenced fieldRefs) {
+func (red *reducer) stripRules(s *structuralschema.Structural, at []string) (referenced fieldRefs) {
 	all := s.XValidations
 	s.XValidations = nil
 	referenced = fieldRefs{}
 	for _, r := range all {
 		refs := celRefs(r.Rule)
-		if !j.involvesSeveral(refs, s, at) {
+		if !red.involvesSeveral(refs, s, at) {
 			continue
 		}
-		if !j.showValues {
+		if !red.showValues {
 			r.MessageExpression = ""
 		}
 		s.XValidations = append(s.XValidations, r)
-		j.require(at, refs)
+		red.require(at, refs)
 		referenced = referenced.with(refs).with(celRefs(r.MessageExpression))
 		if r.FieldPath != "" {
 			referenced = nil // it is looked up in the schema

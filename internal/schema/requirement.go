@@ -18,17 +18,17 @@ type requirement struct {
 
 // require adds the requirement of a validation of a node, which refers to some of
 // its fields.
-func (j *reducer) require(at []string, refs fieldRefs) {
-	n := len(j.location)
+func (red *reducer) require(at []string, refs fieldRefs) {
+	n := len(red.location)
 	if len(at) < n {
-		j.requirements = append(j.requirements, requirement{}) // of all rules
+		red.requirements = append(red.requirements, requirement{}) // of all rules
 		return
 	}
 	r := requirement{at: slices.Clone(at[n:])}
 	if refs != nil {
 		r.fields = slices.Sorted(maps.Keys(refs))
 	}
-	j.requirements = append(j.requirements, r)
+	red.requirements = append(red.requirements, r)
 }
 
 // covers reports whether the requirement applies to a rule: one below the node, the
@@ -47,7 +47,7 @@ type blockRules struct {
 // spansBlocks reports whether some requirement of the location applies to rules of
 // more than one block. A requirement on the rules of one block, all of them in
 // force, was validated when the policy was written.
-func (p *location) spansBlocks(e *effective.Effective) bool {
+func (l *location) spansBlocks(e *effective.Effective) bool {
 	var blocks []blockRules
 	for _, o := range e.Outcomes {
 		for _, rules := range o.Policy.Blocks {
@@ -59,7 +59,7 @@ func (p *location) spansBlocks(e *effective.Effective) bool {
 		}
 	}
 	inForce := rulesInForce(e)
-	return slices.ContainsFunc(p.requirements, func(r requirement) bool { return r.spansBlocks(blocks, inForce) })
+	return slices.ContainsFunc(l.requirements, func(r requirement) bool { return r.spansBlocks(blocks, inForce) })
 }
 
 func rulesInForce(e *effective.Effective) map[*merge.Rule]bool {

@@ -57,7 +57,7 @@ func (a *app) setUp() error {
 		a.registerMetrics,
 		a.addRefresher,
 		a.addHTTPSServer,
-		a.addAudit,
+		a.addAuditor,
 		a.addCanary,
 		a.addWebhookConfig,
 		a.addWarningEvents,
@@ -100,7 +100,7 @@ func (a *app) createGuard() error {
 	}
 	a.engine = effective.NewEngine()
 	a.guard = &guard.Guard{
-		Engine: a.engine, Live: a.watcher.Live, Kinds: a.watcher, Rights: reviewer, BlastRadius: a.options.blastRadius,
+		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: reviewer, BlastRadius: a.options.blastRadius,
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (a *app) createWebhooks() error {
 		Store: a.store, Enforcement: o.enforcement,
 		Guard: a.guard, InFlight: inflight.New(a.store, inflight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
-		Current: a.watcher.Current, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
+		CheckFresh: a.watcher.CheckFresh, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  a.pathTokens.tokens,
 		Events:  a.manager.GetEventRecorder("overrule"),
@@ -144,7 +144,7 @@ func (a *app) addHTTPSServer() error {
 		warnings: a.certificates.warnings, serving: a.serving, log: a.log.WithName("health"), last: "starting",
 	}
 	a.pathTokens.protect(a.https, a.probes)
-	a.probes.addWarning("kinds", a.watcher.Unread)
+	a.probes.addWarning("kinds", a.watcher.UnreadableKindsError)
 	if err := addClientAuth(a.https, a.probes, o, a.log.WithName("callers")); err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (a *app) addHTTPSServer() error {
 	return a.manager.Add(a.https)
 }
 
-func (a *app) addAudit() error {
-	sweeper := newSweeper(a.manager, a.store, a.guard, a.log.WithName("sweep"))
+func (a *app) addAuditor() error {
+	sweeper := newAuditor(a.manager, a.store, a.guard, a.log.WithName("sweep"))
 	return errors.Join(crmetrics.Registry.Register(sweeper), a.manager.Add(sweeper))
 }
 

@@ -119,7 +119,7 @@ type followerReporter struct{ pod *canary.Pod }
 func (followerReporter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (b followerReporter) Start(ctx context.Context) error {
-	b.pod.Idle(ctx)
+func (r followerReporter) Start(ctx context.Context) error {
+	r.pod.Idle(ctx)
 	return nil
 }

@@ -17,7 +17,7 @@ type cacheCollector struct {
 }
 
 func newCacheCollector(w *cache.Watcher) cacheCollector {
-	return cacheCollector{health: w.Health, stale: w.Stale, now: time.Now}
+	return cacheCollector{health: w.Health, stale: w.StaleError, now: time.Now}
 }
 
 var (
@@ -48,7 +48,7 @@ func (c cacheCollector) Collect(ch chan<- prometheus.Metric) {
 	now := c.now()
 	for _, s := range c.health() {
 		// A resource that was never listed has no age; see overrule_cache_ready.
-		if at := s.Current(); !at.IsZero() {
+		if at := s.UpToDateAt(); !at.IsZero() {
 			ch <- prometheus.MustNewConstMetric(cacheAgeDesc, prometheus.GaugeValue, now.Sub(at).Seconds(), s.Source)
 		}
 		ch <- prometheus.MustNewConstMetric(watchListsDesc, prometheus.CounterValue, float64(s.Lists), s.Source)

@@ -51,6 +51,6 @@ func (c *pathCounter) count(v *snapshot.View) effective.StateCounts {
 // countPaths counts the paths of v. A panic becomes an error: a metric must not
 // end the process.
 func (c *pathCounter) countPaths(v *snapshot.View) (_ effective.StateCounts, err error) {
-	defer background.Recovered(&err, "count")
+	defer background.RecoverError(&err, "count")
 	return c.engine.CountStates(v, effective.NewBudget(context.Background(), math.MaxUint64))
 }

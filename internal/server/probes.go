@@ -45,21 +45,21 @@ const headerTimeout = 5 * time.Second
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
 // serves probes.
-func (h *probeServer) NeedLeaderElection() bool { return false }
+func (p *probeServer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (h *probeServer) Start(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", h.address)
+func (p *probeServer) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.address)
 	if err != nil {
 		return fmt.Errorf("listen for probes: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("/readyz", h.ready)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog(h.log)}
+	mux.HandleFunc("/readyz", p.ready)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog(p.log)}
 	stop := context.AfterFunc(ctx, func() {
-		if h.serving != nil {
-			h.serving.Wait()
+		if p.serving != nil {
+			p.serving.Wait()
 		}
 		_ = server.Close()
 	})
@@ -72,10 +72,10 @@ func (h *probeServer) Start(ctx context.Context) error {
 
 // check runs all checks. It returns the names of those that fail, and a line for
 // each check.
-func (h *probeServer) check(r *http.Request) (failing []string, lines string) {
+func (p *probeServer) check(r *http.Request) (failing []string, lines string) {
 	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(h.checks)) {
-		if err := h.checks[name](r); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(p.checks)) {
+		if err := p.checks[name](r); err != nil {
 			failing = append(failing, name)
 			fmt.Fprintf(&text, "[-] %s: %v\n", name, err)
 			continue
@@ -86,27 +86,27 @@ func (h *probeServer) check(r *http.Request) (failing []string, lines string) {
 }
 
 // gauge is the metric of readiness. Each scrape runs the checks; it logs nothing.
-func (h *probeServer) gauge() prometheus.Collector {
+func (p *probeServer) gauge() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "overrule_ready", Help: "1 while the replica is ready, as in /readyz.",
 	}, func() float64 {
-		if failing, _ := h.check(&http.Request{}); len(failing) > 0 {
+		if failing, _ := p.check(&http.Request{}); len(failing) > 0 {
 			return 0
 		}
 		return 1
 	})
 }
 
-func (h *probeServer) ready(w http.ResponseWriter, r *http.Request) {
+func (p *probeServer) ready(w http.ResponseWriter, r *http.Request) {
 	var text strings.Builder
-	failing, lines := h.check(r)
+	failing, lines := p.check(r)
 	text.WriteString(lines)
-	for _, name := range slices.Sorted(maps.Keys(h.warnings)) {
-		if err := h.warnings[name](); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(p.warnings)) {
+		if err := p.warnings[name](); err != nil {
 			fmt.Fprintf(&text, "[!] %s: %v\n", name, err)
 		}
 	}
-	h.logChange(strings.Join(failing, ","), text.String())
+	p.logChange(strings.Join(failing, ","), text.String())
 	if len(failing) > 0 {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
@@ -114,38 +114,38 @@ func (h *probeServer) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 // addWarning adds a warning that is in effect while get returns an error.
-func (h *probeServer) addWarning(name string, get func() error) {
+func (p *probeServer) addWarning(name string, get func() error) {
 	warnings := map[string]func() error{name: get}
-	maps.Copy(warnings, h.warnings) // the caller may keep its map
-	h.warnings = warnings
+	maps.Copy(warnings, p.warnings) // the caller may keep its map
+	p.warnings = warnings
 }
 
 // addCallerWarning adds to the warning "callers", which covers client
 // certificates and path tokens.
-func (h *probeServer) addCallerWarning(get func() error) {
+func (p *probeServer) addCallerWarning(get func() error) {
 	warnings := map[string]func() error{}
-	maps.Copy(warnings, h.warnings)
+	maps.Copy(warnings, p.warnings)
 	if previous := warnings["callers"]; previous != nil {
 		warnings["callers"] = func() error { return errors.Join(previous(), get()) }
 	} else {
 		warnings["callers"] = get
 	}
-	h.warnings = warnings
+	p.warnings = warnings
 }
 
 // logChange logs when the set of failing checks changes.
-func (h *probeServer) logChange(failing, text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if failing == h.last {
+func (p *probeServer) logChange(failing, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if failing == p.last {
 		return
 	}
-	h.last = failing
+	p.last = failing
 	if failing == "" {
-		h.log.Info("ready")
+		p.log.Info("ready")
 		return
 	}
-	h.log.Info("not ready", "checks", strings.Split(strings.TrimSpace(text), "\n"))
+	p.log.Info("not ready", "checks", strings.Split(strings.TrimSpace(text), "\n"))
 }
 
 // readinessChecks are the checks of /readyz: the server is ready once it can
@@ -159,7 +159,7 @@ func readinessChecks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *htt
 			return nil
 		},
 		"certificate":     c.Healthy,
-		"cache-staleness": func(*http.Request) error { return w.Stale() },
+		"cache-staleness": func(*http.Request) error { return w.StaleError() },
 		"shutdown":        d.checkShutdown,
 	}
 }

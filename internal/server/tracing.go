@@ -172,7 +172,7 @@ type traceErrorHandler struct {
 }
 
 // Handle implements otel.ErrorHandler.
-func (c *traceErrorHandler) Handle(err error) {
-	c.errors.Add(1)
-	c.limiter.Do(func() { c.log.Error(err, "cannot send traces", "errors", c.errors.Swap(0)) })
+func (h *traceErrorHandler) Handle(err error) {
+	h.errors.Add(1)
+	h.limiter.Do(func() { h.log.Error(err, "cannot send traces", "errors", h.errors.Swap(0)) })
 }

@@ -2,15 +2,11 @@ package server
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/webhookconfig"
 )
 
@@ -60,52 +56,23 @@ func (a *app) webhookConfiguration() webhookconfig.Configuration {
 func evaluatedResources(w *cache.Watcher) func() (webhookconfig.PolicyResources, bool) {
 	return func() (webhookconfig.PolicyResources, bool) {
 		known := w.Discovered() // before the lists are read: if it is true, they are complete
-		out := evaluatedKinds(w.Served())
-		for _, r := range w.Older() {
+		out := webhookconfig.PolicyResourcesOf(servedKinds(w.Served()))
+		for _, r := range w.ResourcesInOlderVersions() {
 			out.Policies = append(out.Policies, webhookconfig.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
 		}
 		return out, known
 	}
 }
 
-// evaluatedKinds returns the resources that must be evaluated for these policy
-// kinds.
-func evaluatedKinds(kinds []cache.Served) webhookconfig.PolicyResources {
-	var out webhookconfig.PolicyResources
-	for _, s := range kinds {
-		out.Policies = append(out.Policies, webhookconfig.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
-		for _, version := range s.Scales {
-			out.Scales = append(out.Scales, webhookconfig.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
+func servedKinds(all []cache.Served) []webhookconfig.ServedKind {
+	out := make([]webhookconfig.ServedKind, len(all))
+	for i, s := range all {
+		out[i] = webhookconfig.ServedKind{
+			Kind: s.Kind, Scales: s.Scales, Status: s.Status,
+			Resource: webhookconfig.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced},
 		}
-		out.Subresources = append(out.Subresources, subresources(s)...)
-		out.Services = out.Services || dependsOnServices(s.Kind)
 	}
 	return out
-}
-
-// subresources returns the subresources by which a write in another version than
-// the watched one stores a whole policy. The API server converts a status if the
-// watched version has a status, too; a scale is the same in all versions.
-func subresources(s cache.Served) []webhookconfig.Resource {
-	version := s.Version
-	if !s.Status {
-		version = webhookconfig.AllVersions
-	}
-	return []webhookconfig.Resource{
-		{Group: s.Group, Version: version, Resource: s.Resource + "/status", Namespaced: s.Namespaced},
-		{Group: s.Group, Version: webhookconfig.AllVersions, Resource: s.Resource + "/scale", Namespaced: s.Namespaced},
-	}
-}
-
-// serviceLevels are the levels whose paths go through Services.
-var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, api.LevelService, api.LevelBackend}
-
-// dependsOnServices reports whether policies of a kind depend on Services: through
-// the levels of their paths, or as listed target kinds. A profile without listed
-// target kinds may target any, and does not count.
-func dependsOnServices(k *policykind.Kind) bool {
-	return slices.ContainsFunc(serviceLevels, k.Has) ||
-		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: gateway.KindService})
 }
 
 // leaderRegistrar is a Registrar that first loads the published CA bundles: the

@@ -21,58 +21,58 @@ type index[V any] struct {
 // share a tree and be copied at the same time.
 var copyLock sync.Mutex
 
-func (x *index[V]) ensureOwned() {
-	if x.owned {
+func (i *index[V]) ensureOwned() {
+	if i.owned {
 		return
 	}
-	x.owned = true
-	if x.tree == nil {
-		x.tree = &btree.Map[string, V]{}
+	i.owned = true
+	if i.tree == nil {
+		i.tree = &btree.Map[string, V]{}
 		return
 	}
 	copyLock.Lock()
 	defer copyLock.Unlock()
-	x.tree = x.tree.Copy()
+	i.tree = i.tree.Copy()
 }
 
-func (x *index[V]) set(key string, v V) {
-	x.ensureOwned()
-	x.tree.Set(key, v)
+func (i *index[V]) set(key string, v V) {
+	i.ensureOwned()
+	i.tree.Set(key, v)
 }
 
-func (x *index[V]) remove(key string) {
-	x.ensureOwned()
-	x.tree.Delete(key)
+func (i *index[V]) remove(key string) {
+	i.ensureOwned()
+	i.tree.Delete(key)
 }
 
-func (x *index[V]) empty() bool { return x.tree == nil || x.tree.Len() == 0 }
+func (i *index[V]) empty() bool { return i.tree == nil || i.tree.Len() == 0 }
 
-func (x *index[V]) get(key string) (v V, ok bool) {
-	if x.tree == nil {
+func (i *index[V]) get(key string) (v V, ok bool) {
+	if i.tree == nil {
 		return v, false
 	}
-	return x.tree.Get(key)
+	return i.tree.Get(key)
 }
 
 // withPrefix yields the values whose keys start with the prefix, in key order.
-func (x *index[V]) withPrefix(prefix string) iter.Seq[V] {
+func (i *index[V]) withPrefix(prefix string) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		if x.tree == nil {
+		if i.tree == nil {
 			return
 		}
-		x.tree.Ascend(prefix, func(key string, v V) bool {
+		i.tree.Ascend(prefix, func(key string, v V) bool {
 			return strings.HasPrefix(key, prefix) && yield(v)
 		})
 	}
 }
 
 // keys yields the keys that start with the prefix, in order.
-func (x *index[V]) keys(prefix string) iter.Seq[string] {
+func (i *index[V]) keys(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if x.tree == nil {
+		if i.tree == nil {
 			return
 		}
-		x.tree.Ascend(prefix, func(key string, _ V) bool {
+		i.tree.Ascend(prefix, func(key string, _ V) bool {
 			return strings.HasPrefix(key, prefix) && yield(key)
 		})
 	}

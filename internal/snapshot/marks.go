@@ -51,7 +51,7 @@ var seed = maphash.MakeSeed()
 func MarksHash(annotations map[string]string, conditions []metav1.Condition) uint64 {
 	var sum uint64 // independent of the order of the map
 	for name, text := range annotations {
-		if text != "" && api.IsMark(name) {
+		if text != "" && api.IsOwnAnnotation(name) {
 			sum += hashOf(name, text)
 		}
 	}

@@ -53,7 +53,7 @@ func choosy(t testing.TB) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
-		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.LeaveGrant},
+		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.NamespacesReferenceGrant},
 	}, policykind.Builtin)
 	require.NoError(t, err)
 	return k

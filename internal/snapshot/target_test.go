@@ -109,7 +109,7 @@ func TestRefusedTargetIsNoDuplicate(t *testing.T) {
 func TestConsumerTargets(t *testing.T) {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
-		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.LeaveConsumer},
+		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.NamespacesConsumer},
 	}, policykind.Builtin)
 	assert.NoError(t, err)
 	v, p := painting(t, k, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}, namespaces: {from: All}}")

@@ -478,9 +478,9 @@ func objectsOf[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
 	}
 }
 
-// Rewritten is a view in which all policies of a kind were written in a version of the
+// VersionView is a view in which all policies of a kind were written in a version of the
 // kind.
-type Rewritten struct {
+type VersionView struct {
 	Version string
 	View    *View
 }

@@ -27,10 +27,10 @@ func (r revert) delay() time.Duration { return min(minRevertDelay<<min(r.repeats
 type revertBackoff map[string]revert
 
 // remaining returns how long edits stay in place, 0 if one of them is to be reverted now.
-func (b revertBackoff) remaining(edits []string, now time.Time) time.Duration {
+func (r revertBackoff) remaining(edits []string, now time.Time) time.Duration {
 	least := maxRevertDelay
 	for _, edit := range edits {
-		last, known := b[edit]
+		last, known := r[edit]
 		if !known {
 			return 0
 		}
@@ -40,14 +40,14 @@ func (b revertBackoff) remaining(edits []string, now time.Time) time.Duration {
 }
 
 // record records that edits were reverted.
-func (b revertBackoff) record(edits []string, now time.Time) {
-	maps.DeleteFunc(b, func(_ string, last revert) bool { return now.Sub(last.at) >= 2*last.delay() })
+func (r revertBackoff) record(edits []string, now time.Time) {
+	maps.DeleteFunc(r, func(_ string, last revert) bool { return now.Sub(last.at) >= 2*last.delay() })
 	for _, edit := range edits {
-		last, recent := b[edit]
+		last, recent := r[edit]
 		if recent {
 			last.repeats++
 		}
 		last.at = now
-		b[edit] = last
+		r[edit] = last
 	}
 }

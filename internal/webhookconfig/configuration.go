@@ -40,31 +40,6 @@ const (
 // timeoutSeconds of a call, which is the longest time that kubectl waits for it.
 const timeoutSeconds = 3
 
-// notBeingDeleted is the condition of objects that are annotated. An object that
-// server-side apply creates may have a deletionTimestamp in its manifest.
-const notBeingDeleted = "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)"
-
-// Mutating returns the mutating configuration. Its webhook writes annotations on policies
-// and routes: it is not called for a DELETE, for other kinds, or for objects that are
-// being deleted.
-func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfiguration {
-	hook := ac.MutatingWebhook().
-		WithName(mutateWebhook).
-		WithClientConfig(c.clientConfig(PathMutate)).
-		WithRules(rules(append(routes(), c.Policies...), admissionregistrationv1.Create, admissionregistrationv1.Update)...).
-		WithMatchConditions(condition("not-being-deleted", notBeingDeleted)).
-		WithFailurePolicy(c.FailurePolicy).
-		WithMatchPolicy(admissionregistrationv1.Equivalent).
-		WithNamespaceSelector(c.namespaceSelector()).
-		WithObjectSelector(acmeta.LabelSelector()). // explicit, so that a narrower one is reverted
-		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
-		WithTimeoutSeconds(timeoutSeconds).
-		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
-		WithAdmissionReviewVersions("v1")
-	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.ownerReferences()...).
-		WithWebhooks(hook)
-}
-
 func labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": "overrule", "app.kubernetes.io/managed-by": "overrule"}
 }

@@ -24,22 +24,6 @@ const AllVersions = "*"
 // matchPolicy Equivalent includes the others.
 const gatewayVersion = "v1"
 
-// PolicyResources are the resources that are evaluated besides CoreResources, depending
-// on the policy kinds.
-type PolicyResources struct {
-	// Policies are the resources of the known policy kinds, and those of Gateway API
-	// that are not served in the version that CoreResources name.
-	Policies []Resource
-	// Scales are the scale subresources of policy kinds that write a field which is
-	// read.
-	Scales []Resource
-	// Subresources are those by which a write in another version than the one in
-	// Policies stores the whole policy as that version has it.
-	Subresources []Resource
-	// Services is set if policies depend on Services.
-	Services bool
-}
-
 // CoreResources are the resources that are evaluated whatever policy kinds exist: those
 // of Gateway API, PolicyProfiles and constraints.
 func CoreResources() []Resource {

@@ -51,7 +51,7 @@ func newGrowthCluster(t testing.TB, routes int) *growthCluster {
 // withGuard adds a guard without a time limit to a cluster. The writer may change
 // overrides.
 func withGuard(c *fixture.Cluster) *growthCluster {
-	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Rights: allowAll{}}}
+	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Permissions: allowAll{}}}
 }
 
 // allowAll grants every right.

@@ -103,7 +103,7 @@ func (heavyRights) Check(api.Ref) string { return "check" }
 // heavyServer is the handler as in production, with one evaluation slot.
 func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
-		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
+		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: heavyRights{}, BlastRadius: blastRadius},
 		InFlight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	}).Handler()
 }

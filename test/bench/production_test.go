@@ -66,7 +66,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	client, err := authorizationv1client.NewForConfig(cfg)
 	require.NoError(tb, err)
 	evaluator := &guard.Guard{
-		Engine: effective.NewEngine(), Live: watcher.Live, Kinds: watcher, Rights: rights.New(client, watcher.Resource),
+		Engine: effective.NewEngine(), ReadLive: watcher.ReadLive, KindReader: watcher, Permissions: rights.New(client, watcher.Resource),
 	}
 	inFlight := inflight.New(c.Store, inflight.Options{})
 	hooks := webhook.New(webhook.Options{
@@ -76,7 +76,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
 	// It observes each event, and audits once it is started.
-	sweeper := audit.New(audit.Options{Store: c.Store, Audit: evaluator.Audit})
+	sweeper := audit.New(audit.Options{Store: c.Store, Violations: evaluator.Violations})
 	return &production{c, evaluator, hooks, inFlight, sweeper}
 }
 
@@ -85,7 +85,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 func (p *production) audit(tb testing.TB, ref api.Ref) {
 	tb.Helper()
 	v, _ := p.Store.View()
-	_, err := p.guard.Audit(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
+	_, err := p.guard.Violations(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
 	require.NoError(tb, err)
 }
 

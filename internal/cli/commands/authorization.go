@@ -21,7 +21,7 @@ import (
 // their rights come from the API server. With manifests no one is allowed to
 // unless --may-override is set, and the user is that of --as or nil. Commands
 // that deny nothing send no access reviews.
-func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Rights, *authenticationv1.UserInfo, error) {
+func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Permissions, *authenticationv1.UserInfo, error) {
 	if s.set != nil || !f.checkRights {
 		return rights.Fixed(f.mayOverride || !f.checkRights, s.resource), a.impersonatedUser(), nil
 	}

@@ -99,7 +99,7 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func
 		now: policykind.InFlight(a.now()), evaluated: evaluated, raw: a.newRawObjects(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
-	c.guard = &guard.Guard{Engine: effective.NewEngine(), Kinds: guardKinds{&c, a}, Rights: rights, BlastRadius: f.blastRadius}
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{&c, a}, Permissions: rights, BlastRadius: f.blastRadius}
 	return c.run(ctx, a)
 }
 

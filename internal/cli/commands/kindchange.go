@@ -27,16 +27,16 @@ type kindChange struct {
 	duplicate *policykind.DefinedError
 }
 
-// guardKinds implements guard.Kinds with the kinds of a changeEvaluator.
+// guardKinds implements guard.KindReader with the kinds of a changeEvaluator.
 type guardKinds struct {
 	*changeEvaluator
 	app *app
 }
 
-// Profiles implements guard.Kinds.
+// Profiles implements guard.KindReader.
 func (k guardKinds) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
 
-// Schema implements guard.Kinds.
+// Schema implements guard.KindReader.
 func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
 	if k.source.set == nil && !k.kinds.Defined(ref) {
 		return k.app.schema(ctx, ref)
@@ -44,8 +44,8 @@ func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensi
 	return k.kinds.Schema(ref), nil
 }
 
-// Reread implements guard.Kinds for the change that is being evaluated.
-func (k guardKinds) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+// ViewAfterKindChange implements guard.KindReader for the change that is being evaluated.
+func (k guardKinds) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if k.kindChange == nil {
 		return v, nil
 	}

@@ -117,7 +117,7 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 		return nil, err
 	}
 	g := &guard.Guard{Engine: q.engine, ShowValues: true} // the user is allowed to read them
-	found, err := g.Audit(ctx, q.view, q.scope())
+	found, err := g.Violations(ctx, q.view, q.scope())
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
@@ -131,7 +131,7 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	if err != nil {
 		return nil, err
 	}
-	more, err := g.AuditPathless(ctx, pathless)
+	more, err := g.ViolationsWithoutPath(ctx, pathless)
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}

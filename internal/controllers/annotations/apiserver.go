@@ -89,7 +89,7 @@ func (o object) applyAnnotations(ctx context.Context, annotations map[string]str
 	withEmpty := make(map[string]string, len(annotations))
 	maps.Copy(withEmpty, annotations)
 	for name, text := range current {
-		if _, wanted := annotations[name]; !wanted && text != "" && api.IsMark(name) {
+		if _, wanted := annotations[name]; !wanted && text != "" && api.IsOwnAnnotation(name) {
 			withEmpty[name] = ""
 		}
 	}

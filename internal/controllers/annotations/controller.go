@@ -64,7 +64,7 @@ type Options struct {
 
 // Controller keeps marks up to date, on the leader. Create it with New.
 type Controller struct {
-	Options
+	opts      Options
 	inventory inventory
 	changes   *snapshot.Changes
 	pending   pending
@@ -84,7 +84,7 @@ type Controller struct {
 func New(o Options) *Controller {
 	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
 	c := &Controller{
-		Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), ignoreEvent), blockedUntil: make(map[api.PolicyKind]time.Time),
+		opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), ignoreEvent), blockedUntil: make(map[api.PolicyKind]time.Time),
 	}
 	o.Store.Subscribe(c.changes.Record)
 	o.Store.Watch(func(seen []snapshot.Observation) { c.changes.RecordMarks(c.inventory.observe(seen)) })
@@ -117,13 +117,13 @@ func (c *Controller) Start(ctx context.Context) error {
 
 // runEnqueuer enqueues the objects that changes affect, until ctx ends.
 func (c *Controller) runEnqueuer(ctx context.Context, q workQueue) {
-	for background.Sleep(ctx, c.Delay) {
-		if _, ready := c.Store.View(); !ready {
+	for background.Sleep(ctx, c.opts.Delay) {
+		if _, ready := c.opts.Store.View(); !ready {
 			continue
 		}
 		if err := c.enqueueChanged(ctx, q); err != nil {
 			if errors.Is(err, background.ErrPanic) {
-				c.Log.Error(err, "finding stale marks failed; resyncing")
+				c.opts.Log.Error(err, "finding stale marks failed; resyncing")
 				background.Sleep(ctx, maxRetry)
 			}
 			c.changes.RecordAll()
@@ -139,18 +139,18 @@ func (c *Controller) runEnqueuer(ctx context.Context, q workQueue) {
 // enqueueChanged enqueues the objects whose marks may be stale. The error is that of
 // ctx, or a panic.
 func (c *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error) {
-	defer background.Recovered(&err, "find stale marks")
+	defer background.RecoverError(&err, "find stale marks")
 	c.computeMu.Lock()
 	defer c.computeMu.Unlock()
 	changed := c.changes.Take()
-	v, _ := c.Store.View()
+	v, _ := c.opts.Store.View()
 	before := c.lastView
 	c.lastView = v
 	if changed.All { // true at the start
 		c.enqueue(q, c.inventory.all(""))
 		return nil
 	}
-	impacted := impactedObjects{engine: c.Engine, throttle: &c.throttle, found: make(map[api.Ref]bool)}
+	impacted := impactedObjects{engine: c.opts.Engine, throttle: &c.throttle, found: make(map[api.Ref]bool)}
 	objects := snapshot.Objects(changed.Events)
 	for _, o := range objects {
 		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out or in
@@ -196,7 +196,7 @@ func (c *Controller) processNext(ctx context.Context, q workQueue) bool {
 	after, err := c.reconcile(ctx, ref)
 	if errors.Is(err, background.ErrPanic) {
 		c.results.add(resultFailed)
-		c.Log.Error(err, "updating marks failed; retrying", "object", ref.String())
+		c.opts.Log.Error(err, "updating marks failed; retrying", "object", ref.String())
 	}
 	switch {
 	case ctx.Err() != nil:

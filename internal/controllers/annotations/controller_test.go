@@ -92,7 +92,7 @@ func TestIncrementalUpdatesEqualFullResync(t *testing.T) {
 				}
 			}
 			w.reconcileAll()
-			v, _ := w.Store.View()
+			v, _ := w.opts.Store.View()
 			for _, ref := range w.inventory.all("") {
 				has, _ := w.inventory.get(ref)
 				want, err := w.desiredMarks(t.Context(), v, v.Get(ref), has.marks)
@@ -131,7 +131,7 @@ func TestObjectsThatAreNotUpdated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Options{}, append(c.docs, class, edge, onGateway("g", "edge", "a: 1"))...)
 			w.reconcileAll()
-			v, _ := w.Store.View()
+			v, _ := w.opts.Store.View()
 			w.seen[worlds.Read(t, v, routeR).Ref()] = c.marks
 			w.put(routeR)
 			got := 0
@@ -158,7 +158,7 @@ func TestNamespaceOptsInAgain(t *testing.T) {
 func TestMarksOfOtherWritersAreCorrected(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
 	w.reconcileAll()
-	v, _ := w.Store.View()
+	v, _ := w.opts.Store.View()
 	ref := worlds.Read(t, v, routeR).Ref()
 	w.marks[ref] = &DesiredMarks{Annotations: map[string]string{affectedPaint: "perhaps"}}
 	w.put(routeR)
@@ -206,8 +206,8 @@ func TestIgnoredEvents(t *testing.T) {
 	<-w.changes.Wake()
 	for i := range 2 * room {
 		c := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
-		w.Store.Apply(snapshot.Put(c))
-		w.Store.Apply(snapshot.Delete(c.Ref()))
+		w.opts.Store.Apply(snapshot.Put(c))
+		w.opts.Store.Apply(snapshot.Delete(c.Ref()))
 		w.put(class) // unchanged
 	}
 	assert.Empty(t, w.changes.Wake(), "no change is pending")
@@ -217,7 +217,7 @@ func TestIgnoredEvents(t *testing.T) {
 
 func TestEventsThatCauseFullResync(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"a policy kind": func(w *world) { w.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Label"}) },
+		"a policy kind": func(w *world) { w.opts.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Label"}) },
 		"more changes than the queue holds": func(w *world) {
 			w.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
 		},
@@ -307,7 +307,7 @@ func (o divergingCluster) Write(ctx context.Context, ref api.Ref, uid types.UID,
 
 func TestDifferingMarksAreRewrittenLater(t *testing.T) {
 	w := newWorld(t, Options{Every: time.Hour}, class, edge, onRoute("p", "r", "a: 1"))
-	w.Cluster = divergingCluster{w}
+	w.opts.Cluster = divergingCluster{w}
 	assert.Equal(t, []string{"Paint app/p"}, w.reconcileAll())
 	assert.Equal(t, 1, w.results.get()[resultOtherwise])
 	n, _ := w.pending.snapshot(time.Now())
@@ -383,7 +383,7 @@ func TestPanicAffectsOneObjectOnly(t *testing.T) {
 	assert.Empty(t, w.marksOf("HTTPRoute app/r"))
 	assert.Contains(t, strings.Join(w.lines, "\n"), "panic: it cannot be written")
 
-	w.Engine = nil // each use panics
+	w.opts.Engine = nil // each use panics
 	w.put(onGateway("g", "edge", "a: 6"))
 	require.ErrorIs(t, w.enqueueChanged(t.Context(), w.q), background.ErrPanic)
 	assert.True(t, w.computeMu.TryLock(), "the lock is released")

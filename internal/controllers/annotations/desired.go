@@ -34,7 +34,7 @@ type DesiredMarks struct {
 }
 
 // Hash returns the hash of an object with these marks (snapshot.MarksHash).
-func (w *DesiredMarks) Hash() uint64 { return snapshot.MarksHash(w.Annotations, w.Conditions) }
+func (d *DesiredMarks) Hash() uint64 { return snapshot.MarksHash(d.Annotations, d.Conditions) }
 
 // desiredMarks computes the marks of an object in a view. The error is that of ctx.
 func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snapshot.Object, current snapshot.Marks) (*DesiredMarks, error) {
@@ -43,7 +43,7 @@ func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snaps
 	}
 	a := newAffected(o)
 	b := effective.NewBudget(ctx, math.MaxUint64)
-	text, err := Text(c.Engine, v, o, b, func(e *effective.Effective) error {
+	text, err := Text(c.opts.Engine, v, o, b, func(e *effective.Effective) error {
 		_ = a.add(e) // all paths must be visited
 		return c.throttle.step(ctx)
 	})
@@ -54,7 +54,7 @@ func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snaps
 	if text != "" {
 		marks.Annotations[Name(o)] = text
 	}
-	if c.Affected {
+	if c.opts.Affected {
 		for _, kind := range a.kinds() {
 			marks.Annotations[api.Affected(kind)] = "true"
 		}
@@ -65,11 +65,11 @@ func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snaps
 func (c *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o snapshot.Object, current snapshot.Marks) (*DesiredMarks, error) {
 	marks := &DesiredMarks{}
 	a := newAffected(o)
-	if a.expected = len(policyCandidates(v, o)); !c.Affected || a.expected == 0 {
+	if a.expected = len(policyCandidates(v, o)); !c.opts.Affected || a.expected == 0 {
 		return marks, nil
 	}
 	b := effective.NewBudget(ctx, math.MaxUint64)
-	err := c.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
+	err := c.opts.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
 		if err := a.add(e); err != nil {
 			return err
 		}

@@ -62,8 +62,8 @@ func newWorld(t *testing.T, o Options, docs ...string) *world {
 	w.q = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](time.Hour, time.Hour))
 	t.Cleanup(w.q.ShutDown)
 	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
-		w.Store.AddKind(k)
-		w.Store.KindListed(k.Ref())
+		w.opts.Store.AddKind(k)
+		w.opts.Store.KindListed(k.Ref())
 	}
 	w.put(docs...)
 	return w
@@ -91,26 +91,26 @@ func (w *world) observe(ref api.Ref) {
 	if has := w.marks[ref]; has != nil {
 		m.Hash = has.Hash()
 	}
-	w.Store.Observe(snapshot.Observation{Ref: ref, UID: "u", Marks: m})
+	w.opts.Store.Observe(snapshot.Observation{Ref: ref, UID: "u", Marks: m})
 }
 
 func (w *world) put(docs ...string) {
 	w.Helper()
 	for _, doc := range docs {
-		v, _ := w.Store.View()
+		v, _ := w.opts.Store.View()
 		o := worlds.Read(w.T, v, doc)
-		w.Store.Apply(snapshot.Put(o))
+		w.opts.Store.Apply(snapshot.Put(o))
 		w.observe(o.Ref())
 	}
 }
 
 func (w *world) remove(doc string) {
 	w.Helper()
-	v, _ := w.Store.View()
+	v, _ := w.opts.Store.View()
 	ref := worlds.Read(w.T, v, doc).Ref()
-	w.Store.Apply(snapshot.Delete(ref))
+	w.opts.Store.Apply(snapshot.Delete(ref))
 	delete(w.marks, ref)
-	w.Store.Observe(snapshot.Observation{Ref: ref, Deleted: true})
+	w.opts.Store.Observe(snapshot.Observation{Ref: ref, Deleted: true})
 }
 
 // reconcileAll enqueues and reconciles until the queue is empty, and returns what was

@@ -24,68 +24,68 @@ type impactedObjects struct {
 
 // collect adds the objects that changes affect in a view: the one before or the one
 // after them.
-func (t *impactedObjects) collect(ctx context.Context, v *snapshot.View, objects []snapshot.Object) error {
+func (imp *impactedObjects) collect(ctx context.Context, v *snapshot.View, objects []snapshot.Object) error {
 	for _, o := range objects {
-		t.addRelated(v, o)
+		imp.addRelated(v, o)
 	}
 	b := effective.NewBudget(ctx, math.MaxUint64)
-	return t.engine.Walk(v, effective.ScopeOf(objects...), false, b, func(e *effective.Effective) error {
-		t.addPath(e)
-		return t.throttle.step(ctx)
+	return imp.engine.Walk(v, effective.ScopeOf(objects...), false, b, func(e *effective.Effective) error {
+		imp.addPath(e)
+		return imp.throttle.step(ctx)
 	})
 }
 
 // addPath adds the objects and policies of a path.
-func (t *impactedObjects) addPath(e *effective.Effective) {
-	p, last := &e.Path, &t.last
+func (imp *impactedObjects) addPath(e *effective.Effective) {
+	p, last := &e.Path, &imp.last
 	if p.Route != nil && p.Route != last.Route {
-		t.found[p.Route.Ref()] = true
+		imp.found[p.Route.Ref()] = true
 	}
 	if p.Gateway != nil && p.Gateway != last.Gateway {
-		t.found[p.Gateway.Ref()] = true
-		t.found[(&gateway.Class{Name: p.Gateway.Class}).Ref()] = true
+		imp.found[p.Gateway.Ref()] = true
+		imp.found[(&gateway.Class{Name: p.Gateway.Class}).Ref()] = true
 	}
 	if p.Set != nil && p.Set != last.Set {
-		t.found[p.Set.Ref()] = true
+		imp.found[p.Set.Ref()] = true
 	}
-	t.last = *p
+	imp.last = *p
 	for i := range e.Outcomes {
-		t.found[e.Ref(e.Outcomes[i].Policy)] = true
+		imp.found[e.Ref(e.Outcomes[i].Policy)] = true
 	}
 }
 
 // addRelated adds the objects that depend on an object even if no path goes through it:
 // the object, the policies that target it, and those that have a target in common with
 // it.
-func (t *impactedObjects) addRelated(v *snapshot.View, o snapshot.Object) {
-	t.found[o.Ref()] = true
-	t.addPoliciesOn(v, o.Ref())
+func (imp *impactedObjects) addRelated(v *snapshot.View, o snapshot.Object) {
+	imp.found[o.Ref()] = true
+	imp.addPoliciesOn(v, o.Ref())
 	switch o := o.(type) {
 	case *policykind.Policy:
 		for _, target := range v.Targets(o) {
-			t.addPoliciesOn(v, target.Ref)
+			imp.addPoliciesOn(v, target.Ref)
 		}
 	case *gateway.Grant:
 		for _, to := range o.To {
-			t.addPolicies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
-			t.addPolicies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
+			imp.addPolicies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
+			imp.addPolicies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
 		}
 	case *gateway.Namespace: // selectors may match its labels
 		for _, kind := range slices.Concat(gateway.GatewayKinds, []string{gateway.KindService}) {
-			t.addPolicies(v.Selecting(hierarchyKind(kind)))
+			imp.addPolicies(v.Selecting(hierarchyKind(kind)))
 		}
 	}
 }
 
-func (t *impactedObjects) addPoliciesOn(v *snapshot.View, object api.Ref) {
+func (imp *impactedObjects) addPoliciesOn(v *snapshot.View, object api.Ref) {
 	for p := range v.On(object) {
-		t.found[p.Ref()] = true
+		imp.found[p.Ref()] = true
 	}
 }
 
-func (t *impactedObjects) addPolicies(all iter.Seq[*policykind.Policy]) {
+func (imp *impactedObjects) addPolicies(all iter.Seq[*policykind.Policy]) {
 	for p := range all {
-		t.found[p.Ref()] = true
+		imp.found[p.Ref()] = true
 	}
 }
 

@@ -38,10 +38,10 @@ func (e *RightError) Unwrap() error { return e.Cause }
 // after what time to process the object again, 0 for not at all; after an error it is
 // retried with backoff.
 func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
-	defer background.Recovered(&err, "update marks")
-	v, ready := c.Store.View()
+	defer background.RecoverError(&err, "update marks")
+	v, ready := c.opts.Store.View()
 	if !ready {
-		return c.Delay, nil
+		return c.opts.Delay, nil
 	}
 	entry, known := c.inventory.get(ref)
 	o := v.Get(ref)
@@ -60,11 +60,11 @@ func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Dur
 	if want == entry.marks.Hash {
 		return 0, nil
 	}
-	if wait := time.Until(entry.lastWrite.Add(entry.writeInterval(c.Every))); wait > 0 {
+	if wait := time.Until(entry.lastWrite.Add(entry.writeInterval(c.opts.Every))); wait > 0 {
 		return wait, nil
 	}
-	got, err := c.Cluster.Write(ctx, ref, entry.uid, marks)
-	c.inventory.recordWrite(ref, time.Now(), c.Every)
+	got, err := c.opts.Cluster.Write(ctx, ref, entry.uid, marks)
+	c.inventory.recordWrite(ref, time.Now(), c.opts.Every)
 	if err == nil && got != want {
 		err = errMarksDiffer
 	}
@@ -87,14 +87,14 @@ func (c *Controller) handleResult(ctx context.Context, ref api.Ref, marks *Desir
 	_, before := c.blockedUntil[kind]
 	if err == nil && before {
 		delete(c.blockedUntil, kind)
-		c.Log.Info("marks can be written again", "kind", kind.String())
+		c.opts.Log.Info("marks can be written again", "kind", kind.String())
 	}
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
 		c.results.add(resultWritten)
 		if len(marks.LeftOut) > 0 {
-			c.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", marks.LeftOut)
+			c.opts.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", marks.LeftOut)
 		}
 	case errors.Is(err, ErrGone):
 		c.results.add(resultGone)
@@ -102,16 +102,16 @@ func (c *Controller) handleResult(ctx context.Context, ref api.Ref, marks *Desir
 	case forbidden:
 		c.results.add(resultForbidden)
 		if !before {
-			c.Log.Error(missingRight, "not allowed to update marks; retrying every minute", "kind", kind.String())
+			c.opts.Log.Error(missingRight, "not allowed to update marks; retrying every minute", "kind", kind.String())
 		}
 		c.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
 		return forbiddenRetry, nil
 	case errors.Is(err, errMarksDiffer):
 		c.results.add(resultOtherwise)
-		c.Log.V(1).Info("marks differ after a write; retrying", "object", ref.String())
+		c.opts.Log.V(1).Info("marks differ after a write; retrying", "object", ref.String())
 	default:
 		c.results.add(resultFailed)
-		c.Log.Info("updating marks failed; retrying", "object", ref.String(), "cause", api.RedactToken(err.Error()))
+		c.opts.Log.Info("updating marks failed; retrying", "object", ref.String(), "cause", api.RedactToken(err.Error()))
 	}
 	return 0, err
 }

@@ -23,16 +23,16 @@ type throttle struct {
 }
 
 // step is called after each small unit of work. It returns the error of ctx.
-func (p *throttle) step(ctx context.Context) error {
-	if p.steps++; p.steps%checkEvery != 0 {
+func (t *throttle) step(ctx context.Context) error {
+	if t.steps++; t.steps%checkEvery != 0 {
 		return nil
 	}
-	elapsed := time.Since(p.started)
+	elapsed := time.Since(t.started)
 	if elapsed < maxBurst {
 		return nil
 	}
 	// A long time includes waiting, for example for a request.
 	background.Sleep(ctx, min(elapsed, 2*maxBurst))
-	p.started = time.Now()
+	t.started = time.Now()
 	return ctx.Err()
 }

@@ -31,9 +31,9 @@ const (
 // Options of an Auditor.
 type Options struct {
 	Store *snapshot.Store
-	// Audit returns the violations in the effective policies of a scope. The error is
+	// Violations returns the violations in the effective policies of a scope. The error is
 	// that ctx ended, or that they cannot be computed.
-	Audit func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error)
+	Violations func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error)
 	// Events records violations that are new since the first run, on the leader; nil
 	// for none.
 	Events Recorder
@@ -52,7 +52,7 @@ type Options struct {
 
 // Auditor keeps the set of current violations. Create it with New.
 type Auditor struct {
-	Options
+	opts    Options
 	changes *snapshot.Changes
 	current atomic.Pointer[violations]
 	runs    counter
@@ -65,7 +65,7 @@ type Auditor struct {
 // New returns an Auditor that observes its store, which must not contain objects yet.
 func New(o Options) *Auditor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	a := &Auditor{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
+	a := &Auditor{opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
 	a.current.Store(&violations{})
 	o.Store.Subscribe(a.changes.Record)
 	return a
@@ -77,9 +77,9 @@ func (a *Auditor) NeedLeaderElection() bool { return false }
 // Start audits until ctx ends: once the store is ready, and then shortly after each
 // change.
 func (a *Auditor) Start(ctx context.Context) error {
-	retry := a.Delay
-	for background.Sleep(ctx, a.Delay) {
-		if _, ready := a.Store.View(); !ready {
+	retry := a.opts.Delay
+	for background.Sleep(ctx, a.opts.Delay) {
+		if _, ready := a.opts.Store.View(); !ready {
 			continue
 		}
 		err := a.run(ctx)
@@ -87,12 +87,12 @@ func (a *Auditor) Start(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			a.Log.Error(err, "audit failed; retrying with all paths", "retry", retry.String())
+			a.opts.Log.Error(err, "audit failed; retrying with all paths", "retry", retry.String())
 			background.Sleep(ctx, retry)
 			retry = min(2*retry, maxRetryDelay)
 			continue
 		}
-		retry = a.Delay
+		retry = a.opts.Delay
 		select {
 		case <-a.changes.Wake():
 		case <-ctx.Done():
@@ -105,7 +105,7 @@ func (a *Auditor) Start(ctx context.Context) error {
 func (a *Auditor) run(ctx context.Context) error {
 	changed := a.changes.Take()
 	all := changed.All || slices.ContainsFunc(changed.Events, isConstraintEvent)
-	v, _ := a.Store.View()
+	v, _ := a.opts.Store.View()
 	var found []api.Violation
 	var err error
 	covered := func([]api.PathElement) bool { return true }
@@ -156,10 +156,10 @@ func (a *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violati
 }
 
 func (a *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
-	defer background.Recovered(&err, "audit")
+	defer background.RecoverError(&err, "audit")
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	found, err = a.Audit(ctx, v, scope)
+	found, err = a.opts.Violations(ctx, v, scope)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

@@ -54,7 +54,7 @@ func newAuditFixture(t *testing.T, o Options, docs ...string) *auditFixture {
 	t.Helper()
 	s := &auditFixture{T: t, engine: effective.NewEngine()}
 	o.Store = snapshot.New()
-	o.Audit = s.audit
+	o.Violations = s.audit
 	o.Events = s
 	o.Log = funcr.New(func(_, args string) {
 		s.mu.Lock()
@@ -68,8 +68,8 @@ func newAuditFixture(t *testing.T, o Options, docs ...string) *auditFixture {
 	}
 	s.Auditor = New(o)
 	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
-		s.Store.AddKind(k)
-		s.Store.KindListed(k.Ref())
+		s.opts.Store.AddKind(k)
+		s.opts.Store.KindListed(k.Ref())
 	}
 	s.put(docs...)
 	return s
@@ -110,15 +110,15 @@ func (s *auditFixture) Eventf(about, _ runtime.Object, kind, reason, action, not
 func (s *auditFixture) put(docs ...string) {
 	s.Helper()
 	for _, doc := range docs {
-		v, _ := s.Store.View()
-		s.Store.Apply(snapshot.Put(worlds.Read(s.T, v, doc)))
+		v, _ := s.opts.Store.View()
+		s.opts.Store.Apply(snapshot.Put(worlds.Read(s.T, v, doc)))
 	}
 }
 
 func (s *auditFixture) remove(doc string) {
 	s.Helper()
-	v, _ := s.Store.View()
-	s.Store.Apply(snapshot.Delete(worlds.Read(s.T, v, doc).Ref()))
+	v, _ := s.opts.Store.View()
+	s.opts.Store.Apply(snapshot.Delete(worlds.Read(s.T, v, doc).Ref()))
 }
 
 // runOnce runs once and returns the paths in violation.
@@ -176,9 +176,9 @@ func TestEventsThatCauseFullAudit(t *testing.T) {
 		whole  bool
 	}{
 		"a route":                 {func(s *auditFixture) { s.put(routeS) }, false},
-		"a constraint":            {func(s *auditFixture) { s.Store.Apply(snapshot.Put(constrained)) }, true},
+		"a constraint":            {func(s *auditFixture) { s.opts.Store.Apply(snapshot.Put(constrained)) }, true},
 		"a constraint is deleted": {func(s *auditFixture) { s.changes.Record([]snapshot.Event{{Before: constrained}}) }, true},
-		"a policy kind":           {func(s *auditFixture) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
+		"a policy kind":           {func(s *auditFixture) { s.opts.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
 		"more changes than the queue holds": {func(s *auditFixture) {
 			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
 		}, true},
@@ -230,7 +230,7 @@ func TestIncrementalRunsEqualFullAudit(t *testing.T) {
 				}
 			}
 			got := s.runOnce()
-			v, _ := s.Store.View()
+			v, _ := s.opts.Store.View()
 			whole, err := s.audit(t.Context(), v, effective.Scope{All: true})
 			require.NoError(t, err)
 			var want []string
@@ -397,7 +397,7 @@ func TestAuditorRunsWhenReadyAndAfterEachChange(t *testing.T) {
 	var panics atomic.Bool
 	s := New(Options{
 		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
-		Audit: func(_ context.Context, v *snapshot.View, _ effective.Scope) ([]api.Violation, error) {
+		Violations: func(_ context.Context, v *snapshot.View, _ effective.Scope) ([]api.Violation, error) {
 			audits <- v
 			if panics.CompareAndSwap(true, false) {
 				panic("unexpected object")
@@ -441,7 +441,7 @@ func TestAuditorStopsDuringRun(t *testing.T) {
 	looks := 0
 	s := New(Options{
 		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
-		Audit: func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error) {
+		Violations: func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error) {
 			looks++
 			cancel()
 			return nil, nil

@@ -36,7 +36,7 @@ type Locate func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, err
 func (a *Auditor) report(ctx context.Context, added, resolved []api.Violation, first bool) {
 	a.logViolations("violation", added)
 	a.logViolations("violation resolved", resolved)
-	if first || a.Events == nil || !a.isLeader() {
+	if first || a.opts.Events == nil || !a.isLeader() {
 		return
 	}
 	for i, v := range added[:min(len(added), maxReported)] {
@@ -48,13 +48,13 @@ func (a *Auditor) report(ctx context.Context, added, resolved []api.Violation, f
 		if more := len(added) - maxReported; i == maxReported-1 && more > 0 {
 			text = fmt.Sprintf("(and %d more violations) %s", more, text)
 		}
-		a.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
+		a.opts.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
 	}
 }
 
 func (a *Auditor) isLeader() bool {
 	select {
-	case <-a.Leading:
+	case <-a.opts.Leading:
 		return true
 	default:
 		return false
@@ -64,10 +64,10 @@ func (a *Auditor) isLeader() bool {
 func (a *Auditor) logViolations(what string, all []api.Violation) {
 	for i, v := range all {
 		if i == maxReported {
-			a.Log.Info(what, "more", len(all)-i)
+			a.opts.Log.Info(what, "more", len(all)-i)
 			return
 		}
-		a.Log.Info(what, "reason", v.Code, "action", v.Action, "policyKind", v.PolicyKind.String(),
+		a.opts.Log.Info(what, "reason", v.Code, "action", v.Action, "policyKind", v.PolicyKind.String(),
 			"path", pathText(v.Path), "rule", v.Rule, "message", v.Message)
 	}
 }
@@ -105,12 +105,12 @@ func (a *Auditor) eventObject(ctx context.Context, ref api.Ref) *corev1.ObjectRe
 	if ref.Name == "" {
 		return nil
 	}
-	if a.Locate != nil {
-		about, err := a.Locate(ctx, ref)
+	if a.opts.Locate != nil {
+		about, err := a.opts.Locate(ctx, ref)
 		if err == nil {
 			return about
 		}
-		a.Log.V(1).Info("cannot locate object of Event", "object", ref.String(), "cause", err.Error())
+		a.opts.Log.V(1).Info("cannot locate object of Event", "object", ref.String(), "cause", err.Error())
 	}
 	version := "v1"
 	if ref.Group != "" {

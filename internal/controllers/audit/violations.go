@@ -39,14 +39,14 @@ func byKey(all []api.Violation) violations {
 
 // replace returns the violations after a run: those that it found, and earlier ones on
 // paths that it did not cover. added and resolved are the differences, sorted.
-func (s violations) replace(found []api.Violation, covered func([]api.PathElement) bool) (next violations, added, resolved []api.Violation) {
+func (vs violations) replace(found []api.Violation, covered func([]api.PathElement) bool) (next violations, added, resolved []api.Violation) {
 	next = byKey(found)
 	for at, v := range next {
-		if _, known := s[at]; !known {
+		if _, known := vs[at]; !known {
 			added = append(added, v)
 		}
 	}
-	for at, v := range s {
+	for at, v := range vs {
 		if _, still := next[at]; still {
 			continue
 		}

@@ -32,7 +32,7 @@ type Options struct {
 
 // Canary sends dry-run writes to an API server. Create it with New.
 type Canary struct {
-	Options
+	opts   Options
 	client kubernetes.Interface
 	// api is a raw client, because typed clients do not return warnings, and wait if
 	// the response asks to retry.
@@ -58,12 +58,12 @@ func New(cfg *rest.Config, o Options) (*Canary, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
-	return &Canary{Options: o, client: client, api: raw}, nil
+	return &Canary{opts: o, client: client, api: raw}, nil
 }
 
 // Run sends all writes in parallel and returns their results, within Timeout.
 func (c *Canary) Run(ctx context.Context) Result {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	start := time.Now()
 	writes := c.writes()
@@ -73,7 +73,7 @@ func (c *Canary) Run(ctx context.Context) Result {
 		group.Go(func() { attempts[i] = c.attempt(ctx, w) })
 	}
 	group.Wait()
-	r := newResult(c.Enforcement, attempts)
+	r := newResult(c.opts.Enforcement, attempts)
 	r.Note = c.limitation()
 	r.At = time.Now()
 	r.Took = r.At.Sub(start)
@@ -83,9 +83,9 @@ func (c *Canary) Run(ctx context.Context) Result {
 // limitation returns what a run with --enforcement=audit does not verify.
 func (c *Canary) limitation() string {
 	switch {
-	case c.Enforcement != api.Audit:
+	case c.opts.Enforcement != api.Audit:
 		return ""
-	case c.Namespace == "":
+	case c.opts.Namespace == "":
 		return "with --enforcement=audit responses do not show denials: this run verifies that writes are not blocked, but not that they are evaluated"
 	default:
 		return "with --enforcement=audit responses do not show denials: this run verifies that writes are not blocked and that " + mutating + " is called, but not that writes are evaluated"
@@ -96,7 +96,7 @@ func (c *Canary) attempt(ctx context.Context, w write) Attempt {
 	start := time.Now()
 	a := c.send(ctx, w)
 	result := Attempt{Sent: w.description, Milliseconds: time.Since(start).Milliseconds()}
-	v := w.check(c.Enforcement, a)
+	v := w.check(c.opts.Enforcement, a)
 	result.Outcome, result.Response, result.overloaded = v.outcome, v.response, v.overloaded
 	if v.notEvaluated {
 		result.Response += ": " + c.diagnose(ctx)

@@ -12,16 +12,16 @@ import (
 
 // diagnose returns the likely reason why a write was admitted without evaluation.
 func (c *Canary) diagnose(ctx context.Context) string {
-	config, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.Configuration, metav1.GetOptions{})
+	config, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.opts.Configuration, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("ValidatingWebhookConfiguration %s not found: no write is evaluated", c.Configuration)
+		return fmt.Sprintf("ValidatingWebhookConfiguration %s not found: no write is evaluated", c.opts.Configuration)
 	case err != nil:
 		return fmt.Sprintf("cannot read the webhook configuration: %v", err)
 	}
 	i := slices.IndexFunc(config.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == validating })
 	if i < 0 {
-		return fmt.Sprintf("ValidatingWebhookConfiguration %s has no webhook %s", c.Configuration, validating)
+		return fmt.Sprintf("ValidatingWebhookConfiguration %s has no webhook %s", c.opts.Configuration, validating)
 	}
 	return diagnoseWebhook(config.Webhooks[i])
 }

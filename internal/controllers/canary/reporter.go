@@ -36,44 +36,44 @@ type Reporter struct {
 }
 
 // Started reports that this replica has become the leader.
-func (p *Reporter) Started(ctx context.Context) {
-	p.Record.Begin()
-	p.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica is the leader and has not run the canary yet")
+func (rep *Reporter) Started(ctx context.Context) {
+	rep.Record.Begin()
+	rep.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica is the leader and has not run the canary yet")
 }
 
 // Stopped reports that this replica is no longer the leader.
-func (p *Reporter) Stopped(ctx context.Context) {
-	p.Record.End()
-	p.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+func (rep *Reporter) Stopped(ctx context.Context) {
+	rep.Record.End()
+	rep.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
 }
 
 // Report reports a result.
-func (p *Reporter) Report(ctx context.Context, r Result) {
-	if p.Arm != nil {
-		p.Arm.Observe(r)
+func (rep *Reporter) Report(ctx context.Context, r Result) {
+	if rep.Arm != nil {
+		rep.Arm.Observe(r)
 	}
-	before := p.Record.Observe(r)
+	before := rep.Record.Observe(r)
 	message := "all dry-run writes were evaluated as expected"
 	if r.Outcome != Passed {
 		message = r.Message()
 	}
-	p.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
+	rep.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
 	if before == nil || before.Outcome != r.Outcome {
-		p.reportChange(r, message)
+		rep.reportChange(r, message)
 	}
 }
 
 // reportChange logs a result with another outcome than the previous one, and records an
 // Event.
-func (p *Reporter) reportChange(r Result, message string) {
+func (rep *Reporter) reportChange(r Result, message string) {
 	kind := corev1.EventTypeNormal
 	if r.Outcome == Passed {
-		p.Log.Info("canary passed", "took", r.Took.String())
+		rep.Log.Info("canary passed", "took", r.Took.String())
 	} else {
 		kind = corev1.EventTypeWarning
-		p.Log.Error(nil, "canary did not pass", "outcome", r.Outcome, "message", message)
+		rep.Log.Error(nil, "canary did not pass", "outcome", r.Outcome, "message", message)
 	}
-	if pod := p.Pod.Ref(); pod != nil {
-		p.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", p.Note(message))
+	if pod := rep.Pod.Ref(); pod != nil {
+		rep.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", rep.Note(message))
 	}
 }

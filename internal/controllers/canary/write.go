@@ -53,11 +53,11 @@ func (c *Canary) writes() []write {
 			object: profile(map[string]any{"fields": []any{"targetRef"}}),
 		},
 	}
-	if c.Namespace == "" {
+	if c.opts.Namespace == "" {
 		return out
 	}
 	return append(out, write{
-		description: "HTTPRoute in namespace " + c.Namespace + " that must pass", resource: httpRoutes, namespace: c.Namespace, check: checkMutated,
+		description: "HTTPRoute in namespace " + c.opts.Namespace + " that must pass", resource: httpRoutes, namespace: c.opts.Namespace, check: checkMutated,
 		object: object(httpRoutes.GroupVersion(), "HTTPRoute", map[string]any{
 			"rules": []any{map[string]any{}},
 		}, map[string]any{api.AnnotationEffectivePolicy: staleAnnotation}),

@@ -78,7 +78,7 @@ func joinNames(names []constraint.Named) string {
 // The transition time changes with the status only.
 func (s subject) condition(now metav1.Time) (metav1.Condition, bool) {
 	want := metav1.Condition{
-		Type: api.ProfileAccepted, Status: metav1.ConditionTrue, Reason: s.reason,
+		Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: s.reason,
 		Message: truncate(s.message), ObservedGeneration: s.generation, LastTransitionTime: now,
 	}
 	if s.refused {
@@ -86,7 +86,7 @@ func (s subject) condition(now metav1.Time) (metav1.Condition, bool) {
 	}
 	all := slices.Clone(s.conditions)
 	differs := meta.SetStatusCondition(&all, want)
-	return *meta.FindStatusCondition(all, api.ProfileAccepted), differs
+	return *meta.FindStatusCondition(all, api.ConditionAccepted), differs
 }
 
 // truncate shortens a message to maxMessageLength without splitting a rune.

@@ -61,7 +61,7 @@ func TestDirectoryIsPolledWithoutEvents(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		directory{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.pollLoop(ctx, m.reloadNow)
+		fileWatcher{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.pollLoop(ctx, m.reloadNow)
 	}()
 	m.eventuallyServes(first)
 	m.swap(second)
@@ -90,7 +90,7 @@ func TestFilesReplacedDuringAReadAreConsistent(t *testing.T) {
 			swapping = false
 		default:
 		}
-		files, err := m.Files.dir.read(CertFile, KeyFile, CAFile)
+		files, err := m.Files.watcher.read(CertFile, KeyFile, CAFile)
 		require.NoError(t, err)
 		p, err := readCertPair(files)
 		require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAbsoluteLinkIsFollowed(t *testing.T) {
 	dir, data := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(data, CAFile), []byte("x"), 0o600))
 	require.NoError(t, os.Symlink(data, filepath.Join(dir, dataLink)))
-	files, err := directory{path: dir}.read(CAFile, KeyFile)
+	files, err := fileWatcher{path: dir}.read(CAFile, KeyFile)
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]byte{CAFile: []byte("x")}, files)
 }

@@ -69,19 +69,19 @@ func keyOf(w *effective.Weakener) weakenerKey {
 // heldSplit are the overrides that were held before with the same value, and others.
 type heldSplit struct{ same, fresh []*merge.Effective }
 
-func (h *weakenedBefore) load() {
-	if h.by != nil {
+func (b *weakenedBefore) load() {
+	if b.by != nil {
 		return
 	}
-	h.by, h.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.HeldRules]heldSplit)
-	if h.on == nil {
+	b.by, b.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.HeldRules]heldSplit)
+	if b.on == nil {
 		return
 	}
-	weakeners := h.on.Weakeners()
+	weakeners := b.on.Weakeners()
 	for i := range weakeners {
-		h.by[keyOf(&weakeners[i])] = &weakeners[i]
+		b.by[keyOf(&weakeners[i])] = &weakeners[i]
 	}
-	h.all = h.on.InForce()
+	b.all = b.on.InForce()
 }
 
 // classify returns the overrides that a rule weakens: those that it weakened before, too;
@@ -89,41 +89,41 @@ func (h *weakenedBefore) load() {
 // was enough, whatever its value; a gate may let less through now. One of another policy
 // is new though it is equal: else its author could find out the value of the existing one
 // by trying.
-func (h *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived weakenedRules) {
-	h.load()
-	was := h.by[keyOf(w)]
+func (b *weakenedBefore) classify(w *effective.Weakener) (same, held, arrived weakenedRules) {
+	b.load()
+	was := b.by[keyOf(w)]
 	switch {
 	case was == nil || !samePolicy(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
-		k := h.split(w.HeldRules, h.heldBy(w.HeldRules.Policy))
+		k := b.split(w.HeldRules, b.heldBy(w.HeldRules.Policy))
 		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
 	case was.Except != w.Except: // the profile names other alternatives now
 		first, rest := was.Weakens(was.HeldRules.Rules)
 		k := splitHeld(w.HeldRules.Rules, slices.Concat(first, rest))
-		fresh := splitHeld(k.fresh, h.heldBy(w.HeldRules.Policy).Rules)
+		fresh := splitHeld(k.fresh, b.heldBy(w.HeldRules.Policy).Rules)
 		return among(w, k.same), among(w, fresh.same), among(w, fresh.fresh)
 	default:
-		k := h.split(w.HeldRules, was.HeldRules)
+		k := b.split(w.HeldRules, was.HeldRules)
 		return among(w, k.same), weakenedRules{}, among(w, k.fresh)
 	}
 }
 
 // heldBy returns what the overrides of a policy held.
-func (h *weakenedBefore) heldBy(policy *merge.Policy) *effective.HeldRules {
-	i := slices.IndexFunc(h.all, func(held *effective.HeldRules) bool { return samePolicy(held.Policy, policy) })
+func (b *weakenedBefore) heldBy(policy *merge.Policy) *effective.HeldRules {
+	i := slices.IndexFunc(b.all, func(held *effective.HeldRules) bool { return samePolicy(held.Policy, policy) })
 	if i < 0 {
 		return &noHeldRules
 	}
-	return h.all[i]
+	return b.all[i]
 }
 
 var noHeldRules effective.HeldRules
 
-func (h *weakenedBefore) split(held, before *effective.HeldRules) heldSplit {
+func (b *weakenedBefore) split(held, before *effective.HeldRules) heldSplit {
 	at := [2]*effective.HeldRules{held, before}
-	k, ok := h.kept[at]
+	k, ok := b.kept[at]
 	if !ok {
 		k = splitHeld(held.Rules, before.Rules)
-		h.kept[at] = k
+		b.kept[at] = k
 	}
 	return k
 }

@@ -12,9 +12,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Live reads an object that the cache does not have yet. It returns nil if the object does
-// not exist.
-type Live func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
+// ReadLiveFunc reads an object that the cache does not have yet from the API server. It
+// returns nil if the object does not exist.
+type ReadLiveFunc func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
 
 // maxLiveReads is the most targets that a policy may have to have them read live, and the
 // most objects that are: Gateway API takes at most 16 targets.
@@ -24,7 +24,7 @@ const maxLiveReads = 16
 // been created a moment ago.
 func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
 	p, ok := c.After.(*policykind.Policy)
-	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
+	if !ok || g.ReadLive == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
 		return v, nil
 	}
 	asked := make(map[api.Ref]bool)
@@ -33,7 +33,7 @@ func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Chan
 			return nil
 		}
 		asked[ref] = true
-		o, err := g.Live(ctx, ref)
+		o, err := g.ReadLive(ctx, ref)
 		if err != nil {
 			return fmt.Errorf("get %s: %w", ref, err)
 		}
@@ -80,7 +80,7 @@ func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
 // may have been created a moment ago.
 func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.Constraint) error {
 	absent, _ := ev.after.Absent(c)
-	if ev.guard.Live == nil || len(absent) > maxLiveReads {
+	if ev.guard.ReadLive == nil || len(absent) > maxLiveReads {
 		return nil
 	}
 	asked := make(map[api.Ref]bool)
@@ -89,7 +89,7 @@ func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.C
 			continue // one in any namespace has no single address
 		}
 		asked[n.Ref] = true
-		o, err := ev.guard.Live(ctx, n.Ref)
+		o, err := ev.guard.ReadLive(ctx, n.Ref)
 		if err != nil {
 			return fmt.Errorf("get %s: %w", n, err)
 		}

@@ -14,7 +14,7 @@ import (
 type overrides struct {
 	pairs         int32                // that were evaluated
 	held          []effective.Override // of the current pair
-	lost          map[overrideLossKey]*overrideLoss
+	lost          map[lostOverrideKey]*lostOverride
 	reasons       map[*merge.Rule]api.ReasonCode // of losses
 	lessProtected map[api.PolicyKind]string      // how kinds protect overrides less after the write
 	terminating   terminatingPolicies
@@ -61,8 +61,8 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 	ev.overrides.pairs++
 	ev.overrides.terminating.observe(ev, p.Before) // paths with the same policies may have them from another class
 	if c.stays && again {
-		for _, t := range ev.overrides.prev.lost {
-			t.addPath(ev.overrides.pairs)
+		for _, l := range ev.overrides.prev.lost {
+			l.addPath(ev.overrides.pairs)
 		}
 		return nil
 	}
@@ -81,12 +81,12 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 // check checks one override that applies before the write.
 func (c *overrideCheck) check(o effective.Override) error {
 	switch {
-	case c.paths.After != nil && c.addLost(o):
+	case c.paths.After != nil && c.checkOnSamePath(o):
 		return nil
 	case c.lessProtected != "":
-		t := c.ev.addLessProtected(o, c.paths.Before, c.lessProtected)
+		l := c.ev.addLessProtectedOverride(o, c.paths.Before, c.lessProtected)
 		if c.stays {
-			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, t)
+			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, l)
 		}
 		return nil
 	default:
@@ -94,9 +94,9 @@ func (c *overrideCheck) check(o effective.Override) error {
 	}
 }
 
-// addLost adds an override that is not given, or not bound, on the path itself after the
-// write, if some request stays on it. It reports whether it did.
-func (c *overrideCheck) addLost(o effective.Override) bool {
+// checkOnSamePath adds an override that is not given, or not bound, on the path itself
+// after the write, if some request stays on it. It reports whether it did.
+func (c *overrideCheck) checkOnSamePath(o effective.Override) bool {
 	before, after := c.paths.Before, c.paths.After
 	lost, reason := !after.Sets(o) || c.ev.movesToTerminating(o, before, after), ""
 	if !lost && c.limits.Before.Holds(o) {
@@ -113,11 +113,11 @@ func (c *overrideCheck) addLost(o effective.Override) bool {
 	case !stays:
 		return false
 	case !lost:
-		c.ev.addUnbound(o, before, successor{after, move}, reason)
+		c.ev.addUnboundOverride(o, before, successor{after, move}, reason)
 		return true
 	}
-	if t := c.ev.addLost(o, before, successor{after, move}); c.stays {
-		c.ev.overrides.prev.addLost(t, o.Level)
+	if l := c.ev.addLostOverride(o, before, successor{after, move}); c.stays {
+		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
 	return true
 }
@@ -145,11 +145,11 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 // keeps note of one that is.
 func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) {
 	if !s.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, s.Effective) {
-		c.ev.addLost(o, c.paths.Before, s)
+		c.ev.addLostOverride(o, c.paths.Before, s)
 		return
 	}
 	if reason := c.unboundOn(o, s.Effective); reason != "" {
-		c.ev.addUnbound(o, c.paths.Before, s, reason)
+		c.ev.addUnboundOverride(o, c.paths.Before, s, reason)
 		return
 	}
 	c.kept.add(s.Effective, o.Policy)

@@ -13,10 +13,10 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// checkConstraint checks the write of a constraint: whether it is valid, where it denies
+// checkConstraintWrite checks the write of a constraint: whether it is valid, where it denies
 // less than before, and which existing paths violate it. Existing violations are reported,
 // and do not deny the write.
-func (ev *evaluation) checkConstraint(ctx context.Context) error {
+func (ev *evaluation) checkConstraintWrite(ctx context.Context) error {
 	was, _ := ev.change.Before.(*constraint.Constraint)
 	c, ok := ev.change.After.(*constraint.Constraint)
 	if !ok || ev.change.Owner != "" {
@@ -25,7 +25,7 @@ func (ev *evaluation) checkConstraint(ctx context.Context) error {
 		}
 	}
 	if c.Invalid != nil {
-		ev.reportUnusable(c, c.Invalid, was != nil && was.Invalid != nil)
+		ev.reportInvalidConstraint(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
 	}
 	ev.checkValidationLimit(c)
@@ -50,9 +50,9 @@ func (ev *evaluation) checkConstraint(ctx context.Context) error {
 	return ev.checkExistingPaths(ctx, c, kind)
 }
 
-// reportUnusable denies a constraint that is invalid; one that was invalid before stays
+// reportInvalidConstraint denies a constraint that is invalid; one that was invalid before stays
 // editable.
-func (ev *evaluation) reportUnusable(c *constraint.Constraint, why error, before bool) {
+func (ev *evaluation) reportInvalidConstraint(c *constraint.Constraint, why error, before bool) {
 	action := api.Deny
 	if before {
 		action = api.Warn
@@ -80,10 +80,10 @@ func flatten(err error) []error {
 // checkConstraintSchema checks a constraint against the schema of its kind. It reports
 // whether the constraint is invalid.
 func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
-	if ev.guard.Kinds == nil {
+	if ev.guard.KindReader == nil {
 		return false, nil
 	}
-	schema, err := ev.guard.Kinds.Schema(ctx, kind.Ref())
+	schema, err := ev.guard.KindReader.Schema(ctx, kind.Ref())
 	if err != nil {
 		return false, fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
 	}
@@ -93,7 +93,7 @@ func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constra
 		return false, nil
 	}
 	before := was != nil && was.PolicyKind() == c.PolicyKind() && (was.Invalid != nil || was.Check(shape) != nil)
-	ev.reportUnusable(c, fault, before)
+	ev.reportInvalidConstraint(c, fault, before)
 	return true, nil
 }
 

@@ -20,8 +20,8 @@ type constraintInputs struct {
 
 // pathState is a path at one time, with the variables that constraints read.
 type pathState struct {
-	*cel.Variables
-	on *effective.Effective
+	variables *cel.Variables
+	on        *effective.Effective
 	// previous is what the variable before is of, nil for none.
 	previous *effective.Effective
 	// replacedRules are the rules whose place another policy has after the write; nil
@@ -41,7 +41,7 @@ func (ev *evaluation) inputs(p effective.Pair) *constraintInputs {
 	if ev.change.Object() == nil {
 		s.after = ev.newPathState(p.After, p.After, ev.after)
 	}
-	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.Path(), s.after.Path()) })
+	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.variables.Path(), s.after.variables.Path()) })
 	return s
 }
 
@@ -68,23 +68,23 @@ func (ev *evaluation) replacedRules(p effective.Pair) map[merge.Key]bool {
 }
 
 // isComparable reports whether all of the state may be compared with another one.
-func (m *pathState) isComparable() bool { return m.replacedRules == nil || len(m.replacedRules()) == 0 }
+func (p *pathState) isComparable() bool { return p.replacedRules == nil || len(p.replacedRules()) == 0 }
 
 // same reports whether a constraint cannot have another result.
-func (s *constraintInputs) same(c *constraint.Constraint) bool {
-	return s.pair.Before.Result == s.pair.After.Result && s.pair.Before.Kind == s.pair.After.Kind &&
-		(!c.Reads("path") || !s.moved())
+func (in *constraintInputs) same(c *constraint.Constraint) bool {
+	return in.pair.Before.Result == in.pair.After.Result && in.pair.Before.Kind == in.pair.After.Kind &&
+		(!c.Reads("path") || !in.moved())
 }
 
 func (ev *evaluation) newPathState(e, previous *effective.Effective, v *snapshot.View) *pathState {
-	m := &pathState{on: e, previous: previous, Variables: &cel.Variables{
+	m := &pathState{on: e, previous: previous, variables: &cel.Variables{
 		Effective: sync.OnceValue(e.Spec),
 		Origins:   sync.OnceValue(func() any { return origins(e) }),
 		Path:      sync.OnceValue(func() any { return constraint.PathOf(&e.Path, v) }),
 		Request:   func() any { return ev.request() },
 	}}
 	if previous != nil {
-		m.Before = sync.OnceValue(previous.Spec)
+		m.variables.Before = sync.OnceValue(previous.Spec)
 	}
 	return m
 }
@@ -93,14 +93,14 @@ func (ev *evaluation) newPathState(e, previous *effective.Effective, v *snapshot
 type hideFunc func(*effective.Effective, *merge.Effective) bool
 
 // redacted returns the variables with cel.Opaque for values that stay hidden.
-func (m *pathState) redacted(hide hideFunc) *cel.Variables {
-	if !hidesAny(m.on, hide) && (m.previous == nil || !hidesAny(m.previous, hide)) {
-		return m.Variables
+func (p *pathState) redacted(hide hideFunc) *cel.Variables {
+	if !hidesAny(p.on, hide) && (p.previous == nil || !hidesAny(p.previous, hide)) {
+		return p.variables
 	}
-	out := *m.Variables
-	out.Effective = sync.OnceValue(func() any { return redactedSpec(m.on, hide) })
-	if m.previous != nil {
-		out.Before = sync.OnceValue(func() any { return redactedSpec(m.previous, hide) })
+	out := *p.variables
+	out.Effective = sync.OnceValue(func() any { return redactedSpec(p.on, hide) })
+	if p.previous != nil {
+		out.Before = sync.OnceValue(func() any { return redactedSpec(p.previous, hide) })
 	}
 	return &out
 }
@@ -120,7 +120,7 @@ func redactedSpec(e *effective.Effective, hide hideFunc) any {
 
 // inputFor returns what a constraint that applies at a level reads of a path.
 func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level, m *pathState) constraint.PathInput {
-	out := constraint.PathInput{Variables: m.Variables, Shown: func() *cel.Variables { return ev.readableVariables(m) }}
+	out := constraint.PathInput{Variables: m.variables, Shown: func() *cel.Variables { return ev.readableVariables(m) }}
 	namespace, written := c.Ref().Namespace, ev.writtenRef()
 	if namespace == "" && m.isComparable() {
 		return out
@@ -139,7 +139,7 @@ func (ev *evaluation) inputFor(c *constraint.Constraint, level constraint.Level,
 // alone, or all where their reader is allowed to read them.
 func (ev *evaluation) readableVariables(m *pathState) *cel.Variables {
 	if ev.guard.ShowValues {
-		return m.Variables
+		return m.variables
 	}
 	written := ev.writtenRef()
 	return m.redacted(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })

@@ -16,7 +16,7 @@ const maxUnmet = 10
 
 // reportUnmet turns the constraints that are violated into findings.
 func (ev *evaluation) reportUnmet() {
-	all := ev.reportUnbound(slices.SortedFunc(maps.Values(ev.requirements.unmet), compareUnmet))
+	all := ev.reportNotBinding(slices.SortedFunc(maps.Values(ev.requirements.unmet), compareUnmet))
 	for len(all) > 0 {
 		same := 1
 		for same < len(all) && sameRequirement(all[0], all[same]) {
@@ -29,34 +29,34 @@ func (ev *evaluation) reportUnmet() {
 
 func compareUnmet(a, b *unmetRequirement) int {
 	return cmp.Or(
-		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
-		cmp.Compare(btoi(a.before), btoi(b.before)),
-		strings.Compare(a.at, b.at),
-		strings.Compare(a.message, b.message),
+		api.CompareRefs(a.key.constraint.Ref(), b.key.constraint.Ref()),
+		cmp.Compare(btoi(a.key.before), btoi(b.key.before)),
+		strings.Compare(a.key.at, b.key.at),
+		strings.Compare(a.key.message, b.key.message),
 	)
 }
 
 func sameRequirement(a, b *unmetRequirement) bool {
-	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
+	return a.key.constraint.Ref() == b.key.constraint.Ref() && a.key.at == b.key.at && a.key.before == b.key.before
 }
 
 // reportRequirement reports violations of one requirement.
 func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
-	for i, t := range all {
-		ref := t.constraint.Ref()
-		f := Finding{Rule: t.rule, Policy: &ref}
+	for i, u := range all {
+		ref := u.key.constraint.Ref()
+		f := Finding{Rule: u.rule, Policy: &ref}
 		if i == maxUnmet {
 			paths := 0
 			for _, rest := range all[i:] {
 				paths += rest.paths
 			}
-			f.What = fmt.Sprintf("%s of %s is also not met on %s", t.at, ref, plural(paths, "more path"))
+			f.What = fmt.Sprintf("%s of %s is also not met on %s", u.key.at, ref, plural(paths, "more path"))
 		} else {
-			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", t.message, ref, pathsText(t.on, t.paths)), t.message
+			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", u.key.message, ref, pathsText(u.on, u.paths)), u.key.message
 		}
-		action := t.constraint.Enforcement
+		action := u.key.constraint.Enforcement
 		switch {
-		case !t.before:
+		case !u.key.before:
 			f.Advice = fmt.Sprintf("change what causes it, or ask the owner of %s", ref)
 		case action == api.Deny:
 			action = api.Warn
@@ -74,48 +74,48 @@ func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 	}
 }
 
-// reportUnbound reports the constraints that do not bind the write and are violated, each
+// reportNotBinding reports the constraints that do not bind the write and are violated, each
 // once, and returns the violations of the others. A constraint of a tenant has as many
 // messages as its author likes: they must not take the place of what the writer of
 // something above has to know.
-func (ev *evaluation) reportUnbound(all []*unmetRequirement) (bound []*unmetRequirement) {
+func (ev *evaluation) reportNotBinding(all []*unmetRequirement) (bound []*unmetRequirement) {
 	var at []*unmetRequirement
-	for _, t := range all {
+	for _, u := range all {
 		switch {
-		case !t.unbound:
-			bound = append(bound, t)
+		case !u.key.notBinding:
+			bound = append(bound, u)
 			continue
-		case len(at) > 0 && at[0].constraint.Ref() != t.constraint.Ref():
-			ev.reportOneUnbound(at)
+		case len(at) > 0 && at[0].key.constraint.Ref() != u.key.constraint.Ref():
+			ev.reportOneNotBinding(at)
 			at = nil
 		}
-		at = append(at, t)
+		at = append(at, u)
 	}
 	if len(at) > 0 {
-		ev.reportOneUnbound(at)
+		ev.reportOneNotBinding(at)
 	}
 	return bound
 }
 
-// reportOneUnbound reports a constraint that does not bind the write by its first violation.
-func (ev *evaluation) reportOneUnbound(all []*unmetRequirement) {
+// reportOneNotBinding reports a constraint that does not bind the write by its first violation.
+func (ev *evaluation) reportOneNotBinding(all []*unmetRequirement) {
 	first, more := all[0], ""
-	ref := first.constraint.Ref()
-	f := Finding{Policy: &ref, Unbound: true}
-	if !slices.ContainsFunc(all, func(t *unmetRequirement) bool { return t.at != first.at }) {
+	ref := first.key.constraint.Ref()
+	f := Finding{Policy: &ref, NotBinding: true}
+	if !slices.ContainsFunc(all, func(u *unmetRequirement) bool { return u.key.at != first.key.at }) {
 		f.Rule = first.rule
 	}
 	if len(all) > 1 {
 		more = fmt.Sprintf(", and %d more", len(all)-1)
 	}
-	f.Short = fmt.Sprintf("%s is not met, but does not apply to this write: %s%s", ref, first.message, more)
+	f.Short = fmt.Sprintf("%s is not met, but does not apply to this write: %s%s", ref, first.key.message, more)
 	f.What = fmt.Sprintf("%s is not met: %s (on %s)%s: warning only, since the constraint does not apply to writes of %s",
-		ref, first.message, pathsText(first.on, first.paths), more, ev.writtenRef())
-	if first.before {
+		ref, first.key.message, pathsText(first.on, first.paths), more, ev.writtenRef())
+	if first.key.before {
 		f.What += "; existing violation, not made worse by this write"
 	}
 	f.Advice = fmt.Sprintf("notify the owner of %s", ref)
-	action := first.constraint.Enforcement
+	action := first.key.constraint.Enforcement
 	if action == api.Deny {
 		action = api.Warn
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// watchedFile is a file that changes. It keeps the last valid content while the file
+// reloadedFile is a file that changes. It keeps the last valid content while the file
 // is invalid.
-type watchedFile[T any] struct {
-	watchedFileOptions[T]
+type reloadedFile[T any] struct {
+	opts reloadedFileOptions[T]
 
-	dir     directory
+	watcher fileWatcher
 	current atomic.Pointer[T] // nil until the first valid one
 	lastErr lastError         // of the last read of the file
 }
 
-// watchedFileOptions configures a watchedFile. All but poll are required.
-type watchedFileOptions[T any] struct {
+// reloadedFileOptions configures a reloadedFile. All but poll are required.
+type reloadedFileOptions[T any] struct {
 	subject string // what the file has, for errors
 	file    string
 	// poll is how often the file is read without an event (default
@@ -38,7 +38,7 @@ type watchedFileOptions[T any] struct {
 	log          logr.Logger
 }
 
-func newWatchedFile[T any](o watchedFileOptions[T]) (*watchedFile[T], error) {
+func newReloadedFile[T any](o reloadedFileOptions[T]) (*reloadedFile[T], error) {
 	poll := cmp.Or(o.poll, DefaultFilePoll)
 	switch {
 	case o.file == "":
@@ -46,48 +46,48 @@ func newWatchedFile[T any](o watchedFileOptions[T]) (*watchedFile[T], error) {
 	case poll < 0:
 		return nil, fmt.Errorf("%s: poll interval must not be negative", o.subject)
 	}
-	return &watchedFile[T]{watchedFileOptions: o, dir: directory{path: filepath.Dir(o.file), poll: poll, log: o.log}}, nil
+	return &reloadedFile[T]{opts: o, watcher: fileWatcher{path: filepath.Dir(o.file), poll: poll, log: o.log}}, nil
 }
 
 // Start watches the file until ctx ends, and then returns nil. Call it once.
-func (f *watchedFile[T]) Start(ctx context.Context) error {
-	f.dir.watch(ctx, f.reload)
+func (f *reloadedFile[T]) Start(ctx context.Context) error {
+	f.watcher.watch(ctx, f.reload)
 	return nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica watches
 // the file.
-func (f *watchedFile[T]) NeedLeaderElection() bool { return false }
+func (f *reloadedFile[T]) NeedLeaderElection() bool { return false }
 
-func (f *watchedFile[T]) reload() {
+func (f *reloadedFile[T]) reload() {
 	loaded, err := f.load()
 	if changed := f.lastErr.set(err); err != nil {
 		if changed {
-			f.log.Error(err, f.errorMessage)
+			f.opts.log.Error(err, f.opts.errorMessage)
 		}
 		return
 	}
-	if previous := f.current.Load(); previous == nil || !f.equal(previous, loaded) {
+	if previous := f.current.Load(); previous == nil || !f.opts.equal(previous, loaded) {
 		f.current.Store(loaded)
-		f.logLoaded(loaded)
+		f.opts.logLoaded(loaded)
 	}
 }
 
-func (f *watchedFile[T]) load() (*T, error) {
-	name := filepath.Base(f.file)
-	files, err := f.dir.read(name)
+func (f *reloadedFile[T]) load() (*T, error) {
+	name := filepath.Base(f.opts.file)
+	files, err := f.watcher.read(name)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := f.read(files, name)
+	loaded, err := f.opts.read(files, name)
 	if fileErr, ok := errors.AsType[*FileError](err); ok {
-		fileErr.Path = f.file
+		fileErr.Path = f.opts.file
 	}
 	return loaded, err
 }
 
 // healthy returns nil once valid content was read, else notYet with the cause.
-func (f *watchedFile[T]) healthy(notYet error) error {
+func (f *reloadedFile[T]) healthy(notYet error) error {
 	if f.current.Load() != nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (f *watchedFile[T]) healthy(notYet error) error {
 
 // problem returns the error of the file, followed by instead, while earlier content is
 // in use; else nil.
-func (f *watchedFile[T]) problem(instead string) error {
+func (f *reloadedFile[T]) problem(instead string) error {
 	if err := f.lastErr.get(); err != nil && f.current.Load() != nil {
 		return fmt.Errorf("%w; %s", err, instead)
 	}

@@ -14,15 +14,15 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Audit returns what is wrong with the effective policies of a scope as they
+// Violations returns what is wrong with the effective policies of a scope as they
 // are, by policy kind, path and reason. The error is that ctx ended
 // (effective.ErrTooMuch); what conditions cost is not limited.
-func (g *Guard) Audit(ctx context.Context, v *snapshot.View, s effective.Scope) ([]api.Violation, error) {
+func (g *Guard) Violations(ctx context.Context, v *snapshot.View, s effective.Scope) ([]api.Violation, error) {
 	s.Empty = v.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	err := g.Engine.Walk(v, s, false, budget, func(e *effective.Effective) error { //nolint:contextcheck // the budget has it
-		found, err := g.audit(v, e, budget)
+		found, err := g.violationsOn(v, e, budget)
 		out = append(out, found...)
 		return err
 	})
@@ -30,11 +30,11 @@ func (g *Guard) Audit(ctx context.Context, v *snapshot.View, s effective.Scope) 
 	return out, err
 }
 
-// AuditPathless returns what is wrong by itself with policies that are on no path:
+// ViolationsWithoutPath returns what is wrong by itself with policies that are on no path:
 // they cannot be read, or break the schema of their kind. The path of a violation is
 // the policy's first target alone, or the policy where that has no name. The error is
-// as of Audit.
-func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy) ([]api.Violation, error) {
+// as of Violations.
+func (g *Guard) ViolationsWithoutPath(ctx context.Context, policies []*policykind.Policy) ([]api.Violation, error) {
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
 	for _, p := range policies {
@@ -51,8 +51,8 @@ func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy
 	return out, nil
 }
 
-// audit evaluates one path as if a write had just created it.
-func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
+// violationsOn evaluates one path as if a write had just created it.
+func (g *Guard) violationsOn(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
 	ev := &evaluation{guard: g, before: v, after: v, budget: b}
 	if err := ev.evaluateAfter(effective.Pair{After: e}); err != nil {
 		return nil, err

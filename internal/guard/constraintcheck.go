@@ -18,10 +18,10 @@ type requirements struct {
 	results map[resultKey]constraint.Result
 	// unmet adds up what is the same but for the path.
 	unmet map[unmetKey]*unmetRequirement
-	// unchangedCost is spent on paths on which nothing changes, and unboundCost on
+	// unchangedCost is spent on paths on which nothing changes, and notBindingCost on
 	// constraints that do not bind the write; costs is what each of these took.
-	unchangedCost, unboundCost warnMeter
-	costs                      map[api.Ref]uint64
+	unchangedCost, notBindingCost warnMeter
+	costs                         map[api.Ref]uint64
 }
 
 type resultKey struct {
@@ -35,13 +35,13 @@ type unmetKey struct {
 	constraint  *constraint.Constraint
 	at, message string
 	before      bool // it was so before the write, and gets no worse
-	unbound     bool // the write is of something that the constraint does not bind
+	notBinding  bool // the write is of something that the constraint does not bind
 }
 
 // unmetRequirement is a requirement that is not met on a number of paths; the first stands
 // for all.
 type unmetRequirement struct {
-	unmetKey
+	key   unmetKey
 	rule  string
 	on    *effective.Effective
 	paths int
@@ -60,10 +60,10 @@ func (ev *evaluation) mayAffect(k api.PolicyKind) bool {
 	return !ok || p.Kind.Ref() == k
 }
 
-// checkRequirements evaluates the constraints on a path. What the write introduces is
+// checkConstraintsOnPath evaluates the constraints on a path. What the write introduces is
 // treated as the constraint's enforcement says; a violation that existed before and is not
 // made worse is a warning.
-func (ev *evaluation) checkRequirements(p effective.Pair) error {
+func (ev *evaluation) checkConstraintsOnPath(p effective.Pair) error {
 	all := ev.after.Constraints(p.After.Kind.Ref())
 	if len(all) == 0 || !ev.mayAffect(p.After.Kind.Ref()) {
 		return nil
@@ -77,14 +77,14 @@ func (ev *evaluation) checkRequirements(p effective.Pair) error {
 		if s == nil {
 			s = ev.inputs(p)
 		}
-		if err := ev.checkRequirement(c, level, p, s); err != nil {
+		if err := ev.checkConstraintOnPath(c, level, p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (ev *evaluation) checkRequirement(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
+func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
 	was, wasOn := level, false
 	if p.Before != nil {
 		was, wasOn = c.On(&p.Before.Path, ev.before)
@@ -95,10 +95,10 @@ func (ev *evaluation) checkRequirement(c *constraint.Constraint, level constrain
 	above := !ev.binds(c, level, p)
 	var m merge.Meter = ev.budget
 	if above {
-		if ev.requirements.unboundCost.spent > maxWarnCost {
+		if ev.requirements.notBindingCost.spent > maxWarnCost {
 			return nil
 		}
-		m = ev.unboundMeter(c.Ref())
+		m = ev.notBindingMeter(c.Ref())
 	}
 	now, err := ev.evaluateConstraint(c, level, s.after, m)
 	var before constraint.Result
@@ -194,7 +194,7 @@ func (ev *evaluation) addUnmet(c *constraint.Constraint, e *effective.Effective,
 		ev.requirements.unmet = make(map[unmetKey]*unmetRequirement)
 	}
 	if ev.requirements.unmet[k] == nil {
-		ev.requirements.unmet[k] = &unmetRequirement{unmetKey: k, rule: u.Rule, on: e}
+		ev.requirements.unmet[k] = &unmetRequirement{key: k, rule: u.Rule, on: e}
 	}
 	ev.requirements.unmet[k].paths++
 }

@@ -27,12 +27,12 @@ const (
 	maxReads = 5
 )
 
-// directory is a directory of files that change. The certwatcher package of
+// fileWatcher watches a directory of files. The certwatcher package of
 // controller-runtime cannot replace it: it reads only a certificate and a key, one
 // after the other, so it can mix two versions of a mount; it does not notice that
 // only ca.crt changed; it needs a valid pair to start with; and it keeps no error
 // for a readiness check.
-type directory struct {
+type fileWatcher struct {
 	path string
 	poll time.Duration // maximum time between two reads
 	log  logr.Logger
@@ -42,32 +42,32 @@ type directory struct {
 
 // watch calls onChange now, after each change, and after each poll interval, until
 // ctx ends. Events only save time: file systems without them are polled.
-func (d directory) watch(ctx context.Context, onChange func()) {
+func (w fileWatcher) watch(ctx context.Context, onChange func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.log.Error(err, "file events are unavailable; polling", "interval", d.poll.String())
-		d.pollLoop(ctx, onChange)
+		w.log.Error(err, "file events are unavailable; polling", "interval", w.poll.String())
+		w.pollLoop(ctx, onChange)
 		return
 	}
 	defer func() { _ = watcher.Close() }()
 	for ctx.Err() == nil {
-		_ = watcher.Add(d.path) // before the read, so that no change is missed; retried if the directory does not exist
+		_ = watcher.Add(w.path) // before the read, so that no change is missed; retried if the directory does not exist
 		onChange()
-		d.waitForChange(ctx, watcher.Events, watcher.Errors)
+		w.waitForChange(ctx, watcher.Events, watcher.Errors)
 	}
 }
 
-func (d directory) pollLoop(ctx context.Context, onChange func()) {
+func (w fileWatcher) pollLoop(ctx context.Context, onChange func()) {
 	for ctx.Err() == nil {
 		onChange()
-		d.waitForChange(ctx, nil, nil)
+		w.waitForChange(ctx, nil, nil)
 	}
 }
 
 // waitForChange waits until a change is complete, or for the next poll.
-func (d directory) waitForChange(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
-	next := d.poll
-	if d.fastPoll != nil && d.fastPoll() {
+func (w fileWatcher) waitForChange(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
+	next := w.poll
+	if w.fastPoll != nil && w.fastPoll() {
 		next = min(next, pendingPoll)
 	}
 	timer := time.NewTimer(next)
@@ -81,39 +81,39 @@ func (d directory) waitForChange(ctx context.Context, events <-chan fsnotify.Eve
 		case <-events:
 		case <-errs: //nolint:errcheck // such as an overflow: read the files
 		}
-		timer.Reset(min(debounce, d.poll))
+		timer.Reset(min(debounce, w.poll))
 	}
 }
 
 // read returns the contents of files by name, without those that do not exist. They
 // are of one version if the directory is a mount of Kubernetes; else they may not
 // match.
-func (d directory) read(names ...string) (map[string][]byte, error) {
+func (w fileWatcher) read(names ...string) (map[string][]byte, error) {
 	for try := 1; ; try++ {
-		now := d.dataDir()
+		now := w.dataDir()
 		out, err := readAll(now, names)
-		if d.dataDir() == now || try == maxReads {
-			return out, d.withPublicPath(err)
+		if w.dataDir() == now || try == maxReads {
+			return out, w.withPublicPath(err)
 		}
 	}
 }
 
 // dataDir is the directory that has the files now.
-func (d directory) dataDir() string {
-	target, err := os.Readlink(filepath.Join(d.path, dataLink))
+func (w fileWatcher) dataDir() string {
+	target, err := os.Readlink(filepath.Join(w.path, dataLink))
 	switch {
 	case err != nil:
-		return d.path
+		return w.path
 	case filepath.IsAbs(target):
 		return target
 	}
-	return filepath.Join(d.path, target)
+	return filepath.Join(w.path, target)
 }
 
 // withPublicPath replaces the path in a FileError by the configured one.
-func (d directory) withPublicPath(err error) error {
+func (w fileWatcher) withPublicPath(err error) error {
 	if fileErr, ok := errors.AsType[*FileError](err); ok {
-		fileErr.Path = filepath.Join(d.path, filepath.Base(fileErr.Path))
+		fileErr.Path = filepath.Join(w.path, filepath.Base(fileErr.Path))
 	}
 	return err
 }

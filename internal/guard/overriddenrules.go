@@ -10,25 +10,25 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// losses are the rules that overrides of higher policies take.
-type losses struct {
-	own      lossTally // of the policy that is written
-	other    lossTally // that the write brings to other policies
-	ownPaths int       // that the policy that is written is on
+// overriddenRules are the rules that overrides of higher policies take.
+type overriddenRules struct {
+	ownPolicy     overriddenRuleSet // of the policy that is written
+	otherPolicies overriddenRuleSet // that the write brings to other policies
+	ownPaths      int               // that the policy that is written is on
 }
 
-// lossTally adds up losses that are the same but for the path.
-type lossTally struct {
-	losses    map[lossKey]*loss
+// overriddenRuleSet counts overridden rules that are the same but for the path.
+type overriddenRuleSet struct {
+	rules     map[overriddenRuleKey]*overriddenRule
 	max       int  // that are counted separately, 0 for all
 	truncated bool // there are more
 }
 
-// maxLosses is how many losses of other policies are counted separately: few of them are
-// reported at all, none is denied for, and there may be millions.
-const maxLosses = 10_000
+// maxOverriddenRules is how many rules of other policies are counted separately: few of
+// them are reported at all, none is denied for, and there may be millions.
+const maxOverriddenRules = 10_000
 
-type lossKey struct {
+type overriddenRuleKey struct {
 	from        *merge.Policy
 	rule        string
 	to          *merge.Policy
@@ -39,46 +39,46 @@ type lossKey struct {
 	whole       bool // lost with all others of the policy, which the other replaces
 }
 
-// loss is a rule lost on a number of paths; the first stands for all.
-type loss struct {
-	lossKey
+// overriddenRule is a rule lost on a number of paths; the first stands for all.
+type overriddenRule struct {
+	key   overriddenRuleKey
 	lost  merge.Lost
 	on    *effective.Effective
 	paths int
 }
 
-func (t *lossTally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole, before bool) {
-	if t.losses == nil {
-		t.losses = make(map[lossKey]*loss)
+func (s *overriddenRuleSet) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole, before bool) {
+	if s.rules == nil {
+		s.rules = make(map[overriddenRuleKey]*overriddenRule)
 	}
-	k := lossKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before, l.To.Conditional && l.Equal, l.InForce, whole}
-	had := t.losses[k]
+	k := overriddenRuleKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before, l.To.Conditional && l.Equal, l.InForce, whole}
+	had := s.rules[k]
 	switch {
 	case had != nil:
 		had.paths++
-	case t.max == 0 || len(t.losses) < t.max:
-		t.losses[k] = &loss{lossKey: k, lost: l, on: e, paths: 1}
+	case s.max == 0 || len(s.rules) < s.max:
+		s.rules[k] = &overriddenRule{key: k, lost: l, on: e, paths: 1}
 	default:
-		t.truncated = true
+		s.truncated = true
 	}
 }
 
-// sorted returns the losses by policy, rule and what beat it.
-func (t *lossTally) sorted() []*loss {
-	out := make([]*loss, 0, len(t.losses))
-	for _, l := range t.losses {
+// sorted returns the rules by policy, rule and what beat it.
+func (s *overriddenRuleSet) sorted() []*overriddenRule {
+	out := make([]*overriddenRule, 0, len(s.rules))
+	for _, l := range s.rules {
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b *loss) int {
+	slices.SortFunc(out, func(a, b *overriddenRule) int {
 		return cmp.Or(
-			api.CompareRefs(a.on.Ref(a.from), b.on.Ref(b.from)),
-			strings.Compare(a.rule, b.rule),
-			api.CompareRefs(a.on.Ref(a.to), b.on.Ref(b.to)),
-			cmp.Compare(btoi(a.conditional), btoi(b.conditional)),
-			cmp.Compare(btoi(a.before), btoi(b.before)),
-			cmp.Compare(btoi(a.equal), btoi(b.equal)),
-			cmp.Compare(btoi(a.whole), btoi(b.whole)),
-			cmp.Compare(nameOf(a.inForce), nameOf(b.inForce)),
+			api.CompareRefs(a.on.Ref(a.key.from), b.on.Ref(b.key.from)),
+			strings.Compare(a.key.rule, b.key.rule),
+			api.CompareRefs(a.on.Ref(a.key.to), b.on.Ref(b.key.to)),
+			cmp.Compare(btoi(a.key.conditional), btoi(b.key.conditional)),
+			cmp.Compare(btoi(a.key.before), btoi(b.key.before)),
+			cmp.Compare(btoi(a.key.equal), btoi(b.key.equal)),
+			cmp.Compare(btoi(a.key.whole), btoi(b.key.whole)),
+			cmp.Compare(nameOf(a.key.inForce), nameOf(b.key.inForce)),
 		)
 	})
 	return out
@@ -93,20 +93,20 @@ func nameOf(p *merge.Policy) string {
 
 // addRoute adds the fields of the route itself that an override newly takes, or
 // takes again after they were edited.
-func (ls *losses) addRoute(p effective.Pair) {
+func (r *overriddenRules) addRoute(p effective.Pair) {
 	own := p.After.Own()
 	if own == nil {
 		return
 	}
 	for _, l := range own.Lost {
-		if l.To.Block == merge.Overrides && !routeLostBefore(p.Before, l) {
-			ls.other.add(p.After, own, l, false, false)
+		if l.To.Block == merge.Overrides && !routeFieldOverriddenBefore(p.Before, l) {
+			r.otherPolicies.add(p.After, own, l, false, false)
 		}
 	}
 }
 
-// routeLostBefore reports whether the route's own fields lost the same value before.
-func routeLostBefore(before *effective.Effective, l merge.Lost) bool {
+// routeFieldOverriddenBefore reports whether the route's own fields lost the same value before.
+func routeFieldOverriddenBefore(before *effective.Effective, l merge.Lost) bool {
 	if before == nil || before.Own() == nil {
 		return false
 	}
@@ -117,16 +117,16 @@ func routeLostBefore(before *effective.Effective, l merge.Lost) bool {
 
 // addOwn adds the rules of the policy that is written, the i-th on the path,
 // that a higher override takes.
-func (ls *losses) addOwn(p effective.Pair, i int) {
+func (r *overriddenRules) addOwn(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
 	if len(o.Lost) == 0 {
 		return
 	}
 	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
-		if takenByHigher(p.After, i, l) {
-			old := lostToHigher(p.Before, was, l.Key)
-			ls.own.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
+		if isOverridden(p.After, i, l) {
+			old := overriddenAt(p.Before, was, l.Key)
+			r.ownPolicy.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
 		}
 	}
 }
@@ -139,7 +139,7 @@ func sameBlock(before, after merge.Origin) bool {
 
 // addOther adds the rules of another policy that a higher override newly takes.
 // A rule that had no effect before has none to lose.
-func (ls *losses) addOther(p effective.Pair, i int) {
+func (r *overriddenRules) addOther(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
 	}
@@ -149,15 +149,15 @@ func (ls *losses) addOther(p effective.Pair, i int) {
 	}
 	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
-		if takenByHigher(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
-			ls.other.add(p.After, o, l, whole, false)
+		if isOverridden(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
+			r.otherPolicies.add(p.After, o, l, whole, false)
 		}
 	}
 }
 
-// takenByHigher reports whether an override of a higher policy took a rule of the i-th
+// isOverridden reports whether an override of a higher policy took a rule of the i-th
 // policy. That a lower policy's rule beats a default is no loss, in whichever block it is.
-func takenByHigher(e *effective.Effective, i int, l merge.Lost) bool {
+func isOverridden(e *effective.Effective, i int, l merge.Lost) bool {
 	if l.To.Block != merge.Overrides {
 		return false
 	}
@@ -188,13 +188,13 @@ func wasInForce(o *merge.Outcome, k merge.Key) bool {
 	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.BlockApplied(b.Block) })
 }
 
-// lostToHigher returns how a higher override took a rule of the i-th policy, or nil.
-func lostToHigher(e *effective.Effective, i int, k merge.Key) *merge.Lost {
+// overriddenAt returns how a higher override took a rule of the i-th policy, or nil.
+func overriddenAt(e *effective.Effective, i int, k merge.Key) *merge.Lost {
 	if i < 0 {
 		return nil
 	}
 	l := e.Outcomes[i].LostAt(k)
-	if l == nil || !takenByHigher(e, i, *l) {
+	if l == nil || !isOverridden(e, i, *l) {
 		return nil
 	}
 	return l

@@ -17,10 +17,10 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// newSweeper returns the background audit. Call it before s is filled.
-func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
+// newAuditor returns the background audit. Call it before s is filled.
+func newAuditor(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
 	return audit.New(audit.Options{
-		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
+		Store: s, Violations: g.Violations, Leading: mgr.Elected(),
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,
 	})
 }

@@ -1,0 +1,165 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/merge"
+)
+
+// lostOverrideKey is what the losses of an override on several paths have in common.
+type lostOverrideKey struct {
+	kind            api.PolicyKind
+	policy          *merge.Policy
+	rule            string
+	code            api.ReasonCode
+	substituteNames string // their names
+	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
+	lessProtected   string // in what respects it is less protected, "" where it is lost
+	unsure          string // why its requests may not go there, "" if they do
+	neighbor        bool   // it is of another namespace's route, whose requests the written one takes
+}
+
+// lostOverride is an override that is lost on a number of paths; the first path stands for
+// all.
+type lostOverride struct {
+	key         lostOverrideKey
+	was, is     *effective.Effective
+	request     *gateway.Request // that is no longer subject to it, nil where none is known
+	substitutes []*merge.Policy
+	paths       []int32 // each once, by the number of its pair
+	permitted   bool    // the writer is allowed to remove it
+	version     string  // by which the policies would have to be written, "" for none
+}
+
+// addPath adds a path, by the number of its pair.
+func (l *lostOverride) addPath(pair int32) {
+	if n := len(l.paths); n == 0 || l.paths[n-1] != pair {
+		l.paths = append(l.paths, pair)
+	}
+}
+
+func (l *lostOverride) ref(p *merge.Policy) api.Ref {
+	return api.Ref{Group: l.key.kind.Group, Kind: l.key.kind.Kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+// addLostOverride adds an override that applied on a path and is not given on the one
+// that takes its traffic. It returns where it was added.
+func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor) *lostOverride {
+	is := s.Effective
+	substitutes := ev.remaining(o, was, is, is.Substitutes(o))
+	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: ev.lossReason(was, o), unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was)}
+	for _, p := range substitutes {
+		key.substituteNames += was.Ref(p).Key() + " "
+	}
+	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.request, substitutes: substitutes})
+}
+
+// addLessProtectedOverride adds an override that is given on a path as before, and is less
+// protected after the write: a user who is not allowed to remove it must not prepare that
+// either.
+func (ev *evaluation) addLessProtectedOverride(o effective.Override, was *effective.Effective, how string) *lostOverride {
+	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, lessProtected: how}
+	return ev.overrides.addLost(lostOverride{key: key, was: was})
+}
+
+// addLost adds the path on which an override is lost, and returns where it was added.
+func (o *overrides) addLost(loss lostOverride) *lostOverride {
+	if o.lost == nil {
+		o.lost = make(map[lostOverrideKey]*lostOverride)
+	}
+	l := o.lost[loss.key]
+	if l == nil {
+		l = &loss
+		o.lost[loss.key] = l
+	}
+	l.addPath(o.pairs)
+	return l
+}
+
+// addUnboundOverride adds an override that is given on a path, and no longer bound to its
+// rule.
+func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Effective, s successor, why string) {
+	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was)}
+	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
+		key.code = api.ReasonOverrideRemoved
+	}
+	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.request})
+}
+
+// ofNeighbor reports whether an override is attached to a route of another namespace than
+// the route that is written, or below it. It does not bind this write: a team must not be
+// able to freeze its neighbors (SEMANTICS section 9).
+func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective) bool {
+	written, ok := ev.change.Object().(*gateway.Route)
+	return ok && o.Level >= gateway.LevelRouteNamespace && was.Path.Route != nil && was.Path.Route.Namespace != written.Namespace
+}
+
+// lossReason returns OverrideRemoved if an override's own policy gives it up, and
+// OverrideEvaded if it is lost because something else is changed, its policy's target
+// included. It is the same on every path.
+func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
+	code, known := ev.overrides.reasons[o.Rule]
+	if !known {
+		if ev.overrides.reasons == nil {
+			ev.overrides.reasons = make(map[*merge.Rule]api.ReasonCode)
+		}
+		code = ev.findLossReason(was, o)
+		ev.overrides.reasons[o.Rule] = code
+	}
+	return code
+}
+
+// findLossReason is lossReason without its memo.
+func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
+	switch {
+	case ev.indirect:
+		return api.ReasonOverrideEvaded
+	case ev.old == nil || ev.old.Ref() != was.Ref(o.Policy):
+		return api.ReasonOverrideEvaded
+	case ev.policy != nil && ev.policy.Invalid == nil && givesOverride(&ev.policy.Policy, o):
+		return api.ReasonOverrideEvaded
+	default:
+		return api.ReasonOverrideRemoved
+	}
+}
+
+// givesOverride reports whether a policy has a rule as an override of it has it, wherever
+// it is attached. How a bare block is read does not depend on the policy where its
+// override is one.
+func givesOverride(p *merge.Policy, o effective.Override) bool {
+	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
+		when := ""
+		if b.When != nil {
+			when = b.When.String()
+		}
+		bare := b.Block == merge.Bare && o.Block == merge.Bare
+		r := b.At(o.Key)
+		return (bare || b.Block == merge.Overrides && (b.Strategy == merge.Atomic || !o.Atomic)) && (when == "" || when == o.When) &&
+			r != nil && r.EmptyMap == o.EmptyMap && merge.Equal(r.Value, o.Value)
+	})
+}
+
+// sortedLosses returns the losses by policy, rule and reason.
+func (o *overrides) sortedLosses() []*lostOverride {
+	out := make([]*lostOverride, 0, len(o.lost))
+	for _, l := range o.lost {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *lostOverride) int {
+		return cmp.Or(
+			api.CompareRefs(a.ref(a.key.policy), b.ref(b.key.policy)),
+			strings.Compare(a.key.rule, b.key.rule),
+			strings.Compare(string(a.key.code), string(b.key.code)),
+			strings.Compare(a.key.substituteNames, b.key.substituteNames),
+			strings.Compare(a.key.unboundReason, b.key.unboundReason),
+			strings.Compare(a.key.lessProtected, b.key.lessProtected),
+			strings.Compare(a.key.unsure, b.key.unsure),
+		)
+	})
+	return out
+}
