@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"overrule.dev/overrule/test/logbuffer"
 )
 
 // staticConfigs returns configurations as a user applies them, with all kinds.
@@ -33,7 +35,7 @@ func newInspector(objects ...runtime.Object) *Inspector {
 	c := configuration()
 	c.CABundle, c.PolicyResources = nil, PolicyResources{}
 	return &Inspector{
-		Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logBuffer{}).logger(),
+		Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logbuffer.Buffer{}).Logger(),
 		PolicyResources: func() (PolicyResources, bool) {
 			return PolicyResources{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
 		},
