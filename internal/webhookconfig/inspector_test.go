@@ -67,7 +67,7 @@ func TestMissingServicesWebhook(t *testing.T) {
 	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it again")
 	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev: rules do not cover CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
+	require.ErrorContains(t, i.check(t.Context()), "CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
 }
 
 func TestInspectorReportsDifferences(t *testing.T) {
@@ -79,7 +79,7 @@ func TestInspectorReportsDifferences(t *testing.T) {
 			known := &v.Webhooks[4].MatchConditions[0]
 			known.Expression = strings.Replace(known.Expression, "'authpolicies.kuadrant.io', ", "", 1)
 		},
-		"mutating webhook configuration overrule: mutate.overrule.dev: rules do not cover CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].Rules[1].Resources = []string{"ratelimitpolicies"}
 		},
 	} {
