@@ -20,8 +20,7 @@ func Fields(t testing.TB, err error) []string {
 	}
 	Golden(t, err.Error())
 	all := []error{err}
-	var several utilerrors.Aggregate
-	if errors.As(err, &several) {
+	if several, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		all = several.Errors()
 	}
 	out := make([]string, 0, len(all))
