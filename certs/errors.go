@@ -57,6 +57,9 @@ var (
 	// ErrNotPEM is in a SecretError or FileError for data without a PEM certificate.
 	ErrNotPEM = errors.New("no PEM certificate found")
 
+	// ErrTooLarge is in a FileError for a file that is larger than any valid one.
+	ErrTooLarge = errors.New("file is too large")
+
 	// ErrNotAuthority is in a SecretError for a certificate that is no CA.
 	ErrNotAuthority = errors.New("not a certificate authority")
 

@@ -9,12 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 const servedName = "overrule.own.svc"
@@ -133,7 +136,8 @@ func TestFilesWithoutAnAuthorityHaveNoBundle(t *testing.T) {
 	m = newTestFiles(t, func(o *FilesOptions) { o.RequireCA = true })
 	m.swap(files)
 	m.reloadNow()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not found: provide the CA that signed tls.crt")
+	require.ErrorIs(t, m.Healthy(nil), ErrNotReady)
+	assertFileError(t, m.Healthy(nil), m.dir, CAFile, ErrMissing)
 }
 
 func TestNewFilesAreServed(t *testing.T) {
@@ -155,7 +159,8 @@ func TestNewFilesAreServed(t *testing.T) {
 func TestPlainFilesAreServed(t *testing.T) {
 	m := newTestFiles(t, nil)
 	m.reloadNow()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not found: provide certificates in PEM format")
+	require.ErrorIs(t, m.Healthy(nil), ErrNotReady)
+	assertFileError(t, m.Healthy(nil), m.dir, CertFile, ErrMissing)
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	require.ErrorIs(t, err, ErrMissing)
@@ -174,6 +179,19 @@ func TestPlainFilesAreServed(t *testing.T) {
 // truncate removes the last bytes of a file.
 func truncate(data []byte, last int) []byte { return data[:len(data)-last] }
 
+// assertFileError checks that err is that of a file of a directory, and wraps target,
+// unless that is nil. In the golden file, the directory is DIR.
+func assertFileError(t *testing.T, err error, dir, file string, target error) {
+	t.Helper()
+	var of *FileError
+	require.ErrorAs(t, err, &of)
+	assert.Equal(t, filepath.Join(dir, file), of.Path)
+	if target != nil {
+		require.ErrorIs(t, err, target)
+	}
+	messages.Golden(t, strings.ReplaceAll(err.Error(), dir, "DIR"))
+}
+
 func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	long := issueFiles(t, other, 0)[CertFile]
@@ -181,46 +199,33 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 		change func(files map[string][]byte)
 		hours  float64
 		is     error
-		want   string
+		file   string
 	}{
-		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not found: provide certificates in PEM format"},
-		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not found: provide the key of tls.crt"},
-		"a removed authority": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
-			"ca.crt: not found: provide the CA that signed tls.crt"},
-		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no PEM certificate found: provide the complete file"},
-		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: no PEM block found: provide the key of tls.crt in PEM format"},
-		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no PEM certificate found: provide the complete file"},
-		"a truncated certificate": {func(f map[string][]byte) { f[CertFile] = truncate(f[CertFile], 30) }, 0, ErrTruncated,
-			"tls.crt: truncated PEM block: provide the complete file"},
-		"a truncated chain": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], truncate(long, 99)...) }, 0, ErrTruncated,
-			"tls.crt: truncated PEM block: provide the complete file"},
-		"a truncated key": {func(f map[string][]byte) { f[KeyFile] = truncate(f[KeyFile], 30) }, 0, ErrTruncated,
-			"tls.key: truncated PEM block: provide the complete file"},
-		"the key of another": {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch,
-			"tls.key: does not match the certificate: tls: private key does not match public key: provide the key of tls.crt"},
-		"certificate and key swapped": {func(f map[string][]byte) { f[CertFile], f[KeyFile] = f[KeyFile], f[CertFile] }, 0, ErrSwapped,
-			"tls.crt: certificate and key are swapped: store the certificate in tls.crt and the key in tls.key"},
-		"a certificate in place of the key": {func(f map[string][]byte) { f[KeyFile] = f[CertFile] }, 0, ErrSwapped,
-			"tls.key: certificate and key are swapped: store the certificate in tls.crt and the key in tls.key"},
-		"another block": {func(f map[string][]byte) { f[CertFile] = []byte("-----BEGIN X-----\nAAAA\n-----END X-----\n") }, 0, ErrNotPEM,
-			`tls.crt: block of type "X": no PEM certificate found: provide certificates in PEM format`},
-		"a block that is no certificate": {func(f map[string][]byte) { f[CertFile] = encodeCertificates([]byte("no")) }, 0, nil,
-			"tls.crt: read certificate 1: x509: malformed certificate: provide certificates in PEM format"},
-		"the authority of another": {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil,
-			"ca.crt: does not verify tls.crt: x509: certificate signed by unknown authority"},
-		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, 20)) }, 0, ErrNotYetValid,
-			"tls.crt: not valid yet: valid from 2026-01-01T17:00:00Z: wait, or correct the clock of this node"},
-		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, -9)) }, 2, ErrExpired,
-			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
+		"no certificate":                    {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt"},
+		"no key":                            {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key"},
+		"a removed authority":               {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing, "ca.crt"},
+		"an empty certificate":              {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt"},
+		"an empty key":                      {func(f map[string][]byte) { f[KeyFile] = nil }, 0, errNoPEM, "tls.key"},
+		"an empty authority":                {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt"},
+		"a truncated certificate":           {func(f map[string][]byte) { f[CertFile] = truncate(f[CertFile], 30) }, 0, ErrTruncated, "tls.crt"},
+		"a truncated chain":                 {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], truncate(long, 99)...) }, 0, ErrTruncated, "tls.crt"},
+		"a truncated key":                   {func(f map[string][]byte) { f[KeyFile] = truncate(f[KeyFile], 30) }, 0, ErrTruncated, "tls.key"},
+		"the key of another":                {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch, "tls.key"},
+		"certificate and key swapped":       {func(f map[string][]byte) { f[CertFile], f[KeyFile] = f[KeyFile], f[CertFile] }, 0, ErrSwapped, "tls.crt"},
+		"a certificate in place of the key": {func(f map[string][]byte) { f[KeyFile] = f[CertFile] }, 0, ErrSwapped, "tls.key"},
+		"another block":                     {func(f map[string][]byte) { f[CertFile] = []byte("-----BEGIN X-----\nAAAA\n-----END X-----\n") }, 0, ErrNotPEM, "tls.crt"},
+		"a block that is no certificate":    {func(f map[string][]byte) { f[CertFile] = encodeCertificates([]byte("no")) }, 0, nil, "tls.crt"},
+		"the authority of another":          {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil, "ca.crt"},
+		"one that is not valid yet":         {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, 20)) }, 0, ErrNotYetValid, "tls.crt"},
+		"one that is expired":               {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, -9)) }, 2, ErrExpired, "tls.crt"},
 		"one for another name": {func(f map[string][]byte) {
 			l, err := issueLeaf(ca, []string{"elsewhere"}, 10*hour, epoch)
 			require.NoError(t, err)
 			key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
 			require.NoError(t, err)
 			f[CertFile], f[KeyFile] = encodeCertificates(l.tls.Leaf.Raw), pemOfKey(key)
-		}, 0, nil, "tls.crt: x509: certificate is valid for elsewhere, not overrule.own.svc: issue it for overrule.own.svc"},
-		"a file without an end": {func(f map[string][]byte) { f[CAFile] = bytes.Repeat([]byte("a"), fileLimit+1) }, 0, ErrNotPEM,
-			"ca.crt: more than 1048576 bytes: no PEM certificate found: make it readable for the server"},
+		}, 0, nil, "tls.crt"},
+		"a file without an end": {func(f map[string][]byte) { f[CAFile] = bytes.Repeat([]byte("a"), fileLimit+1) }, 0, ErrTooLarge, "ca.crt"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -236,18 +241,15 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 			assert.Equal(t, valid[CertFile], encodeCertificates(m.served().Raw))
 			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
 			decodeErr := m.Problem()
-			require.ErrorContains(t, decodeErr, m.dir+string(filepath.Separator)+test.want)
-			assert.ErrorContains(t, decodeErr, "; serving the previous certificate, which expires at 2026-01-01T10:00:00Z")
-			if test.is != nil {
-				require.ErrorIs(t, decodeErr, test.is)
-			}
+			assertFileError(t, decodeErr, m.dir, test.file, test.is)
+			assert.ErrorContains(t, decodeErr, "2026-01-01T10:00:00Z", "when the previous certificate expires")
 			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"))
 			m.reloadNow()
 			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"), "it is logged once")
 
 			m.clock.SetTime(at(11))
 			m.reloadNow()
-			require.ErrorContains(t, m.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z: "+m.dir)
+			require.ErrorContains(t, m.Healthy(nil), "2026-01-01T10:00:00Z: "+m.dir)
 
 			m.swap(issueFiles(t, ca, 11))
 			m.reloadNow()
@@ -259,7 +261,7 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 			alone.swap(invalid)
 			alone.reloadNow()
 			require.ErrorIs(t, alone.Healthy(nil), ErrNotReady)
-			require.ErrorContains(t, alone.Healthy(nil), test.want)
+			assertFileError(t, alone.Healthy(nil), alone.dir, test.file, test.is)
 			assert.NoError(t, alone.Problem(), "Healthy reports it")
 		})
 	}
@@ -276,8 +278,14 @@ func TestExpiredAuthorityIsReported(t *testing.T) {
 	m.clock.SetTime(at(2))
 	m.swap(files)
 	m.reloadNow()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+
-		`: does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: provide the CA that signed tls.crt`)
+	require.ErrorIs(t, m.Healthy(nil), ErrNotReady)
+	require.ErrorIs(t, m.Healthy(nil), ErrExpired)
+	var of *FileError
+	require.ErrorAs(t, m.Healthy(nil), &of)
+	assert.Equal(t, filepath.Join(m.dir, CAFile), of.Path)
+	for _, part := range []string{ca.cert.Subject.CommonName, "2025-12-31T21:00:00Z", "2026-01-01T01:00:00Z"} {
+		assert.ErrorContains(t, of, part)
+	}
 }
 
 func TestCertificateNearExpiryIsReported(t *testing.T) {
@@ -288,17 +296,22 @@ func TestCertificateNearExpiryIsReported(t *testing.T) {
 	require.NoError(t, m.Problem())
 	m.clock.SetTime(at(9.5))
 	require.NoError(t, m.Healthy(nil))
-	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": expires at 2026-01-01T10:00:00Z: renew it")
+	assertFileError(t, m.Problem(), m.dir, CertFile, nil)
+	assert.ErrorContains(t, m.Problem(), "2026-01-01T10:00:00Z")
 }
 
 func TestUnreadableFileIsReported(t *testing.T) {
 	m := newTestFiles(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(m.dir, KeyFile), 0o700))
 	m.reloadNow()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: make it readable for the server")
+	require.ErrorIs(t, m.Healthy(nil), ErrNotReady)
+	assertFileError(t, m.Healthy(nil), m.dir, KeyFile, syscall.EISDIR)
 }
 
 func TestInvalidFilesOptions(t *testing.T) {
 	_, err := NewFiles(FilesOptions{PollInterval: -1})
-	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\ncertificates: poll interval must not be negative")
+	for _, option := range []string{"directory", "name", "poll interval"} {
+		assert.ErrorContains(t, err, option)
+	}
+	messages.Golden(t, err.Error())
 }

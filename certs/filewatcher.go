@@ -126,6 +126,8 @@ func readAll(dir string, names []string) (map[string][]byte, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
+		case errors.Is(err, ErrTooLarge):
+			return nil, &FileError{Path: path, Err: err, Remedy: fmt.Sprintf("provide a file of at most %d bytes", fileLimit)}
 		case err != nil:
 			return nil, &FileError{Path: path, Err: err, Remedy: "make it readable for the server"}
 		}
@@ -146,7 +148,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, withoutPath(err)
 	case len(data) > fileLimit:
-		return nil, fmt.Errorf("more than %d bytes: %w", fileLimit, ErrNotPEM)
+		return nil, ErrTooLarge
 	}
 	return data, nil
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 func TestTokensOfAFileAreAccepted(t *testing.T) {
@@ -31,7 +34,8 @@ func TestTokensOfAFileAreAccepted(t *testing.T) {
 	_, known := f.Accepts("")
 	assert.False(t, known)
 	f.reload()
-	require.EqualError(t, f.Healthy(nil), "no token of the webhook path yet: "+name+`: not found: provide one token per line, such as the output of "openssl rand -hex 32"`)
+	require.ErrorIs(t, f.Healthy(nil), ErrNoTokenYet)
+	assertFileError(t, f.Healthy(nil), filepath.Dir(name), filepath.Base(name), ErrMissing)
 	require.NoError(t, f.Problem())
 
 	write(tokA + "\n")
@@ -43,15 +47,20 @@ func TestTokensOfAFileAreAccepted(t *testing.T) {
 	write(tokA + "\r\n\n " + tokB)
 	assert.True(t, accepts(tokA) && accepts(tokB))
 
-	for invalid, want := range map[string]string{
-		"":                   "invalid token: must be 32 to 128 lower-case letters and digits",
-		tokC + "\nX":         "token 2: invalid token: must be 32 to 128 lower-case letters and digits",
-		"ghp_" + tokC:        "token 1: invalid token: must be 32 to 128 lower-case letters and digits",
-		tokC + "/../" + tokC: "token 1: invalid token: must be 32 to 128 lower-case letters and digits",
+	for _, invalid := range []struct {
+		text string
+		is   error
+		line string // of the invalid token
+	}{
+		{"", ErrNoToken, ""},
+		{tokC + "\nX", ErrNoToken, "token 2: "},
+		{"ghp_" + tokC, ErrNoToken, "token 1: "},
+		{tokC + "/../" + tokC, ErrNoToken, "token 1: "},
+		{strings.Repeat(tokC+"\n", fileLimit/len(tokC)), ErrTooLarge, ""},
 	} {
-		write(invalid)
-		require.ErrorIs(t, f.Problem(), ErrNoToken)
-		require.EqualError(t, f.Problem(), name+": "+want+`: provide one token per line, such as the output of "openssl rand -hex 32"; still accepting the previous tokens`)
+		write(invalid.text)
+		assertFileError(t, f.Problem(), filepath.Dir(name), filepath.Base(name), invalid.is)
+		require.ErrorContains(t, f.Problem(), invalid.line)
 		require.NoError(t, f.Healthy(nil))
 		assert.True(t, accepts(tokA) && accepts(tokB))
 		assert.False(t, accepts(tokC))
@@ -82,9 +91,12 @@ func TestTokenFileIsReloaded(t *testing.T) {
 
 func TestInvalidPathTokenOptions(t *testing.T) {
 	_, err := NewPathTokenFile(PathTokenFileOptions{})
-	require.EqualError(t, err, "path tokens: no file given")
+	require.ErrorContains(t, err, "file")
+	messages.Golden(t, err.Error())
 	_, err = NewPathTokenFile(PathTokenFileOptions{File: "x", PollInterval: -1})
-	require.EqualError(t, err, "path tokens: poll interval must not be negative")
+	require.ErrorContains(t, err, "poll interval")
+	messages.Golden(t, err.Error())
 	_, err = NewPathTokens(PathTokensOptions{})
-	require.EqualError(t, err, "path tokens: no client for secrets given")
+	require.ErrorContains(t, err, "client for secrets")
+	messages.Golden(t, err.Error())
 }

@@ -163,7 +163,7 @@ func TestEditsOfTheTokenSecretRejectNoCall(t *testing.T) {
 	}{
 		"deleted":                      {rotates: true, wantLog: string(stepTokenRestored)},
 		"emptied":                      {func(_ *tokenReplicas, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
-		"no token in place of it":      {put(keyToken, "x"), true, "token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten"},
+		"no token in place of it":      {put(keyToken, "x"), true, "token: " + ErrNoToken.Error()},
 		"another token in place of it": {put(keyToken, tokB), true, string(stepTokenStaged)},
 		"one staged by hand":           {put(keyNextToken, tokB), true, string(stepTokenPromoted)},
 		"a previous one added":         {put(keyPreviousToken, tokC), false, string(stepTokenRetired)},

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 // tok returns a token of one repeated letter.
@@ -125,7 +127,10 @@ func TestInvalidTokenIsIgnoredAndNotLogged(t *testing.T) {
 				Data:       map[string][]byte{keyToken: []byte(data), keyNextToken: []byte(tokB)},
 			})
 			require.ErrorIs(t, err, ErrNoToken)
-			assert.EqualError(t, err, "secret own/overrule-path: token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten")
+			var of *SecretError
+			require.ErrorAs(t, err, &of)
+			assert.Equal(t, "own/overrule-path token", of.Namespace+"/"+of.Name+" "+of.Key)
+			messages.Golden(t, err.Error())
 			assert.Equal(t, tokenState{next: tokB}, got)
 		})
 	}

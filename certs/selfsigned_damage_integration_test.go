@@ -32,7 +32,7 @@ func TestEditsOfTheSecretFailNoHandshake(t *testing.T) {
 	}{
 		"truncated certificate": {cut(keyCert), []string{"tls.crt and tls.key: ", string(stepRestored)}},
 		"truncated key":         {cut(keyKey), []string{"tls.crt and tls.key: ", string(stepRestored)}},
-		"truncated bundle":      {cut(keyBundle), []string{"ca-bundle.crt: no PEM certificate found"}},
+		"truncated bundle":      {cut(keyBundle), []string{"ca-bundle.crt: " + ErrNotPEM.Error()}},
 		"key of another":        {func(s *corev1.Secret) { s.Data[keyKey] = foreign.keyPEM }, []string{"private key does not match", string(stepRestored)}},
 		"swapped":               {func(s *corev1.Secret) { s.Data[keyCert], s.Data[keyKey] = s.Data[keyKey], s.Data[keyCert] }, []string{"tls.crt and tls.key: ", string(stepRestored)}},
 		"emptied":               {put(nil, nil), []string{string(stepRestored), string(stepStaged)}},

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 var secrets = schema.GroupResource{Resource: "secrets"}
@@ -269,7 +271,8 @@ func TestExpiredIsNotHealthy(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	d.setTime(10)
-	require.ErrorContains(t, d.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z")
+	require.ErrorContains(t, d.Healthy(nil), "2026-01-01T10:00:00Z")
+	messages.Golden(t, d.Healthy(nil).Error())
 }
 
 func TestInvalidSecretIsRepairedWhileServing(t *testing.T) {

@@ -7,12 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,6 +25,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/logbuffer"
 )
 
 // uid is that of every request here.
@@ -118,33 +116,13 @@ func indented(spec string) string {
 type testServer struct {
 	*Server
 	registry *prometheus.Registry
-	log      *logBuffer
-}
-
-// logBuffer is the lines of a log.
-type logBuffer struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (b *logBuffer) logger() logr.Logger {
-	return funcr.New(func(_, args string) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.lines = append(b.lines, args)
-	}, funcr.Options{Verbosity: 2})
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Join(b.lines, "\n")
+	log      *logbuffer.Buffer
 }
 
 // newTestServer returns a server that holds the objects of some manifests.
 func newTestServer(t *testing.T, o Options, manifests ...string) *testServer {
 	t.Helper()
-	d := &testServer{registry: prometheus.NewRegistry(), log: &logBuffer{}}
+	d := &testServer{registry: prometheus.NewRegistry(), log: &logbuffer.Buffer{}}
 	if o.Store == nil {
 		o.Store = snapshot.New()
 	}
@@ -152,7 +130,7 @@ func newTestServer(t *testing.T, o Options, manifests ...string) *testServer {
 		o.Guard = &guard.Guard{}
 	}
 	o.Guard.Engine = effective.NewEngine()
-	o.Metrics, o.Log = NewMetrics(d.registry), d.log.logger()
+	o.Metrics, o.Log = NewMetrics(d.registry), d.log.Logger()
 	o.Now = func() time.Time { return testTime }
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)

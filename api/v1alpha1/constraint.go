@@ -77,7 +77,7 @@ type ClusterPolicyConstraintList struct {
 // ConstraintSpec defines the requirements of a constraint, and the paths that they
 // apply to.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.validations) || has(self.rules)",message="a constraint needs validations or rules"
+// +kubebuilder:validation:XValidation:rule="has(self.validations) || has(self.rules)",message="must set validations or rules"
 // +kubebuilder:object:generate=true
 type ConstraintSpec struct {
 	// PolicyKind is the kind whose effective policies are validated. It need not

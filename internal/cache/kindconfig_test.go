@@ -180,7 +180,7 @@ func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 			i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return u.GetName() == cmp.Or(c.deleted, "paint") })
 			got, err := w.ViewAfterKindChange(t.Context(), v, profileIn(t, all[i]), nil)
 			if c.read {
-				require.ErrorContains(t, err, "list paints.example.com to evaluate the change: ")
+				require.ErrorContains(t, err, "list paints.example.com ")
 				return
 			}
 			require.NoError(t, err)
@@ -226,5 +226,5 @@ func TestRereadReturnsListErrors(t *testing.T) {
 	relabelled := colorCRD
 	relabelled.label = "direct"
 	_, err := w.ViewAfterKindChange(t.Context(), v, definitionOf(colorCRD), definitionOf(relabelled))
-	require.ErrorContains(t, err, "list "+colorCRD.plural+"."+colorCRD.group+" to evaluate the change: ")
+	require.ErrorContains(t, err, "list "+colorCRD.plural+"."+colorCRD.group+" ")
 }

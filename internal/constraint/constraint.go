@@ -78,10 +78,10 @@ func (c *Constraint) compile(s *api.ConstraintSpec) {
 	c.spec = s
 	c.kind = api.PolicyKind{Group: s.PolicyKind.Group, Kind: s.PolicyKind.Kind}
 	if c.kind.Group == "" {
-		errs = append(errs, field.Required(at.Child("policyKind", "group"), "the group of the policies"))
+		errs = append(errs, field.Required(at.Child("policyKind", "group"), "set the group of the policies"))
 	}
 	if c.kind.Kind == "" {
-		errs = append(errs, field.Required(at.Child("policyKind", "kind"), "the kind of the policies"))
+		errs = append(errs, field.Required(at.Child("policyKind", "kind"), "set the kind of the policies"))
 	}
 	c.Enforcement = s.Enforcement
 	switch {
@@ -91,7 +91,7 @@ func (c *Constraint) compile(s *api.ConstraintSpec) {
 		errs = append(errs, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
 	}
 	if len(s.Validations)+len(s.Rules) == 0 {
-		errs = append(errs, field.Required(at, "a constraint needs validations or rules"))
+		errs = append(errs, field.Required(at, "must set validations or rules"))
 	}
 	for i := range s.Targets {
 		t, wrong := c.target(&s.Targets[i], at.Child("targets").Index(i))

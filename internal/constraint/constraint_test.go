@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/test/messages"
 )
 
 func TestFromPolicyConstraint(t *testing.T) {
@@ -32,89 +32,72 @@ func TestFromPolicyConstraint(t *testing.T) {
 	assert.False(t, constraint.IsKind(api.PolicyKind{Group: "example.com", Kind: "PolicyConstraint"}))
 }
 
-// faults returns the errors of a constraint one by one.
-func faults(t *testing.T, c *constraint.Constraint) []string {
-	t.Helper()
-	if c.Invalid == nil {
-		return nil
-	}
-	all, ok := c.Invalid.(utilerrors.Aggregate) //nolint:errorlint // it is what is promised
-	require.True(t, ok)
-	var out []string
-	for _, err := range all.Errors() {
-		out = append(out, err.Error())
-	}
-	return out
-}
-
-const own = "a PolicyConstraint can only target objects in its own namespace: omit the field, or use a ClusterPolicyConstraint"
-
 func TestInvalidConstraints(t *testing.T) {
 	const sound = "validations: [{expression: 'true'}]\n"
 	cases := map[string]struct {
 		spec string
 		want []string
 	}{
-		"nothing is demanded": {"{}", []string{"spec: Required value: a constraint needs validations or rules"}},
+		"nothing is demanded": {"{}", []string{"spec: Required value"}},
 		"an unknown enforcement": {sound + "enforcement: Shout", []string{
-			`spec.enforcement: Unsupported value: "Shout": supported values: "Deny", "Warn", "Audit"`,
+			`spec.enforcement: Unsupported value: "Shout"`,
 		}},
 		"an expression that does not compile": {"validations: [{expression: 'true'}, {expression: 'effective.a >'}]", []string{
-			`spec.validations[1].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
+			`spec.validations[1].expression: Invalid value: "effective.a >"`,
 		}},
 		"an expression of the wrong type": {"validations: [{expression: '1'}]", []string{
-			`spec.validations[0].expression: Invalid value: "1": 1:1: a validation must evaluate to bool, not int`,
+			`spec.validations[0].expression: Invalid value: "1"`,
 		}},
 		"no expression": {"validations: [{message: m}]", []string{
-			`spec.validations[0].expression: Invalid value: "": 1:1: the expression is empty`,
+			`spec.validations[0].expression: Invalid value: ""`,
 		}},
 		"a message that is no text": {"validations: [{expression: 'true', messageExpression: '1'}]", []string{
-			`spec.validations[0].messageExpression: Invalid value: "1": 1:1: a message must evaluate to string, not int`,
+			`spec.validations[0].messageExpression: Invalid value: "1"`,
 		}},
 		"an element that no path has": {"validations: [{expression: 'path.gatway.name == \"a\"'}]", []string{
-			`spec.validations[0].expression: Invalid value: "path.gatway.name == \"a\"": 1:5: undefined field 'gatway' of path`,
+			`spec.validations[0].expression: Invalid value: "path.gatway.name == \"a\""`,
 		}},
 		"all at once": {"targets: [{kind: Gatway}]\nvalidations: [{expression: 'a && b'}]\nrules: [{path: a, pattern: '('}]", []string{
-			`spec.targets[0].kind: Invalid value: "Gatway": must be one of GatewayClass, Gateway, ListenerSet, GRPCRoute, HTTPRoute, TCPRoute, TLSRoute, UDPRoute, or set the group of a backend`,
-			`spec.validations[0].expression: Invalid value: "a && b": 1:1: undeclared reference to 'a' (in container '')`,
-			`spec.validations[0].expression: Invalid value: "a && b": 1:6: undeclared reference to 'b' (in container '')`,
-			"spec.rules[0].pattern: Invalid value: \"(\": error parsing regexp: missing closing ): `(`",
+			`spec.targets[0].kind: Invalid value: "Gatway"`,
+			`spec.validations[0].expression: Invalid value: "a && b"`,
+			`spec.validations[0].expression: Invalid value: "a && b"`,
+			"spec.rules[0].pattern: Invalid value: \"(\"",
 		}},
 
-		"a target without a kind":          {sound + "targets: [{name: a}]", []string{"spec.targets[0].kind: Required value: the kind of the target objects"}},
-		"a name and a selector":            {sound + "targets: [{kind: Gateway, name: a, selector: {}}]", []string{"spec.targets[0].selector: Forbidden: name and selector exclude each other"}},
-		"a section without a name":         {sound + "targets: [{kind: Gateway, sectionName: a}]", []string{"spec.targets[0].name: Required value: required with sectionName"}},
-		"a namespace of a namespace":       {sound + "targets: [{kind: Namespace, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden: Namespace is cluster-scoped"}},
-		"a namespace of a class":           {sound + "targets: [{kind: GatewayClass, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden: GatewayClass is cluster-scoped"}},
-		"a section of a namespace":         {sound + "targets: [{kind: Namespace, name: a, sectionName: b}]", []string{"spec.targets[0].sectionName: Forbidden: a Namespace has no sections"}},
-		"a selector that is none":          {sound + "targets: [{kind: Gateway, selector: {matchExpressions: [{key: a, operator: Like}]}}]", []string{`spec.targets[0].selector: Invalid value: "<error>": "Like" is not a valid label selector operator`}},
-		"labels of what is not read":       {sound + "targets: [{group: example.com, kind: Bucket, selector: {}}]", []string{"spec.targets[0].selector: Forbidden: labels of kind Bucket.example.com are not available: set name instead"}},
-		"a Service in Gateway API's group": {sound + "targets: [{group: gateway.networking.k8s.io, kind: Service}]", []string{`spec.targets[0].kind: Invalid value: "Service": must be one of GatewayClass, Gateway, ListenerSet, GRPCRoute, HTTPRoute, TCPRoute, TLSRoute, UDPRoute, or set the group of a backend`}},
+		"a target without a kind":          {sound + "targets: [{name: a}]", []string{"spec.targets[0].kind: Required value"}},
+		"a name and a selector":            {sound + "targets: [{kind: Gateway, name: a, selector: {}}]", []string{"spec.targets[0].selector: Forbidden"}},
+		"a section without a name":         {sound + "targets: [{kind: Gateway, sectionName: a}]", []string{"spec.targets[0].name: Required value"}},
+		"a namespace of a namespace":       {sound + "targets: [{kind: Namespace, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden"}},
+		"a namespace of a class":           {sound + "targets: [{kind: GatewayClass, namespace: a}]", []string{"spec.targets[0].namespace: Forbidden"}},
+		"a section of a namespace":         {sound + "targets: [{kind: Namespace, name: a, sectionName: b}]", []string{"spec.targets[0].sectionName: Forbidden"}},
+		"a selector that is none":          {sound + "targets: [{kind: Gateway, selector: {matchExpressions: [{key: a, operator: Like}]}}]", []string{`spec.targets[0].selector: Invalid value: "<error>"`}},
+		"labels of what is not read":       {sound + "targets: [{group: example.com, kind: Bucket, selector: {}}]", []string{"spec.targets[0].selector: Forbidden"}},
+		"a Service in Gateway API's group": {sound + "targets: [{group: gateway.networking.k8s.io, kind: Service}]", []string{`spec.targets[0].kind: Invalid value: "Service"`}},
 
-		"no address":                      {"rules: [{required: true}]", []string{`spec.rules[0].path: Invalid value: "": must not be empty`}},
-		"an address with an open bracket": {"rules: [{path: 'a[', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[": expected *] or a quoted name after "[", as in ["a.b"]; for example limits.*.rates[*].limit`}},
-		"an address with an item":         {"rules: [{path: 'a[0]', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[0]": expected *] or a quoted name after "[", as in ["a.b"]; for example limits.*.rates[*].limit`}},
-		"an address with an empty name":   {"rules: [{path: a..b, required: true}]", []string{`spec.rules[0].path: Invalid value: "a..b": "" is not a valid name: write a name with characters other than letters, digits, "_" and "-" as ["name"]; for example limits.*.rates[*].limit`}},
-		"a star in a name":                {"rules: [{path: 'a*', required: true}]", []string{`spec.rules[0].path: Invalid value: "a*": "a*" is not a valid name: write a name with characters other than letters, digits, "_" and "-" as ["name"]; for example limits.*.rates[*].limit`}},
-		"a name behind a bracket":         {"rules: [{path: 'a[*]b', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[*]b": expected "." before "b"; for example limits.*.rates[*].limit`}},
-		"an open quote":                   {"rules: [{path: 'a[\"b\"', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[\"b\"": expected "]" after "b"; for example limits.*.rates[*].limit`}},
-		"an address that leads too deep":  {"rules: [{path: '" + strings.Repeat("a.", 64) + "a', required: true}]", []string{`spec.rules[0].path: Invalid value: "` + strings.Repeat("a.", 64) + `a": must have at most 64 segments`}},
-		"a rule without a demand":         {"rules: [{path: a}]", []string{"spec.rules[0]: Required value: must set at least one of min, max, enum, pattern, required"}},
+		"no address":                      {"rules: [{required: true}]", []string{`spec.rules[0].path: Invalid value: ""`}},
+		"an address with an open bracket": {"rules: [{path: 'a[', required: true}]", []string{`spec.rules[0].path: Invalid value: "a["`}},
+		"an address with an item":         {"rules: [{path: 'a[0]', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[0]"`}},
+		"an address with an empty name":   {"rules: [{path: a..b, required: true}]", []string{`spec.rules[0].path: Invalid value: "a..b"`}},
+		"a star in a name":                {"rules: [{path: 'a*', required: true}]", []string{`spec.rules[0].path: Invalid value: "a*"`}},
+		"a name behind a bracket":         {"rules: [{path: 'a[*]b', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[*]b"`}},
+		"an open quote":                   {"rules: [{path: 'a[\"b\"', required: true}]", []string{`spec.rules[0].path: Invalid value: "a[\"b\""`}},
+		"an address that leads too deep":  {"rules: [{path: '" + strings.Repeat("a.", 64) + "a', required: true}]", []string{`spec.rules[0].path: Invalid value: "` + strings.Repeat("a.", 64) + `a"`}},
+		"a rule without a demand":         {"rules: [{path: a}]", []string{"spec.rules[0]: Required value"}},
 		"bounds that are none": {"rules: [{path: a, min: few, max: ''}]", []string{
-			`spec.rules[0].min: Invalid value: "few": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`,
-			`spec.rules[0].max: Invalid value: "": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`,
+			`spec.rules[0].min: Invalid value: "few"`,
+			`spec.rules[0].max: Invalid value: ""`,
 		}},
-		"an astronomic bound":  {"rules: [{path: a, max: '1e99999999'}]", []string{`spec.rules[0].max: Invalid value: "1e99999999": must be a number (1000, "0.5"), a quantity ("1Gi") or a duration ("30s")`}},
-		"bounds of two sorts":  {"rules: [{path: a, min: 1, max: 30s}]", []string{`spec.rules[0].max: Invalid value: "30s": min and max must both be numbers, quantities or durations`}},
-		"min greater than max": {"rules: [{path: a, min: 1h, max: 30s}]", []string{`spec.rules[0].min: Invalid value: "1h": must not be greater than max`}},
-		"an enum of nothing":   {"rules: [{path: a, enum: []}]", []string{"spec.rules[0].enum: Required value: must list the allowed values"}},
+		"an astronomic bound":  {"rules: [{path: a, max: '1e99999999'}]", []string{`spec.rules[0].max: Invalid value: "1e99999999"`}},
+		"bounds of two sorts":  {"rules: [{path: a, min: 1, max: 30s}]", []string{`spec.rules[0].max: Invalid value: "30s"`}},
+		"min greater than max": {"rules: [{path: a, min: 1h, max: 30s}]", []string{`spec.rules[0].min: Invalid value: "1h"`}},
+		"an enum of nothing":   {"rules: [{path: a, enum: []}]", []string{"spec.rules[0].enum: Required value"}},
 		"a pattern that is none": {"rules: [{path: a, pattern: 'a(?=b)'}]", []string{
-			"spec.rules[0].pattern: Invalid value: \"a(?=b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
+			"spec.rules[0].pattern: Invalid value: \"a(?=b)\"",
 		}},
-		"a huge pattern": {"rules: [{path: a, pattern: '" + strings.Repeat("a", 1025) + "'}]", []string{"spec.rules[0].pattern: Too long: may not be more than 1024 bytes"}},
+		"a huge pattern": {"rules: [{path: a, pattern: '" + strings.Repeat("a", 1025) + "'}]", []string{"spec.rules[0].pattern: Too long"}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, faults(t, cluster(t, c.spec))) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, messages.Fields(t, cluster(t, c.spec).Invalid)) })
 	}
 }
 
@@ -125,15 +108,15 @@ func TestPolicyConstraintTargetsOwnNamespace(t *testing.T) {
 	}{
 		"its own, left out":     {"{kind: HTTPRoute, name: r}", nil},
 		"its own, named":        {"{kind: HTTPRoute, namespace: app}", nil},
-		"another":               {"{kind: HTTPRoute, namespace: infra}", []string{`spec.targets[0].namespace: Invalid value: "infra": ` + own}},
+		"another":               {"{kind: HTTPRoute, namespace: infra}", []string{`spec.targets[0].namespace: Invalid value: "infra"`}},
 		"its own Namespace":     {"{kind: Namespace, name: app}", nil},
-		"another Namespace":     {"{kind: Namespace, name: infra}", []string{`spec.targets[0].name: Invalid value: "infra": ` + own}},
-		"a class is in none":    {"{kind: GatewayClass, name: istio}", []string{`spec.targets[0].kind: Invalid value: "GatewayClass": is cluster-scoped: ` + own}},
+		"another Namespace":     {"{kind: Namespace, name: infra}", []string{`spec.targets[0].name: Invalid value: "infra"`}},
+		"a class is in none":    {"{kind: GatewayClass, name: istio}", []string{`spec.targets[0].kind: Invalid value: "GatewayClass"`}},
 		"Namespaces by a label": {"{kind: Namespace, selector: {matchLabels: {team: a}}}", nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, faults(t, inApp(t, "targets: ["+c.target+"]\nvalidations: [{expression: 'true'}]")))
+			assert.Equal(t, c.want, messages.Fields(t, inApp(t, "targets: ["+c.target+"]\nvalidations: [{expression: 'true'}]").Invalid))
 		})
 	}
 }
@@ -142,6 +125,6 @@ func TestPolicyKindIsRequired(t *testing.T) {
 	var o api.ClusterPolicyConstraint
 	o.Spec.Rules = []api.ConstraintRule{{Path: "a", Required: true}}
 	assert.Equal(t, []string{
-		"spec.policyKind.group: Required value: the group of the policies", "spec.policyKind.kind: Required value: the kind of the policies",
-	}, faults(t, constraint.FromClusterPolicyConstraint(&o)))
+		"spec.policyKind.group: Required value", "spec.policyKind.kind: Required value",
+	}, messages.Fields(t, constraint.FromClusterPolicyConstraint(&o).Invalid))
 }

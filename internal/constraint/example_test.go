@@ -87,17 +87,17 @@ func TestExampleMessages(t *testing.T) {
 		"17 a second are more":  {"at-most-1000-a-minute", "limits: {a: {rates: [{limit: 17, window: 1s}]}}", "", "", []string{"spec.validations[0]: no limit may be above 1000 requests a minute"}},
 		"no limit at all":       {"at-most-1000-a-minute", "{}", "", "", nil},
 		"a limit without rates": {"at-most-1000-a-minute", "limits: {a: {when: [x]}}", "", "", nil},
-		"a rate that is none":   {"at-most-1000-a-minute", "limits: {a: {rates: [{limit: many, window: 1m}]}}", "", "", []string{"spec.validations[0]: no limit may be above 1000 requests a minute: it cannot be evaluated: no such overload"}},
+		"a rate that is none":   {"at-most-1000-a-minute", "limits: {a: {rates: [{limit: many, window: 1m}]}}", "", "", []string{"spec.validations[0]: no limit may be above 1000 requests a minute; no such overload"}},
 
 		"a modest limit":     {"modest-limits", "limits: {a: {rates: [{limit: 10, window: 10s}]}}", "", "", nil},
-		"a large one":        {"modest-limits", "limits: {a: {rates: [{limit: 1001, window: 48h}]}}", "", "", []string{"spec.rules[0].max: limits.a.rates[0].limit is 1001, above the maximum of 1000", `spec.rules[1].max: limits.a.rates[0].window is "48h", above the maximum of 24h`}},
+		"a large one":        {"modest-limits", "limits: {a: {rates: [{limit: 1001, window: 48h}]}}", "", "", []string{"spec.rules[0].max: limits.a.rates[0].limit is 1001", `spec.rules[1].max: limits.a.rates[0].window is "48h"`}},
 		"overrides of infra": {"overrides-are-the-platforms", "{}", "", sso, nil},
 		"overrides of app":   {"overrides-are-the-platforms", "{}", "", sso + "rules.authentication.own: {namespace: app, block: overrides}", []string{"spec.validations[0]: only policies of namespace infra may set overrides, not those that set rules.authentication.own"}},
 
 		"twice as long":       {"timeouts-grow-slowly", "request: 20s", "request: 10s", "", nil},
 		"more than twice":     {"timeouts-grow-slowly", "request: 21s", "request: 10s", "", []string{"spec.validations[0]: the request timeout goes from 10s to 21s: at most twice as long is allowed at once"}},
 		"a path that is new":  {"timeouts-grow-slowly", "request: 60s", "", "", nil},
-		"too long for anyone": {"timeouts-grow-slowly", "request: 61s", "", "", []string{`spec.rules[0].max: request is "61s", above the maximum of 60s`}},
+		"too long for anyone": {"timeouts-grow-slowly", "request: 61s", "", "", []string{`spec.rules[0].max: request is "61s"`}},
 	}
 	all := examples(t)
 	for name, c := range cases {
@@ -113,7 +113,7 @@ func TestExampleMessages(t *testing.T) {
 			on.Request = func() any { return m{"userInfo": m{"groups": []any{"dev"}}} }
 			got, err := evaluate(all[c.name], on, &meter{})
 			require.NoError(t, err)
-			assert.Equal(t, c.want, messages(got))
+			assertUnmet(t, c.want, got)
 		})
 	}
 	on := effective(t, "request: 50s")

@@ -82,7 +82,7 @@ func (r *rule) match(text string, at *field.Path) field.ErrorList {
 	}
 	var err error
 	if r.pattern, err = regexp.Compile(text); err != nil {
-		return field.ErrorList{field.Invalid(at, text, err.Error())}
+		return field.ErrorList{field.Invalid(at, text, "must be a regular expression in RE2 syntax: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "))}
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 	for i := range rules {
 		if cost += pattern.Cost(rules[i].Pattern); cost > maxPatternCost {
 			return field.ErrorList{field.Invalid(at.Index(i).Child("pattern"), rules[i].Pattern,
-				"the patterns of a constraint take too long to compile together; "+pattern.Advice)}
+				"all patterns of a constraint together take too long to compile; "+pattern.Advice)}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/test/messages"
 )
 
 func schema(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
@@ -44,34 +45,29 @@ properties:
 func TestCheckAgainstSchema(t *testing.T) {
 	cases := map[string]struct {
 		spec string
-		want string
+		want []string
 	}{
 		"what fits": {"validations: [{expression: 'effective.limits.all(k, l, l.max < 5)', messageExpression: effective.limits.a.unit}]\n" +
-			"rules: [{path: 'limits.*.max', max: 5}, {path: 'limits.*.unit', pattern: s}, {path: size, min: 1}]", ""},
-		"what a block has alone":      {"validations: [{expression: 'effective.extra == \"a\"'}]\nrules: [{path: extra, required: true}]", ""},
-		"what the schema leaves open": {"validations: [{expression: effective.free.a.b == 1}]\nrules: [{path: 'free.*.b[*].c', pattern: s}, {path: open.a.b, min: 1}]", ""},
-		"a missing field":             {"validations: [{expression: 'true'}, {expression: 'effective.limits.a.maks < 5'}]", `spec.validations[1].expression: Invalid value: "effective.limits.a.maks < 5": 1:19: undefined field 'maks' of effective.limits.a`},
-		"a field in a message":        {"validations: [{expression: 'true', messageExpression: effective.limitz.a}]", `spec.validations[0].messageExpression: Invalid value: "effective.limitz.a": 1:10: undefined field 'limitz' of effective`},
-		"a text and a number":         {"validations: [{expression: effective.limits.a.unit > 5}]", `spec.validations[0].expression: Invalid value: "effective.limits.a.unit > 5": 1:25: found no matching overload for '_>_' applied to '(string, int)'`},
-		"a missing address":           {"rules: [{path: 'limits.*.maks', max: 1}]", `spec.rules[0].path: Invalid value: "limits.*.maks": limits.*.maks does not exist in the schema`},
-		"an address that ends early":  {"rules: [{path: 'limit.*.rates[*]', max: 1}]", `spec.rules[0].path: Invalid value: "limit.*.rates[*]": limit does not exist in the schema`},
-		"items of an object":          {"rules: [{path: 'limits[*]', required: true}]", `spec.rules[0].path: Invalid value: "limits[*]": limits[*] does not exist in the schema`},
-		"names of a list":             {"rules: [{path: 'limits.*.rates.*', required: true}]", `spec.rules[0].path: Invalid value: "limits.*.rates.*": limits.*.rates.* does not exist in the schema`},
-		"a bound of a list":           {"rules: [{path: 'limits.*.rates', max: 1}]", `spec.rules[0].max: Invalid value: "limits.*.rates": has type array in the schema`},
-		"a least bool":                {"rules: [{path: 'limits.*.enabled', min: 1}]", `spec.rules[0].min: Invalid value: "limits.*.enabled": has type boolean in the schema`},
-		"a pattern of a number":       {"rules: [{path: 'limits.*.max', pattern: a}]", `spec.rules[0].pattern: Invalid value: "limits.*.max": has type integer in the schema`},
+			"rules: [{path: 'limits.*.max', max: 5}, {path: 'limits.*.unit', pattern: s}, {path: size, min: 1}]", nil},
+		"what a block has alone":      {"validations: [{expression: 'effective.extra == \"a\"'}]\nrules: [{path: extra, required: true}]", nil},
+		"what the schema leaves open": {"validations: [{expression: effective.free.a.b == 1}]\nrules: [{path: 'free.*.b[*].c', pattern: s}, {path: open.a.b, min: 1}]", nil},
+		"a missing field":             {"validations: [{expression: 'true'}, {expression: 'effective.limits.a.maks < 5'}]", []string{`spec.validations[1].expression: Invalid value: "effective.limits.a.maks < 5"`}},
+		"a field in a message":        {"validations: [{expression: 'true', messageExpression: effective.limitz.a}]", []string{`spec.validations[0].messageExpression: Invalid value: "effective.limitz.a"`}},
+		"a text and a number":         {"validations: [{expression: effective.limits.a.unit > 5}]", []string{`spec.validations[0].expression: Invalid value: "effective.limits.a.unit > 5"`}},
+		"a missing address":           {"rules: [{path: 'limits.*.maks', max: 1}]", []string{`spec.rules[0].path: Invalid value: "limits.*.maks"`}},
+		"an address that ends early":  {"rules: [{path: 'limit.*.rates[*]', max: 1}]", []string{`spec.rules[0].path: Invalid value: "limit.*.rates[*]"`}},
+		"items of an object":          {"rules: [{path: 'limits[*]', required: true}]", []string{`spec.rules[0].path: Invalid value: "limits[*]"`}},
+		"names of a list":             {"rules: [{path: 'limits.*.rates.*', required: true}]", []string{`spec.rules[0].path: Invalid value: "limits.*.rates.*"`}},
+		"a bound of a list":           {"rules: [{path: 'limits.*.rates', max: 1}]", []string{`spec.rules[0].max: Invalid value: "limits.*.rates"`}},
+		"a least bool":                {"rules: [{path: 'limits.*.enabled', min: 1}]", []string{`spec.rules[0].min: Invalid value: "limits.*.enabled"`}},
+		"a pattern of a number":       {"rules: [{path: 'limits.*.max', pattern: a}]", []string{`spec.rules[0].pattern: Invalid value: "limits.*.max"`}},
 		"all at once": {"validations: [{expression: effective.x == 1}]\nrules: [{path: z, required: true}]",
-			`[spec.validations[0].expression: Invalid value: "effective.x == 1": 1:10: undefined field 'x' of effective, spec.rules[0].path: Invalid value: "z": z does not exist in the schema]`},
+			[]string{`spec.validations[0].expression: Invalid value: "effective.x == 1"`, `spec.rules[0].path: Invalid value: "z"`}},
 	}
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}, {"spec", "overrides"}, {"spec", "defaults"}}}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := valid(t, c.spec).Check(shape)
-			if c.want == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.EqualError(t, err, c.want)
+			assert.Equal(t, c.want, messages.Fields(t, valid(t, c.spec).Check(shape)))
 		})
 	}
 }
@@ -96,7 +92,7 @@ func TestUnknownSchemaIsNotChecked(t *testing.T) {
 func TestCheckCollectedSpecs(t *testing.T) {
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}}, List: true}
 	require.NoError(t, valid(t, "validations: [{expression: 'effective.all(s, s.size == 1)'}]\nrules: [{path: '[*].size', max: 1}]").Check(shape))
-	require.EqualError(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape), `spec.rules[0].path: Invalid value: "size": size does not exist in the schema`)
+	assert.Equal(t, []string{`spec.rules[0].path: Invalid value: "size"`}, messages.Fields(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape)))
 }
 
 // The schemas of the variables match their values.

@@ -77,20 +77,20 @@ func (t *target) check(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case t.kind.Kind == "":
-		errs = append(errs, field.Required(at.Child("kind"), "the kind of the target objects"))
+		errs = append(errs, field.Required(at.Child("kind"), "set the kind of the target objects"))
 	case t.kind.Group == api.GatewayGroup && !slices.Contains(targetKinds, t.kind.Kind):
 		errs = append(errs, field.Invalid(at.Child("kind"), t.kind.Kind, fmt.Sprintf(
 			"must be one of %s, or set the group of a backend", strings.Join(targetKinds, ", "))))
 	case gateway.ClusterScoped(t.kind):
 		if t.namespace != "" {
-			errs = append(errs, field.Forbidden(at.Child("namespace"), fmt.Sprintf("%s is cluster-scoped", t.kind.Kind)))
+			errs = append(errs, field.Forbidden(at.Child("namespace"), fmt.Sprintf("must not be set: %s is cluster-scoped", t.kind.Kind)))
 		}
 		if t.section != "" {
-			errs = append(errs, field.Forbidden(at.Child("sectionName"), fmt.Sprintf("a %s has no sections", t.kind.Kind)))
+			errs = append(errs, field.Forbidden(at.Child("sectionName"), fmt.Sprintf("must not be set: a %s has no sections", t.kind.Kind)))
 		}
 	}
 	if t.section != "" && t.name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "required with sectionName"))
+		errs = append(errs, field.Required(at.Child("name"), "must be set together with sectionName"))
 	}
 	return errs
 }
@@ -98,10 +98,10 @@ func (t *target) check(at *field.Path) field.ErrorList {
 func (t *target) setSelector(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if t.name != "" {
-		errs = append(errs, field.Forbidden(at.Child("selector"), "name and selector exclude each other"))
+		errs = append(errs, field.Forbidden(at.Child("selector"), "may not be set together with name"))
 	}
 	if !gateway.Known(t.kind) {
-		errs = append(errs, field.Forbidden(at.Child("selector"), fmt.Sprintf("labels of kind %s are not available: set name instead", t.kind)))
+		errs = append(errs, field.Forbidden(at.Child("selector"), fmt.Sprintf("labels of kind %s are not available; set name instead", t.kind)))
 	}
 	var err error
 	if t.selector, err = metav1.LabelSelectorAsSelector(s); err != nil {

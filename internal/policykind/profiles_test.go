@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/messages"
 )
 
 func TestBuiltinKinds(t *testing.T) {
@@ -95,10 +96,14 @@ func TestOldestProfileIsInForce(t *testing.T) {
 	conflicted := func(name string) api.RefusedProfile {
 		return api.RefusedProfile{
 			Name: name, Reason: api.Conflicted,
-			Message: "PolicyProfile older is older and has Paint.example.com: delete one of the two",
+			Message: p.Refused(paintKind)[0].Message,
 		}
 	}
 	assert.Equal(t, []api.RefusedProfile{conflicted("a-newer"), conflicted("b-newer")}, p.Refused(paintKind))
+	for _, r := range p.Refused(paintKind) {
+		assert.Contains(t, r.Message, "PolicyProfile older")
+		messages.Golden(t, r.Message)
+	}
 	refused, ok := p.Status("b-newer")
 	require.True(t, ok)
 	assert.Equal(t, conflicted("b-newer"), *refused)
@@ -123,10 +128,10 @@ func TestProfileWithoutCreationTime(t *testing.T) {
 func TestInvalidProfileIsNotInForce(t *testing.T) {
 	p := profiles(t)
 	broken := profileOf(t, "broken", rateLimit, 2020, "levels: [Gateway, Gateway]")
-	const message = `invalid profile for RateLimitPolicy.kuadrant.io: spec.levels[1]: Duplicate value: "Gateway"`
-	require.EqualError(t, p.Put(broken, created), message)
+	err := p.Put(broken, created)
+	assert.Equal(t, []string{`spec.levels[1]: Duplicate value: "Gateway"`}, messages.Fields(t, err))
 	assert.Equal(t, policykind.Builtin, p.Of(rateLimit).Source)
-	want := api.RefusedProfile{Name: "broken", Reason: api.Invalid, Message: message}
+	want := api.RefusedProfile{Name: "broken", Reason: api.Invalid, Message: err.Error()}
 	assert.Equal(t, []api.RefusedProfile{want}, p.Refused(rateLimit))
 	refused, ok := p.Status("broken")
 	require.True(t, ok)
@@ -209,8 +214,8 @@ func TestDefined(t *testing.T) {
 	core := crd(label, true)
 	core.Spec.Group = "apps.k8s.io"
 	_, err = p.Defined(core)
-	require.EqualError(t, err, "derive a profile from label gateway.networking.k8s.io/policy: invalid profile for Paint.apps.k8s.io: "+
-		`spec.group: Invalid value: "apps.k8s.io": must be the group of a CustomResourceDefinition, not a built-in group of Kubernetes`)
+	require.ErrorContains(t, err, policykind.LabelPolicy)
+	assert.Equal(t, []string{`spec.group: Invalid value: "apps.k8s.io"`}, messages.Fields(t, err))
 }
 
 func TestProfileRef(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/messages"
 )
 
 func TestWeakenedBy(t *testing.T) {
@@ -26,37 +27,42 @@ func TestWeakenedBy(t *testing.T) {
 		want     []string
 	}{
 		"the same":                     {},
-		"a removal is a warning":       {nil, acting(api.ReasonOverrideRemoved, api.Warn), []string{"the action of OverrideRemoved would be Warn"}},
-		"an evasion is recorded alone": {nil, acting(api.ReasonOverrideEvaded, api.Audit), []string{"the action of OverrideEvaded would be Audit"}},
-		"a weakening is a warning":     {nil, acting(api.ReasonOverrideWeakened, api.Warn), []string{"the action of OverrideWeakened would be Warn"}},
-		"what cannot be read passes":   {nil, acting(api.ReasonInvalid, api.Warn), []string{"the action of Invalid would be Warn"}},
+		"a removal is a warning":       {nil, acting(api.ReasonOverrideRemoved, api.Warn), []string{"OverrideRemoved would be Warn"}},
+		"an evasion is recorded alone": {nil, acting(api.ReasonOverrideEvaded, api.Audit), []string{"OverrideEvaded would be Audit"}},
+		"a weakening is a warning":     {nil, acting(api.ReasonOverrideWeakened, api.Warn), []string{"OverrideWeakened would be Warn"}},
+		"what cannot be read passes":   {nil, acting(api.ReasonInvalid, api.Warn), []string{"Invalid would be Warn"}},
 		"what no gateway can use passes": {
-			nil, acting(api.ReasonEffectiveInvalid, api.Warn), []string{"the action of EffectiveInvalid would be Warn"},
+			nil, acting(api.ReasonEffectiveInvalid, api.Warn), []string{"EffectiveInvalid would be Warn"},
 		},
-		"from a warning to a record":     {acting(api.ReasonOverrideEvaded, api.Warn), acting(api.ReasonOverrideEvaded, api.Audit), []string{"the action of OverrideEvaded would be Audit"}},
+		"from a warning to a record":     {acting(api.ReasonOverrideEvaded, api.Warn), acting(api.ReasonOverrideEvaded, api.Audit), []string{"OverrideEvaded would be Audit"}},
 		"from a warning to a denial":     {acting(api.ReasonOverrideEvaded, api.Warn), acting(api.ReasonOverrideEvaded, api.Deny), nil},
 		"from a warning to the default":  {acting(api.ReasonOverrideEvaded, api.Warn), nil, nil},
 		"a denial is spelt out":          {nil, acting(api.ReasonOverrideRemoved, api.Deny), nil},
 		"a conflict takes no override":   {nil, acting(api.ReasonConflicted, api.Warn), nil},
 		"nor does a value that is lost":  {nil, acting(api.ReasonConstraintViolated, api.Warn), nil},
-		"a gate less":                    {gated("when", "enabled"), gated("when"), []string{"gate enabled would be removed"}},
+		"a gate less":                    {gated("when", "enabled"), gated("when"), []string{"gate enabled"}},
 		"gates in another order":         {gated("when", "enabled"), gated("enabled", "when"), nil},
 		"a gate more":                    {gated("when"), gated("enabled", "when"), nil},
-		"alternatives less":              {among("rules"), among(), []string{"alternatives would not begin with rules"}},
+		"alternatives less":              {among("rules"), among(), []string{"rules"}},
 		"alternatives more":              {among("rules"), among("rules", "other"), nil},
-		"a group of alternatives before": {among("rules.ways"), among("rules", "rules.ways"), []string{"alternatives would not begin with rules.ways"}},
+		"a group of alternatives before": {among("rules.ways"), among("rules", "rules.ways"), []string{"rules.ways"}},
 		"how far a write may reach":      {nil, func(p *api.PolicyProfileSpec) { p.BlastRadius = new(int32(0)) }, nil},
 		"an empty list in place of none": {nil, func(p *api.PolicyProfileSpec) { p.Ignore = []string{} }, nil},
 		"another field, and an action": {nil, func(p *api.PolicyProfileSpec) {
 			p.Ignore = []string{"a"}
 			acting(api.ReasonOverrideRemoved, api.Warn)(p)
-		}, []string{"the action of OverrideRemoved would be Warn", "policies would be read differently (ignore)"}},
-		"a target that may stand higher":  {nil, func(p *api.PolicyProfileSpec) { p.Targets.ClassFrom = []string{"*"} }, []string{"policies would be read differently (targets)"}},
-		"another order on one level":      {nil, func(p *api.PolicyProfileSpec) { p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "priority"}} }, []string{"policies would be read differently (order)"}},
-		"paths that end above the others": {nil, func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{api.LevelGateway} }, []string{"policies would be read differently (levels)"}},
+		}, []string{"OverrideRemoved would be Warn", "(ignore)"}},
+		"a target that may stand higher":  {nil, func(p *api.PolicyProfileSpec) { p.Targets.ClassFrom = []string{"*"} }, []string{"(targets)"}},
+		"another order on one level":      {nil, func(p *api.PolicyProfileSpec) { p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "priority"}} }, []string{"(order)"}},
+		"paths that end above the others": {nil, func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{api.LevelGateway} }, []string{"(levels)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, compiled(t, c.was).WeakenedBy(compiled(t, c.now)))
+			got := compiled(t, c.was).WeakenedBy(compiled(t, c.now))
+			messages.Golden(t, got...)
+			require.Len(t, got, len(c.want), "%v", got)
+			for i, part := range c.want {
+				assert.Contains(t, got[i], part)
+			}
 		})
 	}
 }

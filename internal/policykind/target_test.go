@@ -1,6 +1,7 @@
 package policykind_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/messages"
 )
 
 func ref(kind, namespace, name string) api.Ref {
@@ -16,7 +18,7 @@ func ref(kind, namespace, name string) api.Ref {
 
 func TestReadTargets(t *testing.T) {
 	const group = "group: gateway.networking.k8s.io, "
-	const elsewhere = "a Paint can only target its own namespace"
+	const elsewhere = "own namespace"
 	tests := map[string]struct {
 		spec string
 		want []policykind.Target
@@ -39,7 +41,7 @@ func TestReadTargets(t *testing.T) {
 		},
 		"a GatewayClass is refused to a policy in a namespace": {
 			"targetRef: {" + group + "kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "a namespaced Paint cannot target a GatewayClass"}},
+			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "GatewayClass"}},
 		},
 		"the same target twice is one": {
 			"targetRefs: [{" + group + "kind: HTTPRoute, name: r}, {" + group + "kind: HTTPRoute, name: r, namespace: app}]",
@@ -50,7 +52,7 @@ func TestReadTargets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := spec(t, compiled(t, nil), test.spec)
 			require.NoError(t, p.Invalid)
-			assert.Equal(t, test.want, p.Targets)
+			assertTargets(t, test.want, p.Targets)
 		})
 	}
 	t.Run("a policy without a namespace may target a GatewayClass", func(t *testing.T) {
@@ -63,30 +65,30 @@ func TestReadTargets(t *testing.T) {
 func TestReadInvalidTargets(t *testing.T) {
 	const group = "group: gateway.networking.k8s.io, "
 	tests := map[string]struct{ spec, want string }{
-		"none":                  {"limits: {a: {}}", "spec.targetRef: Required value: set the target of the policy"},
-		"null":                  {"targetRef: null", "spec.targetRef: Required value: set the target of the policy"},
-		"an empty list":         {"targetRef: []", "spec.targetRef: Required value: set the target of the policy"},
-		"no object":             {"targetRef: r", `spec.targetRef: Invalid value: "string": must be a target reference`},
-		"an entry is no object": {"targetRef: [1]", `spec.targetRef[0]: Invalid value: "number": must be a target reference`},
-		"without a name":        {"targetRef: {" + group + "kind: HTTPRoute}", "spec.targetRef: Required value: set kind and name"},
-		"a name of wrong type":  {"targetRef: {" + group + "kind: HTTPRoute, name: 5}", `spec.targetRef.name: Invalid value: "number": must be a string`},
+		"none":                  {"limits: {a: {}}", "spec.targetRef: Required value"},
+		"null":                  {"targetRef: null", "spec.targetRef: Required value"},
+		"an empty list":         {"targetRef: []", "spec.targetRef: Required value"},
+		"no object":             {"targetRef: r", `spec.targetRef: Invalid value: "string"`},
+		"an entry is no object": {"targetRef: [1]", `spec.targetRef[0]: Invalid value: "number"`},
+		"without a name":        {"targetRef: {" + group + "kind: HTTPRoute}", "spec.targetRef: Required value"},
+		"a name of wrong type":  {"targetRef: {" + group + "kind: HTTPRoute, name: 5}", `spec.targetRef.name: Invalid value: "number"; spec.targetRef: Required value`},
 		"a kind that it may not target": {
 			"targetRef: {group: '', kind: Service, name: s}",
-			`spec.targetRef: Unsupported value: "Service": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
+			`spec.targetRef: Unsupported value: "Service"`,
 		},
 		"a kind without its group": {
 			"targetRef: {group: '', kind: HTTPRoute, name: s}",
-			`spec.targetRef: Unsupported value: "HTTPRoute": supported values: "Gateway", "HTTPRoute.gateway.networking.k8s.io", "GRPCRoute"`,
+			`spec.targetRef: Unsupported value: "HTTPRoute"`,
 		},
 		"a group that it may not target": {
 			"targetRef: {group: example.com, kind: HTTPRoute, name: s}",
-			`spec.targetRef: Unsupported value: "HTTPRoute.example.com": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
+			`spec.targetRef: Unsupported value: "HTTPRoute.example.com"`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := spec(t, builtin(t, "RateLimitPolicy"), test.spec)
-			require.ErrorContains(t, p.Invalid, test.want)
+			assert.Equal(t, test.want, strings.Join(messages.Fields(t, p.Invalid), "; "))
 		})
 	}
 }

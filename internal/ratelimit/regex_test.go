@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 func TestValidRegularExpressions(t *testing.T) {
@@ -32,26 +34,24 @@ func TestValidRegularExpressions(t *testing.T) {
 }
 
 func TestInvalidRegularExpressions(t *testing.T) {
-	const tooLarge = "must compile to at most 2000 instructions, not "
 	for name, c := range map[string]struct{ pattern, want string }{
-		"a group without end":     {`(a`, "value: Invalid value: \"(a\": does not compile: error parsing regexp: missing closing ): `(a`; use RE2 syntax"},
-		"a repetition of one":     {`a**`, "value: Invalid value: \"a**\": does not compile: error parsing regexp: invalid nested repetition operator: `**`; use RE2 syntax"},
-		"looking ahead":           {`(?!a)`, "value: Invalid value: \"(?!a)\": does not compile: error parsing regexp: invalid or unsupported Perl syntax: `(?!`; use RE2 syntax"},
-		"a text that is no UTF-8": {"a\xff", "value: Invalid value: \"a\\xff\": does not compile: error parsing regexp: invalid UTF-8: `\xff`; use RE2 syntax"},
-		"repeated too often": {`((a{10}){10}){11}`, "value: Invalid value: \"((a{10}){10}){11}\": does not compile: " +
-			"error parsing regexp: invalid repeat count: `{11}`; use RE2 syntax"},
-		"too many bytes":        {strings.Repeat("a", 1025), "value: Too long: may not be more than 1024 bytes"},
-		"too many instructions": {`a{1000}b{1000}`, `value: Invalid value: "a{1000}b{1000}": ` + tooLarge + "2001; lower its repetition counts"},
-		"a range of too many":   {`a{1,999}b{3,999}c{9}`, `value: Invalid value: "a{1,999}b{3,999}c{9}": ` + tooLarge + "4006; lower its repetition counts"},
-		"many times nothing":    {`(?:a{0}){1000}b{1000}`, `value: Invalid value: "(?:a{0}){1000}b{1000}": ` + tooLarge + "2001; lower its repetition counts"},
-		"too many without end":  {`(?:ab){900,}`, `value: Invalid value: "(?:ab){900,}": ` + tooLarge + "2703; lower its repetition counts"},
+		"a group without end":     {`(a`, "value: Invalid value: \"(a\""},
+		"a repetition of one":     {`a**`, "value: Invalid value: \"a**\""},
+		"looking ahead":           {`(?!a)`, "value: Invalid value: \"(?!a)\""},
+		"a text that is no UTF-8": {"a\xff", "value: Invalid value: \"a\\xff\""},
+		"repeated too often":      {`((a{10}){10}){11}`, "value: Invalid value: \"((a{10}){10}){11}\""},
+		"too many bytes":          {strings.Repeat("a", 1025), "value: Too long"},
+		"too many instructions":   {`a{1000}b{1000}`, `value: Invalid value: "a{1000}b{1000}"`},
+		"a range of too many":     {`a{1,999}b{3,999}c{9}`, `value: Invalid value: "a{1,999}b{3,999}c{9}"`},
+		"many times nothing":      {`(?:a{0}){1000}b{1000}`, `value: Invalid value: "(?:a{0}){1000}b{1000}"`},
+		"too many without end":    {`(?:ab){900,}`, `value: Invalid value: "(?:ab){900,}"`},
 		"a word, repeated": {strings.Repeat("a", 200) + "(?:" + strings.Repeat("b", 400) + "){9}",
-			`value: Invalid value: "` + strings.Repeat("a", 100) + `…": ` + tooLarge + "3801; lower its repetition counts"},
+			`value: Invalid value: "` + strings.Repeat("a", 100) + `…"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := checkRegexp(field.NewPath("value"), c.pattern)
 			require.NotNil(t, err)
-			assert.Equal(t, c.want, err.Error())
+			assert.Equal(t, []string{c.want}, messages.Fields(t, err))
 		})
 	}
 }
@@ -62,7 +62,8 @@ func TestSlowRegularExpressions(t *testing.T) {
 	slow := "(?i)[" + strings.Repeat("b-\U0010fffe", 169) + "]"
 	err := checkRegexp(field.NewPath("value"), slow)
 	require.NotNil(t, err)
-	assert.Contains(t, err.Error(), "takes too long to compile; use fewer Unicode classes")
+	assert.Equal(t, field.ErrorTypeInvalid, err.Type)
+	messages.Golden(t, err.Error())
 
 	one := "(?i)[b-\U0010fffe]"
 	require.Nil(t, checkRegexp(field.NewPath("value"), one))

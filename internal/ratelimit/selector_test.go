@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 func TestValidSelectors(t *testing.T) {
@@ -35,81 +38,85 @@ func TestValidSelectors(t *testing.T) {
 }
 
 func TestInvalidSelectors(t *testing.T) {
-	const (
-		unknown = "unknown selector: "
-		starts  = unknown + "must start with auth, context.destination, context.request.http, context.source or ratelimit"
-		group   = "must select a value; use one of its fields, such as "
-		written = " is not a valid segment; use a selector such as auth.identity.username"
-	)
-	for name, c := range map[string]struct{ selector, want string }{
-		"a letter too many":                   {"context.requests.http.size", unknown + "did you mean context.request.http.size?"},
-		"letters swapped":                     {"auth.idnetity.username", unknown + "did you mean auth.identity.username?"},
-		"a letter left out, behind auth":      {"auth.identiy.username", unknown + "did you mean auth.identity.username?"},
-		"another case":                        {"Context.Request.HTTP.Size", unknown + "did you mean context.request.http.size?"},
-		"slips in two parts":                  {"context.reqest.http.sheme", unknown + "did you mean context.request.http.scheme?"},
-		"the first part left out":             {"request.http.size", unknown + "did you mean context.request.http.size?"},
-		"auth left out":                       {"identity.username", unknown + "did you mean auth.identity.username?"},
-		"a part in the middle left out":       {"context.request.size", unknown + "did you mean context.request.http.size?"},
-		"all but the last left out":           {"hitsAddend", unknown + "did you mean ratelimit.hitsAddend?"},
-		"part left out and a slip":            {"source.adress", unknown + "did you mean context.source.address?"},
-		"the field of the proto":              {"ratelimit.hits_addend", unknown + "did you mean ratelimit.hitsAddend?"},
-		"the first of two that are as near":   {"service", unknown + "did you mean context.destination.service?"},
-		"three letters that are others":       {"ratelimit.dexxxiptors.x", unknown + "ratelimit has the fields descriptors, domain and hitsAddend"},
-		"nothing near":                        {"user.name", starts},
-		"one word that is nothing":            {"x", starts},
-		"nothing near below a known part":     {"context.request.http.user", unknown + "context.request.http has the fields body, fragment, headers, host, id, method, path, protocol, query, raw_body, scheme and size"},
-		"another part of the context":         {"context.tls.sni", unknown + "context has the fields destination, request and source"},
-		"below a value":                       {"context.request.http.size.bytes", unknown + "context.request.http.size has no fields"},
-		"a group":                             {"context.request.http", group + "context.request.http.path"},
-		"auth alone":                          {"auth", group + "auth.identity.username"},
-		"labels without a name":               {"context.source.labels", group + "context.source.labels.app"},
-		"descriptors without a name":          {"ratelimit.descriptors", group + "ratelimit.descriptors.x"},
-		"what ties rules to limits":           {"ratelimit.binding", "ratelimit.binding is reserved; use another selector"},
-		"what is below it":                    {"ratelimit.binding.x", "ratelimit.binding is reserved; use another selector"},
-		"nothing":                             {"", `invalid selector: ""` + written},
-		"nothing between dots":                {"auth..username", `invalid selector: ""` + written},
-		"nothing behind the last dot":         {"auth.identity.", `invalid selector: ""` + written},
-		"a space":                             {"auth.identity.user name", `invalid selector: "user name"` + written},
-		"an expression":                       {"auth.identity.username == 'x'", `invalid selector: "username == 'x'"` + written},
-		"a label that ends in a slash":        {"context.source.labels.app/", `invalid selector: "app/"` + written},
-		"a dot that is escaped":               {`auth.identity.metadata.annotations.a\.b`, `invalid selector: dots cannot be escaped with \; use a selector such as auth.identity.username`},
-		"a modifier":                          {"auth.identity.@extract:x", `invalid selector: "@extract:x"` + written},
-		"a line feed":                         {"auth.identity\n", `invalid selector: "identity\n"` + written},
-		"parts of any length are cut in what": {"auth." + strings.Repeat("x", 200) + "!", `invalid selector: "` + strings.Repeat("x", 100) + `…"` + written},
+	for name, c := range map[string]struct{ selector, names string }{
+		"a letter too many":                   {"context.requests.http.size", "context.request.http.size"},
+		"letters swapped":                     {"auth.idnetity.username", "auth.identity.username"},
+		"a letter left out, behind auth":      {"auth.identiy.username", "auth.identity.username"},
+		"another case":                        {"Context.Request.HTTP.Size", "context.request.http.size"},
+		"slips in two parts":                  {"context.reqest.http.sheme", "context.request.http.scheme"},
+		"the first part left out":             {"request.http.size", "context.request.http.size"},
+		"auth left out":                       {"identity.username", "auth.identity.username"},
+		"a part in the middle left out":       {"context.request.size", "context.request.http.size"},
+		"all but the last left out":           {"hitsAddend", "ratelimit.hitsAddend"},
+		"part left out and a slip":            {"source.adress", "context.source.address"},
+		"the field of the proto":              {"ratelimit.hits_addend", "ratelimit.hitsAddend"},
+		"the first of two that are as near":   {"service", "context.destination.service"},
+		"three letters that are others":       {"ratelimit.dexxxiptors.x", "descriptors, domain and hitsAddend"},
+		"nothing near":                        {"user.name", "auth, context.destination, context.request.http, context.source or ratelimit"},
+		"one word that is nothing":            {"x", "auth, context.destination, context.request.http, context.source or ratelimit"},
+		"nothing near below a known part":     {"context.request.http.user", "body, fragment, headers, host, id, method, path, protocol, query, raw_body, scheme and size"},
+		"another part of the context":         {"context.tls.sni", "destination, request and source"},
+		"below a value":                       {"context.request.http.size.bytes", "context.request.http.size"},
+		"a group":                             {"context.request.http", "context.request.http.path"},
+		"auth alone":                          {"auth", "auth.identity.username"},
+		"labels without a name":               {"context.source.labels", "context.source.labels.app"},
+		"descriptors without a name":          {"ratelimit.descriptors", "ratelimit.descriptors.x"},
+		"what ties rules to limits":           {"ratelimit.binding", "ratelimit.binding"},
+		"what is below it":                    {"ratelimit.binding.x", "ratelimit.binding"},
+		"nothing":                             {"", `""`},
+		"nothing between dots":                {"auth..username", `""`},
+		"nothing behind the last dot":         {"auth.identity.", `""`},
+		"a space":                             {"auth.identity.user name", `"user name"`},
+		"an expression":                       {"auth.identity.username == 'x'", `"username == 'x'"`},
+		"a label that ends in a slash":        {"context.source.labels.app/", `"app/"`},
+		"a dot that is escaped":               {`auth.identity.metadata.annotations.a\.b`, `\`},
+		"a modifier":                          {"auth.identity.@extract:x", `"@extract:x"`},
+		"a line feed":                         {"auth.identity\n", `"identity\n"`},
+		"parts of any length are cut in what": {"auth." + strings.Repeat("x", 200) + "!", strings.Repeat("x", 100) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.EqualError(t, CheckCounter(c.selector), c.want)
-			assert.EqualError(t, CheckCondition(c.selector), c.want)
+			err := CheckCounter(c.selector)
+			require.ErrorContains(t, err, c.names)
+			assert.Equal(t, err, CheckCondition(c.selector))
+			messages.Golden(t, err.Error())
 		})
 	}
-	for name, c := range map[string]struct{ selector, want string }{
-		"a letter left out":              {"context.request.http.pth", unknown + "did you mean context.request.http.path?"},
-		"a letter left out at the start": {"contxt.request.http.path", unknown + "did you mean context.request.http.path?"},
-		"the name of a header is kept":   {"request.http.header.x.User", unknown + "did you mean context.request.http.headers.x.User?"},
-		"headers without a name":         {"context.request.http.headers", group + "context.request.http.headers.x-user"},
-		"nothing behind headers":         {"context.request.http.headers.", `invalid selector: ""` + written},
-		"a header with a colon":          {"context.request.http.headers.:path", `invalid selector: ":path"` + written},
+	for name, c := range map[string]struct{ selector, names string }{
+		"a letter left out":              {"context.request.http.pth", "context.request.http.path"},
+		"a letter left out at the start": {"contxt.request.http.path", "context.request.http.path"},
+		"the name of a header is kept":   {"request.http.header.x.User", "context.request.http.headers.x.User"},
+		"headers without a name":         {"context.request.http.headers", "context.request.http.headers.x-user"},
+		"nothing behind headers":         {"context.request.http.headers.", `""`},
+		"a header with a colon":          {"context.request.http.headers.:path", `":path"`},
 	} {
-		t.Run("as a counter: "+name, func(t *testing.T) { assert.EqualError(t, CheckCounter(c.selector), c.want) })
+		t.Run("as a counter: "+name, func(t *testing.T) {
+			err := CheckCounter(c.selector)
+			require.ErrorContains(t, err, c.names)
+			messages.Golden(t, err.Error())
+		})
 	}
 }
 
 // The RFC: "soft" conditions are not about the HTTP route.
 func TestConditionSelectorsOfTriggers(t *testing.T) {
-	for name, c := range map[string]struct{ selector, want string }{
-		"the method":            {"context.request.http.method", "is not allowed in conditions; use triggers[].matches[].method"},
-		"the path":              {"context.request.http.path", "is not allowed in conditions; use triggers[].matches[].path"},
-		"the host":              {"context.request.http.host", "is not allowed in conditions; use triggers[].hostnames"},
-		"a header":              {"context.request.http.headers.x-user", "is not allowed in conditions; use triggers[].matches[].headers"},
-		"headers":               {"context.request.http.headers", "is not allowed in conditions; use triggers[].matches[].headers"},
-		"the query":             {"context.request.http.query", "is not allowed in conditions; use triggers[].matches[].queryParams"},
-		"a part of the path":    {"context.request.http.path.1", "is not allowed in conditions; use triggers[].matches[].path"},
-		"a slip of the method":  {"context.request.http.metod", "unknown selector: if you mean context.request.http.method, use triggers[].matches[].method"},
-		"a part of the host":    {"http.host", "unknown selector: if you mean context.request.http.host, use triggers[].hostnames"},
-		"a header, in part":     {"headers.x", "unknown selector: if you mean context.request.http.headers.x, use triggers[].matches[].headers"},
-		"a slip of another one": {"context.request.http.sise", "unknown selector: did you mean context.request.http.size?"},
+	for name, c := range map[string]struct{ selector, names string }{
+		"the method":            {"context.request.http.method", "triggers[].matches[].method"},
+		"the path":              {"context.request.http.path", "triggers[].matches[].path"},
+		"the host":              {"context.request.http.host", "triggers[].hostnames"},
+		"a header":              {"context.request.http.headers.x-user", "triggers[].matches[].headers"},
+		"headers":               {"context.request.http.headers", "triggers[].matches[].headers"},
+		"the query":             {"context.request.http.query", "triggers[].matches[].queryParams"},
+		"a part of the path":    {"context.request.http.path.1", "triggers[].matches[].path"},
+		"a slip of the method":  {"context.request.http.metod", "triggers[].matches[].method"},
+		"a part of the host":    {"http.host", "triggers[].hostnames"},
+		"a header, in part":     {"headers.x", "triggers[].matches[].headers"},
+		"a slip of another one": {"context.request.http.sise", "context.request.http.size"},
 	} {
-		t.Run(name, func(t *testing.T) { assert.EqualError(t, CheckCondition(c.selector), c.want) })
+		t.Run(name, func(t *testing.T) {
+			err := CheckCondition(c.selector)
+			require.ErrorContains(t, err, c.names)
+			messages.Golden(t, err.Error())
+		})
 	}
 }
 

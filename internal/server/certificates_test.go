@@ -99,7 +99,7 @@ func TestInvalidCertProvider(t *testing.T) {
 		assert.ErrorContains(t, err, "certificates: ", args)
 	}
 	_, err := newCertProvider(&rest.Config{Host: "://"}, fake.NewClientset(), parseOptions(t, "--certificates=cert-manager"), logr.Discard())
-	require.ErrorContains(t, err, "create client for certificates: ")
+	require.ErrorContains(t, err, "client for certificates")
 }
 
 func TestClientAuthIsOptional(t *testing.T) {

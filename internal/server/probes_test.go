@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -35,10 +36,10 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 
-	caches, certificate = errors.New("not listed yet: [gateways]"), errors.New("no serving certificate yet")
+	caches, certificate = errors.New("not listed yet: [gateways]"), certs.ErrNotReady
 	code, text := get()
 	assert.Equal(t, http.StatusServiceUnavailable, code)
-	assert.Equal(t, "[-] caches: not listed yet: [gateways]\n[-] certificate: no serving certificate yet\n", text)
+	assert.Equal(t, "[-] caches: not listed yet: [gateways]\n[-] certificate: "+certs.ErrNotReady.Error()+"\n", text)
 	get()
 	require.Len(t, lines, 1, "only changes are logged")
 	assert.Contains(t, lines[0], `"msg"="not ready" "checks"=["[-] caches: not listed yet: [gateways]"`)
@@ -46,7 +47,7 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 	caches = nil
 	code, text = get()
 	assert.Equal(t, http.StatusServiceUnavailable, code)
-	assert.Equal(t, "[+] caches\n[-] certificate: no serving certificate yet\n", text)
+	assert.Equal(t, "[+] caches\n[-] certificate: "+certs.ErrNotReady.Error()+"\n", text)
 
 	certificate = nil
 	code, text = get()
@@ -79,7 +80,7 @@ func TestReadyMetricMatchesReadyz(t *testing.T) {
 	h.checks["callers"] = func(r *http.Request) error { return r.Context().Err() } // checks may be added later, and may use their request
 
 	assert.InDelta(t, 1, testutil.ToFloat64(gauge), 0, "warnings do not count")
-	certificate = errors.New("no serving certificate yet")
+	certificate = certs.ErrNotReady
 	assert.InDelta(t, 0, testutil.ToFloat64(gauge), 0, "the cluster was read, and every call fails")
 	certificate, watches = nil, errors.New("gateways: no watch for 11s")
 	assert.InDelta(t, 0, testutil.ToFloat64(gauge), 0)

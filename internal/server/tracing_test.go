@@ -7,13 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -21,28 +18,10 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/rest"
 
+	"overrule.dev/overrule/test/logbuffer"
+	"overrule.dev/overrule/test/messages"
 	"overrule.dev/overrule/test/traces"
 )
-
-// logBuffer collects log lines.
-type logBuffer struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (n *logBuffer) logger() logr.Logger {
-	return funcr.New(func(prefix, args string) {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.lines = append(n.lines, prefix+args)
-	}, funcr.Options{})
-}
-
-func (n *logBuffer) text() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return strings.Join(n.lines, "\n")
-}
 
 // setEnvironment sets these variables of OpenTelemetry, and unsets all others.
 func setEnvironment(t *testing.T, variables map[string]string) {
@@ -78,16 +57,16 @@ func TestTraceExporterConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setEnvironment(t, c.variables)
-			n := &logBuffer{}
-			traces := newTracing(t.Context(), "x", n.logger())
+			n := &logbuffer.Buffer{}
+			traces := newTracing(t.Context(), "x", n.Logger())
 			defer traces.shutdown(t.Context())
 			if c.protocol == "" {
 				assert.Nil(t, traces.tracer())
-				assert.Empty(t, n.text())
+				assert.Empty(t, n.String())
 				return
 			}
 			assert.NotNil(t, traces.tracer())
-			assert.Contains(t, n.text(), `"msg"="sending traces" "protocol"="`+c.protocol+`"`)
+			assert.Contains(t, n.String(), `"msg"="sending traces" "protocol"="`+c.protocol+`"`)
 		})
 	}
 }
@@ -98,27 +77,27 @@ func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
 		want      string
 	}{
 		"an unknown exporter": {
-			map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `invalid value \"zipkin\" for OTEL_TRACES_EXPORTER: must be one of otlp, none`,
+			map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `\"zipkin\" for OTEL_TRACES_EXPORTER`,
 		},
 		"an unknown protocol": {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
-			`invalid value \"http/json\" for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf, grpc`,
+			`\"http/json\" for OTEL_EXPORTER_OTLP_PROTOCOL`,
 		},
 		"an endpoint without a scheme": {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"},
-			`invalid value \"collector:4318\" for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318`,
+			`\"collector:4318\" for OTEL_EXPORTER_OTLP_ENDPOINT`,
 		},
 		"an invalid URL": {
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, `invalid value \"http://[::1\" for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL`,
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, `\"http://[::1\" for OTEL_EXPORTER_OTLP_ENDPOINT`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			setEnvironment(t, c.variables)
-			n := &logBuffer{}
-			traces := newTracing(t.Context(), "x", n.logger())
+			n := &logbuffer.Buffer{}
+			traces := newTracing(t.Context(), "x", n.Logger())
 			assert.Nil(t, traces.tracer())
-			assert.Contains(t, n.text(), c.want)
-			assert.Contains(t, n.text(), "tracing disabled: invalid OTEL_* configuration; fix it and restart")
+			assert.Contains(t, n.String(), c.want)
+			messages.Golden(t, n.String())
 			traces.shutdown(t.Context())
 		})
 	}
@@ -126,13 +105,13 @@ func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
 
 func TestWithoutTracingClientsAreNotInstrumented(t *testing.T) {
 	setEnvironment(t, nil)
-	n := &logBuffer{}
+	n := &logbuffer.Buffer{}
 	cfg := &rest.Config{}
-	traces := newTracing(t.Context(), "x", n.logger())
+	traces := newTracing(t.Context(), "x", n.Logger())
 	traces.instrument(cfg)
 	assert.Nil(t, cfg.WrapTransport)
 	assert.Nil(t, traces.tracer())
-	assert.Empty(t, n.text())
+	assert.Empty(t, n.String())
 }
 
 func TestSpansHaveResourceAttributes(t *testing.T) {
@@ -143,7 +122,7 @@ func TestSpansHaveResourceAttributes(t *testing.T) {
 				"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x",
 				"OTEL_RESOURCE_ATTRIBUTES":   "deployment.environment.name=test,service.version=mine",
 			})
-			sent := newTracing(t.Context(), "infra", (&logBuffer{}).logger())
+			sent := newTracing(t.Context(), "infra", (&logbuffer.Buffer{}).Logger())
 			_, span := sent.tracer().Start(t.Context(), "validate")
 			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*maxAttributeLength)))
 			span.End()
@@ -167,7 +146,7 @@ func TestSpansHaveResourceAttributes(t *testing.T) {
 func TestSamplerAlwaysOffSendsNothing(t *testing.T) {
 	receiver := traces.OverHTTP(t)
 	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_TRACES_SAMPLER": "always_off"})
-	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
+	sent := newTracing(t.Context(), "x", (&logbuffer.Buffer{}).Logger())
 	_, span := sent.tracer().Start(t.Context(), "validate")
 	assert.False(t, span.IsRecording())
 	span.End()
@@ -182,35 +161,36 @@ func TestUnreachableCollectorDoesNotBlockShutdown(t *testing.T) {
 	setEnvironment(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + listener.Addr().String(), "OTEL_BSP_MAX_QUEUE_SIZE": "8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4",
 	})
-	n := &logBuffer{}
-	sent := newTracing(t.Context(), "x", n.logger())
+	n := &logbuffer.Buffer{}
+	sent := newTracing(t.Context(), "x", n.Logger())
 	for range 10_000 { // far more than the queue size: the rest is dropped
 		_, span := sent.tracer().Start(t.Context(), "validate")
 		span.End()
 	}
 	sent.shutdown(t.Context())
-	assert.Contains(t, n.text(), "cannot send the last traces", "it times out")
-	assert.LessOrEqual(t, strings.Count(n.text(), "cannot send traces"), 1)
+	assert.Contains(t, n.String(), "cannot send the last traces", "it times out")
+	assert.LessOrEqual(t, strings.Count(n.String(), "cannot send traces"), 1)
 }
 
 func TestTraceErrorsAreLoggedOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &logBuffer{}
-		c := &traceErrorHandler{log: n.logger(), limiter: rate.Sometimes{Interval: errorLogInterval}}
+		n := &logbuffer.Buffer{}
+		c := &traceErrorHandler{log: n.Logger(), limiter: rate.Sometimes{Interval: errorLogInterval}}
 		for range 119 { // of two minutes, a second each
 			c.Handle(errors.New("connection refused"))
 			time.Sleep(time.Second)
 		}
-		require.Len(t, n.lines, 2)
-		assert.Contains(t, n.lines[0], `"msg"="cannot send traces" "error"="connection refused" "errors"=1`)
-		assert.Contains(t, n.lines[1], `"errors"=60`)
+		lines := strings.Split(n.String(), "\n")
+		require.Len(t, lines, 2)
+		assert.Contains(t, lines[0], `"msg"="cannot send traces" "error"="connection refused" "errors"=1`)
+		assert.Contains(t, lines[1], `"errors"=60`)
 	})
 }
 
 func TestRequestsOfAReviewAreInItsTrace(t *testing.T) {
 	receiver := traces.OverHTTP(t)
 	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address})
-	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
+	sent := newTracing(t.Context(), "x", (&logbuffer.Buffer{}).Logger())
 	var parents []string
 	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		parents = append(parents, r.Header.Get("Traceparent"))

@@ -156,7 +156,7 @@ func TestUnreadableConfigurationIsNotOverwritten(t *testing.T) {
 		})
 		before := o.writeCount()
 		assert.Empty(t, a.adoptions())
-		assert.Contains(t, o.log.String(), "check whether the webhooks are armed: validating webhook configuration overrule: no route to host")
+		assert.Contains(t, o.log.String(), "armed: validating webhook configuration overrule: no route to host")
 		assert.Equal(t, 2, before, "those of the leader before")
 		repaired.Store(true)
 		time.Sleep(time.Minute)

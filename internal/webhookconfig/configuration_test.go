@@ -74,7 +74,10 @@ const wantNamespaces = `"rules":[{"apiGroups":[""],"apiVersions":["v1"],"scope":
 
 const wantRelabelled = "!has(request.subResource) || request.subResource == '' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"
 
-const wantOtherVersion = "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in " +
+// otherVersionThan is the start of a condition on the versions of kinds.
+const otherVersionThan = "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "
+
+const wantOtherVersion = otherVersionThan +
 	"['gateway.networking.k8s.io/v1/backendtlspolicies', 'kuadrant.io/v1/authpolicies', 'kuadrant.io/v1/ratelimitpolicies', " +
 	"'policies.example.com/v1/timeoutpolicies', 'policies.example.com/v1/widepolicies'])"
 
@@ -208,7 +211,7 @@ func TestSubresourceRules(t *testing.T) {
 		{"apiGroups":["example.com"],"apiVersions":["*"],"scope":"Namespaced","resources":["paints/scale"],"operations":["UPDATE"]},
 		{"apiGroups":["example.com"],"apiVersions":["v1"],"scope":"Namespaced","resources":["paints/status"],"operations":["UPDATE"]}]`, string(data))
 	require.Len(t, hook.MatchConditions, 1)
-	assert.Equal(t, "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
+	assert.Equal(t, otherVersionThan+
 		"['example.com/v1/paints', 'example.com/v1beta1/dyes'])", *hook.MatchConditions[0].Expression)
 	assert.NotContains(t, strings.Join(c.Definitions(), " "), "/status")
 }

@@ -113,7 +113,7 @@ func TestDisarmingIsNoRepair(t *testing.T) {
 
 func TestFailedDisarmIsReported(t *testing.T) {
 	for verb, want := range map[string]string{
-		"get":   "check whether the webhooks are armed: mutating webhook configuration overrule: no route to host",
+		"get":   "armed: mutating webhook configuration overrule: no route to host",
 		"patch": "disarm mutating webhook configuration overrule: no route to host",
 	} {
 		t.Run(verb, func(t *testing.T) {

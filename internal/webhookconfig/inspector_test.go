@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"overrule.dev/overrule/test/logbuffer"
 )
 
 // staticConfigs returns configurations as a user applies them, with all kinds.
@@ -33,7 +35,7 @@ func newInspector(objects ...runtime.Object) *Inspector {
 	c := configuration()
 	c.CABundle, c.PolicyResources = nil, PolicyResources{}
 	return &Inspector{
-		Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logBuffer{}).logger(),
+		Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logbuffer.Buffer{}).Logger(),
 		PolicyResources: func() (PolicyResources, bool) {
 			return PolicyResources{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
 		},
@@ -65,7 +67,7 @@ func TestMissingServicesWebhook(t *testing.T) {
 	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it again")
 	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev: rules do not cover CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
+	require.ErrorContains(t, i.check(t.Context()), "CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
 }
 
 func TestInspectorReportsDifferences(t *testing.T) {
@@ -77,7 +79,7 @@ func TestInspectorReportsDifferences(t *testing.T) {
 			known := &v.Webhooks[4].MatchConditions[0]
 			known.Expression = strings.Replace(known.Expression, "'authpolicies.kuadrant.io', ", "", 1)
 		},
-		"mutating webhook configuration overrule: mutate.overrule.dev: rules do not cover CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].Rules[1].Resources = []string{"ratelimitpolicies"}
 		},
 	} {

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"overrule.dev/overrule/test/logbuffer"
 )
 
 // fakeAuthority is an Authority that a test controls.
@@ -70,7 +72,7 @@ type harness struct {
 	api       *fake.Clientset
 	authority *fakeAuthority
 	changed   chan struct{}
-	log       *logBuffer
+	log       *logbuffer.Buffer
 
 	mu       sync.Mutex
 	policies []Resource
@@ -83,7 +85,7 @@ type harness struct {
 // startReconciler starts a reconciler in the synctest bubble of a test.
 func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *harness {
 	t.Helper()
-	o := &harness{api: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", UID: "ns"}}), authority: newFakeAuthority(bundle), changed: make(chan struct{}, 1), log: &logBuffer{}}
+	o := &harness{api: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", UID: "ns"}}), authority: newFakeAuthority(bundle), changed: make(chan struct{}, 1), log: &logbuffer.Buffer{}}
 	o.api.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -100,7 +102,7 @@ func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *
 	c := configuration()
 	c.CABundle, c.Policies = nil, nil
 	o.Reconciler = &Reconciler{
-		Client: o.api, Configuration: c, Authority: o.authority, Changed: o.changed, Log: o.log.logger(),
+		Client: o.api, Configuration: c, Authority: o.authority, Changed: o.changed, Log: o.log.Logger(),
 		PolicyResources: func() (PolicyResources, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()

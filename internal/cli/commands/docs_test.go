@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 const limitsPage = "../../../docs/ratelimitpolicy.md"
@@ -25,13 +27,13 @@ func TestLimitsPageShowsOutput(t *testing.T) {
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
 		got := runConsole(t, block[1])
-		if *update {
+		if messages.Update() {
 			page = strings.Replace(page, block[1], got, 1)
 			continue
 		}
 		assert.Equal(t, block[1], got)
 	}
-	if *update {
+	if messages.Update() {
 		require.NoError(t, os.WriteFile(limitsPage, []byte(page), 0o600))
 	}
 }

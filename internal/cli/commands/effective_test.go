@@ -114,5 +114,5 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Equal(t, "gateway.nginx.org", decode[api.OutcomeList](t, got.stdout).Items[0].Policy.Group)
 	got = run(t, "", "outcome", "-f", contract, "ratelimitpolicy/limits")
-	assert.Contains(t, got.stderr, "is ambiguous: specify one of RateLimitPolicy.gateway.nginx.org, RateLimitPolicy.kuadrant.io")
+	assert.Contains(t, got.stderr, "RateLimitPolicy.gateway.nginx.org, RateLimitPolicy.kuadrant.io")
 }

@@ -1,31 +1,41 @@
 package commands
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/messages"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares the output of a command with a golden file.
 func golden(t *testing.T, name string, got result) {
 	t.Helper()
 	require.Equal(t, exitOK, got.code, got.stderr)
 	file := filepath.Join("testdata/golden", name)
-	if *update {
+	if messages.Update() {
 		require.NoError(t, os.WriteFile(file, []byte(got.stdout), 0o600))
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got.stdout, file)
 }
+
+// goldenStderr compares the standard error of a command with the golden file of
+// messages; temporary directories are TMP.
+func goldenStderr(t *testing.T, got result) {
+	t.Helper()
+	if got.stderr != "" {
+		messages.Golden(t, temporary.ReplaceAllString(got.stderr, "TMP"))
+	}
+}
+
+var temporary = regexp.MustCompile(regexp.QuoteMeta(filepath.Clean(os.TempDir())) + `/[^:\s"]*`)
 
 func gep713(example string) []string {
 	return []string{"-f", "testdata/gep713/hierarchy.yaml", "-f", "testdata/gep713/example-" + example + ".yaml"}

@@ -75,7 +75,7 @@ apiVersion: gateway.networking.x-k8s.io/v1alpha1
 kind: XListenerSet
 metadata: {name: x}
 `
-	const either = `kind "lset" is ambiguous: specify one of ListenerSet.gateway.networking.k8s.io, XListenerSet.gateway.networking.x-k8s.io`
+	const either = `ListenerSet.gateway.networking.k8s.io, XListenerSet.gateway.networking.x-k8s.io`
 	for name, c := range map[string]struct {
 		objects, word string
 		code          int

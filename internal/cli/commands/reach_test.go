@@ -134,7 +134,7 @@ func TestReachErrors(t *testing.T) {
 		"an invalid rule":                 {append(gep713("2"), "reach", "colorpolicy/p1", "a..b"), 2, "invalid RULE"},
 		"an object in place of a policy":  {append(gep713("2"), "reach", "gateway/g1"), 2, "Gateway default/g1 is not a policy; use --affecting to show the policies that affect it"},
 		"a policy in place of an object":  {append(gep713("2"), "reach", "--affecting", "colorpolicy/p1"), 2, "ColorPolicy default/p1 is a policy; omit --affecting to show where it has an effect"},
-		"no name":                         {[]string{"reach"}, 2, "an object must be given as KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
+		"no name":                         {[]string{"reach"}, 2, "KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
 		"a section without an object":     {append(gep713("2"), "reach", "colorpolicy/p1", "--section", "http"), 2, "invalid --section: requires --affecting"},
 		"an unknown listener":             {append(shapes, "--affecting", "gtw/edge", "--section", "x"), 1, "section x of Gateway infra/edge not found"},
 		"an unknown rule":                 {append(shapes, "--affecting", "httproute/toys", "--section", "rule-9"), 1, "section rule-9 of HTTPRoute app/toys not found"},
@@ -142,8 +142,8 @@ func TestReachErrors(t *testing.T) {
 		"a section of a set":              {append(shapes, "--affecting", "lset/more", "--section", "http"), 1, "section http of ListenerSet app/more not found"},
 		"a section of what has none":      {append(shapes, "--affecting", "ns/app", "--section", "x"), 1, "section x of Namespace app not found"},
 		"an unreferenced backend":         {append(gep713("2"), "reach", "--affecting", "svc/b9"), 1, "Service default/b9 not found"},
-		"a backend in another namespace":  {append(gep713("2"), "reach", "--affecting", "-n", "x", "svc/b1"), 1, "Service x/b1 not found, but exists in namespace default: use -n"},
-		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `unknown kind "pool": must be one of `},
+		"a backend in another namespace":  {append(gep713("2"), "reach", "--affecting", "-n", "x", "svc/b1"), 1, "Service x/b1 not found"},
+		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `unknown kind "pool"`},
 		"a kind that is not of policies":  {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "gateway"), 2, `invalid --kind: kind "gateway" is not a policy kind`},
 		"a policy of another kind":        {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "AuthPolicy"), 2, "ColorPolicy default/p1 is not of a kind given by --kind"},
 		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `invalid value "x" for --output`},
@@ -154,6 +154,7 @@ func TestReachErrors(t *testing.T) {
 			got := run(t, "", c.args...)
 			assert.Equal(t, c.code, got.code)
 			assert.Contains(t, got.stderr, c.want)
+			goldenStderr(t, got)
 			assert.Empty(t, got.stdout)
 		})
 	}
@@ -169,8 +170,10 @@ metadata: {namespace: app, name: shop}
 spec: {parentRefs: [{name: edge, namespace: infra}], rules: [{backendRefs: [{name: cart, port: 80}]}]}
 `)
 	got := run(t, "", "reach", "--affecting", "service/cart", "-n", "app", "-f", file)
-	assert.Equal(t, "no policy affects Service app/cart: no path with a policy leads through it; "+
-		"for policy kinds whose paths end above backends, specify one of its routes: HTTPRoute app/shop\n", got.stderr)
+	assert.Contains(t, got.stderr, "Service app/cart")
+	assert.Contains(t, got.stderr, "HTTPRoute app/shop", "one of its routes")
+	goldenStderr(t, got)
 	got = run(t, "", "reach", "--affecting", "httproute/shop", "-n", "app", "-f", file)
-	assert.Equal(t, "no policy affects HTTPRoute app/shop: no path with a policy leads through it\n", got.stderr)
+	assert.Contains(t, got.stderr, "HTTPRoute app/shop")
+	goldenStderr(t, got)
 }

@@ -89,7 +89,7 @@ func TestUnreachableCluster(t *testing.T) {
 		args []string
 		want string
 	}{
-		"not reached":           {[]string{"--kubeconfig", file}, "reach the cluster at https://127.0.0.1:1"},
+		"not reached":           {[]string{"--kubeconfig", file}, "https://127.0.0.1:1"},
 		"no kubeconfig":         {[]string{"--kubeconfig", file + "x"}, "read the kubeconfig"},
 		"an invalid kubeconfig": {[]string{"--kubeconfig", write(t, "broken", "x: [")}, "read the kubeconfig"},
 		"an unknown context":    {[]string{"--kubeconfig", file, "--context", "x"}, `context "x" does not exist`},

@@ -11,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/messages"
 )
 
 func profile(name, kind, more string) string {
@@ -86,7 +87,8 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	require.NoError(t, second.Check(known, "here"))
 	assert.Same(t, kinds.Of(ownKind), known.Of(ownKind))
 	require.Len(t, known.Refused(), 1)
-	assert.Contains(t, known.Refused()[0].Message, "PolicyProfile first of the cluster ")
+	assert.Contains(t, known.Refused()[0].Message, "PolicyProfile first of the cluster")
+	messages.Golden(t, known.Refused()[0].Message)
 	require.NoError(t, set.Check(known, "here"))
 	assert.NotSame(t, kinds.Of(ownKind), known.Of(ownKind), "replaced")
 	assert.Equal(t, "first", known.Of(ownKind).Name)

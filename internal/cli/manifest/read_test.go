@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 // folder writes files and returns the folder.
@@ -102,13 +104,13 @@ func TestReadErrors(t *testing.T) {
 		"a number":                 {"12\n", ErrFormat, "not number"},
 		"nothing":                  {"null\n", ErrFormat, "not null"},
 		"a truth value":            {"yes\n", ErrFormat, "not boolean (quote the strings yes"},
-		"an invalid item":          {"apiVersion: v1\nkind: List\nitems: [{}, 1]\n", ErrFormat, "standard input:1 (document 1, item 2): invalid manifest: must be of type object, not number"},
-		"items that are no list":   {"apiVersion: v1\nkind: List\nitems: {}\n", nil, "standard input:1 (document 1): items must be of type array, not object"},
+		"an invalid item":          {"apiVersion: v1\nkind: List\nitems: [{}, 1]\n", ErrFormat, "standard input:1 (document 1, item 2): invalid manifest: "},
+		"items that are no list":   {"apiVersion: v1\nkind: List\nitems: {}\n", nil, "standard input:1 (document 1): items "},
 		"no kind":                  {"apiVersion: v1\n", nil, "kind is required"},
 		"no apiVersion":            {"kind: A\n", nil, "apiVersion is required for kind A"},
-		"a kind that is a map":     {"kind: {}\napiVersion: v1\n", nil, "kind must be of type string, not object"},
-		"a name that is a number":  {"kind: A\napiVersion: v1\nmetadata: {name: 1}\n", nil, "metadata.name must be of type string, not number"},
-		"metadata that is a list":  {"kind: A\napiVersion: v1\nmetadata: []\n", nil, "metadata must be of type object, not array"},
+		"a kind that is a map":     {"kind: {}\napiVersion: v1\n", nil, "kind "},
+		"a name that is a number":  {"kind: A\napiVersion: v1\nmetadata: {name: 1}\n", nil, "metadata.name "},
+		"metadata that is a list":  {"kind: A\napiVersion: v1\nmetadata: []\n", nil, "metadata "},
 		"text behind a separator":  {object("A", "a") + "--- x: y\n", ErrFormat, `standard input:4: invalid manifest: unexpected "x: y" after a document separator; move it to the next line`},
 		"nothing at all":           {"# nothing\n", ErrEmpty, "standard input: no manifests found"},
 		"deep nesting":             {"a: " + strings.Repeat("[", 1_000_000), ErrFormat, "exceeded max depth"},
@@ -122,6 +124,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read([]string{"-"}, strings.NewReader(c.text))
 			require.ErrorContains(t, err, c.want)
+			messages.Golden(t, err.Error())
 			if c.is != nil {
 				assert.ErrorIs(t, err, c.is)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,9 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/messages"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // printed prints a list of any kind.
 func printList(t *testing.T, p Printer, data []byte) error {
@@ -76,7 +74,7 @@ func TestGoldenTablesAndTrees(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, printList(t, Printer{Out: &out, Format: format}, data))
 			golden := filepath.Join(filepath.Dir(file), string(format)+".txt")
-			if *update {
+			if messages.Update() {
 				require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o600))
 			}
 			want, err := os.ReadFile(golden)
