@@ -187,8 +187,8 @@ func (ev *evaluation) addWeakening(e *effective.Effective, w *effective.Weakener
 		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.firstText())
 		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s set", w.By.Key, by, rules, policy)
 	} else {
-		f.Short = fmt.Sprintf("%s of %s is enough in place of %s", w.By.Key, by, rules.firstText())
-		f.What = fmt.Sprintf("%s of %s is enough in place of %s, which the overrides of %s set", w.By.Key, by, rules, policy)
+		f.Short = fmt.Sprintf("%s of %s is accepted instead of %s", w.By.Key, by, rules.firstText())
+		f.What = fmt.Sprintf("%s of %s is accepted instead of %s, which the overrides of %s set", w.By.Key, by, rules, policy)
 	}
 	f.Advice = fmt.Sprintf("remove %s from %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
 	if w.Own() { // its own policy was edited

@@ -37,5 +37,5 @@ type DefinedError struct {
 
 // Error implements error.
 func (e *DefinedError) Error() string {
-	return fmt.Sprintf("%s is defined by %s already, and a second definition of it is not read", e.Kind, e.By)
+	return fmt.Sprintf("%s is already defined by %s, and only the first definition is read", e.Kind, e.By)
 }

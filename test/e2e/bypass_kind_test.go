@@ -305,17 +305,17 @@ var kindRows = map[string]row{
 		write: kubectl("patch", "crd/siennas.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[]}}`),
 	},
 	"definition-second": bypass{
-		objects: objectsWithOverride("Garnet"), code: "NotRead", contains: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
+		objects: objectsWithOverride("Garnet"), code: "NotRead", contains: []string{"Garnet.policies.example.com is already defined by garnets.policies.example.com"},
 		write:   apply(secondDefinition("Garnet", "almandines")),
 		instead: new(remove("INFRA", "garnet/gw-coat")),
 	},
 	"definition-second-kind": bypass{
-		objects: objectsWithOverride("Garnet"), code: "NotRead", contains: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
+		objects: objectsWithOverride("Garnet"), code: "NotRead", contains: []string{"Garnet.policies.example.com is already defined by garnets.policies.example.com"},
 		write:   kubectl("patch", "crd/agates.policies.example.com", "--type=merge", "-p", `{"spec":{"names":{"kind":"Garnet","listKind":"GarnetList"}}}`),
 		instead: new(remove("INFRA", "garnet/gw-coat")),
 	},
 	"definition-second-served": bypass{
-		objects: objectsWithOverride("Opal"), code: "NotRead", contains: []string{"Opal.policies.example.com is defined by opals.policies.example.com already"},
+		objects: objectsWithOverride("Opal"), code: "NotRead", contains: []string{"Opal.policies.example.com is already defined by opals.policies.example.com"},
 		write:   kubectl("patch", "crd/agates.policies.example.com", "--subresource=status", "--type=merge", "-p", servedAsOpal),
 		instead: new(remove("INFRA", "opal/gw-coat")),
 	},

@@ -143,7 +143,7 @@ func (w *textWriter) weakenedLine(r api.WeakenedRule) string {
 	if r.How == "gate" {
 		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", gate, weakened))
 	}
-	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", gate, weakened))
+	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is accepted instead of %s", gate, weakened))
 }
 
 // explanationKey returns a key that is equal for explanations that differ only in
