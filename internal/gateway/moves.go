@@ -80,12 +80,13 @@ func (m *mover) try(e, f entry) bool {
 		return true
 	}
 	to := m.after.Route(q)
-	return !to.Same(f.served()) || m.yield(Move{from, to, m.plain(q, from, to)})
+	return !to.Same(f.served()) || m.yield(Move{from, to, Plain(q, m.before, m.after)})
 }
 
-// plain returns a request that moves as another one does, with what a person would write
-// in place of values that no match names, where possible.
-func (m *mover) plain(q *Request, from, to Served) *Request {
+// Plain returns a request that two routers serve as another one, with what a person would
+// write in place of values that no match names, where possible.
+func Plain(q *Request, before, after *Router) *Request {
+	from, to := before.Route(q), after.Route(q)
 	for _, change := range []func(*Request){
 		func(q *Request) { q.Method = strings.Replace(q.Method, freeVerb, "GET", 1) },
 		func(q *Request) { q.Path = strings.TrimSuffix(q.Path, freeSegment) },
@@ -93,7 +94,7 @@ func (m *mover) plain(q *Request, from, to Served) *Request {
 	} {
 		other := *q
 		change(&other)
-		if m.before.Route(&other).Same(from) && m.after.Route(&other).Same(to) {
+		if before.Route(&other).Same(from) && after.Route(&other).Same(to) {
 			q = &other
 		}
 	}
@@ -101,7 +102,7 @@ func (m *mover) plain(q *Request, from, to Served) *Request {
 }
 
 // Witnesses yields, for each match of a rule at a listener, a request that the rule serves
-// there: of all rules of the route where the rule is -1. A match that others precede for
+// there, and that meets as few other matches as possible: of all rules of the route where the rule is -1. A match that others precede for
 // all of its requests has none. It yields nil where there may be one, and none was found,
 // because of regular expressions.
 func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*Request] {
@@ -117,7 +118,7 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*
 			if q == nil {
 				continue
 			}
-			if s := r.Route(q); s.Same(e.served()) && !yield((&mover{before: r, after: r}).plain(q, s, s)) {
+			if r.Route(q).Same(e.served()) && !yield(q) {
 				return
 			}
 		}

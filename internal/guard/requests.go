@@ -355,7 +355,7 @@ func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool
 		case is.Route == nil:
 			ends = true
 		case !slices.ContainsFunc(to, func(m requestMove) bool { return m.to.Same(is) }):
-			to = append(to, requestMove{from: from, to: is, request: q})
+			to = append(to, requestMove{from: from, to: is, request: gateway.Plain(q, at.before, at.after)})
 		}
 	}
 	return to, ends
