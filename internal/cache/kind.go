@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// startPolicies starts reading a policy kind. was is how it was read before, nil if it
+// startPolicies starts reading a policy kind. previous is how it was read before, nil if it
 // was not.
 func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previous *watchedKind) {
 	r.store.AddKind(policy)
@@ -32,7 +32,7 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previou
 	r.notifyKindsChanged()
 }
 
-// startGateway starts reading a kind of Gateway API; was is as in startPolicies.
+// startGateway starts reading a kind of Gateway API; previous is as in startPolicies.
 func (r *registry) startGateway(d *definition, previous *watchedKind) {
 	b := d.gateway
 	into := &sink[snapshot.Object]{

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -90,4 +91,54 @@ func (p Path) Hosts() []string {
 		}
 	}
 	return out
+}
+
+// hostnamesFor returns the hostnames that match a name or a wildcard, the most specific
+// one first; the last one is "", which matches any.
+func hostnamesFor(host string) []string {
+	if host == "" {
+		return []string{""}
+	}
+	out := []string{host}
+	rest := strings.TrimPrefix(host, "*.")
+	if rest != host {
+		_, rest, _ = strings.Cut(rest, ".")
+	} else {
+		_, rest, _ = strings.Cut(host, ".")
+	}
+	for rest != "" {
+		out = append(out, "*."+rest)
+		_, rest, _ = strings.Cut(rest, ".")
+	}
+	return append(out, "")
+}
+
+// HostnameChains returns, for each hostname of the route, that one and all less specific
+// hostnames that match the same names; "" stands for any.
+func (r *Route) HostnameChains() [][]string {
+	if len(r.Hostnames) == 0 {
+		return [][]string{{""}}
+	}
+	var out [][]string
+	for _, h := range r.Hostnames {
+		out = append(out, hostnamesFor(h))
+	}
+	return out
+}
+
+// hostnameTakes reports whether a hostname matches a name; "" matches any.
+func hostnameTakes(hostname, name string) bool {
+	suffix, wild := strings.CutPrefix(hostname, "*")
+	return hostname == "" || hostname == name || wild && isSubdomain(name, suffix)
+}
+
+// compareHostnames orders hostnames that match one name: the most specific one first.
+func compareHostnames(a, b string) int {
+	_, wildA := strings.CutPrefix(a, "*")
+	_, wildB := strings.CutPrefix(b, "*")
+	return cmp.Or(
+		cmp.Compare(boolRank(a == ""), boolRank(b == "")),
+		cmp.Compare(boolRank(wildA), boolRank(wildB)),
+		cmp.Compare(len(b), len(a)),
+	)
 }

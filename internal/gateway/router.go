@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"cmp"
 	"iter"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -267,68 +265,4 @@ func (r *Router) Precedes(l *ListenerMatch) bool {
 func (r *Router) Conflicted(q *Request) bool {
 	all := r.With(Reading{Shared: true}).listenersFor(q)
 	return len(all) > 1 && all[0].Listener.Hostname == all[1].Listener.Hostname
-}
-
-// compare orders matches on one hostname by precedence.
-func (r *Router) compare(a, b Served) int {
-	return cmp.Or(
-		compareMatches(a.match, b.match, r.reading.RegexFirst),
-		cmp.Compare(a.Route.Created, b.Route.Created),
-		strings.Compare(a.Route.Namespace, b.Route.Namespace),
-		strings.Compare(a.Route.Name, b.Route.Name),
-		strings.Compare(a.Route.Kind, b.Route.Kind),
-		cmp.Compare(a.Rule, b.Rule),
-		compareHostnames(a.Listener.Listener.Hostname, b.Listener.Listener.Hostname),
-		cmp.Compare(a.Match, b.Match),
-	)
-}
-
-// hostnamesFor returns the hostnames that match a name or a wildcard, the most specific
-// one first; the last one is "", which matches any.
-func hostnamesFor(host string) []string {
-	if host == "" {
-		return []string{""}
-	}
-	out := []string{host}
-	rest := strings.TrimPrefix(host, "*.")
-	if rest != host {
-		_, rest, _ = strings.Cut(rest, ".")
-	} else {
-		_, rest, _ = strings.Cut(host, ".")
-	}
-	for rest != "" {
-		out = append(out, "*."+rest)
-		_, rest, _ = strings.Cut(rest, ".")
-	}
-	return append(out, "")
-}
-
-// HostnameChains returns, for each hostname of the route, that one and all less specific
-// hostnames that match the same names; "" stands for any.
-func (r *Route) HostnameChains() [][]string {
-	if len(r.Hostnames) == 0 {
-		return [][]string{{""}}
-	}
-	var out [][]string
-	for _, h := range r.Hostnames {
-		out = append(out, hostnamesFor(h))
-	}
-	return out
-}
-
-// hostnameTakes reports whether a hostname matches a name; "" matches any.
-func hostnameTakes(hostname, name string) bool {
-	suffix, wild := strings.CutPrefix(hostname, "*")
-	return hostname == "" || hostname == name || wild && isSubdomain(name, suffix)
-}
-
-// compareHostnames orders hostnames that match one name: the most specific one first.
-func compareHostnames(a, b string) int {
-	_, wildA := strings.CutPrefix(a, "*")
-	_, wildB := strings.CutPrefix(b, "*")
-	return cmp.Or(
-		cmp.Compare(boolRank(a == ""), boolRank(b == "")),
-		cmp.Compare(boolRank(wildA), boolRank(wildB)),
-		cmp.Compare(len(b), len(a)),
-	)
 }
