@@ -39,7 +39,8 @@ func TestConformance(t *testing.T) {
 		})
 	}
 	routed, distinct := server.requests()
-	t.Logf("%d tests run, %d requests routed (%d different ones), %d tests not about routing", len(run), routed, distinct, len(tests.ConformanceTests)-len(run))
+	t.Logf("%d tests run, %d requests routed (%d different ones, %d moves), %d tests not about routing",
+		len(run), routed, distinct, server.moves(), len(tests.ConformanceTests)-len(run))
 }
 
 func TestEachTestIsInOneList(t *testing.T) {

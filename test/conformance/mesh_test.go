@@ -3,7 +3,6 @@ package conformance
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -237,12 +235,5 @@ func withParent(r *gateway.Route, g *gateway.Gateway) (*gateway.Route, error) {
 	spec = maps.Clone(spec)
 	delete(spec, "hostnames")
 	spec["parentRefs"] = []any{map[string]any{"namespace": g.Namespace, "name": g.Name}}
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return nil, err
-	}
-	return gateway.FromRoute(r.Kind, &gateway.RouteObject{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, CreationTimestamp: metav1.Unix(r.Created, 0)},
-		Spec:       data,
-	})
+	return withSpec(r, spec)
 }

@@ -30,6 +30,7 @@ type server struct {
 	// test, each once.
 	routed   int
 	distinct map[string]bool
+	moved    int            // see checkMoves
 	turns    map[string]int // of each rule
 }
 
@@ -46,12 +47,22 @@ func (s *server) requests() (routed, distinct int) {
 	return s.routed, len(s.distinct)
 }
 
-// count counts a request to a gateway or a service.
-func (s *server) count(to api.Ref, q *gateway.Request) {
+// moves returns how often a request moved.
+func (s *server) moves() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.moved
+}
+
+// count counts a request to a gateway or a service, and reports whether it is a new one.
+func (s *server) count(to api.Ref, q *gateway.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.routed++
-	s.distinct[to.String()+" "+withoutJitter(q).String()] = true
+	key := to.String() + " " + withoutJitter(q).String()
+	known := s.distinct[key]
+	s.distinct[key] = true
+	return !known
 }
 
 // withoutJitter returns a request without the header by which the tests of weights make
@@ -67,7 +78,7 @@ var otherReadings = []gateway.Reading{{Shared: true}, {RegexFirst: true}}
 
 // route returns where a request to a gateway goes.
 func (s *server) route(v *snapshot.View, g *gateway.Gateway, q *gateway.Request) (gateway.Served, error) {
-	s.count(g.Ref(), q)
+	isNew := s.count(g.Ref(), q)
 	router := gateway.NewRouter(listenersOf(v, g), v, gateway.Reading{})
 	served := router.Route(q)
 	if first := router.Candidates(q)[0]; !first.Same(served) {
@@ -78,7 +89,10 @@ func (s *server) route(v *snapshot.View, g *gateway.Gateway, q *gateway.Request)
 			return served, fmt.Errorf("%s goes to %s, and under %+v to %s", q, describe(served), reading, describe(other))
 		}
 	}
-	return served, nil
+	if !isNew || served.Route == nil {
+		return served, nil
+	}
+	return served, s.checkMoves(v, g, q, served)
 }
 
 func describe(s gateway.Served) string {
