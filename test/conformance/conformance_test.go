@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 		t.Run(test.ShortName, func(t *testing.T) {
 			before, _ := server.requests()
 			t.Cleanup(func() {
+				assert.NoError(t, server.errors())
 				after, _ := server.requests()
 				assert.Equal(t, slices.Contains(routing, test.ShortName), after > before, "a test of the list routing sends requests")
 			})

@@ -29,10 +29,8 @@ func (s *server) CaptureRoundTrip(in roundtripper.Request) (*roundtripper.Captur
 	if s.misdirected(v, g, q) {
 		return &roundtripper.CapturedRequest{}, &roundtripper.CapturedResponse{StatusCode: http.StatusMisdirectedRequest}, nil
 	}
-	served, err := s.route(v, g, q)
+	served := s.route(v, g, q)
 	switch {
-	case err != nil:
-		return nil, nil, err
 	case served.Listener == nil && q.Transport == gateway.TransportTLS:
 		return nil, nil, fmt.Errorf("no listener of %s accepts %s", g.Ref(), q)
 	case served.Route == nil:

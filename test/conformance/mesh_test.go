@@ -163,16 +163,12 @@ func (s *server) sendInMesh(from string, in *roundtripper.Request) (*exchange, e
 		e.reach(&endpoint{pod: s.cluster.pod(context.Background(), service.Ref())})
 		return e, nil
 	}
-	served, err := s.route(routes, g, q)
-	switch {
-	case err != nil:
-		return nil, err
-	case served.Route == nil:
+	served := s.route(routes, g, q)
+	if served.Route == nil {
 		e.status = http.StatusNotFound
 		return e, nil
-	default:
-		return s.answer(v, in, q, served)
 	}
+	return s.answer(v, in, q, served)
 }
 
 // podAt returns the pod with an address.

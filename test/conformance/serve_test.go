@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ type server struct {
 	// test, each once.
 	routed   int
 	distinct map[string]bool
-	moved    int            // see checkMoves
+	moved    int // see checkMoves
+	errs     []error
 	turns    map[string]int // of each rule
 }
 
@@ -76,23 +78,43 @@ func withoutJitter(q *gateway.Request) *gateway.Request {
 // otherReadings are those that every test must pass under, besides the zero one.
 var otherReadings = []gateway.Reading{{Shared: true}, {RegexFirst: true}}
 
-// route returns where a request to a gateway goes.
-func (s *server) route(v *snapshot.View, g *gateway.Gateway, q *gateway.Request) (gateway.Served, error) {
+// route returns where a request to a gateway goes. It checks that the answers of the
+// router agree.
+func (s *server) route(v *snapshot.View, g *gateway.Gateway, q *gateway.Request) gateway.Served {
 	isNew := s.count(g.Ref(), q)
 	router := gateway.NewRouter(listenersOf(v, g), v, gateway.Reading{})
 	served := router.Route(q)
 	if first := router.Candidates(q)[0]; !first.Same(served) {
-		return served, fmt.Errorf("%s goes to %s, and its first candidate is %s", q, describe(served), describe(first))
+		s.fail(fmt.Errorf("%s goes to %s, and its first candidate is %s", q, describe(served), describe(first)))
 	}
 	for _, reading := range otherReadings {
 		if other := router.With(reading).Route(q); !other.Same(served) && !s.isolated.Load() {
-			return served, fmt.Errorf("%s goes to %s, and under %+v to %s", q, describe(served), reading, describe(other))
+			s.fail(fmt.Errorf("%s goes to %s, and under %+v to %s", q, describe(served), reading, describe(other)))
 		}
 	}
-	if !isNew || served.Route == nil {
-		return served, nil
+	if isNew && served.Route != nil {
+		if err := s.checkMoves(v, g, q, served); err != nil {
+			s.fail(err)
+		}
 	}
-	return served, s.checkMoves(v, g, q, served)
+	return served
+}
+
+// fail keeps an error for the test that runs. A request that returned it would be
+// repeated, or taken for one that is rejected.
+func (s *server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = append(s.errs, err)
+}
+
+// errors returns the errors since it was last called.
+func (s *server) errors() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.errs...)
+	s.errs = nil
+	return err
 }
 
 func describe(s gateway.Served) string {

@@ -27,9 +27,9 @@ func (s *server) connect(at socket, name string) (gateway.Served, *endpoint, err
 	if g == nil {
 		return gateway.Served{}, nil, fmt.Errorf("%s does not exist", at.gateway)
 	}
-	served, err := s.route(v, g, &gateway.Request{Transport: at.transport, Port: at.port, Host: name})
-	if err != nil || served.Route == nil {
-		return served, nil, errors.Join(err, errors.New("no route"))
+	served := s.route(v, g, &gateway.Request{Transport: at.transport, Port: at.port, Host: name})
+	if served.Route == nil {
+		return served, nil, errors.New("no route")
 	}
 	r, err := ruleOf(served.Route, served.Rule)
 	if err != nil {
