@@ -38,9 +38,12 @@ func (e entry) served() Served {
 // changed route, only matches on the same or on less specific hostnames are looked at.
 // For two matches, one request decides: the one that meets both and as few others as
 // possible. Where that is served by another rule, so are all that meet both.
-func Moves(before, after *Router, changedBefore, changedAfter []*Route) iter.Seq[Move] {
+//
+// relevant, if not nil, says whether a move between two rules matters; others are left
+// out.
+func Moves(before, after *Router, changedBefore, changedAfter []*Route, relevant func(from, to Served) bool) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
-		m := mover{before: before, after: after, yield: yield}
+		m := mover{before: before, after: after, relevant: relevant, yield: yield}
 		for _, route := range changedBefore {
 			for e := range before.entries(route) {
 				for f := range after.below(e) {
@@ -65,12 +68,16 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route) iter.Seq
 // mover looks for requests that move.
 type mover struct {
 	before, after *Router
+	relevant      func(from, to Served) bool
 	yield         func(Move) bool
 }
 
 // try yields a request that moves from one match to another, if there is one. It reports
 // whether to go on.
 func (m *mover) try(e, f entry) bool {
+	if m.relevant != nil && !m.relevant(e.served(), f.served()) {
+		return true
+	}
 	q, unsure := witness(e, f)
 	if q == nil {
 		return !unsure || m.yield(Move{From: e.served(), To: f.served()})
@@ -99,6 +106,66 @@ func Plain(q *Request, before, after *Router) *Request {
 		}
 	}
 	return q
+}
+
+// MovesBetween yields requests that move from a rule of a route to a rule of another
+// version of it at the same listener, -1 for any.
+func MovesBetween(before, after *Router, was *Route, ruleBefore int, is *Route, ruleAfter int, at *ListenerMatch) iter.Seq[Move] {
+	return func(yield func(Move) bool) {
+		m := mover{before: before, after: after, yield: yield}
+		for e := range before.entries(was) {
+			if ruleBefore >= 0 && e.match.rule != ruleBefore || !e.listener.Same(at) {
+				continue
+			}
+			for f := range after.entries(is) {
+				if ruleAfter >= 0 && f.match.rule != ruleAfter || !f.listener.Same(at) || !HostnamesIntersect(e.hostname, f.hostname) {
+					continue
+				}
+				if !m.try(e, f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Neighbors yields the routes on the hostnames of a route, or on less specific ones, at
+// its listeners; it may yield one several times.
+func (r *Router) Neighbors(route *Route) iter.Seq[*Route] {
+	return func(yield func(*Route) bool) {
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if !r.attached(l, route) {
+				continue
+			}
+			for _, hostname := range (Path{Listener: l.Listener, Route: route}).Hosts() {
+				if !r.neighborsAt(l, hostname, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// neighborsAt is Neighbors for one hostname at one listener, and all that compete with it.
+// It reports whether to go on.
+func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Route) bool) bool {
+	chain := hostnamesFor(hostname)
+	for i := range r.listeners {
+		o := &r.listeners[i]
+		if !o.Listener.SamePort(l.Listener) || !slices.Contains(chain, o.Listener.Hostname) ||
+			slices.ContainsFunc(r.listeners[:i], func(m ListenerMatch) bool { return m.Parent() == o.Parent() && m.Listener.SamePort(o.Listener) }) {
+			continue
+		}
+		for _, h := range chain {
+			for n := range r.routes.AllRoutesAt(o.Parent(), h) {
+				if !yield(n) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // Witnesses yields, for each match of a rule at a listener, a request that the rule serves

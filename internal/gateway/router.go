@@ -104,6 +104,17 @@ func (l *Listener) SamePort(o *Listener) bool {
 	return l.Port == o.Port && l.transport() == o.transport()
 }
 
+// ListenersOf returns the listeners that accept a route.
+func (r *Router) ListenersOf(route *Route) []ListenerMatch {
+	var out []ListenerMatch
+	for i := range r.listeners {
+		if r.attached(&r.listeners[i], route) {
+			out = append(out, r.listeners[i])
+		}
+	}
+	return out
+}
+
 // Route returns where a request goes.
 func (r *Router) Route(q *Request) Served {
 	var best Served

@@ -26,6 +26,8 @@ type evaluation struct {
 	// deleted with a new owner, or converted by another version.
 	indirect  bool
 	truncated bool // not all paths were evaluated
+	// everyKindUnlisted is set if policies may be attached anywhere.
+	everyKindUnlisted bool
 	hasPaths  bool // some path was evaluated
 
 	findings        findings

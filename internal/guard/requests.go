@@ -17,6 +17,7 @@ type requests struct {
 	gateways map[api.Ref]*gatewayRouters
 	moves    map[rulePlace][]requestMove
 	paths    map[candidatesKey][]*effective.Effective // after the write
+	policies map[*gateway.Route]routePolicies
 	// rerouted are the routes that the write changes, so that moves have all requests of
 	// their rules.
 	rerouted map[api.Ref]bool
@@ -49,8 +50,6 @@ type requestMove struct {
 	request *gateway.Request
 	// unsure says why an implementation may serve it in another way, "" if none does.
 	unsure string
-	// plain is set if it goes there under the plain reading.
-	plain bool
 }
 
 // readsRequests reports whether requests on a path are evaluated: those of routes at
@@ -79,7 +78,7 @@ func (ev *evaluation) trackRequests() error {
 	}
 	for _, g := range re.gateways {
 		at := ev.routersOf(g.Ref())
-		if at.before == nil || at.after == nil {
+		if at.before == nil || at.after == nil || !ev.mayLoseOverrides(at, re) {
 			continue
 		}
 		if err := ev.trackGateway(at, re); err != nil {
@@ -234,7 +233,7 @@ func (ev *evaluation) trackGateway(at *gatewayRouters, re reroutedObject) error 
 	for _, reading := range at.readings(slices.Concat(re.before, re.after)) {
 		before, after := at.before.With(reading), at.after.With(reading)
 		tried := 0
-		for m := range gateway.Moves(before, after, re.before, re.after) {
+		for m := range gateway.Moves(before, after, re.before, re.after, ev.mayLoseBetween) {
 			if tried++; tried%64 == 0 {
 				if err := ev.budget.Alive(); err != nil {
 					return err
@@ -271,7 +270,10 @@ const (
 // add adds a move, unless requests between the same two rules are known to move.
 func (r *requests) add(at *gatewayRouters, m gateway.Move, reading gateway.Reading) {
 	from, to := placeOfServed(m.From), placeOfServed(m.To)
-	move := requestMove{from: m.From, to: m.To, request: m.Request, unsure: at.unsure(m, reading), plain: reading == gateway.Reading{}}
+	move := requestMove{from: m.From, to: m.To, request: m.Request}
+	if (reading != gateway.Reading{}) || !sameRuleAfter(m) {
+		move.unsure = at.unsure(m, reading)
+	} // else it is served as before, whatever other readings have
 	i := slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
 	switch {
 	case i < 0:
@@ -279,6 +281,13 @@ func (r *requests) add(at *gatewayRouters, m gateway.Move, reading gateway.Readi
 	case r.moves[from][i].unsure != "" && move.unsure == "":
 		r.moves[from][i] = move
 	}
+}
+
+// sameRuleAfter reports whether a request stays on its rule and listener.
+func sameRuleAfter(m gateway.Move) bool {
+	from, to := m.From.Route, m.To.Route
+	return from.Ref() == to.Ref() && m.From.Listener.Same(m.To.Listener) &&
+		(from == to && m.From.Rule == m.To.Rule || from != to && gateway.MatchRules(from, to)[m.To.Rule] == m.From.Rule)
 }
 
 // unsure says why an implementation may not move a request so, "" if each does.
@@ -364,24 +373,21 @@ func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool
 // staying returns the move of a request that stays on the path of a pair, and whether
 // there may be one.
 func (ev *evaluation) staying(p effective.Pair) (requestMove, bool) {
-	x := &p.Before.Path
-	if !readsRequests(x) || !readsRequests(&p.After.Path) {
+	x, y := &p.Before.Path, &p.After.Path
+	at := &gatewayRouters{}
+	if readsRequests(x) && readsRequests(y) {
+		at = ev.routersOf(x.Gateway.Ref())
+	}
+	if at.before == nil || at.after == nil {
 		return requestMove{}, true
 	}
-	self := placeOf(&p.After.Path)
-	to, ends := ev.destinations(x)
-	for _, m := range to {
-		if sameRule(placeOfServed(m.to), self) {
-			if m.plain {
-				m.unsure = "" // another reading serves it elsewhere, before as well as after
-			}
-			return m, true
+	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
+	for m := range gateway.MovesBetween(at.before, at.after, x.Route, x.Rule, y.Route, y.Rule, &l) {
+		if m.Request != nil {
+			return requestMove{from: m.From, to: m.To, request: m.Request}, true
 		}
 	}
-	unsure := ""
-	if x.Route == p.After.Path.Route && ends && len(to) == 0 {
-		unsure = ev.undecided(x)
-	}
+	unsure := ev.undecided(x)
 	return requestMove{unsure: unsure}, unsure != ""
 }
 
@@ -471,7 +477,7 @@ func takesOver(x, y *gateway.Path) bool {
 // compareOthers compares the paths of other routes whose requests the write moves, for
 // the overrides on them.
 func (ev *evaluation) compareOthers() error {
-	s := ev.othersScope(false)
+	s := ev.othersScope()
 	if len(s.Objects) == 0 {
 		return nil
 	}
@@ -497,14 +503,12 @@ func (ev *evaluation) compareOthers() error {
 
 // othersScope returns the routes that the write does not edit, and of which it moves
 // requests to paths with other policies.
-//
-// unlisted is set if policies may be attached anywhere.
-func (ev *evaluation) othersScope(unlisted bool) effective.Scope {
+func (ev *evaluation) othersScope() effective.Scope {
 	var s effective.Scope
 	for _, moves := range ev.requests.moves {
 		for _, m := range moves {
 			from := m.from
-			if !slices.Contains(s.Objects, from.Route.Ref()) && !ev.requests.rerouted[from.Route.Ref()] && (unlisted || ev.mayLoseOverrides(m)) {
+			if !slices.Contains(s.Objects, from.Route.Ref()) && !ev.requests.rerouted[from.Route.Ref()] {
 				s.Objects = append(s.Objects, from.Route.Ref())
 			}
 		}
@@ -513,24 +517,106 @@ func (ev *evaluation) othersScope(unlisted bool) effective.Scope {
 	return s
 }
 
-// mayLoseOverrides reports whether policies may apply where a request was served, and not
-// where it goes: the listeners differ, or a policy is attached to the route or below.
-func (ev *evaluation) mayLoseOverrides(m requestMove) bool {
-	r := m.from.Route
-	if !m.from.Listener.Same(m.to.Listener) || r.Namespace != m.to.Route.Namespace || ev.hasPolicies(r.Ref()) {
+// mayLoseOverrides reports whether any request that the write may move at a gateway can
+// lose an override. Most writes of routes cannot: no other route is on their hostnames,
+// and no policy is attached to a rule or a backend.
+func (ev *evaluation) mayLoseOverrides(at *gatewayRouters, re reroutedObject) bool {
+	if ev.everyKindUnlisted || len(re.before) > 1 || len(re.after) > 1 || ev.listenersChange(at, re) {
 		return true
 	}
-	for i := range r.Rules {
-		if slices.ContainsFunc(r.Rules[i].Backends, func(b gateway.Backend) bool { return ev.hasPolicies(b.Object) }) {
-			return true
+	for _, side := range []struct {
+		*gateway.Router
+		routes []*gateway.Route
+	}{{at.before, re.before}, {at.after, re.after}} {
+		for _, r := range side.routes {
+			if ev.hasPolicies(r).below || slices.ContainsFunc(side.ListenersOf(r), func(l gateway.ListenerMatch) bool { return ev.bindsLimits(l, r) }) {
+				return true
+			}
+			for n := range side.Neighbors(r) {
+				if n.Ref() != r.Ref() && ev.mayLoseTo(n, r) {
+					return true
+				}
+			}
 		}
 	}
 	return false
 }
 
-func (ev *evaluation) hasPolicies(on api.Ref) bool {
-	for range ev.before.On(on) {
+// listenersChange reports whether a route may be on other listeners after the write.
+func (ev *evaluation) listenersChange(at *gatewayRouters, re reroutedObject) bool {
+	return len(re.before) == 1 && len(re.after) == 1 && !slices.EqualFunc(at.before.ListenersOf(re.before[0]), at.after.ListenersOf(re.after[0]), func(a, b gateway.ListenerMatch) bool { return a.Same(&b) })
+}
+
+// mayLoseBetween reports whether policies may apply to one rule, or weaken what applies,
+// and not to another one.
+func (ev *evaluation) mayLoseBetween(from, to gateway.Served) bool {
+	switch {
+	case ev.everyKindUnlisted || !from.Listener.Same(to.Listener):
 		return true
+	case from.Route.Ref() == to.Route.Ref():
+		return ev.hasPolicies(from.Route).below || ev.hasPolicies(to.Route).below || ev.bindsLimits(*from.Listener, from.Route)
+	default:
+		return ev.mayLoseTo(from.Route, to.Route)
 	}
-	return false
+}
+
+// mayLoseTo reports whether policies may apply to one of two routes at a listener, and not
+// to the other.
+func (ev *evaluation) mayLoseTo(a, b *gateway.Route) bool {
+	return ev.everyKindUnlisted || a.Namespace != b.Namespace || ev.hasPolicies(a).any || ev.hasPolicies(b).any ||
+		slices.ContainsFunc(ev.before.Populated(), func(k *policykind.Kind) bool { return k.Reading(a.Annotations) != k.Reading(b.Annotations) })
+}
+
+// routePolicies says where policies are attached to a route.
+type routePolicies struct {
+	any   bool // to the route, its rules or its backends
+	below bool // to its rules or its backends
+}
+
+// hasPolicies says where policies of kinds that can have overrides are attached to a
+// route.
+func (ev *evaluation) hasPolicies(r *gateway.Route) routePolicies {
+	if known, ok := ev.requests.policies[r]; ok {
+		return known
+	}
+	var out routePolicies
+	for p, t := range ev.before.On(r.Ref()) {
+		if k := ev.before.Kind(p.Ref().PolicyKind()); k == nil || k.MayOverride() {
+			out.any, out.below = true, out.below || t.Section != ""
+		}
+	}
+	for i := range r.Rules {
+		for _, b := range r.Rules[i].Backends {
+			for range ev.before.On(b.Object) {
+				out.any, out.below = true, true
+				break
+			}
+		}
+	}
+	if ev.requests.policies == nil {
+		ev.requests.policies = make(map[*gateway.Route]routePolicies)
+	}
+	ev.requests.policies[r] = out
+	return out
+}
+
+// bindsLimits reports whether a policy above a listener's routes, or on a route, binds to
+// rules of routes by conditions of its own.
+func (ev *evaluation) bindsLimits(at gateway.ListenerMatch, r *gateway.Route) bool {
+	if !slices.ContainsFunc(ev.before.Populated(), (*policykind.Kind).BindsRules) {
+		return false
+	}
+	g := at.Gateway
+	on := []api.Ref{g.Ref(), r.Ref(), (&gateway.Class{Name: g.Class}).Ref(), (&gateway.Namespace{Name: g.Namespace}).Ref(), (&gateway.Namespace{Name: r.Namespace}).Ref()}
+	if at.Set != nil {
+		on = append(on, at.Set.Ref())
+	}
+	return slices.ContainsFunc(on, func(ref api.Ref) bool {
+		for p := range ev.before.On(ref) {
+			if p.Binds {
+				return true
+			}
+		}
+		return false
+	})
 }

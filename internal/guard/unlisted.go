@@ -62,7 +62,7 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 	all := func(v *snapshot.View) *snapshot.View {
 		return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k}))
 	}
-	u := &unlistedKind{kind: k, ev: &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after)}}
+	u := &unlistedKind{kind: k, ev: &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after), everyKindUnlisted: true}}
 	if k.MayOverride() && (!slices.Contains(ev.after.Unlisted(), k) || u.removesAttached()) {
 		u.lost = &effective.Effective{Kind: k}
 	}
@@ -108,7 +108,7 @@ func (u *unlistedKind) walk(s effective.Scope) error {
 	if err == nil {
 		err = compare(s)
 	}
-	if s.Objects = u.ev.othersScope(true).Objects; err == nil && len(s.Objects) > 0 {
+	if s.Objects = u.ev.othersScope().Objects; err == nil && len(s.Objects) > 0 {
 		err = compare(effective.Scope{Objects: s.Objects, Kinds: s.Kinds, Empty: s.Kinds})
 	}
 	if err != nil {
