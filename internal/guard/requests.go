@@ -18,6 +18,7 @@ type requests struct {
 	moves    map[rulePlace][]requestMove
 	paths    map[candidatesKey][]*effective.Effective // after the write
 	policies map[*gateway.Route]routePolicies
+	binding  map[api.Ref]bool // objects with policies that bind to rules
 	// rerouted are the routes that the write changes, so that moves have all requests of
 	// their rules.
 	rerouted map[api.Ref]bool
@@ -443,10 +444,10 @@ type successor struct {
 // there any more.
 func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
 	x := p.Before
-	if p.After != nil && !ev.requests.moved(&x.Path) && !ev.backendLost(p, o) {
-		return nil, false, nil
+	to := ev.requests.from(&x.Path)
+	if p.After == nil || ev.backendLost(p, o) {
+		to, ends = ev.destinations(&x.Path)
 	}
-	to, ends := ev.destinations(&x.Path)
 	for _, m := range to {
 		place := placeOfServed(m.to)
 		if p.After != nil && sameRule(place, placeOf(&p.After.Path)) && !ev.backendLost(p, o) {
@@ -611,12 +612,21 @@ func (ev *evaluation) bindsLimits(at gateway.ListenerMatch, r *gateway.Route) bo
 	if at.Set != nil {
 		on = append(on, at.Set.Ref())
 	}
-	return slices.ContainsFunc(on, func(ref api.Ref) bool {
-		for p := range ev.before.On(ref) {
-			if p.Binds {
-				return true
-			}
-		}
-		return false
-	})
+	return slices.ContainsFunc(on, ev.bindsOn)
+}
+
+// bindsOn reports whether a policy on an object binds to rules of routes.
+func (ev *evaluation) bindsOn(object api.Ref) bool {
+	if known, ok := ev.requests.binding[object]; ok {
+		return known
+	}
+	binds := false
+	for p := range ev.before.On(object) {
+		binds = binds || p.Binds
+	}
+	if ev.requests.binding == nil {
+		ev.requests.binding = make(map[api.Ref]bool)
+	}
+	ev.requests.binding[object] = binds
+	return binds
 }
