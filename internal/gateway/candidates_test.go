@@ -183,3 +183,22 @@ func TestRequestMethods(t *testing.T) {
 	assert.Equal(t, "PURGE http://[::1]/", request(t, "PURGE http://[::1]").String())
 	assert.Zero(t, request(t, "tls://h").Port)
 }
+
+// No text panics, and a request that is read names a host or a port.
+func FuzzParseRequest(f *testing.F) {
+	for _, seed := range []string{
+		"GET https://shop.example.com/cart?x=1", "tcp://:5432", "tls://h", "grpc://h/A/B", "http://[::1%25eth0]:80/%2F", "http://h/..//./?&=&a=%zz", "x://", "GET", "http://h:+1",
+	} {
+		f.Add(seed, "X-Team: a")
+	}
+	f.Add("https://h", "Host: [::1]:1")
+	f.Fuzz(func(t *testing.T, text, header string) {
+		q, err := gateway.ParseRequest(text, []string{header})
+		if err != nil {
+			return
+		}
+		if q.Host == "" && q.Port == 0 || q.String() == "" {
+			t.Errorf("%q is read as %+v", text, q)
+		}
+	})
+}

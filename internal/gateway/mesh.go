@@ -62,7 +62,7 @@ func (a *MeshAnswer) serve(q *Request, reading Reading) {
 	if len(a.Candidates) > 0 {
 		a.Served = a.Candidates[0].Served
 	}
-	a.Served.Listener = nil
+	a.Listener = nil
 	for i := range a.Candidates {
 		a.Candidates[i].Listener = nil
 	}
