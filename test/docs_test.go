@@ -36,6 +36,17 @@ func TestEveryStateHasARow(t *testing.T) {
 	}
 }
 
+func TestEveryAssumptionHasARow(t *testing.T) {
+	page := content(t, "docs/cli.md")
+	for _, code := range constants(t, "api/v1alpha1/request.go", "AssumptionCode") {
+		assert.Contains(t, page, "\n| `"+code+"` | ")
+	}
+	page = content(t, "docs/json.md")
+	for _, criterion := range constants(t, "api/v1alpha1/request.go", "Precedence") {
+		assert.Contains(t, page, "`"+criterion+"`")
+	}
+}
+
 func TestEveryFlagOfTheServerHasARow(t *testing.T) {
 	page := content(t, "docs/operations.md")
 	flags := names(t, "internal/server/flags.go")

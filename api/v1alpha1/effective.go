@@ -20,6 +20,8 @@ type EffectivePolicyList struct {
 	TypeMeta `json:",inline"`
 	Items    []EffectivePolicy `json:"items"`
 	Outcomes []Outcome         `json:"outcomes"`
+	// Request is where the request goes to whose paths the list is limited.
+	Request *ServedRequest `json:"request,omitempty"`
 }
 
 // EffectivePolicy is the effective policy of one kind on one path.
@@ -167,6 +169,8 @@ type PolicyCount struct {
 type ExplanationList struct {
 	TypeMeta `json:",inline"`
 	Items    []Explanation `json:"items"`
+	// Request is as in EffectivePolicyList, with the candidates.
+	Request *ServedRequest `json:"request,omitempty"`
 }
 
 // Explanation lists, for one path and policy kind, what each policy contributes and

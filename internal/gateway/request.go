@@ -86,8 +86,11 @@ func (q *Request) String() string {
 	if host == "" {
 		host = "*"
 	}
-	if port := q.Port; port != 0 && port != q.defaultPort() {
+	switch port := q.Port; {
+	case port != 0 && port != q.defaultPort():
 		host = net.JoinHostPort(host, strconv.Itoa(int(port)))
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
 	}
 	switch {
 	case q.Transport == TransportTCP || q.Transport == TransportUDP:
@@ -141,7 +144,7 @@ func (q *Request) defaultPort() int32 {
 // method is GET if it is left out. The schemes are http, https, grpc, grpcs, tls, tcp and
 // udp. headers are "name: value".
 //
-// The port is that of the URL, or the default one of http and https, else 0.
+// The port is that of the URL, or the default one of http, https, grpc and grpcs, else 0.
 func ParseRequest(text string, headers []string) (*Request, error) {
 	method, target, ok := strings.Cut(strings.TrimSpace(text), " ")
 	if !ok {
@@ -155,17 +158,62 @@ func ParseRequest(text string, headers []string) (*Request, error) {
 		return nil, fmt.Errorf("invalid request %q: %w", text, err)
 	}
 	q := &Request{Method: method}
-	if err := q.setURL(u); err != nil {
+	if err = checkMethod(method); err == nil {
+		err = q.setURL(u)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("invalid request %q: %w", text, err)
 	}
 	for _, h := range headers {
-		name, value, ok := strings.Cut(h, ":")
-		if errs := validation.IsHTTPHeaderName(name); !ok || len(errs) > 0 {
-			return nil, fmt.Errorf("invalid header %q: must be a name and a value such as 'X-Team: a'", h)
+		if err := q.addHeader(h); err != nil {
+			return nil, fmt.Errorf("invalid header %q: %w", h, err)
 		}
-		q.Headers = append(q.Headers, Field{name, strings.TrimSpace(value)})
 	}
 	return q, nil
+}
+
+// checkMethod returns an error if a method is not one of HTTP, whose methods are
+// case-sensitive; "" is valid.
+func checkMethod(method string) error {
+	switch {
+	case method == "":
+		return nil
+	case len(validation.IsHTTPHeaderName(method)) > 0:
+		return fmt.Errorf("%q is not a method such as GET", method)
+	case method != strings.ToUpper(method):
+		return fmt.Errorf("method %q must be in upper case: %s", method, strings.ToUpper(method))
+	default:
+		return nil
+	}
+}
+
+// addHeader adds a header, "name: value". Host replaces the host of the URL, which stays
+// the server name of a TLS connection.
+func (q *Request) addHeader(text string) error {
+	name, value, ok := strings.Cut(text, ":")
+	switch {
+	case !ok || len(validation.IsHTTPHeaderName(name)) > 0 || strings.ContainsAny(value, "\r\n\x00"):
+		return errors.New("must be a name and a value such as 'X-Team: a'")
+	case q.Method == "":
+		return fmt.Errorf("a %s connection has no headers", q.Transport)
+	}
+	value = strings.TrimSpace(value)
+	q.Headers = append(q.Headers, Field{name, value})
+	if !strings.EqualFold(name, "Host") {
+		return nil
+	}
+	if host, _, err := net.SplitHostPort(value); err == nil {
+		value = host
+	}
+	host, err := NormalizeHost(strings.Trim(value, "[]"))
+	if err != nil {
+		return err
+	}
+	if q.Transport == TransportTLS && q.ServerName == "" {
+		q.ServerName = q.Host
+	}
+	q.Host = host
+	return nil
 }
 
 // setURL sets what a URL has. The method was set before.
@@ -191,7 +239,10 @@ func (q *Request) setURL(u *url.URL) error {
 	default:
 		return fmt.Errorf("scheme %q is not supported: must be one of http, https, grpc, grpcs, tls, tcp, udp", u.Scheme)
 	}
-	q.Port = q.defaultPort()
+	http := q.GRPC || strings.HasPrefix(strings.ToLower(u.Scheme), "http")
+	if http {
+		q.Port = q.defaultPort()
+	}
 	if text := u.Port(); text != "" {
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || port == 0 {
@@ -199,7 +250,6 @@ func (q *Request) setURL(u *url.URL) error {
 		}
 		q.Port = int32(port)
 	}
-	http := q.GRPC || strings.HasPrefix(strings.ToLower(u.Scheme), "http")
 	switch {
 	case !http && (q.Method != "" || u.Path != "" || u.RawQuery != ""):
 		return fmt.Errorf("a %s connection has no method, path or query", q.Transport)

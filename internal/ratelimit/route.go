@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"fmt"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -120,39 +119,7 @@ func valueOr[T ~string](field *T, def T) string {
 }
 
 // matchText returns a match for messages: "GET PathPrefix /toys with header x=1".
-func matchText(m *gatewayv1.HTTPRouteMatch) string {
-	var words, with []string
-	if m.Method != nil {
-		words = append(words, string(*m.Method))
-	}
-	if m.Path != nil {
-		words = append(words, pathType(m.Path)+" "+pathValue(m.Path))
-	}
-	for i := range m.Headers {
-		h := &m.Headers[i]
-		with = append(with, valueText("header", string(h.Name), valueOr(h.Type, gatewayv1.HeaderMatchExact), h.Value))
-	}
-	for i := range m.QueryParams {
-		q := &m.QueryParams[i]
-		with = append(with, valueText("query parameter", string(q.Name), valueOr(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
-	}
-	if len(words) == 0 {
-		words = []string{"any request"}
-	}
-	text := strings.Join(words, " ")
-	if len(with) > 0 {
-		text += " with " + strings.Join(with, " and ")
-	}
-	return text
-}
-
-func valueText(what, name, kind, value string) string {
-	equals := "="
-	if kind != string(gatewayv1.HeaderMatchExact) {
-		equals = "~"
-	}
-	return fmt.Sprintf("%s %s%s%s", what, name, equals, value)
-}
+func matchText(m *gatewayv1.HTTPRouteMatch) string { return gateway.HTTPMatchText(m) }
 
 // String returns the match for messages.
 func (m *Match) String() string { return matchText(&m.HTTPRouteMatch) }

@@ -64,6 +64,9 @@ func withUsage(args cobra.PositionalArgs) cobra.PositionalArgs {
 // parseRule parses the RULE after the object in the arguments; nil if there is
 // none.
 func parseRule(args []string) (*merge.Name, error) {
+	if len(args) == 0 { // with --request
+		return nil, nil
+	}
 	_, _, rest, err := parseObject(args)
 	if err != nil || len(rest) == 0 {
 		return nil, err

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,6 +20,7 @@ type outcome = merge.Outcome
 // effectiveFlags are the flags of the effective command.
 type effectiveFlags struct {
 	queryFlags
+	request                 requestFlags
 	allPaths, withoutPolicy bool
 }
 
@@ -40,7 +42,9 @@ follows below.
 
 --all-paths also shows paths without a policy, for each policy kind that can be
 attached there: the kinds that are installed on the cluster or occur in the manifests,
-and those of --kind. --without shows only these paths.`,
+and those of --kind. --without shows only these paths.
+
+` + requestHelp,
 		Example: `  # Show the effective policies of a route
   kubectl overrule effective -n app httproute/toystore
 
@@ -48,19 +52,29 @@ and those of --kind. --without shows only these paths.`,
   kubectl overrule effective -f manifests/ -o tree
 
   # Show the paths that have no AuthPolicy
-  kubectl overrule effective --kind AuthPolicy --without`,
-		Args: withUsage(optional(objectArgs(0))),
+  kubectl overrule effective --kind AuthPolicy --without
+
+  # Show what holds for a request
+  kubectl overrule effective --request 'GET https://shop.example.com/cart?x=1' -H 'X-Team: a'
+
+  # Show what holds for a connection to a gateway
+  kubectl overrule effective --request tcp://:5432 --gateway infra/edge
+
+  # Show what holds for a request from a pod in namespace web to a Service in the mesh
+  kubectl overrule effective --request http://cart.shop/items --client-namespace web`,
+		Args: withUsage(flags.request.args(optional(objectArgs(0)))),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.effective(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
+	flags.request.add(cmd)
 	cmd.Flags().BoolVar(&flags.allPaths, "all-paths", false, "also show paths without a policy")
 	cmd.Flags().BoolVar(&flags.withoutPolicy, "without", false, "show only paths without a policy")
 	return cmd
 }
 
 func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string) error {
-	q, err := a.query(ctx, flags.queryFlags, args)
+	q, err := a.queryRequest(ctx, flags.queryFlags, &flags.request, args, false)
 	if err != nil {
 		return err
 	}
@@ -72,10 +86,10 @@ func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string
 		if err != nil {
 			return err
 		}
-		if len(items) == 0 {
+		if len(items) == 0 && q.request.err() == nil {
 			a.infof("no paths without a policy found")
 		}
-		return a.printer().Effective(items, nil)
+		return cmp.Or(a.printer().EffectiveFor(q.request.api(), items, nil), q.request.err())
 	}
 	return a.showEffective(ctx, q, flags.allPaths)
 }
@@ -97,7 +111,7 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 	if err != nil {
 		return err
 	}
-	if len(items) == 0 {
+	if len(items) == 0 && q.request.err() == nil {
 		a.infof("no effective policies found")
 	}
 	if allPaths {
@@ -108,7 +122,7 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 		items = append(items, more...)
 		slices.SortFunc(items, effective.CompareItems)
 	}
-	return a.printer().Effective(items, outcomes)
+	return cmp.Or(a.printer().EffectiveFor(q.request.api(), items, outcomes), q.request.err())
 }
 
 // effective returns the effective policies of the query, sorted, and the policies
@@ -181,7 +195,7 @@ func (q *query) namedPolicies() policySet {
 
 // addTargeting adds the policies that belong to the result although they may be
 // on no path: those that target a named object, or without one all policies (of
-// the namespace, with -n).
+// the namespace, with -n). For a request there are none.
 func (q *query) addTargeting(to policySet) {
 	for _, o := range q.objects {
 		for p := range q.view.On(o.Ref()) {
@@ -190,7 +204,7 @@ func (q *query) addTargeting(to policySet) {
 			}
 		}
 	}
-	if len(q.objects) == 0 {
+	if len(q.objects) == 0 && q.request == nil {
 		q.addAll(to)
 	}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	var flags queryFlags
+	var request requestFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [RULE]",
 		Short: "Explain which policies an effective policy is made of",
@@ -23,7 +25,12 @@ listed, too.
 
 KIND/NAME is an object as for effective: a route, a Gateway, a Service, a policy (the
 paths that it is on), and so on. RULE limits the output to one rule by its key, to the
-rules under a prefix of keys, or to the rules of a name.`,
+rules under a prefix of keys, or to the rules of a name.
+
+` + requestHelp + `
+
+All rules that match the request are listed in the order of precedence, with what
+decides that another rule precedes each.`,
 		Example: `  # Explain all effective policies of a route
   kubectl overrule explain -n app httproute/toystore
 
@@ -31,21 +38,25 @@ rules under a prefix of keys, or to the rules of a name.`,
   kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso
 
   # Explain the effective policies of one kind on a gateway
-  kubectl overrule explain -n infra gateway/edge --kind RateLimitPolicy`,
-		Args: withUsage(objectArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, args) },
+  kubectl overrule explain -n infra gateway/edge --kind RateLimitPolicy
+
+  # Explain which rule of which route serves a request, and which policies hold there
+  kubectl overrule explain --request 'POST https://shop.example.com/cart' --gateway infra/edge`,
+		Args: withUsage(request.args(objectArgs(1))),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, &request, args) },
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
+	request.add(cmd)
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, flags queryFlags, args []string) error {
+func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFlags, args []string) error {
 	rule, err := parseRule(args)
 	if err != nil {
 		return err
 	}
-	q, err := a.query(ctx, flags, args)
+	q, err := a.queryRequest(ctx, flags, request, args, true)
 	if err != nil {
 		return err
 	}
@@ -63,9 +74,13 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 		return err
 	case len(items) == 0 && rule != nil:
 		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.objects[0].Ref())
+	case len(items) == 0 && q.request != nil:
+		if q.request.Served {
+			a.infof("no effective policies found for the request")
+		}
 	case len(items) == 0:
 		a.infof("no effective policies found for %s", q.objects[0].Ref())
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
-	return a.printer().Explanations(items)
+	return cmp.Or(a.printer().ExplanationsFor(q.request.api(), items), q.request.err())
 }

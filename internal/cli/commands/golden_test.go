@@ -48,6 +48,7 @@ func TestProfilesMatchSchema(t *testing.T) {
 // The JSON, the table and the tree of each list.
 func TestGoldenLists(t *testing.T) {
 	shapes := func(args ...string) []string { return append(args, "-f", "testdata/shapes.yaml", "-A") }
+	request := func(args ...string) []string { return append(args, requestFiles...) }
 	for name, c := range map[string]struct {
 		kind string
 		args []string
@@ -64,6 +65,9 @@ func TestGoldenLists(t *testing.T) {
 		"outcomes":        {api.KindOutcomeList, []string{"outcome", "-f", "testdata/shapes.yaml", "--kind", "MeshPolicy", "--kind", "SlowPolicy"}},
 		"losses":          {api.KindEffectivePolicyList, []string{"effective", "-f", "testdata/losses.yaml", "-A"}},
 		"losses-explain":  {api.KindExplanationList, []string{"explain", "-f", "testdata/losses.yaml", "-n", "app", "httproute/toys"}},
+		"request":         {api.KindEffectivePolicyList, request("effective", "--request", "https://shop.example.com/cart?x=1")},
+		"request-explain": {api.KindExplanationList, request("explain", "--request", "DELETE https://shop.example.com/cart/x/../y", "--gateway", "infra/edge")},
+		"request-mesh":    {api.KindExplanationList, request("explain", "--request", "http://cart.shop/items", "--client-namespace", "web")},
 		"losses-outcome":  {api.KindOutcomeList, []string{"outcome", "-f", "testdata/losses.yaml", "-A"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,8 @@ type query struct {
 	// kindFilter limits the policy kinds; empty for all.
 	kindFilter []api.PolicyKind
 	engine     *effective.Engine
+	// request selects the paths along which it goes, in place of objects; nil for none.
+	request *servedRequest
 }
 
 // queryFlags are the flags of a query.
@@ -68,6 +70,20 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	return q, q.namedPolicies().checkKinds(q)
 }
 
+// queryRequest is query, and finds where the request of the flags goes, if there is one.
+func (a *app) queryRequest(ctx context.Context, f queryFlags, r *requestFlags, args []string, explain bool) (*query, error) {
+	if r.given {
+		if _, err := r.parse(); err != nil {
+			return nil, err // before the cluster is read
+		}
+	}
+	q, err := a.query(ctx, f, args)
+	if err == nil && r.given {
+		q.request, err = q.findRequest(r, explain)
+	}
+	return q, err
+}
+
 // checkKinds returns an error if a policy is not of a kind that --kind selects.
 func (s policySet) checkKinds(q *query) error {
 	for _, p := range s.sorted() {
@@ -101,15 +117,29 @@ func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) erro
 func (q *query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
 	scope := q.scope()
 	budget := effective.NewBudget(ctx, math.MaxUint64) // no limit: the user can interrupt the command
-	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
-		visit(e)
+	var kept []*effective.Effective
+	err := q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
+		if q.request == nil {
+			visit(e)
+		} else if q.request.contains(&e.Path) {
+			kept = append(kept, e)
+		}
 		return nil
 	})
+	if q.request != nil {
+		for _, e := range q.request.specific(kept) {
+			visit(e)
+		}
+	}
+	return err
 }
 
 // scope returns the paths through the named objects, or all paths. Those of a
 // virtual target are the paths of the policies that target it.
 func (q *query) scope() effective.Scope {
+	if q.request != nil {
+		return effective.ScopeOf(q.request.roots...)
+	}
 	scope := effective.ScopeOf(q.objects...)
 	scope.All = len(q.objects) == 0
 	for _, o := range q.objects {
@@ -129,6 +159,8 @@ func (q *query) matches(e *effective.Effective) bool {
 	switch {
 	case !q.includesKind(e.Kind.Ref()):
 		return false
+	case q.request != nil:
+		return true // walkView visits its paths alone
 	case len(q.objects) == 0:
 		return q.allNamespaces || !q.namespaceSet || slices.Contains(pathNamespaces(e.Path), q.namespace)
 	}

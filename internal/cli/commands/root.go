@@ -58,7 +58,8 @@ manifests.
 
 Exit codes:
   0  success: the object was found, the change is allowed, there are no violations
-  1  the object was not found, the change is denied, there are violations
+  1  the object was not found, the change is denied, there are violations, nothing
+     serves the request
   2  error: invalid input or usage, or the cluster cannot be read`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl overrule"},
 		SilenceUsage:  true,

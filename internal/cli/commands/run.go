@@ -28,7 +28,7 @@ func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string)
 // Exit codes.
 const (
 	exitOK       = 0 // found, allowed, no violations
-	exitNegative = 1 // not found, denied, violations
+	exitNegative = 1 // not found, denied, violations, not served
 	exitError    = 2 // invalid input or usage, or the cluster cannot be read
 )
 
@@ -46,7 +46,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errDenied), errors.Is(err, errViolations):
+	case errors.Is(err, errDenied), errors.Is(err, errViolations), errors.Is(err, errNotServed):
 		return exitNegative
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // a failed write to stderr cannot be reported

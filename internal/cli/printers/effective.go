@@ -16,7 +16,9 @@ const (
 )
 
 func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
+	w.request(l.Request)
 	if len(l.Items) > 0 {
+		w.blankLine()
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
 	}
 	if rows := fieldRows(l.Items); len(rows) > 0 {
@@ -88,6 +90,10 @@ func collectedSpec(item api.EffectivePolicy, rule string) any {
 }
 
 func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
+	w.request(l.Request)
+	if len(l.Items) > 0 {
+		w.blankLine()
+	}
 	root := &node{}
 	for _, item := range byPath(l.Items) {
 		at := root

@@ -8,6 +8,7 @@ import (
 )
 
 func explainTable(w *textWriter, l *api.ExplanationList) {
+	w.request(l.Request)
 	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
 		w.blankLine()
@@ -33,6 +34,10 @@ func explainTable(w *textWriter, l *api.ExplanationList) {
 }
 
 func explainTree(w *textWriter, l *api.ExplanationList) {
+	w.request(l.Request)
+	if len(l.Items) > 0 {
+		w.blankLine()
+	}
 	root := &node{}
 	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]

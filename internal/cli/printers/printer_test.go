@@ -26,9 +26,10 @@ func printList(t *testing.T, p Printer, data []byte) error {
 	switch head.Kind {
 	case api.KindEffectivePolicyList:
 		l := read[api.EffectivePolicyList](t, data)
-		return p.Effective(l.Items, l.Outcomes)
+		return p.EffectiveFor(l.Request, l.Items, l.Outcomes)
 	case api.KindExplanationList:
-		return p.Explanations(read[api.ExplanationList](t, data).Items)
+		l := read[api.ExplanationList](t, data)
+		return p.ExplanationsFor(l.Request, l.Items)
 	case api.KindOutcomeList:
 		return p.Outcomes(read[api.OutcomeList](t, data).Items)
 	case api.KindVerdictList:
@@ -151,6 +152,8 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 		require.NoError(t, p.Outcomes([]api.Outcome{{Policy: ref, State: api.Invalid, Message: bad}}))
 		require.NoError(t, p.Explanations([]api.Explanation{{Notes: []string{bad}, Rules: []api.ExplainedRule{{Rule: bad}}}}))
 		require.NoError(t, p.Effective([]api.EffectivePolicy{{Rules: []api.RuleOrigin{{Rule: bad, From: ref}}}}, nil))
+		at := api.RequestAt{Path: []api.PathElement{{Kind: bad}}, Message: bad, Assumptions: []api.RequestAssumption{{Code: "Port", Message: bad}}, Candidates: []api.RequestCandidate{{Match: bad, After: "x"}}}
+		require.NoError(t, p.EffectiveFor(&api.ServedRequest{Request: bad, Message: bad, At: []api.RequestAt{at, {Served: true, Match: bad}}}, nil, nil))
 		require.NoError(t, p.Reaches([]api.Reach{{Policy: ref, Rules: []string{bad}, Routes: []api.Ref{ref}}}))
 		require.NoError(t, p.Profiles([]api.ProfileInForce{{Profile: bad, Refused: []api.RefusedProfile{{Name: bad, Message: bad}}}}))
 		require.NoError(t, p.Violations([]api.Violation{{Code: "RequirementUnmet", Rule: bad, Message: bad}}))
@@ -239,4 +242,26 @@ func TestEndsAt(t *testing.T) {
 	} {
 		assert.Equal(t, want, endsAt(api.PolicyProfileSpec{Levels: levels}))
 	}
+}
+
+func TestManyCandidatesAreCounted(t *testing.T) {
+	at := api.RequestAt{Path: []api.PathElement{{Kind: "Gateway", Name: "g"}}, Served: true, Candidates: []api.RequestCandidate{{}}}
+	for range 25 {
+		at.Candidates = append(at.Candidates, api.RequestCandidate{Rule: api.PathElement{Kind: "HTTPRouteRule", Name: "r", Section: "rule-1"}, After: api.ByName})
+	}
+	var out bytes.Buffer
+	require.NoError(t, Printer{Out: &out, Format: Table}.ExplanationsFor(&api.ServedRequest{At: []api.RequestAt{at}}, nil))
+	assert.Equal(t, 20, strings.Count(out.String(), "not HTTPRoute r#rule-1: the route with the first namespace and name is first"))
+	assert.Contains(t, out.String(), "and 5 more rules\n")
+}
+
+// Every criterion has a text.
+func TestPrecedenceTexts(t *testing.T) {
+	for _, p := range []api.Precedence{
+		api.ByHostname, api.ByRegularExpression, api.ByExactPath, api.ByLongerPath, api.ByGRPCService, api.ByGRPCMethod, api.ByMethod,
+		api.ByHeaders, api.ByQueryParams, api.ByOlderRoute, api.ByName, api.ByEarlierRule, api.ByListener,
+	} {
+		assert.Contains(t, precedenceText(p), " ")
+	}
+	assert.Equal(t, "New", precedenceText("New"))
 }

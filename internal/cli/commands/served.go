@@ -1,0 +1,139 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// errNotServed is returned if nothing serves a request. How far it comes is on stdout.
+var errNotServed = errors.New("not served")
+
+// servedRequest is where a request goes.
+type servedRequest struct {
+	api.ServedRequest
+	paths []gateway.Path // of the rules that serve it
+	roots []snapshot.Object
+	// client is the namespace of the client in the mesh.
+	client string
+}
+
+// err returns errNotServed if nothing serves the request.
+func (r *servedRequest) err() error {
+	if r == nil || r.Served {
+		return nil
+	}
+	return errNotServed
+}
+
+// api returns the request as in the output; nil if there is none.
+func (r *servedRequest) api() *api.ServedRequest {
+	if r == nil {
+		return nil
+	}
+	return &r.ServedRequest
+}
+
+// contains reports whether the request goes along a path, which may end above the rule.
+func (r *servedRequest) contains(p *gateway.Path) bool {
+	return slices.ContainsFunc(r.paths, func(s gateway.Path) bool {
+		switch {
+		case p.Virtual != nil:
+			return false
+		case s.Service != nil:
+			return p.Service != nil && p.Service.Ref() == s.Service.Ref() && (p.Port == 0 || p.Port == s.Port) &&
+				(p.Client == s.Client || p.Client == r.client || p.Client == "" && p.Route == nil) && goesThrough(p, &s)
+		case p.Gateway == nil || p.Gateway.Ref() != s.Gateway.Ref():
+			return false
+		case p.Listener != nil:
+			at, by := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}, gateway.ListenerMatch{Gateway: s.Gateway, Set: s.Set, Listener: s.Listener}
+			return at.Same(&by) && goesThrough(p, &s)
+		default:
+			return goesThrough(p, &s)
+		}
+	})
+}
+
+// specific returns the effective policies without those for all clients of a Service
+// where there is one of the same kind for the clients of the request.
+func (r *servedRequest) specific(all []*effective.Effective) []*effective.Effective {
+	return slices.DeleteFunc(slices.Clone(all), func(e *effective.Effective) bool {
+		return e.Path.Service != nil && e.Path.Client != r.client && slices.ContainsFunc(all, func(o *effective.Effective) bool {
+			id := o.Path.ID()
+			id.Client = e.Path.Client
+			return o.Path.Client == r.client && o.Kind == e.Kind && id == e.Path.ID()
+		})
+	})
+}
+
+// goesThrough reports whether a path has the route and the rule of another one, as far as
+// it has any.
+func goesThrough(p, s *gateway.Path) bool {
+	return p.Route == nil || p.Route.Ref() == s.Route.Ref() && (p.Rule < 0 || p.Rule == s.Rule)
+}
+
+// findRequest finds where the request of the flags goes.
+func (s *source) findRequest(f *requestFlags, explain bool) (*servedRequest, error) {
+	q, err := f.parse()
+	if err != nil {
+		return nil, err
+	}
+	out := &servedRequest{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
+	if out.client = f.clientNamespace; out.client != "" {
+		return out, s.serveInMesh(out, q, f.clientNamespace, explain)
+	}
+	gateways, err := s.gatewaysNamed(f.gateway)
+	if err != nil {
+		return nil, err
+	}
+	if len(gateways) == 0 {
+		out.Message = "there is no Gateway; for a request in a mesh, set --client-namespace"
+	}
+	var found []gatewayAnswer
+	for _, g := range gateways {
+		found = append(found, s.atGateway(g, q, f.portGiven)...)
+	}
+	for _, a := range nearest(found) {
+		out.add(a.request(explain), a.path())
+	}
+	return out, nil
+}
+
+// add adds where the request goes at one gateway or Service.
+func (r *servedRequest) add(at api.RequestAt, path gateway.Path) {
+	r.At = append(r.At, at)
+	if !at.Served {
+		return
+	}
+	r.Served = true
+	r.paths = append(r.paths, path)
+	if path.Service != nil {
+		r.roots = append(r.roots, path.Service)
+		return
+	}
+	r.roots = append(r.roots, path.Gateway)
+}
+
+// gatewaysNamed returns the gateway of a name, or all.
+func (s *source) gatewaysNamed(name string) ([]*gateway.Gateway, error) {
+	if name == "" {
+		return slices.Collect(s.view.Gateways()), nil
+	}
+	namespace, base, ok := strings.Cut(name, "/")
+	switch {
+	case !ok:
+		namespace, base = s.namespace, name
+	case namespace == "" || base == "" || strings.Contains(base, "/"):
+		return nil, fmt.Errorf("invalid --gateway %q: must be NAMESPACE/NAME or NAME", name)
+	}
+	if g := s.view.Gateway(namespace, base); g != nil {
+		return []*gateway.Gateway{g}, nil
+	}
+	return nil, fmt.Errorf("%s %w", (&gateway.Gateway{Namespace: namespace, Name: base}).Ref(), errNotFound)
+}

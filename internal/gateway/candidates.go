@@ -1,0 +1,174 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Answer is where a request goes, with what it was chosen from.
+type Answer struct {
+	Served
+	// Attached are the routes of the listener whose hostnames match the request, the
+	// most specific hostname first. Only those on the first hostname can serve it.
+	Attached []Attached
+	// Candidates are the rules that the request meets, on all hostnames, each by its
+	// first match in the order of precedence. The first one serves the request if it
+	// is on the first hostname.
+	Candidates []Candidate
+	// Unread is set if a regular expression on the first hostname cannot be read.
+	Unread bool
+}
+
+// Attached is a route of a listener.
+type Attached struct {
+	Listener *ListenerMatch
+	Route    *Route
+	// Hostname is the more specific one of the route's and the listener's that match
+	// the request, "" for any.
+	Hostname string
+
+	rank int // of the hostname, 0 for the most specific one
+}
+
+// Candidate is a rule that a request meets.
+type Candidate struct {
+	Served
+	// After is the criterion by which the first candidate precedes this one, empty
+	// for the first. It is the hostname if no rule on the first hostname is met.
+	After api.Precedence
+
+	rank int
+}
+
+// Regex reports whether the match that was met has a regular expression.
+func (s Served) Regex() bool { return s.match != nil && s.match.regex }
+
+// Answer returns where a request goes, and why: Served is as of Router.Route.
+func (r *Router) Answer(q *Request) Answer {
+	out := Answer{Served: r.Route(q)}
+	if out.Listener != nil {
+		out.Attached = r.attachedFor(q)
+		out.addCandidates(q, r.reading)
+	}
+	return out
+}
+
+// ListensFor reports whether a listener has the port and the transport of a request.
+func (l *Listener) ListensFor(q *Request) bool {
+	return l.transport() == q.Transport && l.Port == q.Port
+}
+
+// attachedFor returns the routes whose hostnames match a request at the listeners that
+// can take it.
+func (r *Router) attachedFor(q *Request) []Attached {
+	var out []Attached
+	chain := hostnamesFor(cmp.Or(q.Host, q.sni()))
+	for _, l := range r.listenersFor(q) {
+		seen := make(map[*Route]bool)
+		own := slices.Index(chain, l.Listener.Hostname)
+		for i, h := range chain {
+			rank := i
+			if own >= 0 {
+				rank = min(own, i)
+			}
+			for route := range r.routes.AllRoutesAt(l.Parent(), h) {
+				if !seen[route] && r.attached(l, route) {
+					seen[route] = true
+					out = append(out, Attached{Listener: l, Route: route, Hostname: chain[rank], rank: rank})
+				}
+			}
+		}
+	}
+	sortAttached(out)
+	return out
+}
+
+func sortAttached(all []Attached) {
+	slices.SortStableFunc(all, func(a, b Attached) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), api.CompareRefs(a.Route.Ref(), b.Route.Ref()))
+	})
+}
+
+// addCandidates sets the candidates from the attached routes.
+func (a *Answer) addCandidates(q *Request, reading Reading) {
+	var met []Candidate
+	for _, on := range a.Attached {
+		for i := range on.Route.routeMatches() {
+			m := &on.Route.compiled[i]
+			a.Unread = a.Unread || on.rank == a.Attached[0].rank && m.unread()
+			if m.takes(q) {
+				s := Served{Listener: on.Listener, Route: on.Route, Rule: m.rule, Match: m.match, Hostname: on.Hostname, match: m}
+				met = append(met, Candidate{Served: s, rank: on.rank})
+			}
+		}
+	}
+	order := Router{reading: reading}
+	slices.SortStableFunc(met, func(x, y Candidate) int {
+		return cmp.Or(cmp.Compare(x.rank, y.rank), order.compare(x.Served, y.Served))
+	})
+	for _, c := range met {
+		if slices.ContainsFunc(a.Candidates, func(o Candidate) bool { return o.Same(c.Served) }) {
+			continue
+		}
+		switch {
+		case c.rank != a.Attached[0].rank:
+			c.After = api.ByHostname
+		case len(a.Candidates) > 0:
+			c.After = reading.precedence(&a.Candidates[0].Served, &c.Served)
+		}
+		a.Candidates = append(a.Candidates, c)
+	}
+}
+
+// unread reports whether some condition is a regular expression that cannot be compiled.
+func (m *routeMatch) unread() bool {
+	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.op == matchesRegex && c.regex == nil })
+}
+
+// precedence returns the criterion by which a precedes b, the first that differs in the
+// order of Router.compare.
+func (r Reading) precedence(a, b *Served) api.Precedence {
+	if by := r.matchPrecedence(a.match, b.match); by != "" {
+		return by
+	}
+	switch {
+	case a.Route.Created != b.Route.Created:
+		return api.ByOlderRoute
+	case a.Route.Ref() != b.Route.Ref():
+		return api.ByName
+	case a.Rule != b.Rule:
+		return api.ByEarlierRule
+	default:
+		return api.ByListener
+	}
+}
+
+// matchPrecedence is precedence for the conditions alone, in the order of compareMatches.
+func (r Reading) matchPrecedence(a, b *routeMatch) api.Precedence {
+	switch {
+	case a.grpc && b.grpc && len(a.service.value) != len(b.service.value):
+		return api.ByGRPCService
+	case a.grpc && b.grpc && len(a.method.value) != len(b.method.value):
+		return api.ByGRPCMethod
+	case a.grpc && b.grpc:
+	case a.pathRank(r.RegexFirst) != b.pathRank(r.RegexFirst):
+		if a.pathRank(false) == 1 || b.pathRank(false) == 1 {
+			return api.ByRegularExpression
+		}
+		return api.ByExactPath
+	case a.pathLength() != b.pathLength():
+		return api.ByLongerPath
+	case (a.verb != "") != (b.verb != ""):
+		return api.ByMethod
+	}
+	switch {
+	case len(a.headers) != len(b.headers):
+		return api.ByHeaders
+	case len(a.params) != len(b.params):
+		return api.ByQueryParams
+	default:
+		return ""
+	}
+}

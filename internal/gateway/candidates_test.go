@@ -1,0 +1,204 @@
+package gateway_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// candidateTexts are candidates as "route/rule criterion".
+func candidateTexts(all []gateway.Candidate) []string {
+	var out []string
+	for _, c := range all {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s/%d %s", c.Route.Name, c.Rule+1, c.After)))
+	}
+	return out
+}
+
+// The criteria of Gateway API's specification, each decided by one pair of rules.
+func TestAnswerNamesCriterion(t *testing.T) {
+	for name, c := range map[string]struct {
+		routes, request string
+		headers, want   []string
+	}{
+		"hostname":            {"exact 2 shop.example.com: /\nwild 1 *.example.com: =/cart", "http://shop.example.com/cart", nil, []string{"exact/1", "wild/1 Hostname"}},
+		"hostname, not met":   {"exact 2 shop.example.com: /x\nwild 1 *.example.com: =/cart", "http://shop.example.com/cart", nil, []string{"wild/1 Hostname"}},
+		"exact path":          {"a 1: /cart/checkout | =/cart/checkout", "http://h/cart/checkout", nil, []string{"a/2", "a/1 ExactPath"}},
+		"longer prefix":       {"a 1: / | /cart | /car", "http://h/cart/x", nil, []string{"a/2", "a/1 LongerPath"}},
+		"a slash at its end":  {"a 1: /cart/ | /cart", "http://h/cart/x", nil, []string{"a/1", "a/2 EarlierRule"}},
+		"method":              {"a 1: / | GET /", "http://h/", nil, []string{"a/2", "a/1 Method"}},
+		"method over headers": {"a 1: / X=1 Y=2 | GET /", "http://h/", []string{"X: 1", "y: 2"}, []string{"a/2", "a/1 Method"}},
+		"headers":             {"a 1: / X=1 | / X=1 Y=2", "http://h/", []string{"X: 1", "Y: 2"}, []string{"a/2", "a/1 Headers"}},
+		"headers over query":  {"a 1: / ?q=1 ?p=1 | / X=1", "http://h/?q=1&p=1", []string{"x: 1"}, []string{"a/2", "a/1 Headers"}},
+		"query parameters":    {"a 1: / | / ?q=1", "http://h/?q=1", nil, []string{"a/2", "a/1 QueryParams"}},
+		"older route":         {"a 2: /\nb 1: /", "http://h/", nil, []string{"b/1", "a/1 OlderRoute"}},
+		"name":                {"b 1: /\na 1: /", "http://h/", nil, []string{"a/1", "b/1 Name"}},
+		"earlier rule":        {"a 1: / | /", "http://h/", nil, []string{"a/1", "a/2 EarlierRule"}},
+		"several matches":     {"a 1: / ; =/x ; /x | /x", "http://h/x", nil, []string{"a/1", "a/2 ExactPath"}},
+		"regular expression":  {"a 1: ~/x.* | /", "http://h/xy", nil, []string{"a/2", "a/1 RegularExpression"}},
+		"gRPC":                {"grpc 1: . | Shop. | Shop.Buy | Shop.Buy X=1", "grpc://h/Shop/Buy", []string{"X: 1"}, []string{"grpc/4", "grpc/3 Headers", "grpc/2 GRPCMethod", "grpc/1 GRPCService"}},
+		"none":                {"a 1: /x", "http://h/", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := routerOf(t, "http: HTTP 80", c.routes)
+			assert.Equal(t, c.want, candidateTexts(r.Answer(request(t, c.request, c.headers...)).Candidates))
+		})
+	}
+}
+
+// An answer agrees with Route, and its candidates with Candidates, by every reading.
+func TestAnswerAgreesWithRoute(t *testing.T) {
+	for seed := range uint64(150) {
+		random := rand.New(rand.NewPCG(seed, 20))
+		w := randomWorld(random)
+		router, _ := w.router(t)
+		for _, q := range requests() {
+			if random.IntN(12) > 0 {
+				continue
+			}
+			for _, reading := range []gateway.Reading{{}, {Shared: true}, {RegexFirst: true}} {
+				r := router.With(reading)
+				a := r.Answer(q)
+				require.Equal(t, servedText(r.Route(q)), servedText(a.Served), "%s\n%s", q, w)
+				var first []string // of the hostname that decides
+				for _, c := range a.Candidates {
+					if c.After != api.ByHostname {
+						first = append(first, servedText(c.Served))
+					}
+				}
+				var want []string
+				for _, s := range r.Candidates(q) {
+					if s.Route != nil && !slices.Contains(want, servedText(s)) {
+						want = append(want, servedText(s))
+					}
+				}
+				require.Equal(t, want, first, "%s\n%s", q, w)
+				for i, c := range a.Candidates {
+					require.Equal(t, a.Route != nil && i == 0, c.After == "", "%s\n%s", q, w)
+				}
+			}
+		}
+	}
+}
+
+func TestAttachedRoutesOfAnAnswer(t *testing.T) {
+	r, _ := routerOf(t, "a: HTTP 80 *.example.com\nb: HTTP 81", "none 1: /x\nwild 1 *.com: /x\nexact 1 shop.example.com: /x\nelse@b 1: /x")
+	var got []string
+	for _, on := range r.Answer(request(t, "http://shop.example.com/")).Attached {
+		got = append(got, on.Route.Name+" "+on.Hostname)
+	}
+	assert.Equal(t, []string{"exact shop.example.com", "none *.example.com", "wild *.example.com"}, got)
+	assert.Empty(t, r.Answer(request(t, "https://shop.example.com/")).Attached, "no listener")
+}
+
+func TestAnswerFindsUnreadExpressions(t *testing.T) {
+	r, _ := routerOf(t, "http: HTTP 80", "a 1 a.org: ~/x(?=y) | /\nb 1 b.org: ~/x.*")
+	assert.True(t, r.Answer(request(t, "http://a.org/")).Unread)
+	assert.False(t, r.Answer(request(t, "http://b.org/")).Unread)
+	assert.True(t, r.Answer(request(t, "http://b.org/xy")).Regex())
+	assert.False(t, r.Answer(request(t, "http://a.org/")).Regex())
+}
+
+func TestMatchTexts(t *testing.T) {
+	r, _ := routerOf(t, "http: HTTP 80\ntls: TLS 443", "a 1 a.org: GET /x X=1 Z=~[0-9] ?q=2\ngrpc 1 g.org: Shop.Buy | .Buy Y=1 | .\ntls 1: /")
+	for request, want := range map[*gateway.Request]string{
+		request(t, "http://a.org/x?q=2", "X: 1", "z: 3"): "GET PathPrefix /x with header X=1 and header Z~[0-9] and query parameter q=2",
+		request(t, "grpc://g.org/Shop/Buy"):              "Exact /Shop/Buy",
+		request(t, "grpc://g.org/Bank/Buy", "y: 1"):      "Exact /*/Buy with header Y=1",
+		request(t, "grpc://g.org/Bank/Sell"):             "any request",
+		request(t, "tls://g.org:443"):                    "",
+		request(t, "http://c.org"):                       "",
+	} {
+		assert.Equal(t, want, r.Answer(request).MatchText(), request)
+	}
+}
+
+// In a mesh the routes of the client's namespace replace those of the Service's, their
+// hostnames mean nothing, and the kinds of routes are not merged.
+func TestAnswerInMesh(t *testing.T) {
+	meshRoute := func(kind, namespace, name, rest string) *gateway.Route {
+		return route(t, kind, "metadata: {namespace: "+namespace+", name: "+name+"}\nspec:\n  "+rest)
+	}
+	const parent = "parentRefs: [{group: '', kind: Service, namespace: shop, name: cart"
+	all := []*gateway.Route{
+		meshRoute(gateway.KindHTTPRoute, "shop", "producer", parent+"}]\n  hostnames: [a.org]\n  rules: [{matches: [{path: {type: PathPrefix, value: /items}}]}]"),
+		meshRoute(gateway.KindHTTPRoute, "shop", "admin", parent+", port: 81}]\n  rules: [{}]"),
+		meshRoute(gateway.KindHTTPRoute, "web", "consumer", parent+", port: 80}]\n  rules: [{matches: [{path: {type: Exact, value: /items}}]}]"),
+		meshRoute(gateway.KindGRPCRoute, "rpc", "calls", parent+"}]\n  rules: [{matches: [{method: {service: Shop}}]}]"),
+		meshRoute(gateway.KindHTTPRoute, "rpc", "all", parent+"}]\n  rules: [{}]"),
+		meshRoute(gateway.KindTCPRoute, "raw", "tcp", parent+"}]\n  rules: [{}]"),
+	}
+	service := &gateway.Service{Namespace: "shop", Name: "cart", Ports: []gateway.Port{{Number: 80}, {Number: 81}}}
+	for _, c := range []struct{ request, client, want string }{
+		{"http://cart.shop/items/1", "other", "producer"},
+		{"http://cart.shop/items/1", "shop", "producer"},
+		{"http://cart.shop/x", "other", "none of 1"},
+		{"http://cart.shop:81/x", "other", "admin"},
+		{"http://cart.shop:81/items", "other", "producer"},
+		{"http://cart.shop/items", "web", "consumer"},
+		{"http://cart.shop/items/1", "web", "none of 1"},
+		{"http://cart.shop:81/items", "web", "producer"}, // no consumer route is on the port
+		{"grpc://cart.shop/Shop/Buy", "rpc", "calls"},
+		{"http://cart.shop/x", "rpc", "none of 2"},
+		{"http://cart.shop/x", "raw", "tcp"},
+	} {
+		a := gateway.AnswerInMesh(request(t, c.request), service, c.client, slices.Values(all), gateway.Reading{})
+		got := fmt.Sprintf("none of %d", len(a.Attached))
+		if a.Route != nil {
+			got = a.Route.Name
+		}
+		assert.Equal(t, c.want, got, c)
+		assert.Equal(t, c.client != "other" && c.client != "shop" && c.want != "producer", a.Consumer, c)
+	}
+	a := gateway.AnswerInMesh(request(t, "http://cart.shop/items"), service, "other", slices.Values(all[2:3]), gateway.Reading{})
+	assert.Nil(t, a.Route)
+	assert.Empty(t, a.Attached)
+}
+
+func TestHostHeaderReplacesHost(t *testing.T) {
+	q := request(t, "https://192.0.2.1/", "host: Shop.Example.com:8443")
+	assert.Equal(t, []string{"shop.example.com", "192.0.2.1"}, []string{q.Host, q.ServerName})
+	assert.Equal(t, "2001:db8::1", request(t, "http://h/", "Host: [2001:db8::1]").Host)
+	for text, want := range map[string]string{"Host: *.a": "without wildcards", "Host:": "no host", "X: a\r\nb": "must be a name and a value"} {
+		_, err := gateway.ParseRequest("http://h", []string{text})
+		assert.ErrorContains(t, err, want, text)
+	}
+	_, err := gateway.ParseRequest("tcp://:1", []string{"X: a"})
+	assert.ErrorContains(t, err, "has no headers")
+}
+
+func TestRequestMethods(t *testing.T) {
+	for text, want := range map[string]string{"get http://h": "upper case: GET", "G@T http://h": `"G@T" is not a method`, "http://a b": "is not a method"} {
+		_, err := gateway.ParseRequest(text, nil)
+		assert.ErrorContains(t, err, want, text)
+	}
+	assert.Equal(t, "PURGE http://[::1]/", request(t, "PURGE http://[::1]").String())
+	assert.Zero(t, request(t, "tls://h").Port)
+}
+
+// No text panics, and a request that is read names a host or a port.
+func FuzzParseRequest(f *testing.F) {
+	for _, seed := range []string{
+		"GET https://shop.example.com/cart?x=1", "tcp://:5432", "tls://h", "grpc://h/A/B", "http://[::1%25eth0]:80/%2F", "http://h/..//./?&=&a=%zz", "x://", "GET", "http://h:+1",
+	} {
+		f.Add(seed, "X-Team: a")
+	}
+	f.Add("https://h", "Host: [::1]:1")
+	f.Fuzz(func(t *testing.T, text, header string) {
+		q, err := gateway.ParseRequest(text, []string{header})
+		if err != nil {
+			return
+		}
+		if q.Host == "" && q.Port == 0 || q.String() == "" {
+			t.Errorf("%q is read as %+v", text, q)
+		}
+	})
+}
