@@ -28,7 +28,7 @@ type evaluation struct {
 	truncated bool // not all paths were evaluated
 	// everyKindUnlisted is set if policies may be attached anywhere.
 	everyKindUnlisted bool
-	hasPaths  bool // some path was evaluated
+	hasPaths          bool // some path was evaluated
 
 	findings        findings
 	overriddenRules overriddenRules

@@ -1,0 +1,61 @@
+package guard_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// oneHostname is a gateway with an override on a listener, and routes that all are on one
+// hostname, each with the match that match returns.
+func oneHostname(n int, match func(int) string) string {
+	all := []string{gatewayDoc("g", "istio", "http", "alt"), at("g", "http")}
+	for i := range n {
+		all = append(all, hostRoute(fmt.Sprint("r", i), match(i)))
+	}
+	return docs(all...)
+}
+
+func hostRoute(name, match string) string {
+	doc := worlds.RouteDoc(name, "[{matches: ["+match+"]}]", "g")
+	return strings.Replace(doc, "spec:\n", "spec:\n  hostnames: [shop.example.com]\n", 1)
+}
+
+// BenchmarkOneHostname evaluates writes at a gateway with 5,000 routes on one hostname:
+// they compete for its requests.
+func BenchmarkOneHostname(b *testing.B) {
+	path := func(i int) string { return fmt.Sprintf("{path: {value: /p%d/x}}", i) }
+	header := func(i int) string { return fmt.Sprintf("{headers: [{name: X-Team, value: t%d}]}", i) }
+	for name, c := range map[string]struct {
+		match func(int) string
+		write string
+	}{
+		"paths/a route more":                 {path, hostRoute("new", path(5001))},
+		"paths/a route for all paths":        {path, hostRoute("new", "{path: {value: /}}")},
+		"paths/a route on another listener":  {path, strings.Replace(hostRoute("r7", path(7)), "name: g}", "name: g, sectionName: alt}", 1)},
+		"paths/listeners swap their ports":   {path, strings.NewReplacer("port: 80,", "port: 81,", "port: 81,", "port: 80,").Replace(gatewayDoc("g", "istio", "http", "alt"))},
+		"headers/a route more":               {header, hostRoute("new", header(5001))},
+		"headers/a route for all paths":      {header, hostRoute("new", "{path: {value: /}}")},
+		"headers/listeners swap their ports": {header, strings.NewReplacer("port: 80,", "port: 81,", "port: 81,", "port: 80,").Replace(gatewayDoc("g", "istio", "http", "alt"))},
+	} {
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			v := world(b, oneHostname(5000, c.match))
+			g := &guard.Guard{Engine: effective.NewEngine()}
+			w := change(v, read(b, v, c.write))
+			b.ReportAllocs()
+			var denials int
+			for b.Loop() {
+				ev, err := g.Evaluate(b.Context(), v, w, nil)
+				require.NoError(b, err)
+				denials = len(ev.Denials)
+			}
+			b.ReportMetric(float64(denials), "denials")
+		})
+	}
+}
