@@ -13,7 +13,7 @@ var (
 		"{strategy: merge, when: 'spec.limits.login.rates.exists(r, r.limit > 50)', limits: {login: {rates: [{limit: 50, window: 10s}]}}}}")
 	// onRoute has an override on the route itself.
 	onRoute = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
-		object("HTTPRoute", "namespace: APP, name: bookstore", "{parentRefs: ["+onEdge+"], rules: ["+byPath+"]}") +
+		object("HTTPRoute", "namespace: APP, name: bookstore", "{parentRefs: ["+onEdge+"], rules: [{name: books, matches: [{path: {type: PathPrefix, value: /books}}]}]}") +
 		auth("APP", "gw-auth", routeRef("toystore"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
 	// colors is effective on two gateways.
 	colors       = object("ColorPolicy", "namespace: INFRA, name: gw-colors", "{targetRefs: [{"+gatewayRef("edge")+"}, {"+gatewayRef("inner")+"}], overrides: {colors: {wall: red}}}")
