@@ -112,11 +112,13 @@ var requestRows = map[string]row{
 	},
 	"rule-with-longer-path": bypass{
 		objects: admin, code: "OverrideEvaded",
-		write: apply(route(onEdge, byPath+", {name: users, matches: [{path: {type: PathPrefix, value: /admin/users}}]}")),
+		write:    apply(route(onEdge, byPath+", {name: users, matches: [{path: {type: PathPrefix, value: /admin/users}}]}")),
+		contains: []string{"for example, GET http://any-host/admin/users would be served by HTTPRouteRule rule-with-longer-path-app/toystore#users"},
 	},
 	"rule-with-header": bypass{
 		objects: admin, code: "OverrideEvaded",
-		write: apply(route(onEdge, byPath+", {name: team, matches: [{path: {type: PathPrefix, value: /admin}, headers: [{name: X-Team, value: a}]}]}")),
+		write:    apply(route(onEdge, byPath+", {name: team, matches: [{path: {type: PathPrefix, value: /admin}, headers: [{name: X-Team, value: a}]}]}")),
+		contains: []string{"for example, GET http://any-host/admin with x-team: a would be served by HTTPRouteRule rule-with-header-app/toystore#team"},
 	},
 	"rule-before-its-equal": bypass{
 		objects: admin, code: "OverrideEvaded",
@@ -132,7 +134,8 @@ var requestRows = map[string]row{
 	},
 	"route-more-specific": bypass{
 		objects: guarded, code: "OverrideEvaded",
-		write: apply(otherRoute("shopfront", "shop.example.com", adminRule)),
+		write:    apply(otherRoute("shopfront", "shop.example.com", adminRule)),
+		contains: []string{"for example, GET http://shop.example.com/admin would be served by HTTPRouteRule route-more-specific-app/shopfront#admin"},
 	},
 	"route-hostname-dropped-to-other": bypass{
 		objects: namespaces + gateway("edge", onHTTP) + otherRoute("toystore", "a.example.com, b.example.com", byPath) + otherRoute("rest", "", byPath) + auth("APP", "gw-auth", routeRef("toystore"), overrides), code: "OverrideEvaded",
