@@ -13,7 +13,7 @@ var (
 		"{strategy: merge, when: 'spec.limits.login.rates.exists(r, r.limit > 50)', limits: {login: {rates: [{limit: 50, window: 10s}]}}}}")
 	// onRoute has an override on the route itself.
 	onRoute = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
-		object("HTTPRoute", "namespace: APP, name: bookstore", "{parentRefs: ["+onEdge+"], rules: ["+byPath+"]}") +
+		object("HTTPRoute", "namespace: APP, name: bookstore", "{parentRefs: ["+onEdge+"], rules: [{name: books, matches: [{path: {type: PathPrefix, value: /books}}]}]}") +
 		auth("APP", "gw-auth", routeRef("toystore"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
 	// colors is effective on two gateways.
 	colors       = object("ColorPolicy", "namespace: INFRA, name: gw-colors", "{targetRefs: [{"+gatewayRef("edge")+"}, {"+gatewayRef("inner")+"}], overrides: {colors: {wall: red}}}")
@@ -166,7 +166,7 @@ var policyRows = map[string]row{
 		objects: baseObjects, code: "OverrideWeakened",
 		write:    apply(auth("APP", "route-auth", routeRef("toystore"), "rules: {authentication: {everyone: {anonymous: {}}}}")),
 		contains: []string{"rules.authentication.everyone of AuthPolicy lower-alternative-app/route-auth", "rules.authentication.sso"},
-		warning:  "rules.authentication.everyone",
+		warning:  "is accepted instead of rules.authentication.sso",
 	},
 	"higher-gate": bypass{
 		objects: onRoute, code: "OverrideWeakened",
@@ -177,7 +177,7 @@ var policyRows = map[string]row{
 	"higher-alternative": bypass{
 		objects: onRoute, code: "OverrideWeakened",
 		write:   apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, rules: {authentication: {everyone: {anonymous: {}}}}}")),
-		warning: "rules.authentication.everyone",
+		warning: "is accepted instead of rules.authentication.sso",
 	},
 	"beside-gate": bypass{
 		objects: baseObjects + auth("INFRA", "beside", gatewayRef("inner"), "defaults: {strategy: merge, when: [{predicate: 'false'}]}"), code: "OverrideWeakened",
@@ -203,7 +203,7 @@ var policyRows = map[string]row{
 	"policy-own-alternative": bypass{
 		objects: baseObjects, code: "OverrideRemoved",
 		write:   patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"everyone":{"anonymous":{}}}}}}}`),
-		warning: "rules.authentication.everyone",
+		warning: "is accepted instead of rules.authentication.sso",
 	},
 }
 

@@ -110,13 +110,6 @@ var routeRows = map[string]row{
 		code:    "OverrideEvaded",
 		write:   edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/port","value":8080}]`),
 	},
-	"route-hostnames": bypass{
-		objects: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) +
-			object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+byPath+"]}") +
-			onSection(gatewayRef("edge"), "shop"),
-		code:  "OverrideEvaded",
-		write: patch("APP", "httproute/toystore", `{"spec":{"hostnames":["toys.example.com"]}}`),
-	},
 	"route-label": bypass{
 		objects: painted + paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
 		code:    "OverrideEvaded",

@@ -53,7 +53,7 @@ type row interface {
 }
 
 // tables are the rows by their names in docs/guardrails.md.
-var tables = []map[string]row{policyRows, routeRows, gatewayRows, namespaceRows, kindRows, allowedRows, sequenceRows, duplicateRows}
+var tables = []map[string]row{policyRows, routeRows, gatewayRows, namespaceRows, kindRows, allowedRows, sequenceRows, duplicateRows, requestRows}
 
 // allRows returns the rows of all tables.
 func allRows(t *testing.T) map[string]row {

@@ -60,5 +60,5 @@ func Cases() []Case {
 
 // Trivial returns a write that any server evaluates at once.
 func Trivial() Write {
-	return Write{After: newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "trifle", object{"rules": []any{routeRule(0, 1)}})}
+	return Write{After: newObject(gatewayAPI+"/v1", "HTTPRoute", "app", "trifle", object{"rules": []any{routeRule(0, 0, 1)}})}
 }

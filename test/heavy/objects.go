@@ -64,15 +64,15 @@ func route(i, gateways, rules, matches int) object {
 	}
 	list := make([]any, rules)
 	for r := range list {
-		list[r] = routeRule(r, matches)
+		list[r] = routeRule(i, r, matches)
 	}
 	return newObject(gatewayAPI+"/v1", "HTTPRoute", "app", routeName(i), object{"parentRefs": parents, "rules": list})
 }
 
-func routeRule(at, matches int) object {
+func routeRule(route, at, matches int) object {
 	all := make([]any, matches)
 	for m := range all {
-		all[m] = object{"path": object{"type": "PathPrefix", "value": fmt.Sprintf("/%d/%d", at, m)}}
+		all[m] = object{"path": object{"type": "PathPrefix", "value": fmt.Sprintf("/%s/%d/%d", routeName(route), at, m)}}
 	}
 	return object{"matches": all}
 }

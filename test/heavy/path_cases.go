@@ -86,6 +86,24 @@ func pathCases() []Case {
 			},
 		},
 		{
+			What: "listeners/policy-deleted-alike", Name: "overrides of a gateway of 64 listeners are deleted, of which one of 5,000 routes serves all requests",
+			Full: full, Small: small,
+			Want: func(s Size) Want {
+				s.Routes = 1
+				return removed(s)
+			},
+			build: func(w *World, s Size) Write {
+				busy(w, s)
+				rules := route(0, s.Gateways, s.RouteRules, 1)["spec"].(object)["rules"]
+				for i := 1; i < s.Routes; i++ {
+					alike := route(i, s.Gateways, s.RouteRules, 1)
+					alike["spec"].(object)["rules"] = rules
+					w.put(alike)
+				}
+				return Write{Before: busyLimits(10)}
+			},
+		},
+		{
 			What: "listeners/gateway", Name: "a gateway of 64 listeners and 5,000 routes loses a listener",
 			Full: full, Small: small,
 			Want: func(s Size) Want { return Want{Says: changes("RateLimitPolicy", s.Routes*s.RouteRules)} },
@@ -148,7 +166,7 @@ func routeCases() []Case {
 				world(w, s)
 				was, is := route(0, s.Gateways, s.RouteRules, s.Matches), route(0, s.Gateways, s.RouteRules, s.Matches)
 				spec := is["spec"].(object)
-				spec["rules"] = append([]any{routeRule(99, s.Matches)}, spec["rules"].([]any)...)
+				spec["rules"] = append([]any{routeRule(0, 99, s.Matches)}, spec["rules"].([]any)...)
 				spec["hostnames"] = hostnames(16)
 				return Write{Before: was, After: is}
 			},

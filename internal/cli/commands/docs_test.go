@@ -55,7 +55,7 @@ func TestPagesQuoteMessages(t *testing.T) {
 		"kubectl overrule check -f LIMITS/static.yaml --against 2-rules.yaml",
 		"sed s,/toys,/dolls, 3-route.yaml | kubectl overrule check -f - --against 2-rules.yaml",
 		"sed -e s,Exact,PathPrefix, -e s,/special,, 3-route.yaml | kubectl overrule check -f - --against 2-rules.yaml",
-		"sed s,/toys,/dolls, 3-route.yaml | kubectl overrule check -f - --against LIMITS/override.yaml",
+		"sed s,toys\"$,\", 3-route.yaml | kubectl overrule check -f - --against LIMITS/override.yaml",
 		"kubectl overrule check -f LIMITS/lower.yaml --against LIMITS/override.yaml",
 		"kubectl overrule check -f LIMITS/override.yaml --against LIMITS/lower.yaml",
 	} {
