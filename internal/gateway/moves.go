@@ -39,11 +39,10 @@ func (e entry) served() Served {
 // For two matches, one request decides: the one that meets both and as few others as
 // possible. Where that is served by another rule, so are all that meet both.
 //
-// relevant, if not nil, says whether a move between two rules matters; others are left
-// out.
-func Moves(before, after *Router, changedBefore, changedAfter []*Route, relevant func(from, to Served) bool) iter.Seq[Move] {
+// limits, which may be zero, say which moves matter and for how long to look for them.
+func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits MoveLimits) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
-		m := mover{before: before, after: after, relevant: relevant, yield: yield}
+		m := mover{before: before, after: after, limits: limits, yield: yield}
 		for _, route := range changedBefore {
 			for e := range before.entries(route) {
 				for f := range after.below(e) {
@@ -65,17 +64,29 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, relevant
 	}
 }
 
+// MoveLimits limit a search for moves. The zero value limits nothing.
+type MoveLimits struct {
+	// Relevant says whether a move between two rules matters; others are left out.
+	Relevant func(from, to Served) bool
+	// Alive says whether to go on. It is asked before each pair of matches: their number
+	// grows with the square of the routes on a hostname.
+	Alive func() bool
+}
+
 // mover looks for requests that move.
 type mover struct {
 	before, after *Router
-	relevant      func(from, to Served) bool
+	limits        MoveLimits
 	yield         func(Move) bool
 }
 
 // try yields a request that moves from one match to another, if there is one. It reports
 // whether to go on.
 func (m *mover) try(e, f entry) bool {
-	if m.relevant != nil && !m.relevant(e.served(), f.served()) {
+	switch {
+	case m.limits.Alive != nil && !m.limits.Alive():
+		return false
+	case m.limits.Relevant != nil && !m.limits.Relevant(e.served(), f.served()):
 		return true
 	}
 	q, unsure := witness(e, f)

@@ -516,7 +516,7 @@ func TestMovesAgreeWithAllRequests(t *testing.T) {
 			}
 		}
 		got := make(map[string]bool)
-		for m := range gateway.Moves(before, after, routesBefore, routesAfter, nil) {
+		for m := range gateway.Moves(before, after, routesBefore, routesAfter, gateway.MoveLimits{}) {
 			require.NotNil(t, m.Request)
 			if !m.From.Same(m.To) {
 				got[servedText(m.From)+" to "+servedText(m.To)] = true

@@ -208,7 +208,7 @@ func (x *randomWrite) stays(was, is ratePath) bool {
 	at := gateway.OwnListeners(g)[was.listener]
 	before := x.before.Router(g, gateway.Reading{})
 	now := x.decision.After.Router(x.decision.After.Gateway("infra", "g"), gateway.Reading{})
-	for m := range gateway.Moves(before, now, []*gateway.Route{r}, []*gateway.Route{after}, nil) {
+	for m := range gateway.Moves(before, now, []*gateway.Route{r}, []*gateway.Route{after}, gateway.MoveLimits{}) {
 		from, to := served(x.before, m.Request), served(x.decision.After, m.Request)
 		if from.Listener.Same(&at) && to.Listener.Same(&at) && from.Route == r && to.Route == after && from.Rule == was.rule && to.Rule == is.rule {
 			return true

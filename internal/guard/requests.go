@@ -233,14 +233,16 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 func (ev *evaluation) trackGateway(at *gatewayRouters, re reroutedObject) error {
 	for _, reading := range at.readings(slices.Concat(re.before, re.after)) {
 		before, after := at.before.With(reading), at.after.With(reading)
-		tried := 0
-		for m := range gateway.Moves(before, after, re.before, re.after, ev.mayLoseBetween) {
-			if tried++; tried%64 == 0 {
-				if err := ev.budget.Alive(); err != nil {
-					return err
-				}
-			}
+		var err error
+		alive := func() bool {
+			err = ev.budget.Alive()
+			return err == nil
+		}
+		for m := range gateway.Moves(before, after, re.before, re.after, gateway.MoveLimits{Relevant: ev.mayLoseBetween, Alive: alive}) {
 			ev.requests.add(at, m, reading)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -34,10 +34,10 @@ func (s *server) checkMoves(v *snapshot.View, g *gateway.Gateway, q *gateway.Req
 				continue
 			}
 			s.countMove()
-			if err := checkMove(before, after, gateway.Moves(before, after, now, then), from, to); err != nil {
+			if err := checkMove(before, after, gateway.Moves(before, after, now, then, gateway.MoveLimits{}), from, to); err != nil {
 				return fmt.Errorf("%s is moved: %w", q, err)
 			}
-			if err := checkMove(after, before, gateway.Moves(after, before, then, now), to, from); err != nil {
+			if err := checkMove(after, before, gateway.Moves(after, before, then, now, gateway.MoveLimits{}), to, from); err != nil {
 				return fmt.Errorf("%s is moved back: %w", q, err)
 			}
 		}

@@ -1,10 +1,13 @@
 package guard_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
@@ -22,6 +25,23 @@ func oneHostname(n int, match func(int) string) string {
 	return docs(all...)
 }
 
+// swappedPorts is the gateway of oneHostname after its listeners swap their ports.
+var swappedPorts = strings.NewReplacer("port: 80,", "port: 81,", "port: 81,", "port: 80,").Replace(gatewayDoc("g", "istio", "http", "alt"))
+
+// byHeader is a match that competes with all others of its kind.
+func byHeader(i int) string { return fmt.Sprintf("{headers: [{name: X-Team, value: t%d}]}", i) }
+
+// Each of many routes on one hostname may take requests of each other one: that is too
+// much to decide in time, and no reason to hang.
+func TestTooManyMoves(t *testing.T) {
+	v := world(t, oneHostname(400, byHeader))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, read(t, v, swappedPorts)), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(t, ev))
+}
+
 func hostRoute(name, match string) string {
 	doc := worlds.RouteDoc(name, "[{matches: ["+match+"]}]", "g")
 	return strings.Replace(doc, "spec:\n", "spec:\n  hostnames: [shop.example.com]\n", 1)
@@ -31,18 +51,16 @@ func hostRoute(name, match string) string {
 // they compete for its requests.
 func BenchmarkOneHostname(b *testing.B) {
 	path := func(i int) string { return fmt.Sprintf("{path: {value: /p%d/x}}", i) }
-	header := func(i int) string { return fmt.Sprintf("{headers: [{name: X-Team, value: t%d}]}", i) }
 	for name, c := range map[string]struct {
 		match func(int) string
 		write string
 	}{
-		"paths/a route more":                 {path, hostRoute("new", path(5001))},
-		"paths/a route for all paths":        {path, hostRoute("new", "{path: {value: /}}")},
-		"paths/a route on another listener":  {path, strings.Replace(hostRoute("r7", path(7)), "name: g}", "name: g, sectionName: alt}", 1)},
-		"paths/listeners swap their ports":   {path, strings.NewReplacer("port: 80,", "port: 81,", "port: 81,", "port: 80,").Replace(gatewayDoc("g", "istio", "http", "alt"))},
-		"headers/a route more":               {header, hostRoute("new", header(5001))},
-		"headers/a route for all paths":      {header, hostRoute("new", "{path: {value: /}}")},
-		"headers/listeners swap their ports": {header, strings.NewReplacer("port: 80,", "port: 81,", "port: 81,", "port: 80,").Replace(gatewayDoc("g", "istio", "http", "alt"))},
+		"paths/a route more":                {path, hostRoute("new", path(5001))},
+		"paths/a route for all paths":       {path, hostRoute("new", "{path: {value: /}}")},
+		"paths/a route on another listener": {path, strings.Replace(hostRoute("r7", path(7)), "name: g}", "name: g, sectionName: alt}", 1)},
+		"paths/listeners swap their ports":  {path, swappedPorts},
+		"headers/a route more":              {byHeader, hostRoute("new", byHeader(5001))},
+		"headers/a route for all paths":     {byHeader, hostRoute("new", "{path: {value: /}}")},
 	} {
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
 			v := world(b, oneHostname(5000, c.match))
