@@ -2,9 +2,11 @@ package guard_test
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,14 +51,16 @@ func (c plainChange) in(w plainWorld) plainWorld {
 	return out
 }
 
-// expected are the losses of a change, those of a new owner included.
-func (c plainChange) expected(w plainWorld) []string {
-	out := losses(w, c.in(w), c.at())
+// expected are the losses of a change, those of a new owner included, and whether
+// requests move.
+func (c plainChange) expected(w plainWorld) (lost []string, moves bool) {
+	out, moves := losses(w, c.in(w), c.at())
 	if c.owner != "" {
-		out = append(out, losses(w, plainChange{before: c.before}.in(w), plainName{})...)
+		more, _ := losses(w, plainChange{before: c.before}.in(w), plainName{})
+		out = append(out, more...)
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(out), moves
 }
 
 // evaluate is what the guard says of a change to those who may nothing.
@@ -121,8 +125,9 @@ func (d generator) kinds() []string {
 }
 
 // evaluateWorld makes changes in a random world one after another, each on top of
-// those before it, and returns how many were denied.
-func evaluateWorld(t testing.TB, seed uint64, changes int) (denied int) {
+// those before it, and returns how many were denied, and how many moved requests on which
+// an override held.
+func evaluateWorld(t testing.TB, seed uint64, changes int) (denied, moving int32) {
 	t.Helper()
 	d := newGenerator(seed)
 	kinds := d.kinds()
@@ -131,11 +136,12 @@ func evaluateWorld(t testing.TB, seed uint64, changes int) (denied int) {
 	for range changes {
 		c := d.change(w, kinds)
 		ev, got := c.evaluate(t, v, w)
-		want := c.expected(w)
+		want, moves := c.expected(w)
 		if !slices.Equal(want, got) {
 			require.Fail(t, "the guard and the second implementation differ", "seed %d: %s\nit was %s\nlost, but allowed:\n%s\ndenied, but not lost:\n%s\nworld:\n%s",
 				seed, c, objectsBefore(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
 		}
+		moving += int32(btoi(moves))
 		if len(want) > 0 {
 			denied++
 			require.True(t, c.heldUp(t, v, ev), "seed %d: %s\nis let through while the kind of what it evades was never listed, in\n%s", seed, c, w)
@@ -144,7 +150,7 @@ func evaluateWorld(t testing.TB, seed uint64, changes int) (denied int) {
 			w, v = c.in(w), ev.After
 		}
 	}
-	return denied
+	return denied, moving
 }
 
 func objectsBefore(c plainChange) string {
@@ -175,12 +181,25 @@ func rounds(t testing.TB, few int) uint64 {
 func TestAllowedChangesLoseNoOverride(t *testing.T) {
 	const changes = 10
 	n := rounds(t, 300)
-	denied := 0
-	for seed := range n {
-		denied += evaluateWorld(t, seed, changes)
-	}
-	t.Logf("%d of %d changes denied", denied, n*changes)
-	assert.Greater(t, denied, int(n)*changes/16, "the worlds are too dull to show anything")
+	var denied, moving, worldsMoving atomic.Int32
+	t.Run("worlds", func(t *testing.T) {
+		shards := uint64(runtime.GOMAXPROCS(0))
+		for shard := range shards {
+			t.Run(strconv.FormatUint(shard, 10), func(t *testing.T) {
+				t.Parallel()
+				for seed := shard; seed < n; seed += shards {
+					d, m := evaluateWorld(t, seed, changes)
+					denied.Add(d)
+					moving.Add(m)
+					worldsMoving.Add(min(m, 1))
+				}
+			})
+		}
+	})
+	all := int32(n) * changes
+	t.Logf("%d of %d changes are denied; %d move requests on which an override held, in %d of %d worlds", denied.Load(), all, moving.Load(), worldsMoving.Load(), n)
+	assert.Greater(t, denied.Load(), all/16, "the worlds are too dull to show anything")
+	assert.Greater(t, moving.Load(), all/20, "too few requests move")
 }
 
 func FuzzAllowedChangesLoseNoOverride(f *testing.F) {

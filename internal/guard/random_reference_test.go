@@ -39,8 +39,8 @@ type plainLoss struct {
 func (l plainLoss) String() string { return fmt.Sprintf("%s %s of %s", l.code, l.rule, l.policy) }
 
 // losses are the overrides that a change takes, which writes an object of that
-// name.
-func losses(before, after plainWorld, written plainName) []string {
+// name, and whether requests on which an override held are served by other rules.
+func losses(before, after plainWorld, written plainName) (lost []string, moves bool) {
 	var out []string
 	traffic := plainTraffic{before: before, after: after, written: written, was: before.traffic(), is: after.traffic()}
 	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
@@ -57,7 +57,7 @@ func losses(before, after plainWorld, written plainName) []string {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(out), traffic.moves
 }
 
 // code distinguishes what its own policy gives up from what is lost otherwise.

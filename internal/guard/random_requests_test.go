@@ -62,16 +62,22 @@ func (s plainServed) place() string {
 	return s.name(s.rule)
 }
 
+// plainEntry is a listener with the routes on it.
+type plainEntry struct {
+	plainPath
+	routes []plainRoute
+}
+
 // serve decides where a request goes at a gateway. shared has the routes of all
 // listeners compete, else only those of the most specific one do.
-func (w plainWorld) serve(entries []plainPath, q plainRequest, shared bool) plainServed {
-	var at []plainPath
+func serve(entries []plainEntry, q plainRequest, shared bool) plainServed {
+	var at []plainEntry
 	for _, p := range entries {
 		if p.listener.Port == q.port && matches(p.listener.Host, q.host) {
 			at = append(at, p)
 		}
 	}
-	slices.SortStableFunc(at, func(a, b plainPath) int { return specific(b.listener.Host) - specific(a.listener.Host) })
+	slices.SortStableFunc(at, func(a, b plainEntry) int { return specific(b.listener.Host) - specific(a.listener.Host) })
 	var out plainServed
 	out.conflict = len(at) > 1 && at[0].listener.Host == at[1].listener.Host
 	if len(at) > 1 && !shared {
@@ -85,10 +91,8 @@ func (w plainWorld) serve(entries []plainPath, q plainRequest, shared bool) plai
 	var met []candidate
 	top := -1
 	for _, p := range at {
-		for _, r := range all[plainRoute](w) {
-			if !w.takes(p, r) {
-				continue
-			}
+		for i := range p.routes {
+			r := &p.routes[i]
 			hostname := -1
 			for _, h := range append(slices.Clone(r.Hosts), []string{""}[:1-min(len(r.Hosts), 1)]...) {
 				if matches(h, q.host) {
@@ -96,15 +100,15 @@ func (w plainWorld) serve(entries []plainPath, q plainRequest, shared bool) plai
 				}
 			}
 			top = max(top, hostname)
-			p.route = &r
-			for p.rule = range r.Rules {
-				for _, text := range r.Rules[p.rule].Matches {
+			on := p.plainPath
+			on.route = r
+			for on.rule = range r.Rules {
+				for _, text := range r.Rules[on.rule].Matches {
 					if m := readMatch(text); hostname >= 0 && m.takes(q) {
-						met = append(met, candidate{p, m, hostname})
+						met = append(met, candidate{on, m, hostname})
 					}
 				}
 			}
-			p.route, p.rule = nil, -1
 		}
 	}
 	met = slices.DeleteFunc(met, func(c candidate) bool { return c.hostname < top })
@@ -134,10 +138,15 @@ func specific(host string) int {
 func (w plainWorld) traffic() map[string][][2]plainServed {
 	out := make(map[string][][2]plainServed)
 	for _, g := range all[plainGateway](w) {
-		entries := slices.DeleteFunc(w.entries("AtRule"), func(p plainPath) bool { return p.gateway.key() != g.key() })
+		var entries []plainEntry
+		for _, p := range w.entries("AtRule") {
+			if p.gateway.key() == g.key() {
+				entries = append(entries, plainEntry{p, slices.DeleteFunc(all[plainRoute](w), func(r plainRoute) bool { return !w.takes(p, r) })})
+			}
+		}
 		list := make([][2]plainServed, len(plainRequests))
 		for i, q := range plainRequests {
-			list[i] = [2]plainServed{w.serve(entries, q, false), w.serve(entries, q, true)}
+			list[i] = [2]plainServed{serve(entries, q, false), serve(entries, q, true)}
 		}
 		out[g.key().String()] = list
 	}
@@ -149,12 +158,13 @@ type plainTraffic struct {
 	before, after plainWorld
 	written       plainName
 	was, is       map[string][][2]plainServed
+	moves         bool // a request on which an override held is served by another rule
 }
 
 // loses reports whether an override that held on a path is lost: for a request of the
 // path that is served elsewhere or as before, or by its route at another port or gateway,
 // since nothing serves it at its own.
-func (c plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
+func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
 	if x.route == nil {
 		return c.after.losesByName(o, x, paths, known)
 	}
@@ -183,6 +193,7 @@ func (c plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kno
 		if stays && (o.level < atBackend || paths[self].isSent()) {
 			continue
 		}
+		c.moves = true
 		moved := to[0].entry() != was[0].entry() || to[0].route.key() != was[0].route.key() || pairs(was[0].route, to[0].route)[to[0].rule] != was[0].rule
 		sure := !was[0].conflict && !to[0].conflict && was[1].place() == was[0].place() && to[1].place() == to[0].place()
 		if moved && !sure {

@@ -37,15 +37,14 @@ strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 )
 
-var plainKindsView = sync.OnceValue(func() func(testing.TB) *snapshot.View {
+var plainKindsView = func() func(testing.TB) *snapshot.View {
+	var once sync.Once
 	var v *snapshot.View
 	return func(t testing.TB) *snapshot.View {
-		if v == nil {
-			v = world(t, plainKinds)
-		}
+		once.Do(func() { v = world(t, plainKinds) })
 		return v
 	}
-})()
+}()
 
 // plainWorld is all objects of a world, by kind, namespace and name.
 type plainWorld []plainObject
