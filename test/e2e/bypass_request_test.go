@@ -54,6 +54,9 @@ var (
 	// guarded has the override on the whole route.
 	guarded = namespaces + others + gateway("edge", onHTTP) + route(onEdge, adminRule) +
 		auth("APP", "gw-auth", routeRef("toystore"), overrides)
+	// beside has the override on one of two listeners with a hostname.
+	beside = namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) + route(onEdge, byPath) +
+		onSection(gatewayRef("edge"), "shop")
 	// labelledRoute has the override on all routes of a namespace with a label.
 	labelledRoute = namespaces + gateway("edge", onHTTP) + otherRoute("toystore, labels: {tier: public}", "", byPath) +
 		paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]")
@@ -68,6 +71,14 @@ func otherRoute(name, hostnames, rules string) string {
 // requestRows are writes by which other rules, routes or listeners serve requests
 // on which an override holds.
 var requestRows = map[string]row{
+	"listeners-swap-ports": bypass{
+		objects: listened, code: "OverrideEvaded",
+		write: edit("INFRA", "gateway/edge", `[{"op":"replace","path":"/spec/listeners/0/port","value":8080},{"op":"replace","path":"/spec/listeners/1/port","value":80}]`),
+	},
+	"listeners-swap-hostnames": bypass{
+		objects: beside, code: "OverrideEvaded",
+		write: edit("INFRA", "gateway/edge", `[{"op":"replace","path":"/spec/listeners/0/hostname","value":"toys.example.com"},{"op":"replace","path":"/spec/listeners/1/hostname","value":"shop.example.com"}]`),
+	},
 	"listener-more-specific": bypass{
 		objects: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http"), code: "OverrideEvaded",
 		write: apply(gateway("edge", onHTTP, onHost("shop", "shop.example.com"))),
@@ -203,6 +214,11 @@ var requestRows = map[string]row{
 		objects: guarded,
 		write: apply(object("GRPCRoute", "namespace: APP, name: calls",
 			"{parentRefs: ["+onEdge+"], rules: [{matches: [{method: {service: admin, method: Users}}]}]}")),
+	},
+	"listeners-isolated": warned{
+		objects: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHTTP) + route("{namespace: INFRA, name: edge, sectionName: http}", byPath) +
+			onSection(gatewayRef("edge"), "http"),
+		write: apply(object("HTTPRoute", "namespace: APP, name: rest", "{parentRefs: [{namespace: INFRA, name: edge, sectionName: shop}], rules: ["+byPath+"]}")),
 	},
 	"regex-beside-prefix": warned{
 		objects: admin,
