@@ -39,7 +39,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	}
 	for i := range g.Spec.Listeners {
 		l := &g.Spec.Listeners[i]
-		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, l.AllowedRoutes)
+		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, passesThrough(l.TLS), l.AllowedRoutes)
 	}
 	if a := g.Spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil {
 		out.Sets = namespaceRule(*a.Namespaces.From, a.Namespaces.Selector)
@@ -71,7 +71,7 @@ func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	}
 	for i := range s.Spec.Listeners {
 		l := &s.Spec.Listeners[i]
-		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, l.AllowedRoutes)
+		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, passesThrough(l.TLS), l.AllowedRoutes)
 	}
 	return out
 }
@@ -110,7 +110,7 @@ func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
 
 func listener(
 	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
-	protocol gatewayv1.ProtocolType, allowed *gatewayv1.AllowedRoutes,
+	protocol gatewayv1.ProtocolType, passthrough bool, allowed *gatewayv1.AllowedRoutes,
 ) Listener {
 	out := Listener{Name: intern(string(name)), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
 	if hostname != nil {
@@ -123,7 +123,7 @@ func listener(
 			out.Namespaces = namespaceRule(*n.From, n.Selector)
 		}
 	}
-	out.Kinds, out.AnyKind = routeKinds(protocol, kinds)
+	out.Kinds, out.AnyKind = routeKinds(protocol, passthrough, kinds)
 	return out
 }
 
@@ -153,10 +153,18 @@ func selector(s *metav1.LabelSelector) labels.Selector {
 	return out
 }
 
+// passesThrough reports whether a listener does not terminate TLS.
+func passesThrough(tls *gatewayv1.ListenerTLSConfig) bool {
+	return tls != nil && tls.Mode != nil && *tls.Mode == gatewayv1.TLSModePassthrough
+}
+
 // routeKinds returns the kinds of routes that a listener allows: those of its
 // protocol that are among allowedRoutes.kinds, if it has them.
-func routeKinds(protocol gatewayv1.ProtocolType, named []gatewayv1.RouteGroupKind) (kinds []string, anyKind bool) {
+func routeKinds(protocol gatewayv1.ProtocolType, passthrough bool, named []gatewayv1.RouteGroupKind) (kinds []string, anyKind bool) {
 	all, known := protocolKinds[protocol]
+	if protocol == gatewayv1.TLSProtocolType && passthrough {
+		all = []string{KindTLSRoute} // a TCPRoute needs the content of the connection
+	}
 	if !known && len(named) == 0 {
 		return nil, true
 	}

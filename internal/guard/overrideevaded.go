@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
 )
 
@@ -57,7 +58,7 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	default:
 		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(l), l.key.rule, policy, on, ev.lossCause(l))
 	}
-	if l.request != nil && l.is.Path.ID() != l.was.Path.ID() {
+	if l.request != nil && l.moved() {
 		f.Request, f.ServedBy = l.request.String(), endText(l.is)
 	}
 	action := api.Deny
@@ -68,9 +69,11 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	case l.key.unsure != "":
 		action = api.Warn
 		f.Advice = fmt.Sprintf("this is a warning because it is unsure: %s", l.key.unsure)
+		f.Short += "; unsure: " + l.key.unsure
 	case l.key.neighbor:
 		action = api.Warn
 		f.Advice = fmt.Sprintf("the override is of another namespace and does not bind this write; ask the owner of %s", policy.Key())
+		f.Short += "; it does not bind this write"
 	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
@@ -86,6 +89,22 @@ func affectedText(l *lostOverride) string {
 		return l.was.Path.Route.Ref().String()
 	}
 	return endText(l.was)
+}
+
+// moved reports whether other rules or backends serve the requests of the first path
+// after the write than before it.
+func (l *lostOverride) moved() bool {
+	was, is := &l.was.Path, &l.is.Path
+	if was.Route == nil || is.Route == nil || was.Route == is.Route || was.Route.Ref() != is.Route.Ref() {
+		return was.ID() != is.ID()
+	}
+	rule := is.Rule
+	if rule >= 0 {
+		rule = gateway.MatchRules(was.Route, is.Route)[rule]
+	}
+	before, after := was.ID(), is.ID()
+	after.Rule = rule
+	return before != after
 }
 
 // lossCause says why an override would no longer apply.
@@ -110,7 +129,7 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 		return fmt.Sprintf("it does not apply on %s", l.is.Path.Gateway.Ref()) // the listener is the same
 	case !sameListener(l.is.Path, l.was.Path):
 		return fmt.Sprintf("it does not apply on %s", entryText(l.is))
-	case l.is.Path.Rule != l.was.Path.Rule || l.is.Path.ID().Backend != l.was.Path.ID().Backend:
+	case l.moved() || endText(l.was) != endText(l.is):
 		return fmt.Sprintf("it does not apply on %s", endText(l.is))
 	default:
 		return "it does not apply after this write"

@@ -19,6 +19,14 @@ type requests struct {
 	paths    map[candidatesKey][]*effective.Effective // after the write
 	policies map[*gateway.Route]routePolicies
 	binding  map[api.Ref]bool // objects with policies that bind to rules
+	// last is what was found of the last path: overrides come path by path.
+	last struct {
+		destinations, staying *gateway.Path
+		to                    []requestMove
+		ends                  bool
+		stays                 requestMove
+		mayStay               bool
+	}
 	// rerouted are the routes that the write changes, so that moves have all requests of
 	// their rules.
 	rerouted map[api.Ref]bool
@@ -350,6 +358,15 @@ func (r *requests) moved(p *gateway.Path) bool {
 // destinations returns where the requests of a path go after the write at its gateway,
 // and whether some are served by nothing there any more.
 func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool) {
+	last := &ev.requests.last
+	if last.destinations != x {
+		last.to, last.ends = ev.findDestinations(x)
+		last.destinations = x
+	}
+	return last.to, last.ends
+}
+
+func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends bool) {
 	to = slices.Clone(ev.requests.from(x))
 	at := ev.routersOf(x.Gateway.Ref())
 	if at.before == nil {
@@ -376,6 +393,15 @@ func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool
 // staying returns the move of a request that stays on the path of a pair, and whether
 // there may be one.
 func (ev *evaluation) staying(p effective.Pair) (requestMove, bool) {
+	last := &ev.requests.last
+	if last.staying != &p.Before.Path {
+		last.stays, last.mayStay = ev.findStaying(p)
+		last.staying = &p.Before.Path
+	}
+	return last.stays, last.mayStay
+}
+
+func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 	x, y := &p.Before.Path, &p.After.Path
 	at := &gatewayRouters{}
 	if readsRequests(x) && readsRequests(y) {
@@ -459,13 +485,20 @@ func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) 
 		if err != nil {
 			return nil, false, err
 		}
+		served := false
 		for _, y := range paths {
-			if !readsRequests(&y.Path) || !sameRule(place, placeOf(&y.Path)) ||
-				o.Level >= gateway.LevelBackend && !takesOver(&x.Path, &y.Path) ||
-				slices.ContainsFunc(out, func(s successor) bool { return s.Effective == y }) {
+			if !readsRequests(&y.Path) || !sameRule(place, placeOf(&y.Path)) {
 				continue
 			}
-			out = append(out, successor{y, m})
+			served = true
+			if (o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path)) && !slices.ContainsFunc(out, func(s successor) bool { return s.Effective == y }) {
+				out = append(out, successor{y, m})
+			}
+		}
+		if !served && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
+			l := m.to.Listener
+			y := gateway.Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: m.to.Route, Rule: m.to.Rule}
+			out = append(out, successor{&effective.Effective{Kind: x.Kind, Path: y}, m})
 		}
 	}
 	return out, ends && p.After == nil, nil
@@ -524,7 +557,8 @@ func (ev *evaluation) othersScope() effective.Scope {
 // lose an override. Most writes of routes cannot: no other route is on their hostnames,
 // and no policy is attached to a rule or a backend.
 func (ev *evaluation) mayLoseOverrides(at *gatewayRouters, re reroutedObject) bool {
-	if ev.everyKindUnlisted || len(re.before) > 1 || len(re.after) > 1 || ev.listenersChange(at, re) {
+	_, route := ev.change.Object().(*gateway.Route)
+	if ev.everyKindUnlisted || !route || at.before.SharesPorts() || at.after.SharesPorts() || listenersChange(at, re) {
 		return true
 	}
 	for _, side := range []struct {
@@ -545,8 +579,8 @@ func (ev *evaluation) mayLoseOverrides(at *gatewayRouters, re reroutedObject) bo
 	return false
 }
 
-// listenersChange reports whether a route may be on other listeners after the write.
-func (ev *evaluation) listenersChange(at *gatewayRouters, re reroutedObject) bool {
+// listenersChange reports whether a route is on other listeners after the write.
+func listenersChange(at *gatewayRouters, re reroutedObject) bool {
 	return len(re.before) == 1 && len(re.after) == 1 && !slices.EqualFunc(at.before.ListenersOf(re.before[0]), at.after.ListenersOf(re.after[0]), func(a, b gateway.ListenerMatch) bool { return a.Same(&b) })
 }
 

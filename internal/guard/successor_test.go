@@ -134,9 +134,9 @@ func TestRuleMoves(t *testing.T) {
 	unnamed := "[{" + ruleA + "}, {" + ruleB + "}]"
 	x := evadedOn("Paint app/top", "HTTPRouteRule app/r#x")
 	runOverrideCases(t, map[string]overrideCase{
-		"the rule is renamed":                   {before: docs(g, r(named), onRule("x")), write: r("[{name: new, " + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: x},
-		"the rule loses its name":               {before: docs(g, r(named), onRule("x")), write: r("[{" + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: x},
-		"two rules swap their names":            {before: docs(g, r(named), onRule("x")), write: r("[{name: z, " + ruleA + "}, {name: x, " + ruleB + "}]"), of: "Paint app/top", want: x},
+		"the rule is renamed":                   {before: docs(g, r(named), onRule("x")), write: r("[{name: new, " + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "HTTPRouteRule app/r#new")},
+		"the rule loses its name":               {before: docs(g, r(named), onRule("x")), write: r("[{" + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "HTTPRouteRule app/r#rule-1")},
+		"two rules swap their names":            {before: docs(g, r(named), onRule("x")), write: r("[{name: z, " + ruleA + "}, {name: x, " + ruleB + "}]"), of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "HTTPRouteRule app/r#z")},
 		"two rules swap their places":           {before: docs(g, r(named), onRule("x")), write: r("[{name: z, " + ruleB + "}, {name: x, " + ruleA + "}]")},
 		"the rule gives some matches to no one": {before: docs(g, r(named), onRule("x")), write: r("[{name: x, " + ruleC + "}, {name: z, " + ruleB + "}]")},
 		"the rule gives one of two matches to another one": {

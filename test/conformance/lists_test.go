@@ -96,6 +96,7 @@ var routing = []string{
 // attachment are the tests that send no requests. They expect which routes attach to
 // which listeners.
 var attachment = []string{
+	"TLSRouteListenerPassthroughSupportedKinds",
 	"GatewayInvalidRouteKind",
 	"GatewayModifyListeners",
 	"GatewayWithAttachedRoutes",
@@ -137,11 +138,6 @@ var other = map[string][]string{
 		"BackendTLSPolicySANValidation",
 		"GatewayInvalidTLSBackendConfiguration",
 		"GatewayTLSBackendClientCertificate",
-	},
-	// It expects that such a listener allows no TCPRoutes. internal/gateway does not read
-	// tls.mode, and attaches TCPRoutes to TLS listeners of both modes.
-	"TCPRoutes on listeners that do not terminate TLS": {
-		"TLSRouteListenerPassthroughSupportedKinds",
 	},
 	"addresses": {
 		"GatewayOptionalAddressValue",
