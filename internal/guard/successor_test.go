@@ -132,7 +132,6 @@ func TestRuleMoves(t *testing.T) {
 	r := func(rules string) string { return routeDoc("r", rules, "g") }
 	named := "[{name: x, " + ruleA + "}, {name: z, " + ruleB + "}]"
 	unnamed := "[{" + ruleA + "}, {" + ruleB + "}]"
-	x := evadedOn("Paint app/top", "HTTPRouteRule app/r#x")
 	runOverrideCases(t, map[string]overrideCase{
 		"the rule is renamed":                   {before: docs(g, r(named), onRule("x")), write: r("[{name: new, " + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "HTTPRouteRule app/r#new")},
 		"the rule loses its name":               {before: docs(g, r(named), onRule("x")), write: r("[{" + ruleA + "}, {name: z, " + ruleB + "}]"), of: "Paint app/top", want: evadedOn("Paint app/top", "HTTPRouteRule app/r#x", "HTTPRouteRule app/r#rule-1")},
