@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -43,8 +44,13 @@ func (e entry) served() Served {
 func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits MoveLimits) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		m := mover{before: before, after: after, limits: limits, yield: yield}
+		sameListeners := before.sameListeners(after)
 		for _, route := range changedBefore {
+			same := unchangedMatches(route, changedAfter)
 			for e := range before.entries(route) {
+				if sameListeners && same[e.match] || !before.reaches(e) {
+					continue // what takes its requests after the change does so by another changed match
+				}
 				for f := range after.below(e) {
 					if !m.try(e, f) {
 						return
@@ -53,7 +59,11 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 			}
 		}
 		for _, route := range changedAfter {
+			same := unchangedMatches(route, changedBefore)
 			for f := range after.entries(route) {
+				if sameListeners && same[f.match] || !after.reaches(f) {
+					continue
+				}
 				for e := range before.below(f) {
 					if !m.try(e, f) {
 						return
@@ -71,6 +81,66 @@ type MoveLimits struct {
 	// Alive says whether to go on. It is asked before each pair of matches: their number
 	// grows with the square of the routes on a hostname.
 	Alive func() bool
+}
+
+// sameListeners reports whether two routers have the same listeners.
+func (r *Router) sameListeners(o *Router) bool {
+	return slices.EqualFunc(r.listeners, o.listeners, func(a, b ListenerMatch) bool { return a.Same(&b) && reflect.DeepEqual(a.Listener, b.Listener) })
+}
+
+// unchangedMatches returns the matches of a route that another version of it has in the
+// same place, where both attach to the same listeners. There are none if there is no
+// other version, or if it is the same one.
+func unchangedMatches(route *Route, others []*Route) map[*routeMatch]bool {
+	i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() })
+	if i < 0 || others[i] == route {
+		return nil
+	}
+	other := others[i]
+	if other.Created != route.Created || !slices.Equal(other.Parents, route.Parents) || !slices.Equal(other.Hostnames, route.Hostnames) {
+		return nil
+	}
+	out := make(map[*routeMatch]bool)
+	matches := route.routeMatches()
+	for rule := range min(len(route.Rules), len(other.Rules)) {
+		if route.Rules[rule].Name != other.Rules[rule].Name {
+			continue
+		}
+		is, was := route.matchesOf(rule), other.matchesOf(rule)
+		for k := range matches {
+			if m := &matches[k]; m.rule == rule && m.match < min(len(was), len(is)) && was[m.match] == is[m.match] {
+				out[m] = true
+			}
+		}
+	}
+	return out
+}
+
+// reaches reports whether requests for the hostname of a match come in by its listener:
+// they do unless another listener takes them all.
+func (r *Router) reaches(e entry) bool {
+	return slices.ContainsFunc(r.listenersOn(e), func(l *ListenerMatch) bool { return l.Same(e.listener) })
+}
+
+// listenersOn returns the listeners that take requests for the hostname of a match at its
+// port.
+func (r *Router) listenersOn(e entry) []*ListenerMatch {
+	q := Request{Transport: e.listener.Listener.transport(), Port: e.listener.Listener.Port}
+	q.setHost(e.hostname)
+	return r.listenersFor(&q)
+}
+
+// setHost sets the host to one that a hostname matches, and as few others as possible.
+func (q *Request) setHost(hostname string) {
+	switch {
+	case q.Transport == TransportTCP || q.Transport == TransportUDP:
+	case hostname == "":
+		q.Host = freeLabel
+	case hostname[0] == '*':
+		q.Host = freeLabel + hostname[1:]
+	default:
+		q.Host = hostname
+	}
 }
 
 // mover looks for requests that move.
@@ -227,11 +297,7 @@ func (r *Router) entries(route *Route) iter.Seq[entry] {
 // specific one, if their paths can have something in common.
 func (r *Router) below(e entry) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		for i := range r.listeners {
-			l := &r.listeners[i]
-			if !l.Listener.SamePort(e.listener.Listener) {
-				continue
-			}
+		for _, l := range r.listenersOn(e) {
 			if !r.belowAt(l, e, yield) {
 				return
 			}
@@ -281,17 +347,8 @@ func witness(e, f entry) (q *Request, unsure bool) {
 	}
 	l := e.listener.Listener
 	q = &Request{Transport: l.transport(), Port: l.Port}
-	switch {
-	case q.Transport == TransportTCP || q.Transport == TransportUDP:
-		return q, false
-	case hostname == "":
-		q.Host = freeLabel
-	case hostname[0] == '*':
-		q.Host = freeLabel + hostname[1:]
-	default:
-		q.Host = hostname
-	}
-	if !e.route.readsRequests() && !f.route.readsRequests() {
+	q.setHost(hostname)
+	if q.Transport == TransportTCP || q.Transport == TransportUDP || !e.route.readsRequests() && !f.route.readsRequests() {
 		return q, false // connections
 	}
 	found, unsure := q.meetBoth(e.match, f.match)

@@ -129,6 +129,18 @@ func (q *Request) String() string {
 	return b.String()
 }
 
+// key identifies the request.
+func (q *Request) key() string {
+	parts := []string{string(q.Transport), strconv.Itoa(int(q.Port)), q.Host, q.ServerName, q.Method, q.Path, strconv.FormatBool(q.GRPC)}
+	for _, fields := range [][]Field{q.Query, q.Headers} {
+		parts = append(parts, "")
+		for _, f := range fields {
+			parts = append(parts, f.Name, f.Value)
+		}
+	}
+	return strings.Join(parts, "\x00")
+}
+
 func (q *Request) defaultPort() int32 {
 	switch q.Transport {
 	case TransportHTTP:

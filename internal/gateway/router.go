@@ -27,6 +27,31 @@ type Router struct {
 	listeners []ListenerMatch
 	routes    Routes
 	reading   Reading
+	memo      *routerMemo // nil for a router that may be used concurrently
+}
+
+// routerMemo has answers of a router.
+type routerMemo struct {
+	served    map[string]Served
+	listeners map[listenerKey][]*ListenerMatch
+}
+
+// listenerKey is what listeners are chosen by.
+type listenerKey struct {
+	transport Transport
+	port      int32
+	host      string
+}
+
+// maxMemo is the most answers of each kind that are remembered.
+const maxMemo = 1 << 14
+
+// Memoize returns the router with a memo of its answers: it is faster if it is asked the
+// same again, and must not be used concurrently.
+func (r *Router) Memoize() *Router {
+	out := *r
+	out.memo = &routerMemo{make(map[string]Served), make(map[listenerKey][]*ListenerMatch)}
+	return &out
 }
 
 // Reading decides what Gateway API leaves to implementations.
@@ -48,7 +73,14 @@ func NewRouter(listeners []ListenerMatch, routes Routes, reading Reading) *Route
 
 // With returns the router under another reading.
 func (r *Router) With(reading Reading) *Router {
-	return &Router{listeners: r.listeners, routes: r.routes, reading: reading}
+	if reading == r.reading {
+		return r
+	}
+	out := &Router{listeners: r.listeners, routes: r.routes, reading: reading}
+	if r.memo != nil {
+		out = out.Memoize()
+	}
+	return out
 }
 
 // Served is where a request goes. Route is nil if nothing serves it, Listener also if no
@@ -117,12 +149,19 @@ func (r *Router) ListenersOf(route *Route) []ListenerMatch {
 
 // Route returns where a request goes.
 func (r *Router) Route(q *Request) Served {
-	var best Served
-	for _, c := range r.candidates(q, false) {
-		best = c
-		break
+	if r.memo == nil {
+		return r.candidates(q, false)[0]
 	}
-	return best
+	key := q.key()
+	if s, ok := r.memo.served[key]; ok {
+		return s
+	}
+	s := r.candidates(q, false)[0]
+	if len(r.memo.served) >= maxMemo {
+		clear(r.memo.served)
+	}
+	r.memo.served[key] = s
+	return s
 }
 
 // Candidates returns the matches that a request meets on the hostname that decides, in
@@ -166,14 +205,29 @@ func (r *Router) candidates(q *Request, all bool) []Served {
 // listenersFor returns the listeners that a request can come in by, the most specific
 // hostname first: only that one unless listeners share their routes.
 func (r *Router) listenersFor(q *Request) []*ListenerMatch {
-	host := q.Host
+	key := listenerKey{q.Transport, q.Port, q.Host}
 	if q.Transport == TransportTLS {
-		host = q.sni()
+		key.host = q.sni()
 	}
+	if r.memo == nil {
+		return r.findListeners(key)
+	}
+	out, ok := r.memo.listeners[key]
+	if !ok {
+		out = r.findListeners(key)
+		if len(r.memo.listeners) >= maxMemo {
+			clear(r.memo.listeners)
+		}
+		r.memo.listeners[key] = out
+	}
+	return out
+}
+
+func (r *Router) findListeners(key listenerKey) []*ListenerMatch {
 	var out []*ListenerMatch
 	for i := range r.listeners {
 		l := &r.listeners[i]
-		if l.Listener.transport() == q.Transport && (q.Port == 0 || q.Port == l.Listener.Port) && hostnameTakes(l.Listener.Hostname, host) {
+		if l.Listener.transport() == key.transport && (key.port == 0 || key.port == l.Listener.Port) && hostnameTakes(l.Listener.Hostname, key.host) {
 			out = append(out, l)
 		}
 	}

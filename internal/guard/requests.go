@@ -225,10 +225,10 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 	}
 	at := &gatewayRouters{}
 	if g, ok := ev.before.Get(ref).(*gateway.Gateway); ok {
-		at.before = ev.before.Router(g, gateway.Reading{})
+		at.before = ev.before.Router(g, gateway.Reading{}).Memoize()
 	}
 	if g, ok := ev.after.Get(ref).(*gateway.Gateway); ok {
-		at.after = ev.after.Router(g, gateway.Reading{})
+		at.after = ev.after.Router(g, gateway.Reading{}).Memoize()
 	}
 	if ev.requests.gateways == nil {
 		ev.requests.gateways = make(map[api.Ref]*gatewayRouters)
