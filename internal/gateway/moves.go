@@ -156,6 +156,8 @@ func (m *mover) try(e, f entry) bool {
 	switch {
 	case m.limits.Alive != nil && !m.limits.Alive():
 		return false
+	case e.match.excludes(f.match):
+		return true
 	case m.limits.Relevant != nil && !m.limits.Relevant(e.served(), f.served()):
 		return true
 	}
@@ -194,12 +196,12 @@ func Plain(q *Request, before, after *Router) *Request {
 func MovesBetween(before, after *Router, was *Route, ruleBefore int, is *Route, ruleAfter int, at *ListenerMatch) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		m := mover{before: before, after: after, yield: yield}
-		for e := range before.entries(was) {
-			if ruleBefore >= 0 && e.match.rule != ruleBefore || !e.listener.Same(at) {
+		for e := range before.entriesAt(was, at) {
+			if ruleBefore >= 0 && e.match.rule != ruleBefore {
 				continue
 			}
-			for f := range after.entries(is) {
-				if ruleAfter >= 0 && f.match.rule != ruleAfter || !f.listener.Same(at) || !HostnamesIntersect(e.hostname, f.hostname) {
+			for f := range after.entriesAt(is, at) {
+				if ruleAfter >= 0 && f.match.rule != ruleAfter || !HostnamesIntersect(e.hostname, f.hostname) {
 					continue
 				}
 				if !m.try(e, f) {
@@ -255,8 +257,8 @@ func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Rout
 // because of regular expressions.
 func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
-		for e := range r.entries(route) {
-			if e.match.rule != rule && rule >= 0 || !e.listener.Same(at) {
+		for e := range r.entriesAt(route, at) {
+			if e.match.rule != rule && rule >= 0 {
 				continue
 			}
 			q, unsure := witness(e, e)
@@ -277,20 +279,37 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*
 func (r *Router) entries(route *Route) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
 		for i := range r.listeners {
-			l := &r.listeners[i]
-			if !r.attached(l, route) {
-				continue
-			}
-			for _, h := range (Path{Listener: l.Listener, Route: route}).Hosts() {
-				matches := route.routeMatches()
-				for k := range matches {
-					if !yield(entry{l, route, &matches[k], h}) {
-						return
-					}
-				}
+			if !r.yieldEntries(route, &r.listeners[i], yield) {
+				return
 			}
 		}
 	}
+}
+
+// entriesAt is entries at a listener that is known by its name.
+func (r *Router) entriesAt(route *Route, at *ListenerMatch) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for i := range r.listeners {
+			if l := &r.listeners[i]; l.Same(at) && !r.yieldEntries(route, l, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Router) yieldEntries(route *Route, l *ListenerMatch, yield func(entry) bool) bool {
+	if !r.attached(l, route) {
+		return true
+	}
+	for _, h := range (Path{Listener: l.Listener, Route: route}).Hosts() {
+		matches := route.routeMatches()
+		for k := range matches {
+			if !yield(entry{l, route, &matches[k], h}) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // below yields the matches at the same port as another one and on its hostname or a less

@@ -252,6 +252,26 @@ func (c *condition) meets(value string) bool {
 	}
 }
 
+// excludes reports whether no request can meet both matches, as far as their methods and
+// paths tell.
+func (m *routeMatch) excludes(o *routeMatch) bool {
+	if m.verb != "" && o.verb != "" && m.verb != o.verb {
+		return true
+	}
+	a, b := &m.path, &o.path
+	if a.op > b.op {
+		a, b = b, a
+	}
+	switch {
+	case m.grpc || o.grpc || a.op == anyValue || b.op == matchesRegex:
+		return false
+	case a.op == exactly:
+		return !b.meets(a.value)
+	default:
+		return !a.meets(b.value) && !b.meets(a.value)
+	}
+}
+
 // takes reports whether a request meets all conditions of the match.
 func (m *routeMatch) takes(q *Request) bool {
 	if !m.takesPath(q) {

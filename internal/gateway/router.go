@@ -34,6 +34,13 @@ type Router struct {
 type routerMemo struct {
 	served    map[string]Served
 	listeners map[listenerKey][]*ListenerMatch
+	hostnames map[hostnameAt]bool // whether a route is there
+}
+
+// hostnameAt is a hostname as routes of a listener write it.
+type hostnameAt struct {
+	listener *ListenerMatch
+	hostname string
 }
 
 // listenerKey is what listeners are chosen by.
@@ -50,7 +57,7 @@ const maxMemo = 1 << 14
 // same again, and must not be used concurrently.
 func (r *Router) Memoize() *Router {
 	out := *r
-	out.memo = &routerMemo{make(map[string]Served), make(map[listenerKey][]*ListenerMatch)}
+	out.memo = &routerMemo{make(map[string]Served), make(map[listenerKey][]*ListenerMatch), make(map[hostnameAt]bool)}
 	return &out
 }
 
@@ -110,7 +117,7 @@ func (s Served) Same(o Served) bool {
 
 // Same reports whether two listeners have the same name at the same object.
 func (m *ListenerMatch) Same(o *ListenerMatch) bool {
-	return m == o || m.Listener.Name == o.Listener.Name && m.Gateway.Ref() == o.Gateway.Ref() && sameRef(m.Set, o.Set)
+	return m == o || m.Listener.Name == o.Listener.Name && sameRef(m.Gateway, o.Gateway) && sameRef(m.Set, o.Set)
 }
 
 // Parent returns the object that routes name to attach to the listener.
@@ -257,12 +264,11 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 	}
 	segment := firstSegment(q.Path)
 	for _, h := range hostnames {
-		seen := false
 		for route := range r.routes.RoutesAt(l.Parent(), h, segment) {
 			if !r.attached(l, route) {
 				continue
 			}
-			attached, seen = true, true
+			attached = true
 			for i := range route.routeMatches() {
 				m := &route.compiled[i]
 				if m.takes(q) {
@@ -270,12 +276,7 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 				}
 			}
 		}
-		for route := range r.routes.AllRoutesAt(l.Parent(), h) {
-			if seen || attached {
-				break
-			}
-			attached = r.attached(l, route)
-		}
+		attached = attached || r.hasRoutes(l, h)
 	}
 	return met, attached
 }
@@ -291,8 +292,35 @@ func (r *Router) addMet(met []Served, s Served, all bool) []Served {
 	return met
 }
 
+// hasRoutes reports whether a route with a hostname is on a listener.
+func (r *Router) hasRoutes(l *ListenerMatch, hostname string) bool {
+	key := hostnameAt{l, hostname}
+	if r.memo != nil {
+		if has, ok := r.memo.hostnames[key]; ok {
+			return has
+		}
+	}
+	has := false
+	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
+		if has = r.attached(l, route); has {
+			break
+		}
+	}
+	if r.memo != nil {
+		if len(r.memo.hostnames) >= maxMemo {
+			clear(r.memo.hostnames)
+		}
+		r.memo.hostnames[key] = has
+	}
+	return has
+}
+
 func (r *Router) attached(l *ListenerMatch, route *Route) bool {
-	return l.Accepts(route, r.routes.NamespaceLabels(route.Namespace))
+	var namespaceLabels labels.Set
+	if l.Listener.Namespaces.Selector != nil {
+		namespaceLabels = r.routes.NamespaceLabels(route.Namespace)
+	}
+	return l.Accepts(route, namespaceLabels)
 }
 
 // SharesPorts reports whether some request can come in by several listeners, if they

@@ -34,7 +34,19 @@ type requests struct {
 
 // gatewayRouters are the routers of a gateway before and after the write; nil where it
 // does not exist.
-type gatewayRouters struct{ before, after *gateway.Router }
+type gatewayRouters struct {
+	before, after *gateway.Router
+	// others are the routers under other readings.
+	others []otherRouters
+}
+
+// otherRouters are the routers of a gateway under a reading that is not the plain one.
+type otherRouters struct {
+	gatewayRouters
+
+	why    string // the answers may differ
+	search bool   // there may be moves that the plain reading does not have
+}
 
 // rulePlace is a rule of a route at a listener, by names. The rule is -1 for all rules.
 type rulePlace struct {
@@ -239,34 +251,44 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 
 // trackGateway finds the requests that the write moves at a gateway.
 func (ev *evaluation) trackGateway(at *gatewayRouters, re reroutedObject) error {
-	for _, reading := range at.readings(slices.Concat(re.before, re.after)) {
-		before, after := at.before.With(reading), at.after.With(reading)
-		var err error
-		alive := func() bool {
-			err = ev.budget.Alive()
-			return err == nil
+	at.addReadings(slices.Concat(re.before, re.after))
+	if err := ev.trackMoves(at, at, re); err != nil {
+		return err
+	}
+	for i := range at.others {
+		if !at.others[i].search {
+			continue
 		}
-		for m := range gateway.Moves(before, after, re.before, re.after, gateway.MoveLimits{Relevant: ev.mayLoseBetween, Alive: alive}) {
-			ev.requests.add(at, m, reading)
-		}
-		if err != nil {
+		if err := ev.trackMoves(at, &at.others[i].gatewayRouters, re); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readings returns the readings under which requests may go elsewhere: the plain one
-// first.
-func (at *gatewayRouters) readings(routes []*gateway.Route) []gateway.Reading {
-	out := []gateway.Reading{{}}
+// trackMoves adds the moves of requests under one reading.
+func (ev *evaluation) trackMoves(at, reading *gatewayRouters, re reroutedObject) error {
+	var err error
+	alive := func() bool {
+		err = ev.budget.Alive()
+		return err == nil
+	}
+	limits := gateway.MoveLimits{Relevant: ev.mayLoseBetween, Alive: alive}
+	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
+		ev.requests.add(at, reading, m)
+	}
+	return err
+}
+
+// addReadings adds the readings under which requests may go elsewhere.
+func (at *gatewayRouters) addReadings(routes []*gateway.Route) {
+	add := func(reading gateway.Reading, why string, search bool) {
+		at.others = append(at.others, otherRouters{gatewayRouters{before: at.before.With(reading), after: at.after.With(reading)}, why, search})
+	}
 	if at.before.SharesPorts() || at.after.SharesPorts() {
-		out = append(out, gateway.Reading{Shared: true})
+		add(gateway.Reading{Shared: true}, unsureIsolation, true)
 	}
-	if slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths) {
-		out = append(out, gateway.Reading{RegexFirst: true})
-	}
-	return out
+	add(gateway.Reading{RegexFirst: true}, unsurePrecedence, slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths))
 }
 
 // Why implementations may serve a request in different ways.
@@ -278,18 +300,22 @@ const (
 	unsureIsolation  = "it depends on whether the implementation isolates listeners"
 )
 
-// add adds a move, unless requests between the same two rules are known to move.
-func (r *requests) add(at *gatewayRouters, m gateway.Move, reading gateway.Reading) {
+// add adds a move that was found under a reading, unless requests between the same two
+// rules are known to move.
+func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
 	from, to := placeOfServed(m.From), placeOfServed(m.To)
-	move := requestMove{from: m.From, to: m.To, request: m.Request}
-	if (reading != gateway.Reading{}) || !sameRuleAfter(m) {
-		move.unsure = at.unsure(m, reading)
-	} // else it is served as before, whatever other readings have
 	i := slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
+	if i >= 0 && r.moves[from][i].unsure == "" {
+		return
+	}
+	move := requestMove{from: m.From, to: m.To, request: m.Request}
+	if reading != at || !sameRuleAfter(m) {
+		move.unsure = at.unsure(m)
+	} // else it is served as before, whatever other readings have
 	switch {
 	case i < 0:
 		r.moves[from] = append(r.moves[from], move)
-	case r.moves[from][i].unsure != "" && move.unsure == "":
+	case move.unsure == "":
 		r.moves[from][i] = move
 	}
 }
@@ -302,7 +328,7 @@ func sameRuleAfter(m gateway.Move) bool {
 }
 
 // unsure says why an implementation may not move a request so, "" if each does.
-func (at *gatewayRouters) unsure(m gateway.Move, found gateway.Reading) string {
+func (at *gatewayRouters) unsure(m gateway.Move) string {
 	if m.Request == nil {
 		return unsureRegex
 	}
@@ -312,14 +338,16 @@ func (at *gatewayRouters) unsure(m gateway.Move, found gateway.Reading) string {
 	if at.before.Conflicted(m.Request) || at.after.Conflicted(m.Request) {
 		return unsureConflict
 	}
-	for _, reading := range []gateway.Reading{{}, {Shared: true}, {RegexFirst: true}} {
-		if reading == found || at.before.With(reading).Route(m.Request).Same(m.From) && at.after.With(reading).Route(m.Request).Same(m.To) {
-			continue
+	same := func(r *gatewayRouters) bool {
+		return r.before.Route(m.Request).Same(m.From) && r.after.Route(m.Request).Same(m.To)
+	}
+	if !same(at) {
+		return at.others[0].why // it was found under another reading
+	}
+	for i := range at.others {
+		if !same(&at.others[i].gatewayRouters) {
+			return at.others[i].why
 		}
-		if reading.RegexFirst || found.RegexFirst {
-			return unsurePrecedence
-		}
-		return unsureIsolation
 	}
 	return ""
 }

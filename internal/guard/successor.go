@@ -27,6 +27,12 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 	if !readsRequests(x) {
 		return ev.successorsByName(p, o, triggered)
 	}
+	if p.After == nil && ev.routersOf(x.Gateway.Ref()).after == nil {
+		// most of the time, nothing serves the requests of a gateway that is removed
+		if elsewhere, err := ev.successorsByName(p, o, triggered); err != nil || len(elsewhere) == 0 {
+			return nil, err
+		}
+	}
 	out, ends, err := ev.requestSuccessors(p, o)
 	if err != nil || !ends {
 		return out, err
