@@ -430,7 +430,7 @@ func TestLoadTrustedReportsErrorsAndRetries(t *testing.T) {
 func TestPendingCertificateIsPolledFaster(t *testing.T) {
 	next := newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
-	m.Files.watcher.poll = time.Hour
+	m.watcher.poll = time.Hour
 	files := issueFiles(t, next, 0)
 	m.swap(files)
 	c.publish(next.certPEM)

@@ -90,7 +90,7 @@ func TestFilesReplacedDuringAReadAreConsistent(t *testing.T) {
 			swapping = false
 		default:
 		}
-		files, err := m.Files.watcher.read(CertFile, KeyFile, CAFile)
+		files, err := m.watcher.read(CertFile, KeyFile, CAFile)
 		require.NoError(t, err)
 		p, err := readCertPair(files)
 		require.NoError(t, err)

@@ -104,7 +104,7 @@ func routeOf(t testing.TB, line string) *gateway.Route {
 // regular expression; of GRPCRoutes "Service.Method".
 func matchOf(kind, text string) string {
 	var parts, headers, params []string
-	for _, f := range strings.Fields(text) {
+	for f := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(f, "=")
 		switch {
 		case kind == gateway.KindGRPCRoute && strings.Contains(f, "."):

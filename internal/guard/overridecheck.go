@@ -17,6 +17,7 @@ type overrides struct {
 	lost          map[lostOverrideKey]*lostOverride
 	reasons       map[*merge.Rule]api.ReasonCode // of losses
 	lessProtected map[api.PolicyKind]string      // how kinds protect overrides less after the write
+	confirmed     map[*merge.Rule]bool           // overrides that requests are known to lose
 	terminating   terminatingPolicies
 	candidates    map[candidatesKey]*candidates
 	weakenings    findings // of overrides that are weakened, before permissions
@@ -105,7 +106,12 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) bool {
 	if !lost && reason == "" {
 		return false
 	}
-	move, stays := c.ev.staying(c.paths)
+	var move requestMove
+	stays := c.ev.overrides.confirmed[o.Rule]
+	if !stays {
+		move, stays = c.ev.staying(c.paths)
+		c.ev.confirm(o, stays && move.unsure == "")
+	}
 	if !stays || move.unsure != "" {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
 	}
@@ -120,6 +126,18 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) bool {
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
 	return true
+}
+
+// confirm notes that a write which moves no requests takes an override from some. Whether
+// its other paths serve requests is not looked up then: there may be very many.
+func (ev *evaluation) confirm(o effective.Override, lost bool) {
+	if !lost || len(ev.requests.rerouted) > 0 {
+		return
+	}
+	if ev.overrides.confirmed == nil {
+		ev.overrides.confirmed = make(map[*merge.Rule]bool)
+	}
+	ev.overrides.confirmed[o.Rule] = true
 }
 
 // checkSuccessors checks an override on the paths that take the traffic of a path which

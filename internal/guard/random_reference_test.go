@@ -82,10 +82,7 @@ func (w plainWorld) code(o plainOverride, written plainName) string {
 func (w plainWorld) losesByName(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
 	for _, y := range paths {
 		if y.earlier(x) == x.name(x.rule) {
-			if !w.given(o, y) {
-				return true
-			}
-			return false
+			return !w.given(o, y)
 		}
 	}
 	return slices.ContainsFunc(w.successors(o, x, paths, known), func(y plainPath) bool {

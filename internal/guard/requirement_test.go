@@ -59,7 +59,6 @@ const (
 )
 
 func TestConstraintsOnWrites(t *testing.T) {
-	const two = inRoute + " and 1 more path)"
 	cases := map[string]struct {
 		constraint, before, write string
 		want                      []string
