@@ -81,12 +81,12 @@ func newEnvironment(d dialect) (*environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL environment: %w", err)
 	}
-	scales, err := newCostEstimator(env)
+	costs, err := newCostEstimator(env)
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL cost limit: %w", err)
 	}
 	return &environment{Env: env, dialect: d, options: []cel.ProgramOption{
-		cel.CustomDecoratorV2(scales.decorate), cel.CostTracking(scales), cel.CostLimit(Limit),
+		cel.CustomDecoratorV2(costs.decorate), cel.CostTracking(costs), cel.CostLimit(Limit),
 	}}, nil
 }
 
