@@ -259,7 +259,8 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 			"-p", `{"spec":{"parentRefs":[{"name":"inner"}]}}`)
 	}
 	f.applied(t, strings.ReplaceAll(shop.In("default", "default", shop.Gateway), "edge", "inner"))
-	got := dev.Apply(strings.ReplaceAll(shop.In("default", "default", shop.Route), "toystore", "store"))
+	own := strings.NewReplacer("toystore", "store", "value: /", "value: /store-") // toystore is older, and serves its own requests
+	got := dev.Apply(own.Replace(shop.In("default", "default", shop.Route)))
 	require.Zero(t, got.Code, got.Stderr)
 	held := moved()
 	assert.Equal(t, 1, held.Code, held.Stdout+held.Stderr)
