@@ -2,14 +2,12 @@ package guard
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
 )
 
 // requests knows where requests go before and after a write (SEMANTICS section 9).
@@ -79,13 +77,6 @@ func readsRequests(p *gateway.Path) bool {
 	return p.Gateway != nil && p.Listener != nil && p.Route != nil && len(p.Route.Rules) > 0
 }
 
-// reroutedObject is what a write changes about where requests go: routes, of which other
-// matches, hostnames or listeners may count after it.
-type reroutedObject struct {
-	gateways      []*gateway.Gateway // before and after
-	before, after []*gateway.Route
-}
-
 // trackRequests finds the requests that the write moves.
 func (ev *evaluation) trackRequests() error {
 	re := ev.rerouted()
@@ -107,127 +98,6 @@ func (ev *evaluation) trackRequests() error {
 		}
 	}
 	return nil
-}
-
-// rerouted returns what the write changes about where requests go; the zero value if
-// nothing.
-func (ev *evaluation) rerouted() reroutedObject {
-	ref := ev.change.Object().Ref()
-	before, after := ev.before.Get(ref), ev.after.Get(ref)
-	switch ev.change.Object().(type) {
-	case *gateway.Route:
-		b, _ := before.(*gateway.Route)
-		a, _ := after.(*gateway.Route)
-		if b != nil && a != nil && (b == a || b.SameRequests(a)) {
-			return reroutedObject{}
-		}
-		return ev.reroutedRoutes(nonNil(b), nonNil(a))
-	case *gateway.Gateway:
-		b, _ := before.(*gateway.Gateway)
-		a, _ := after.(*gateway.Gateway)
-		if b == nil || a == nil || reflect.DeepEqual(b.Listeners, a.Listeners) && reflect.DeepEqual(b.Sets, a.Sets) {
-			return reroutedObject{} // a gateway that is created or deleted moves nothing to another one
-		}
-		return reroutedObject{gateways: []*gateway.Gateway{b}, before: routesUnder(ev.before, b), after: routesUnder(ev.after, a)}
-	case *gateway.ListenerSet:
-		b, _ := before.(*gateway.ListenerSet)
-		a, _ := after.(*gateway.ListenerSet)
-		if b != nil && a != nil && reflect.DeepEqual(b.Listeners, a.Listeners) && b.GatewayNamespace == a.GatewayNamespace && b.GatewayName == a.GatewayName {
-			return reroutedObject{}
-		}
-		return ev.reroutedRoutes(slices.Collect(ev.before.RoutesOf(ref)), slices.Collect(ev.after.RoutesOf(ref)))
-	case *gateway.Namespace:
-		b, _ := before.(*gateway.Namespace)
-		a, _ := after.(*gateway.Namespace)
-		if b == nil || a != nil && reflect.DeepEqual(b.Labels, a.Labels) {
-			return reroutedObject{}
-		}
-		return ev.reroutedRoutes(routesIn(ev.before, b.Name), routesIn(ev.after, b.Name))
-	case *policykind.Definition:
-		return ev.reroutedKind()
-	default:
-		return reroutedObject{}
-	}
-}
-
-// reroutedKind returns all routes where the definition of a kind is written by which
-// requests are routed: the kind may be read in another way.
-func (ev *evaluation) reroutedKind() reroutedObject {
-	kind := ev.change.Object().(*policykind.Definition).Defines()
-	if !slices.Contains(gateway.GatewayKinds, kind.Kind) || kind != gateway.KindOf(kind.Kind) {
-		return reroutedObject{}
-	}
-	all := func(v *snapshot.View) (out []*gateway.Route) {
-		for _, k := range gateway.RouteKinds {
-			for o := range v.Objects(gateway.KindOf(k)) {
-				if r, ok := o.(*gateway.Route); ok {
-					out = append(out, r)
-				}
-			}
-		}
-		return out
-	}
-	return ev.reroutedRoutes(all(ev.before), all(ev.after))
-}
-
-// reroutedRoutes returns routes that are changed themselves, or whose listeners are, with
-// their gateways.
-func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
-	re := reroutedObject{before: before, after: after}
-	add := func(v *snapshot.View, routes []*gateway.Route) {
-		for _, r := range routes {
-			for _, p := range r.Parents {
-				if g := v.GatewayOf(p); g != nil && !slices.ContainsFunc(re.gateways, func(o *gateway.Gateway) bool { return o.Ref() == g.Ref() }) {
-					re.gateways = append(re.gateways, g)
-				}
-			}
-		}
-	}
-	add(ev.before, before)
-	add(ev.after, after)
-	return re
-}
-
-func nonNil(r *gateway.Route) []*gateway.Route {
-	if r == nil {
-		return nil
-	}
-	return []*gateway.Route{r}
-}
-
-// routesUnder returns the routes of a gateway and of its listener sets.
-func routesUnder(v *snapshot.View, g *gateway.Gateway) []*gateway.Route {
-	out := slices.Collect(v.RoutesOf(g.Ref()))
-	for s := range v.SetsOf(g) {
-		for r := range v.RoutesOf(s.Ref()) {
-			if !slices.Contains(r.Parents, gateway.Parent{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}) {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
-}
-
-// routesIn returns the routes of a namespace and of the listener sets in it.
-func routesIn(v *snapshot.View, namespace string) []*gateway.Route {
-	var out []*gateway.Route
-	for _, kind := range gateway.RouteKinds {
-		for o := range v.In(gateway.KindOf(kind), namespace) {
-			if r, ok := o.(*gateway.Route); ok {
-				out = append(out, r)
-			}
-		}
-	}
-	for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
-		for o := range v.In(gateway.KindOf(kind), namespace) {
-			for r := range v.RoutesOf(o.Ref()) {
-				if r.Namespace != namespace {
-					out = append(out, r)
-				}
-			}
-		}
-	}
-	return out
 }
 
 // routersOf returns the routers of a gateway.
@@ -579,118 +449,4 @@ func (ev *evaluation) othersScope() effective.Scope {
 	}
 	slices.SortFunc(s.Objects, api.CompareRefs)
 	return s
-}
-
-// mayLoseOverrides reports whether any request that the write may move at a gateway can
-// lose an override. Most writes of routes cannot: no other route is on their hostnames,
-// and no policy is attached to a rule or a backend.
-func (ev *evaluation) mayLoseOverrides(at *gatewayRouters, re reroutedObject) bool {
-	_, route := ev.change.Object().(*gateway.Route)
-	if ev.everyKindUnlisted || !route || at.before.SharesPorts() || at.after.SharesPorts() || listenersChange(at, re) {
-		return true
-	}
-	for _, side := range []struct {
-		*gateway.Router
-		routes []*gateway.Route
-	}{{at.before, re.before}, {at.after, re.after}} {
-		for _, r := range side.routes {
-			if ev.hasPolicies(r).below || slices.ContainsFunc(side.ListenersOf(r), func(l gateway.ListenerMatch) bool { return ev.bindsLimits(l, r) }) {
-				return true
-			}
-			for n := range side.Neighbors(r) {
-				if n.Ref() != r.Ref() && ev.mayLoseTo(n, r) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// listenersChange reports whether a route is on other listeners after the write.
-func listenersChange(at *gatewayRouters, re reroutedObject) bool {
-	return len(re.before) == 1 && len(re.after) == 1 && !slices.EqualFunc(at.before.ListenersOf(re.before[0]), at.after.ListenersOf(re.after[0]), func(a, b gateway.ListenerMatch) bool { return a.Same(&b) })
-}
-
-// mayLoseBetween reports whether policies may apply to one rule, or weaken what applies,
-// and not to another one.
-func (ev *evaluation) mayLoseBetween(from, to gateway.Served) bool {
-	switch {
-	case ev.everyKindUnlisted || !from.Listener.Same(to.Listener):
-		return true
-	case from.Route.Ref() == to.Route.Ref():
-		return ev.hasPolicies(from.Route).below || ev.hasPolicies(to.Route).below || ev.bindsLimits(*from.Listener, from.Route)
-	default:
-		return ev.mayLoseTo(from.Route, to.Route)
-	}
-}
-
-// mayLoseTo reports whether policies may apply to one of two routes at a listener, and not
-// to the other.
-func (ev *evaluation) mayLoseTo(a, b *gateway.Route) bool {
-	return ev.everyKindUnlisted || a.Namespace != b.Namespace || ev.hasPolicies(a).any || ev.hasPolicies(b).any ||
-		slices.ContainsFunc(ev.before.Populated(), func(k *policykind.Kind) bool { return k.Reading(a.Annotations) != k.Reading(b.Annotations) })
-}
-
-// routePolicies says where policies are attached to a route.
-type routePolicies struct {
-	any   bool // to the route, its rules or its backends
-	below bool // to its rules or its backends
-}
-
-// hasPolicies says where policies of kinds that can have overrides are attached to a
-// route.
-func (ev *evaluation) hasPolicies(r *gateway.Route) routePolicies {
-	if known, ok := ev.requests.policies[r]; ok {
-		return known
-	}
-	var out routePolicies
-	for p, t := range ev.before.On(r.Ref()) {
-		if k := ev.before.Kind(p.Ref().PolicyKind()); k == nil || k.MayOverride() {
-			out.any, out.below = true, out.below || t.Section != ""
-		}
-	}
-	for i := range r.Rules {
-		for _, b := range r.Rules[i].Backends {
-			for range ev.before.On(b.Object) {
-				out.any, out.below = true, true
-				break
-			}
-		}
-	}
-	if ev.requests.policies == nil {
-		ev.requests.policies = make(map[*gateway.Route]routePolicies)
-	}
-	ev.requests.policies[r] = out
-	return out
-}
-
-// bindsLimits reports whether a policy above a listener's routes, or on a route, binds to
-// rules of routes by conditions of its own.
-func (ev *evaluation) bindsLimits(at gateway.ListenerMatch, r *gateway.Route) bool {
-	if !slices.ContainsFunc(ev.before.Populated(), (*policykind.Kind).BindsRules) {
-		return false
-	}
-	g := at.Gateway
-	on := []api.Ref{g.Ref(), r.Ref(), (&gateway.Class{Name: g.Class}).Ref(), (&gateway.Namespace{Name: g.Namespace}).Ref(), (&gateway.Namespace{Name: r.Namespace}).Ref()}
-	if at.Set != nil {
-		on = append(on, at.Set.Ref())
-	}
-	return slices.ContainsFunc(on, ev.bindsOn)
-}
-
-// bindsOn reports whether a policy on an object binds to rules of routes.
-func (ev *evaluation) bindsOn(object api.Ref) bool {
-	if known, ok := ev.requests.binding[object]; ok {
-		return known
-	}
-	binds := false
-	for p := range ev.before.On(object) {
-		binds = binds || p.Binds
-	}
-	if ev.requests.binding == nil {
-		ev.requests.binding = make(map[api.Ref]bool)
-	}
-	ev.requests.binding[object] = binds
-	return binds
 }

@@ -147,6 +147,9 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 			if u.ev.ofNeighbor(effective.Override{Level: l}, p.Before) || successor.by.unsure != "" {
 				continue
 			}
+			if u.readsOtherwise(&p.Before.Path, &successor.Path) {
+				return true, nil
+			}
 			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
 			if !goesAlong && !sameElement(&p.Before.Path, &successor.Path, l) {
 				return true, nil
@@ -154,6 +157,12 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// readsOtherwise reports whether the routes of two paths have the policies above them
+// applied in different ways.
+func (u *unlistedKind) readsOtherwise(was, is *gateway.Path) bool {
+	return was.Route != nil && is.Route != nil && u.kind.Reading(was.Route.Annotations) != u.kind.Reading(is.Route.Annotations)
 }
 
 // mayReattach reports whether other policies may be attached to a path that stays, or be
@@ -164,7 +173,7 @@ func (u *unlistedKind) mayReattach(p effective.Pair) bool {
 		return true
 	}
 	was, is := &p.Before.Path, &p.After.Path
-	if was.Route != nil && is.Route != nil && u.kind.Reading(was.Route.Annotations) != u.kind.Reading(is.Route.Annotations) {
+	if u.readsOtherwise(was, is) {
 		return true
 	}
 	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {

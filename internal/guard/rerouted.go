@@ -1,0 +1,138 @@
+package guard
+
+import (
+	"reflect"
+	"slices"
+
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// reroutedObject is what a write changes about where requests go: routes, of which other
+// matches, hostnames or listeners may count after it.
+type reroutedObject struct {
+	gateways      []*gateway.Gateway // before and after
+	before, after []*gateway.Route
+}
+
+// rerouted returns what the write changes about where requests go; the zero value if
+// nothing.
+func (ev *evaluation) rerouted() reroutedObject {
+	ref := ev.change.Object().Ref()
+	before, after := ev.before.Get(ref), ev.after.Get(ref)
+	switch ev.change.Object().(type) {
+	case *gateway.Route:
+		b, _ := before.(*gateway.Route)
+		a, _ := after.(*gateway.Route)
+		if b != nil && a != nil && (b == a || b.SameRequests(a)) {
+			return reroutedObject{}
+		}
+		return ev.reroutedRoutes(nonNil(b), nonNil(a))
+	case *gateway.Gateway:
+		b, _ := before.(*gateway.Gateway)
+		a, _ := after.(*gateway.Gateway)
+		if b == nil || a == nil || reflect.DeepEqual(b.Listeners, a.Listeners) && reflect.DeepEqual(b.Sets, a.Sets) {
+			return reroutedObject{} // a gateway that is created or deleted moves nothing to another one
+		}
+		return reroutedObject{gateways: []*gateway.Gateway{b}, before: routesUnder(ev.before, b), after: routesUnder(ev.after, a)}
+	case *gateway.ListenerSet:
+		b, _ := before.(*gateway.ListenerSet)
+		a, _ := after.(*gateway.ListenerSet)
+		if b != nil && a != nil && reflect.DeepEqual(b.Listeners, a.Listeners) && b.GatewayNamespace == a.GatewayNamespace && b.GatewayName == a.GatewayName {
+			return reroutedObject{}
+		}
+		return ev.reroutedRoutes(slices.Collect(ev.before.RoutesOf(ref)), slices.Collect(ev.after.RoutesOf(ref)))
+	case *gateway.Namespace:
+		b, _ := before.(*gateway.Namespace)
+		a, _ := after.(*gateway.Namespace)
+		if b == nil || a != nil && reflect.DeepEqual(b.Labels, a.Labels) {
+			return reroutedObject{}
+		}
+		return ev.reroutedRoutes(routesIn(ev.before, b.Name), routesIn(ev.after, b.Name))
+	case *policykind.Definition:
+		return ev.reroutedKind()
+	default:
+		return reroutedObject{}
+	}
+}
+
+// reroutedKind returns all routes where the definition of a kind is written by which
+// requests are routed: the kind may be read in another way.
+func (ev *evaluation) reroutedKind() reroutedObject {
+	kind := ev.change.Object().(*policykind.Definition).Defines()
+	if !slices.Contains(gateway.GatewayKinds, kind.Kind) || kind != gateway.KindOf(kind.Kind) {
+		return reroutedObject{}
+	}
+	all := func(v *snapshot.View) (out []*gateway.Route) {
+		for _, k := range gateway.RouteKinds {
+			for o := range v.Objects(gateway.KindOf(k)) {
+				if r, ok := o.(*gateway.Route); ok {
+					out = append(out, r)
+				}
+			}
+		}
+		return out
+	}
+	return ev.reroutedRoutes(all(ev.before), all(ev.after))
+}
+
+// reroutedRoutes returns routes that are changed themselves, or whose listeners are, with
+// their gateways.
+func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
+	re := reroutedObject{before: before, after: after}
+	add := func(v *snapshot.View, routes []*gateway.Route) {
+		for _, r := range routes {
+			for _, p := range r.Parents {
+				if g := v.GatewayOf(p); g != nil && !slices.ContainsFunc(re.gateways, func(o *gateway.Gateway) bool { return o.Ref() == g.Ref() }) {
+					re.gateways = append(re.gateways, g)
+				}
+			}
+		}
+	}
+	add(ev.before, before)
+	add(ev.after, after)
+	return re
+}
+
+func nonNil(r *gateway.Route) []*gateway.Route {
+	if r == nil {
+		return nil
+	}
+	return []*gateway.Route{r}
+}
+
+// routesUnder returns the routes of a gateway and of its listener sets.
+func routesUnder(v *snapshot.View, g *gateway.Gateway) []*gateway.Route {
+	out := slices.Collect(v.RoutesOf(g.Ref()))
+	for s := range v.SetsOf(g) {
+		for r := range v.RoutesOf(s.Ref()) {
+			if !slices.Contains(r.Parents, gateway.Parent{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// routesIn returns the routes of a namespace and of the listener sets in it.
+func routesIn(v *snapshot.View, namespace string) []*gateway.Route {
+	var out []*gateway.Route
+	for _, kind := range gateway.RouteKinds {
+		for o := range v.In(gateway.KindOf(kind), namespace) {
+			if r, ok := o.(*gateway.Route); ok {
+				out = append(out, r)
+			}
+		}
+	}
+	for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
+		for o := range v.In(gateway.KindOf(kind), namespace) {
+			for r := range v.RoutesOf(o.Ref()) {
+				if r.Namespace != namespace {
+					out = append(out, r)
+				}
+			}
+		}
+	}
+	return out
+}
