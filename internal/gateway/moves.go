@@ -255,7 +255,10 @@ func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Rout
 // there, and that meets as few other matches as possible: of all rules of the route where the rule is -1. A match that others precede for
 // all of its requests has none. It yields nil where there may be one, and none was found,
 // because of regular expressions.
-func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*Request] {
+//
+// For each hostname of another router's listeners that is more specific, it yields one
+// more: that router may not serve requests for it.
+func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Router) iter.Seq[*Request] {
 	return func(yield func(*Request) bool) {
 		for e := range r.entriesAt(route, at) {
 			if e.match.rule != rule && rule >= 0 {
@@ -268,11 +271,31 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch) iter.Seq[*
 			if q == nil {
 				continue
 			}
-			if r.Route(q).Same(e.served()) && !yield(q) {
-				return
+			for _, h := range other.hostnamesIn(e) {
+				on := *q
+				on.setHost(h)
+				if r.Route(&on).Same(e.served()) && !yield(&on) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// hostnamesIn returns the hostname of a match, and those of the router's listeners at its
+// port that are more specific. The router may be nil.
+func (r *Router) hostnamesIn(e entry) []string {
+	out := []string{e.hostname}
+	if r == nil {
+		return out
+	}
+	for i := range r.listeners {
+		l := r.listeners[i].Listener
+		if l.Hostname != e.hostname && l.SamePort(e.listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.hostname) {
+			out = append(out, l.Hostname)
+		}
+	}
+	return out
 }
 
 // entries yields the matches of a route at the router's listeners.

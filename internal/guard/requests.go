@@ -272,7 +272,7 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 	}
 	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
 	ends = at.before.Precedes(&l)
-	for q := range at.before.Witnesses(x.Route, x.Rule, &l) {
+	for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
 		if q == nil || at.after == nil { // a regular expression, or no gateway
 			ends = true
 			continue
@@ -329,7 +329,7 @@ func (ev *evaluation) undecided(x *gateway.Path) string {
 	if at.before.Precedes(&l) {
 		return unsureConflict
 	}
-	for q := range at.before.Witnesses(x.Route, x.Rule, &l) {
+	for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
 		if q == nil {
 			return unsureRegex
 		}
