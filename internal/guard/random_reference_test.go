@@ -47,6 +47,9 @@ func losses(before, after plainWorld, written plainName) (lost []string, moves b
 		paths, known := append(after.paths(kind), after.unreadPaths(kind)...), make(map[string]bool)
 		for _, x := range append(before.paths(kind), before.unreadPaths(kind)...) {
 			known[x.name(x.rule)] = true
+			if x.unread {
+				known[x.route.key().String()] = true
+			}
 		}
 		for _, x := range before.paths(kind) {
 			for _, o := range before.held(x) {
@@ -104,6 +107,9 @@ func (w plainWorld) successors(o plainOverride, x plainPath, paths []plainPath, 
 	var out, same, fresh, found []plainPath
 	for _, y := range paths {
 		was := known[y.earlier(x)]
+		if y.unread {
+			was = known[y.route.key().String()] // it came in that way before, by whichever rule
+		}
 		if !y.follows(o, x, was) || was && !shareHosts(x, y) {
 			continue
 		}
