@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"maps"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -13,7 +14,7 @@ import (
 // and no policy is attached to a rule or a backend.
 func (ev *evaluation) mayLoseOverrides(at *gatewayRouters, re reroutedObject) bool {
 	_, route := ev.change.Object().(*gateway.Route)
-	if ev.everyKindUnlisted || !route || at.before.SharesPorts() || at.after.SharesPorts() || listenersChange(at, re) {
+	if ev.everyKindUnlisted || !route || ev.reattaches() || at.before.SharesPorts() || at.after.SharesPorts() || listenersChange(at, re) {
 		return true
 	}
 	for _, side := range []struct {
@@ -34,6 +35,24 @@ func (ev *evaluation) mayLoseOverrides(at *gatewayRouters, re reroutedObject) bo
 	return false
 }
 
+// reattaches reports whether the write of a route, a gateway or a listener set also changes
+// which policies are attached to it, or how they are applied.
+func (ev *evaluation) reattaches() bool {
+	switch was := ev.change.Before.(type) {
+	case *gateway.Route:
+		is, ok := ev.change.After.(*gateway.Route)
+		return ok && (relabelled(was, is) || !maps.Equal(was.Annotations, is.Annotations))
+	case *gateway.Gateway:
+		is, ok := ev.change.After.(*gateway.Gateway)
+		return ok && (relabelled(was, is) || was.Class != is.Class)
+	case *gateway.ListenerSet:
+		is, ok := ev.change.After.(*gateway.ListenerSet)
+		return ok && relabelled(was, is)
+	default:
+		return false
+	}
+}
+
 // listenersChange reports whether a route is on other listeners after the write.
 func listenersChange(at *gatewayRouters, re reroutedObject) bool {
 	return len(re.before) == 1 && len(re.after) == 1 && !slices.EqualFunc(at.before.ListenersOf(re.before[0]), at.after.ListenersOf(re.after[0]), func(a, b gateway.ListenerMatch) bool { return a.Same(&b) })
@@ -43,7 +62,7 @@ func listenersChange(at *gatewayRouters, re reroutedObject) bool {
 // and not to another one.
 func (ev *evaluation) mayLoseBetween(from, to gateway.Served) bool {
 	switch {
-	case ev.everyKindUnlisted || !from.Listener.Same(to.Listener):
+	case ev.everyKindUnlisted || ev.reattaches() || !from.Listener.Same(to.Listener):
 		return true
 	case from.Route.Ref() == to.Route.Ref():
 		return ev.hasPolicies(from.Route).below || ev.hasPolicies(to.Route).below || ev.bindsLimits(*from.Listener, from.Route)

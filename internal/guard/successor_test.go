@@ -97,6 +97,9 @@ func TestRouteHostnameChanges(t *testing.T) {
 	r := func(labels, hosts string) string {
 		return "kind: HTTPRoute\nmetadata: {namespace: app, name: r, labels: {" + labels + "}}\nspec: {hostnames: [" + hosts + "], parentRefs: [{namespace: infra, name: g}], rules: " + two + "}"
 	}
+	named := func(labels, first, second string) string {
+		return "kind: HTTPRoute\nmetadata: {namespace: app, name: r, labels: {" + labels + "}}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{name: x, " + first + "}, {name: z, " + second + "}]}"
+	}
 	red := policyDoc("Paint", "app", "top", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"+hard)
 	runOverrideCases(t, map[string]overrideCase{
 		"a hostname given up moves nothing": {
@@ -118,6 +121,10 @@ func TestRouteHostnameChanges(t *testing.T) {
 		},
 		"a route changes its label and its hostname in one write": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "y.example"),
+		},
+		"a route changes its label, and its rules swap their matches": {
+			before: docs(gatewayDoc("g", "istio", "http"), named("team: red", ruleA, ruleB), red), write: named("team: blue", ruleB, ruleA),
+			of: "Paint app/top", want: evaded("Paint app/top", "HTTPRouteRule app/r#z"),
 		},
 		"a route changes its label, and one of its hostnames": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "y.example, x.example"),
