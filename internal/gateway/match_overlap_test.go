@@ -29,7 +29,7 @@ func TestMayReceive(t *testing.T) {
 		"a prefix, and one below it":                     {prefix("/toys"), prefix("/toys/cars"), true},
 		"a prefix, and one that begins with its letters": {prefix("/toys"), prefix("/toysabc"), false},
 		"a prefix, and another one":                      {prefix("/toys"), prefix("/assets"), false},
-		"a prefix, and it with a slash at its end":       {prefix("/toys"), prefix("/toys/"), true},
+		"a prefix, and it with a slash: not removed":     {prefix("/toys"), prefix("/toys/"), false},
 		"a prefix with a slash, and letters more":        {prefix("/toys/"), prefix("/toysabc"), false},
 		"a prefix, and one in other letters":             {prefix("/toys"), prefix("/Toys"), false},
 		"a prefix of methods, below it another method":   {prefix("/toys") + get, prefix("/toys/cars") + post, false},
@@ -43,7 +43,8 @@ func TestMayReceive(t *testing.T) {
 		"an exact path, and another one":                 {exact("/toys"), exact("/assets"), false},
 		"an exact path, and one below it":                {exact("/toys"), exact("/toys/cars"), false},
 		"an exact path, of another method":               {exact("/toys") + get, exact("/toys"), true},
-		"an expression, and a prefix":                    {expression("/toys.*"), prefix("/assets"), true},
+		"an expression, and a prefix that it excludes":   {expression("/toys.*"), prefix("/assets"), false},
+		"an expression, and a prefix":                    {expression("/.*toys"), prefix("/assets"), true},
 		"an expression, and an exact path":               {expression("/toys.*"), exact("/toys"), true},
 		"two expressions":                                {expression("/toys.*"), expression("/t.*"), true},
 		"an expression, of another method":               {expression("/toys.*") + get, prefix("/toys") + post, false},
@@ -52,13 +53,14 @@ func TestMayReceive(t *testing.T) {
 		"one header and its value, and another one":      {header("{name: x, value: v}"), header("{name: x, value: v}, {name: z, value: w}"), true},
 		"two headers":        {header("{name: x, value: v}"), header("{name: z, value: w}"), true},
 		"a header, and none": {header("{name: x, value: v}"), prefix("/a"), true},
-		"a header's value, and an expression for it":      {header("{name: x, value: v}"), header("{name: x, value: w, type: RegularExpression}"), true},
+		"a header's value, and an expression for it":      {header("{name: x, value: v}"), header("{name: x, value: '(v|w)', type: RegularExpression}"), true},
+		"a header's value, and an expression for another": {header("{name: x, value: v}"), header("{name: x, value: w, type: RegularExpression}"), false},
 		"a header of two, and two values":                 {header("{name: z, value: w}, {name: x, value: v}"), header("{name: x, value: w}"), false},
 		"one parameter, and two values":                   {query("{name: x, value: v}"), query("{name: x, value: w}"), false},
 		"a parameter in other letters is another one":     {query("{name: x, value: v}"), query("{name: X, value: w}"), true},
 		"one parameter, and another one":                  {query("{name: x, value: v}"), query("{name: z, value: w}"), true},
 		"a parameter, and none":                           {query("{name: x, value: v}"), prefix("/a"), true},
-		"a parameter's value, and an expression for it":   {query("{name: x, value: v}"), query("{name: x, value: w, type: RegularExpression}"), true},
+		"a parameter's value, and an expression for it":   {query("{name: x, value: v}"), query("{name: x, value: '[a-v]', type: RegularExpression}"), true},
 		"a header, and a parameter of that name":          {header("{name: x, value: v}"), query("{name: x, value: w}"), true},
 		"a match that states nothing is for all requests": {prefix("/a") + get, "", true},
 	} {
@@ -121,7 +123,7 @@ func TestMayReceiveNothingIfMatchRemains(t *testing.T) {
 	}
 }
 
-// gRPC methods are not compared: any rule may receive the requests of a removed match.
+// Rules of GRPCRoutes are compared by service and method.
 func TestMayReceiveGRPCRoute(t *testing.T) {
 	routed := func(rules string) *gateway.Route {
 		return grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {rules: "+rules+"}")
@@ -129,7 +131,8 @@ func TestMayReceiveGRPCRoute(t *testing.T) {
 	const a, b = "{matches: [{method: {service: a}}]}", "{matches: [{method: {service: b}}]}"
 	both := routed("[" + a + ", " + b + "]")
 	assert.True(t, gateway.LosesMatches(both, 0, routed("["+b+"]")))
-	assert.True(t, gateway.MayReceive(both, 0, routed("["+b+"]"), 0))
+	assert.False(t, gateway.MayReceive(both, 0, routed("["+b+"]"), 0), "another service")
+	assert.True(t, gateway.MayReceive(both, 0, routed("[{matches: [{method: {method: m}}]}]"), 0), "a method of any service")
 	assert.False(t, gateway.LosesMatches(both, 0, routed("["+b+", "+a+"]")))
 	assert.False(t, gateway.MayReceive(both, 0, routed("["+b+", "+a+"]"), 0))
 	assert.False(t, gateway.MayReceive(routed("[{}]"), 0, routed("["+a+", {}]"), 0), "the rule for every request is there")

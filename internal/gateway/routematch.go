@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -47,6 +48,7 @@ type routeMatch struct {
 	headers, params []namedCondition
 	regex           bool   // some condition is a regular expression that is not a literal
 	segment         string // the first one of the paths that it takes, "" for any
+	raw             string // the rule's matches as JSON, where they cannot be read
 }
 
 // routeMatches returns the matches of the route's rules, in their order. Routes that are
@@ -75,7 +77,7 @@ func compileMatches(r *Route) []routeMatch {
 				add(i, j, httpMatch(&all[j]))
 			}
 			if len(all) == 0 { // they cannot be read
-				add(i, 0, routeMatch{})
+				add(i, 0, routeMatch{raw: r.unreadMatches(i)})
 			}
 		case KindGRPCRoute:
 			all := r.GRPCMatches(i)
@@ -83,7 +85,7 @@ func compileMatches(r *Route) []routeMatch {
 				add(i, j, grpcMatch(&all[j]))
 			}
 			if len(all) == 0 {
-				add(i, 0, routeMatch{grpc: true})
+				add(i, 0, routeMatch{grpc: true, raw: r.unreadMatches(i)})
 			}
 		default:
 			if i == 0 {
@@ -177,6 +179,26 @@ func (m *routeMatch) conditions() []condition {
 		out = append(out, c.condition)
 	}
 	return out
+}
+
+// spelling returns the conditions in one of their spellings, that of all matches with the
+// same conditions.
+func (m *routeMatch) spelling() string {
+	named := func(all []namedCondition) []namedCondition {
+		return slices.SortedFunc(slices.Values(all), func(a, b namedCondition) int { return strings.Compare(a.name, b.name) })
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%t %q %q", m.grpc, m.verb, m.raw)
+	for _, c := range []condition{m.path, m.service, m.method} {
+		fmt.Fprintf(&b, " %d %q", c.op, c.value)
+	}
+	for _, all := range [][]namedCondition{named(m.headers), named(m.params)} {
+		b.WriteString(";")
+		for _, c := range all {
+			fmt.Fprintf(&b, " %q %d %q", c.name, c.op, c.value)
+		}
+	}
+	return b.String()
 }
 
 // firstSegment returns what is between the first two slashes of a path.

@@ -11,9 +11,11 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// MatchRules pairs the rules of a route before and after an update: by name, then by
-// their matches in order, then, for the remaining ones without a name, by position.
-// It returns for each rule after the update its position before, or -1.
+// MatchRules pairs the rules of a route before and after an update by the requests that
+// they select: by their matches, of which neither the order nor the spelling counts, with
+// the name deciding between rules with the same ones; then by name, then, for the
+// remaining ones without a name, by position. It returns for each rule after the update
+// its position before, or -1.
 func MatchRules(before, after *Route) []int {
 	out := make([]int, len(after.Rules))
 	if sameRules(before, after) {
@@ -35,11 +37,14 @@ func MatchRules(before, after *Route) []int {
 			}
 		}
 	}
+	hashesBefore, hashesAfter := before.fingerprints(), after.fingerprints()
+	pair(func(b, a int) bool {
+		return hashesBefore[b] == hashesAfter[a] && before.Rules[b].Name == after.Rules[a].Name
+	})
+	pair(func(b, a int) bool { return hashesBefore[b] == hashesAfter[a] })
 	pair(func(b, a int) bool {
 		return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name
 	})
-	hashesBefore, hashesAfter := before.fingerprints(), after.fingerprints()
-	pair(func(b, a int) bool { return hashesBefore[b] == hashesAfter[a] })
 	pair(func(b, a int) bool {
 		return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == ""
 	})
@@ -97,38 +102,36 @@ func sameRules(before, after *Route) bool {
 	return true
 }
 
-// fingerprints identify rules without a name across an update.
+// fingerprints identify the rules by the matches that they have, in any order.
 func (r *Route) fingerprints() []uint64 {
 	out := make([]uint64, len(r.Rules))
 	for i := range r.Rules {
-		out[i] = fingerprint(r.Kind, r.Rules[i].matches)
+		matches := r.matchesOf(i)
+		slices.Sort(matches)
+		out[i] = hashOf(slices.Compact(matches))
 	}
 	return out
 }
 
-// fingerprint hashes the matches of a rule, defaulted as by the API server; invalid
-// ones as raw JSON.
-func fingerprint(kind string, matches json.RawMessage) uint64 {
-	return hashOf(canonicalMatches(kind, matches))
-}
-
-// matchesOf hashes the matches of a rule one by one.
+// matchesOf hashes the matches of a rule one by one; two that select the same requests by
+// another spelling have the same hash. The rules of other kinds than HTTPRoutes and
+// GRPCRoutes have none.
 func (r *Route) matchesOf(rule int) []uint64 {
 	var out []uint64
-	switch all := canonicalMatches(r.Kind, r.Rules[rule].matches).(type) {
-	case []gatewayv1.HTTPRouteMatch:
-		for i := range all {
-			out = append(out, hashOf(all[i]))
+	for _, m := range r.matchesIn(rule) {
+		out = append(out, hashOf(m.spelling()))
+	}
+	return out
+}
+
+// matchesIn returns the matches of a rule.
+func (r *Route) matchesIn(rule int) []*routeMatch {
+	var out []*routeMatch
+	all := r.routeMatches()
+	for i := range all {
+		if all[i].rule == rule {
+			out = append(out, &all[i])
 		}
-	case []gatewayv1.GRPCRouteMatch:
-		for i := range all {
-			out = append(out, hashOf(all[i]))
-		}
-		if len(all) == 0 { // every request
-			out = append(out, hashOf(gatewayv1.GRPCRouteMatch{}))
-		}
-	default:
-		out = append(out, hashOf(all))
 	}
 	return out
 }
@@ -145,6 +148,12 @@ func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
 func (r *Route) GRPCMatches(i int) []gatewayv1.GRPCRouteMatch {
 	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
 	return all
+}
+
+// unreadMatches returns the matches of a rule as JSON if they are invalid, else "".
+func (r *Route) unreadMatches(i int) string {
+	raw, _ := canonicalMatches(r.Kind, r.Rules[i].matches).(json.RawMessage)
+	return string(raw)
 }
 
 // canonicalMatches returns the matches of a rule, defaulted as by the API server;

@@ -29,7 +29,9 @@ func TestMatchRules(t *testing.T) {
 		"one taken out in front":                   {"[{" + a + "}, {" + b + "}]", "[{" + b + "}]", []int{1}},
 		"reordered":                                {"[{" + a + "}, {" + b + "}, {" + c + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{2, 0, 1}},
 		"edited in its place":                      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + c + "}]", []int{0, 1}},
-		"named ones by name, whatever they match":  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: other, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
+		"two swap their names: by their matches":   {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: other, " + a + "}, {name: x, " + b + "}]", []int{0, 1}},
+		"named ones by name where matches differ":  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: other, " + c + "}, {name: x, matches: []}]", []int{1, 0}},
+		"of two with the same matches by name":     {"[{name: x, " + a + "}, {name: other, " + a + "}]", "[{name: other, " + a + "}, {name: x, " + a + "}]", []int{1, 0}},
 		"renamed: by its matches":                  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: z, " + a + "}, {name: other, " + b + "}]", []int{0, 1}},
 		"named for the first time: by its matches": {"[{" + a + "}, {" + b + "}]", "[{" + b + "}, {name: x, " + a + "}]", []int{1, 0}},
 		"duplicates pair in order":                 {"[{" + a + "}, {" + a + "}]", "[{" + a + "}, {" + a + "}, {" + a + "}]", []int{0, 1, -1}},
@@ -38,10 +40,14 @@ func TestMatchRules(t *testing.T) {
 		"one with fewer rules, the last removed":   {"[{" + a + "}, {" + b + "}]", "[{" + a + "}]", []int{0}},
 		"from no rules at all":                     {"[]", "[{" + a + "}]", []int{-1}},
 		"to no rules at all":                       {"[{" + a + "}]", "[]", []int{}},
-		"names swapped and matches swapped":        {"[{name: x, " + a + "}, {name: z, " + b + "}]", "[{name: z, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
-		"spelled otherwise, and moved":             {"[{" + a + "}, {" + b + "}]", "[{matches: [{path: {value: /b, type: PathPrefix}}]}, {matches: [{path: {value: /a, type: PathPrefix}}]}]", []int{1, 0}},
-		"invalid matches are compared as text":     {"[{matches: 1}, {matches: 2}]", "[{matches: 2}, {matches: 1}]", []int{1, 0}},
-		"a default written out is the same rule":   {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", "[{" + a + "}, {}]", []int{-1, 0}},
+		"moved to the other one's matches":         {"[{name: x, " + a + "}, {name: z, " + b + "}]", "[{name: x, " + b + "}, {name: z, " + a + "}]", []int{1, 0}},
+		"matches in another order, headers too": {
+			"[{name: x, matches: [{path: {value: /a}}, {headers: [{name: H, value: v}, {name: i, value: w}], path: {value: /b/}}]}, {name: z}]",
+			"[{name: z, matches: [{headers: [{name: I, value: w}, {name: h, value: v}], path: {value: /b}}, {path: {value: /a}}]}, {name: x}]", []int{0, 1},
+		},
+		"spelled otherwise, and moved":           {"[{" + a + "}, {" + b + "}]", "[{matches: [{path: {value: /b, type: PathPrefix}}]}, {matches: [{path: {value: /a, type: PathPrefix}}]}]", []int{1, 0}},
+		"invalid matches are compared as text":   {"[{matches: 1}, {matches: 2}]", "[{matches: 2}, {matches: 1}]", []int{1, 0}},
+		"a default written out is the same rule": {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", "[{" + a + "}, {}]", []int{-1, 0}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,13 +9,16 @@ import (
 // The second implementation: slow and obvious. It computes all paths of both
 // worlds, what holds on each before, and who gives it afterwards.
 
-// pairs returns for each rule after an edit its place before it, or -1: by
-// name, then by the matches, then by the place of those without a name.
+// pairs returns for each rule after an edit its place before it, or -1: by the
+// matches, then by name, then by the place of those without a name.
 func pairs(before, after *plainRoute) []int {
 	out := slices.Repeat([]int{-1}, len(after.Rules))
 	for _, same := range []func(b, a int) bool{
+		func(b, a int) bool {
+			return sameMatches(before.Rules[b], after.Rules[a]) && before.Rules[b].Name == after.Rules[a].Name
+		},
+		func(b, a int) bool { return sameMatches(before.Rules[b], after.Rules[a]) },
 		func(b, a int) bool { return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name },
-		func(b, a int) bool { return slices.Equal(before.Rules[b].Matches, after.Rules[a].Matches) },
 		func(b, a int) bool { return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == "" },
 	} {
 		for a := range after.Rules {
@@ -27,6 +30,12 @@ func pairs(before, after *plainRoute) []int {
 		}
 	}
 	return out
+}
+
+// sameMatches reports whether two rules have the same matches, in any order.
+func sameMatches(a, b plainRule) bool {
+	sorted := func(r plainRule) []string { return slices.Compact(slices.Sorted(slices.Values(r.Matches))) }
+	return slices.Equal(sorted(a), sorted(b))
 }
 
 // plainLoss is an override that is lost.

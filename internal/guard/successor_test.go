@@ -124,7 +124,7 @@ func TestRouteHostnameChanges(t *testing.T) {
 		},
 		"a route changes its label, and its rules swap their matches": {
 			before: docs(gatewayDoc("g", "istio", "http"), named("team: red", ruleA, ruleB), red), write: named("team: blue", ruleB, ruleA),
-			of: "Paint app/top", want: evaded("Paint app/top", "HTTPRouteRule app/r#z"),
+			of: "Paint app/top", want: evaded("Paint app/top", "HTTPRouteRule app/r#x"),
 		},
 		"a route changes its label, and one of its hostnames": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "y.example, x.example"),
@@ -133,7 +133,7 @@ func TestRouteHostnameChanges(t *testing.T) {
 	})
 }
 
-// Rules of a route are the same ones by their names, then by their matches.
+// Rules of a route are the same ones by their matches, then by their names.
 func TestRuleMoves(t *testing.T) {
 	g := gatewayDoc("g", "istio", "http")
 	r := func(rules string) string { return routeDoc("r", rules, "g") }
