@@ -11,7 +11,8 @@ import (
 // Compare walks the paths of a scope before and after a change, and calls visit with
 // each pair of a path before and after: root by root, and under it route by route,
 // first the paths after in the order of their walk, then those that were removed. The
-// rules of a route that changed are paired by gateway.MatchRules. A path of a mesh for
+// rules of a route that changed are paired by gateway.MatchRules, the listeners of a
+// gateway by gateway.MatchListeners. A path of a mesh for
 // one port or for the clients of one namespace is paired with the path that contains
 // it, if it has no counterpart of its own. A kind may have another profile after.
 //
@@ -65,6 +66,9 @@ type comparison struct {
 	// rulesBefore has the position before of each rule of the unit's route; nil if the
 	// positions are the same.
 	rulesBefore []int
+	// listenersBefore has for each listener of the current root after the change the one
+	// before, nil for none; it is nil if they have the same names.
+	listenersBefore map[*gateway.Listener]*gateway.ListenerMatch
 	// placesBefore has the indexes of pathsBefore; nil until it is needed.
 	placesBefore map[pathKind]int
 	// meshAfter are the paths of meshes after the change, meshUnpaired those of them
@@ -138,6 +142,9 @@ const maxLinear = 16
 // findBefore returns the index of a path after among those before. Most come in the
 // same order.
 func (c *comparison) findBefore(x *Effective) (place int, ok bool) {
+	if c.listenersBefore != nil && x.Path.Listener != nil {
+		return c.find(c.pathKind(x))
+	}
 	rule := c.ruleBefore(x.Path.Rule)
 	for i := c.next; i < min(c.next+maxLinear, len(c.pathsBefore)); i++ {
 		if before := c.pathsBefore[i]; before.Path.Rule == rule && before.Path.SameButRule(&x.Path) && before.Kind.Ref() == x.Kind.Ref() {
@@ -168,9 +175,15 @@ func (c *comparison) find(at pathKind) (place int, ok bool) {
 
 // pathKind identifies a path after by its ID before.
 func (c *comparison) pathKind(x *Effective) pathKind {
-	id := x.Path.ID()
-	id.Rule = c.ruleBefore(id.Rule)
-	return pathKind{id, x.Kind.Ref()}
+	path := x.Path
+	path.Rule = c.ruleBefore(path.Rule)
+	if c.listenersBefore != nil && path.Listener != nil {
+		path.Set, path.Listener = nil, new(gateway.Listener) // of no name, if there was none
+		if l := c.listenersBefore[x.Path.Listener]; l != nil {
+			path.Set, path.Listener = l.Set, l.Listener
+		}
+	}
+	return pathKind{path.ID(), x.Kind.Ref()}
 }
 
 // ruleBefore returns the position before of a rule after, -1 for none.

@@ -95,8 +95,12 @@ func TestCompare(t *testing.T) {
 			routeDoc("r", "[{"+a+"}]"), objectScope(routeRef("r")),
 			[]string{"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed"},
 		},
-		"a listener that is renamed makes other paths": {
-			gatewayDoc("g", "istio", "https"), objectScope(gatewayRef("g")),
+		"a listener that is renamed takes the same requests": {
+			gatewayDoc("g", "istio", "web"), objectScope(gatewayRef("g")),
+			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
+		},
+		"a listener of another name and port makes other paths": {
+			strings.Replace(gatewayDoc("g", "istio", "web"), "port: 80", "port: 81", 1), objectScope(gatewayRef("g")),
 			[]string{
 				"r: nothing -> [0] x=1 changed", "r: nothing -> [1] z=2 changed",
 				"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed",

@@ -98,13 +98,33 @@ func (c *comparison) wholeRoot(r sides[root]) error {
 
 // enterRoot makes a root the current one of both walks, where it exists.
 func (c *comparison) enterRoot(r sides[root]) {
-	enter := func(w *walk, p *plan, r root) {
-		if w.root != r || r.isZero() {
-			w.enterRoot(r, p.listeners(r))
+	enter := func(w *walk, p *plan, r root) bool {
+		if w.root == r && !r.isZero() {
+			return false
+		}
+		w.enterRoot(r, p.listeners(r))
+		return true
+	}
+	enteredBefore, enteredAfter := enter(c.walkBefore, c.planBefore, r.before), enter(c.walkAfter, c.planAfter, r.after)
+	if enteredBefore || enteredAfter {
+		c.pairListeners()
+	}
+}
+
+// pairListeners pairs the listeners of the current root.
+func (c *comparison) pairListeners() {
+	c.listenersBefore = nil
+	before, after := c.walkBefore.listeners, c.walkAfter.listeners
+	pairs := gateway.MatchListeners(before, after)
+	if pairs == nil {
+		return
+	}
+	c.listenersBefore = make(map[*gateway.Listener]*gateway.ListenerMatch, len(pairs))
+	for i, b := range pairs {
+		if b >= 0 {
+			c.listenersBefore[after[i].Listener] = &before[b]
 		}
 	}
-	enter(c.walkBefore, c.planBefore, r.before)
-	enter(c.walkAfter, c.planAfter, r.after)
 }
 
 // rootUnit compares the paths that end at a root, or at listeners of it.

@@ -57,9 +57,9 @@ func walkOnce(t testing.TB, engine *effective.Engine, v *snapshot.View, s effect
 }
 
 // differences formats what differs between two full walks, as in "path: before ->
-// after". The rules of the route that changed, if one did, are paired; a path
+// after". The rules of the route that changed, if one did, and listeners are paired; a path
 // of a mesh that only one side has is part of a containing one on the other.
-func differences(t testing.TB, before, after map[pathID]string, was, is snapshot.Object) []string {
+func differences(t testing.TB, before, after map[pathID]string, was, is snapshot.Object, listeners func(pathID) pathID) []string {
 	t.Helper()
 	var out []string
 	differ := func(at pathID, old, now string) {
@@ -69,9 +69,9 @@ func differences(t testing.TB, before, after map[pathID]string, was, is snapshot
 	}
 	seen, earlier := make(map[pathID]bool), make(map[pathID]string)
 	fresh := make(map[pathID]pathID) // those after without one before, and what they would have been
-	pairs := pairingOf(was, is)
+	rules := pairingOf(was, is)
 	for at, now := range after {
-		then := pairs(at)
+		then := listeners(rules(at))
 		earlier[then] = now
 		if place, ok := among(before, then); ok {
 			seen[place] = true
@@ -127,6 +127,38 @@ func pairingOf(was, is snapshot.Object) func(pathID) pathID {
 	}
 }
 
+// listenerPairingOf returns a function that maps a path after a change to the one at the
+// listener before.
+func listenerPairingOf(before, after *snapshot.View) func(pathID) pathID {
+	type entry struct{ gatewayNamespace, gateway, setKind, setNamespace, set, listener string }
+	entryOf := func(l gateway.ListenerMatch) entry {
+		id := gateway.Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener}.ID()
+		return entry{id.GatewayNamespace, id.Gateway, id.SetKind, id.SetNamespace, id.Set, id.Listener}
+	}
+	was := make(map[entry]entry)
+	for o := range after.Objects(gateway.KindOf(gateway.KindGateway)) {
+		old, _ := before.Get(o.Ref()).(*gateway.Gateway)
+		is, ok := o.(*gateway.Gateway)
+		if old == nil || !ok {
+			continue
+		}
+		listenersBefore, listenersAfter := before.Listeners(old), after.Listeners(is)
+		for a, b := range gateway.MatchListeners(listenersBefore, listenersAfter) {
+			e := entryOf(listenersAfter[a])
+			was[e] = entry{listener: "none"}
+			if b >= 0 {
+				was[e] = entryOf(listenersBefore[b])
+			}
+		}
+	}
+	return func(at pathID) pathID {
+		if e, ok := was[entry{at.GatewayNamespace, at.Gateway, at.SetKind, at.SetNamespace, at.Set, at.Listener}]; ok && at.Listener != "" {
+			at.SetKind, at.SetNamespace, at.Set, at.Listener = e.setKind, e.setNamespace, e.set, e.listener
+		}
+		return at
+	}
+}
+
 // comparedIn formats the same by Compare over a scope.
 func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.View, s effective.Scope) []string {
 	t.Helper()
@@ -141,7 +173,7 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.
 		if p.After != nil && !empty {
 			now = dump(p.After)
 		}
-		if p.Before != nil && p.Effective().Path.Service != nil && narrower(p.Before.Path, p.After) {
+		if p.Before != nil && (empty && p.After.Path.Listener != nil || p.Effective().Path.Service != nil && narrower(p.Before.Path, p.After)) {
 			at.ID = p.Before.Path.ID()
 		}
 		if old != now {
@@ -177,7 +209,7 @@ func randomChanges(t testing.TB, seed uint64, changes int) (differing int) {
 			w.put(now, text)
 		}
 		full = fullWalk(t, engine, w.View)
-		want := differences(t, fullBefore, full, was, now)
+		want := differences(t, fullBefore, full, was, now, listenerPairingOf(before, w.View))
 		scope := effective.ScopeOf(was, now)
 		got := comparedIn(t, engine, before, w.View, scope)
 		if !slices.Equal(want, got) {

@@ -83,6 +83,14 @@ type MoveLimits struct {
 	Alive func() bool
 }
 
+// SameListener reports whether the request of a move comes in by one listener before and
+// after the change: one of the same name, or of the same port and hostname where no other
+// listener conflicts.
+func (m *Move) SameListener(before, after *Router) bool {
+	from, to := m.From.Listener, m.To.Listener
+	return from.Same(to) || from.sameRequests(to) && m.Request != nil && !before.Conflicted(m.Request) && !after.Conflicted(m.Request)
+}
+
 // sameListeners reports whether two routers have the same listeners.
 func (r *Router) sameListeners(o *Router) bool {
 	return slices.EqualFunc(r.listeners, o.listeners, func(a, b ListenerMatch) bool { return a.Same(&b) && reflect.DeepEqual(a.Listener, b.Listener) })
@@ -191,16 +199,16 @@ func Plain(q *Request, before, after *Router) *Request {
 	return q
 }
 
-// MovesBetween yields requests that move from a rule of a route to a rule of another
-// version of it at the same listener, -1 for any.
-func MovesBetween(before, after *Router, was *Route, ruleBefore int, is *Route, ruleAfter int, at *ListenerMatch) iter.Seq[Move] {
+// MovesBetween yields requests that move from a rule of a route at a listener to a rule of
+// another version of it at another version of that, -1 for any rule.
+func MovesBetween(before, after *Router, was *Route, ruleBefore int, at *ListenerMatch, is *Route, ruleAfter int, to *ListenerMatch) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		m := mover{before: before, after: after, yield: yield}
 		for e := range before.entriesAt(was, at) {
 			if ruleBefore >= 0 && e.match.rule != ruleBefore {
 				continue
 			}
-			for f := range after.entriesAt(is, at) {
+			for f := range after.entriesAt(is, to) {
 				if ruleAfter >= 0 && f.match.rule != ruleAfter || !HostnamesIntersect(e.hostname, f.hostname) {
 					continue
 				}

@@ -193,8 +193,19 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 			before: docs(coat, g, worlds.SetDoc("app", "s", "g", "http"), policyDoc("Coat", "app", "top", "targetRefs: [{kind: ListenerSet, name: s, sectionName: http}]\noverrides: {a: 1}")),
 			delete: worlds.SetDoc("app", "s", "g", "http"),
 		},
-		"listeners change places": {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
-		"the gateway is deleted":  {before: docs(coat, g, coated("")), delete: g},
+		"listeners change their ports": {
+			before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt"),
+			of: "Coat infra/top", want: slips("Coat infra/top", "Listener infra/g#http", "Listener infra/g#alt"),
+		},
+		"listeners change their ports under a policy of both": {
+			before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated("")), write: gatewayDoc("g", "istio", "http", "alt"),
+		},
+		"a listener is renamed under a policy of the gateway": {before: docs(coat, g, coated("")), write: gatewayDoc("g", "istio", "new")},
+		"a listener is renamed, and its policy stays behind": {
+			before: docs(coat, gatewayDoc("g", "istio", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "new"),
+			of: "Coat infra/top", want: slips("Coat infra/top", "Listener infra/g#http", "Listener infra/g#new"),
+		},
+		"the gateway is deleted": {before: docs(coat, g, coated("")), delete: g},
 		"the policy goes from it to a section": {
 			before: docs(coat, g, coated("")), write: coated(", sectionName: http"), of: "Coat infra/top",
 			want: slips("Coat infra/top", "Listener infra/g#http"),

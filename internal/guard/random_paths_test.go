@@ -30,7 +30,8 @@ type plainPath struct {
 	route    *plainRoute
 	rule     int
 	backend  string
-	unread   bool // it comes in by a parent that is not read
+	unread   bool   // it comes in by a parent that is not read
+	was      string // entry before the change, of one after it
 }
 
 // entry names what a path comes in by.
@@ -43,12 +44,14 @@ func (p plainPath) entry() string {
 }
 
 // name identifies a path; a rule is identified by its place before the change.
-func (p plainPath) name(rule int) string {
+func (p plainPath) name(rule int) string { return p.nameAt(p.entry(), rule) }
+
+func (p plainPath) nameAt(entry string, rule int) string {
 	route := ""
 	if p.route != nil {
 		route = p.route.key().String()
 	}
-	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", p.entry(), " ", route, " ", rule, " ", p.backend)
+	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", entry, " ", route, " ", rule, " ", p.backend)
 }
 
 // owner is what a listener belongs to.
@@ -96,6 +99,34 @@ func (w plainWorld) entries(kind string) []plainPath {
 		}
 	}
 	return out
+}
+
+// pairEntries sets the entries before a change of paths after it: the listener of the same
+// port and hostname, rather that of the same name; else that of the same name.
+func pairEntries(before, after plainWorld, paths []plainPath) {
+	pairs, taken := make(map[string]string), make(map[string]bool)
+	same := func(x, y plainPath) bool {
+		return x.listener.Port == y.listener.Port && x.listener.Host == y.listener.Host
+	}
+	for _, fits := range []func(x, y plainPath) bool{
+		func(x, y plainPath) bool { return same(x, y) && x.entry() == y.entry() },
+		same,
+		func(x, y plainPath) bool { return x.entry() == y.entry() },
+	} {
+		for _, y := range after.entries("AtRule") {
+			for _, x := range before.entries("AtRule") {
+				if _, paired := pairs[y.entry()]; !paired && !taken[x.entry()] && x.gateway.key() == y.gateway.key() && fits(x, y) {
+					pairs[y.entry()], taken[x.entry()] = x.entry(), true
+				}
+			}
+		}
+	}
+	for i := range paths {
+		paths[i].was = paths[i].entry()
+		if !paths[i].unread {
+			paths[i].was = pairs[paths[i].was]
+		}
+	}
 }
 
 // takes reports whether a route is on the listener of a path.

@@ -54,6 +54,7 @@ func losses(before, after plainWorld, written plainName) (lost []string, moves b
 	traffic := plainTraffic{before: before, after: after, written: written, was: before.traffic(), is: after.traffic()}
 	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
 		paths, known := append(after.paths(kind), after.unreadPaths(kind)...), make(map[string]bool)
+		pairEntries(before, after, paths)
 		for _, x := range append(before.paths(kind), before.unreadPaths(kind)...) {
 			known[x.name(x.rule)] = true
 			if x.unread {
@@ -105,9 +106,9 @@ func (w plainWorld) losesByName(o plainOverride, x plainPath, paths []plainPath,
 // earlier is the name that a path had before the change.
 func (p plainPath) earlier(x plainPath) string {
 	if p.route == nil || x.route == nil || p.route.key() != x.route.key() {
-		return p.name(p.rule)
+		return p.nameAt(p.was, p.rule)
 	}
-	return p.name(pairs(x.route, p.route)[p.rule])
+	return p.nameAt(p.was, pairs(x.route, p.route)[p.rule])
 }
 
 // successors are the paths that take the traffic of a path: if some come in by the

@@ -194,7 +194,7 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 			continue
 		}
 		c.moves = true
-		moved := to[0].entry() != was[0].entry() || to[0].route.key() != was[0].route.key() || pairs(was[0].route, to[0].route)[to[0].rule] != was[0].rule
+		moved := !sameListener(was[0], to[0]) || to[0].route.key() != was[0].route.key() || pairs(was[0].route, to[0].route)[to[0].rule] != was[0].rule
 		sure := !was[0].conflict && !to[0].conflict && was[1].place() == was[0].place() && to[1].place() == to[0].place()
 		if moved && !sure {
 			continue
@@ -215,6 +215,13 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 		samePort := !y.unread && y.gateway.key() == x.gateway.key() && y.listener.Port == x.listener.Port
 		return !samePort && !c.after.given(o, y) && (!y.unread || o.level < atRouteNamespace)
 	})
+}
+
+// sameListener reports whether a request comes in by one listener: of the same name, or of
+// the same port and hostname where none conflicts.
+func sameListener(was, to plainServed) bool {
+	return was.entry() == to.entry() ||
+		was.listener.Port == to.listener.Port && was.listener.Host == to.listener.Host && !was.conflict && !to.conflict
 }
 
 // sameRuleAt reports whether two paths have the same listener and rule, by their names

@@ -53,8 +53,13 @@ type rulePlace struct {
 	rule                   int
 }
 
+// listenerOf returns the listener of a path at a gateway.
+func listenerOf(p *gateway.Path) gateway.ListenerMatch {
+	return gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
+}
+
 func placeOf(p *gateway.Path) rulePlace {
-	l := gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
+	l := listenerOf(p)
 	return rulePlace{gateway: p.Gateway.Ref(), parent: l.Parent(), route: p.Route.Ref(), listener: p.Listener.Name, rule: p.Rule}
 }
 
@@ -179,7 +184,7 @@ func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
 		return
 	}
 	move := requestMove{from: m.From, to: m.To, request: m.Request}
-	if reading != at || !sameRuleAfter(m) {
+	if reading != at || !at.sameRuleAfter(m) {
 		move.unsure = at.unsure(m)
 	} // else it is served as before, whatever other readings have
 	switch {
@@ -191,9 +196,9 @@ func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
 }
 
 // sameRuleAfter reports whether a request stays on its rule and listener.
-func sameRuleAfter(m gateway.Move) bool {
+func (at *gatewayRouters) sameRuleAfter(m gateway.Move) bool {
 	from, to := m.From.Route, m.To.Route
-	return from.Ref() == to.Ref() && m.From.Listener.Same(m.To.Listener) &&
+	return from.Ref() == to.Ref() && m.SameListener(at.before, at.after) &&
 		(from == to && m.From.Rule == m.To.Rule || from != to && gateway.MatchRules(from, to)[m.To.Rule] == m.From.Rule)
 }
 
@@ -270,7 +275,7 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 	if at.before == nil {
 		return to, true
 	}
-	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
+	l := listenerOf(x)
 	ends = at.before.Precedes(&l)
 	for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
 		if q == nil || at.after == nil { // a regular expression, or no gateway
@@ -308,8 +313,8 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 	if at.before == nil || at.after == nil {
 		return requestMove{}, true
 	}
-	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
-	for m := range gateway.MovesBetween(at.before, at.after, x.Route, x.Rule, y.Route, y.Rule, &l) {
+	from, to := listenerOf(x), listenerOf(y)
+	for m := range gateway.MovesBetween(at.before, at.after, x.Route, x.Rule, &from, y.Route, y.Rule, &to) {
 		if m.Request != nil {
 			return requestMove{from: m.From, to: m.To, request: m.Request}, true
 		}
@@ -325,7 +330,7 @@ func (ev *evaluation) undecided(x *gateway.Path) string {
 	if at.before == nil {
 		return ""
 	}
-	l := gateway.ListenerMatch{Gateway: x.Gateway, Set: x.Set, Listener: x.Listener}
+	l := listenerOf(x)
 	if at.before.Precedes(&l) {
 		return unsureConflict
 	}
