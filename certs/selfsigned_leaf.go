@@ -30,6 +30,11 @@ func (l *leaf) renewDeadline() time.Time {
 	return l.renewAt.Add(l.notAfter().Sub(l.renewAt) / 2)
 }
 
+// needsLeaf reports whether a replica that serves l must sign a new leaf under s.
+func needsLeaf(l *leaf, s state, now time.Time) bool {
+	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
+}
+
 // issueLeaf signs a certificate with a new key. It expires no later than its
 // authority.
 func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {

@@ -216,8 +216,3 @@ func (r rotationRules) nextAt(s state, confirmed observation) time.Time {
 	}
 	return at
 }
-
-// needsLeaf reports whether a replica that serves l must sign a new leaf under s.
-func needsLeaf(l *leaf, s state, now time.Time) bool {
-	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
-}

@@ -1,5 +1,7 @@
 package merge
 
+import "slices"
+
 // Meter limits the cost of conditions.
 type Meter interface {
 	// Spend charges the cost of an evaluation of a condition of policy by. With nil
@@ -40,6 +42,31 @@ type fold struct {
 	// Computed from E, until E changes.
 	spec map[string]any
 	low  [2]Origin // of the two lowest policies with a rule in E
+}
+
+// addLayers sorts the layers, the lowest first, and adds the outcomes of their policies,
+// from the highest to the lowest.
+func (f *fold) addLayers(layers []Layer) {
+	f.layers = append(f.layers[:0], layers...) // the caller keeps its order
+	slices.Reverse(f.layers)                   // mostly they come from the highest to the lowest
+	lower := func(a, b Layer) int { return Compare(b, a) }
+	if !slices.IsSortedFunc(f.layers, lower) {
+		slices.SortFunc(f.layers, lower)
+	}
+	f.outcomes = make([]Outcome, 0, len(layers))
+	if len(layers) > smallCount {
+		f.policyIndexes = make(map[*Policy]policyIndex, len(layers))
+	}
+	for i, l := range slices.Backward(f.layers) {
+		n := f.outcomeOf(l.Policy) // at two levels, counted once
+		if n < 0 {
+			n = len(f.outcomes)
+			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy})
+		}
+		if f.policyIndexes != nil {
+			f.policyIndexes[l.Policy] = policyIndex{outcome: n, lowest: i}
+		}
+	}
 }
 
 // setRules replaces E, and returns the old list to be reused.

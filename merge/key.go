@@ -8,6 +8,9 @@ import (
 
 // Key is the path of a rule in a spec, such as rules.authentication.a.
 // The zero Key is the spec itself.
+//
+// This file has only the form of keys. Which fields of a policy are rules, and with which
+// keys, is decided in internal/policykind/split.go.
 type Key struct {
 	text string
 	// path is the segments, each followed by a NUL, so that comparing two of

@@ -79,31 +79,6 @@ type policyIndex struct {
 // have fewer layers.
 const smallCount = 8
 
-// addLayers sorts the layers, the lowest first, and adds the outcomes of their policies,
-// from the highest to the lowest.
-func (f *fold) addLayers(layers []Layer) {
-	f.layers = append(f.layers[:0], layers...) // the caller keeps its order
-	slices.Reverse(f.layers)                   // mostly they come from the highest to the lowest
-	lower := func(a, b Layer) int { return Compare(b, a) }
-	if !slices.IsSortedFunc(f.layers, lower) {
-		slices.SortFunc(f.layers, lower)
-	}
-	f.outcomes = make([]Outcome, 0, len(layers))
-	if len(layers) > smallCount {
-		f.policyIndexes = make(map[*Policy]policyIndex, len(layers))
-	}
-	for i, l := range slices.Backward(f.layers) {
-		n := f.outcomeOf(l.Policy) // at two levels, counted once
-		if n < 0 {
-			n = len(f.outcomes)
-			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy})
-		}
-		if f.policyIndexes != nil {
-			f.policyIndexes[l.Policy] = policyIndex{outcome: n, lowest: i}
-		}
-	}
-}
-
 // outcomeOf returns the index of a policy's outcome, -1 if there is none.
 func (f *fold) outcomeOf(p *Policy) int {
 	if f.policyIndexes != nil {

@@ -67,6 +67,7 @@ func (s *Server) handler(webhook string, e evaluator) http.Handler {
 		start := s.opts.Now()
 		ctx, span := s.startReviewSpan(r.Context(), r.Header, webhook)
 		defer span.End()
+		// The deadline of the review. evaluateInTime (admit.go) answers when it is missed.
 		ctx, cancel := context.WithTimeout(ctx, callTimeout(r))
 		defer cancel()
 		_, reading := s.startSpan(ctx, spanRead)

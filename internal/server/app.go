@@ -153,8 +153,8 @@ func (a *app) addHTTPSServer() error {
 }
 
 func (a *app) addAuditor() error {
-	sweeper := newAuditor(a.manager, a.store, a.guard, a.log.WithName("sweep"))
-	return errors.Join(crmetrics.Registry.Register(sweeper), a.manager.Add(sweeper))
+	auditor := newAuditor(a.manager, a.store, a.guard, a.log.WithName("audit"))
+	return errors.Join(crmetrics.Registry.Register(auditor), a.manager.Add(auditor))
 }
 
 func (a *app) addWarningEvents() error {

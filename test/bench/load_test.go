@@ -39,7 +39,7 @@ func BenchmarkLoad(b *testing.B) {
 			c.evaluated = nil
 		}
 		runtime.GC()
-		go func() { _ = s.sweeper.Start(b.Context()) }() // ends with the benchmark
+		go func() { _ = s.auditor.Start(b.Context()) }() // ends with the benchmark
 		feed.start(b.Context())
 		for b.Loop() {
 			require.NoError(b, together(b.Context(), clients, turns, feed.writes()))

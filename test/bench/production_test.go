@@ -55,7 +55,7 @@ type production struct {
 	guard    *guard.Guard
 	hooks    *webhook.Server
 	inFlight *inflight.Log
-	sweeper  *audit.Auditor
+	auditor  *audit.Auditor
 }
 
 func newProduction(tb testing.TB, c *fixture.Cluster) *production {
@@ -76,8 +76,8 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
 	// It observes each event, and audits once it is started.
-	sweeper := audit.New(audit.Options{Store: c.Store, Violations: evaluator.Violations})
-	return &production{c, evaluator, hooks, inFlight, sweeper}
+	auditor := audit.New(audit.Options{Store: c.Store, Violations: evaluator.Violations})
+	return &production{c, evaluator, hooks, inFlight, auditor}
 }
 
 // audit evaluates everything that the object affects, as the audit does a moment

@@ -35,7 +35,7 @@ func TestChartMatchesKustomize(t *testing.T) {
 		"which only warns":                {values{"enforcement": "warn"}, []string{"warn"}},
 		"with monitoring":                 {values{"monitoring.enabled": true}, []string{"monitoring"}},
 		"with a network policy":           {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
-		"kept fresh":                      {values{"refresh.enabled": true}, []string{"refresh"}},
+		"with refresh":                    {values{"refresh.enabled": true}, []string{"refresh"}},
 		"with static webhooks":            {static, []string{"static-webhooks"}},
 		"with a certificate in files":     {values{"certificates.mode": "files"}, []string{"certificate-files"}},
 		"with one of cert-manager":        {values{"certificates.mode": "cert-manager"}, []string{"cert-manager"}},

@@ -80,7 +80,7 @@ func TestFlagsFromValues(t *testing.T) {
 		"static webhooks":        {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
 		"files":                  {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
 		"callers by name":        {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
-		"kept fresh":             {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
+		"refresh":                {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
 		"refresh with a rate":    {values{"refresh.enabled": true, "refresh.qps": 50, "refresh.affected": false}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh", "--refresh-qps=50", "--refresh-affected=false"}},
 		"a rate without refresh": {values{"refresh.qps": 50}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
 		"others":                 {values{"extraArgs": []any{"--drain-period=10s", "--max-queue=5"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--drain-period=10s", "--max-queue=5"}},

@@ -151,7 +151,7 @@ var alertCases = map[string]struct {
 		good:  `overrule_violations{namespace="o", pod="a", reason="ConstraintViolated", policy_kind="P", action="Warn"} 2x60`,
 		after: 45 * minute,
 	},
-	"OverruleSweepFailing": {
+	"OverruleAuditFailing": {
 		bad:   `overrule_audit_runs_total{namespace="o", pod="a", scope="all", result="failed"} 0+1x120`,
 		good:  `overrule_audit_runs_total{namespace="o", pod="a", scope="all", result="done"} 0+1x120`,
 		after: 90 * minute,
