@@ -85,34 +85,98 @@ func (ev *evaluation) checkConstraintsOnPath(p effective.Pair) error {
 }
 
 func (ev *evaluation) checkConstraintOnPath(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
+	above := !ev.binds(c, level, p)
+	found, err := ev.unmetOn(c, level, p, s, above)
+	if err == nil && (len(found) > 0 || c.Reads("before")) {
+		found, err = ev.unmetByRequests(c, level, p, found, above)
+	}
+	if errors.Is(err, errWarnBudget) {
+		err = nil // unevaluated says so
+	}
+	for _, u := range found {
+		ev.addUnmet(c, p.After, u.Unmet, u.before, above)
+	}
+	return err
+}
+
+// unmetNow is a requirement that is not met on a path after the write.
+type unmetNow struct {
+	constraint.Unmet
+
+	before bool // it was so before the write, and gets no worse
+}
+
+// unmetOn returns what a constraint finds on a path, compared with the path before.
+func (ev *evaluation) unmetOn(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs, above bool) ([]unmetNow, error) {
 	was, wasOn := level, false
 	if p.Before != nil {
 		was, wasOn = c.On(&p.Before.Path, ev.before)
 	}
-	if wasOn && was == level && s.same(c) {
-		return ev.checkUnchanged(c, level, p, s)
-	}
-	above := !ev.binds(c, level, p)
-	var m merge.Meter = ev.budget
-	if above {
-		if ev.requirements.notBindingCost.spent > maxWarnCost {
-			return nil
-		}
-		m = ev.notBindingMeter(c.Ref())
+	unchanged := wasOn && was == level && s.same(c)
+	m, ok := ev.constraintMeter(c, unchanged, above)
+	if !ok {
+		return nil, nil
 	}
 	now, err := ev.evaluateConstraint(c, level, s.after, m)
 	var before constraint.Result
-	if err == nil && wasOn && len(now.Unmet) > 0 {
+	if err == nil && wasOn && len(now.Unmet) > 0 && !unchanged {
 		before, err = ev.evaluateConstraint(c, was, s.before, m)
 	}
 	if errors.Is(err, errWarnBudget) {
-		return nil // unevaluated says so
+		return nil, err
 	}
-	for _, u := range now.Unmet {
+	out := make([]unmetNow, len(now.Unmet))
+	for k, u := range now.Unmet {
 		i := slices.IndexFunc(before.Unmet, func(w constraint.Unmet) bool { return w.At == u.At })
-		ev.addUnmet(c, p.After, u, i >= 0 && !u.Worse(before.Unmet[i]), above)
+		out[k] = unmetNow{u, unchanged || i >= 0 && !u.Worse(before.Unmet[i])}
 	}
-	return err
+	return out, err
+}
+
+// constraintMeter returns the meter for a constraint on a path; ok is false if no more may
+// be spent on warnings.
+func (ev *evaluation) constraintMeter(c *constraint.Constraint, unchanged, above bool) (m merge.Meter, ok bool) {
+	switch {
+	case unchanged:
+		ev.requirements.unchangedCost.budget = ev.budget
+		return &ev.requirements.unchangedCost, ev.requirements.unchangedCost.spent <= maxWarnCost
+	case above:
+		if ev.requirements.notBindingCost.spent > maxWarnCost {
+			return nil, false
+		}
+		return ev.notBindingMeter(c.Ref()), true
+	default:
+		return ev.budget, true
+	}
+}
+
+// unmetByRequests compares what a constraint finds on a path with all paths before the
+// write that served requests of it. What is not met is as before where that is so for each
+// of them: a rule that takes requests from another one has to comply as that one did.
+func (ev *evaluation) unmetByRequests(c *constraint.Constraint, level constraint.Level, p effective.Pair, found []unmetNow, above bool) ([]unmetNow, error) {
+	former, err := ev.formerPathsOf(p)
+	if err != nil || len(former.others) == 0 {
+		return found, err
+	}
+	for i := range found {
+		found[i].before = found[i].before || !former.stays && !former.fresh
+	}
+	for _, x := range former.others {
+		pair := effective.Pair{Before: x, After: p.After}
+		more, err := ev.unmetOn(c, level, pair, ev.inputs(pair), above)
+		if err != nil {
+			return found, err
+		}
+		for _, u := range more {
+			i := slices.IndexFunc(found, func(o unmetNow) bool { return o.At == u.At })
+			if i < 0 {
+				found = append(found, u)
+				continue
+			}
+			found[i].before = found[i].before && u.before
+		}
+	}
+	return found, nil
 }
 
 // binds reports whether a constraint that applies at a level of a path binds the write:
@@ -147,23 +211,6 @@ func (ev *evaluation) binds(c *constraint.Constraint, level constraint.Level, p 
 	default:
 		return false
 	}
-}
-
-// checkUnchanged reports what is not met on a path on which nothing changes, as long as
-// that costs little.
-func (ev *evaluation) checkUnchanged(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *constraintInputs) error {
-	if ev.requirements.unchangedCost.spent > maxWarnCost {
-		return nil
-	}
-	ev.requirements.unchangedCost.budget = ev.budget
-	now, err := ev.evaluateConstraint(c, level, s.after, &ev.requirements.unchangedCost)
-	if errors.Is(err, errWarnBudget) {
-		return nil
-	}
-	for _, u := range now.Unmet {
-		ev.addUnmet(c, p.After, u, true, !ev.binds(c, level, p))
-	}
-	return err
 }
 
 // evaluateConstraint evaluates a constraint that applies at a level, once for all paths

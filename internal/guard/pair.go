@@ -15,8 +15,15 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	if !again {
 		ev.overrides.prev = newPrevPair(p, ev.overrides.prev.lost[:0])
 	}
+	byRequests, err := ev.followRequests(p)
+	if err != nil {
+		return err
+	}
+	if byRequests.Before != p.Before || byRequests.After != p.After {
+		ev.overrides.prev.changed, ev.overrides.prev.lostGroups = byRequests.Changed(), lostGroups(byRequests)
+	}
 	if ev.overrides.prev.changed {
-		ev.countPath(p)
+		ev.countPath(byRequests)
 	}
 	if err := ev.checkOverrides(p, b, again); err != nil {
 		return err
@@ -35,14 +42,14 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		o := &p.After.Outcomes[i]
 		if ev.policy != nil && o.Policy == &ev.policy.Policy {
 			ev.overriddenRules.ownPaths++
-			ev.overriddenRules.addOwn(p, i)
+			ev.overriddenRules.addOwn(byRequests, i)
 			ev.checkUnset(p, o)
 			continue
 		}
-		ev.overriddenRules.addOther(p, i)
+		ev.overriddenRules.addOther(byRequests, i)
 	}
-	ev.overriddenRules.addRoute(p)
-	ev.reportSkippedConditions(p)
+	ev.overriddenRules.addRoute(byRequests)
+	ev.reportSkippedConditions(byRequests)
 	return nil
 }
 

@@ -8,15 +8,17 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // requests knows where requests go before and after a write (SEMANTICS section 9).
 type requests struct {
 	gateways map[api.Ref]*gatewayRouters
 	moves    map[rulePlace][]requestMove
-	paths    map[candidatesKey][]*effective.Effective // after the write
-	policies map[*gateway.Route]routePolicies
-	binding  map[api.Ref]bool // objects with policies that bind to rules
+	// paths through routes before and after the write
+	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
+	policies                map[*gateway.Route]routePolicies
+	binding                 map[api.Ref]bool // objects with policies that bind to rules
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations, staying *gateway.Path
@@ -34,6 +36,7 @@ type requests struct {
 // does not exist.
 type gatewayRouters struct {
 	before, after *gateway.Router
+	arrivals      arrivals // nil until they are needed
 	// others are the routers under other readings.
 	others []otherRouters
 }
@@ -344,23 +347,28 @@ func (ev *evaluation) undecided(x *gateway.Path) string {
 
 // pathsThrough returns the paths of a kind through a route after the write.
 func (ev *evaluation) pathsThrough(route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
+	return ev.collectPaths(&ev.requests.pathsAfter, ev.after, route, kind)
+}
+
+// collectPaths returns the paths of a kind through a route, which are kept for a while.
+func (ev *evaluation) collectPaths(known *map[candidatesKey][]*effective.Effective, v *snapshot.View, route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
 	at := candidatesKey{route, kind}
-	if out, ok := ev.requests.paths[at]; ok {
+	if out, ok := (*known)[at]; ok {
 		return out, nil
 	}
 	var out []*effective.Effective
 	kinds := []api.PolicyKind{kind.Ref()}
-	err := ev.guard.Engine.Walk(ev.after, effective.Scope{Objects: []api.Ref{route}, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
+	err := ev.guard.Engine.Walk(v, effective.Scope{Objects: []api.Ref{route}, Kinds: kinds, Empty: kinds}, false, ev.budget, func(e *effective.Effective) error {
 		out = append(out, e)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(ev.requests.paths) >= maxCandidateSets || ev.requests.paths == nil {
-		ev.requests.paths = make(map[candidatesKey][]*effective.Effective)
+	if len(*known) >= maxCandidateSets || *known == nil {
+		*known = make(map[candidatesKey][]*effective.Effective)
 	}
-	ev.requests.paths[at] = out
+	(*known)[at] = out
 	return out, nil
 }
 

@@ -117,7 +117,7 @@ func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
 		overrides: overrides{pairs: ev.overrides.pairs, lessProtected: ev.overrides.lessProtected},
 		requests:  ev.requests,
 	}
-	o.requests.paths = nil
+	o.requests.pathsBefore, o.requests.pathsAfter = nil, nil
 	return o
 }
 

@@ -1,0 +1,186 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// formerPaths are the paths before the write that served requests of one after it.
+type formerPaths struct {
+	others []*effective.Effective // other ones than the one that it is paired with
+	stays  bool                   // so did that one
+	fresh  bool                   // some requests were served by nothing
+}
+
+// formerPathsOf returns which paths served the requests of a path before the write. The
+// paths of routes, gateways and listener sets that the write creates have none: what is
+// created has to comply.
+func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
+	out := formerPaths{stays: p.Before != nil, fresh: p.Before == nil}
+	y := &p.After.Path
+	if !ev.editsRouting() || !readsRequests(y) || p.Before != nil && !readsRequests(&p.Before.Path) {
+		return out, nil
+	}
+	at := ev.routersOf(y.Gateway.Ref())
+	if at.before == nil || at.after == nil {
+		return out, nil
+	}
+	arrivals, err := ev.arrivalsAt(at)
+	if err != nil {
+		return out, err
+	}
+	if p.Before != nil {
+		_, out.stays = ev.staying(p)
+	}
+	out.fresh = ev.servesNewRequests(at, y)
+	for _, from := range arrivals.to(y) {
+		place := placeOfServed(from)
+		if p.Before != nil && sameRule(place, placeOf(&p.Before.Path)) {
+			continue
+		}
+		paths, err := ev.pathsBeforeThrough(from.Route.Ref(), p.After.Kind)
+		if err != nil {
+			return out, err
+		}
+		for _, x := range paths {
+			if readsRequests(&x.Path) && sameRule(place, placeOf(&x.Path)) && (y.Backend == nil || x.Path.Backend != nil && *x.Path.Backend == *y.Backend) && !slices.Contains(out.others, x) {
+				out.others = append(out.others, x)
+			}
+		}
+	}
+	return out, nil
+}
+
+// editsRouting reports whether the write edits a route, a gateway or a listener set in a
+// way that may move requests.
+func (ev *evaluation) editsRouting() bool {
+	if ev.change.Before == nil || ev.change.After == nil || len(ev.requests.rerouted) == 0 {
+		return false
+	}
+	switch ev.change.Object().(type) {
+	case *gateway.Route, *gateway.Gateway, *gateway.ListenerSet:
+		return true
+	default:
+		return false
+	}
+}
+
+// servesNewRequests reports whether a path serves requests that nothing served before the
+// write.
+func (ev *evaluation) servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
+	l := listenerOf(y)
+	for q := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
+		if q == nil || at.before.Route(q).Route == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// arrivals are the rules from which requests move, by the rule to which they do.
+type arrivals map[rulePlace][]gateway.Served
+
+// arrivalsAt finds the requests that the write moves between the rules at a gateway,
+// whatever policies apply to them.
+func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
+	if at.arrivals != nil {
+		return at.arrivals, nil
+	}
+	at.arrivals = make(arrivals)
+	var err error
+	limits := gateway.MoveLimits{Alive: func() bool {
+		err = ev.budget.Alive()
+		return err == nil
+	}}
+	re := ev.rerouted()
+	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
+		to := placeOfServed(m.To)
+		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
+			at.arrivals[to] = append(at.arrivals[to], m.From)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find where requests were served: %w", err)
+	}
+	return at.arrivals, nil
+}
+
+// to returns the rules from which requests move to the rules of a path.
+func (a arrivals) to(y *gateway.Path) []gateway.Served {
+	place := placeOf(y)
+	if place.rule >= 0 {
+		return a[place]
+	}
+	var out []gateway.Served
+	for place.rule = range y.Route.Rules {
+		out = append(out, a[place]...)
+	}
+	return out
+}
+
+// pathsBeforeThrough returns the paths of a kind through a route before the write.
+func (ev *evaluation) pathsBeforeThrough(route api.Ref, kind *policykind.Kind) ([]*effective.Effective, error) {
+	return ev.collectPaths(&ev.requests.pathsBefore, ev.before, route, kind)
+}
+
+// followRequests returns the pair that tells what happens to the requests of a path that
+// is new or removed: with the path that served them before, or that serves them after it.
+// Of several, it is one with another effective policy, if there is one. The pair stays as
+// it is where some requests are new, or end.
+func (ev *evaluation) followRequests(p effective.Pair) (effective.Pair, error) {
+	if p.Before != nil && p.After != nil || !ev.editsRouting() {
+		return p, nil
+	}
+	if p.Before == nil {
+		former, err := ev.formerPathsOf(p)
+		if err != nil || former.fresh {
+			return p, err
+		}
+		return withChange(p, former.others, func(x *effective.Effective) effective.Pair {
+			return effective.Pair{Before: x, After: p.After, Unit: p.Unit}
+		}), nil
+	}
+	if !readsRequests(&p.Before.Path) || ev.routersOf(p.Before.Path.Gateway.Ref()).after == nil {
+		return p, nil
+	}
+	next, ends, err := ev.nextPathsOf(p.Before)
+	if err != nil || ends {
+		return p, err
+	}
+	return withChange(p, next, func(y *effective.Effective) effective.Pair {
+		return effective.Pair{Before: p.Before, After: y, Unit: p.Unit}
+	}), nil
+}
+
+// nextPathsOf returns the paths that serve the requests of a path which is removed, and
+// whether some are served by nothing any more.
+func (ev *evaluation) nextPathsOf(x *effective.Effective) (out []*effective.Effective, ends bool, err error) {
+	to, ends := ev.destinations(&x.Path)
+	for _, m := range to {
+		paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
+		if err != nil {
+			return nil, ends, err
+		}
+		for _, y := range paths {
+			if readsRequests(&y.Path) && sameRule(placeOfServed(m.to), placeOf(&y.Path)) && (x.Path.Backend == nil || y.Path.Backend != nil && *x.Path.Backend == *y.Path.Backend) {
+				out = append(out, y)
+			}
+		}
+	}
+	return out, ends, nil
+}
+
+// withChange returns the first pair with another path whose effective policy changes, else
+// the first one, else p.
+func withChange(p effective.Pair, others []*effective.Effective, pair func(*effective.Effective) effective.Pair) effective.Pair {
+	if len(others) == 0 {
+		return p
+	}
+	i := slices.IndexFunc(others, func(o *effective.Effective) bool { return pair(o).Changed() })
+	return pair(others[max(i, 0)])
+}
