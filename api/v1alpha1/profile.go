@@ -180,6 +180,16 @@ type PolicyProfileSpec struct {
 	// +optional
 	Binding *RuleBinding `json:"binding,omitempty"`
 
+	// RouteOverridesBind defines which writes of routes are bound by an override that is
+	// attached to a route, the namespace of a route, a rule or a backend: those in the
+	// namespace of that route, or those in all namespaces. A write that is not bound gets
+	// a warning if the override no longer holds for some requests. It defaults to
+	// SameNamespace. AllNamespaces lets users of one namespace prevent those of other
+	// namespaces from taking requests, such as those of a more specific hostname.
+	//
+	// +optional
+	RouteOverridesBind BoundNamespaces `json:"routeOverridesBind,omitempty"`
+
 	// BlastRadius is the maximum number of paths whose effective policy one write
 	// may change without acknowledgement. It takes precedence over the limit of the
 	// server. 0 means no limit.
@@ -193,6 +203,20 @@ type PolicyProfileSpec struct {
 	// +optional
 	Actions map[ReasonCode]Action `json:"actions,omitempty"`
 }
+
+// BoundNamespaces is the namespaces in which the writes of routes are bound by an
+// override on a route.
+//
+// +kubebuilder:validation:Enum=SameNamespace;AllNamespaces
+type BoundNamespaces string
+
+// The values of BoundNamespaces (SEMANTICS section 9).
+const (
+	// BoundSameNamespace is the namespace of the route that has the override.
+	BoundSameNamespace BoundNamespaces = "SameNamespace"
+	// BoundAllNamespaces is all namespaces.
+	BoundAllNamespaces BoundNamespaces = "AllNamespaces"
+)
 
 // ProfileClass is inherited for kinds whose policies apply to the levels below their
 // target, and direct for kinds whose policies apply to the target only.

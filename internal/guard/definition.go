@@ -10,6 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -61,17 +62,32 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 	return effective.Scope{All: true, Kinds: kinds}, nil
 }
 
+// lessProtection says in what respects a kind protects overrides less after the write,
+// "" for none.
+type lessProtection struct {
+	above  string // overrides that are attached above routes
+	routes string // overrides that are attached to routes, to their namespaces or below
+}
+
+// of returns it for an override at a level.
+func (l lessProtection) of(at gateway.Level) string {
+	if at >= gateway.LevelRouteNamespace {
+		return l.routes
+	}
+	return l.above
+}
+
 // lessProtected returns those of the kinds, read in both views, that protect overrides
 // less in the second, and in what respects.
-func lessProtected(before, after *snapshot.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
-	out := make(map[api.PolicyKind]string)
+func lessProtected(before, after *snapshot.View, kinds []api.PolicyKind) map[api.PolicyKind]lessProtection {
+	out := make(map[api.PolicyKind]lessProtection)
 	for _, ref := range kinds {
 		was, is := before.Kind(ref), after.Kind(ref)
 		if was == nil || is == nil {
 			continue
 		}
-		if how := was.WeakenedBy(is); len(how) > 0 {
-			out[ref] = strings.Join(how, "; ")
+		if routes := was.RouteOverridesWeakenedBy(is); len(routes) > 0 {
+			out[ref] = lessProtection{above: strings.Join(was.WeakenedBy(is), "; "), routes: strings.Join(routes, "; ")}
 		}
 	}
 	return out

@@ -32,6 +32,8 @@ func readBy(t *testing.T, v *snapshot.View, profile, objects string) *snapshot.V
 func TestProfilesProtectOverridesLess(t *testing.T) {
 	const full = lockSpec + "\ngates: [gate]\nalternatives: [ways]"
 	const less = "OverrideRemoved ways.key Lock infra/top: 2 paths" // golden: in which way
+	const lessOwn = "OverrideRemoved ways.key Lock app/own: 2 paths"
+	const all, one = full + "\nrouteOverridesBind: AllNamespaces", full + "\nrouteOverridesBind: SameNamespace"
 	tests := map[string]struct {
 		objects, was, now string
 		owner             string
@@ -50,6 +52,14 @@ func TestProfilesProtectOverridesLess(t *testing.T) {
 		"an override that a higher one beats": {base(lockTop(byKey), lockOwn("overrides: {ways: {key: 2}}")), full, lockSpec, "", []string{less}},
 		"the profile gets an owner, and a built-in one that protects less is used then": {
 			base(lockTop(byKey)), full, lockSpec, "ConfigMap infra/x", []string{less},
+		},
+		"overrides of routes bind one namespace": {base(lockTop(byKey), lockOwn("overrides: {ways: {other: 1}}")), all, one, "", []string{strings.Replace(lessOwn, "key", "other", 1)}},
+		"likewise, which is the default":         {base(lockOwn(byKey)), all, full, "", []string{lessOwn}},
+		"likewise, and another gate is missing":  {base(lockTop(byKey), lockOwn("overrides: {ways: {other: 1}}")), all, strings.Replace(one, "\ngates: [gate]", "", 1), "", []string{less, strings.Replace(lessOwn, "key", "other", 1)}},
+		"likewise, no route has an override":     {base(lockTop(byKey)), all, one, "", nil},
+		"overrides of routes bind all":           {base(lockTop(byKey), lockOwn("overrides: {ways: {other: 1}}")), one, all, "", nil},
+		"the profile gets an owner, and a built-in one by which they bind one namespace is used then": {
+			base(lockOwn(byKey)), all, full, "ConfigMap infra/x", []string{lessOwn},
 		},
 		"removals were warnings before, too": {
 			base(lockTop(byKey)), full + "\nactions: {OverrideRemoved: Warn}", full + "\nactions: {OverrideRemoved: Warn, OverrideEvaded: Warn}", "",

@@ -15,9 +15,9 @@ type overrides struct {
 	pairs         int32                // that were evaluated
 	held          []effective.Override // of the current pair
 	lost          map[lostOverrideKey]*lostOverride
-	reasons       map[*merge.Rule]api.ReasonCode // of losses
-	lessProtected map[api.PolicyKind]string      // how kinds protect overrides less after the write
-	confirmed     map[*merge.Rule]bool           // overrides that requests are known to lose
+	reasons       map[*merge.Rule]api.ReasonCode    // of losses
+	lessProtected map[api.PolicyKind]lessProtection // how kinds protect overrides less after the write
+	confirmed     map[*merge.Rule]bool              // overrides that requests are known to lose
 	terminating   terminatingPolicies
 	candidates    map[candidatesKey]*candidates
 	weakenings    findings // of overrides that are weakened, before permissions
@@ -33,7 +33,7 @@ type overrideCheck struct {
 	// effective policies have the same losses.
 	stays bool
 	// lessProtected is how the kind protects overrides less after the write.
-	lessProtected string
+	lessProtected lessProtection
 	kept          keptOverrides
 }
 
@@ -56,7 +56,7 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 		stays:         p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path),
 		lessProtected: ev.overrides.lessProtected[p.Before.Kind.Ref()],
 	}
-	if c.stays && c.lessProtected == "" && p.Before.Result == p.After.Result {
+	if c.stays && c.lessProtected == (lessProtection{}) && p.Before.Result == p.After.Result {
 		return nil
 	}
 	ev.overrides.pairs++
@@ -84,8 +84,8 @@ func (c *overrideCheck) check(o effective.Override) error {
 	switch {
 	case c.paths.After != nil && c.checkOnSamePath(o):
 		return nil
-	case c.lessProtected != "":
-		l := c.ev.addLessProtectedOverride(o, c.paths.Before, c.lessProtected)
+	case c.lessProtected.of(o.Level) != "":
+		l := c.ev.addLessProtectedOverride(o, c.paths.Before, c.lessProtected.of(o.Level))
 		if c.stays {
 			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, l)
 		}

@@ -21,7 +21,7 @@ type lostOverrideKey struct {
 	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
 	lessProtected   string // in what respects it is less protected, "" where it is lost
 	unsure          string // why its requests may not go there, "" if they do
-	neighbor        bool   // it is of another namespace's route, whose requests the written one takes
+	neighbor        bool   // it is of another namespace's route and does not bind the write
 }
 
 // lostOverride is an override that is lost on a number of paths; the first path stands for
@@ -92,11 +92,11 @@ func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Ef
 }
 
 // ofNeighbor reports whether an override is attached to a route of another namespace than
-// the route that is written, or below it. It does not bind this write: a team must not be
-// able to freeze its neighbors (SEMANTICS section 9).
+// the route that is written, or below it, and does not bind this write: a team must not be
+// able to freeze its neighbors, unless the kind's profile says so (SEMANTICS section 9).
 func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective) bool {
 	written, ok := ev.change.Object().(*gateway.Route)
-	return ok && o.Level >= gateway.LevelRouteNamespace && was.Path.Route != nil && was.Path.Route.Namespace != written.Namespace
+	return ok && o.Level >= gateway.LevelRouteNamespace && !was.Kind.BindsAllNamespaces() && was.Path.Route != nil && was.Path.Route.Namespace != written.Namespace
 }
 
 // lossReason returns OverrideRemoved if an override's own policy gives it up, and
@@ -159,6 +159,7 @@ func (o *overrides) sortedLosses() []*lostOverride {
 			strings.Compare(a.key.unboundReason, b.key.unboundReason),
 			strings.Compare(a.key.lessProtected, b.key.lessProtected),
 			strings.Compare(a.key.unsure, b.key.unsure),
+			cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),
 		)
 	})
 	return out

@@ -168,7 +168,7 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 	if x.route == nil {
 		return c.after.losesByName(o, x, paths, known)
 	}
-	if o.level >= atRouteNamespace && c.written.Kind == "HTTPRoute" && c.written.Namespace != x.route.Namespace {
+	if x.kind != "AtBackend" && o.level >= atRouteNamespace && c.written.Kind == "HTTPRoute" && c.written.Namespace != x.route.Namespace {
 		return false // a warning
 	}
 	self := slices.IndexFunc(paths, func(y plainPath) bool { return y.earlier(x) == x.name(x.rule) })

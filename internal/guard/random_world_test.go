@@ -18,7 +18,8 @@ import (
 
 // plainKinds are the kinds of the random worlds: paths that end at rules, at
 // backends and at listeners; targets in other namespaces by grant, freely and
-// not at all; bare rules that a route's annotation makes overrides.
+// not at all; bare rules that a route's annotation makes overrides; overrides of routes that
+// bind the routes of their namespace, and those of all.
 var plainKinds = docs(
 	worlds.ClassProfileDoc("inherited", "AtRule", `
 targets: {fields: [targetRefs], namespaces: referenceGrant, classFrom: ["*"]}
@@ -28,6 +29,7 @@ blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtBackend", `
 targets: {fields: [targetRefs], namespaces: free}
 levels: [Gateway, Route, Backend]
+routeOverridesBind: AllNamespaces
 strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtListener", `

@@ -38,6 +38,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.binding()
 	c.order()
 	c.fields()
+	c.routeOverrides()
 	c.actions()
 	if err := c.errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("invalid profile for %s: %w", k.Ref(), err)
@@ -398,6 +399,17 @@ func listOf(route []Segment) string {
 		}
 	}
 	return ""
+}
+
+// routeLevels are the levels at which an override is one of a route.
+var routeLevels = []api.LevelName{api.LevelRouteNamespace, api.LevelRoute, api.LevelRule, api.LevelBackend}
+
+func (c *compiler) routeOverrides() {
+	k, at := c.kind, c.spec.Child("routeOverridesBind")
+	oneOf(c, at, k.RouteOverridesBind, "", api.BoundSameNamespace, api.BoundAllNamespaces)
+	if k.BindsAllNamespaces() && !slices.ContainsFunc(routeLevels, k.Has) {
+		c.forbidden(at, "AllNamespaces requires level RouteNamespace, Route, Rule or Backend; add one to spec.levels")
+	}
 }
 
 func (c *compiler) actions() {

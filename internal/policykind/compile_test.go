@@ -108,6 +108,8 @@ func TestCompileInvalid(t *testing.T) {
 		"fields of a list and a rule":  {"fields: [{rule: a, route: 'spec.rules[*].filters[*].x'}, {rule: b, route: 'spec.rules[*].x'}]", `spec.fields: Forbidden`},
 		"fields without the rule":      {"{levels: [Gateway, Route], fields: [{rule: a, route: spec.hostnames}]}", `spec.fields: Forbidden`},
 		"a field of all rules":         {"fields: [{rule: a, route: spec.rules.timeouts.request}]", `spec.fields[0].route: Invalid value: "spec.rules.timeouts.request"`},
+		"whom overrides bind":          {"routeOverridesBind: All", `spec.routeOverridesBind: Unsupported value: "All"`},
+		"overrides of no routes":       {"{levels: [Gateway, Listener], routeOverridesBind: AllNamespaces}", `spec.routeOverridesBind: Forbidden`},
 		"a blast radius below zero":    {"blastRadius: -1", "spec.blastRadius: Invalid value: -1"},
 		"a reason that is none":        {"actions: {Overriden: Deny}", `spec.actions: Unsupported value: "Overriden"`},
 		"a reason that cannot change":  {"actions: {TooMuch: Warn}", `spec.actions: Unsupported value: "TooMuch"`},
@@ -191,6 +193,12 @@ func TestCompileDefaults(t *testing.T) {
 	assert.Equal(t, api.None, mustCompile(t, "class: direct").SameTarget)
 	assert.Equal(t, api.Collect, mustCompile(t, "{class: direct, sameTarget: collect}").SameTarget)
 	assert.Equal(t, api.None, mustCompile(t, "sameTarget: none").SameTarget)
+
+	assert.False(t, k.BindsAllNamespaces())
+	assert.False(t, mustCompile(t, "{levels: [Gateway], routeOverridesBind: SameNamespace}").BindsAllNamespaces())
+	for _, level := range []string{"RouteNamespace", "Route", "Rule", "Backend"} {
+		assert.True(t, mustCompile(t, "{levels: [Gateway, "+level+"], routeOverridesBind: AllNamespaces}").BindsAllNamespaces(), level)
+	}
 
 	assert.Empty(t, profile(t, "{}").Levels, "what is filled in is the kind's own")
 	assert.Equal(t, []api.LevelName{"Mesh", "GatewayClass", "GatewayNamespace", "Gateway", "ListenerSet", "Listener", "ServiceNamespace", "Service", "RouteNamespace", "Route", "Rule", "Backend"},

@@ -90,6 +90,10 @@ func (k *Kind) MayOverride() bool {
 	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyAnnotationValue) bool { return r.Overrides })
 }
 
+// BindsAllNamespaces reports whether an override on a route, its namespace, a rule or
+// a backend binds writes of routes in all namespaces, not only in that of its route.
+func (k *Kind) BindsAllNamespaces() bool { return k.RouteOverridesBind == api.BoundAllNamespaces }
+
 // MergeSameTarget returns how the policies of one target are applied in the fold.
 func (k *Kind) MergeSameTarget() merge.SameTarget {
 	switch k.SameTarget {

@@ -25,11 +25,11 @@ var actionsBySeverity = []api.Action{api.Audit, api.Warn, api.Deny}
 
 // comparedSeparately are the fields of a profile that WeakenedBy compares by
 // strictness, and those that do not affect the protection of overrides.
-var comparedSeparately = []string{"Group", "Kind", "Actions", "Gates", "Alternatives", "BlastRadius"}
+var comparedSeparately = []string{"Group", "Kind", "Actions", "Gates", "Alternatives", "RouteOverridesBind", "BlastRadius"}
 
 // WeakenedBy returns in what respects overrides are less protected, or may be, if
 // their kind uses the profile of now instead of that of k. It is nil if now denies
-// everything that k denies.
+// everything that k denies, except for what RouteOverridesWeakenedBy adds.
 //
 // A stricter action, an additional gate and an additional group of alternatives at
 // the end of the list do not weaken the protection. Any other difference decides
@@ -53,6 +53,16 @@ func (k *Kind) WeakenedBy(now *Kind) []string {
 	}
 	if fields := k.differingFields(now); len(fields) > 0 {
 		out = append(out, fmt.Sprintf("policies would be read differently (%s)", strings.Join(fields, ", ")))
+	}
+	return out
+}
+
+// RouteOverridesWeakenedBy is WeakenedBy for the overrides that are attached to a
+// route, its namespace, a rule or a backend.
+func (k *Kind) RouteOverridesWeakenedBy(now *Kind) []string {
+	out := k.WeakenedBy(now)
+	if k.BindsAllNamespaces() && !now.BindsAllNamespaces() {
+		out = append(out, "it would not bind writes of routes in other namespaces")
 	}
 	return out
 }

@@ -67,10 +67,44 @@ func TestWeakenedBy(t *testing.T) {
 	}
 }
 
+// Overrides of routes are less protected, too, if they bind fewer writes than before.
+func TestRouteOverridesWeakenedBy(t *testing.T) {
+	binding := func(where api.BoundNamespaces) func(*api.PolicyProfileSpec) {
+		return func(p *api.PolicyProfileSpec) { p.RouteOverridesBind = where }
+	}
+	const unbound = "it would not bind writes of routes in other namespaces"
+	for name, c := range map[string]struct {
+		was, now func(*api.PolicyProfileSpec)
+		want     []string // of routes
+		others   []string
+	}{
+		"from all namespaces to one":          {binding("AllNamespaces"), binding("SameNamespace"), []string{unbound}, nil},
+		"from all namespaces to the default":  {binding("AllNamespaces"), nil, []string{unbound}, nil},
+		"all namespaces, as before":           {binding("AllNamespaces"), binding("AllNamespaces"), nil, nil},
+		"from one namespace to all":           {binding("SameNamespace"), binding("AllNamespaces"), nil, nil},
+		"from the default to all":             {nil, binding("AllNamespaces"), nil, nil},
+		"the default is spelt out":            {nil, binding("SameNamespace"), nil, nil},
+		"the default in place of what it is":  {binding("SameNamespace"), nil, nil, nil},
+		"to one namespace, and another field": {binding("AllNamespaces"), func(p *api.PolicyProfileSpec) { p.Ignore = []string{"a"} }, []string{"(ignore)", unbound}, []string{"(ignore)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was, now := compiled(t, c.was), compiled(t, c.now)
+			for of, got := range map[string]struct{ got, want []string }{
+				"routes": {was.RouteOverridesWeakenedBy(now), c.want}, "others": {was.WeakenedBy(now), c.others},
+			} {
+				require.Len(t, got.got, len(got.want), "%s: %v", of, got.got)
+				for i, part := range got.want {
+					assert.Contains(t, got.got[i], part)
+				}
+			}
+		})
+	}
+}
+
 // Each new field of a profile counts, unless it is listed as one that does not affect
 // the protection of overrides.
 func TestWeakenedByComparesEachField(t *testing.T) {
-	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true}
+	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true, "RouteOverridesBind": true}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.PolicyProfileSpec]()) {
 		t.Run(f.Name, func(t *testing.T) {
 			was, now := &policykind.Kind{}, &policykind.Kind{}

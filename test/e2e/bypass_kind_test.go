@@ -67,6 +67,8 @@ var testKinds = map[string]struct {
 	"Zinc":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Brass":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Cobalt":  {false, "\n  targets: {fields: [targetRef]}"},
+	"Copper":  {false, "\n  targets: {fields: [targetRef]}\n  routeOverridesBind: AllNamespaces"},
+	"Nickel":  {false, "\n  targets: {fields: [targetRef]}\n  routeOverridesBind: AllNamespaces"},
 }
 
 // definition returns the CRD of a kind.
@@ -197,6 +199,13 @@ func warningProfile(kind string) string {
 func objectsWithOverride(kind string) string {
 	return namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		object(kind, "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {colors: {wall: red}}}")
+}
+
+// routeWithOverride returns a gateway and a route, and an override of that kind on
+// the route.
+func routeWithOverride(kind string) string {
+	return namespaces + others + gateway("edge", onHTTP) + route(onEdge, adminRule) +
+		object(kind, "namespace: APP, name: route-coat", "{targetRef: {"+routeRef("toystore")+"}, overrides: {colors: {wall: red}}}")
 }
 
 // paintPolicy returns a policy with an override in namespace INFRA.
@@ -359,6 +368,10 @@ var kindRows = map[string]row{
 	"profile-higher": bypass{
 		objects: objectsWithOverride("Matt"), code: "OverrideRemoved", contains: []string{"policies would be read differently (targets)"}, warning: "less protected",
 		write: kubectl("patch", "policyprofile/matts", "--type=merge", "-p", `{"spec":{"targets":{"classFrom":["*"]}}}`),
+	},
+	"profile-route-overrides": bypass{
+		objects: routeWithOverride("Nickel"), code: "OverrideRemoved", contains: []string{"it would not bind writes of routes in other namespaces"}, warning: "less protected",
+		write: kubectl("patch", "policyprofile/nickels", "--type=merge", "-p", `{"spec":{"routeOverridesBind":"SameNamespace"}}`),
 	},
 	"profile-of-label": bypass{
 		objects: objectsWithOverride("Size"), code: "OverrideRemoved", contains: []string{"gate when would be removed"}, warning: "less protected",

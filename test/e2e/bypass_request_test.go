@@ -60,7 +60,9 @@ var (
 	// labelledRoute has the override on all routes of a namespace with a label.
 	labelledRoute = namespaces + gateway("edge", onHTTP) + otherRoute("toystore, labels: {tier: public}", "", byPath) +
 		paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]")
-	dropTier = kubectl("-n", "APP", "label", "httproute/toystore", "tier-")
+	// neighborRoute takes requests of a route in another namespace.
+	neighborRoute = object("HTTPRoute", "namespace: INFRA-sec, name: shopfront", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+adminRule+"]}")
+	dropTier      = kubectl("-n", "APP", "label", "httproute/toystore", "tier-")
 )
 
 // otherRoute returns a route on the gateway; hostnames may be empty.
@@ -136,6 +138,11 @@ var requestRows = map[string]row{
 		objects: guarded, code: "OverrideEvaded",
 		write:    apply(otherRoute("shopfront", "shop.example.com", adminRule)),
 		contains: []string{"for example, GET http://shop.example.com/admin would be served by HTTPRouteRule route-more-specific-app/shopfront#admin"},
+	},
+	"route-of-bound-neighbor": bypass{
+		objects: routeWithOverride("Copper"), code: "OverrideEvaded",
+		write:    apply(neighborRoute),
+		contains: []string{"for example, GET http://shop.example.com/admin would be served by HTTPRouteRule route-of-bound-neighbor-infra-sec/shopfront#admin"},
 	},
 	"route-hostname-dropped-to-other": bypass{
 		objects: namespaces + gateway("edge", onHTTP) + otherRoute("toystore", "a.example.com, b.example.com", byPath) + otherRoute("rest", "", byPath) + auth("APP", "gw-auth", routeRef("toystore"), overrides), code: "OverrideEvaded",
@@ -226,7 +233,7 @@ var requestRows = map[string]row{
 	},
 	"route-of-neighbor": warned{
 		objects: guarded,
-		write:   apply(object("HTTPRoute", "namespace: INFRA-sec, name: shopfront", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+adminRule+"]}")),
+		write:   apply(neighborRoute),
 	},
 }
 
