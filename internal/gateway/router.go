@@ -70,6 +70,9 @@ type Reading struct {
 	// RegexFirst has regular expressions precede all other paths; else they come
 	// last.
 	RegexFirst bool
+	// LastListener has the last one of listeners that conflict take the requests, else
+	// the first one does.
+	LastListener bool
 }
 
 // NewRouter returns a router for the listeners of a gateway, its own first, then those of
@@ -238,6 +241,9 @@ func (r *Router) findListeners(key listenerKey) []*ListenerMatch {
 			out = append(out, l)
 		}
 	}
+	if r.reading.LastListener {
+		slices.Reverse(out)
+	}
 	slices.SortStableFunc(out, func(a, b *ListenerMatch) int {
 		return compareHostnames(a.Listener.Hostname, b.Listener.Hostname)
 	})
@@ -335,6 +341,11 @@ func (r *Router) SharesPorts() bool {
 		}
 	}
 	return false
+}
+
+// HasConflicts reports whether listeners conflict: they have the same port and hostname.
+func (r *Router) HasConflicts() bool {
+	return slices.ContainsFunc(r.listeners, func(l ListenerMatch) bool { return r.Precedes(&l) })
 }
 
 // Precedes reports whether another listener takes all connections of a listener, since

@@ -166,6 +166,9 @@ func (at *gatewayRouters) addReadings(routes []*gateway.Route) {
 	if at.before.SharesPorts() || at.after.SharesPorts() {
 		add(gateway.Reading{Shared: true}, unsureIsolation, true)
 	}
+	if at.before.HasConflicts() || at.after.HasConflicts() {
+		add(gateway.Reading{LastListener: true}, unsureConflict, true)
+	}
 	add(gateway.Reading{RegexFirst: true}, unsurePrecedence, slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths))
 }
 

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/test/worlds"
@@ -74,6 +76,31 @@ func BenchmarkOneHostname(b *testing.B) {
 				denials = len(ev.Denials)
 			}
 			b.ReportMetric(float64(denials), "denials")
+		})
+	}
+}
+
+// Of two listeners that conflict, an implementation accepts either one: that the new one
+// may take requests from an override is a warning.
+func TestListenersThatConflict(t *testing.T) {
+	conflict := strings.Replace(gatewayDoc("g", "istio", "http", "more"), "port: 81", "port: 80", 1)
+	for name, test := range map[string]struct {
+		policy string
+		want   []string
+	}{
+		"the override is on the other one": {at("g", "http"), []string{"Warn OverrideEvaded a"}},
+		"the override is on the gateway":   {at("g", ""), []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, docs(gatewayDoc("g", "istio", "http"), test.policy, routeDoc("r", "[{}]", "g")))
+			ev := evaluate(t, v, conflict)
+			assert.Equal(t, test.want, slices.DeleteFunc(codes(t, ev), func(c string) bool { return !strings.Contains(c, "OverrideEvaded") }))
+			for _, f := range ev.Warnings {
+				if f.Code == api.ReasonOverrideEvaded {
+					assert.Contains(t, f.Advice, "conflict")
+					assert.NotEmpty(t, f.Request)
+				}
+			}
 		})
 	}
 }
