@@ -290,6 +290,29 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 	}
 }
 
+// ListenersAfter yields for each hostname whose requests come in by a listener, and that
+// may go to another one, the listener of another router by which they come in there, nil
+// for none. conflicted says that either router has several listeners for it.
+func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq2[*ListenerMatch, bool] {
+	return func(yield func(l *ListenerMatch, conflicted bool) bool) {
+		e := entry{listener: at, hostname: at.Listener.Hostname}
+		for _, h := range other.hostnamesIn(e) {
+			q := &Request{Transport: at.Listener.transport(), Port: at.Listener.Port}
+			q.setHost(h)
+			var to *ListenerMatch
+			if from := r.listenersFor(q); len(from) == 0 || !from[0].Same(at) {
+				continue
+			}
+			if l := other.listenersFor(q); len(l) > 0 {
+				to = l[0]
+			}
+			if !yield(to, r.Conflicted(q) || other.Conflicted(q)) {
+				return
+			}
+		}
+	}
+}
+
 // hostnamesIn returns the hostname of a match, and those of the router's listeners at its
 // port that are more specific. The router may be nil.
 func (r *Router) hostnamesIn(e entry) []string {

@@ -177,6 +177,12 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 	coated := func(section string) string {
 		return policyDoc("Coat", "infra", "top", "targetRefs: [{kind: Gateway, name: g"+section+"}]\noverrides: {a: 1}")
 	}
+	withListener := func(hostname string) string {
+		return gatewayDoc("g", "istio", "http") + "  - {name: shop, protocol: HTTP, port: 80, hostname: " + hostname + "}\n"
+	}
+	setOnPort80 := func(hostname string) string {
+		return strings.NewReplacer("port: 8080", "port: 80, hostname: "+hostname).Replace(worlds.SetDoc("app", "s", "g", "shop"))
+	}
 	sealed := policyDoc("Seal", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}]\noverrides: {a: 1}")
 	g := gatewayDoc("g", "istio", "http")
 	slips := func(policy string, on ...string) []string {
@@ -199,6 +205,21 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 		},
 		"listeners change their ports under a policy of both": {
 			before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated("")), write: gatewayDoc("g", "istio", "http", "alt"),
+		},
+		"a new listener takes one of its hostnames": {
+			before: docs(coat, gatewayDoc("g", "istio", "http"), coated(", sectionName: http")), write: withListener("shop.example.com"),
+			of: "Coat infra/top", want: slips("Coat infra/top", "Listener infra/g#http", "Listener infra/g#shop"),
+		},
+		"a new listener takes one of its hostnames under a policy of both": {
+			before: docs(coat, gatewayDoc("g", "istio", "http"), coated("")), write: withListener("shop.example.com"),
+		},
+		"a new listener set takes one of its hostnames": {
+			before: docs(coat, gatewayDoc("g", "istio", "http"), coated(", sectionName: http")), write: setOnPort80("shop.example.com"),
+			of: "Coat infra/top", want: slips("Coat infra/top", "Listener infra/g#http", "Listener app/s#shop"),
+		},
+		"a listener goes, and one for all hostnames takes its connections": {
+			before: docs(coat, withListener("shop.example.com"), coated(", sectionName: shop")), write: gatewayDoc("g", "istio", "http"),
+			of: "Coat infra/top", want: slips("Coat infra/top", "Listener infra/g#shop", "Listener infra/g#http"),
 		},
 		"a listener is renamed under a policy of the gateway": {before: docs(coat, g, coated("")), write: gatewayDoc("g", "istio", "new")},
 		"a listener is renamed, and its policy stays behind": {

@@ -166,7 +166,7 @@ type plainTraffic struct {
 // since nothing serves it at its own.
 func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
 	if x.route == nil {
-		return c.after.losesByName(o, x, paths, known)
+		return c.after.losesByName(o, x, paths, known) || c.losesConnections(o, x, paths)
 	}
 	if x.kind != "AtBackend" && o.level >= atRouteNamespace && c.written.Kind == "HTTPRoute" && c.written.Namespace != x.route.Namespace {
 		return false // a warning
@@ -215,6 +215,42 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 		samePort := !y.unread && y.gateway.key() == x.gateway.key() && y.listener.Port == x.listener.Port
 		return !samePort && !c.after.given(o, y) && (!y.unread || o.level < atRouteNamespace)
 	})
+}
+
+// losesConnections reports whether an override that held at a listener is lost for
+// connections that come in by another one after the change.
+func (c *plainTraffic) losesConnections(o plainOverride, x plainPath, paths []plainPath) bool {
+	for _, host := range []string{"x.example", "y.example", "z.example", "far.other"} {
+		was, conflict := c.before.listenerFor(x, host)
+		is, conflictAfter := c.after.listenerFor(x, host)
+		if conflict || conflictAfter || was != x.entry() {
+			continue
+		}
+		for _, y := range paths {
+			if !y.unread && y.entry() == is && y.earlier(x) != x.name(x.rule) && !c.after.given(o, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listenerFor returns the entry by which connections to a host come in at the gateway and
+// port of a path, "" for none, and whether listeners conflict.
+func (w plainWorld) listenerFor(x plainPath, host string) (entry string, conflict bool) {
+	best := -1
+	for _, p := range w.entries(x.kind) {
+		if p.gateway.key() != x.gateway.key() || p.listener.Port != x.listener.Port || !matches(p.listener.Host, host) {
+			continue
+		}
+		switch n := specific(p.listener.Host); {
+		case n > best:
+			entry, best, conflict = p.entry(), n, false
+		case n == best:
+			conflict = true
+		}
+	}
+	return entry, conflict
 }
 
 // sameListener reports whether a request comes in by one listener: of the same name, or of

@@ -424,16 +424,25 @@ func takesOver(x, y *gateway.Path) bool {
 	return x.Backend != nil && y.Backend != nil && gateway.TakesOver(x.Route, x.Rule, *x.Backend, y.Route, y.Rule, *y.Backend)
 }
 
-// compareOthers compares the paths of other routes whose requests the write moves, for
-// the overrides on them.
+// compareOthers compares the paths of other routes and listeners whose requests the write
+// moves, for the overrides on them.
 func (ev *evaluation) compareOthers() error {
-	s := ev.othersScope()
+	atListeners := func(_ *evaluation, p effective.Pair) bool { return endsAtListener(&p.Before.Path) }
+	if err := ev.compareForOverrides(ev.otherListenersScope(ev.before.Populated()), atListeners); err != nil {
+		return err
+	}
+	return ev.compareForOverrides(ev.othersScope(), func(o *evaluation, p effective.Pair) bool { return len(o.requests.from(&p.Before.Path)) > 0 })
+}
+
+// compareForOverrides compares the paths of a scope that the write does not touch itself,
+// for the overrides on those that matter.
+func (ev *evaluation) compareForOverrides(s effective.Scope, matters func(*evaluation, effective.Pair) bool) error {
 	if len(s.Objects) == 0 {
 		return nil
 	}
 	o := ev.forOverrides(ev.before, ev.after)
 	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error {
-		if p.Before == nil || len(o.requests.from(&p.Before.Path)) == 0 {
+		if p.Before == nil || !matters(o, p) {
 			return nil
 		}
 		return o.checkOverrides(p, o.limits.Bind(p), false)
@@ -449,6 +458,35 @@ func (ev *evaluation) compareOthers() error {
 		ev.overrides.weakenings.add(f)
 	}
 	return nil
+}
+
+// editsListeners reports whether the write is of an object with listeners.
+func (ev *evaluation) editsListeners() bool {
+	switch ev.change.Object().(type) {
+	case *gateway.Gateway, *gateway.ListenerSet:
+		return true
+	default:
+		return false
+	}
+}
+
+// otherListenersScope returns the gateways of a listener set that is written, which may take
+// connections of their other listeners, for those of some kinds whose paths end at
+// listeners and that can have overrides.
+func (ev *evaluation) otherListenersScope(kinds []*policykind.Kind) effective.Scope {
+	var s effective.Scope
+	for _, k := range kinds {
+		if k.MayOverride() && k.Has(api.LevelListener) && !slices.ContainsFunc([]api.LevelName{api.LevelRoute, api.LevelRule, api.LevelBackend}, k.Has) {
+			s.Kinds = append(s.Kinds, k.Ref())
+		}
+	}
+	for _, o := range []snapshot.Object{ev.change.Before, ev.change.After} {
+		if set, ok := o.(*gateway.ListenerSet); ok && len(s.Kinds) > 0 {
+			g := gateway.Gateway{Namespace: set.GatewayNamespace, Name: set.GatewayName}
+			s.Objects = append(s.Objects, g.Ref())
+		}
+	}
+	return s
 }
 
 // othersScope returns the routes that the write does not edit, and of which it moves

@@ -25,7 +25,11 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 		return []successor{{Effective: &effective.Effective{Kind: p.Before.Kind, Path: *x}}}, nil // it is still there, with no policy
 	}
 	if !readsRequests(x) {
-		return ev.successorsByName(p, o, triggered)
+		out, err := ev.successorsByName(p, o, triggered)
+		if err == nil && endsAtListener(x) {
+			out, err = ev.addListenerSuccessors(p, out)
+		}
+		return out, err
 	}
 	if p.After == nil && ev.routersOf(x.Gateway.Ref()).after == nil {
 		// most of the time, nothing serves the requests of a gateway that is removed
@@ -45,6 +49,44 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 		}
 	}
 	return out, err
+}
+
+// endsAtListener reports whether a path ends at a listener.
+func endsAtListener(x *gateway.Path) bool {
+	return x.Gateway != nil && x.Listener != nil && x.Route == nil
+}
+
+// addListenerSuccessors adds the paths at the other listeners of the gateway that take
+// connections of the listener of a path after the write: those with a more specific
+// hostname, say.
+func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) ([]successor, error) {
+	x := &p.Before.Path
+	at := ev.routersOf(x.Gateway.Ref())
+	if at.before == nil || at.after == nil {
+		return out, nil
+	}
+	from := listenerOf(x)
+	for to, conflicted := range at.before.ListenersAfter(&from, at.after) {
+		if to == nil || p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
+			continue
+		}
+		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, y := range paths {
+			l := listenerOf(&y.Path)
+			if !endsAtListener(&y.Path) || !l.Same(to) || slices.ContainsFunc(out, func(s successor) bool { return sameListener(s.Path, y.Path) }) {
+				continue
+			}
+			s := successor{Effective: y}
+			if conflicted {
+				s.by.unsure = unsureConflict
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }
 
 // successorsByName returns the paths that take the traffic of a path which is removed, by

@@ -111,6 +111,10 @@ func (u *unlistedKind) walk(s effective.Scope) error {
 	if s.Objects = u.ev.othersScope().Objects; err == nil && len(s.Objects) > 0 {
 		err = compare(effective.Scope{Objects: s.Objects, Kinds: s.Kinds, Empty: s.Kinds})
 	}
+	if others := u.ev.otherListenersScope([]*policykind.Kind{u.kind}); err == nil && len(others.Objects) > 0 {
+		others.Empty = others.Kinds
+		err = compare(others)
+	}
 	if err != nil {
 		return fmt.Errorf("compare the paths of %s: %w", u.kind.Ref(), err)
 	}
