@@ -48,7 +48,7 @@ func (p plainPath) name(rule int) string {
 	if p.route != nil {
 		route = p.route.key().String()
 	}
-	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", p.entry(), " ", route, " ", rule, " ", p.backend)
+	return fmt.Sprint(p.kind, " ", p.entry(), " ", route, " ", rule, " ", p.backend)
 }
 
 // owner is what a listener belongs to.
