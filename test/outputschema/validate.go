@@ -46,7 +46,7 @@ func schemas(tb testing.TB) string {
 
 func load(tb testing.TB, folder, name string) map[string]any {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(folder, name+".json")) //nolint:gosec // a file of this repository
+	data, err := os.ReadFile(filepath.Join(folder, name+".json"))
 	require.NoError(tb, err)
 	var out map[string]any
 	require.NoError(tb, json.Unmarshal(data, &out))

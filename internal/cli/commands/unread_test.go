@@ -26,7 +26,7 @@ func TestRequestNeedsWhatRoutesIt(t *testing.T) {
 		"http://toystore.app -": "services tcproutes",
 	} {
 		request, mesh := strings.CutSuffix(request, " -")
-		for _, resource := range strings.Fields("namespaces services gatewayclasses referencegrants listenersets xlistenersets tlsroutes tcproutes udproutes authpolicies") {
+		for resource := range strings.FieldsSeq("namespaces services gatewayclasses referencegrants listenersets xlistenersets tlsroutes tcproutes udproutes authpolicies") {
 			problem := cache.Problem{Resource: resource + ".example.com", Err: apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))}
 			a := &app{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 				return clusterView(t, nil), []cache.Problem{problem}, nil
