@@ -242,11 +242,13 @@ func (r *Router) Neighbors(route *Route) iter.Seq[*Route] {
 // It reports whether to go on.
 func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Route) bool) bool {
 	chain := hostnamesFor(hostname)
+	competes := func(o *ListenerMatch) bool {
+		return o.Listener.SamePort(l.Listener) && slices.Contains(chain, o.Listener.Hostname)
+	}
 	for i := range r.listeners {
 		o := &r.listeners[i]
-		if !o.Listener.SamePort(l.Listener) || !slices.Contains(chain, o.Listener.Hostname) ||
-			slices.ContainsFunc(r.listeners[:i], func(m ListenerMatch) bool { return m.Parent() == o.Parent() && m.Listener.SamePort(o.Listener) }) {
-			continue
+		if !competes(o) || slices.ContainsFunc(r.listeners[:i], func(m ListenerMatch) bool { return m.Parent() == o.Parent() && competes(&m) }) {
+			continue // or its routes are known
 		}
 		for _, h := range chain {
 			for n := range r.routes.AllRoutesAt(o.Parent(), h) {

@@ -33,6 +33,9 @@ func (d generator) change(w plainWorld, kinds []string) plainChange {
 }
 
 func (d generator) anyChange(w plainWorld, kinds []string) plainChange {
+	if d.in(6) || d.labelled && d.in(2) {
+		return d.combined(w)
+	}
 	switch d.IntN(20) {
 	case 0:
 		return d.created(w, kinds)
@@ -43,7 +46,11 @@ func (d generator) anyChange(w plainWorld, kinds []string) plainChange {
 	c := plainChange{before: was}
 	switch o := was.(type) {
 	case plainNamespace:
-		o.Team = d.team()
+		if d.in(2) {
+			o.Team = d.team()
+		} else {
+			o.Zone = d.zone()
+		}
 		c.after = o
 	case plainGateway:
 		c.after = d.editedGateway(copied(o))
@@ -109,22 +116,34 @@ func (d generator) removed(w plainWorld) plainChange {
 }
 
 func (d generator) editedListeners(all []plainListener) []plainListener {
+	if d.in(6) {
+		return d.renamedListener(all)
+	}
+	return d.reroutedListeners(all)
+}
+
+// renamedListener gives one of some listeners a name that none of them has.
+func (d generator) renamedListener(all []plainListener) []plainListener {
+	name := d.of("a", "b", "c", "new")
+	if !slices.ContainsFunc(all, func(l plainListener) bool { return l.Name == name }) {
+		all[d.IntN(len(all))].Name = name
+	}
+	return all
+}
+
+// reroutedListeners edits listeners so that other requests or routes come in by them.
+func (d generator) reroutedListeners(all []plainListener) []plainListener {
 	i := d.IntN(len(all))
-	switch d.IntN(6) {
-	case 0: // renamed
-		name := d.of("a", "b", "c", "new")
-		if !slices.ContainsFunc(all, func(l plainListener) bool { return l.Name == name }) {
-			all[i].Name = name
-		}
-	case 1:
+	switch d.IntN(5) {
+	case 0:
 		if len(all) > 1 {
 			all = slices.Delete(all, i, i+1)
 		}
-	case 2:
+	case 1:
 		all[i].From = d.of("All", "Same", "red", "blue", "None")
-	case 3:
+	case 2:
 		all[i].Host = d.of("", "x.example", "y.example", "*.example")
-	case 4:
+	case 3:
 		all[i].Port = 80 + d.IntN(2)
 	default:
 		return d.listeners()
@@ -147,11 +166,14 @@ func (d generator) editedGateway(g plainGateway) plainGateway {
 }
 
 func (d generator) editedSet(s plainSet) plainSet {
-	if d.in(3) {
+	switch d.IntN(6) {
+	case 0, 1:
 		s.Gateway = d.of("g", "h", "i")
-		return s
+	case 2:
+		s.Team = d.team()
+	default:
+		s.Listeners = d.editedListeners(s.Listeners)
 	}
-	s.Listeners = d.editedListeners(s.Listeners)
 	return s
 }
 

@@ -11,11 +11,19 @@ type generator struct {
 	// ruled is set if the policies of the world are on rules of routes, and
 	// that it is mostly these that change: they meet too rarely else.
 	ruled bool
+	// labelled is set if the policies of the world are few and select what they are attached
+	// to by labels, seldom rules or backends, and most changes combine two edits.
+	labelled bool
 }
 
 func newGenerator(seed uint64) generator {
-	d := generator{rand.New(rand.NewPCG(seed, 4)), false}
-	d.ruled = d.in(4)
+	d := generator{Rand: rand.New(rand.NewPCG(seed, 4))}
+	switch d.IntN(8) {
+	case 0, 1:
+		d.ruled = true
+	case 2, 3, 4:
+		d.labelled = true
+	}
 	return d
 }
 
@@ -24,7 +32,14 @@ func (d generator) of(list ...string) string { return list[d.IntN(len(list))] }
 // in is true once in n times.
 func (d generator) in(n int) bool { return d.IntN(n) == 0 }
 
-func (d generator) team() string      { return d.of("", "red", "blue") }
+func (d generator) team() string {
+	if d.labelled {
+		return d.of("red", "blue")
+	}
+	return d.of("", "red", "blue")
+}
+
+func (d generator) zone() string      { return d.of("", "east", "west") }
 func (d generator) namespace() string { return d.of("infra", "infra", "app") }
 
 func (d generator) listener(name string) plainListener {
@@ -51,7 +66,7 @@ func (d generator) gateway() plainGateway {
 
 func (d generator) set() plainSet {
 	return plainSet{
-		plainName:        plainName{"ListenerSet", d.namespace(), d.of("s", "u")},
+		plainName: plainName{"ListenerSet", d.namespace(), d.of("s", "u")}, Team: d.team(),
 		GatewayNamespace: "infra", Gateway: d.of("g", "h"), Listeners: d.listeners(),
 	}
 }
@@ -72,6 +87,9 @@ func (d generator) parent() plainParent {
 
 func (d generator) rule() plainRule {
 	r := plainRule{Name: d.of("", "", "x", "x", "z", "rule-1")}
+	if d.labelled {
+		r.Name = d.of("x", "z", "rule-1", "")
+	}
 	for range 1 + d.IntN(3) {
 		if m := d.of("/", "/1", "/1", "/1/2", "/2", "/2", "GET /1", "GET /", "/1 h", "/2 h", "/3", "/4"); !slices.Contains(r.Matches, m) {
 			r.Matches = append(r.Matches, m)
@@ -128,6 +146,13 @@ func (d generator) grant() plainGrant {
 }
 
 func (d generator) target() plainTarget {
+	if d.labelled && !d.in(4) {
+		t := plainTarget{Kind: d.of("Gateway", "HTTPRoute", "HTTPRoute", "ListenerSet"), Team: d.team(), From: d.of("", "", "All", "east")}
+		if d.in(6) {
+			t.Section = d.sections(t.Kind)
+		}
+		return t
+	}
 	t := plainTarget{Kind: d.of("Gateway", "Gateway", "Gateway", "HTTPRoute", "HTTPRoute", "ListenerSet", "GatewayClass", "Namespace", "Service")}
 	switch t.Kind {
 	case "Gateway":
@@ -151,8 +176,8 @@ func (d generator) target() plainTarget {
 	if d.in(3) || t.Kind == "HTTPRoute" && d.in(2) {
 		t.Section = d.sections(t.Kind)
 	}
-	if t.Kind != "Service" && t.Kind != "ListenerSet" && d.in(5) {
-		t.Namespace, t.Name, t.Team, t.Everywhere = "", "", d.of("red", "blue"), d.in(2)
+	if t.Kind != "Service" && d.in(5) {
+		t.Namespace, t.Name, t.Team, t.From = "", "", d.of("red", "blue"), d.of("", "", "All", "east")
 	}
 	return t
 }
@@ -218,7 +243,7 @@ func newPlainWorld(d generator, kinds []string) plainWorld {
 		put(plainClass{plainName{Kind: "GatewayClass", Name: name}})
 	}
 	for _, name := range []string{"infra", "app"} {
-		put(plainNamespace{plainName{Kind: "Namespace", Name: name}, d.team()})
+		put(plainNamespace{plainName{Kind: "Namespace", Name: name}, d.team(), d.zone()})
 	}
 	for range 4 {
 		put(d.gateway())
@@ -229,7 +254,11 @@ func newPlainWorld(d generator, kinds []string) plainWorld {
 		put(d.set())
 		put(d.grant())
 	}
-	for range 6 + d.IntN(6) {
+	policies := 6 + d.IntN(6)
+	if d.labelled {
+		policies = 4 + d.IntN(4)
+	}
+	for range policies {
 		put(d.policy(kinds))
 	}
 	return w

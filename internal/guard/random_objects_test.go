@@ -18,7 +18,7 @@ type (
 
 	plainNamespace struct {
 		plainName
-		Team string
+		Team, Zone string
 	}
 
 	plainListener struct {
@@ -36,8 +36,8 @@ type (
 
 	plainSet struct {
 		plainName
-		GatewayNamespace, Gateway string
-		Listeners                 []plainListener
+		Team, GatewayNamespace, Gateway string
+		Listeners                       []plainListener
 	}
 
 	plainParent struct{ Kind, Namespace, Name, Section string }
@@ -70,9 +70,9 @@ type (
 
 	plainTarget struct {
 		Kind, Namespace, Name, Section string
-		// Team selects by label, in all namespaces if Everywhere.
-		Team       string
-		Everywhere bool
+		// Team selects by label in the policy's namespace, and in all others if From is
+		// All, or in those of the zone that it names.
+		Team, From string
 	}
 
 	plainBlock struct {
@@ -115,8 +115,19 @@ func (n plainName) object(team string, spec yamlObject) yamlObject {
 	return yamlObject{"kind": n.Kind, "metadata": meta, "spec": spec}
 }
 
-func (c plainClass) doc() yamlObject     { return c.object("", nil) }
-func (n plainNamespace) doc() yamlObject { return n.object(n.Team, nil) }
+func (c plainClass) doc() yamlObject { return c.object("", nil) }
+
+func (n plainNamespace) doc() yamlObject {
+	labels := yamlObject{}
+	for key, value := range map[string]string{"team": n.Team, "zone": n.Zone} {
+		if value != "" {
+			labels[key] = value
+		}
+	}
+	out := n.object("", nil)
+	out["metadata"].(yamlObject)["labels"] = labels
+	return out
+}
 
 func listenersOf(all []plainListener) []any {
 	var out []any
@@ -145,7 +156,7 @@ func (g plainGateway) doc() yamlObject {
 }
 
 func (s plainSet) doc() yamlObject {
-	return s.object("", yamlObject{"parentRef": yamlObject{"namespace": s.GatewayNamespace, "name": s.Gateway}, "listeners": listenersOf(s.Listeners)})
+	return s.object(s.Team, yamlObject{"parentRef": yamlObject{"namespace": s.GatewayNamespace, "name": s.Gateway}, "listeners": listenersOf(s.Listeners)})
 }
 
 func (r plainRoute) doc() yamlObject {
@@ -267,8 +278,12 @@ func (t plainTarget) doc() yamlObject {
 		return out
 	}
 	out["selector"] = yamlObject{"matchLabels": yamlObject{"team": t.Team}}
-	if t.Everywhere {
+	switch t.From {
+	case "":
+	case "All":
 		out["namespaces"] = yamlObject{"from": "All"}
+	default:
+		out["namespaces"] = yamlObject{"from": "Selector", "selector": yamlObject{"matchLabels": yamlObject{"zone": t.From}}}
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +22,9 @@ import (
 type plainChange struct {
 	before, after plainObject // nil where there is none
 	owner         string
+	// combined is set if one edit of the object moves requests, and another one may change
+	// which policies are attached to it.
+	combined bool
 }
 
 func (c plainChange) at() plainName {
@@ -121,14 +124,30 @@ func (c plainChange) heldUp(t testing.TB, v *snapshot.View, ev *guard.Decision) 
 
 // kinds are those of one world's policies: one alone, or all.
 func (d generator) kinds() []string {
+	if d.labelled {
+		return [][]string{{"AtRule"}, {"AtRule"}, {"AtRule"}, {"AtRule", "AtBackend"}}[d.IntN(4)]
+	}
 	return [][]string{{"AtRule"}, {"AtRule"}, {"AtBackend"}, {"AtListener"}, {"AtRule", "AtBackend", "AtListener"}}[d.IntN(5)]
 }
 
+// changeCounts are numbers of changes.
+type changeCounts struct {
+	denied, moving int32 // moving: requests on which an override held go elsewhere
+	// combined changes consist of two edits.
+	combined, combinedDenied, combinedMoving int32
+	worldsMoving                             int32
+}
+
+func (c *changeCounts) add(o changeCounts) {
+	c.denied, c.moving, c.worldsMoving = c.denied+o.denied, c.moving+o.moving, c.worldsMoving+o.worldsMoving
+	c.combined, c.combinedDenied, c.combinedMoving = c.combined+o.combined, c.combinedDenied+o.combinedDenied, c.combinedMoving+o.combinedMoving
+}
+
 // evaluateWorld makes changes in a random world one after another, each on top of
-// those before it, and returns how many were denied, and how many moved requests on which
-// an override held.
-func evaluateWorld(t testing.TB, seed uint64, changes int) (denied, moving int32) {
+// those before it, and counts them.
+func evaluateWorld(t testing.TB, seed uint64, changes int) changeCounts {
 	t.Helper()
+	var n changeCounts
 	d := newGenerator(seed)
 	kinds := d.kinds()
 	w := newPlainWorld(d, kinds)
@@ -141,16 +160,20 @@ func evaluateWorld(t testing.TB, seed uint64, changes int) (denied, moving int32
 			require.Fail(t, "the guard and the second implementation differ", "seed %d: %s\nit was %s\nlost, but allowed:\n%s\ndenied, but not lost:\n%s\nworld:\n%s",
 				seed, c, objectsBefore(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
 		}
-		moving += int32(btoi(moves))
+		one := changeCounts{denied: int32(btoi(len(want) > 0)), moving: int32(btoi(moves))}
+		if c.combined {
+			one.combined, one.combinedDenied, one.combinedMoving = 1, one.denied, one.moving
+		}
+		n.add(one)
 		if len(want) > 0 {
-			denied++
 			require.True(t, c.heldUp(t, v, ev), "seed %d: %s\nis let through while the kind of what it evades was never listed, in\n%s", seed, c, w)
 		}
 		if !ev.Denied() || d.in(3) { // some by those who may
 			w, v = c.in(w), ev.After
 		}
 	}
-	return denied, moving
+	n.worldsMoving = min(n.moving, 1)
+	return n
 }
 
 func objectsBefore(c plainChange) string {
@@ -181,25 +204,29 @@ func rounds(t testing.TB, few int) uint64 {
 func TestAllowedChangesLoseNoOverride(t *testing.T) {
 	const changes = 10
 	n := rounds(t, 300)
-	var denied, moving, worldsMoving atomic.Int32
+	var mu sync.Mutex
+	var counts changeCounts
 	t.Run("worlds", func(t *testing.T) {
 		shards := uint64(runtime.GOMAXPROCS(0))
 		for shard := range shards {
 			t.Run(strconv.FormatUint(shard, 10), func(t *testing.T) {
 				t.Parallel()
 				for seed := shard; seed < n; seed += shards {
-					d, m := evaluateWorld(t, seed, changes)
-					denied.Add(d)
-					moving.Add(m)
-					worldsMoving.Add(min(m, 1))
+					of := evaluateWorld(t, seed, changes)
+					mu.Lock()
+					counts.add(of)
+					mu.Unlock()
 				}
 			})
 		}
 	})
 	all := int32(n) * changes
-	t.Logf("%d of %d changes are denied; %d move requests on which an override held, in %d of %d worlds", denied.Load(), all, moving.Load(), worldsMoving.Load(), n)
-	assert.Greater(t, denied.Load(), all/16, "the worlds are too dull to show anything")
-	assert.Greater(t, moving.Load(), all/20, "too few requests move")
+	t.Logf("%d of %d changes are denied; %d move requests on which an override held, in %d of %d worlds", counts.denied, all, counts.moving, counts.worldsMoving, n)
+	t.Logf("%d of %d changes combine two edits; %d of these are denied, and %d move requests on which an override held", counts.combined, all, counts.combinedDenied, counts.combinedMoving)
+	assert.Greater(t, counts.denied, all/16, "the worlds are too dull to show anything")
+	assert.Greater(t, counts.moving, all/20, "too few requests move")
+	assert.Greater(t, counts.combined, all/5, "too few changes combine two edits")
+	assert.Greater(t, counts.combinedMoving, all/60, "too few changes of two edits move requests")
 }
 
 func FuzzAllowedChangesLoseNoOverride(f *testing.F) {

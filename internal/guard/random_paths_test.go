@@ -51,7 +51,7 @@ func (p plainPath) nameAt(entry string, rule int) string {
 	if p.route != nil {
 		route = p.route.key().String()
 	}
-	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", entry, " ", route, " ", rule, " ", p.backend)
+	return fmt.Sprint(p.kind, " ", entry, " ", route, " ", rule, " ", p.backend)
 }
 
 // owner is what a listener belongs to.
@@ -65,6 +65,11 @@ func (p plainPath) owner() plainName {
 func (w plainWorld) team(namespace string) string {
 	n, _ := get[plainNamespace](w, plainName{Kind: "Namespace", Name: namespace})
 	return n.Team
+}
+
+func (w plainWorld) zone(namespace string) string {
+	n, _ := get[plainNamespace](w, plainName{Kind: "Namespace", Name: namespace})
+	return n.Zone
 }
 
 // admits reports whether a rule of an object in a namespace lets in one from
@@ -258,7 +263,7 @@ func (p plainPath) elements() []element {
 		{p.gateway.key(), p.gateway.Team, atGateway, atListener},
 	}
 	if p.set != nil {
-		out = append(out, element{p.set.key(), "", atSet, atListener})
+		out = append(out, element{p.set.key(), p.set.Team, atSet, atListener})
 	}
 	if p.route != nil {
 		out = append(out, element{plainName{Kind: "Namespace", Name: p.route.Namespace}, "", atRouteNamespace, -1},
@@ -301,7 +306,7 @@ func (w plainWorld) attached(policy plainPolicy, t plainTarget, p plainPath) []i
 // means reports whether a target is an object, by its name or by its label.
 func (w plainWorld) means(policy plainPolicy, t plainTarget, e element) bool {
 	if t.Team != "" {
-		return e.team == t.Team && (t.Everywhere || e.Namespace == policy.Namespace)
+		return e.team == t.Team && (t.From == "All" || e.Namespace == policy.Namespace || t.From != "" && w.zone(e.Namespace) == t.From)
 	}
 	namespace := cmp.Or(t.Namespace, policy.Namespace)
 	if e.Namespace == "" {
@@ -322,7 +327,7 @@ func (w plainWorld) may(policy plainPolicy, t plainTarget, e element) bool {
 			return false
 		}
 	}
-	if t.Everywhere && policy.Kind == "AtListener" {
+	if t.From != "" && policy.Kind == "AtListener" {
 		return false
 	}
 	switch {

@@ -293,7 +293,11 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 		case is.Route == nil:
 			ends = true
 		case !slices.ContainsFunc(to, func(m requestMove) bool { return m.to.Same(is) }):
-			to = append(to, requestMove{from: from, to: is, request: gateway.Plain(q, at.before, at.after)})
+			move := requestMove{from: from, to: is, request: gateway.Plain(q, at.before, at.after)}
+			if m := (gateway.Move{From: from, To: is, Request: q}); !sameRuleAfter(m) {
+				move.unsure = at.unsure(m)
+			}
+			to = append(to, move)
 		}
 	}
 	return to, ends

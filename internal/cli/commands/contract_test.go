@@ -1,20 +1,16 @@
 package commands
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
-	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/cases"
+	"overrule.dev/overrule/test/outputschema"
 )
 
 const contract = "testdata/contract/manifests.yaml"
@@ -78,66 +74,12 @@ func TestSchemasRejectInvalidOutput(t *testing.T) {
 		"null items":       `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
 		"an unknown state": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
 	} {
-		assert.Error(t, schemaError(t, api.KindOutcomeList, text), name)
+		assert.Error(t, outputschema.Validate(t, api.KindOutcomeList, text), name)
 	}
 }
 
 func requireSchema(t *testing.T, kind string, got result) {
 	t.Helper()
 	require.NotEqual(t, exitError, got.code, got.stderr)
-	require.NoError(t, schemaError(t, kind, got.stdout), got.stdout)
-}
-
-func schemaError(t *testing.T, kind, text string) error {
-	t.Helper()
-	parts := load(t, "parts")["$defs"].(map[string]any)
-	data, err := json.Marshal(resolve(load(t, kind), parts))
-	require.NoError(t, err)
-	var s spec.Schema
-	require.NoError(t, json.Unmarshal(data, &s))
-	var document any
-	require.NoError(t, json.Unmarshal([]byte(text), &document))
-	return validate.AgainstSchema(&s, document, strfmt.Default)
-}
-
-func load(t *testing.T, name string) map[string]any {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../docs/schema", name+".json"))
-	require.NoError(t, err)
-	var out map[string]any
-	require.NoError(t, json.Unmarshal(data, &out))
-	return out
-}
-
-// resolve replaces references by their definitions: the validator does not follow
-// references.
-func resolve(at any, parts map[string]any) any {
-	switch at := at.(type) {
-	case map[string]any:
-		out := make(map[string]any)
-		for k, v := range at {
-			if k == "$schema" {
-				continue
-			}
-			name, isRef := v.(string)
-			if k != "$ref" || !isRef {
-				out[k] = resolve(v, parts)
-				continue
-			}
-			_, name, _ = strings.Cut(name, "#/$defs/")
-			for k, v := range resolve(parts[name], parts).(map[string]any) {
-				if _, given := at[k]; !given {
-					out[k] = v
-				}
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(at))
-		for i := range at {
-			out[i] = resolve(at[i], parts)
-		}
-		return out
-	}
-	return at
+	require.NoError(t, outputschema.Validate(t, kind, got.stdout), got.stdout)
 }

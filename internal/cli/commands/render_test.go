@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/outputschema"
 )
 
 // limitsAt writes a RateLimitPolicy of app on an object: spec is the rest of its
@@ -311,12 +312,12 @@ func TestPagesShowRenderedDocuments(t *testing.T) {
 	require.True(t, found)
 	example = strings.TrimSuffix(strings.TrimSpace(example), "```")
 	assert.JSONEq(t, example, renderExampleFiles(t, "7-hostnames", "", "-o", "json").stdout)
-	require.NoError(t, schemaError(t, api.KindRenderedLimitsList, example))
+	require.NoError(t, outputschema.Validate(t, api.KindRenderedLimitsList, example))
 }
 
 func TestRenderedLimitsSchema(t *testing.T) {
 	right := renderExampleFiles(t, "7-hostnames", "", "-o", "json").stdout
-	require.NoError(t, schemaError(t, api.KindRenderedLimitsList, right))
+	require.NoError(t, outputschema.Validate(t, api.KindRenderedLimitsList, right))
 	for name, c := range map[string]struct{ part, instead string }{
 		"an action of two types": {`"generic_key": {`, `"source_cluster": {"descriptor_key": "s"}, "generic_key": {`},
 		"a rule without paths":   {`"paths": [`, `"methods": [`},
@@ -327,7 +328,7 @@ func TestRenderedLimitsSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, right, c.part)
-			assert.Error(t, schemaError(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
+			assert.Error(t, outputschema.Validate(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
 		})
 	}
 }

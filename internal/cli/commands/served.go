@@ -84,6 +84,9 @@ func (s *source) findRequest(f *requestFlags, explain bool) (*servedRequest, err
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkRead(q, f.clientNamespace != ""); err != nil {
+		return nil, err
+	}
 	out := &servedRequest{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
 	if out.client = f.clientNamespace; out.client != "" {
 		return out, s.serveInMesh(out, q, f.clientNamespace, explain)

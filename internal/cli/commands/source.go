@@ -29,6 +29,8 @@ type source struct {
 	// a cluster, nil for manifests.
 	set       *manifest.Set
 	installed map[api.PolicyKind]bool
+	// unread are the resources of a cluster that could not be read.
+	unread []cache.Problem
 }
 
 // loadSource reads manifests, or the cluster if there are no paths.
@@ -72,6 +74,7 @@ func (a *app) clusterSource(ctx context.Context) (*source, error) {
 		return nil, clusterError(err)
 	}
 	a.warnProblems(problems)
+	s.unread = problems
 	if s.kinds, err = manifest.NewKinds(view.Kinds()...); err != nil {
 		return nil, err
 	}
