@@ -157,6 +157,15 @@ func TestAnswerInMesh(t *testing.T) {
 		}
 		assert.Equal(t, c.want, got, c)
 		assert.Equal(t, c.client != "other" && c.client != "shop" && c.want != "producer", a.Consumer, c)
+		for _, reading := range []gateway.Reading{{}, {RegexFirst: true}} { // the router of the Service decides in the same way
+			q := request(t, c.request)
+			if c.client != "other" && c.client != "shop" {
+				q.Client = c.client
+			}
+			served := gateway.NewMeshRouter(service, []string{"raw", "rpc", "web"}, all, reading).Route(q)
+			assert.Equal(t, a.Route, served.Route, c)
+			assert.Equal(t, a.Rule, served.Rule, c)
+		}
 	}
 	a := gateway.AnswerInMesh(request(t, "http://cart.shop/items"), service, "other", slices.Values(all[2:3]), gateway.Reading{})
 	assert.Nil(t, a.Route)

@@ -6,11 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// ListenerMatch is a listener of a gateway, its own or one that a ListenerSet adds.
+// ListenerMatch is a listener of a gateway, its own or one that a ListenerSet adds. In a
+// mesh, a port of a Service for the clients of a namespace is one, too.
 type ListenerMatch struct {
 	Gateway  *Gateway
 	Set      *ListenerSet // nil for a listener of the gateway's own
 	Listener *Listener
+	// Service instead of a gateway, and the namespace of its Client, "" for clients in
+	// namespaces without routes of their own. The routes in Namespaces.Same are those of
+	// the Service's namespace, else those of the client's.
+	Service *Service
+	Client  string
 }
 
 // OwnListeners returns the gateway's own listeners.

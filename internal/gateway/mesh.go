@@ -3,6 +3,11 @@ package gateway
 import (
 	"iter"
 	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // meshKinds are the kinds of routes that HTTP requests to a Service go through. The
@@ -25,9 +30,8 @@ type MeshAnswer struct {
 func AnswerInMesh(q *Request, s *Service, client string, routes iter.Seq[*Route], reading Reading) MeshAnswer {
 	var own, producers []*Route
 	for r := range routes {
-		ports := r.PortsOf(s)
 		switch {
-		case !slices.Contains(ports, 0) && !slices.Contains(ports, q.Port), !slices.Contains(meshKinds, r.Kind):
+		case !r.onPort(s, q.Port), !ServesMesh(r.Kind):
 		case r.Namespace == s.Namespace:
 			producers = append(producers, r)
 		case r.Namespace == client:
@@ -69,4 +73,149 @@ func (a *MeshAnswer) serve(q *Request, reading Reading) {
 	for i := range a.Attached {
 		a.Attached[i].Listener = nil
 	}
+}
+
+// ServesMesh reports whether routes of a kind serve HTTP requests to a Service.
+func ServesMesh(kind string) bool { return slices.Contains(meshKinds, kind) }
+
+// NewMeshRouter returns a router for the requests to a Service, given the routes that have
+// it as a parent. Each port is a listener, for clients in namespaces without routes of
+// their own and for those in each of the namespaces of clients. It decides as AnswerInMesh
+// does.
+func NewMeshRouter(s *Service, clients []string, routes []*Route, reading Reading) *Router {
+	host := s.Name + "." + s.Namespace
+	kinds := meshKindsOn(s, routes)
+	var listeners []ListenerMatch
+	for _, port := range s.portNumbers() {
+		for _, client := range append([]string{""}, clients...) {
+			own := kinds[meshPort{client, port}]
+			l := &Listener{Name: strconv.Itoa(int(port)), Hostname: host, Port: port, Protocol: "HTTP", Kinds: own}
+			if len(own) == 0 {
+				l.Kinds, l.Namespaces.Same = kinds[meshPort{s.Namespace, port}], true
+			}
+			listeners = append(listeners, ListenerMatch{Service: s, Client: client, Listener: l})
+		}
+	}
+	return NewRouter(listeners, meshRoutes{host, routes}, reading)
+}
+
+// portNumbers returns the ports of the service, each once, or only 0 if it has none.
+func (s *Service) portNumbers() []int32 {
+	out := []int32{0}[:1-min(len(s.Ports), 1)]
+	for _, p := range s.Ports {
+		if !slices.Contains(out, p.Number) {
+			out = append(out, p.Number)
+		}
+	}
+	return out
+}
+
+// meshPort is a port of a Service for the routes of a namespace.
+type meshPort struct {
+	namespace string
+	port      int32
+}
+
+// meshKindsOn returns the kinds of the routes on each port of a Service, by namespace, in
+// the order of meshKinds.
+func meshKindsOn(s *Service, routes []*Route) map[meshPort][]string {
+	out := make(map[meshPort][]string)
+	for _, kind := range meshKinds {
+		for _, r := range routes {
+			if r.Kind != kind {
+				continue
+			}
+			for _, port := range s.portNumbers() {
+				at := meshPort{r.Namespace, port}
+				if r.onPort(s, port) && !slices.Contains(out[at], kind) {
+					out[at] = append(out[at], kind)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// onPort reports whether the route has a port of a service as a parent.
+func (r *Route) onPort(s *Service, port int32) bool {
+	ports := r.PortsOf(s)
+	return slices.Contains(ports, 0) || slices.Contains(ports, port)
+}
+
+// acceptsInMesh reports whether a route serves requests that come to a port of a Service
+// from clients in a namespace.
+func (m *ListenerMatch) acceptsInMesh(r *Route, reading Reading) bool {
+	l, namespace := m.Listener, m.Client
+	if l.Namespaces.Same {
+		namespace = m.Service.Namespace
+	}
+	i := slices.Index(l.Kinds, r.Kind)
+	return r.Namespace == namespace && (i == 0 || i > 0 && reading.Shared) && r.onPort(m.Service, l.Port)
+}
+
+// meshRoutes are the routes of a Service, all of them on its hostname.
+type meshRoutes struct {
+	host   string
+	routes []*Route
+}
+
+// RoutesAt is AllRoutesAt.
+func (m meshRoutes) RoutesAt(parent api.Ref, hostname, _ string) iter.Seq[*Route] {
+	return m.AllRoutesAt(parent, hostname)
+}
+
+// AllRoutesAt yields all routes for the hostname of the Service.
+func (m meshRoutes) AllRoutesAt(_ api.Ref, hostname string) iter.Seq[*Route] {
+	if hostname != m.host {
+		return slices.Values[[]*Route](nil)
+	}
+	return slices.Values(m.routes)
+}
+
+// NamespaceLabels returns nothing: no listener of a mesh selects by labels.
+func (m meshRoutes) NamespaceLabels(string) labels.Set { return nil }
+
+// ListenersAt returns the listeners of a path: in a mesh one for each of its ports, and
+// of its clients' namespaces.
+func (r *Router) ListenersAt(p *Path) []ListenerMatch {
+	if p.Service == nil {
+		return []ListenerMatch{{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}}
+	}
+	var all, own []ListenerMatch
+	for i := range r.listeners {
+		switch l := &r.listeners[i]; {
+		case !l.isOn(p):
+		case p.Client != "" && p.Client == l.Client:
+			own = append(own, *l)
+		default:
+			all = append(all, *l)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return all
+}
+
+// isOn reports whether requests that come in by a listener may go along a path.
+func (m *ListenerMatch) isOn(p *Path) bool {
+	if m.Service == nil || p.Service == nil {
+		return p.Listener != nil && m.Same(&ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener})
+	}
+	return m.Service.Ref() == p.Service.Ref() && (p.Port == 0 || p.Port == m.Listener.Port) &&
+		(p.Client == "" || m.Client == "" || p.Client == m.Client)
+}
+
+// IsOn reports whether requests that go to a rule at a listener may go along a path.
+func (s Served) IsOn(p *Path) bool {
+	return (p.Rule < 0 || p.Rule == s.Rule) && s.Route.Ref() == p.Route.Ref() && s.Listener.isOn(p)
+}
+
+// Path returns the path of the request down to the rule.
+func (s Served) Path() Path {
+	l := s.Listener
+	if l.Service != nil {
+		return Path{Service: l.Service, Port: l.Listener.Port, Client: l.Client, Route: s.Route, Rule: s.Rule}
+	}
+	return Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: s.Route, Rule: s.Rule}
 }

@@ -133,9 +133,14 @@ func (r *Router) reaches(e entry) bool {
 // listenersOn returns the listeners that take requests for the hostname of a match at its
 // port.
 func (r *Router) listenersOn(e entry) []*ListenerMatch {
-	q := Request{Transport: e.listener.Listener.transport(), Port: e.listener.Listener.Port}
-	q.setHost(e.hostname)
-	return r.listenersFor(&q)
+	return r.listenersFor(e.listener.request(e.hostname))
+}
+
+// request returns a request that comes in by the listener, for a hostname.
+func (m *ListenerMatch) request(hostname string) *Request {
+	q := &Request{Transport: m.Listener.transport(), Port: m.Listener.Port, Client: m.Client}
+	q.setHost(hostname)
+	return q
 }
 
 // setHost sets the host to one that a hostname matches, and as few others as possible.
@@ -229,7 +234,7 @@ func (r *Router) Neighbors(route *Route) iter.Seq[*Route] {
 			if !r.attached(l, route) {
 				continue
 			}
-			for _, hostname := range (Path{Listener: l.Listener, Route: route}).Hosts() {
+			for _, hostname := range l.hostnames(route) {
 				if !r.neighborsAt(l, hostname, yield) {
 					return
 				}
@@ -331,6 +336,14 @@ func (r *Router) hostnamesIn(e entry) []string {
 	return out
 }
 
+// hostnames returns the hostnames by which requests reach a route at the listener.
+func (m *ListenerMatch) hostnames(route *Route) []string {
+	if m.Service != nil {
+		return []string{m.Listener.Hostname} // those of routes mean nothing in a mesh
+	}
+	return Path{Listener: m.Listener, Route: route}.Hosts()
+}
+
 // entries yields the matches of a route at the router's listeners.
 func (r *Router) entries(route *Route) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
@@ -357,7 +370,7 @@ func (r *Router) yieldEntries(route *Route, l *ListenerMatch, yield func(entry) 
 	if !r.attached(l, route) {
 		return true
 	}
-	for _, h := range (Path{Listener: l.Listener, Route: route}).Hosts() {
+	for _, h := range l.hostnames(route) {
 		matches := route.routeMatches()
 		for k := range matches {
 			if !yield(entry{l, route, &matches[k], h}) {
@@ -420,10 +433,8 @@ func witness(e, f entry) (q *Request, unsure bool) {
 	if compareHostnames(f.hostname, e.hostname) < 0 {
 		hostname = f.hostname
 	}
-	l := e.listener.Listener
-	q = &Request{Transport: l.transport(), Port: l.Port}
-	q.setHost(hostname)
-	if q.Transport == TransportTCP || q.Transport == TransportUDP || !e.route.readsRequests() && !f.route.readsRequests() {
+	q = e.listener.request(hostname)
+	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
 		return q, false // connections
 	}
 	found, unsure := q.meetBoth(e.match, f.match)

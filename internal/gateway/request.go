@@ -42,6 +42,9 @@ type Request struct {
 	Query, Headers []Field
 	// GRPC is set for a gRPC call; its path is /SERVICE/METHOD.
 	GRPC bool
+	// Client is the namespace of the client in a mesh, "" for one without routes of its
+	// own, and at a gateway.
+	Client string
 }
 
 // Field is a header or a query parameter.
@@ -126,12 +129,15 @@ func (q *Request) String() string {
 	if q.ServerName != "" && q.ServerName != q.Host {
 		b.WriteString(" (server name " + q.ServerName + ")")
 	}
+	if q.Client != "" {
+		b.WriteString(" from namespace " + q.Client)
+	}
 	return b.String()
 }
 
 // key identifies the request.
 func (q *Request) key() string {
-	parts := []string{string(q.Transport), strconv.Itoa(int(q.Port)), q.Host, q.ServerName, q.Method, q.Path, strconv.FormatBool(q.GRPC)}
+	parts := []string{string(q.Transport), strconv.Itoa(int(q.Port)), q.Host, q.ServerName, q.Method, q.Path, strconv.FormatBool(q.GRPC), q.Client}
 	for _, fields := range [][]Field{q.Query, q.Headers} {
 		parts = append(parts, "")
 		for _, f := range fields {

@@ -48,6 +48,7 @@ type listenerKey struct {
 	transport Transport
 	port      int32
 	host      string
+	client    string
 }
 
 // maxMemo is the most answers of each kind that are remembered.
@@ -65,7 +66,8 @@ func (r *Router) Memoize() *Router {
 type Reading struct {
 	// Shared has the routes of all listeners of a port whose hostnames match compete
 	// for a request; else only those of the listener with the most specific hostname
-	// do (listener isolation).
+	// do (listener isolation). In a mesh, it has the routes of all kinds compete; else
+	// only those of the first kind do.
 	Shared bool
 	// RegexFirst has regular expressions precede all other paths; else they come
 	// last.
@@ -120,15 +122,20 @@ func (s Served) Same(o Served) bool {
 
 // Same reports whether two listeners have the same name at the same object.
 func (m *ListenerMatch) Same(o *ListenerMatch) bool {
-	return m == o || m.Listener.Name == o.Listener.Name && sameRef(m.Gateway, o.Gateway) && sameRef(m.Set, o.Set)
+	return m == o || m.Listener.Name == o.Listener.Name && sameRef(m.Gateway, o.Gateway) && sameRef(m.Set, o.Set) &&
+		sameRef(m.Service, o.Service) && m.Client == o.Client
 }
 
 // Parent returns the object that routes name to attach to the listener.
 func (m *ListenerMatch) Parent() api.Ref {
-	if m.Set != nil {
+	switch {
+	case m.Service != nil:
+		return m.Service.Ref()
+	case m.Set != nil:
 		return m.Set.Ref()
+	default:
+		return m.Gateway.Ref()
 	}
-	return m.Gateway.Ref()
 }
 
 // transport returns what the listener listens to.
@@ -215,7 +222,7 @@ func (r *Router) candidates(q *Request, all bool) []Served {
 // listenersFor returns the listeners that a request can come in by, the most specific
 // hostname first: only that one unless listeners share their routes.
 func (r *Router) listenersFor(q *Request) []*ListenerMatch {
-	key := listenerKey{q.Transport, q.Port, q.Host}
+	key := listenerKey{q.Transport, q.Port, q.Host, q.Client}
 	if q.Transport == TransportTLS {
 		key.host = q.sni()
 	}
@@ -237,7 +244,7 @@ func (r *Router) findListeners(key listenerKey) []*ListenerMatch {
 	var out []*ListenerMatch
 	for i := range r.listeners {
 		l := &r.listeners[i]
-		if l.Listener.transport() == key.transport && (key.port == 0 || key.port == l.Listener.Port) && hostnameTakes(l.Listener.Hostname, key.host) {
+		if l.Client == key.client && l.Listener.transport() == key.transport && (key.port == 0 || key.port == l.Listener.Port) && hostnameTakes(l.Listener.Hostname, key.host) {
 			out = append(out, l)
 		}
 	}
@@ -322,6 +329,9 @@ func (r *Router) hasRoutes(l *ListenerMatch, hostname string) bool {
 }
 
 func (r *Router) attached(l *ListenerMatch, route *Route) bool {
+	if l.Service != nil {
+		return l.acceptsInMesh(route, r.reading)
+	}
 	var namespaceLabels labels.Set
 	if l.Listener.Namespaces.Selector != nil {
 		namespaceLabels = r.routes.NamespaceLabels(route.Namespace)
@@ -330,9 +340,15 @@ func (r *Router) attached(l *ListenerMatch, route *Route) bool {
 }
 
 // SharesPorts reports whether some request can come in by several listeners, if they
-// share their routes.
+// share their routes, or in a mesh whether routes of several kinds are on a port.
 func (r *Router) SharesPorts() bool {
 	for i := range r.listeners {
+		if r.listeners[i].Service != nil {
+			if len(r.listeners[i].Listener.Kinds) > 1 {
+				return true
+			}
+			continue
+		}
 		for j := range r.listeners[:i] {
 			a, b := r.listeners[i].Listener, r.listeners[j].Listener
 			if a.SamePort(b) && HostnamesIntersect(a.Hostname, b.Hostname) {
@@ -357,7 +373,7 @@ func (r *Router) Precedes(l *ListenerMatch) bool {
 		if o.Same(l) {
 			return false
 		}
-		if o.Listener.SamePort(l.Listener) && o.Listener.Hostname == l.Listener.Hostname {
+		if o.Client == l.Client && o.Listener.SamePort(l.Listener) && o.Listener.Hostname == l.Listener.Hostname {
 			return true
 		}
 	}

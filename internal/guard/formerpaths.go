@@ -26,7 +26,7 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	if !ev.editsRouting() || !readsRequests(y) || p.Before != nil && !readsRequests(&p.Before.Path) {
 		return out, nil
 	}
-	at := ev.routersOf(y.Gateway.Ref())
+	at := ev.routersOf(entryOf(y))
 	if at.before == nil || at.after == nil {
 		return out, nil
 	}
@@ -38,9 +38,8 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		_, out.stays = ev.staying(p)
 	}
 	out.fresh = ev.servesNewRequests(at, y)
-	for _, from := range arrivals.to(y) {
-		place := placeOfServed(from)
-		if p.Before != nil && sameRule(place, placeOf(&p.Before.Path)) {
+	for _, from := range arrivals.to(at, y) {
+		if p.Before != nil && from.IsOn(&p.Before.Path) {
 			continue
 		}
 		paths, err := ev.pathsBeforeThrough(from.Route.Ref(), p.After.Kind)
@@ -48,7 +47,7 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 			return out, err
 		}
 		for _, x := range paths {
-			if readsRequests(&x.Path) && sameRule(place, placeOf(&x.Path)) && (y.Backend == nil || x.Path.Backend != nil && *x.Path.Backend == *y.Backend) && !slices.Contains(out.others, x) {
+			if readsRequests(&x.Path) && from.IsOn(&x.Path) && (y.Backend == nil || x.Path.Backend != nil && *x.Path.Backend == *y.Backend) && !slices.Contains(out.others, x) {
 				out.others = append(out.others, x)
 			}
 		}
@@ -73,10 +72,11 @@ func (ev *evaluation) editsRouting() bool {
 // servesNewRequests reports whether a path serves requests that nothing served before the
 // write.
 func (ev *evaluation) servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
-	l := listenerOf(y)
-	for q := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
-		if q == nil || at.before.Route(q).Route == nil {
-			return true
+	for _, l := range at.after.ListenersAt(y) {
+		for q := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
+			if q == nil || at.before.Route(q).Route == nil {
+				return true
+			}
 		}
 	}
 	return false
@@ -111,14 +111,14 @@ func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 }
 
 // to returns the rules from which requests move to the rules of a path.
-func (a arrivals) to(y *gateway.Path) []gateway.Served {
-	place := placeOf(y)
-	if place.rule >= 0 {
-		return a[place]
-	}
+func (a arrivals) to(at *gatewayRouters, y *gateway.Path) []gateway.Served {
 	var out []gateway.Served
-	for place.rule = range y.Route.Rules {
-		out = append(out, a[place]...)
+	for _, l := range at.after.ListenersAt(y) {
+		for rule := range y.Route.Rules {
+			if y.Rule < 0 || y.Rule == rule {
+				out = append(out, a[placeOf(&l, y.Route, rule)]...)
+			}
+		}
 	}
 	return out
 }
@@ -145,7 +145,7 @@ func (ev *evaluation) followRequests(p effective.Pair) (effective.Pair, error) {
 			return effective.Pair{Before: x, After: p.After, Unit: p.Unit}
 		}), nil
 	}
-	if !readsRequests(&p.Before.Path) || ev.routersOf(p.Before.Path.Gateway.Ref()).after == nil {
+	if !readsRequests(&p.Before.Path) || ev.routersOf(entryOf(&p.Before.Path)).after == nil {
 		return p, nil
 	}
 	next, ends, err := ev.nextPathsOf(p.Before)
@@ -167,7 +167,7 @@ func (ev *evaluation) nextPathsOf(x *effective.Effective) (out []*effective.Effe
 			return nil, ends, err
 		}
 		for _, y := range paths {
-			if readsRequests(&y.Path) && sameRule(placeOfServed(m.to), placeOf(&y.Path)) && (x.Path.Backend == nil || y.Path.Backend != nil && *x.Path.Backend == *y.Path.Backend) {
+			if readsRequests(&y.Path) && m.to.IsOn(&y.Path) && (x.Path.Backend == nil || y.Path.Backend != nil && *x.Path.Backend == *y.Path.Backend) {
 				out = append(out, y)
 			}
 		}

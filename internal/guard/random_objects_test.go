@@ -163,6 +163,9 @@ func (r plainRoute) doc() yamlObject {
 	var parents, rules, hosts []any
 	for _, p := range r.Parents {
 		doc := yamlObject{"kind": p.Kind, "namespace": p.Namespace, "name": p.Name}
+		if p.Kind == "Service" {
+			doc["group"] = ""
+		}
 		if p.Section != "" {
 			doc["sectionName"] = p.Section
 		}

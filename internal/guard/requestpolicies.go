@@ -48,6 +48,8 @@ func (ev *evaluation) reattaches() bool {
 	case *gateway.ListenerSet:
 		is, ok := ev.change.After.(*gateway.ListenerSet)
 		return ok && relabelled(was, is)
+	case *gateway.Service:
+		return true // policies are attached to its ports
 	default:
 		return false
 	}
@@ -117,8 +119,14 @@ func (ev *evaluation) bindsLimits(at gateway.ListenerMatch, r *gateway.Route) bo
 	if !slices.ContainsFunc(ev.before.Populated(), (*policykind.Kind).BindsRules) {
 		return false
 	}
-	g := at.Gateway
-	on := []api.Ref{g.Ref(), r.Ref(), (&gateway.Class{Name: g.Class}).Ref(), (&gateway.Namespace{Name: g.Namespace}).Ref(), (&gateway.Namespace{Name: r.Namespace}).Ref()}
+	on := make([]api.Ref, 0, 6) // on the stack: gateways ask for each pair of matches
+	on = append(on, r.Ref(), (&gateway.Namespace{Name: r.Namespace}).Ref())
+	if g := at.Gateway; g != nil {
+		on = append(on, g.Ref(), (&gateway.Class{Name: g.Class}).Ref(), (&gateway.Namespace{Name: g.Namespace}).Ref())
+	}
+	if at.Service != nil {
+		on = append(on, at.Service.Ref(), (&gateway.Namespace{Name: at.Service.Namespace}).Ref())
+	}
 	if at.Set != nil {
 		on = append(on, at.Set.Ref())
 	}

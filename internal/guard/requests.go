@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -32,9 +34,10 @@ type requests struct {
 	rerouted map[api.Ref]bool
 }
 
-// gatewayRouters are the routers of a gateway before and after the write; nil where it
-// does not exist.
+// gatewayRouters are the routers of a gateway, or of a Service in a mesh, before and after
+// the write; nil where it does not exist.
 type gatewayRouters struct {
+	mesh          bool
 	before, after *gateway.Router
 	arrivals      arrivals // nil until they are needed
 	// others are the routers under other readings.
@@ -49,10 +52,10 @@ type otherRouters struct {
 	search bool   // there may be moves that the plain reading does not have
 }
 
-// rulePlace is a rule of a route at a listener, by names. The rule is -1 for all rules.
+// rulePlace is a rule of a route at a listener, by names. In a mesh, gateway is zero.
 type rulePlace struct {
 	gateway, parent, route api.Ref
-	listener               string
+	listener, client       string
 	rule                   int
 }
 
@@ -61,13 +64,22 @@ func listenerOf(p *gateway.Path) gateway.ListenerMatch {
 	return gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener}
 }
 
-func placeOf(p *gateway.Path) rulePlace {
-	l := listenerOf(p)
-	return rulePlace{gateway: p.Gateway.Ref(), parent: l.Parent(), route: p.Route.Ref(), listener: p.Listener.Name, rule: p.Rule}
+func placeOf(l *gateway.ListenerMatch, route *gateway.Route, rule int) rulePlace {
+	place := rulePlace{parent: l.Parent(), route: route.Ref(), listener: l.Listener.Name, client: l.Client, rule: rule}
+	if l.Gateway != nil {
+		place.gateway = l.Gateway.Ref()
+	}
+	return place
 }
 
-func placeOfServed(s gateway.Served) rulePlace {
-	return rulePlace{gateway: s.Listener.Gateway.Ref(), parent: s.Listener.Parent(), route: s.Route.Ref(), listener: s.Listener.Listener.Name, rule: s.Rule}
+func placeOfServed(s gateway.Served) rulePlace { return placeOf(s.Listener, s.Route, s.Rule) }
+
+// entryOf names the gateway or the Service of a path.
+func entryOf(p *gateway.Path) api.Ref {
+	if p.Service != nil {
+		return p.Service.Ref()
+	}
+	return p.Gateway.Ref()
 }
 
 // requestMove is where requests of a rule go after the write.
@@ -80,15 +92,18 @@ type requestMove struct {
 }
 
 // readsRequests reports whether requests on a path are evaluated: those of routes at
-// gateways.
+// gateways, and those of routes that serve HTTP requests to Services.
 func readsRequests(p *gateway.Path) bool {
-	return p.Gateway != nil && p.Listener != nil && p.Route != nil && len(p.Route.Rules) > 0
+	if p.Route == nil || len(p.Route.Rules) == 0 {
+		return false
+	}
+	return p.Gateway != nil && p.Listener != nil || p.Service != nil && gateway.ServesMesh(p.Route.Kind)
 }
 
 // trackRequests finds the requests that the write moves.
 func (ev *evaluation) trackRequests() error {
 	re := ev.rerouted()
-	if len(re.gateways) == 0 {
+	if len(re.entries) == 0 {
 		ev.requests = requests{}
 		return nil
 	}
@@ -96,8 +111,8 @@ func (ev *evaluation) trackRequests() error {
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.requests.rerouted[r.Ref()] = true
 	}
-	for _, g := range re.gateways {
-		at := ev.routersOf(g.Ref())
+	for _, entry := range re.entries {
+		at := ev.routersOf(entry)
 		if at.before == nil || at.after == nil || !ev.mayLoseOverrides(at, re) {
 			continue
 		}
@@ -108,12 +123,16 @@ func (ev *evaluation) trackRequests() error {
 	return nil
 }
 
-// routersOf returns the routers of a gateway.
+// routersOf returns the routers of a gateway or a Service.
 func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 	if at := ev.requests.gateways[ref]; at != nil {
 		return at
 	}
-	at := &gatewayRouters{}
+	at := &gatewayRouters{mesh: ref.Kind == gateway.KindService}
+	if at.mesh {
+		clients := ev.clientsOf(ref)
+		at.before, at.after = meshRouter(ev.before, ref, clients), meshRouter(ev.after, ref, clients)
+	}
 	if g, ok := ev.before.Get(ref).(*gateway.Gateway); ok {
 		at.before = ev.before.Router(g, gateway.Reading{}).Memoize()
 	}
@@ -125,6 +144,29 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 	}
 	ev.requests.gateways[ref] = at
 	return at
+}
+
+// clientsOf returns the namespaces with routes of their own to a Service of another one,
+// before or after the write.
+func (ev *evaluation) clientsOf(service api.Ref) []string {
+	clients := make(map[string]bool)
+	for _, v := range []*snapshot.View{ev.before, ev.after} {
+		for r := range v.RoutesOf(service) {
+			if r.Namespace != service.Namespace {
+				clients[r.Namespace] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(clients))
+}
+
+// meshRouter returns the router of a Service, nil if it does not exist.
+func meshRouter(v *snapshot.View, service api.Ref, clients []string) *gateway.Router {
+	s, ok := v.Get(service).(*gateway.Service)
+	if !ok {
+		return nil
+	}
+	return gateway.NewMeshRouter(s, clients, slices.Collect(v.RoutesOf(service)), gateway.Reading{}).Memoize()
 }
 
 // trackGateway finds the requests that the write moves at a gateway.
@@ -161,10 +203,14 @@ func (ev *evaluation) trackMoves(at, reading *gatewayRouters, re reroutedObject)
 // addReadings adds the readings under which requests may go elsewhere.
 func (at *gatewayRouters) addReadings(routes []*gateway.Route) {
 	add := func(reading gateway.Reading, why string, search bool) {
-		at.others = append(at.others, otherRouters{gatewayRouters{before: at.before.With(reading), after: at.after.With(reading)}, why, search})
+		at.others = append(at.others, otherRouters{gatewayRouters{mesh: at.mesh, before: at.before.With(reading), after: at.after.With(reading)}, why, search})
 	}
 	if at.before.SharesPorts() || at.after.SharesPorts() {
-		add(gateway.Reading{Shared: true}, unsureIsolation, true)
+		why := unsureIsolation
+		if at.mesh {
+			why = unsureMeshKind
+		}
+		add(gateway.Reading{Shared: true}, why, true)
 	}
 	if at.before.HasConflicts() || at.after.HasConflicts() {
 		add(gateway.Reading{LastListener: true}, unsureConflict, true)
@@ -178,6 +224,7 @@ const (
 	unsurePrecedence = "the precedence of regular expressions depends on the implementation"
 	unsureConflict   = "listeners of the gateway conflict, with the same port and hostname"
 	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
+	unsureMeshKind   = "the implementation may use the routes of either kind at the Service"
 	unsureIsolation  = "it depends on whether the implementation isolates listeners"
 )
 
@@ -214,6 +261,9 @@ func (at *gatewayRouters) unsure(m gateway.Move) string {
 		return unsureRegex
 	}
 	if m.From.Route.Kind != m.To.Route.Kind && m.Request.Method != "" && m.From.Route.Kind != gateway.KindTLSRoute && m.To.Route.Kind != gateway.KindTLSRoute {
+		if at.mesh {
+			return unsureMeshKind
+		}
 		return unsureKind
 	}
 	if at.before.Conflicted(m.Request) || at.after.Conflicted(m.Request) {
@@ -239,7 +289,23 @@ func (r *requests) from(p *gateway.Path) []requestMove {
 	if len(r.moves) == 0 || !readsRequests(p) {
 		return nil
 	}
-	place := placeOf(p)
+	if p.Service == nil {
+		return r.fromListener(p, gateway.ListenerMatch{Gateway: p.Gateway, Set: p.Set, Listener: p.Listener})
+	}
+	at := r.gateways[entryOf(p)]
+	if at == nil || at.before == nil {
+		return nil
+	}
+	var out []requestMove
+	for _, l := range at.before.ListenersAt(p) {
+		out = append(out, r.fromListener(p, l)...)
+	}
+	return out
+}
+
+// fromListener is from for the requests that come in by a listener.
+func (r *requests) fromListener(p *gateway.Path, l gateway.ListenerMatch) []requestMove {
+	place := placeOf(&l, p.Route, p.Rule)
 	if place.rule >= 0 {
 		return r.moves[place]
 	}
@@ -248,15 +314,6 @@ func (r *requests) from(p *gateway.Path) []requestMove {
 		out = append(out, r.moves[place]...)
 	}
 	return out
-}
-
-// sameRule reports whether a rule is the one of a path, or one of its route where the path
-// has none.
-func sameRule(place, path rulePlace) bool {
-	if path.rule < 0 {
-		place.rule = -1
-	}
-	return place == path
 }
 
 // moved reports whether the write may move requests of a path.
@@ -277,27 +334,28 @@ func (ev *evaluation) destinations(x *gateway.Path) (to []requestMove, ends bool
 
 func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends bool) {
 	to = slices.Clone(ev.requests.from(x))
-	at := ev.routersOf(x.Gateway.Ref())
+	at := ev.routersOf(entryOf(x))
 	if at.before == nil {
 		return to, true
 	}
-	l := listenerOf(x)
-	ends = at.before.Precedes(&l)
-	for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
-		if q == nil || at.after == nil { // a regular expression, or no gateway
-			ends = true
-			continue
-		}
-		from, is := at.before.Route(q), at.after.Route(q)
-		switch {
-		case is.Route == nil:
-			ends = true
-		case !slices.ContainsFunc(to, func(m requestMove) bool { return m.to.Same(is) }):
-			move := requestMove{from: from, to: is, request: gateway.Plain(q, at.before, at.after)}
-			if m := (gateway.Move{From: from, To: is, Request: q}); !sameRuleAfter(m) {
-				move.unsure = at.unsure(m)
+	for _, l := range at.before.ListenersAt(x) {
+		ends = ends || at.before.Precedes(&l)
+		for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
+			if q == nil || at.after == nil { // a regular expression, or no gateway
+				ends = true
+				continue
 			}
-			to = append(to, move)
+			from, is := at.before.Route(q), at.after.Route(q)
+			switch {
+			case is.Route == nil:
+				ends = true
+			case !slices.ContainsFunc(to, func(m requestMove) bool { return m.to.Same(is) }):
+				move := requestMove{from: from, to: is, request: gateway.Plain(q, at.before, at.after)}
+				if m := (gateway.Move{From: from, To: is, Request: q}); !at.sameRuleAfter(m) {
+					move.unsure = at.unsure(m)
+				}
+				to = append(to, move)
+			}
 		}
 	}
 	return to, ends
@@ -318,15 +376,20 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 	x, y := &p.Before.Path, &p.After.Path
 	at := &gatewayRouters{}
 	if readsRequests(x) && readsRequests(y) {
-		at = ev.routersOf(x.Gateway.Ref())
+		at = ev.routersOf(entryOf(x))
 	}
 	if at.before == nil || at.after == nil {
 		return requestMove{}, true
 	}
-	from, to := listenerOf(x), listenerOf(y)
-	for m := range gateway.MovesBetween(at.before, at.after, x.Route, x.Rule, &from, y.Route, y.Rule, &to) {
-		if m.Request != nil {
-			return requestMove{from: m.From, to: m.To, request: m.Request}, true
+	for _, l := range at.before.ListenersAt(x) {
+		to := l // in a mesh, it is the same one
+		if !at.mesh {
+			to = listenerOf(y)
+		}
+		for m := range gateway.MovesBetween(at.before, at.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
+			if m.Request != nil {
+				return requestMove{from: m.From, to: m.To, request: m.Request}, true
+			}
 		}
 	}
 	unsure := ev.undecided(x)
@@ -336,17 +399,18 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 // undecided says why it is not known which requests a path serves before the write, ""
 // if it is known.
 func (ev *evaluation) undecided(x *gateway.Path) string {
-	at := ev.routersOf(x.Gateway.Ref())
+	at := ev.routersOf(entryOf(x))
 	if at.before == nil {
 		return ""
 	}
-	l := listenerOf(x)
-	if at.before.Precedes(&l) {
-		return unsureConflict
-	}
-	for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
-		if q == nil {
-			return unsureRegex
+	for _, l := range at.before.ListenersAt(x) {
+		if at.before.Precedes(&l) {
+			return unsureConflict
+		}
+		for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
+			if q == nil {
+				return unsureRegex
+			}
 		}
 	}
 	return ""
@@ -385,7 +449,7 @@ type successor struct {
 	by requestMove // zero where it is not known which requests
 }
 
-// requestSuccessors returns the paths at the same gateway that serve requests of a path
+// requestSuccessors returns the paths at the same gateway or Service that serve requests of a path
 // after the write, other than the path itself, and whether some are served by nothing
 // there any more.
 func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
@@ -395,31 +459,44 @@ func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) 
 		to, ends = ev.destinations(&x.Path)
 	}
 	for _, m := range to {
-		place := placeOfServed(m.to)
-		if p.After != nil && sameRule(place, placeOf(&p.After.Path)) && !ev.backendLost(p, o) {
+		if p.After != nil && m.to.IsOn(&p.After.Path) && !ev.backendLost(p, o) {
 			continue
 		}
 		paths, err := ev.pathsThrough(m.to.Route.Ref(), x.Kind)
 		if err != nil {
 			return nil, false, err
 		}
-		served := false
+		paths = pathsOf(m.to, paths, x.Path.Client)
 		for _, y := range paths {
-			if !readsRequests(&y.Path) || !sameRule(place, placeOf(&y.Path)) {
-				continue
-			}
-			served = true
 			if (o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path)) && !slices.ContainsFunc(out, func(s successor) bool { return s.Effective == y }) {
 				out = append(out, successor{y, m})
 			}
 		}
-		if !served && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
-			l := m.to.Listener
-			y := gateway.Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: m.to.Route, Rule: m.to.Rule}
-			out = append(out, successor{&effective.Effective{Kind: x.Kind, Path: y}, m})
+		if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
+			out = append(out, successor{&effective.Effective{Kind: x.Kind, Path: m.to.Path()}, m})
 		}
 	}
 	return out, ends && p.After == nil, nil
+}
+
+// pathsOf returns those paths along which requests to a rule go. In a mesh, they are those
+// of the clients in a namespace if they have their own, and those of all clients for "".
+func pathsOf(s gateway.Served, paths []*effective.Effective, client string) []*effective.Effective {
+	client = cmp.Or(s.Listener.Client, client)
+	var all, own []*effective.Effective
+	for _, y := range paths {
+		switch {
+		case !readsRequests(&y.Path) || !s.IsOn(&y.Path):
+		case client != "" && y.Path.Client == client:
+			own = append(own, y)
+		case client == "" || y.Path.Client == "":
+			all = append(all, y)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return all
 }
 
 // takesOver reports whether the backend of a path receives requests that another path's

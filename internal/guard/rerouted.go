@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -12,7 +13,7 @@ import (
 // reroutedObject is what a write changes about where requests go: routes, of which other
 // matches, hostnames or listeners may count after it.
 type reroutedObject struct {
-	gateways      []*gateway.Gateway // before and after
+	entries       []api.Ref // gateways, and Services in a mesh, before and after
 	before, after []*gateway.Route
 }
 
@@ -35,7 +36,7 @@ func (ev *evaluation) rerouted() reroutedObject {
 		if b == nil || a == nil || reflect.DeepEqual(b.Listeners, a.Listeners) && reflect.DeepEqual(b.Sets, a.Sets) {
 			return reroutedObject{} // a gateway that is created or deleted moves nothing to another one
 		}
-		return reroutedObject{gateways: []*gateway.Gateway{b}, before: routesUnder(ev.before, b), after: routesUnder(ev.after, a)}
+		return reroutedObject{entries: []api.Ref{ref}, before: routesUnder(ev.before, b), after: routesUnder(ev.after, a)}
 	case *gateway.ListenerSet:
 		b, _ := before.(*gateway.ListenerSet)
 		a, _ := after.(*gateway.ListenerSet)
@@ -50,6 +51,13 @@ func (ev *evaluation) rerouted() reroutedObject {
 			return reroutedObject{}
 		}
 		return ev.reroutedRoutes(routesIn(ev.before, b.Name), routesIn(ev.after, b.Name))
+	case *gateway.Service:
+		b, _ := before.(*gateway.Service)
+		a, _ := after.(*gateway.Service)
+		if b == nil || a == nil || slices.Equal(b.Ports, a.Ports) {
+			return reroutedObject{}
+		}
+		return reroutedObject{entries: []api.Ref{ref}, before: slices.Collect(ev.before.RoutesOf(ref)), after: slices.Collect(ev.after.RoutesOf(ref))}
 	case *policykind.Definition:
 		return ev.reroutedKind()
 	default:
@@ -78,14 +86,20 @@ func (ev *evaluation) reroutedKind() reroutedObject {
 }
 
 // reroutedRoutes returns routes that are changed themselves, or whose listeners are, with
-// their gateways.
+// their gateways and Services.
 func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
 	re := reroutedObject{before: before, after: after}
 	add := func(v *snapshot.View, routes []*gateway.Route) {
 		for _, r := range routes {
 			for _, p := range r.Parents {
-				if g := v.GatewayOf(p); g != nil && !slices.ContainsFunc(re.gateways, func(o *gateway.Gateway) bool { return o.Ref() == g.Ref() }) {
-					re.gateways = append(re.gateways, g)
+				entry := p.Ref()
+				if g := v.GatewayOf(p); g != nil {
+					entry = g.Ref()
+				} else if p.Kind != gateway.KindService {
+					continue
+				}
+				if !slices.Contains(re.entries, entry) {
+					re.entries = append(re.entries, entry)
 				}
 			}
 		}

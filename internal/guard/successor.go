@@ -31,7 +31,7 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 		}
 		return out, err
 	}
-	if p.After == nil && ev.routersOf(x.Gateway.Ref()).after == nil {
+	if p.After == nil && ev.routersOf(entryOf(x)).after == nil {
 		// most of the time, nothing serves the requests of a gateway that is removed
 		if elsewhere, err := ev.successorsByName(p, o, triggered); err != nil || len(elsewhere) == 0 {
 			return nil, err
@@ -132,8 +132,12 @@ func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override, t
 	}
 }
 
-// samePort reports whether two paths come in by the same port of one gateway.
+// samePort reports whether two paths come in by the same port of one gateway, or of one
+// Service.
 func samePort(x, y *gateway.Path) bool {
+	if x.Service != nil {
+		return y.Service != nil && y.Service.Ref() == x.Service.Ref() && (x.Port == 0 || y.Port == 0 || x.Port == y.Port)
+	}
 	return y.Gateway != nil && y.Listener != nil && y.Gateway.Ref() == x.Gateway.Ref() && y.Listener.SamePort(x.Listener)
 }
 

@@ -29,7 +29,7 @@ var testKinds = map[string]struct {
 	"Primer": {false, `
   levels: [Gateway, Listener, Service, RouteNamespace, Route, Rule, Backend]
   shortPaths: true
-  targets: {fields: [targetRef], selectors: [targetSelectors], namespaces: free, kinds: [{group: "", kind: Service, section: PortName}, {group: "", kind: Namespace}]}`},
+  targets: {fields: [targetRef], selectors: [targetSelectors], namespaces: free, kinds: [{group: "", kind: Service, section: PortName}, {group: "", kind: Namespace}, {group: gateway.networking.k8s.io, kind: HTTPRoute}]}`},
 	"Varnish": {false, "\n  targets: {fields: [targetRef]}\n  sameTarget: none"},
 	"Lime":    {false, "\n  targets: {fields: [targetRef]}\n  blastRadius: 1"},
 	// One kind for each row that deletes or changes its CRD or profile.

@@ -44,6 +44,7 @@ const (
 	// respelled takes the same requests as headers.
 	respelled = "{path: {type: PathPrefix, value: /admin/}, headers: [{name: x-tier, value: b}, {name: x-team, value: a}]}"
 
+	onMesh        = "{group: '', kind: Service, namespace: APP, name: store}"
 	onHTTPS       = "{name: https, protocol: HTTPS, port: 443, tls: {certificateRefs: [{name: cert}]}, allowedRoutes: {namespaces: {from: All}}}"
 	onPassthrough = "{name: pass, protocol: TLS, port: 443, hostname: shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: All}}}"
 )
@@ -62,7 +63,10 @@ var (
 		paintPolicyIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]")
 	// neighborRoute takes requests of a route in another namespace.
 	neighborRoute = object("HTTPRoute", "namespace: INFRA-sec, name: shopfront", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+adminRule+"]}")
-	dropTier      = kubectl("-n", "APP", "label", "httproute/toystore", "tier-")
+	// inMesh has the override on a rule of a route to a Service.
+	inMesh = namespaces + others + store("http") + route(onMesh, byPath) +
+		primerPolicy("APP", "targetRef: {"+routeRef("toystore")+", sectionName: admin}")
+	dropTier = kubectl("-n", "APP", "label", "httproute/toystore", "tier-")
 )
 
 // otherRoute returns a route on the gateway; hostnames may be empty.
@@ -121,6 +125,11 @@ var requestRows = map[string]row{
 		objects: admin, code: "OverrideEvaded",
 		write:    apply(route(onEdge, byPath+", {name: team, matches: [{path: {type: PathPrefix, value: /admin}, headers: [{name: X-Team, value: a}]}]}")),
 		contains: []string{"for example, GET http://any-host/admin with x-team: a would be served by HTTPRouteRule rule-with-header-app/toystore#team"},
+	},
+	"mesh-rule-with-longer-path": bypass{
+		objects: inMesh, code: "OverrideEvaded",
+		write:    apply(route(onMesh, byPath+", {name: users, matches: [{path: {type: PathPrefix, value: /admin/users}}]}")),
+		contains: []string{"for example, GET http://store.mesh-rule-with-longer-path-app/admin/users would be served by HTTPRouteRule mesh-rule-with-longer-path-app/toystore#users"},
 	},
 	"rule-before-its-equal": bypass{
 		objects: admin, code: "OverrideEvaded",
@@ -206,6 +215,10 @@ var requestRows = map[string]row{
 		objects: admin, probe: &deleteHeld,
 		write: edit("APP", "httproute/toystore", `[{"op":"add","path":"/spec/rules/1/filters","value":[{"type":"RequestRedirect","requestRedirect":{"scheme":"https"}}]}]`),
 	},
+	"mesh-match-respelled": permitted{
+		objects: inMesh, probe: &deletePrimer,
+		write: apply(route(onMesh, toysRule+", {name: admin, matches: [{path: {type: PathPrefix, value: /admin/}}]}")),
+	},
 	"route-split": sequence(splitRoute),
 	"route-hostnames": permitted{
 		objects: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) +
@@ -230,6 +243,10 @@ var requestRows = map[string]row{
 	"regex-beside-prefix": warned{
 		objects: admin,
 		write:   apply(route(onEdge, byPath+", {name: any, matches: [{path: {type: RegularExpression, value: '/adm.*'}}]}")),
+	},
+	"mesh-consumer-route": warned{
+		objects: inMesh,
+		write:   apply(object("HTTPRoute", "namespace: INFRA-sec, name: consumer", "{parentRefs: ["+onMesh+"], rules: ["+adminRule+"]}")),
 	},
 	"route-of-neighbor": warned{
 		objects: guarded,
