@@ -54,7 +54,7 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 	c := overrideCheck{
 		ev: ev, paths: p, limits: b,
 		stays: p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path) &&
-			!(ev.editsListeners() && endsAtListener(&p.Before.Path)),
+			(!ev.editsListeners() || !endsAtListener(&p.Before.Path)),
 		lessProtected: ev.overrides.lessProtected[p.Before.Kind.Ref()],
 	}
 	if c.stays && c.lessProtected == (lessProtection{}) && p.Before.Result == p.After.Result {
