@@ -116,7 +116,7 @@ func (a *Answer) addCandidates(q *Request, reading Reading) {
 		case c.rank != a.Attached[0].rank:
 			c.After = api.ByHostname
 		case len(a.Candidates) > 0:
-			c.After = reading.precedence(&a.Candidates[0].Served, &c.Served)
+			_, c.After = reading.compare(&a.Candidates[0].Served, &c.Served)
 		}
 		a.Candidates = append(a.Candidates, c)
 	}
@@ -125,50 +125,4 @@ func (a *Answer) addCandidates(q *Request, reading Reading) {
 // unread reports whether some condition is a regular expression that cannot be compiled.
 func (m *routeMatch) unread() bool {
 	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.op == matchesRegex && c.regex == nil })
-}
-
-// precedence returns the criterion by which a precedes b, the first that differs in the
-// order of Router.compare.
-func (r Reading) precedence(a, b *Served) api.Precedence {
-	if by := r.matchPrecedence(a.match, b.match); by != "" {
-		return by
-	}
-	switch {
-	case a.Route.Created != b.Route.Created:
-		return api.ByOlderRoute
-	case a.Route.Ref() != b.Route.Ref():
-		return api.ByName
-	case a.Rule != b.Rule:
-		return api.ByEarlierRule
-	default:
-		return api.ByListener
-	}
-}
-
-// matchPrecedence is precedence for the conditions alone, in the order of compareMatches.
-func (r Reading) matchPrecedence(a, b *routeMatch) api.Precedence {
-	switch {
-	case a.grpc && b.grpc && len(a.service.value) != len(b.service.value):
-		return api.ByGRPCService
-	case a.grpc && b.grpc && len(a.method.value) != len(b.method.value):
-		return api.ByGRPCMethod
-	case a.grpc && b.grpc:
-	case a.pathRank(r.RegexFirst) != b.pathRank(r.RegexFirst):
-		if a.pathRank(false) == 1 || b.pathRank(false) == 1 {
-			return api.ByRegularExpression
-		}
-		return api.ByExactPath
-	case a.pathLength() != b.pathLength():
-		return api.ByLongerPath
-	case (a.verb != "") != (b.verb != ""):
-		return api.ByMethod
-	}
-	switch {
-	case len(a.headers) != len(b.headers):
-		return api.ByHeaders
-	case len(a.params) != len(b.params):
-		return api.ByQueryParams
-	default:
-		return ""
-	}
 }
