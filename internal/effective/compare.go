@@ -66,9 +66,8 @@ type comparison struct {
 	// rulesBefore has the position before of each rule of the unit's route; nil if the
 	// positions are the same.
 	rulesBefore []int
-	// listenersBefore has for each listener of the current root after the change the one
-	// before, nil for none; it is nil if they have the same names.
-	listenersBefore map[*gateway.Listener]*gateway.ListenerMatch
+	// listenersBefore are the pairs of the listeners of the current root.
+	listenersBefore gateway.ListenersBefore
 	// placesBefore has the indexes of pathsBefore; nil until it is needed.
 	placesBefore map[pathKind]int
 	// meshAfter are the paths of meshes after the change, meshUnpaired those of them
@@ -175,15 +174,9 @@ func (c *comparison) find(at pathKind) (place int, ok bool) {
 
 // pathKind identifies a path after by its ID before.
 func (c *comparison) pathKind(x *Effective) pathKind {
-	path := x.Path
-	path.Rule = c.ruleBefore(path.Rule)
-	if c.listenersBefore != nil && path.Listener != nil {
-		path.Set, path.Listener = nil, new(gateway.Listener) // of no name, if there was none
-		if l := c.listenersBefore[x.Path.Listener]; l != nil {
-			path.Set, path.Listener = l.Set, l.Listener
-		}
-	}
-	return pathKind{path.ID(), x.Kind.Ref()}
+	id := c.listenersBefore.ID(x.Path)
+	id.Rule = c.ruleBefore(id.Rule)
+	return pathKind{id, x.Kind.Ref()}
 }
 
 // ruleBefore returns the position before of a rule after, -1 for none.

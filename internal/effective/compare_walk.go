@@ -107,23 +107,7 @@ func (c *comparison) enterRoot(r sides[root]) {
 	}
 	enteredBefore, enteredAfter := enter(c.walkBefore, c.planBefore, r.before), enter(c.walkAfter, c.planAfter, r.after)
 	if enteredBefore || enteredAfter {
-		c.pairListeners()
-	}
-}
-
-// pairListeners pairs the listeners of the current root.
-func (c *comparison) pairListeners() {
-	c.listenersBefore = nil
-	before, after := c.walkBefore.listeners, c.walkAfter.listeners
-	pairs := gateway.MatchListeners(before, after)
-	if pairs == nil {
-		return
-	}
-	c.listenersBefore = make(map[*gateway.Listener]*gateway.ListenerMatch, len(pairs))
-	for i, b := range pairs {
-		if b >= 0 {
-			c.listenersBefore[after[i].Listener] = &before[b]
-		}
+		c.listenersBefore = gateway.PairListeners(c.walkBefore.listeners, c.walkAfter.listeners)
 	}
 }
 

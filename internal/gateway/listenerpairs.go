@@ -52,6 +52,39 @@ func MatchListeners(before, after []ListenerMatch) []int {
 	return out
 }
 
+// ListenersBefore has for each listener of a gateway after a change the one before with
+// which it is paired, none for those without. It is nil if each is paired with the one of
+// its name.
+type ListenersBefore map[*Listener]*ListenerMatch
+
+// PairListeners pairs listeners as MatchListeners does.
+func PairListeners(before, after []ListenerMatch) ListenersBefore {
+	pairs := MatchListeners(before, after)
+	if pairs == nil {
+		return nil
+	}
+	out := make(ListenersBefore, len(pairs))
+	for a, b := range pairs {
+		if b >= 0 {
+			out[after[a].Listener] = &before[b]
+		}
+	}
+	return out
+}
+
+// ID returns the identity that a path after the change had before it, but for its rule: it
+// is that of no path if its listener has no pair.
+func (l ListenersBefore) ID(p Path) ID {
+	if l != nil && p.Listener != nil {
+		was := l[p.Listener]
+		if was == nil {
+			was = &ListenerMatch{Listener: new(Listener)}
+		}
+		p.Set, p.Listener = was.Set, was.Listener
+	}
+	return p.ID()
+}
+
 // sameRequests reports whether two listeners take the same requests, if no other one
 // conflicts.
 func (m *ListenerMatch) sameRequests(o *ListenerMatch) bool {

@@ -20,7 +20,8 @@ type overrides struct {
 	confirmed     map[*merge.Rule]bool              // overrides that requests are known to lose
 	terminating   terminatingPolicies
 	candidates    map[candidatesKey]*candidates
-	weakenings    findings // of overrides that are weakened, before permissions
+	listeners     map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
+	weakenings    findings                                     // of overrides that are weakened, before permissions
 	prev          prevPair
 }
 

@@ -124,7 +124,7 @@ func (w plainWorld) successors(o plainOverride, x plainPath, paths []plainPath, 
 			continue
 		}
 		out = append(out, y)
-		if !y.unread && (x.entry() == y.entry() || x.route == nil && y.wasOn(x)) {
+		if !y.unread && (x.entry() == y.was || x.route == nil && y.wasOn(x)) {
 			same = append(same, y)
 		}
 		if !was && !y.unread {

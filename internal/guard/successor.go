@@ -106,12 +106,12 @@ func (ev *evaluation) successorsByName(p effective.Pair, o effective.Override, t
 	var out, same, fresh []successor
 	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
-		known := s.before[s.idBefore(y.Path)]
+		known := s.before[ev.idBefore(s, y.Path)]
 		if !s.mayReceive(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
 			continue
 		}
 		out = append(out, successor{Effective: y})
-		if sameListener(x.Path, y.Path) || s.route == nil && sameListenerName(x.Path, y.Path) {
+		if sameEntry(x.Path.ID(), ev.idBefore(s, y.Path)) || s.route == nil && sameListenerName(x.Path, y.Path) {
 			same = append(same, successor{Effective: y})
 		}
 		if known {
@@ -142,8 +142,9 @@ func samePort(x, y *gateway.Path) bool {
 }
 
 // sameListener reports whether two paths have the same listener, or the same service.
-func sameListener(x, y gateway.Path) bool {
-	a, b := x.ID(), y.ID()
+func sameListener(x, y gateway.Path) bool { return sameEntry(x.ID(), y.ID()) }
+
+func sameEntry(a, b gateway.ID) bool {
 	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
 		a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
 		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
@@ -259,12 +260,32 @@ func (ev *evaluation) collectCandidates(at candidatesKey, x gateway.Path) (*cand
 }
 
 // idBefore returns the identity that a path after the change had before it.
-func (s *candidates) idBefore(y gateway.Path) gateway.ID {
-	id := y.ID()
+func (ev *evaluation) idBefore(s *candidates, y gateway.Path) gateway.ID {
+	id := ev.listenersBefore(y.Gateway).ID(y)
 	if s.positions != nil && y.Rule >= 0 {
 		id.Rule = s.positions[y.Rule]
 	}
 	return id
+}
+
+// listenersBefore pairs the listeners of a gateway, nil for none, with those before the
+// write.
+func (ev *evaluation) listenersBefore(after *gateway.Gateway) gateway.ListenersBefore {
+	if after == nil {
+		return nil
+	}
+	if known, ok := ev.overrides.listeners[after]; ok {
+		return known
+	}
+	var out gateway.ListenersBefore
+	if before, ok := ev.before.Get(after.Ref()).(*gateway.Gateway); ok {
+		out = gateway.PairListeners(ev.before.Listeners(before), ev.after.Listeners(after))
+	}
+	if ev.overrides.listeners == nil {
+		ev.overrides.listeners = make(map[*gateway.Gateway]gateway.ListenersBefore)
+	}
+	ev.overrides.listeners[after] = out
+	return out
 }
 
 // mayReceive reports whether a path may receive the traffic of one that is removed.

@@ -36,7 +36,7 @@ func (ev *evaluation) addUnreadParents(s *candidates, x gateway.Path) {
 		y := gateway.Path{Route: s.edited, Rule: i}
 		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
 		if known {
-			s.before[s.idBefore(y)] = true
+			s.before[ev.idBefore(s, y)] = true
 		}
 	}
 }
