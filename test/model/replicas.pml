@@ -14,6 +14,9 @@
  * DETAILED splits steps that are one step otherwise. The comments beside it say why one
  * step is enough.
  *
+ * MIRROR is an extension that does not rely on T, S and clocks: a write is in the log of
+ * every replica in the set "synced" before it is answered; see process Mirror.
+ *
  * A macro marked "broken:" removes a rule of the protocol, or exceeds a bound that it
  * assumes. Each must lead to a violation: run checks that.
  */
@@ -29,10 +32,17 @@
 
 /* --- Bounds, in ticks ------------------------------------------------------------ */
 
+#ifdef LONG_BOUNDS
+#define V 3
+#define T 2
+#define S 2
+#define D 2
+#else
 #define V 1	/* a leader evaluates until V after it sent its last successful renewal */
 #define T 1	/* the API server waits T for an answer: timeoutSeconds of the webhook */
 #define S 1	/* the API server stores a write within S of the answer, or never */
 #define D 1	/* two clocks differ by at most D while a lease runs out */
+#endif
 
 /* A candidate waits LEASE after the last change of the Lease, by its own clock. */
 #ifdef LEASE_ONLY		/* broken: the lease does not cover T and S */
@@ -108,6 +118,14 @@ bool stale[WRITES];	/* the log got the other write since the evaluation began */
 
 byte stored;		/* the writes that are in etcd */
 
+#ifdef MIRROR
+byte synced;			/* in the Lease: the replicas that have the holder's log */
+byte mirrors[REPLICAS];		/* the same, as a leader has it */
+bool restarted[REPLICAS];	/* the member of these sets was an earlier process */
+byte seen[REPLICAS];		/* the highest term that a replica knows */
+byte acks[WRITES];		/* the replicas that have confirmed a logged write */
+#endif
+
 #define bit(w) (1 << (w))
 #define other(w) (1 - (w))
 #define pending(w) (phase[w] >= LOGGED && phase[w] <= ADMITTED)
@@ -120,6 +138,7 @@ byte stored;		/* the writes that are in etcd */
 #define BY_EXPIRY 1
 #define BY_TRANSFER 2
 #define BY_RELEASE 3
+#define BY_SYNC 4
 byte how[TERMS + 1];		/* how each term began */
 byte admittedIn[WRITES];	/* the term in which each write was admitted */
 #define record(h) how[term] = h
@@ -130,6 +149,9 @@ byte admittedIn[WRITES];	/* the term in which each write was admitted */
 #endif
 
 inline fail(w) {
+#ifdef MIRROR
+	acks[w] = 0;
+#endif
 	phase[w] = FAILED; timer[w] = 0; at[w] = 0; began[w] = 0; stale[w] = 0;
 #ifdef DETAILED
 	stamp[w] = 0;
@@ -151,6 +173,9 @@ inline stepDown(r) {
 inline crash(r) {
 	stepDown(r);
 	cache[r] = 0;
+#ifdef MIRROR
+	restarted[r] = 1; mirrors[r] = 0; seen[r] = 0;
+#endif
 	if
 	:: at[0] == r && (phase[0] == EVALUATING || phase[0] == LOGGED) -> fail(0)
 	:: else
@@ -164,6 +189,9 @@ inline crash(r) {
 /* acquire takes the Lease: one update that fails if the Lease was changed meanwhile. */
 inline acquire(r, keep) {
 	term++; holder = r; mark = 0; leaseTimer = WAIT;
+#ifdef MIRROR
+	synced = 0; mirrors[r] = 0; seen[r] = term;
+#endif
 	role[r] = CATCHUP; own[r] = term; valid[r] = V + 1; got[r] = 0;
 	if
 	:: !keep -> flight[r] = 0
@@ -191,6 +219,16 @@ proctype Replica(byte me) {
 	do
 	/* Crash handover: nothing changed the Lease for LEASE. It does not matter whose
 	 * name it has: this one's from an earlier life, or none after an edit. */
+#ifdef MIRROR
+	/* A replica that has the log does not wait. */
+	:: d_step { (role[me] == FOLLOWER && term < TERMS && (synced & bit(me))
+#ifndef KEEP_NAME	/* broken: a restarted process, without the log, counts as synced */
+		&& !restarted[me]
+#endif
+		) -> acquire(me, true); record(BY_SYNC);
+		printf("replica %d, which is synced, acquires the Lease, in term %d\n", me, term) }
+#endif
+#ifndef NO_BOUNDS
 	:: d_step { (role[me] == FOLLOWER && term < TERMS
 #ifndef NO_WAIT		/* broken: does not wait for the lease of another replica */
 		&& (leaseTimer == 0
@@ -205,6 +243,7 @@ proctype Replica(byte me) {
 		role[me] = LEADER;
 #endif
 		}
+#endif
 #ifdef EARLY_LIST	/* broken: the list was taken before the lease had run out */
 	:: d_step { role[me] == FOLLOWER && cache[me] != stored -> cache[me] = stored }
 #endif
@@ -287,9 +326,13 @@ proctype Replica(byte me) {
 		role[me] = LEADER; cache[me] = stored; flight[me] = flight[me] & ~stored }
 #endif
 
-	/* A leader that is told to end does not evaluate in this term any more. */
-	:: d_step { role[me] == LEADER ->
+	/* A leader that receives SIGTERM does not evaluate in this term any more. It can
+	 * still be catching up. */
+	:: d_step { role[me] == LEADER || role[me] == CATCHUP ->
 		printf("replica %d drains\n", me);
+#ifdef DETAILED
+		listed[me] = 0; list[me] = 0;
+#endif
 		role[me] = DRAIN }
 #ifdef RESUME		/* broken: evaluates again after it handed its log over */
 	:: d_step { role[me] == DRAIN ->
@@ -304,7 +347,11 @@ proctype Replica(byte me) {
 		) -> holder = NONE; mark = RELEASED; leaseTimer = WAIT;
 		printf("replica %d releases the Lease\n", me) }
 
-	:: d_step { role[me] != FOLLOWER || got[me] != 0 || cache[me] != 0 ->
+	:: d_step { (role[me] != FOLLOWER || got[me] != 0 || cache[me] != 0
+#ifdef MIRROR
+		|| !restarted[me]
+#endif
+		) ->
 		printf("replica %d crashes, and starts again\n", me);
 		crash(me) }
 	od
@@ -334,6 +381,46 @@ proctype Handover(byte from; byte to) {
 		holder = to; mark = TRANSFERRED; leaseTimer = WAIT }
 	od
 }
+
+#ifdef MIRROR
+/* --- Mirror: a leader, and one other replica that keeps a copy of its log --------- */
+
+proctype Mirror(byte from; byte to) {
+	do
+	/* The leader sends its whole log, and adds the replica to the set in the Lease. */
+	:: d_step { role[from] == LEADER && holds(from) && role[to] == FOLLOWER && !(synced & bit(to)) && !(mirrors[from] & bit(to)) ->
+		printf("replica %d has the log of replica %d, and is synced\n", to, from);
+		flight[to] = flight[from]; restarted[to] = 0; seen[to] = own[from];
+		synced = synced | bit(to); mirrors[from] = mirrors[from] | bit(to) }
+	/* It removes one that does not answer, before it goes on without it. */
+	:: d_step { (role[from] == LEADER && (mirrors[from] & bit(to))
+#ifndef SILENT_REMOVE	/* broken: goes on without it, and the Lease does not say so */
+		&& holds(from)
+#endif
+		) ->
+		printf("replica %d removes replica %d from the set\n", from, to);
+#ifndef SILENT_REMOVE
+		synced = synced & ~bit(to);
+#endif
+		mirrors[from] = mirrors[from] & ~bit(to) }
+	/* A logged write is sent. A replica that knows a later term refuses it. */
+	:: d_step { (phase[0] == LOGGED && at[0] == from && (mirrors[from] & bit(to)) && !restarted[to] && !(acks[0] & bit(to)) && role[to] == FOLLOWER
+#ifndef ANY_ACK		/* broken: confirms writes of an earlier term */
+		&& seen[to] == began[0]
+#endif
+		) ->
+		printf("replica %d has write 0\n", to);
+		acks[0] = acks[0] | bit(to); flight[to] = flight[to] | bit(0) }
+	:: d_step { (phase[1] == LOGGED && at[1] == from && (mirrors[from] & bit(to)) && !restarted[to] && !(acks[1] & bit(to)) && role[to] == FOLLOWER
+#ifndef ANY_ACK
+		&& seen[to] == began[1]
+#endif
+		) ->
+		printf("replica %d has write 1\n", to);
+		acks[1] = acks[1] | bit(to); flight[to] = flight[to] | bit(1) }
+	od
+}
+#endif
 
 /* --- Watch: the cache and the log of one replica, and one write ------------------- */
 
@@ -429,7 +516,11 @@ proctype Evaluation(byte me; byte w) {
 		fi }
 	/* The answer, if the lease is still valid. A leader that drains answers what it
 	 * logged before, since that is in the log that it hands over. */
-	:: d_step { phase[w] == LOGGED && at[w] == me ->
+	:: d_step { (phase[w] == LOGGED && at[w] == me
+#if defined(MIRROR) && !defined(NO_ACK)	/* NO_ACK is broken: answers before the others have it */
+		&& (mirrors[me] & ~acks[w]) == 0
+#endif
+		) ->
 		if
 #if !defined(NO_RECHECK) && !defined(FOLLOWER_EVALUATES)
 		:: (role[me] < LEADER
@@ -448,6 +539,9 @@ proctype Evaluation(byte me; byte w) {
 			admittedIn[w] = began[w];
 #endif
 			printf("replica %d answers: write %d is allowed\n", me, w);
+#ifdef MIRROR
+			acks[w] = 0;
+#endif
 			phase[w] = ANSWERED; at[w] = 0; began[w] = 0
 		fi }
 	od
@@ -492,6 +586,9 @@ inline countDown(t) {
 
 /* tickWrite ends a request when the API server gives up. */
 inline tickWrite(w) {
+#ifdef NO_BOUNDS	/* with MIRROR: the API server takes any time */
+	skip
+#else
 	if
 #ifdef NO_TIMEOUT	/* broken: the API server accepts an answer however late it is */
 	:: phase[w] < ADMITTED
@@ -500,6 +597,7 @@ inline tickWrite(w) {
 	:: timer[w] == 1 -> fail(w)
 	:: else
 	fi
+#endif
 }
 
 proctype Clock() {
@@ -542,6 +640,14 @@ init {
 	run Handover(0, 1); run Handover(1, 0);
 	run Watch(0, 0); run Watch(0, 1); run Watch(1, 0); run Watch(1, 1);
 	run Evaluation(0, 0); run Evaluation(0, 1); run Evaluation(1, 0); run Evaluation(1, 1);
+#ifdef MIRROR
+	restarted[0] = 1; restarted[1] = 1;
+	run Mirror(0, 1); run Mirror(1, 0);
+#if REPLICAS == 3
+	restarted[2] = 1;
+	run Mirror(0, 2); run Mirror(2, 0); run Mirror(1, 2); run Mirror(2, 1);
+#endif
+#endif
 #if REPLICAS == 3
 	run Replica(2);
 	run Handover(0, 2); run Handover(2, 0); run Handover(1, 2); run Handover(2, 1);
