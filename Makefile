@@ -150,7 +150,7 @@ test-soak: controlplane-core build ## Inject faults into servers under a stream 
 	go test -count=1 -v -timeout 2h -tags soak ./test/soak
 
 .PHONY: model
-model: ## Run the model of several replicas with spin, which must be installed (about 1 minute; test/model/README.md).
+model: ## Run the model of several replicas with spin, which must be installed (1 to 3 minutes; test/model/README.md).
 	@test/model/run
 
 .PHONY: proof

@@ -491,7 +491,7 @@ proctype Evaluation(byte me; byte w) {
 	 * the term in which it began, and with the same log? Then the write is logged. */
 	:: d_step { phase[w] == EVALUATING && at[w] == me ->
 		if
-#if !defined(NO_RECHECK) && !defined(FOLLOWER_EVALUATES)
+#if !defined(NO_RECHECK) && !defined(FOLLOWER_EVALUATES) /* broken: no check */
 		:: (role[me] != LEADER
 #ifndef OLD_TERM	/* broken: an evaluation of one term ends in another */
 			|| began[w] != own[me]
@@ -515,21 +515,20 @@ proctype Evaluation(byte me; byte w) {
 			fi
 		fi }
 	/* The answer, if the lease is still valid. A leader that drains answers what it
-	 * logged before, since that is in the log that it hands over. */
+	 * logged before, since that is in the log that it hands over. NO_ANSWER_CHECK leaves
+	 * this check out, and is not broken: T is part of LEASE. */
 	:: d_step { (phase[w] == LOGGED && at[w] == me
 #if defined(MIRROR) && !defined(NO_ACK)	/* NO_ACK is broken: answers before the others have it */
 		&& (mirrors[me] & ~acks[w]) == 0
 #endif
 		) ->
 		if
-#if !defined(NO_RECHECK) && !defined(FOLLOWER_EVALUATES)
+#if !defined(NO_RECHECK) && !defined(NO_ANSWER_CHECK) && !defined(FOLLOWER_EVALUATES)
 		:: (role[me] < LEADER
 #ifndef OLD_TERM
 			|| began[w] != own[me]
 #endif
-#ifndef NO_CLOCK_RECHECK	/* not broken: T is part of LEASE */
 			|| valid[me] == 0
-#endif
 			) ->
 			printf("replica %d does not answer write %d\n", me, w);
 			fail(w)
