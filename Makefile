@@ -149,12 +149,17 @@ test-all: controlplane build ## Run every test of every module, and the soak tes
 test-soak: controlplane-core build ## Inject faults into servers under a stream of writes (about 2 minutes; SOAK=30m repeats the faults).
 	go test -count=1 -v -timeout 2h -tags soak ./test/soak
 
+.PHONY: model
+model: ## Run the model of several replicas with spin, which must be installed (1 to 3 minutes; test/model/README.md).
+	@test/model/run
+
 .PHONY: proof
 proof: controlplane build ## Run the bounded tests of test-all at full size: 300 pairs of writes, 200,000 random changes, 30 minutes of soak, fuzzing, footprint (2.5 hours).
 	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestConflictingWritesOneServer|TestConflictingWritesTwoServersAreReported' ./test/e2e
 	OVERRULE_WORLDS=20000 go test -count=1 -v -timeout 60m -run 'TestAllowedChangesLoseNoOverride' ./internal/guard
 	@$(MAKE) test-soak SOAK=$(or $(SOAK),30m)
 	@$(MAKE) fuzz
+	@test/model/run full
 	@$(MAKE) bench-footprint
 
 .PHONY: fuzz
