@@ -83,9 +83,12 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 
 // check checks one override that applies before the write.
 func (c *overrideCheck) check(o effective.Override) error {
+	lost, substituted := c.checkOnSamePath(o)
 	switch {
-	case c.paths.After != nil && c.checkOnSamePath(o):
+	case lost && !substituted:
 		return nil
+	case lost:
+		return c.checkSuccessors(o) // other requests may go where nothing stands in for it
 	case c.lessProtected.of(o.Level) != "":
 		l := c.ev.addLessProtectedOverride(o, c.paths.Before, c.lessProtected.of(o.Level))
 		if c.stays {
@@ -98,15 +101,19 @@ func (c *overrideCheck) check(o effective.Override) error {
 }
 
 // checkOnSamePath adds an override that is not given, or not bound, on the path itself
-// after the write, if some request stays on it. It reports whether it did.
-func (c *overrideCheck) checkOnSamePath(o effective.Override) bool {
+// after the write, if some request stays on it. It reports whether it did, and whether
+// other policies may stand in for it there.
+func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substituted bool) {
+	if c.paths.After == nil {
+		return false, false
+	}
 	before, after := c.paths.Before, c.paths.After
 	lost, reason := !after.Sets(o) || c.ev.movesToTerminating(o, before, after), ""
 	if !lost && c.limits.Before.Holds(o) {
 		reason = c.limits.After.UnboundReason(o)
 	}
 	if !lost && reason == "" {
-		return false
+		return false, false
 	}
 	var move requestMove
 	stays := c.ev.overrides.confirmed[o.Rule]
@@ -119,15 +126,16 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) bool {
 	}
 	switch {
 	case !stays:
-		return false
+		return false, false
 	case !lost:
 		c.ev.addUnboundOverride(o, before, successor{after, move}, reason)
-		return true
+		return true, false
 	}
-	if l := c.ev.addLostOverride(o, before, successor{after, move}); c.stays {
+	l := c.ev.addLostOverride(o, before, successor{after, move})
+	if c.stays {
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
-	return true
+	return true, len(l.substitutes) > 0
 }
 
 // confirm notes that a write which moves no requests takes an override from some. Whether

@@ -101,6 +101,8 @@ func TestRouteHostnameChanges(t *testing.T) {
 		return "kind: HTTPRoute\nmetadata: {namespace: app, name: r, labels: {" + labels + "}}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{name: x, " + first + "}, {name: z, " + second + "}]}"
 	}
 	red := policyDoc("Paint", "app", "top", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"+hard)
+	blue := policyDoc("Paint", "app", "equal", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: blue}}}]\n"+hard)
+	other := "kind: HTTPRoute\nmetadata: {namespace: else, name: o}\nspec: {hostnames: [x.example], parentRefs: [{namespace: infra, name: g}], rules: [{}]}"
 	runOverrideCases(t, map[string]overrideCase{
 		"a hostname given up moves nothing": {
 			before: docs(gw("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
@@ -125,6 +127,11 @@ func TestRouteHostnameChanges(t *testing.T) {
 		"a route changes its label, and its rules swap their matches": {
 			before: docs(gatewayDoc("g", "istio", "http"), named("team: red", ruleA, ruleB), red), write: named("team: blue", ruleB, ruleA),
 			of: "Paint app/top", want: evaded("Paint app/top", "HTTPRouteRule app/r#x"),
+		},
+		"a route changes its label to that of an equal policy, and gives up a hostname that another route has": {
+			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example, y.example"), red, blue, other),
+			write:  r("team: blue", "y.example"),
+			of:     "Paint app/top", want: []string{"OverrideEvaded a Paint app/top: 2 paths, HTTPRouteRule else/o#rule-1"},
 		},
 		"a route changes its label, and one of its hostnames": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "y.example, x.example"),
