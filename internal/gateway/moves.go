@@ -178,26 +178,48 @@ func (m *mover) try(e, f entry) bool {
 	if q == nil {
 		return !unsure || m.yield(Move{From: e.served(), To: f.served()})
 	}
-	from := m.before.Route(q)
-	if !from.Same(e.served()) {
+	from, to := m.before.Route(q), m.after.Route(q)
+	switch {
+	case from.Same(e.served()) && to.Same(f.served()):
+		return m.yield(Move{from, to, Plain(q, m.before, m.after)})
+	case from.Same(e.served()) && to.hidesOnly(e, f), to.Same(f.served()) && from.hidesOnly(e, f), from.hidesOnly(e, f) && to.hidesOnly(e, f):
+		return m.yield(Move{From: e.served(), To: f.served()})
+	default:
 		return true
 	}
-	to := m.after.Route(q)
-	return !to.Same(f.served()) || m.yield(Move{from, to, Plain(q, m.before, m.after)})
+}
+
+// hidesOnly reports whether a request that meets two matches, one of them with a regular
+// expression, goes to another one that may leave other such requests to them.
+func (s Served) hidesOnly(e, f entry) bool {
+	return s.match != nil && (e.match.regex || f.match.regex) && !s.match.covers(e.match) && !s.match.covers(f.match)
 }
 
 // Plain returns a request that two routers serve as another one, with what a person would
-// write in place of values that no match names, where possible.
+// write in place of values that no match names: "any-host", say, or "*" if some match
+// names that.
 func Plain(q *Request, before, after *Router) *Request {
 	from, to := before.Route(q), after.Route(q)
-	for _, change := range []func(*Request){
-		func(q *Request) { q.Method = strings.Replace(q.Method, freeVerb, "GET", 1) },
-		func(q *Request) { q.Path = strings.TrimSuffix(q.Path, freeSegment) },
-		func(q *Request) { q.Path = cmp.Or(strings.TrimSuffix(q.Path, "/"), "/") },
-	} {
+	replace := func(change func(*Request)) bool {
 		other := *q
 		change(&other)
-		if before.Route(&other).Same(from) && after.Route(&other).Same(to) {
+		same := before.Route(&other).Same(from) && after.Route(&other).Same(to)
+		if same {
+			q = &other
+		}
+		return same
+	}
+	replace(func(q *Request) { q.Method = strings.Replace(q.Method, freeVerb, "GET", 1) })
+	replace(func(q *Request) { q.Path = strings.TrimSuffix(q.Path, freeSegment) })
+	replace(func(q *Request) { q.Path = cmp.Or(strings.TrimSuffix(q.Path, "/"), "/") })
+	for _, text := range []struct{ free, shown string }{{freeLabel, "any-host"}, {freeSegment, "any-path"}} {
+		show := func(q *Request, as string) {
+			q.Host = strings.ReplaceAll(q.Host, text.free, as)
+			q.Path = strings.ReplaceAll(q.Path, text.free, as)
+		}
+		if !replace(func(q *Request) { show(q, text.shown) }) {
+			other := *q
+			show(&other, "*")
 			q = &other
 		}
 	}
@@ -289,8 +311,16 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 			for _, h := range other.hostnamesIn(e) {
 				on := *q
 				on.setHost(h)
-				if r.Route(&on).Same(e.served()) && !yield(&on) {
-					return
+				served := r.Route(&on)
+				switch {
+				case served.Same(e.served()):
+					if !yield(&on) {
+						return
+					}
+				case served.hidesOnly(e, e):
+					if !yield(nil) {
+						return
+					}
 				}
 			}
 		}

@@ -3,9 +3,11 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -274,6 +276,39 @@ func (c *condition) meets(value string) bool {
 	}
 }
 
+// covers reports whether every request that meets another match is known to meet this one.
+func (m *routeMatch) covers(o *routeMatch) bool {
+	if m.grpc && !o.grpc || m.verb != "" && m.verb != o.verb || !m.path.covers(o.path) || !m.service.covers(o.service) || !m.method.covers(o.method) {
+		return false
+	}
+	coverAll := func(all, others []namedCondition) bool {
+		return !slices.ContainsFunc(all, func(c namedCondition) bool {
+			return !slices.ContainsFunc(others, func(o namedCondition) bool { return o.name == c.name && c.covers(o.condition) })
+		})
+	}
+	return coverAll(m.headers, o.headers) && coverAll(m.params, o.params)
+}
+
+// covers reports whether every value that meets another condition is known to meet this
+// one.
+func (c condition) covers(o condition) bool {
+	switch {
+	case c.op == anyValue:
+		return true
+	case o.op == anyValue:
+		return false
+	case o.op == exactly:
+		return c.meets(o.value)
+	case c.op == underPrefix && o.op == underPrefix:
+		return c.meets(o.value)
+	case c.op == underPrefix && o.regex != nil:
+		prefix, _ := o.regex.LiteralPrefix()
+		return strings.HasPrefix(prefix, c.value+"/")
+	default:
+		return c.op == o.op && c.value == o.value
+	}
+}
+
 // excludes reports whether no request can meet both matches, as far as their methods and
 // paths tell.
 func (m *routeMatch) excludes(o *routeMatch) bool {
@@ -325,12 +360,15 @@ func (m *routeMatch) takesPath(q *Request) bool {
 }
 
 // Values that no match names: a request with them meets conditions on other values
-// alone.
-const (
-	freeSegment = "any-path"
-	freeLabel   = "any-host"
-	freeVerb    = "ANY-METHOD"
+// alone. They are random and never shown, since a route could name them otherwise, and so
+// hide where the requests go that no route names.
+var (
+	freeSegment = "any-path-" + strconv.FormatUint(rand.Uint64(), 36)
+	freeLabel   = "any-host-" + strconv.FormatUint(rand.Uint64(), 36)
 )
+
+// freeVerb is a method that no match can name.
+const freeVerb = "ANY-METHOD"
 
 // meet returns a condition that is met by values that meet both conditions, and a value
 // of it that meets as few other conditions as possible. unsure is set if there may be

@@ -103,6 +103,10 @@ func TestRouteHostnameChanges(t *testing.T) {
 	red := policyDoc("Paint", "app", "top", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"+hard)
 	blue := policyDoc("Paint", "app", "equal", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: blue}}}]\n"+hard)
 	other := "kind: HTTPRoute\nmetadata: {namespace: else, name: o}\nspec: {hostnames: [x.example], parentRefs: [{namespace: infra, name: g}], rules: [{}]}"
+	decoy := func(host, path string) string {
+		return "kind: HTTPRoute\nmetadata: {namespace: app, name: d, labels: {team: red}}\nspec: {hostnames: [" + host + "], parentRefs: [{namespace: infra, name: g}], rules: [{matches: [{path: {value: " + path + "}}]}]}"
+	}
+	anyHost := "kind: HTTPRoute\nmetadata: {namespace: else, name: o}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{}]}"
 	runOverrideCases(t, map[string]overrideCase{
 		"a hostname given up moves nothing": {
 			before: docs(gw("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
@@ -127,6 +131,14 @@ func TestRouteHostnameChanges(t *testing.T) {
 		"a route changes its label, and its rules swap their matches": {
 			before: docs(gatewayDoc("g", "istio", "http"), named("team: red", ruleA, ruleB), red), write: named("team: blue", ruleB, ruleA),
 			of: "Paint app/top", want: evaded("Paint app/top", "HTTPRouteRule app/r#x"),
+		},
+		"a hostname is given up beside a route for the one that messages show": {
+			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "'*.example'"), red, decoy("any-host.example", "/"), anyHost), write: r("team: red", "y.other"),
+			of: "Paint app/top", want: []string{"OverrideEvaded a Paint app/top: 2 paths, HTTPRouteRule else/o#rule-1"},
+		},
+		"a rule is removed beside a route for the path that messages show": {
+			before: docs(gatewayDoc("g", "istio", "http"), named("team: red", "matches: [{path: {value: /a}}]", ruleB), red, decoy("", "/a/any-path"), anyHost), write: named("team: red", ruleB, "matches: [{path: {value: /c}}]"),
+			of: "Paint app/top", want: []string{"OverrideEvaded a Paint app/top: HTTPRoute app/r, HTTPRouteRule app/r#x, HTTPRouteRule else/o#rule-1"},
 		},
 		"a route changes its label to that of an equal policy, and gives up a hostname that another route has": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example, y.example"), red, blue, other),
