@@ -174,19 +174,28 @@ func (m *mover) try(e, f entry) bool {
 	case m.limits.Relevant != nil && !m.limits.Relevant(e.served(), f.served()):
 		return true
 	}
-	q, unsure := witness(e, f)
-	if q == nil {
-		return !unsure || m.yield(Move{From: e.served(), To: f.served()})
+	hidden := false
+	for nth := range tries(e, f) {
+		q, unsure := witness(e, f, nth)
+		if q == nil {
+			hidden = hidden || unsure
+			continue
+		}
+		from, to := m.before.Route(q), m.after.Route(q)
+		if from.Same(e.served()) && to.Same(f.served()) {
+			return m.yield(Move{from, to, Plain(q, m.before, m.after)})
+		}
+		hidden = hidden || (from.Same(e.served()) || from.hidesOnly(e, f)) && (to.Same(f.served()) || to.hidesOnly(e, f))
 	}
-	from, to := m.before.Route(q), m.after.Route(q)
-	switch {
-	case from.Same(e.served()) && to.Same(f.served()):
-		return m.yield(Move{from, to, Plain(q, m.before, m.after)})
-	case from.Same(e.served()) && to.hidesOnly(e, f), to.Same(f.served()) && from.hidesOnly(e, f), from.hidesOnly(e, f) && to.hidesOnly(e, f):
-		return m.yield(Move{From: e.served(), To: f.served()})
-	default:
-		return true
+	return !hidden || m.yield(Move{From: e.served(), To: f.served()})
+}
+
+// tries is how many requests are tried for two matches.
+func tries(e, f entry) int {
+	if e.match.regex || f.match.regex {
+		return regexExamples
 	}
+	return 1
 }
 
 // hidesOnly reports whether a request that meets two matches, one of them with a regular
@@ -301,30 +310,32 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 			if e.match.rule != rule && rule >= 0 {
 				continue
 			}
-			q, unsure := witness(e, e)
-			if q == nil && unsure && !yield(nil) {
-				return
-			}
-			if q == nil {
-				continue
-			}
 			for _, h := range other.hostnamesIn(e) {
-				on := *q
-				on.setHost(h)
-				served := r.Route(&on)
-				switch {
-				case served.Same(e.served()):
-					if !yield(&on) {
-						return
-					}
-				case served.hidesOnly(e, e):
-					if !yield(nil) {
-						return
-					}
+				if q, found := r.served(e, h); found && !yield(q) {
+					return
 				}
 			}
 		}
 	}
+}
+
+// served returns a request for a hostname that is served by a match, nil where there may
+// be one and none was found, because of regular expressions.
+func (r *Router) served(e entry, hostname string) (q *Request, found bool) {
+	for nth := range tries(e, e) {
+		q, unsure := witness(e, e, nth)
+		if q == nil {
+			found = found || unsure
+			continue
+		}
+		q.setHost(hostname)
+		s := r.Route(q)
+		if s.Same(e.served()) {
+			return q, true
+		}
+		found = found || s.hidesOnly(e, e)
+	}
+	return nil, found
 }
 
 // ListenersAfter yields for each hostname whose requests come in by a listener, and that
@@ -456,9 +467,9 @@ func (r *Router) belowAt(l *ListenerMatch, e entry, yield func(entry) bool) bool
 	return true
 }
 
-// witness returns the request that meets two matches and as few others as possible, or nil.
-// unsure is set if there may be one, and none was found.
-func witness(e, f entry) (q *Request, unsure bool) {
+// witness returns the request that meets two matches and as few others as possible, or
+// nil: the nth of several where they have regular expressions. unsure is set if there may be one, and none was found.
+func witness(e, f entry, nth int) (q *Request, unsure bool) {
 	hostname := e.hostname
 	if compareHostnames(f.hostname, e.hostname) < 0 {
 		hostname = f.hostname
@@ -467,7 +478,7 @@ func witness(e, f entry) (q *Request, unsure bool) {
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
 		return q, false // connections
 	}
-	found, unsure := q.meetBoth(e.match, f.match)
+	found, unsure := q.meetBoth(e.match, f.match, nth)
 	if !found {
 		return nil, unsure
 	}
@@ -480,7 +491,7 @@ func (r *Route) readsRequests() bool { return r.Kind == KindHTTPRoute || r.Kind 
 
 // meetBoth sets a request's path, method, headers and parameters to those that meet two
 // matches and as few others as possible.
-func (q *Request) meetBoth(a, b *routeMatch) (found, unsure bool) {
+func (q *Request) meetBoth(a, b *routeMatch, nth int) (found, unsure bool) {
 	if a.verb != "" && b.verb != "" && a.verb != b.verb {
 		return false, false
 	}
@@ -493,31 +504,31 @@ func (q *Request) meetBoth(a, b *routeMatch) (found, unsure bool) {
 	case q.Method == "":
 		q.Method = freeVerb
 	}
-	if found, unsure = q.meetPaths(a, b); !found {
+	if found, unsure = q.meetPaths(a, b, nth); !found {
 		return false, unsure
 	}
 	var maybe bool
-	if q.Headers, found, maybe = meetNamed(a.headers, b.headers); !found {
+	if q.Headers, found, maybe = meetNamed(a.headers, b.headers, nth); !found {
 		return false, maybe
 	}
-	q.Query, found, maybe = meetNamed(a.params, b.params)
+	q.Query, found, maybe = meetNamed(a.params, b.params, nth)
 	return found, maybe
 }
 
 // meetPaths sets the path to one that meets the conditions of both matches.
-func (q *Request) meetPaths(a, b *routeMatch) (found, unsure bool) {
+func (q *Request) meetPaths(a, b *routeMatch, nth int) (found, unsure bool) {
 	if !a.grpc && !b.grpc {
-		if q.Path, found, unsure = meet(a.path, b.path); q.Path == "" {
+		if q.Path, found, unsure = meet(a.path, b.path, nth); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
 		return found, unsure
 	}
 	q.GRPC = true
 	var service, method string
-	if service, found, unsure = meet(a.service, b.service); !found {
+	if service, found, unsure = meet(a.service, b.service, nth); !found {
 		return false, unsure
 	}
-	if method, found, unsure = meet(a.method, b.method); !found {
+	if method, found, unsure = meet(a.method, b.method, nth); !found {
 		return false, unsure
 	}
 	if service == "" {
@@ -530,7 +541,7 @@ func (q *Request) meetPaths(a, b *routeMatch) (found, unsure bool) {
 	paths := []string{"/" + service + "/" + method}
 	for _, m := range []*routeMatch{a, b} {
 		if m.path.op != anyValue {
-			value, _, _ := m.path.example()
+			value, _, _ := m.path.example(nth)
 			paths = append(paths, m.path.value, value, m.path.value+"/"+method, m.path.value+"/"+service+"/"+method)
 		}
 	}
@@ -543,10 +554,10 @@ func (q *Request) meetPaths(a, b *routeMatch) (found, unsure bool) {
 }
 
 // meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b []namedCondition) (out []Field, found, unsure bool) {
+func meetNamed(a, b []namedCondition, nth int) (out []Field, found, unsure bool) {
 	add := func(name string, x, y condition) bool {
 		var value string
-		value, found, unsure = meet(x, y)
+		value, found, unsure = meet(x, y, nth)
 		out = append(out, Field{name, value})
 		return found
 	}

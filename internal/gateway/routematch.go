@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -212,6 +213,11 @@ func firstSegment(path string) string {
 // HasRegexPaths reports whether some match of the route has a regular expression for its
 // path that is not a literal.
 func (r *Route) HasRegexPaths() bool {
+	if !slices.ContainsFunc(r.Rules, func(rule Rule) bool {
+		return bytes.Contains(rule.matches, []byte(gatewayv1.PathMatchRegularExpression))
+	}) {
+		return false // they need not be decoded
+	}
 	return slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.path.op == matchesRegex || m.service.op == matchesRegex })
 }
 
@@ -372,14 +378,15 @@ const freeVerb = "ANY-METHOD"
 
 // meet returns a condition that is met by values that meet both conditions, and a value
 // of it that meets as few other conditions as possible. unsure is set if there may be
-// such a value, and none was found: that happens with regular expressions alone.
-func meet(a, b condition) (value string, found, unsure bool) {
+// such a value, and none was found: that happens with regular expressions alone. Of
+// these, nth chooses one of several values.
+func meet(a, b condition, nth int) (value string, found, unsure bool) {
 	if a.op > b.op {
 		a, b = b, a
 	}
 	switch {
 	case a.op == anyValue:
-		return b.example()
+		return b.example(nth)
 	case a.op == exactly:
 		return a.value, b.meets(a.value), b.op == matchesRegex && b.regex == nil
 	case a.op == underPrefix && b.op == underPrefix:
@@ -388,11 +395,11 @@ func meet(a, b condition) (value string, found, unsure bool) {
 		}
 		return a.value + "/" + freeSegment, b.meets(a.value), false
 	default: // a regular expression with a prefix, or with another one
-		value, found, unsure = b.example()
+		value, found, unsure = b.example(nth)
 		if found && a.meets(value) {
 			return value, true, false
 		}
-		other, ok, _ := a.example()
+		other, ok, _ := a.example(nth)
 		if ok && b.meets(other) {
 			return other, true, false
 		}
@@ -400,8 +407,8 @@ func meet(a, b condition) (value string, found, unsure bool) {
 	}
 }
 
-// example returns a value that meets the condition.
-func (c condition) example() (value string, found, unsure bool) {
+// example returns a value that meets the condition, the nth of a regular expression.
+func (c condition) example(nth int) (value string, found, unsure bool) {
 	switch c.op {
 	case anyValue:
 		return "", true, false
@@ -413,7 +420,7 @@ func (c condition) example() (value string, found, unsure bool) {
 		if c.regex == nil {
 			return "", false, true
 		}
-		value = regexExample(c.value)
+		value = regexExample(c.value, nth)
 		found = c.regex.MatchString(value)
 		return value, found, !found
 	}
@@ -436,52 +443,71 @@ func (c condition) disjoint(o condition) bool {
 	return !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a)
 }
 
-// regexExample returns a short text that a regular expression matches in most cases.
-func regexExample(text string) string {
+// regexExamples is how many values of a regular expression are tried.
+const regexExamples = 8
+
+// regexExample returns a short text that a regular expression matches in most cases, the
+// nth of several.
+func regexExample(text string, nth int) string {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return ""
 	}
 	var b strings.Builder
-	writeExample(&b, parsed.Simplify())
+	writeExample(&b, parsed.Simplify(), nth)
 	return b.String()
 }
 
-func writeExample(b *strings.Builder, r *syntax.Regexp) {
+func writeExample(b *strings.Builder, r *syntax.Regexp, nth int) {
 	switch r.Op {
 	case syntax.OpLiteral:
 		b.WriteString(string(r.Rune))
 	case syntax.OpCharClass:
-		b.WriteRune(classExample(r.Rune))
+		b.WriteRune(classExample(r.Rune, nth))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		b.WriteByte('x')
+		b.WriteByte("xyzabcde"[nth%8])
 	case syntax.OpCapture, syntax.OpPlus:
-		writeExample(b, r.Sub[0])
+		writeExample(b, r.Sub[0], nth)
 	case syntax.OpConcat:
 		for _, sub := range r.Sub {
-			writeExample(b, sub)
+			writeExample(b, sub, nth)
 		}
 	case syntax.OpAlternate:
-		writeExample(b, r.Sub[0])
+		writeExample(b, r.Sub[nth%len(r.Sub)], nth/len(r.Sub))
 	case syntax.OpRepeat:
 		for range r.Min {
-			writeExample(b, r.Sub[0])
+			writeExample(b, r.Sub[0], nth)
 		}
-	default: // nothing, or what may be left out
+	case syntax.OpStar, syntax.OpQuest:
+		if nth > 0 {
+			writeExample(b, r.Sub[0], nth-1)
+		}
+	default: // nothing
 	}
 }
 
-// classExample returns a character of a class, a letter or a digit if it has one.
-func classExample(ranges []rune) rune {
-	for _, c := range "xa0A" {
+// classExample returns the nth character of a class, letters and digits first.
+func classExample(ranges []rune, nth int) rune {
+	var all []rune
+	add := func(c rune) {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	for _, c := range "xa0A1b2c3" {
 		for i := 0; i+1 < len(ranges); i += 2 {
 			if ranges[i] <= c && c <= ranges[i+1] {
-				return c
+				add(c)
 			}
 		}
 	}
-	if len(ranges) == 0 {
+	for i := 0; i+1 < len(ranges) && len(all) < regexExamples; i += 2 {
+		for c := ranges[i]; c <= ranges[i+1] && len(all) < regexExamples; c++ {
+			add(c)
+		}
+	}
+	if len(all) == 0 {
 		return 'x'
 	}
-	return ranges[0]
+	return all[nth%len(all)]
 }

@@ -381,6 +381,7 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 	if at.before == nil || at.after == nil {
 		return requestMove{}, true
 	}
+	unsure := ""
 	for _, l := range at.before.ListenersAt(x) {
 		to := l // in a mesh, it is the same one
 		if !at.mesh {
@@ -390,9 +391,10 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 			if m.Request != nil {
 				return requestMove{from: m.From, to: m.To, request: m.Request}, true
 			}
+			unsure = unsureRegex
 		}
 	}
-	unsure := ev.undecided(x)
+	unsure = cmp.Or(unsure, ev.undecided(x))
 	return requestMove{unsure: unsure}, unsure != ""
 }
 
@@ -541,19 +543,19 @@ func (ev *evaluation) compareForOverrides(s effective.Scope, matters func(*evalu
 	return nil
 }
 
-// editsListeners reports whether the write is of an object with listeners.
+// editsListeners reports whether the write may change which listeners a gateway has.
 func (ev *evaluation) editsListeners() bool {
 	switch ev.change.Object().(type) {
-	case *gateway.Gateway, *gateway.ListenerSet:
+	case *gateway.Gateway, *gateway.ListenerSet, *gateway.Namespace:
 		return true
 	default:
 		return false
 	}
 }
 
-// otherListenersScope returns the gateways of a listener set that is written, which may take
-// connections of their other listeners, for those of some kinds whose paths end at
-// listeners and that can have overrides.
+// otherListenersScope returns the gateways of a listener set that is written, or of those
+// in a namespace that is, which may take connections of their other listeners. It has
+// those of some kinds whose paths end at listeners and that can have overrides.
 func (ev *evaluation) otherListenersScope(kinds []*policykind.Kind) effective.Scope {
 	var s effective.Scope
 	for _, k := range kinds {
@@ -561,13 +563,31 @@ func (ev *evaluation) otherListenersScope(kinds []*policykind.Kind) effective.Sc
 			s.Kinds = append(s.Kinds, k.Ref())
 		}
 	}
+	if len(s.Kinds) == 0 {
+		return s
+	}
 	for _, o := range []snapshot.Object{ev.change.Before, ev.change.After} {
-		if set, ok := o.(*gateway.ListenerSet); ok && len(s.Kinds) > 0 {
-			g := gateway.Gateway{Namespace: set.GatewayNamespace, Name: set.GatewayName}
-			s.Objects = append(s.Objects, g.Ref())
+		switch o := o.(type) {
+		case *gateway.ListenerSet:
+			s.Objects = append(s.Objects, gatewayRefOf(o))
+		case *gateway.Namespace:
+			for _, v := range []*snapshot.View{ev.before, ev.after} {
+				for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
+					for set := range v.In(gateway.KindOf(kind), o.Name) {
+						s.Objects = append(s.Objects, gatewayRefOf(set.(*gateway.ListenerSet)))
+					}
+				}
+			}
 		}
 	}
+	slices.SortFunc(s.Objects, api.CompareRefs)
+	s.Objects = slices.Compact(s.Objects)
 	return s
+}
+
+// gatewayRefOf names the gateway of a listener set.
+func gatewayRefOf(s *gateway.ListenerSet) api.Ref {
+	return (&gateway.Gateway{Namespace: s.GatewayNamespace, Name: s.GatewayName}).Ref()
 }
 
 // othersScope returns the routes that the write does not edit, and of which it moves
