@@ -64,7 +64,7 @@ func TestAnswerAgreesWithRoute(t *testing.T) {
 			if random.IntN(12) > 0 {
 				continue
 			}
-			for _, reading := range []gateway.Reading{{}, {Shared: true}, {RegexFirst: true}} {
+			for _, reading := range []gateway.Reading{{}, {Shared: true}, {Regex: gateway.RegexFirst}, {Regex: gateway.RegexAfterExact}} {
 				r := router.With(reading)
 				a := r.Answer(q)
 				require.Equal(t, servedText(r.Route(q)), servedText(a.Served), "%s\n%s", q, w)
@@ -157,7 +157,7 @@ func TestAnswerInMesh(t *testing.T) {
 		}
 		assert.Equal(t, c.want, got, c)
 		assert.Equal(t, c.client != "other" && c.client != "shop" && c.want != "producer", a.Consumer, c)
-		for _, reading := range []gateway.Reading{{}, {RegexFirst: true}} { // the router of the Service decides in the same way
+		for _, reading := range []gateway.Reading{{}, {Regex: gateway.RegexFirst}, {Regex: gateway.RegexAfterExact}} { // the router of the Service decides in the same way
 			q := request(t, c.request)
 			if c.client != "other" && c.client != "shop" {
 				q.Client = c.client

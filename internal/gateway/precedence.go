@@ -45,6 +45,9 @@ func (r Reading) compare(a, b *Served) (int, api.Precedence) {
 // expression as a path is the implementation's.
 func (r Reading) compareMatches(a, b *routeMatch) (int, api.Precedence) {
 	if a.grpc && b.grpc {
+		if c := r.compareGRPCRegex(a, b); c != 0 {
+			return c, api.ByRegularExpression
+		}
 		if c := cmp.Compare(len(b.service.value), len(a.service.value)); c != 0 {
 			return c, api.ByGRPCService
 		}
@@ -53,8 +56,8 @@ func (r Reading) compareMatches(a, b *routeMatch) (int, api.Precedence) {
 		}
 		return cmp.Compare(len(b.headers), len(a.headers)), api.ByHeaders
 	}
-	if c := cmp.Compare(b.pathRank(r.RegexFirst), a.pathRank(r.RegexFirst)); c != 0 {
-		if a.pathRank(false) == 1 || b.pathRank(false) == 1 {
+	if c := cmp.Compare(b.pathRank(r.Regex), a.pathRank(r.Regex)); c != 0 {
+		if a.regexPath() || b.regexPath() {
 			return c, api.ByRegularExpression
 		}
 		return c, api.ByExactPath
@@ -71,18 +74,35 @@ func (r Reading) compareMatches(a, b *routeMatch) (int, api.Precedence) {
 	return cmp.Compare(len(b.params), len(a.params)), api.ByQueryParams
 }
 
-func (m *routeMatch) pathRank(regexFirst bool) int {
+// compareGRPCRegex orders a match of a GRPCRoute with a regular expression and one
+// without.
+func (r Reading) compareGRPCRegex(a, b *routeMatch) int {
+	switch c := cmp.Compare(boolRank(a.regexPath()), boolRank(b.regexPath())); r.Regex {
+	case RegexFirst:
+		return -c
+	case RegexAfterExact:
+		return 0
+	default:
+		return c
+	}
+}
+
+// regexPath reports whether the condition on the path, or on the gRPC service or method,
+// is a regular expression that is not a literal.
+func (m *routeMatch) regexPath() bool {
+	return m.path.op == matchesRegex || m.service.op == matchesRegex || m.method.op == matchesRegex
+}
+
+func (m *routeMatch) pathRank(order RegexOrder) int {
 	op := m.path.op
 	if m.grpc {
 		op = m.service.op
 	}
-	switch {
-	case op == exactly:
-		return 3
-	case op == matchesRegex && regexFirst:
+	switch op {
+	case exactly:
 		return 4
-	case op == matchesRegex:
-		return 1
+	case matchesRegex:
+		return [...]int{RegexLast: 1, RegexAfterExact: 3, RegexFirst: 5}[order]
 	default:
 		return 2
 	}

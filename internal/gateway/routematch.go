@@ -2,13 +2,12 @@ package gateway
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -218,7 +217,7 @@ func (r *Route) HasRegexPaths() bool {
 	}) {
 		return false // they need not be decoded
 	}
-	return slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.path.op == matchesRegex || m.service.op == matchesRegex })
+	return slices.ContainsFunc(r.routeMatches(), func(m routeMatch) bool { return m.regexPath() })
 }
 
 // Segments returns the first segments of the paths that the route's matches take, each
@@ -369,8 +368,8 @@ func (m *routeMatch) takesPath(q *Request) bool {
 // alone. They are random and never shown, since a route could name them otherwise, and so
 // hide where the requests go that no route names.
 var (
-	freeSegment = "any-path-" + strconv.FormatUint(rand.Uint64(), 36)
-	freeLabel   = "any-host-" + strconv.FormatUint(rand.Uint64(), 36)
+	freeSegment = "any-path-" + strings.ToLower(rand.Text())
+	freeLabel   = "any-host-" + strings.ToLower(rand.Text())
 )
 
 // freeVerb is a method that no match can name.

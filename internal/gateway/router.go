@@ -69,13 +69,23 @@ type Reading struct {
 	// do (listener isolation). In a mesh, it has the routes of all kinds compete; else
 	// only those of the first kind do.
 	Shared bool
-	// RegexFirst has regular expressions precede all other paths; else they come
-	// last.
-	RegexFirst bool
+	// Regex is where regular expressions of paths come.
+	Regex RegexOrder
 	// LastListener has the last one of listeners that conflict take the requests, else
 	// the first one does.
 	LastListener bool
 }
+
+// RegexOrder is the precedence of regular expressions of paths, and of gRPC services and
+// methods. Gateway API leaves it to the implementation.
+type RegexOrder uint8
+
+// The orders that implementations have.
+const (
+	RegexLast       RegexOrder = iota // after all other paths
+	RegexFirst                        // before all other paths
+	RegexAfterExact                   // after exact paths, before prefixes; in gRPC by the length of its text
+)
 
 // NewRouter returns a router for the listeners of a gateway, its own first, then those of
 // its listener sets in their order of precedence.

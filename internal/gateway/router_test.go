@@ -226,7 +226,7 @@ func TestRouterReadings(t *testing.T) {
 	assert.Equal(t, "a: nothing", servedText(r.Route(request(t, "http://shop.example.com/x"))))
 	assert.Equal(t, "b r/1", servedText(shared.Route(request(t, "http://shop.example.com/x"))))
 	assert.Equal(t, "a s/1", servedText(shared.Route(request(t, "http://shop.example.com/y/z"))))
-	assert.Equal(t, "a s/2", servedText(r.With(gateway.Reading{RegexFirst: true}).Route(request(t, "http://shop.example.com/y/z"))))
+	assert.Equal(t, "a s/2", servedText(r.With(gateway.Reading{Regex: gateway.RegexFirst}).Route(request(t, "http://shop.example.com/y/z"))))
 	assert.Equal(t, "b grpc/1", servedText(r.Route(request(t, "grpc://other/A/B"))))
 }
 

@@ -116,7 +116,7 @@ func (ev *evaluation) trackRequests() error {
 		if at.before == nil || at.after == nil || !ev.mayLoseOverrides(at, re) {
 			continue
 		}
-		if err := ev.trackGateway(at, re); err != nil {
+		if err := ev.trackGateway(entry, at, re); err != nil {
 			return err
 		}
 	}
@@ -170,8 +170,12 @@ func meshRouter(v *snapshot.View, service api.Ref, clients []string) *gateway.Ro
 }
 
 // trackGateway finds the requests that the write moves at a gateway.
-func (ev *evaluation) trackGateway(at *gatewayRouters, re reroutedObject) error {
-	at.addReadings(slices.Concat(re.before, re.after))
+func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject) error {
+	routes := slices.Concat(re.before, re.after)
+	if at.mesh { // all routes of the Service compete
+		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
+	}
+	at.addReadings(routes)
 	if err := ev.trackMoves(at, at, re); err != nil {
 		return err
 	}
@@ -212,10 +216,39 @@ func (at *gatewayRouters) addReadings(routes []*gateway.Route) {
 		}
 		add(gateway.Reading{Shared: true}, why, true)
 	}
-	if at.before.HasConflicts() || at.after.HasConflicts() {
+	if !at.mesh && (at.before.HasConflicts() || at.after.HasConflicts()) {
 		add(gateway.Reading{LastListener: true}, unsureConflict, true)
 	}
-	add(gateway.Reading{RegexFirst: true}, unsurePrecedence, slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths))
+	regex := at.hasRegexPaths(routes)
+	add(gateway.Reading{Regex: gateway.RegexFirst}, unsurePrecedence, regex)
+	add(gateway.Reading{Regex: gateway.RegexAfterExact}, unsurePrecedence, regex)
+}
+
+// hasRegexPaths reports whether some routes, or others that compete with them for
+// requests, have regular expressions as paths.
+func (at *gatewayRouters) hasRegexPaths(routes []*gateway.Route) bool {
+	if slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths) {
+		return true
+	}
+	if at.mesh {
+		return false
+	}
+	seen := make(map[string]bool) // hostnames and parents: such routes have the same others
+	for _, route := range routes {
+		key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents)
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		for _, router := range []*gateway.Router{at.before, at.after} {
+			for n := range router.Neighbors(route) {
+				if n.HasRegexPaths() {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Why implementations may serve a request in different ways.

@@ -62,7 +62,7 @@ func assumeRoutes(out *assumptions, a *gateway.Answer, q *gateway.Request, route
 	assumeCreationTimes(out, a)
 	assumeOther(out, api.AssumePathUnchanged, fmt.Sprintf("path %s is matched as it is sent; if the gateway normalizes it", q.Path), a.Served, route, otherPaths(q))
 	if others := repeated(q); slices.ContainsFunc(others, func(o *gateway.Request) bool { return !route(o, gateway.Reading{}).Same(a.Served) }) {
-		assumeOther(out, api.AssumeRepeatedValues, "of a header that is sent several times the values are joined by commas, and of a query parameter the first value counts; otherwise", a.Served, route, others)
+		assumeOther(out, api.AssumeRepeatedValues, "of a header that is sent several times the values are joined by commas, and of a query parameter the first value counts. If the gateway reads them in another way,", a.Served, route, others)
 	}
 }
 
@@ -93,8 +93,12 @@ func otherOf(r, a, b *gateway.Route) *gateway.Route {
 }
 
 func assumeRegularExpressions(out *assumptions, a *gateway.Answer, q *gateway.Request, route routeFunc) {
-	if first := route(q, gateway.Reading{RegexFirst: true}); !first.Same(a.Served) {
+	first := route(q, gateway.Reading{Regex: gateway.RegexFirst})
+	if !first.Same(a.Served) {
 		out.add(api.AssumeRegularExpressions, "regular expressions of paths come after all other paths; if they come first in the implementation, %s", serves(first))
+	}
+	if middle := route(q, gateway.Reading{Regex: gateway.RegexAfterExact}); !middle.Same(a.Served) && !middle.Same(first) {
+		out.add(api.AssumeRegularExpressions, "regular expressions of paths come after all other paths; if they come after exact paths and before prefixes in the implementation, %s", serves(middle))
 	}
 	if a.Regex() {
 		out.add(api.AssumeRegularExpressions, "a regular expression matches a whole value, in the syntax of RE2; the implementation may differ")
