@@ -151,7 +151,7 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 			if u.ev.ofNeighbor(effective.Override{Level: l}, p.Before) || successor.by.unsure != "" {
 				continue
 			}
-			if u.readsOtherwise(&p.Before.Path, &successor.Path) {
+			if u.readsOtherwise(&p.Before.Path, &successor.Path) || relabelled(u.ev.change.Before, u.ev.change.After) {
 				return true, nil
 			}
 			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
