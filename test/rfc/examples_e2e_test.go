@@ -75,18 +75,16 @@ var examples = map[string]example{
 	},
 	"the rule of example 3 goes": {
 		files:  []string{"3-route.yaml", "3-match-missing.yaml", "network.yaml"},
-		warned: []api.ReasonCode{api.ReasonTriggerUnmatched, api.ReasonBlastRadius},
+		warned: []api.ReasonCode{api.ReasonTriggerUnmatched},
 		messages: []string{
 			"limits.specialToys of RateLimitPolicy toystore/",
-			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
 		},
 	},
 	"the rules of example 4 become one again": {
 		files:  []string{"4-route.yaml", "4-match-found.yaml", "network.yaml"},
-		warned: []api.ReasonCode{api.ReasonLimitWidened, api.ReasonBlastRadius},
+		warned: []api.ReasonCode{api.ReasonLimitWidened},
 		messages: []string{
 			"limits.toyReaders of RateLimitPolicy toystore/",
-			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
 		},
 	},
 }
