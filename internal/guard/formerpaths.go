@@ -46,8 +46,8 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 		if err != nil {
 			return out, err
 		}
-		for _, x := range paths {
-			if readsRequests(&x.Path) && from.IsOn(&x.Path) && (y.Backend == nil || x.Path.Backend != nil && *x.Path.Backend == *y.Backend) && !slices.Contains(out.others, x) {
+		for _, x := range pathsOf(from, paths, y.Client) {
+			if sameBackend(&x.Path, y) && !slices.Contains(out.others, x) {
 				out.others = append(out.others, x)
 			}
 		}
@@ -166,13 +166,18 @@ func (ev *evaluation) nextPathsOf(x *effective.Effective) (out []*effective.Effe
 		if err != nil {
 			return nil, ends, err
 		}
-		for _, y := range paths {
-			if readsRequests(&y.Path) && m.to.IsOn(&y.Path) && (x.Path.Backend == nil || y.Path.Backend != nil && *x.Path.Backend == *y.Path.Backend) {
+		for _, y := range pathsOf(m.to, paths, x.Path.Client) {
+			if sameBackend(&y.Path, &x.Path) {
 				out = append(out, y)
 			}
 		}
 	}
 	return out, ends, nil
+}
+
+// sameBackend reports whether a path goes to the backend of another one, if that has one.
+func sameBackend(x, y *gateway.Path) bool {
+	return y.Backend == nil || x.Backend != nil && *x.Backend == *y.Backend
 }
 
 // withChange returns the first pair with another path whose effective policy changes, else

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -204,63 +203,6 @@ func (ev *evaluation) trackMoves(at, reading *gatewayRouters, re reroutedObject)
 	return err
 }
 
-// addReadings adds the readings under which requests may go elsewhere.
-func (at *gatewayRouters) addReadings(routes []*gateway.Route) {
-	add := func(reading gateway.Reading, why string, search bool) {
-		at.others = append(at.others, otherRouters{gatewayRouters{mesh: at.mesh, before: at.before.With(reading), after: at.after.With(reading)}, why, search})
-	}
-	if at.before.SharesPorts() || at.after.SharesPorts() {
-		why := unsureIsolation
-		if at.mesh {
-			why = unsureMeshKind
-		}
-		add(gateway.Reading{Shared: true}, why, true)
-	}
-	if !at.mesh && (at.before.HasConflicts() || at.after.HasConflicts()) {
-		add(gateway.Reading{LastListener: true}, unsureConflict, true)
-	}
-	regex := at.hasRegexPaths(routes)
-	add(gateway.Reading{Regex: gateway.RegexFirst}, unsurePrecedence, regex)
-	add(gateway.Reading{Regex: gateway.RegexAfterExact}, unsurePrecedence, regex)
-}
-
-// hasRegexPaths reports whether some routes, or others that compete with them for
-// requests, have regular expressions as paths.
-func (at *gatewayRouters) hasRegexPaths(routes []*gateway.Route) bool {
-	if slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths) {
-		return true
-	}
-	if at.mesh {
-		return false
-	}
-	seen := make(map[string]bool) // hostnames and parents: such routes have the same others
-	for _, route := range routes {
-		key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents)
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		for _, router := range []*gateway.Router{at.before, at.after} {
-			for n := range router.Neighbors(route) {
-				if n.HasRegexPaths() {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// Why implementations may serve a request in different ways.
-const (
-	unsureRegex      = "whether the regular expressions of its matches match such a request cannot be decided"
-	unsurePrecedence = "the precedence of regular expressions depends on the implementation"
-	unsureConflict   = "listeners of the gateway conflict, with the same port and hostname"
-	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
-	unsureMeshKind   = "the implementation may use the routes of either kind at the Service"
-	unsureIsolation  = "it depends on whether the implementation isolates listeners"
-)
-
 // add adds a move that was found under a reading, unless requests between the same two
 // rules are known to move.
 func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
@@ -279,41 +221,6 @@ func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
 	case move.unsure == "":
 		r.moves[from][i] = move
 	}
-}
-
-// sameRuleAfter reports whether a request stays on its rule and listener.
-func (at *gatewayRouters) sameRuleAfter(m gateway.Move) bool {
-	from, to := m.From.Route, m.To.Route
-	return from.Ref() == to.Ref() && m.SameListener(at.before, at.after) &&
-		(from == to && m.From.Rule == m.To.Rule || from != to && gateway.MatchRules(from, to)[m.To.Rule] == m.From.Rule)
-}
-
-// unsure says why an implementation may not move a request so, "" if each does.
-func (at *gatewayRouters) unsure(m gateway.Move) string {
-	if m.Request == nil {
-		return unsureRegex
-	}
-	if m.From.Route.Kind != m.To.Route.Kind && m.Request.Method != "" && m.From.Route.Kind != gateway.KindTLSRoute && m.To.Route.Kind != gateway.KindTLSRoute {
-		if at.mesh {
-			return unsureMeshKind
-		}
-		return unsureKind
-	}
-	if at.before.Conflicted(m.Request) || at.after.Conflicted(m.Request) {
-		return unsureConflict
-	}
-	same := func(r *gatewayRouters) bool {
-		return r.before.Route(m.Request).Same(m.From) && r.after.Route(m.Request).Same(m.To)
-	}
-	if !same(at) {
-		return at.others[0].why // it was found under another reading
-	}
-	for i := range at.others {
-		if !same(&at.others[i].gatewayRouters) {
-			return at.others[i].why
-		}
-	}
-	return ""
 }
 
 // from returns where the requests of a path's rules go after the write, if that moves
@@ -484,9 +391,9 @@ type successor struct {
 	by requestMove // zero where it is not known which requests
 }
 
-// requestSuccessors returns the paths at the same gateway or Service that serve requests of a path
-// after the write, other than the path itself, and whether some are served by nothing
-// there any more.
+// requestSuccessors returns the paths at the same gateway or Service that serve requests
+// of a path after the write, other than the path itself, and whether some are served by
+// nothing there any more.
 func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) (out []successor, ends bool, err error) {
 	x := p.Before
 	to := ev.requests.from(&x.Path)
@@ -538,103 +445,4 @@ func pathsOf(s gateway.Served, paths []*effective.Effective, client string) []*e
 // backend received, given that its rule does.
 func takesOver(x, y *gateway.Path) bool {
 	return x.Backend != nil && y.Backend != nil && gateway.TakesOver(x.Route, x.Rule, *x.Backend, y.Route, y.Rule, *y.Backend)
-}
-
-// compareOthers compares the paths of other routes and listeners whose requests the write
-// moves, for the overrides on them.
-func (ev *evaluation) compareOthers() error {
-	atListeners := func(_ *evaluation, p effective.Pair) bool { return endsAtListener(&p.Before.Path) }
-	if err := ev.compareForOverrides(ev.otherListenersScope(ev.before.Populated()), atListeners); err != nil {
-		return err
-	}
-	return ev.compareForOverrides(ev.othersScope(), func(o *evaluation, p effective.Pair) bool { return len(o.requests.from(&p.Before.Path)) > 0 })
-}
-
-// compareForOverrides compares the paths of a scope that the write does not touch itself,
-// for the overrides on those that matter.
-func (ev *evaluation) compareForOverrides(s effective.Scope, matters func(*evaluation, effective.Pair) bool) error {
-	if len(s.Objects) == 0 {
-		return nil
-	}
-	o := ev.forOverrides(ev.before, ev.after)
-	err := ev.guard.Engine.Compare(o.before, o.after, s, ev.budget, func(p effective.Pair) error {
-		if p.Before == nil || !matters(o, p) {
-			return nil
-		}
-		return o.checkOverrides(p, o.limits.Bind(p), false)
-	})
-	if err != nil {
-		return fmt.Errorf("compare effective policies of other routes: %w", err)
-	}
-	if err := o.compareWithoutTerminating(s); err != nil {
-		return err
-	}
-	ev.overrides.addNewLosses(o.overrides.lost)
-	for _, f := range o.overrides.weakenings {
-		ev.overrides.weakenings.add(f)
-	}
-	return nil
-}
-
-// editsListeners reports whether the write may change which listeners a gateway has.
-func (ev *evaluation) editsListeners() bool {
-	switch ev.change.Object().(type) {
-	case *gateway.Gateway, *gateway.ListenerSet, *gateway.Namespace:
-		return true
-	default:
-		return false
-	}
-}
-
-// otherListenersScope returns the gateways of a listener set that is written, or of those
-// in a namespace that is, which may take connections of their other listeners. It has
-// those of some kinds whose paths end at listeners and that can have overrides.
-func (ev *evaluation) otherListenersScope(kinds []*policykind.Kind) effective.Scope {
-	var s effective.Scope
-	for _, k := range kinds {
-		if k.MayOverride() && k.Has(api.LevelListener) && !slices.ContainsFunc([]api.LevelName{api.LevelRoute, api.LevelRule, api.LevelBackend}, k.Has) {
-			s.Kinds = append(s.Kinds, k.Ref())
-		}
-	}
-	if len(s.Kinds) == 0 {
-		return s
-	}
-	for _, o := range []snapshot.Object{ev.change.Before, ev.change.After} {
-		switch o := o.(type) {
-		case *gateway.ListenerSet:
-			s.Objects = append(s.Objects, gatewayRefOf(o))
-		case *gateway.Namespace:
-			for _, v := range []*snapshot.View{ev.before, ev.after} {
-				for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
-					for set := range v.In(gateway.KindOf(kind), o.Name) {
-						s.Objects = append(s.Objects, gatewayRefOf(set.(*gateway.ListenerSet)))
-					}
-				}
-			}
-		}
-	}
-	slices.SortFunc(s.Objects, api.CompareRefs)
-	s.Objects = slices.Compact(s.Objects)
-	return s
-}
-
-// gatewayRefOf names the gateway of a listener set.
-func gatewayRefOf(s *gateway.ListenerSet) api.Ref {
-	return (&gateway.Gateway{Namespace: s.GatewayNamespace, Name: s.GatewayName}).Ref()
-}
-
-// othersScope returns the routes that the write does not edit, and of which it moves
-// requests to paths with other policies.
-func (ev *evaluation) othersScope() effective.Scope {
-	var s effective.Scope
-	for _, moves := range ev.requests.moves {
-		for _, m := range moves {
-			from := m.from
-			if !slices.Contains(s.Objects, from.Route.Ref()) && !ev.requests.rerouted[from.Route.Ref()] {
-				s.Objects = append(s.Objects, from.Route.Ref())
-			}
-		}
-	}
-	slices.SortFunc(s.Objects, api.CompareRefs)
-	return s
 }
