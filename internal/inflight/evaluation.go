@@ -24,7 +24,7 @@ type Result struct {
 // view; it is called after the writes in flight were read, so that no write is in
 // neither. Warnings are those of the evaluation without any write in flight.
 //
-// The errors are those of guard.Evaluate.
+// The errors are those of guard.Evaluate and of Write.Admissible.
 func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Result, error) {
 	if l == nil {
 		d, err := g.Evaluate(ctx, view(), w.Change, nil)
@@ -96,14 +96,13 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	if result.Decision.Denied() && e.write.Enforcement.Denies() || !e.write.persistent() || ctx.Err() != nil {
 		return result, true, nil
 	}
-	switch e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)) {
-	case stale:
+	switch admission, err := e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)); {
+	case err != nil:
+		return Result{}, false, err
+	case admission == stale:
 		return result, false, nil
-	case quotaExceeded:
-		if e.write.Enforcement.Denies() {
-			return e.overQuota(result.Decision), true, nil
-		}
-	case admitted:
+	case admission == quotaExceeded && e.write.Enforcement.Denies():
+		return e.overQuota(result.Decision), true, nil
 	}
 	return result, true, nil
 }
