@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,10 +25,18 @@ const (
 // Options of a Log.
 type Options struct {
 	// RequestTimeout is how long the API server may take to store an admitted write: its
-	// --request-timeout; 0 means DefaultRequestTimeout. A write that is not observed
-	// expires after that time plus the maximum latency of observed writes: until then it
+	// --request-timeout; 0 means DefaultRequestTimeout. A write that is not observed can
+	// expire after that time plus the maximum latency of observed writes: until then it
 	// may still be stored.
 	RequestTimeout time.Duration
+	// ReadStored reads an object from the API server, as it is stored at that moment.
+	// Deleted is set if it does not exist; the observation is zero if its kind is not
+	// watched. Start calls it before a write expires.
+	//
+	// Without it, writes expire by time alone. That is not enough: a watch can be silent
+	// for minutes before the cache counts as stale, so a write may be stored, not in the
+	// cache, and expire.
+	ReadStored func(ctx context.Context, ref api.Ref) (snapshot.Observation, error)
 	// MaxWrites is the number of writes that are tracked; 0 means DefaultMaxWrites.
 	// Each user, and each namespace, has a share of them; writes beyond it are denied
 	// with a retry.
@@ -60,6 +69,7 @@ type Log struct {
 	readers    map[*reader]bool
 	perObject  map[api.Ref]int // entries and readers
 	wake       chan struct{}   // closed when an entry ends
+	expiring   chan struct{}   // has a token when an entry is due
 }
 
 // entry is a write in the log.
@@ -67,6 +77,7 @@ type entry struct {
 	pending    pendingWrite
 	seq        uint64
 	admittedAt time.Time
+	checkAfter time.Time // when to call ReadStored again
 	// endedAt is set when the write was observed or has expired, to the endSeq of that.
 	// The entry stays as long as there is a reader whose view may be older.
 	endedAt uint64
@@ -104,7 +115,7 @@ func New(s *snapshot.Store, o Options) *Log {
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	l := &Log{
 		Options: o, shares: newShares(), index: newIndex(),
-		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}),
+		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}), expiring: make(chan struct{}, 1),
 	}
 	s.BeforeChange(l.updateIndex)
 	s.Watch(l.Observe)
@@ -184,23 +195,6 @@ func (l *Log) end(e *entry) {
 	l.endedCount++
 	e.endedAt = l.endSeq
 	l.shares.remove(e.pending.owner, e.pending.cost)
-}
-
-// expire ends the entries that are too old.
-func (l *Log) expire() {
-	oldest, changed := time.Now().Add(-l.Options.RequestTimeout-l.latency.bound()), false
-	for _, e := range l.entries {
-		if e.admittedAt.After(oldest) {
-			break // the others are newer
-		}
-		if e.endedAt == 0 {
-			l.end(e)
-			changed = true
-		}
-	}
-	if changed {
-		l.notify()
-	}
 }
 
 // notify wakes the evaluations that wait, and prunes.

@@ -105,7 +105,8 @@ func (l *Log) Refs() []api.Ref {
 	return out
 }
 
-// AwaitEmpty waits until no write is in flight. Its error is that of the context.
+// AwaitEmpty waits until no write is in flight. Its error is that of the context, which
+// should have a deadline: a write that is never stored is in flight until it expires.
 func (l *Log) AwaitEmpty(ctx context.Context) error {
 	for {
 		n, changed := l.inFlight()
