@@ -59,13 +59,15 @@ const (
 // A list that fails is retried until ctx ends, except for the resources that do not take
 // part in evaluations at the moment, and will not before a full list that is consistent:
 //
-//   - A policy kind whose writes are rejected (503) because it cannot be read: it has not
-//     been listed and is forbidden or has failed for long, or its watch is stale. The
-//     watch of a kind whose metadata may not or cannot be listed any more is ended and
-//     counts as stale, even if it still works: it may be late.
+//   - A policy kind that has not been listed and is forbidden, or cannot be listed (see
+//     Problems): it is pending, so its writes are rejected.
+//   - A policy kind whose watch is stale, after CatchUp has waited for it for StaleAfter:
+//     its writes are rejected, and a missing permission or a failed conversion webhook of
+//     one kind must not block the writes of all others. If the list of CatchUp fails for
+//     so long, it ends the watch: though open, it may be late.
 //   - Any other resource that is forbidden and has never been listed. At the start of the
 //     server the store does not become ready without it. A kind of Gateway API that was
-//     installed later is missing from the cache of each replica: Problems reports it.
+//     installed later is missing from the cache of each replica (see Problems).
 //
 // A resource that is not served (404) has no objects if its CustomResourceDefinition is
 // gone; CatchUp waits until the watch of the definitions reports this.
@@ -160,9 +162,10 @@ func (c *catchUp) wait(ctx context.Context, r watchedResource) error {
 		case <-ctx.Done():
 		}
 	}()
-	list, err := c.list(ctx, r)
+	began := time.Now()
+	list, err := c.list(ctx, r, began)
 	if err == nil && list != nil {
-		err = c.waitFor(ctx, r, list)
+		err = c.waitFor(ctx, r, list, began)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
 		return nil
@@ -170,7 +173,7 @@ func (c *catchUp) wait(ctx context.Context, r watchedResource) error {
 	return err
 }
 
-func (c *catchUp) waitFor(ctx context.Context, r watchedResource, list *metadataList) error {
+func (c *catchUp) waitFor(ctx context.Context, r watchedResource, list *metadataList, began time.Time) error {
 	for {
 		changed := r.progress.next()
 		switch {
@@ -179,7 +182,7 @@ func (c *catchUp) waitFor(ctx context.Context, r watchedResource, list *metadata
 			defer c.mu.Unlock()
 			c.found[r.kind] = list.pending
 			return nil
-		case c.watcher.rejectsWrites(r):
+		case c.watcher.rejectsWrites(r, time.Since(began)):
 			return nil
 		}
 		select {
@@ -199,9 +202,9 @@ type metadataList struct {
 
 // list lists a resource, and retries until ctx ends. It returns nil if the resource is
 // left out.
-func (c *catchUp) list(ctx context.Context, r watchedResource) (*metadataList, error) {
+func (c *catchUp) list(ctx context.Context, r watchedResource, began time.Time) (*metadataList, error) {
 	backoff := retryBackoff{sources: &c.watcher.sources, fast: delayFunc(fastBackoff), slow: delayFunc(slowBackoff)}
-	for began := time.Now(); ; {
+	for {
 		list, err := c.listOnce(ctx, r)
 		switch {
 		case err == nil:
@@ -216,26 +219,28 @@ func (c *catchUp) list(ctx context.Context, r watchedResource) (*metadataList, e
 	}
 }
 
-// leavesOut reports whether CatchUp does not wait for a resource whose list has failed,
-// with an error, for a time.
-func (c *catchUp) leavesOut(r watchedResource, err error, failing time.Duration) bool {
-	forbidden, synced := apierrors.IsForbidden(err), r.health.get().Synced
+// leavesOut reports whether CatchUp does not wait any more for a resource whose list has
+// failed with err.
+func (c *catchUp) leavesOut(r watchedResource, err error, waited time.Duration) bool {
+	synced := r.health.get().Synced
 	if !r.isPolicy {
-		return forbidden && !synced
+		return apierrors.IsForbidden(err) && !synced
 	}
-	if synced && (forbidden || failing > StaleAfter) {
+	if synced && waited > StaleAfter {
 		r.expire()
 	}
-	return c.watcher.rejectsWrites(r)
+	return c.watcher.rejectsWrites(r, waited)
 }
 
-// rejectsWrites reports whether writes of a policy kind are rejected until it has been
-// listed again.
-func (w *Watcher) rejectsWrites(r watchedResource) bool {
+// rejectsWrites reports whether CatchUp does not wait any more for a policy kind whose
+// writes are rejected until it has been listed again.
+func (w *Watcher) rejectsWrites(r watchedResource, waited time.Duration) bool {
 	if !r.isPolicy {
 		return false
 	}
-	if result := w.staleness.Load(); result != nil && result.kinds[r.kind] != nil {
+	// After an interruption of all watches, a kind is stale until its reflector has tried
+	// again.
+	if result := w.staleness.Load(); waited > StaleAfter && result != nil && result.kinds[r.kind] != nil {
 		return true
 	}
 	return w.registry.isUnreadable(r.reflector)

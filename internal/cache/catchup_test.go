@@ -335,7 +335,7 @@ func TestCatchUpDoesNotWaitForRemovedKind(t *testing.T) {
 	}
 }
 
-func TestCatchUpWithoutForbiddenResources(t *testing.T) {
+func TestCatchUpWithoutUnreadableResources(t *testing.T) {
 	t.Run("a policy kind that was never listed", func(t *testing.T) {
 		runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
 			f.fail("authpolicies", errNoRight)
@@ -350,29 +350,34 @@ func TestCatchUpWithoutForbiddenResources(t *testing.T) {
 			assert.True(t, f.registry.store.Pending(auth.PolicyKind()), "its writes are rejected")
 		})
 	})
-	t.Run("a policy kind that was listed", func(t *testing.T) {
-		runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
-			f.checkSources(time.Now())
-			f.fail("colorpolicies", errNoRight)
-			end := f.catchUp(t.Context(), pRef)
-			time.Sleep(5 * time.Second)
-			assertWaits(t, end, "its writes are evaluated")
-			f.checkSources(time.Now())
-			time.Sleep(5 * time.Second)
-			assertReturns(t, end)
-			require.ErrorContains(t, f.CheckFresh(colorRef), "colorpolicies")
-			require.NoError(t, f.StaleError())
+	for name, failure := range map[string]error{"a policy kind that was listed": errNoRight, "a policy kind that cannot be converted any more": errUnconverted} {
+		t.Run(name, func(t *testing.T) {
+			runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
+				f.checkSources(time.Now())
+				f.fail("colorpolicies", failure)
+				end := f.catchUp(t.Context(), pRef)
+				time.Sleep(StaleAfter)
+				f.checkSources(time.Now())
+				assertWaits(t, end, "its writes are evaluated")
+				require.NoError(t, f.CheckFresh(colorRef))
+				time.Sleep(2 * slowBackoff.Cap)
+				f.checkSources(time.Now())
+				time.Sleep(2 * slowBackoff.Cap)
+				assertReturns(t, end)
+				require.ErrorContains(t, f.CheckFresh(colorRef), "colorpolicies")
+				require.NoError(t, f.StaleError())
 
-			f.feed(f.of(colorCRD), "20")
-			f.hasList("colorpolicies", "30", policyAt("p", 25))
-			f.of(colorCRD).health.watchOpened(false)
-			f.checkSources(time.Now())
-			end = f.catchUp(t.Context())
-			assertWaits(t, end, "it is read again")
-			f.feed(f.of(colorCRD), "30")
-			assertReturns(t, end)
+				f.feed(f.of(colorCRD), "20")
+				f.hasList("colorpolicies", "30", policyAt("p", 25))
+				f.of(colorCRD).health.watchOpened(false)
+				f.checkSources(time.Now())
+				end = f.catchUp(t.Context())
+				assertWaits(t, end, "it is read again")
+				f.feed(f.of(colorCRD), "30")
+				assertReturns(t, end)
+			})
 		})
-	})
+	}
 	t.Run("a kind of Gateway API that was never listed", func(t *testing.T) {
 		runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
 			f.fail("tlsroutes", errNoRight)
@@ -410,12 +415,16 @@ func TestCatchUpWithoutUnlistableKind(t *testing.T) {
 
 func TestCatchUpWithoutStaleKind(t *testing.T) {
 	runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
+		f.of(colorCRD).health.watchClosed()
+		time.Sleep(StaleAfter + time.Second)
+		f.checkSources(time.Now())
+		require.Error(t, f.CheckFresh(colorRef))
 		f.hasList("colorpolicies", "20", policyAt("p", 13))
 		end := f.catchUp(t.Context())
-		f.of(colorCRD).health.watchClosed()
+		time.Sleep(StaleAfter)
 		f.checkSources(time.Now())
-		assertWaits(t, end, "its watch may come back")
-		time.Sleep(StaleAfter + time.Second)
+		assertWaits(t, end, "its watch may be reopened at any moment")
+		time.Sleep(time.Second)
 		f.checkSources(time.Now())
 		assertReturns(t, end)
 	})
