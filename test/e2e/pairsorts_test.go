@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +56,27 @@ func (w pairWrite) send(ctx context.Context, c client.Client, dryRun bool) (stri
 		err = c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(w.patch)))
 	}
 	return object.GetResourceVersion(), err
+}
+
+// stored reports whether the API server has the result of the write.
+func (w pairWrite) stored(ctx context.Context, c client.Client) (bool, error) {
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(w.manifest), &object.Object); err != nil {
+		return false, err
+	}
+	err := c.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil || w.patch == "" {
+		return err == nil, err
+	}
+	before, err := object.MarshalJSON()
+	if err != nil {
+		return false, err
+	}
+	after, err := jsonpatch.MergePatch(before, []byte(w.patch))
+	return jsonpatch.Equal(before, after), err
 }
 
 // pairText replaces the placeholders of a pair, pair-N and PairN, and those of
@@ -117,7 +140,7 @@ spec:
   limits: {route: {rates: [{limit: 5, window: 1s}]}}
 `
 	// The gateway pair-N-to gets the route, and a policy.
-	pairMove = `{"spec":{"parentRefs":[{"namespace":"INFRA","name":"pair-N-to"}]}}`
+	pairMove = `{"spec":{"parentRefs":[{"group":"gateway.networking.k8s.io","kind":"Gateway","namespace":"INFRA","name":"pair-N-to"}]}}`
 	// The namespace is selected by the gateway once it has a label.
 	pairNamespace = `
 apiVersion: v1
