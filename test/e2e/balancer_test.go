@@ -40,6 +40,7 @@ type balancer struct {
 	backends []string          // of users without a backend of their own, in turn
 	users    map[string]string // backends by user
 	next     int
+	open     map[string]int             // calls in turn that are in flight, by backend
 	seen     map[string]map[string]bool // objects of calls of /validate, by backend
 }
 
@@ -50,15 +51,10 @@ func newBalancer(t *testing.T, c *cluster) *balancer {
 	b := &balancer{
 		listener:  listener,
 		transport: &http.Transport{MaxIdleConnsPerHost: 100, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-		users:     map[string]string{}, seen: map[string]map[string]bool{},
-	}
-	proxy := &httputil.ReverseProxy{
-		Transport:    b.transport,
-		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "https", b.choose(r.Out) },
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as its connection
+		users:     map[string]string{}, open: map[string]int{}, seen: map[string]map[string]bool{},
 	}
 	service := &http.Server{
-		Handler:           proxy,
+		Handler:           b,
 		TLSConfig:         &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.serving(t) }},
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
@@ -98,29 +94,55 @@ func (b *balancer) objects(s *server.Server) map[string]bool {
 	return b.seen[s.Webhook]
 }
 
-// choose returns the backend of a call, and records its object.
-func (b *balancer) choose(r *http.Request) string {
+// inFlight returns the number of calls in turn that a server has not answered.
+func (b *balancer) inFlight(s *server.Server) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open[s.Webhook]
+}
+
+// ServeHTTP forwards one call. If the server breaks the connection, so does the
+// balancer.
+func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var review admissionv1.AdmissionReview
 	if err != nil || json.Unmarshal(body, &review) != nil || review.Request == nil {
 		review.Request = &admissionv1.AdmissionRequest{}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	backend, done := b.choose(review.Request, strings.HasPrefix(r.URL.Path, "/validate"))
+	defer done()
+	proxy := &httputil.ReverseProxy{
+		Transport:    b.transport,
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "https", backend },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// choose returns the backend of a call, and records its object.
+func (b *balancer) choose(r *admissionv1.AdmissionRequest, validate bool) (backend string, done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	backend, ok := b.users[review.Request.UserInfo.Username]
-	if !ok && len(b.backends) > 0 {
+	if backend, ok := b.users[r.UserInfo.Username]; ok {
+		if validate && (r.DryRun == nil || !*r.DryRun) {
+			if b.seen[backend] == nil {
+				b.seen[backend] = map[string]bool{}
+			}
+			b.seen[backend][reviewed(r)] = true
+		}
+		return backend, func() {}
+	}
+	if len(b.backends) > 0 {
 		b.next++
 		backend = b.backends[b.next%len(b.backends)]
 	}
-	dry := review.Request.DryRun != nil && *review.Request.DryRun
-	if ok && !dry && strings.HasPrefix(r.URL.Path, "/validate") {
-		if b.seen[backend] == nil {
-			b.seen[backend] = map[string]bool{}
-		}
-		b.seen[backend][reviewed(review.Request)] = true
+	b.open[backend]++
+	return backend, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.open[backend]--
 	}
-	return backend
 }
 
 // reviewed names the object of a request: kind, namespace and name.

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,13 +78,14 @@ func (r *replicaSet) newMember(name string) *member {
 	port, err := env.FreePort(r.t.Context())
 	require.NoError(r.t, err)
 	m := &member{set: r, client: r.c.newPairClient(r.t, name, true), peerBind: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))}
-	host := strings.TrimPrefix(r.c.Config.Host, "https://")
-	m.api, m.peer = newFaultProxy(r.t, host), newFaultProxy(r.t, m.peerBind)
+	api, err := url.Parse(r.c.Config.Host)
+	require.NoError(r.t, err)
+	m.api, m.peer = newFaultProxy(r.t, api.Host), newFaultProxy(r.t, m.peerBind)
 	content, err := os.ReadFile(r.site.Account.Kubeconfig)
 	require.NoError(r.t, err)
-	require.Contains(r.t, string(content), host)
+	require.Contains(r.t, string(content), api.Host)
 	m.kubeconfig = filepath.Join(r.t.TempDir(), "kubeconfig")
-	require.NoError(r.t, os.WriteFile(m.kubeconfig, []byte(strings.ReplaceAll(string(content), host, m.api.Address())), 0o600))
+	require.NoError(r.t, os.WriteFile(m.kubeconfig, []byte(strings.ReplaceAll(string(content), api.Host, m.api.Address())), 0o600))
 	return m
 }
 
@@ -117,13 +120,19 @@ func (m *member) start() {
 }
 
 // serve sets the replicas that calls of other users than those of the members'
-// clients are sent to, as a Service does.
+// clients are sent to, as a Service does. It waits until no such call is in flight
+// to another replica.
 func (r *replicaSet) serve(members ...*member) {
 	var servers []*server.Server
 	for _, m := range members {
 		servers = append(servers, m.Server)
 	}
 	r.balancer.setBackends(servers...)
+	for _, m := range r.members {
+		if !slices.Contains(members, m) {
+			soon(r.t, func() bool { return r.balancer.inFlight(m.Server) == 0 }, "calls are in flight to "+m.client.user)
+		}
+	}
 }
 
 // except returns the other members.
