@@ -3,11 +3,14 @@
 package e2e
 
 import (
+	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -38,6 +41,9 @@ func handoverKinds() []handoverKind {
 		{"the API server restarts", (*replicaSet).restartAPIServer},
 		{"the Lease is deleted", (*replicaSet).deleteLease},
 		{"the Lease names another holder", (*replicaSet).editLease},
+		{"the Lease names another replica", (*replicaSet).nameOtherReplica},
+		{"the Lease is created again for another replica", (*replicaSet).createLease},
+		{"the Lease cannot be read or written", (*replicaSet).forbidLease},
 	}
 }
 
@@ -105,12 +111,65 @@ func (r *replicaSet) deleteLease(leader *member) {
 	r.leader()
 }
 
-func (r *replicaSet) editLease(leader *member) {
-	r.updateLease(func(lease *coordinationv1.Lease) {
-		other := "other-holder"
-		lease.Spec.HolderIdentity = &other
-	})
+func (r *replicaSet) editLease(leader *member) { r.nameHolder(leader, "other-holder") }
+
+// nameOtherReplica makes the Lease name a replica that did not acquire it.
+func (r *replicaSet) nameOtherReplica(leader *member) { r.nameHolder(leader, r.otherIdentity(leader)) }
+
+func (r *replicaSet) nameHolder(leader *member, holder string) {
+	r.updateLease(func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &holder })
 	leader.follows()
+	r.leader()
+}
+
+// createLease replaces the Lease by one that names a replica that did not acquire
+// it.
+func (r *replicaSet) createLease(leader *member) {
+	lease, err := r.leases().Get(r.t.Context(), server.Name, metav1.GetOptions{})
+	require.NoError(r.t, err)
+	other := r.otherIdentity(leader)
+	again := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease.Name, Annotations: lease.Annotations}, Spec: lease.Spec}
+	again.Spec.HolderIdentity = &other
+	soon(r.t, func() bool {
+		_ = r.leases().Delete(r.t.Context(), server.Name, metav1.DeleteOptions{})
+		_, err := r.leases().Create(r.t.Context(), again, metav1.CreateOptions{})
+		return err == nil
+	}, "a replica creates the Lease")
+	leader.follows()
+	r.leader()
+}
+
+// otherIdentity returns the identity with which another running replica led
+// before, or one of no replica.
+func (r *replicaSet) otherIdentity(leader *member) string {
+	for _, m := range r.except(leader) {
+		if m.identity != "" {
+			return m.identity
+		}
+	}
+	return "other-holder"
+}
+
+// forbidLease takes the rights to the Lease away until no replica leads.
+func (r *replicaSet) forbidLease(leader *member) {
+	clients, err := kubernetes.NewForConfig(r.c.Config)
+	require.NoError(r.t, err)
+	roles := clients.RbacV1().Roles(server.Namespace)
+	update := func(rules []rbacv1.PolicyRule) (before []rbacv1.PolicyRule) {
+		role, err := roles.Get(r.t.Context(), server.Name, metav1.GetOptions{})
+		require.NoError(r.t, err)
+		before = role.Rules
+		role.Rules = rules
+		if rules == nil {
+			role.Rules = slices.DeleteFunc(slices.Clone(before), func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "leases") })
+		}
+		_, err = roles.Update(r.t.Context(), role, metav1.UpdateOptions{})
+		require.NoError(r.t, err)
+		return before
+	}
+	before := update(nil)
+	leader.follows()
+	update(before)
 	r.leader()
 }
 
@@ -131,4 +190,9 @@ func (r *replicaSet) updateLease(edit func(*coordinationv1.Lease)) {
 		_, err = r.leases().Update(r.t.Context(), lease, metav1.UpdateOptions{})
 		return err == nil
 	}, "the Lease cannot be written")
+}
+
+// termOf returns the term of a Lease, as replicas send it to each other.
+func termOf(lease *coordinationv1.Lease) string {
+	return fmt.Sprintf("%s/%d/%s", lease.UID, *lease.Spec.LeaseTransitions, *lease.Spec.HolderIdentity)
 }

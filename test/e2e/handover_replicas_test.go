@@ -26,6 +26,8 @@ import (
 	"overrule.dev/overrule/test/server"
 )
 
+const localhost = "127.0.0.1"
+
 // replicaSet is a set of replicas with a proxy between each and the API server,
 // and between each and the other replicas.
 type replicaSet struct {
@@ -34,7 +36,7 @@ type replicaSet struct {
 	site     *server.Site
 	balancer *balancer
 	members  []*member
-	args     []string
+	host     string // of the replicas' connections to each other
 }
 
 // member is one replica. Its process may be replaced.
@@ -49,15 +51,16 @@ type member struct {
 
 	set                  *replicaSet
 	kubeconfig, peerBind string
+	identity             string // in the Lease, once it has led
 }
 
 // newReplicaSet starts replicas, and waits until one of them leads and the API
-// server calls them.
-func newReplicaSet(t *testing.T, c *cluster, n int, args ...string) *replicaSet {
+// server calls them. They connect to each other at a host.
+func newReplicaSet(t *testing.T, c *cluster, n int, host string) *replicaSet {
 	t.Helper()
 	site, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
-	r := &replicaSet{t: t, c: c, site: site, balancer: newBalancer(t, c), args: args}
+	r := &replicaSet{t: t, c: c, site: site, balancer: newBalancer(t, c), host: host}
 	for i := range n {
 		m := r.newMember(fmt.Sprintf("replica-%d", i))
 		r.members = append(r.members, m)
@@ -77,10 +80,10 @@ func (r *replicaSet) newMember(name string) *member {
 	r.t.Helper()
 	port, err := env.FreePort(r.t.Context())
 	require.NoError(r.t, err)
-	m := &member{set: r, client: r.c.newPairClient(r.t, name, true), peerBind: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))}
+	m := &member{set: r, client: r.c.newPairClient(r.t, name, true), peerBind: net.JoinHostPort(r.host, strconv.Itoa(int(port)))}
 	api, err := url.Parse(r.c.Config.Host)
 	require.NoError(r.t, err)
-	m.api, m.peer = newFaultProxy(r.t, api.Host), newFaultProxy(r.t, m.peerBind)
+	m.api, m.peer = newFaultProxy(r.t, localhost, api.Host), newFaultProxy(r.t, r.host, m.peerBind)
 	content, err := os.ReadFile(r.site.Account.Kubeconfig)
 	require.NoError(r.t, err)
 	require.Contains(r.t, string(content), api.Host)
@@ -89,9 +92,9 @@ func (r *replicaSet) newMember(name string) *member {
 	return m
 }
 
-func newFaultProxy(t *testing.T, target string) *faultproxy.Proxy {
+func newFaultProxy(t *testing.T, host, target string) *faultproxy.Proxy {
 	t.Helper()
-	p, err := faultproxy.Start(t.Context(), "127.0.0.1:0", target)
+	p, err := faultproxy.Start(t.Context(), net.JoinHostPort(host, "0"), target)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
 	return p
@@ -101,13 +104,13 @@ func newFaultProxy(t *testing.T, target string) *faultproxy.Proxy {
 func (m *member) start() {
 	t := m.set.t
 	t.Helper()
-	args := append([]string{
+	args := []string{
 		"--log-level=debug", "--drain-period=2s", m.set.balancer.flag(), "--kubeconfig=" + m.kubeconfig,
 		"--peer-bind-address=" + m.peerBind, "--peer-address=" + m.peer.Address(),
-	}, m.set.args...)
+	}
 	s, err := m.set.site.Boot(t.Context(), server.Options{Unprobed: true, Args: args})
 	require.NoError(t, err)
-	m.Server = s
+	m.Server, m.identity = s, ""
 	m.set.balancer.route(m.client.user, s)
 	t.Cleanup(func() {
 		_ = s.Signal(syscall.SIGCONT)
@@ -171,6 +174,7 @@ func (r *replicaSet) leader(of ...*member) *member {
 		}
 		return false
 	}, "no replica leads")
+	found.identity = r.c.leader(r.t)
 	return found
 }
 

@@ -46,6 +46,14 @@ func TestHandovers(t *testing.T) {
 	testHandovers(t, alone(t, env.WithControllers()), replicasDuringHandovers, number(t, handoversVariable, len(kinds)), kinds)
 }
 
+// The same while connections to the API server and between replicas are slow,
+// half-open or reset.
+func TestFaultsOnTheWay(t *testing.T) {
+	env.Long(t)
+	faults := connectionFaults()
+	testHandovers(t, alone(t, env.WithControllers()), replicasDuringHandovers, len(faults), faults)
+}
+
 // handoverTest is a test of handovers: pairs of writes and kubectl-like writers.
 type handoverTest struct {
 	pairs
@@ -57,8 +65,8 @@ type handoverTest struct {
 
 func testHandovers(t *testing.T, c *cluster, replicas, n int, kinds []handoverKind) {
 	t.Helper()
-	h := &handoverTest{t: t, pairs: c.preparePairs(t, fmt.Sprintf("handover-%d", replicas), n*pairsPerHandover, twoWay(pairSorts())...)}
-	h.replicas = newReplicaSet(t, c, replicas)
+	h := &handoverTest{t: t, pairs: c.preparePairs(t, "handovers", n*pairsPerHandover, twoWay(pairSorts())...)}
+	h.replicas = newReplicaSet(t, c, replicas, localhost)
 	h.writers = startKubectlWriters(t, h.testNamespaces, writersDuringHandovers)
 	for i := range n {
 		h.force(i, kinds[i%len(kinds)])
