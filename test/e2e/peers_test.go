@@ -129,7 +129,7 @@ func TestForwardsOfOthers(t *testing.T) {
 		"an old term":    {"00000000-0000-4000-8000-000000000000/1/other", strings.NewReader(review), http.StatusMisdirectedRequest},
 		"no term":        {"", strings.NewReader(review), http.StatusMisdirectedRequest},
 		"a cut body":     {term, strings.NewReader(review[:len(review)/2]), http.StatusBadRequest},
-		"an empty body":  {term, http.NoBody, http.StatusBadRequest},
+		"an empty body":  {term, strings.NewReader(""), http.StatusBadRequest},
 		"too large body": {term, bytes.NewReader(bytes.Repeat([]byte(" "), 9<<20)), http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
