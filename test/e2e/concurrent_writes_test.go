@@ -27,7 +27,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/replay"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -264,12 +266,14 @@ func TestConflictingWritesOneServer(t *testing.T) {
 	n := pairs(t)
 	g := c.preparePairs(t, "pairs-one", n)
 	s := c.start(t)
+	recorder := replay.Record(t, c.Env)
 	began := time.Now()
 	got := writePairs(t, g, n)
 	t.Logf("one server, %s, in %s", got, time.Since(began).Round(time.Millisecond))
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.both)
 	assert.Equal(t, n, got.one)
+	recorder.RequireSound(t)
 	c.awaitViolations(t, 0, s)
 }
 
@@ -284,12 +288,20 @@ func TestConflictingWritesTwoServersAreReported(t *testing.T) {
 	c.awaitCalled(t)
 	second := c.boot(t, r)
 	r.setBackends(first.Webhook, second.Webhook)
+	recorder := replay.Record(t, c.Env)
 	began := time.Now()
 	got := writePairs(t, g, n)
 	t.Logf("two servers, %s, in %s; they evaluated %.0f and %.0f writes", got, time.Since(began).Round(time.Millisecond),
 		evaluatedWrites(t, first), evaluatedWrites(t, second))
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.none)
+	report, err := recorder.Check(t.Context())
+	require.NoError(t, err)
+	t.Log(report)
+	assert.Len(t, report.Findings, got.both, "the replay finds each pair of which both passed")
+	for _, f := range report.Findings {
+		assert.Equal(t, []api.ReasonCode{api.ReasonRequirementUnmet}, f.Codes, f)
+	}
 	c.awaitViolations(t, got.both, first, second)
 }
 

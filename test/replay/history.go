@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
+)
+
+// Object is an object as it is stored, with its resource version.
+type Object = unstructured.Unstructured
+
+// Write is a write that was stored.
+type Write struct {
+	// Version is its resource version.
+	Version int64
+	Ref     api.Ref
+	// Object is the object as it was stored, nil if it was deleted.
+	Object *Object
+}
+
+// History is what was stored in a cluster: all objects at one moment, and the writes
+// after it, in the order of their resource versions.
+type History struct {
+	Objects []*Object
+	Writes  []Write
+}
+
+// decodeHistory decodes the content of etcd and the changes after it.
+func decodeHistory(content []keyValue, changes []change) (*History, error) {
+	out, names := &History{}, make(map[string]api.Ref) // by key
+	for _, kv := range content {
+		o, err := decodeObject(kv)
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			names[string(kv.Key)] = refOf(o)
+			out.Objects = append(out.Objects, o)
+		}
+	}
+	for _, c := range changes {
+		key := string(c.KeyValue.Key)
+		if c.Type == typeDelete {
+			if ref, ok := names[key]; ok {
+				out.Writes = append(out.Writes, Write{Version: c.KeyValue.Revision, Ref: ref})
+			}
+			continue
+		}
+		o, err := decodeObject(c.KeyValue)
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			names[key] = refOf(o)
+			out.Writes = append(out.Writes, Write{c.KeyValue.Revision, refOf(o), o})
+		}
+	}
+	return out, nil
+}
+
+// protobufPrefix is that of objects that are stored as protobuf. All others are JSON.
+var protobufPrefix = []byte("k8s\x00")
+
+// decodeObject decodes a value of etcd. It returns nil for what is not an object, and
+// for protobuf of a kind that client-go does not have.
+func decodeObject(kv keyValue) (*Object, error) {
+	if !isRecorded(kv.Key) {
+		return nil, nil
+	}
+	o := &Object{}
+	var err error
+	if bytes.HasPrefix(kv.Value, protobufPrefix) {
+		o.Object, err = decodeProtobuf(kv.Value)
+	} else {
+		o.Object, err = decode.Object(kv.Value)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode %s of etcd: %w", kv.Key, err)
+	}
+	if o.GetKind() == "" || o.GetName() == "" {
+		return nil, nil
+	}
+	o.SetResourceVersion(strconv.FormatInt(kv.Revision, 10))
+	o.SetManagedFields(nil)
+	return o, nil
+}
+
+func decodeProtobuf(value []byte) (map[string]any, error) {
+	typed, kind, err := scheme.Codecs.UniversalDeserializer().Decode(value, nil, nil)
+	if runtime.IsNotRegisteredError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	typed.GetObjectKind().SetGroupVersionKind(*kind)
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+}
+
+// registry is the prefix of the keys of objects. Events and Leases are written all the
+// time and have no effect on policies.
+const registry = "/registry/"
+
+func isRecorded(key []byte) bool {
+	resource, ok := bytes.CutPrefix(key, []byte(registry))
+	return ok && !bytes.HasPrefix(resource, []byte("events/")) && !bytes.HasPrefix(resource, []byte("leases/"))
+}
+
+func refOf(o *Object) api.Ref {
+	kind := o.GroupVersionKind()
+	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
