@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -76,9 +81,12 @@ func decodeObject(kv keyValue) (*Object, error) {
 	}
 	o := &Object{}
 	var err error
-	if bytes.HasPrefix(kv.Value, protobufPrefix) {
+	switch {
+	case bytes.HasPrefix(kv.Value, protobufPrefix):
 		o.Object, err = decodeProtobuf(kv.Value)
-	} else {
+	case bytes.HasPrefix(kv.Key, []byte(registryOfDefinitions)):
+		o.Object, err = decodeDefinition(kv.Value)
+	default:
 		o.Object, err = decode.Object(kv.Value)
 	}
 	if err != nil {
@@ -100,13 +108,46 @@ func decodeProtobuf(value []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	typed.GetObjectKind().SetGroupVersionKind(*kind)
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	return withKind(typed, *kind)
+}
+
+// definitions is the scheme of CustomResourceDefinitions.
+var definitions = sync.OnceValue(func() *runtime.Scheme {
+	known := runtime.NewScheme()
+	install.Install(known)
+	return known
+})
+
+// decodeDefinition decodes a CustomResourceDefinition. It is stored as v1beta1, which has
+// the schema of a single version in another field.
+func decodeDefinition(value []byte) (map[string]any, error) {
+	known := definitions()
+	internal, err := runtime.Decode(serializer.NewCodecFactory(known).UniversalDecoder(), value)
+	if err != nil {
+		return nil, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := known.Convert(internal, crd, nil); err != nil {
+		return nil, err
+	}
+	return withKind(crd, apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+}
+
+func withKind(typed runtime.Object, kind schema.GroupVersionKind) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return nil, err
+	}
+	(&Object{Object: content}).SetGroupVersionKind(kind)
+	return content, nil
 }
 
 // registry is the prefix of the keys of objects. Events and Leases are written all the
 // time and have no effect on policies.
-const registry = "/registry/"
+const (
+	registry              = "/registry/"
+	registryOfDefinitions = registry + "apiextensions.k8s.io/customresourcedefinitions/"
+)
 
 func isRecorded(key []byte) bool {
 	resource, ok := bytes.CutPrefix(key, []byte(registry))
