@@ -20,7 +20,7 @@ func BenchmarkReplay(b *testing.B) {
 		s.write(strings.ReplaceAll(manifest, "name: toys", "name: "+name))
 	}
 	for b.Loop() {
-		report, err := Replay(b.Context(), &s.history, Options{})
+		report, err := Replay(b.Context(), s.history(), Options{})
 		require.NoError(b, err)
 		require.Empty(b, report.Findings)
 	}

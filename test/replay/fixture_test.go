@@ -20,7 +20,8 @@ import (
 type story struct {
 	t       testing.TB
 	version int64
-	history History
+	objects []*Object
+	writes  []Write
 	stored  map[string]*Object
 	began   bool
 }
@@ -68,9 +69,9 @@ func (s *story) put(o *Object) {
 	}
 	s.stored[key] = o
 	if s.began {
-		s.history.Writes = append(s.history.Writes, Write{s.version, refOf(o), o})
+		s.writes = append(s.writes, Write{s.version, refOf(o), o})
 	} else {
-		s.history.Objects = append(s.history.Objects, o)
+		s.objects = append(s.objects, o)
 	}
 }
 
@@ -96,18 +97,28 @@ func (s *story) remove(object string) *story {
 	s.t.Helper()
 	require.Contains(s.t, s.stored, object)
 	s.version++
-	s.history.Writes = append(s.history.Writes, Write{Version: s.version, Ref: refOf(s.stored[object])})
+	s.writes = append(s.writes, Write{Version: s.version, Ref: refOf(s.stored[object])})
 	delete(s.stored, object)
 	return s
+}
+
+func (s *story) history() *History {
+	return &History{Objects: s.objects, Writes: func(yield func(Write, error) bool) {
+		for _, w := range s.writes {
+			if !yield(w, nil) {
+				return
+			}
+		}
+	}}
 }
 
 // found replays the history and returns its findings: the operation, the object, the
 // number of the write, from 1, and the reason codes.
 func (s *story) found(o Options) []string {
 	s.t.Helper()
-	report, err := Replay(s.t.Context(), &s.history, o)
+	report, err := Replay(s.t.Context(), s.history(), o)
 	require.NoError(s.t, err)
-	first := s.version - int64(len(s.history.Writes))
+	first := s.version - int64(len(s.writes))
 	out := []string{}
 	for _, f := range report.Findings {
 		out = append(out, fmt.Sprintf("%s %s %d %v", f.Operation, f.Ref, f.Version-first, f.Codes))

@@ -3,6 +3,8 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -34,40 +36,54 @@ type Write struct {
 // after it, in the order of their resource versions.
 type History struct {
 	Objects []*Object
-	Writes  []Write
+	// Writes yields the writes, or an error for one that cannot be decoded. They are
+	// decoded each time: a long history has more than fits into memory.
+	Writes iter.Seq2[Write, error]
 }
 
-// decodeHistory decodes the content of etcd and the changes after it.
-func decodeHistory(content []keyValue, changes []change) (*History, error) {
-	out, names := &History{}, make(map[string]api.Ref) // by key
+// newHistory decodes the content of etcd and the changes after it.
+func newHistory(content []keyValue, changes []change) (*History, error) {
+	out, known := &History{}, make(map[string]api.Ref) // by key
 	for _, kv := range content {
 		o, err := decodeObject(kv)
 		if err != nil {
 			return nil, err
 		}
 		if o != nil {
-			names[string(kv.Key)] = refOf(o)
+			known[string(kv.Key)] = refOf(o)
 			out.Objects = append(out.Objects, o)
 		}
 	}
-	for _, c := range changes {
-		key := string(c.KeyValue.Key)
-		if c.Type == typeDelete {
-			if ref, ok := names[key]; ok {
-				out.Writes = append(out.Writes, Write{Version: c.KeyValue.Revision, Ref: ref})
+	out.Writes = func(yield func(Write, error) bool) {
+		names := maps.Clone(known)
+		for _, c := range changes {
+			w, err := decodeWrite(c, names)
+			if (w != Write{} || err != nil) && !yield(w, err) {
+				return
 			}
-			continue
-		}
-		o, err := decodeObject(c.KeyValue)
-		if err != nil {
-			return nil, err
-		}
-		if o != nil {
-			names[key] = refOf(o)
-			out.Writes = append(out.Writes, Write{c.KeyValue.Revision, refOf(o), o})
 		}
 	}
 	return out, nil
+}
+
+// decodeWrite decodes a change. names are the objects by key, and are updated. It returns
+// the zero Write for what is not a write of an object.
+func decodeWrite(c change, names map[string]api.Ref) (Write, error) {
+	key := string(c.KeyValue.Key)
+	if c.Type == typeDelete {
+		ref, ok := names[key]
+		if !ok {
+			return Write{}, nil
+		}
+		delete(names, key)
+		return Write{Version: c.KeyValue.Revision, Ref: ref}, nil
+	}
+	o, err := decodeObject(c.KeyValue)
+	if o == nil || err != nil {
+		return Write{}, err
+	}
+	names[key] = refOf(o)
+	return Write{c.KeyValue.Revision, refOf(o), o}, nil
 }
 
 // protobufPrefix is that of objects that are stored as protobuf. All others are JSON.

@@ -72,7 +72,7 @@ func (r *Recorder) History(ctx context.Context) (*History, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	return decodeHistory(r.content, r.changes)
+	return newHistory(r.content, r.changes)
 }
 
 // Check ends the recording and replays it.
@@ -84,6 +84,9 @@ func (r *Recorder) Check(ctx context.Context) (*Report, error) {
 	return Replay(ctx, h, r.Options)
 }
 
+// maxShown is the number of findings that a failed test shows.
+const maxShown = 20
+
 // RequireSound ends the recording, replays it, and fails the test if there are
 // findings.
 func (r *Recorder) RequireSound(t testing.TB) {
@@ -91,7 +94,8 @@ func (r *Recorder) RequireSound(t testing.TB) {
 	report, err := r.Check(t.Context())
 	require.NoError(t, err)
 	t.Log(report)
-	for _, f := range report.Findings {
-		assert.Fail(t, "a stored write would have been denied", f.String())
+	for _, f := range report.Findings[:min(len(report.Findings), maxShown)] {
+		t.Log(f)
 	}
+	assert.Zero(t, len(report.Findings), "stored writes would have been denied")
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -19,12 +20,12 @@ import (
 type Options struct {
 	// Ignore, if set, reports the writes that are not evaluated, only applied.
 	Ignore func(Write) bool
-	// User, if set, returns who made a write. What is stored does not say it: without
-	// User it is a user without a name.
+	// User, if set, returns who made a write, which is not stored: constraints can
+	// depend on it. Without User it is a user without a name.
 	User func(Write) authenticationv1.UserInfo
-	// Permissions, if set, decides who is allowed to remove overrides; without it, no
-	// one is.
-	Permissions guard.Permissions
+	// MayOverride, if set, reports whether the user who made a write is allowed to
+	// remove overrides; without it, no one is.
+	MayOverride func(Write) bool
 	// BlastRadius is the limit of the servers that evaluated the writes, 0 for none.
 	BlastRadius int
 }
@@ -66,27 +67,15 @@ func Replay(ctx context.Context, h *History, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	handler := webhook.New(webhook.Options{Store: s.store, Guard: &guard.Guard{
-		Engine: effective.NewEngine(), KindReader: s, Permissions: o.Permissions, BlastRadius: o.BlastRadius,
-	}}).Handler()
-	out := &Report{Writes: len(h.Writes)}
-	for _, w := range h.Writes {
-		request, err := s.request(w)
+	e := newEvaluator(s, o)
+	out := &Report{}
+	for w, err := range h.Writes {
 		if err != nil {
 			return nil, err
 		}
-		if request != nil && (o.Ignore == nil || !o.Ignore(w)) {
-			if o.User != nil {
-				request.UserInfo = o.User(w)
-			}
-			out.Evaluated++
-			response, err := evaluate(ctx, handler, request)
-			if err != nil {
-				return nil, fmt.Errorf("evaluate %s of %s, resource version %d: %w", request.Operation, w.Ref, w.Version, err)
-			}
-			if !response.Allowed {
-				out.Findings = append(out.Findings, newFinding(w, request.Operation, response.Result.Message))
-			}
+		out.Writes++
+		if err := e.evaluate(ctx, w, out); err != nil {
+			return nil, fmt.Errorf("evaluate the write of %s, resource version %d: %w", w.Ref, w.Version, err)
 		}
 		if err := s.apply(w); err != nil {
 			return nil, fmt.Errorf("apply the write of %s, resource version %d: %w", w.Ref, w.Version, err)
@@ -95,6 +84,54 @@ func Replay(ctx context.Context, h *History, o Options) (*Report, error) {
 	out.Took = time.Since(began)
 	return out, nil
 }
+
+// evaluator evaluates writes, one after another.
+type evaluator struct {
+	options Options
+	before  *state // the state before the write
+	handler http.Handler
+	user    *permissions
+}
+
+func newEvaluator(s *state, o Options) evaluator {
+	user := &permissions{}
+	return evaluator{o, s, webhook.New(webhook.Options{Store: s.store, Guard: &guard.Guard{
+		Engine: effective.NewEngine(), KindReader: s, Permissions: user, BlastRadius: o.BlastRadius,
+	}}).Handler(), user}
+}
+
+// evaluate evaluates a write, and adds the result to a report.
+func (e evaluator) evaluate(ctx context.Context, w Write, into *Report) error {
+	request, err := e.before.request(w)
+	if err != nil || request == nil || e.options.Ignore != nil && e.options.Ignore(w) {
+		return err
+	}
+	if e.options.User != nil && request.UserInfo.Username == "" {
+		request.UserInfo = e.options.User(w)
+	}
+	e.user.mayOverride = e.options.MayOverride != nil && e.options.MayOverride(w)
+	response, err := review(ctx, e.handler, request)
+	if err != nil {
+		return err
+	}
+	into.Evaluated++
+	if !response.Allowed {
+		into.Findings = append(into.Findings, newFinding(w, request.Operation, response.Result.Message))
+	}
+	return nil
+}
+
+// permissions are those of the user who made the write that is evaluated. They implement
+// guard.Permissions.
+type permissions struct{ mayOverride bool }
+
+// MayOverride implements guard.Permissions.
+func (p *permissions) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return p.mayOverride, nil
+}
+
+// Check implements guard.Permissions.
+func (p *permissions) Check(policy api.Ref) string { return "the override of " + policy.String() }
 
 // newFinding returns the finding for a denial. Each line of its message begins with a
 // reason code.

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -20,7 +20,8 @@ const (
 	route       = "HTTPRoute app/toys"
 	auth        = "AuthPolicy infra/auth"
 
-	authDefinition = "CustomResourceDefinition authpolicies.kuadrant.io"
+	authDefinition  = "CustomResourceDefinition authpolicies.kuadrant.io"
+	colorDefinition = "CustomResourceDefinition colorpolicies.policies.example.com"
 )
 
 func TestFindings(t *testing.T) {
@@ -140,6 +141,12 @@ func TestFindings(t *testing.T) {
 			func(t testing.TB) *story { return newStory(t, base+"---"+gatewayColor).write(colorProfile) },
 			[]string{"CREATE PolicyProfile colors 1 [OverrideEvaded]"},
 		},
+		"a definition does not have the field of an override any more: then its policy can be deleted": {
+			func(t testing.TB) *story {
+				return newStory(t, base+"---"+gatewayColor).edit(colorDefinition, withoutOverrides).remove("ColorPolicy infra/colors")
+			},
+			[]string{"UPDATE CustomResourceDefinition colorpolicies.policies.example.com 1 [OverrideEvaded]"},
+		},
 		"an override is written while a profile does not read it": {
 			func(t testing.TB) *story {
 				return newStory(t, base).write(colorProfile).write(gatewayColor).remove("ColorPolicy infra/colors")
@@ -153,6 +160,13 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// withoutOverrides removes the field overrides from the schema of a definition.
+func withoutOverrides(o *Object) {
+	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "overrides")
+	_ = unstructured.SetNestedSlice(o.Object, versions, "spec", "versions")
+}
+
 // ownedOverride has an override that got an owner.
 func ownedOverride(t testing.TB) *story {
 	t.Helper()
@@ -161,30 +175,39 @@ func ownedOverride(t testing.TB) *story {
 	return s.edit(auth, func(o *Object) { o.SetOwnerReferences([]metav1.OwnerReference{owner}) })
 }
 
-// allowAll allows everyone to remove overrides.
-type allowAll struct{}
-
-func (allowAll) MayOverride(_ context.Context, u *authenticationv1.UserInfo, _ api.Ref) (bool, error) {
-	return u.Username == "admin", nil
+func TestOptions(t *testing.T) {
+	s := newStory(t, base+"---"+gatewayAuth+"---"+strings.Replace(routeAtEdge, "name: toys", "name: books", 1)).write(above).remove(auth)
+	ofAuth := func(w Write) bool { return w.Ref.Name == "auth" }
+	notAuth := func(w Write) bool { return !ofAuth(w) }
+	assert.Len(t, s.found(Options{}), 1)
+	assert.Len(t, s.found(Options{MayOverride: notAuth, Ignore: notAuth}), 1)
+	assert.Empty(t, s.found(Options{MayOverride: ofAuth}))
+	assert.Empty(t, s.found(Options{Ignore: ofAuth}))
+	assert.Equal(t, []string{"DELETE AuthPolicy infra/auth 2 [BlastRadius]"}, s.found(Options{MayOverride: ofAuth, Ignore: notAuth, BlastRadius: 1}))
 }
 
-func (allowAll) Check(api.Ref) string { return "" }
-
-func TestUsersAndIgnoredWrites(t *testing.T) {
-	s := newStory(t, base+"---"+gatewayAuth).remove(auth)
-	o := Options{Permissions: allowAll{}}
-	assert.Len(t, s.found(o), 1)
-	o.User = func(w Write) authenticationv1.UserInfo {
-		assert.Equal(t, "auth", w.Ref.Name)
-		return authenticationv1.UserInfo{Username: "admin"}
-	}
-	assert.Empty(t, s.found(o))
-	assert.Empty(t, s.found(Options{Ignore: func(w Write) bool { return w.Object == nil }}))
+func TestUserOfAWrite(t *testing.T) {
+	const constraint = `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: admins}
+spec:
+  policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
+  targets: [{group: "", kind: Namespace, name: infra}]
+  validations: [{expression: "before == effective || request.userInfo.username == 'admin'", message: only admins change limits}]
+`
+	limit := func(n string) string { return strings.Replace(above, "limit: 5", "limit: "+n, 1) }
+	s := newStory(t, base+"---"+constraint+"---"+above).write(limit("6")).write(limit("7"))
+	users := map[int64]string{s.version - 1: "admin", s.version: "someone"}
+	got := s.found(Options{User: func(w Write) authenticationv1.UserInfo {
+		return authenticationv1.UserInfo{Username: users[w.Version]}
+	}})
+	assert.Equal(t, []string{"UPDATE RateLimitPolicy infra/gate 2 [RequirementUnmet]"}, got)
 }
 
 func TestReportCounts(t *testing.T) {
 	s := newStory(t, base).write(above).write(below).edit(policyBelow, func(o *Object) { o.Object["status"] = map[string]any{} })
-	report, err := Replay(t.Context(), &s.history, Options{})
+	report, err := Replay(t.Context(), s.history(), Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []int{3, 2, 1}, []int{report.Writes, report.Evaluated, len(report.Findings)})
 	assert.True(t, slices.Contains(report.Findings[0].Codes, api.ReasonRequirementUnmet))

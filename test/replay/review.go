@@ -159,8 +159,8 @@ func (s *state) raw(o *Object) (runtime.RawExtension, error) {
 // errUndecided is returned if there is no decision on a write.
 var errUndecided = errors.New("no decision")
 
-// evaluate sends a review to the validating webhook.
-func evaluate(ctx context.Context, handler http.Handler, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// review sends a request to the validating webhook.
+func review(ctx context.Context, handler http.Handler, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	data, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}, Request: r,
 	})
@@ -171,15 +171,15 @@ func evaluate(ctx context.Context, handler http.Handler, r *admissionv1.Admissio
 	call.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, call)
-	var review admissionv1.AdmissionReview
+	var answered admissionv1.AdmissionReview
 	if answer.Code != http.StatusOK {
 		return nil, fmt.Errorf("%w: %d %s", errUndecided, answer.Code, answer.Body)
 	}
-	if err := json.Unmarshal(answer.Body.Bytes(), &review); err != nil {
+	if err := json.Unmarshal(answer.Body.Bytes(), &answered); err != nil {
 		return nil, fmt.Errorf("decode the response: %w", err)
 	}
-	if !review.Response.Allowed && review.Response.Result.Code == http.StatusTooManyRequests {
-		return nil, fmt.Errorf("%w: %s", errUndecided, review.Response.Result.Message)
+	if !answered.Response.Allowed && answered.Response.Result.Code == http.StatusTooManyRequests {
+		return nil, fmt.Errorf("%w: %s", errUndecided, answered.Response.Result.Message)
 	}
-	return review.Response, nil
+	return answered.Response, nil
 }
