@@ -23,6 +23,7 @@ import (
 // The recording has what the API server stored, across a restart of it, and its state
 // after all writes is the snapshot that a server reads from the cluster.
 func TestRecording(t *testing.T) {
+	env.Long(t)
 	e := env.Start(t)
 	apply := func(manifest string) {
 		t.Helper()
