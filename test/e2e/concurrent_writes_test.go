@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/replay"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -90,8 +91,10 @@ func TestConflictingWrites(t *testing.T) {
 			p := c.preparePairs(t, fmt.Sprintf("pairs-%d", n), number(t, pairsVariable, fewPairs), pairSorts()...)
 			b := newBalancer(t, c)
 			servers := c.startReplicas(t, b, n)
+			recorder := replay.Record(t, c.Env)
 			got := p.writePairs(c.clientsOf(t, b, servers, true))
 			got.log(t, fmt.Sprintf("%d replicas", n))
+			recorder.RequireSound(t)
 			assert.Empty(t, got.failures)
 			assert.Empty(t, got.slips, "pairs of which both passed")
 			assert.Zero(t, got.total().none)
@@ -175,8 +178,13 @@ func TestUncoordinatedWritesAreReported(t *testing.T) {
 	p := c.preparePairs(t, "pairs-none", number(t, pairsVariable, fewPairs), pairSorts()...)
 	b := newBalancer(t, c)
 	servers := c.startReplicas(t, b, 2, "--coordination=none")
+	recorder := replay.Record(t, c.Env)
 	got := p.writePairs(c.clientsOf(t, b, servers, true))
 	got.log(t, "2 replicas without coordination")
+	report, err := recorder.Check(t.Context())
+	require.NoError(t, err)
+	t.Log(report)
+	assert.Len(t, report.Findings, got.total().both, "the replay finds each pair of which both passed")
 	assert.Empty(t, got.failures)
 	assert.NotEmpty(t, got.slips, "otherwise this test sees nothing")
 	c.awaitViolations(t, got, servers...)
