@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,7 +25,8 @@ type Result struct {
 // view; it is called after the writes in flight were read, so that no write is in
 // neither. Warnings are those of the evaluation without any write in flight.
 //
-// The errors are those of guard.Evaluate.
+// The errors are those of guard.Evaluate, of Write.Admissible, and of ctx: a write is not
+// admitted after its deadline.
 func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Result, error) {
 	if l == nil {
 		d, err := g.Evaluate(ctx, view(), w.Change, nil)
@@ -93,17 +95,19 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	if result.Retry {
 		return result, !e.wait(ctx, related, 1), nil
 	}
-	if result.Decision.Denied() && e.write.Enforcement.Denies() || !e.write.persistent() || ctx.Err() != nil {
+	if result.Decision.Denied() && e.write.Enforcement.Denies() || !e.write.persistent() {
 		return result, true, nil
 	}
-	switch e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)) {
-	case stale:
+	if err := ctx.Err(); err != nil {
+		return Result{}, false, fmt.Errorf("admit the write: %w", err) // the API server has given up
+	}
+	switch admission, err := e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)); {
+	case err != nil:
+		return Result{}, false, err
+	case admission == stale:
 		return result, false, nil
-	case quotaExceeded:
-		if e.write.Enforcement.Denies() {
-			return e.overQuota(result.Decision), true, nil
-		}
-	case admitted:
+	case admission == quotaExceeded && e.write.Enforcement.Denies():
+		return e.overQuota(result.Decision), true, nil
 	}
 	return result, true, nil
 }

@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,10 +25,18 @@ const (
 // Options of a Log.
 type Options struct {
 	// RequestTimeout is how long the API server may take to store an admitted write: its
-	// --request-timeout; 0 means DefaultRequestTimeout. A write that is not observed
-	// expires after that time plus the maximum latency of observed writes: until then it
+	// --request-timeout; 0 means DefaultRequestTimeout. A write that is not observed can
+	// expire after that time plus the maximum latency of observed writes: until then it
 	// may still be stored.
 	RequestTimeout time.Duration
+	// ReadStored reads an object from the API server, as it is stored at that moment.
+	// Deleted is set if it does not exist; the observation is zero if its kind is not
+	// watched. Start calls it before a write expires.
+	//
+	// Without it, writes expire by time alone. That is not enough: a watch can be silent
+	// for minutes before the cache counts as stale, so a write may be stored, not in the
+	// cache, and expire.
+	ReadStored func(ctx context.Context, ref api.Ref) (snapshot.Observation, error)
 	// MaxWrites is the number of writes that are tracked; 0 means DefaultMaxWrites.
 	// Each user, and each namespace, has a share of them; writes beyond it are denied
 	// with a retry.
@@ -51,7 +60,7 @@ type Log struct {
 
 	mu         sync.Mutex
 	seq        uint64   // of the newest entry
-	entries    []*entry // by seq
+	entries    []*entry // by seq, and by admittedAt
 	endedCount int      // ended entries in entries
 	endSeq     uint64   // of the last end of an entry
 	shares     shares   // of the entries that have not ended
@@ -60,6 +69,7 @@ type Log struct {
 	readers    map[*reader]bool
 	perObject  map[api.Ref]int // entries and readers
 	wake       chan struct{}   // closed when an entry ends
+	expiring   chan struct{}   // has a token when an entry is due
 }
 
 // entry is a write in the log.
@@ -67,6 +77,7 @@ type entry struct {
 	pending    pendingWrite
 	seq        uint64
 	admittedAt time.Time
+	checkAfter time.Time // when to call ReadStored again
 	// endedAt is set when the write was observed or has expired, to the endSeq of that.
 	// The entry stays as long as there is a reader whose view may be older.
 	endedAt uint64
@@ -81,7 +92,7 @@ type entry struct {
 // bytes returns about the memory that an entry takes.
 func (e *entry) bytes() int64 {
 	const perName = 200 // in the footprint and the index
-	return entryOverhead + e.pending.write.Size + perName*int64(e.footprint.Len())
+	return e.pending.bytes() + perName*int64(e.footprint.Len())
 }
 
 // reader is what the log keeps for an evaluation that is running.
@@ -104,10 +115,10 @@ func New(s *snapshot.Store, o Options) *Log {
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	l := &Log{
 		Options: o, shares: newShares(), index: newIndex(),
-		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}),
+		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}), expiring: make(chan struct{}, 1),
 	}
 	s.BeforeChange(l.updateIndex)
-	s.Watch(l.observe)
+	s.Watch(l.Observe)
 	return l
 }
 
@@ -116,10 +127,17 @@ func (l *Log) Len() int {
 	if l == nil {
 		return 0
 	}
+	n, _ := l.inFlight()
+	return n
+}
+
+// inFlight returns the number of writes in flight, and a channel that is closed when any
+// entry ends.
+func (l *Log) inFlight() (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	return len(l.entries) - l.endedCount
+	return len(l.entries) - l.endedCount, l.wake
 }
 
 // updateIndex updates the index for the next view.
@@ -132,8 +150,16 @@ func (l *Log) updateIndex(v *snapshot.View, events []snapshot.Event) {
 	l.index.markStale(v, events)
 }
 
-// observe ends the entries that were observed.
-func (l *Log) observe(observations []snapshot.Observation) {
+// Observe ends the entries that were observed. The view must include what was observed;
+// the store calls it for all that it receives.
+//
+// Entries that were imported can be older than the last event of their object. For them,
+// a replica that begins to evaluate calls it with all that a list shows, and with an
+// observation without a uid (snapshot.Observation) for each object of Refs that the list
+// does not have. The list must be consistent, and later than the Import. What does not
+// exist then was not updated or deleted meanwhile by a write that is in flight, and
+// cannot be any more: such entries end. A creation may still be stored, and stays.
+func (l *Log) Observe(observations []snapshot.Observation) {
 	if l.busy.Load() == 0 {
 		return
 	}
@@ -169,23 +195,6 @@ func (l *Log) end(e *entry) {
 	l.endedCount++
 	e.endedAt = l.endSeq
 	l.shares.remove(e.pending.owner, e.pending.cost)
-}
-
-// expire ends the entries that are too old.
-func (l *Log) expire() {
-	oldest, changed := time.Now().Add(-l.Options.RequestTimeout-l.latency.bound()), false
-	for _, e := range l.entries {
-		if e.admittedAt.After(oldest) {
-			break // the others are newer
-		}
-		if e.endedAt == 0 {
-			l.end(e)
-			changed = true
-		}
-	}
-	if changed {
-		l.notify()
-	}
 }
 
 // notify wakes the evaluations that wait, and prunes.
@@ -298,31 +307,42 @@ const (
 )
 
 // admit tracks a write, unless it is related to more entries by now than it was evaluated
-// with.
-func (l *Log) admit(e *evaluation, view func() *snapshot.View, evaluatedOn *snapshot.View, evaluatedWith []*entry, p pendingWrite) admission {
+// with. Its error is that of Write.Admissible, which is called also for a write that does
+// not have to be tracked: it was evaluated on the view of this replica all the same.
+func (l *Log) admit(
+	e *evaluation, view func() *snapshot.View, evaluatedOn *snapshot.View, evaluatedWith []*entry, p pendingWrite,
+) (admission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
 	v := view()
 	for _, other := range l.related(e, v, evaluatedOn) {
 		if !slices.Contains(evaluatedWith, other) {
-			return stale
+			return stale, nil
 		}
+	}
+	if err := e.write.admissible(); err != nil {
+		return stale, err
 	}
 	p.owner = p.ownerIn(v)
 	switch {
 	case slices.ContainsFunc(e.reader.observed, p.observedBy), l.alreadyExists(p, v):
 	case !l.shares.admits(p.owner, p.cost, usage{l.Options.MaxWrites, l.Options.MaxBytes}):
-		return quotaExceeded
+		return quotaExceeded, nil
 	default:
-		l.seq++
-		added := &entry{pending: p, seq: l.seq, admittedAt: time.Now(), growth: e.growth, links: effective.Links(p.write.Change.Object())}
-		l.entries = append(l.entries, added)
-		l.index.add(added)
-		l.shares.add(p.owner, p.cost)
-		l.countObject(p.ref, 1)
+		l.add(&entry{pending: p, admittedAt: time.Now(), growth: e.growth})
 	}
-	return admitted
+	return admitted, nil
+}
+
+// add adds an entry that was not admitted before the newest one.
+func (l *Log) add(e *entry) {
+	l.seq++
+	e.seq, e.links = l.seq, effective.Links(e.pending.write.Change.Object())
+	l.entries = append(l.entries, e)
+	l.index.add(e)
+	l.shares.add(e.pending.owner, e.pending.cost)
+	l.countObject(e.pending.ref, 1)
 }
 
 // alreadyExists reports whether the API server will reject a write, because it creates an

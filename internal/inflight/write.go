@@ -34,6 +34,13 @@ type Write struct {
 	// Enforcement is the effect of a denial: unless it denies, the write is admitted
 	// whatever the decision.
 	Enforcement guard.Enforcement
+	// Admissible, if set, is called under the lock of the log at the moment when a write
+	// that is not a dry run, and changes something, is admitted. If it returns an error,
+	// the write is not admitted. It must be fast, and must not call the log.
+	Admissible func() error
+	// Review, if set, returns the bytes from which another replica can decode the write:
+	// the log does not read them. It is called only if the write is admitted.
+	Review func() []byte
 }
 
 // Precondition is the uid of the object that is written, and the resourceVersion that
@@ -41,6 +48,17 @@ type Write struct {
 type Precondition struct {
 	UID     types.UID
 	Version string
+}
+
+// admissible returns why the write must not be admitted, nil if it may be.
+func (w Write) admissible() error {
+	if w.Admissible == nil {
+		return nil
+	}
+	if err := w.Admissible(); err != nil {
+		return fmt.Errorf("admit the write: %w", err)
+	}
+	return nil
 }
 
 // persistent reports whether the write, once stored, changes the evaluation of others.
@@ -114,6 +132,7 @@ type pendingWrite struct {
 	write        Write
 	ref          api.Ref
 	precondition Precondition
+	review       []byte // nil if it is not known
 	user         string
 	owner        owner
 	cost         usage
@@ -125,16 +144,24 @@ const entryOverhead = 1 << 10
 
 // pending returns the write as the log keeps it.
 func (w Write) pending(ref api.Ref) pendingWrite {
-	p := pendingWrite{write: w, ref: ref, precondition: w.Precondition(), cost: usage{1, entryOverhead + w.Size}}
+	p := pendingWrite{write: w, ref: ref, precondition: w.Precondition()}
+	if w.Review != nil {
+		p.review = w.Review()
+	}
+	p.cost = usage{1, p.bytes()}
 	if u := w.Change.User; u != nil {
 		p.user = u.Username
 	}
-	p.write.Change.User = nil // not needed any more
+	// These are not needed any more.
+	p.write.Change.User, p.write.Precondition, p.write.Admissible, p.write.Review = nil, nil, nil, nil
 	if policy, ok := w.Change.After.(*policykind.Policy); ok && policy != nil {
 		p.write.Change.After = policy.Pack()
 	}
 	return p
 }
+
+// bytes returns about the memory that the write takes, without its footprint.
+func (p pendingWrite) bytes() int64 { return entryOverhead + p.write.Size + int64(len(p.review)) }
 
 // unknownNamespace is the owner of writes in namespaces that the view does not have: they
 // share one quota, since a forged review can name any namespace.

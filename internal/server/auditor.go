@@ -18,9 +18,9 @@ import (
 )
 
 // newAuditor returns the background audit. Call it before s is filled.
-func newAuditor(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
+func newAuditor(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, leading func() bool, log logr.Logger) *audit.Auditor {
 	return audit.New(audit.Options{
-		Store: s, Violations: g.Violations, Leading: mgr.Elected(),
+		Store: s, Violations: g.Violations, Leading: leading,
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,
 	})
 }
