@@ -40,7 +40,7 @@ type balancer struct {
 	backends []string          // of users without a backend of their own, in turn
 	users    map[string]string // backends by user
 	next     int
-	open     map[string]int             // calls in turn that are in flight, by backend
+	open     map[string]int             // calls in flight, by backend
 	seen     map[string]map[string]bool // objects of calls of /validate, by backend
 }
 
@@ -94,7 +94,7 @@ func (b *balancer) objects(s *server.Server) map[string]bool {
 	return b.seen[s.Webhook]
 }
 
-// inFlight returns the number of calls in turn that a server has not answered.
+// inFlight returns the number of calls that a server has not answered.
 func (b *balancer) inFlight(s *server.Server) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,18 +124,16 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *balancer) choose(r *admissionv1.AdmissionRequest, validate bool) (backend string, done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if backend, ok := b.users[r.UserInfo.Username]; ok {
-		if validate && (r.DryRun == nil || !*r.DryRun) {
-			if b.seen[backend] == nil {
-				b.seen[backend] = map[string]bool{}
-			}
-			b.seen[backend][reviewed(r)] = true
-		}
-		return backend, func() {}
-	}
-	if len(b.backends) > 0 {
+	backend, ok := b.users[r.UserInfo.Username]
+	switch {
+	case !ok && len(b.backends) > 0:
 		b.next++
 		backend = b.backends[b.next%len(b.backends)]
+	case ok && validate && (r.DryRun == nil || !*r.DryRun):
+		if b.seen[backend] == nil {
+			b.seen[backend] = map[string]bool{}
+		}
+		b.seen[backend][reviewed(r)] = true
 	}
 	b.open[backend]++
 	return backend, func() {

@@ -87,18 +87,18 @@ func (r *replicaSet) disconnect(leader *member) {
 	r.serve(r.except(leader)...)
 	leader.api.Set(faultproxy.Both(faultproxy.Direction{Behavior: faultproxy.Hold}))
 	r.leader(r.except(leader)...)
+	leader.api.Set(faultproxy.Faults{})
 	leader.follows()
 }
 
 // loseResponses resets connections of the leader to the API server when it
-// answers: it stores renewals that the leader takes for failed.
+// answers: it has stored a renewal that the leader takes for failed.
 func (r *replicaSet) loseResponses(leader *member) {
 	r.serve(r.except(leader)...)
 	leader.api.Set(faultproxy.Faults{ToClient: faultproxy.Direction{Behavior: faultproxy.Sever}})
-	leader.follows()
-	leader.api.Set(faultproxy.Faults{Reject: true}) // otherwise it renews the Lease for ever
-	leader.api.Reset()
 	r.leader(r.except(leader)...)
+	leader.api.Set(faultproxy.Faults{})
+	leader.follows()
 }
 
 func (r *replicaSet) restartAPIServer(*member) {

@@ -36,7 +36,8 @@ type replicaSet struct {
 	site     *server.Site
 	balancer *balancer
 	members  []*member
-	host     string // of the replicas' connections to each other
+	started  []*server.Server // all processes
+	host     string           // of the replicas' connections to each other
 }
 
 // member is one replica. Its process may be replaced.
@@ -111,7 +112,7 @@ func (m *member) start() {
 	s, err := m.set.site.Boot(t.Context(), server.Options{Unprobed: true, Args: args})
 	require.NoError(t, err)
 	m.Server, m.identity = s, ""
-	m.set.balancer.route(m.client.user, s)
+	m.set.started = append(m.set.started, s)
 	t.Cleanup(func() {
 		_ = s.Signal(syscall.SIGCONT)
 		assert.NoError(t, s.Stop())
@@ -122,17 +123,19 @@ func (m *member) start() {
 	})
 }
 
-// serve sets the replicas that calls of other users than those of the members'
-// clients are sent to, as a Service does. It waits until no such call is in flight
-// to another replica.
+// serve sets the replicas that calls are sent to, as a Service does: those of the
+// client of another replica are sent to the first of these. It waits until no call
+// is in flight to another replica.
 func (r *replicaSet) serve(members ...*member) {
 	var servers []*server.Server
 	for _, m := range members {
 		servers = append(servers, m.Server)
+		r.balancer.route(m.client.user, m.Server)
 	}
 	r.balancer.setBackends(servers...)
 	for _, m := range r.members {
-		if !slices.Contains(members, m) {
+		if !slices.Contains(members, m) && len(members) > 0 {
+			r.balancer.route(m.client.user, members[0].Server)
 			soon(r.t, func() bool { return r.balancer.inFlight(m.Server) == 0 }, "calls are in flight to "+m.client.user)
 		}
 	}
@@ -232,4 +235,17 @@ func ready(health string) bool {
 	}
 	_ = response.Body.Close()
 	return response.StatusCode == http.StatusOK
+}
+
+// linesOf returns the lines of all logs with one of the texts.
+func (r *replicaSet) linesOf(texts ...string) string {
+	var out strings.Builder
+	for i, s := range r.started {
+		for line := range strings.Lines(s.Log()) {
+			if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
+				fmt.Fprintf(&out, "process %d: %s", i, line)
+			}
+		}
+	}
+	return out.String()
 }

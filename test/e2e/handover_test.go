@@ -149,6 +149,8 @@ func (h *handoverTest) requireOneOfEach(from, to int) pairCounts {
 		case first && second:
 			out.both++
 			slips = append(slips, fmt.Sprintf("%s %d", s.name, i))
+			name := h.pairText("pair-N", i)
+			h.t.Logf("the evaluations of %s:\n%s", name, h.replicas.linesOf(`"`+name+`"`, "-"+name+`"`, "/"+name+`"`))
 		case first || second:
 			out.one++
 		default:

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -56,7 +57,7 @@ type pairs struct {
 // the constraints, before any server runs.
 func (c *cluster) preparePairs(t *testing.T, name string, n int, sorts ...pairSort) pairs {
 	t.Helper()
-	p := pairs{testNamespaces: c.prepare(t, name)}
+	p := pairs{testNamespaces: c.prepare(t, name+"-"+rand.String(4))} // with -count, there are others
 	used := make([]int, len(sorts))
 	for i := 0; len(p.sorts) < n; i++ {
 		s := i % len(sorts)
