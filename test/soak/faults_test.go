@@ -217,5 +217,5 @@ func leads(s *replica) bool {
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	return err == nil && bytes.Contains(text, []byte(strings.Join([]string{`leader_election_master_status{name="overrule"}`, "1"}, " ")))
+	return err == nil && bytes.Contains(text, []byte("\noverrule_leader 1\n"))
 }
