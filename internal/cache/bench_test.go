@@ -3,6 +3,7 @@ package cache
 import (
 	"encoding/json"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/audit"
@@ -188,4 +190,26 @@ func TestBenchmarkFixtureIsComplete(t *testing.T) {
 	after, _ := s.store.View()
 	got := after.Get(fixture.RefOf(route)).(*gateway.Route)
 	assert.Equal(t, "new-route-00007.apps.example.com", string(got.Hostnames[0]))
+}
+
+// BenchmarkProgress measures what a source records of its objects, in time per event and
+// memory per object.
+func BenchmarkProgress(b *testing.B) {
+	const objects = 100_000
+	names := make([]cache.ObjectName, objects)
+	for i := range names {
+		names[i] = cache.ObjectName{Namespace: "app-" + strconv.Itoa(i%1000), Name: "route-" + strconv.Itoa(i)}
+	}
+	before := alive()
+	p := &progress{}
+	for i, name := range names {
+		p.put(objectState{name: name, version: strconv.Itoa(i)})
+	}
+	size := alive() - before
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p.put(objectState{name: names[i%objects], version: "123456789"})
+	}
+	b.ReportMetric(size/objects, "bytes/object")
+	runtime.KeepAlive(p)
 }

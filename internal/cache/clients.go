@@ -16,6 +16,7 @@ import (
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -26,6 +27,7 @@ type clients struct {
 	gateway     map[schema.GroupVersion]rest.Interface
 	definitions rest.Interface
 	policies    dynamic.Interface
+	metadata    metadata.Interface
 	discovery   clientdiscovery.DiscoveryInterface
 }
 
@@ -94,6 +96,9 @@ func (c *clients) connect(cfg *rest.Config, httpClient *http.Client) error {
 		return err
 	}
 	if c.policies, err = dynamic.NewForConfigAndClient(cfg, httpClient); err != nil {
+		return err
+	}
+	if c.metadata, err = metadata.NewForConfigAndClient(cfg, httpClient); err != nil {
 		return err
 	}
 	c.discovery, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)

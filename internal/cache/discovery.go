@@ -114,7 +114,7 @@ func (disc *discovery) readProfiles(ctx context.Context) error {
 
 // addBuiltins adds the kinds of Gateway API, Namespaces and Services.
 func (disc *discovery) addBuiltins() {
-	for _, b := range []*builtin{&namespaces, &services} {
+	for _, b := range coreKinds {
 		disc.listings = append(disc.listings, &listing{resource: b.resource, lw: disc.clients.listWatch(b, b.versions[0]), decode: b.decode})
 	}
 	for i := range gatewayKinds {

@@ -128,6 +128,7 @@ func (r *registry) recordForbidden(k *watchedKind, err error) {
 	}
 	r.checkPolicyKindsListed()
 	r.notifyKindsChanged()
+	k.progress.wake()
 }
 
 // markUnlistable ends the wait for policy kinds that the API server cannot list, for
@@ -143,6 +144,7 @@ func (r *registry) markUnlistable(now time.Time) {
 		if err := k.health.listFailure(now); err != nil {
 			k.unlistable = err
 			r.setProblem(k.name, fmt.Errorf("%w; its writes are not evaluated until it can be listed", err))
+			k.progress.wake()
 		}
 	}
 	r.checkPolicyKindsListed()

@@ -58,12 +58,16 @@ type reflector struct {
 	store   cache.ReflectorStore
 	close   func()
 	health  *healthTracker
-	log     logr.Logger
+	// progress is that of the store.
+	progress *progress
+	log      logr.Logger
 	// onForbidden is called when the list is forbidden.
 	onForbidden func(error)
 	backoff     retryBackoff
 	// cancel ends run. It is set when the reflector is started.
 	cancel context.CancelFunc
+	// stopped is closed when the resource is not read any more with this reflector.
+	stopped chan struct{}
 	// openWatch is the current or the most recent watch.
 	openWatch atomic.Pointer[trackedWatch]
 }
@@ -85,7 +89,7 @@ func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Obj
 	into.health = newHealthTracker(source)
 	return &reflector{
 		source: source, lw: lw, example: example, store: into, close: into.close,
-		health: into.health, log: into.log, onForbidden: func(error) {},
+		health: into.health, progress: &into.progress, log: into.log, onForbidden: func(error) {}, stopped: make(chan struct{}),
 		backoff: retryBackoff{sources: &sourceGroup{}, fast: delayFunc(fastBackoff), slow: delayFunc(slowBackoff)},
 	}
 }
@@ -101,14 +105,10 @@ func (f *reflector) run(ctx context.Context, all *sourceGroup) {
 	f.backoff.sources = all
 	for ctx.Err() == nil {
 		err := r.ListAndWatchWithContext(ctx)
-		delay := f.backoff.fast
 		if err != nil {
 			f.log.V(1).Info("list and watch ended; retrying", "cause", err.Error())
-			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
-				delay = f.backoff.slow // the answer does not change within a second
-			}
 		}
-		f.backoff.wait(ctx, delay())
+		f.backoff.wait(ctx, f.backoff.delay(err))
 	}
 }
 
@@ -117,6 +117,14 @@ type retryBackoff struct {
 	sources    *sourceGroup
 	fast, slow wait.DelayFunc
 	lastWake   time.Time // when a recovered source last ended a pause
+}
+
+// delay returns the pause after an attempt that ended with err, which may be nil.
+func (b *retryBackoff) delay(err error) time.Duration {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
+		return b.slow() // the answer does not change within a second
+	}
+	return b.fast()
 }
 
 // wait blocks for d, or until another source recovers.
@@ -146,9 +154,23 @@ func (f *reflector) restartWatch(reason string) {
 	go w.Interface.Stop() // Stop may block on a dead connection
 }
 
+// expire makes the source stale until it has been listed again.
+func (f *reflector) expire() {
+	f.health.markStalled(f.health.now().Add(-StaleAfter - 1))
+	f.restartWatch("resource cannot be listed")
+}
+
 // list and watch wrap all calls of the client-go reflector, which retries some failures
 // without reporting them.
+//
+// Every full list is consistent. client-go would begin with any state that an API server
+// has in its watch cache (resourceVersion 0), and relist what is not older than this
+// reflector has seen. But the store may have newer objects of an earlier reflector, and a
+// source that was stale must not return with an older state than CatchUp waits for.
 func (f *reflector) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.Continue == "" {
+		o.ResourceVersion, o.ResourceVersionMatch = "", ""
+	}
 	list, err := f.lw.ListWithContext(ctx, o)
 	if err != nil {
 		f.recordFailure(ctx, err)
@@ -164,6 +186,9 @@ func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 	listsFirst := o.SendInitialEvents != nil
 	if !listsFirst && f.health.needsRelist() {
 		return nil, errNeedsRelist
+	}
+	if listsFirst {
+		o.ResourceVersion = ""
 	}
 	w, err := f.lw.WatchWithContext(ctx, o)
 	switch {

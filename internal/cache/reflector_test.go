@@ -184,3 +184,80 @@ func TestReflectorRecoversWithoutStreamedLists(t *testing.T) {
 		<-done
 	})
 }
+
+// laggingAPI is an API server whose watch cache has only one of two routes. Only
+// consistent lists and streams have both.
+type laggingAPI struct {
+	streams bool
+	watched chan *watch.FakeWatcher
+}
+
+func (a *laggingAPI) routes(version string) (routes []gateway.RouteObject, reached string) {
+	if version == "" {
+		return []gateway.RouteObject{*routeAt("a", 3), *routeAt("b", 6)}, "7"
+	}
+	return []gateway.RouteObject{*routeAt("a", 3)}, "5"
+}
+
+func (a *laggingAPI) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			routes, version := a.routes(o.ResourceVersion)
+			return &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: routes}, nil
+		},
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w := watch.NewFakeWithChanSize(3, false)
+			if o.SendInitialEvents != nil {
+				if !a.streams {
+					return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
+				}
+				routes, version := a.routes(o.ResourceVersion)
+				for i := range routes {
+					w.Add(&routes[i])
+				}
+				end := &gateway.RouteObject{ObjectMeta: metav1.ObjectMeta{
+					ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+				}}
+				w.Action(watch.Bookmark, end)
+			}
+			a.watched <- w
+			return w, nil
+		},
+	}
+}
+
+// The store must never return to an older state, whichever API server a list comes from:
+// neither with the first list of a reflector that replaces another one, nor with a later
+// one.
+func TestRelistDoesNotReturnOlderState(t *testing.T) {
+	for name, streams := range map[string]bool{"list": false, "streaming list": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := snapshot.New()
+				both := map[string][]string{"app/a": nil, "app/b": nil}
+				earlier := routeSink(st)
+				require.NoError(t, earlier.Replace([]any{routeAt("a", 3), routeAt("b", 6)}, "6"))
+				earlier.close()
+
+				a := &laggingAPI{streams: streams, watched: make(chan *watch.FakeWatcher, 1)}
+				f := newReflector("httproutes", a.listWatch(), &gateway.RouteObject{}, routeSink(st))
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { f.run(ctx, &sourceGroup{}); close(done) }()
+				for _, end := range []func(*watch.FakeWatcher){
+					func(w *watch.FakeWatcher) { w.Error(&apierrors.NewResourceExpired("too old").ErrStatus) },
+					func(*watch.FakeWatcher) { f.expire() },
+					func(*watch.FakeWatcher) {},
+				} {
+					w := <-a.watched
+					synctest.Wait()
+					assert.Equal(t, both, storedRoutes(st))
+					end(w)
+				}
+				assert.Equal(t, uint64(3), f.health.get().Lists)
+				cancel()
+				<-done
+			})
+		})
+	}
+}

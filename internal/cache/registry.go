@@ -296,6 +296,7 @@ func (r *registry) stopReflector(k *watchedKind) {
 	delete(r.watched, k.name)
 	k.close() // before objects are removed, or a late event would add some again
 	k.cancel()
+	close(k.stopped)
 }
 
 func (r *registry) setProblem(name string, err error) {

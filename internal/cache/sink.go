@@ -32,6 +32,9 @@ type sink[T any] struct {
 	// observer is notified after the target was updated.
 	observer observer
 
+	// progress is updated last.
+	progress progress
+
 	mu     sync.Mutex
 	closed bool
 }
@@ -75,6 +78,7 @@ func (s *sink[T]) Update(obj any) error {
 			s.target.remove(d.name)
 		}
 		s.observer.observed(d.objectState)
+		s.progress.put(d.objectState)
 	})
 	return nil
 }
@@ -91,6 +95,7 @@ func (s *sink[T]) Delete(obj any) error {
 		s.observer.reached(state.version)
 		s.target.remove(name)
 		s.observer.deleted(state)
+		s.progress.removed(state)
 	})
 	return nil
 }
@@ -109,6 +114,7 @@ func (s *sink[T]) Replace(objects []any, version string) error {
 		s.observer.reached(version)
 		s.target.replace(values)
 		s.observer.observed(origins...)
+		s.progress.replaced(origins, version)
 	}
 	kept := s.ifOpen(replace)
 	if s.health.recordList() { // only now does the target have the new objects
@@ -127,7 +133,10 @@ func (s *sink[T]) Resync() error { return nil }
 // Bookmark records that a watch without events is alive, about once a minute.
 func (s *sink[T]) Bookmark(version string) error {
 	s.health.recordEvent()
-	s.ifOpen(func() { s.observer.passed(version) })
+	s.ifOpen(func() {
+		s.observer.passed(version)
+		s.progress.passed(version)
+	})
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -24,6 +25,9 @@ const (
 	sourceProfiles    = "policyprofiles"
 	sourcePolicies    = "policy kinds"
 )
+
+// definitionsResource is the resource of CustomResourceDefinitions.
+var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource(sourceDefinitions)
 
 // Sources are the sources of a store that a Watcher feeds, for snapshot.New. The store
 // is ready after all are listed. "policy kinds" are those in the first list of
@@ -68,6 +72,9 @@ var (
 		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typedDecoder(gateway.FromService),
 	}
 )
+
+// coreKinds are the builtin kinds that need no CustomResourceDefinition.
+var coreKinds = []*builtin{&namespaces, &services}
 
 // gatewayKinds are the kinds of Gateway API.
 var gatewayKinds = []builtin{

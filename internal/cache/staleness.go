@@ -168,6 +168,9 @@ func (w *Watcher) checkSources(now time.Time) {
 	}
 	result := evaluateStaleness(w.Health(), now)
 	w.staleness.Store(result)
+	if len(result.kinds) > 0 {
+		w.registry.wakeCatchUp()
+	}
 	switch {
 	case last == nil || (last.err == nil) == (result.err == nil):
 	case result.err == nil:

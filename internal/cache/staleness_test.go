@@ -270,7 +270,7 @@ func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 		r := newRegistry(st, nil, nil, Options{})
 		kinds, err := policykind.BuiltinKinds()
 		require.NoError(t, err)
-		broken := &watchedKind{definition: &definition{name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors")}}
+		broken := &watchedKind{definition: &definition{name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors"), progress: &progress{}}}
 		r.watched["colors"], r.unsynced["colors"], r.profilesListed = broken, true, true
 		look := func() bool {
 			r.markUnlistable(time.Now())

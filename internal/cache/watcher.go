@@ -54,7 +54,7 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 			decode: decodeDefinition, target: w.registry, log: w.registry.logger(sourceDefinitions), listed: func() {},
 			observer: observer{s, policykind.KindDefinition},
 		})
-	for _, b := range []*builtin{&namespaces, &services} {
+	for _, b := range coreKinds {
 		w.core = append(w.core, newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
 			decode: b.decode, target: objectTarget{store: s, kind: b.kind},
 			log: w.registry.logger(b.resource), listed: func() { s.Listed(b.resource) }, observer: observer{s, b.kind},

@@ -53,6 +53,8 @@ func TestACluster(t *testing.T) {
 	t.Run("a kind is forbidden", func(t *testing.T) { forbids(t, e) })
 	t.Run("gateways are forbidden", func(t *testing.T) { forbidsGateways(t, e) })
 	t.Run("connections are cut for a while", func(t *testing.T) { heals(t, e) })
+	t.Run("a new leader catches up", func(t *testing.T) { catchesUp(t, e) })
+	t.Run("a new leader catches up without permission for a kind", func(t *testing.T) { catchesUpWithoutPermission(t, e) })
 	t.Run("schemas", func(t *testing.T) { hasSchemas(t, e) })
 	t.Run("Live", func(t *testing.T) { asksLive(t, e) })
 	t.Run("List", func(t *testing.T) { lists(t, e) })

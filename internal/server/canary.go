@@ -12,6 +12,7 @@ import (
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
@@ -31,8 +32,8 @@ type canaryRunner struct {
 	record *canary.Record
 	arming *canary.Arming // nil without --arm
 
-	configured chan struct{} // closed once the webhook configurations are written
-	once       sync.Once
+	mu         sync.Mutex
+	configured chan struct{} // closed once the webhook configurations are written in this term
 }
 
 // addCanary adds the canary to the manager, unless the flags disable it.
@@ -75,11 +76,14 @@ func (a *app) newCanaryRunner() (*canaryRunner, error) {
 }
 
 // waitForWebhooks waits until this replica has written the webhook
-// configurations.
+// configurations in its present term as leader.
 func (r *canaryRunner) waitForWebhooks(ctx context.Context) {
+	r.mu.Lock()
+	configured := r.configured
+	r.mu.Unlock()
 	select {
 	case <-ctx.Done():
-	case <-r.configured:
+	case <-configured:
 	}
 }
 
@@ -99,7 +103,25 @@ func (r *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePol
 		return
 	}
 	r.record.SetArmed(policy == admissionregistrationv1.Fail)
-	r.once.Do(func() { close(r.configured) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.configured:
+	default:
+		close(r.configured)
+	}
+}
+
+// registrarStopped is called when this replica no longer writes the webhook
+// configurations: what it wrote may not be in place any more.
+func (r *canaryRunner) registrarStopped() {
+	if r == nil {
+		return
+	}
+	r.record.SetArmed(false)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.configured = make(chan struct{})
 }
 
 // registrarArming returns what decides on failurePolicy; nil without --arm.
@@ -110,8 +132,12 @@ func (r *canaryRunner) registrarArming() webhookconfig.Arming {
 	return r.arming
 }
 
+// conditionRetry is the time between attempts to write a condition.
+const conditionRetry = 10 * time.Second
+
 // followerReporter sets the canary condition of each replica's pod to "not the
-// leader". The leader's reporter replaces it.
+// leader". The leader's reporter replaces it. It also retries failed writes of the
+// condition: a replica that stops leading often cannot reach the API server.
 type followerReporter struct{ pod *canary.Pod }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: it runs on every
@@ -121,5 +147,8 @@ func (followerReporter) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable.
 func (r followerReporter) Start(ctx context.Context) error {
 	r.pod.Idle(ctx)
+	for background.Sleep(ctx, conditionRetry) {
+		r.pod.Retry(ctx)
+	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (a *app) addWebhookConfig() error {
 	}
 	registrar := a.newRegistrar(metrics)
 	a.probes.addWarning("webhooks", registrar.Problem)
-	return a.manager.Add(&leaderRegistrar{registrar, a.certificates.loadTrusted})
+	return a.manager.Add(&leaderRegistrar{registrar, a.certificates.loadTrusted, a.canary.registrarStopped})
 }
 
 func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconciler {
@@ -75,15 +75,17 @@ func servedKinds(all []cache.Served) []webhookconfig.ServedKind {
 	return out
 }
 
-// leaderRegistrar is a Registrar that first loads the published CA bundles: the
-// previous leader may have had other certificate files.
+// leaderRegistrar is a Reconciler that first loads the published CA bundles: the
+// previous leader may have had other certificate files. It calls stopped at its end.
 type leaderRegistrar struct {
 	*webhookconfig.Reconciler
 	loadTrusted func(context.Context)
+	stopped     func()
 }
 
 // Start implements manager.Runnable.
 func (r *leaderRegistrar) Start(ctx context.Context) error {
+	defer r.stopped()
 	if r.loadTrusted != nil {
 		r.loadTrusted(ctx)
 	}

@@ -14,8 +14,8 @@ type Arming interface {
 	Armed() bool
 	// Changed returns a channel that receives a value when Armed changes.
 	Changed() <-chan struct{}
-	// Adopt is called once, before anything is written, with whether the existing
-	// configurations are armed.
+	// Adopt is called once after each start, before anything is written, with whether
+	// the existing configurations are armed.
 	Adopt(armed bool)
 }
 
@@ -24,13 +24,13 @@ func (r *Reconciler) failurePolicy(ctx context.Context) (admissionregistrationv1
 	if r.Arming == nil {
 		return r.Configuration.FailurePolicy, nil
 	}
-	if !r.adopted {
+	if !r.term.adopted {
 		armed, err := r.foundArmed(ctx)
 		if err != nil {
 			return "", fmt.Errorf("check whether the webhooks are armed: %w", err)
 		}
 		r.Arming.Adopt(armed)
-		r.adopted = true
+		r.term.adopted = true
 	}
 	if r.Arming.Armed() {
 		return admissionregistrationv1.Fail, nil
@@ -59,7 +59,7 @@ func (r *Reconciler) foundArmed(ctx context.Context) (bool, error) {
 // is for a leader that cannot write the configurations as a whole, since it knows no
 // policy kinds or has no certificate: that is when calls fail.
 func (r *Reconciler) disarm(ctx context.Context, cause error) error {
-	if r.Arming == nil || r.adopted && r.Arming.Armed() {
+	if r.Arming == nil || r.term.adopted && r.Arming.Armed() {
 		return nil
 	}
 	existing, err := readConfigs(ctx, r.Client, r.Configuration)
@@ -116,9 +116,9 @@ func (r *Reconciler) setIgnore(ctx context.Context, config configClient) (bool, 
 	if err := config.patchJSON(ctx, ops); err != nil {
 		return false, err
 	}
-	for i, h := range r.applied[config.configType] { // otherwise it would count as an edit of others
+	for i, h := range r.term.applied[config.configType] { // otherwise it would count as an edit of others
 		if slices.Contains(armable, h.Name) {
-			r.applied[config.configType][i].FailurePolicy = new(ignore)
+			r.term.applied[config.configType][i].FailurePolicy = new(ignore)
 		}
 	}
 	return true, nil

@@ -22,11 +22,11 @@ const maxQuietConflicts = 5
 func (r *Reconciler) handleError(ctx context.Context, err error, retry time.Duration) {
 	conflict := apierrors.IsConflict(err)
 	if conflict {
-		r.conflicts++
+		r.term.conflicts++
 	}
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errNotReady), conflict && r.conflicts <= maxQuietConflicts: // a concurrent write
+	case errors.Is(err, errNotReady), conflict && r.term.conflicts <= maxQuietConflicts: // a concurrent write
 		r.Log.V(1).Info("webhook configurations not written yet", "cause", err.Error())
 	default:
 		switch {

@@ -22,7 +22,8 @@ type Authority interface {
 	CABundle() []byte
 	// Changed returns a channel that is closed when the bundle next changes.
 	Changed() <-chan struct{}
-	// Published is called when the bundle is in every configuration.
+	// Published is called when the bundle is in every configuration, and with nil when
+	// that is not known any more.
 	Published(bundle []byte)
 }
 
@@ -32,13 +33,14 @@ type TokenSource interface {
 	Token() string
 	// Changed returns a channel that is closed when Token next changes.
 	Changed() <-chan struct{}
-	// Published is called when a token is in every configuration.
+	// Published is called when a token is in every configuration, and with "" when that
+	// is not known any more.
 	Published(token string)
 }
 
 // Reconciler keeps the webhook configurations in the wanted state: their rules follow
 // the policy kinds, their caBundle the authority, and edits by other clients are
-// reverted. It runs on the leader.
+// reverted. It runs on the leader, and can be started again after it ended.
 type Reconciler struct {
 	Client kubernetes.Interface
 	// Configuration without its CABundle and PolicyResources.
@@ -69,14 +71,20 @@ type Reconciler struct {
 	Events  events.EventRecorder
 	Metrics *Metrics
 
+	term    term // only used by the goroutine of Start
+	mu      sync.Mutex
+	problem error
+}
+
+// term is the state from one call of Start to its end. The next one begins without it:
+// another leader may have written the configurations in between.
+type term struct {
 	adopted          bool                     // Arming.Adopt was called
 	applied          map[string][]webhook     // by configuration type, as last written
 	reverts          map[string]revertBackoff // by configuration type
 	recheckAfter     time.Duration            // time until an edit that was left in place is due
 	disarmedByOthers bool                     // an edit that was left in place removed failurePolicy Fail
 	conflicts        int                      // in a row
-	mu               sync.Mutex
-	problem          error
 }
 
 // retryBackoff is the backoff after errors.
@@ -85,7 +93,10 @@ var retryBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Cap
 // Start implements manager.Runnable: it reconciles until ctx ends.
 func (r *Reconciler) Start(ctx context.Context) error {
 	edits := make(chan struct{}, 1)
-	go r.watch(ctx, edits)
+	var watching sync.WaitGroup
+	watching.Go(func() { r.watch(ctx, edits) })
+	defer r.end()
+	defer watching.Wait()
 	backoff := retryBackoff
 	for ctx.Err() == nil {
 		triggers := r.triggers(edits)
@@ -94,21 +105,32 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
+// end discards the state of a term, and what this replica knows about the published
+// bundle and token: it does not observe them any more.
+func (r *Reconciler) end() {
+	r.term = term{}
+	r.setProblem(nil)
+	r.Authority.Published(nil)
+	if r.Tokens != nil {
+		r.Tokens.Published("")
+	}
+}
+
 // NeedLeaderElection makes controller-runtime run a Reconciler on the leader.
 func (r *Reconciler) NeedLeaderElection() bool { return true }
 
 // reconcileOnce reconciles, reports errors, and returns when to reconcile again.
 func (r *Reconciler) reconcileOnce(ctx context.Context, backoff *wait.Backoff) schedule {
-	r.recheckAfter = resyncInterval
+	r.term.recheckAfter = resyncInterval
 	if err := r.reconcile(ctx); err != nil {
 		after := backoff.Step()
 		r.handleError(ctx, err, after)
 		return schedule{after: after, ignoreEdits: apierrors.IsConflict(err) || apierrors.IsInvalid(err)}
 	}
-	*backoff, r.conflicts = retryBackoff, 0
+	*backoff, r.term.conflicts = retryBackoff, 0
 	r.setProblem(r.checkExternalCABundle(ctx))
-	if r.recheckAfter < resyncInterval {
-		return schedule{after: min(r.recheckAfter, recheckInterval), ignoreEdits: true}
+	if r.term.recheckAfter < resyncInterval {
+		return schedule{after: min(r.term.recheckAfter, recheckInterval), ignoreEdits: true}
 	}
 	return schedule{after: resyncInterval}
 }
@@ -180,7 +202,7 @@ func (r *Reconciler) notifyWritten(c Configuration, external bool) {
 	}
 	if r.OnWrite != nil {
 		policy := c.FailurePolicy
-		if r.disarmedByOthers {
+		if r.term.disarmedByOthers {
 			policy = admissionregistrationv1.Ignore
 		}
 		r.OnWrite(policy)
@@ -196,7 +218,7 @@ func (r *Reconciler) apply(ctx context.Context, c Configuration, external bool) 
 	if err != nil {
 		return err
 	}
-	r.disarmedByOthers = false
+	r.term.disarmedByOthers = false
 	for _, config := range both {
 		if err := r.applyOne(ctx, config, external); err != nil {
 			return config.wrap(err)

@@ -80,6 +80,7 @@ type harness struct {
 	fail     error
 	writes   []string
 	watches  []*watch.FakeWatcher
+	stop     func() // ends Start
 }
 
 // startReconciler starts a reconciler in the synctest bubble of a test.
@@ -112,18 +113,22 @@ func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *
 	for _, c := range change {
 		c(o.Reconciler)
 	}
+	o.start(t)
+	t.Cleanup(func() { o.stop() })
+	return o
+}
+
+// start begins a term, which stop ends.
+func (o *harness) start(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- o.Start(ctx) }()
-	t.Cleanup(func() {
+	o.stop = sync.OnceFunc(func() {
 		cancel()
 		assert.NoError(t, <-ended)
-		for _, w := range o.watches { // a real one ends with its context
-			w.Stop()
-		}
 	})
 	synctest.Wait()
-	return o
 }
 
 func (o *harness) locked(change func()) {

@@ -25,8 +25,8 @@ func (r *Reconciler) applyOne(ctx context.Context, config configClient, external
 	}
 	edits := r.externalEdits(config, external)
 	if delay := r.revertDelay(config, edits); delay > 0 {
-		r.recheckAfter = min(r.recheckAfter, delay)
-		r.disarmedByOthers = r.disarmedByOthers || slices.ContainsFunc(config.webhooks(), isUnarmed)
+		r.term.recheckAfter = min(r.term.recheckAfter, delay)
+		r.term.disarmedByOthers = r.term.disarmedByOthers || slices.ContainsFunc(config.webhooks(), isUnarmed)
 		return nil
 	}
 	if err := removeAdded(ctx, &config); err != nil {
@@ -42,10 +42,10 @@ func (r *Reconciler) applyOne(ctx context.Context, config configClient, external
 	if config.live != nil && now.UID != config.live.UID {
 		edits = []string{deleted} // after it was read: the apply created it again
 	}
-	if r.applied == nil {
-		r.applied = make(map[string][]webhook)
+	if r.term.applied == nil {
+		r.term.applied = make(map[string][]webhook)
 	}
-	r.applied[config.configType] = config.want.Webhooks
+	r.term.applied[config.configType] = config.want.Webhooks
 	if len(edits) > 0 {
 		r.recordRevert(config, edits)
 		r.reportRepair(config, strings.Join(edits, "; "), lastEditor(config.live))
@@ -56,17 +56,17 @@ func (r *Reconciler) applyOne(ctx context.Context, config configClient, external
 // revertDelay returns how long edits stay in place that were reverted before and are made
 // again each time. A change of our own is written without a delay.
 func (r *Reconciler) revertDelay(config configClient, edits []string) time.Duration {
-	if len(edits) == 0 || !equality.Semantic.DeepEqual(r.applied[config.configType], config.want.Webhooks) {
+	if len(edits) == 0 || !equality.Semantic.DeepEqual(r.term.applied[config.configType], config.want.Webhooks) {
 		return 0
 	}
-	return r.reverts[config.configType].remaining(edits, time.Now())
+	return r.term.reverts[config.configType].remaining(edits, time.Now())
 }
 
 func (r *Reconciler) recordRevert(config configClient, edits []string) {
-	if r.reverts == nil {
-		r.reverts = map[string]revertBackoff{typeMutating: {}, typeValidating: {}}
+	if r.term.reverts == nil {
+		r.term.reverts = map[string]revertBackoff{typeMutating: {}, typeValidating: {}}
 	}
-	r.reverts[config.configType].record(edits, time.Now())
+	r.term.reverts[config.configType].record(edits, time.Now())
 }
 
 // deleted describes the deletion of a configuration.
@@ -76,7 +76,7 @@ const deleted = "deleted"
 // written it yet cannot distinguish an edit from what an older version of itself wrote,
 // except for fields that another manager owns now.
 func (r *Reconciler) externalEdits(config configClient, external bool) []string {
-	before, known := r.applied[config.configType]
+	before, known := r.term.applied[config.configType]
 	switch {
 	case config.live == nil && known:
 		return []string{deleted}

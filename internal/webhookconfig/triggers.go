@@ -2,6 +2,7 @@ package webhookconfig
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,8 +65,10 @@ func (t triggers) wait(ctx context.Context, s schedule) {
 // nothing.
 func (r *Reconciler) watch(ctx context.Context, edited chan<- struct{}) {
 	api := r.Client.AdmissionregistrationV1()
-	go r.watchType(ctx, edited, api.MutatingWebhookConfigurations().Watch)
-	r.watchType(ctx, edited, api.ValidatingWebhookConfigurations().Watch)
+	var group sync.WaitGroup
+	group.Go(func() { r.watchType(ctx, edited, api.MutatingWebhookConfigurations().Watch) })
+	group.Go(func() { r.watchType(ctx, edited, api.ValidatingWebhookConfigurations().Watch) })
+	group.Wait()
 }
 
 // watchType watches the configuration of one type until ctx ends.
@@ -79,8 +82,16 @@ func (r *Reconciler) watchType(ctx context.Context, edited chan<- struct{}, open
 		}
 		defer w.Stop()
 		signal(edited)
-		for range w.ResultChan() {
-			signal(edited)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case _, open := <-w.ResultChan():
+				if !open {
+					return
+				}
+				signal(edited)
+			}
 		}
 	}, 5*time.Second, 0.2, true)
 }

@@ -97,11 +97,13 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 type workQueue = workqueue.TypedRateLimitingInterface[api.Ref]
 
 // Start implements manager.Runnable: it updates marks until ctx ends. It begins with a
-// full resync, because the previous leader may have left stale marks.
+// full resync, because the previous leader may have left stale marks. It can be called
+// again after it returned.
 func (c *Controller) Start(ctx context.Context) error {
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minRetry, maxRetry),
 		workqueue.TypedRateLimitingQueueConfig[api.Ref]{Name: "refresh"})
+	defer c.reset()
 	var group sync.WaitGroup
 	group.Go(func() { c.runEnqueuer(ctx, q) })
 	group.Go(func() {
@@ -113,6 +115,15 @@ func (c *Controller) Start(ctx context.Context) error {
 	q.ShutDown()
 	group.Wait()
 	return nil
+}
+
+// reset discards the state of a term, so that a replica that does not lead keeps no view
+// and reports nothing as pending, and the next term begins with a full resync.
+func (c *Controller) reset() {
+	c.lastView = nil
+	clear(c.blockedUntil)
+	c.pending.reset()
+	c.changes.RecordAll()
 }
 
 // runEnqueuer enqueues the objects that changes affect, until ctx ends.
@@ -192,6 +203,9 @@ func (c *Controller) processNext(ctx context.Context, q workQueue) bool {
 		return false
 	}
 	defer q.Done(ref)
+	if ctx.Err() != nil {
+		return true // a queue that is shut down has to be emptied
+	}
 	c.pending.start(ref)
 	after, err := c.reconcile(ctx, ref)
 	if errors.Is(err, background.ErrPanic) {

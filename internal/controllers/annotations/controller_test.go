@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -330,6 +331,36 @@ func TestControllerStartsWhenStoreIsReady(t *testing.T) {
 	require.Eventually(t, written(5), time.Minute, time.Millisecond, "the route, and the count of paths")
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+func TestSecondTermResyncs(t *testing.T) {
+	w := newWorld(t, Options{Delay: time.Millisecond}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
+	start := func() (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Start(ctx) }()
+		return func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}
+	}
+	var failed atomic.Bool
+	w.fail = func(api.Ref) error {
+		failed.Store(true)
+		return errors.New("no answer")
+	}
+	stop := start()
+	require.Eventually(t, failed.Load, time.Minute, time.Millisecond)
+	stop()
+	assert.Zero(t, testutil.ToFloat64(metric{w.Controller, "overrule_annotation_updates_pending"}), "nothing is pending while it does not lead")
+	assert.Nil(t, w.lastView, "a replica that does not lead keeps no view")
+
+	w.fail = nil
+	stop = start()
+	require.Eventually(t, func() bool {
+		return testutil.ToFloat64(metric{w.Controller, "overrule_annotation_updates_total"}) == 3
+	}, time.Minute, time.Millisecond, "what the first term has not written")
+	stop()
 }
 
 func TestMetrics(t *testing.T) {

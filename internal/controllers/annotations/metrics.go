@@ -86,6 +86,12 @@ func (p *pending) finish(ref api.Ref) {
 	p.current, p.requeued = api.Ref{}, false
 }
 
+func (p *pending) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since, p.current, p.requeued = nil, api.Ref{}, false
+}
+
 func (p *pending) snapshot(now time.Time) (n int, oldest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

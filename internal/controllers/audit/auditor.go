@@ -37,8 +37,8 @@ type Options struct {
 	// Events records violations that are new since the first run, on the leader; nil
 	// for none.
 	Events Recorder
-	// Leading is closed once this replica is the leader.
-	Leading <-chan struct{}
+	// Leading reports whether this replica is the leader.
+	Leading func() bool
 	// Locate returns a complete reference to an object for an Event, with its uid; nil
 	// if references have only the name.
 	Locate Locate

@@ -62,9 +62,7 @@ func newAuditFixture(t *testing.T, o Options, docs ...string) *auditFixture {
 		s.lines = append(s.lines, args)
 	}, funcr.Options{Verbosity: 1})
 	if o.Leading == nil {
-		leading := make(chan struct{})
-		close(leading)
-		o.Leading = leading
+		o.Leading = func() bool { return true }
 	}
 	s.Auditor = New(o)
 	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
@@ -279,16 +277,20 @@ overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="Requir
 }
 
 func TestOnlyLeaderRecordsEvents(t *testing.T) {
-	leading := make(chan struct{})
-	s := newAuditFixture(t, Options{Leading: leading}, edge, routeR, routeS)
+	leads := false
+	s := newAuditFixture(t, Options{Leading: func() bool { return leads }}, edge, routeR, routeS, worlds.RouteDoc("t", "[{}]", "edge"))
 	s.runOnce()
 	s.put(onRoute("p", "r", "a: 100"))
 	s.runOnce()
 	assert.Empty(t, s.events)
-	close(leading)
+	leads = true
 	s.put(onRoute("q", "s", "a: 100"))
 	s.runOnce()
 	assert.Len(t, s.events, 1)
+	leads = false
+	s.put(onRoute("u", "t", "a: 100"))
+	s.runOnce()
+	assert.Len(t, s.events, 1, "it does not lead any more")
 }
 
 func TestEventReferenceHasUID(t *testing.T) {

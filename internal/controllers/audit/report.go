@@ -36,7 +36,7 @@ type Locate func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, err
 func (a *Auditor) report(ctx context.Context, added, resolved []api.Violation, first bool) {
 	a.logViolations("violation", added)
 	a.logViolations("violation resolved", resolved)
-	if first || a.opts.Events == nil || !a.isLeader() {
+	if first || a.opts.Events == nil || !a.opts.Leading() {
 		return
 	}
 	for i, v := range added[:min(len(added), maxReported)] {
@@ -49,15 +49,6 @@ func (a *Auditor) report(ctx context.Context, added, resolved []api.Violation, f
 			text = fmt.Sprintf("(and %d more violations) %s", more, text)
 		}
 		a.opts.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
-	}
-}
-
-func (a *Auditor) isLeader() bool {
-	select {
-	case <-a.opts.Leading:
-		return true
-	default:
-		return false
 	}
 }
 

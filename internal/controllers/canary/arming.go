@@ -22,8 +22,8 @@ type Arming struct {
 func NewArming() *Arming { return &Arming{changed: make(chan struct{}, 1)} }
 
 // Adopt takes over the state of the previous leader, so that a rollout of working
-// replicas does not disarm the webhooks in between. It has no effect after the first
-// result.
+// replicas does not disarm the webhooks in between. It has no effect between the
+// first result and Reset.
 func (a *Arming) Adopt(armed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,6 +41,13 @@ func (a *Arming) Armed() bool {
 
 // Changed returns a channel that receives a value when Armed changes.
 func (a *Arming) Changed() <-chan struct{} { return a.changed }
+
+// Reset forgets all results, so that the next leader's state can be adopted.
+func (a *Arming) Reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.armed, a.passes, a.failures = false, 0, 0
+}
 
 // Observe records a result. Overload changes nothing: an overloaded server responds, so
 // no write is admitted without evaluation; disarming would admit all.

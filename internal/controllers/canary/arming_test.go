@@ -62,6 +62,26 @@ func TestAdoptAfterRunIsIgnored(t *testing.T) {
 	assert.False(t, a.Armed())
 }
 
+func TestNextTermAdoptsAgain(t *testing.T) {
+	a := NewArming()
+	rep := &Reporter{Record: NewRecord(true), Pod: &Pod{}, Arm: a}
+	a.Adopt(false)
+	for range armingPasses {
+		a.Observe(resultOf(Passed))
+	}
+	rep.Stopped(t.Context())
+	assert.False(t, a.Armed(), "another leader decides now")
+	a.Adopt(true)
+	assert.True(t, a.Armed())
+	a.Observe(resultOf(Failed))
+	assert.True(t, a.Armed(), "the results of the first term do not count")
+	rep.Stopped(t.Context())
+	a.Adopt(false)
+	a.Observe(resultOf(Passed))
+	a.Observe(resultOf(Passed))
+	assert.False(t, a.Armed())
+}
+
 func TestChangedIsSignaledOnce(t *testing.T) {
 	a := NewArming()
 	for range armingPasses + 2 {

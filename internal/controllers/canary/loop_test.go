@@ -134,6 +134,19 @@ func TestCanceledRunIsNotReported(t *testing.T) {
 	}
 }
 
+func TestLoopRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newLoopFixture(Passed, Failed)
+		close(f.ready)
+		f.runs(t, 65*time.Second)
+		f.calls = nil
+		time.Sleep(35 * time.Second)
+		f.runs(t, 65*time.Second)
+		assert.Equal(t, []time.Duration{2 * time.Second, 62 * time.Second, 102 * time.Second, 162 * time.Second}, f.at)
+		assert.Equal(t, []Outcome{Passed, Failed, Passed, Passed}, f.reported)
+	})
+}
+
 func TestLoopNeedsLeaderElection(t *testing.T) {
 	assert.True(t, new(Loop).NeedLeaderElection())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ type Pod struct {
 
 	mu          sync.Mutex
 	last        *corev1.PodCondition
+	failed      bool // last is not written
 	uid         types.UID
 	lastProblem string // the last one logged
 }
@@ -49,6 +51,20 @@ func (p *Pod) Idle(ctx context.Context) {
 	}
 }
 
+// retryTimeout limits a repeated write, because other writes wait for it.
+const retryTimeout = 2 * time.Second
+
+// Retry writes the condition if the last write failed.
+func (p *Pod) Retry(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
+	defer cancel()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed {
+		p.write(ctx)
+	}
+}
+
 func (p *Pod) setCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.Now()
 	c := corev1.PodCondition{
@@ -63,7 +79,13 @@ func (p *Pod) setCondition(ctx context.Context, status corev1.ConditionStatus, r
 		p.logProblem("canary condition is not written: --pod-name and POD_NAME are empty", nil)
 		return
 	}
-	pod, err := p.patch(ctx, c)
+	p.write(ctx)
+}
+
+// write writes the last condition.
+func (p *Pod) write(ctx context.Context) {
+	pod, err := p.patch(ctx, *p.last)
+	p.failed = err != nil
 	if err != nil {
 		p.logProblem(err.Error(), err)
 		return

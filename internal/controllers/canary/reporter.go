@@ -44,6 +44,9 @@ func (rep *Reporter) Started(ctx context.Context) {
 // Stopped reports that this replica is no longer the leader.
 func (rep *Reporter) Stopped(ctx context.Context) {
 	rep.Record.End()
+	if rep.Arm != nil {
+		rep.Arm.Reset()
+	}
 	rep.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
 }
 

@@ -122,6 +122,7 @@ type writerFixture struct {
 	fail     error
 	writes   []string
 	log      []string
+	stop     func() // ends Start
 }
 
 func newWriterFixture(t *testing.T, profiles ...cache.ProfileStatus) *writerFixture {
@@ -145,15 +146,22 @@ func newWriterFixture(t *testing.T, profiles ...cache.ProfileStatus) *writerFixt
 		},
 		Log: funcr.New(func(_, args string) { d.log = append(d.log, args) }, funcr.Options{}),
 	}
+	d.start(t)
+	t.Cleanup(func() { d.stop() })
+	return d
+}
+
+// start begins a term, which stop ends.
+func (d *writerFixture) start(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- d.Start(ctx) }()
-	t.Cleanup(func() {
+	d.stop = sync.OnceFunc(func() {
 		cancel()
 		assert.NoError(t, <-ended)
 	})
 	synctest.Wait()
-	return d
 }
 
 // written returns and resets the requests, as JSON.
@@ -204,6 +212,24 @@ func TestChangeIsWrittenImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newWriterFixture(t)
 		d.set(nil, cache.ProfileStatus{Name: "new", Generation: 1})
+		d.changed <- struct{}{}
+		synctest.Wait()
+		assert.Len(t, d.written(t), 1)
+	})
+}
+
+func TestSecondTermWritesWhatDiffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newWriterFixture(t, cache.ProfileStatus{Name: "a", Generation: 1})
+		assert.Len(t, d.written(t), 1)
+		d.stop()
+		d.set(nil, cache.ProfileStatus{Name: "a", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}}, cache.ProfileStatus{Name: "b", Generation: 1})
+		d.changed <- struct{}{}
+		time.Sleep(2 * time.Hour)
+		assert.Empty(t, d.written(t), "it does not lead")
+		d.start(t)
+		assert.NotEmpty(t, d.written(t))
+		d.set(nil, cache.ProfileStatus{Name: "c", Generation: 1})
 		d.changed <- struct{}{}
 		synctest.Wait()
 		assert.Len(t, d.written(t), 1)
