@@ -26,5 +26,5 @@ LABEL org.opencontainers.image.title="overrule" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /overrule /overrule
 USER 65532:65532
-EXPOSE 9443 8080 8081
+EXPOSE 9443 9444 8080 8081
 ENTRYPOINT ["/overrule"]

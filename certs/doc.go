@@ -36,6 +36,10 @@
 // a new one (so deleting the Secret forces a rotation). Any other replica creates a
 // new authority.
 //
-// The server needs get, list, watch and update on that one Secret, and create
+// Peers uses an Authority of its own, in another Secret, for calls between replicas. Their
+// clients are the replicas, which read the bundle from the Secret, so it counts as
+// published when one of them has read it.
+//
+// The server needs get, list, watch and update on each of these Secrets, and create
 // on secrets in its namespace.
 package certs

@@ -7,6 +7,10 @@ const (
 	NameServing   = "serving"
 	NameAuthority = "authority"
 	NameCallers   = "callers"
+	// NamePeer is the certificate of calls between replicas, NamePeerAuthority its
+	// authority.
+	NamePeer          = "peer"
+	NamePeerAuthority = "peer-authority"
 )
 
 // Expiries returns the expiry of the serving certificate and of the authority that
@@ -17,6 +21,16 @@ func (a *Authority) Expiries() map[string]time.Time {
 		return nil
 	}
 	return map[string]time.Time{NameServing: serving.notAfter(), NameAuthority: serving.issuer.NotAfter}
+}
+
+// Expiries returns the expiry of the certificate of this replica and of the authority
+// that signed it, by name; nil before there is one.
+func (p *Peers) Expiries() map[string]time.Time {
+	serving := p.authority.serving.Load()
+	if serving == nil {
+		return nil
+	}
+	return map[string]time.Time{NamePeer: serving.notAfter(), NamePeerAuthority: serving.issuer.NotAfter}
 }
 
 // Expiries returns the expiry of the serving certificate and, with a CAFile, of the

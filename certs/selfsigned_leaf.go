@@ -35,14 +35,16 @@ func needsLeaf(l *leaf, s state, now time.Time) bool {
 	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
 }
 
-// issueLeaf signs a certificate with a new key. It expires no later than its
-// authority.
-func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {
+// issueLeaf signs a certificate with a new key, for a server and further usages. It
+// expires no later than its authority.
+func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time, usages ...x509.ExtKeyUsage) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate serving key for %s: %w", names[0], err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, leafTemplate(ca, names, validity, now), ca.cert, key.Public(), ca.key)
+	template := leafTemplate(ca, names, validity, now)
+	template.ExtKeyUsage = append(template.ExtKeyUsage, usages...)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
 	if err != nil {
 		return nil, fmt.Errorf("sign serving certificate for %s: %w", names[0], err)
 	}

@@ -2,6 +2,7 @@ package certs
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,6 +61,8 @@ type Options struct {
 	Clock clock.Clock
 	// Log gets one line for each phase of a rotation and for each failure.
 	Log logr.Logger
+
+	usages []x509.ExtKeyUsage // of leaves, besides that of a server
 }
 
 // complete returns o with defaults, or all errors of o.

@@ -90,7 +90,7 @@ func (a *Authority) serve(s state, now time.Time) error {
 	if s.leafValidity > 0 { // 0: not recorded yet
 		validity = min(validity, s.leafValidity)
 	}
-	signed, err := issueLeaf(s.current, a.opts.Names, validity, now)
+	signed, err := issueLeaf(s.current, a.opts.Names, validity, now, a.opts.usages...)
 	if err != nil {
 		return err
 	}

@@ -35,8 +35,9 @@ var packages = []packageRule{
 		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/rights", "internal/cache", "internal/cli/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; concurrency limits", []string{
-		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig",
+		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig", "internal/coordination",
 	}},
+	{"internal/coordination", "makes replicas evaluate as one: the Lease, forwarding, handover", []string{"internal/background"}},
 	{"internal/webhookconfig", "the reconciler of the webhook configurations: rules, CA bundle, failure policy", []string{"internal/guard"}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},

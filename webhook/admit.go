@@ -17,7 +17,7 @@ type evaluator struct {
 	// span is the name of its trace span.
 	span string
 	// evaluate returns the response to a request on a view.
-	evaluate func(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response
+	evaluate func(ctx context.Context, v *snapshot.View, c *call) response
 	// onFailure returns the response if evaluate panics or exceeds the deadline.
 	onFailure func(reason, message string) response
 	// onOverload returns the response if evaluate is not called, because there are too
@@ -31,21 +31,21 @@ const grace = 50 * time.Millisecond
 // admit waits for a slot and evaluates a request on the view of that moment. If too
 // little time is left after the wait, the write is one of too many, and not one that
 // takes too long.
-func (s *Server) admit(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *reservation, e evaluator) response {
+func (s *Server) admit(ctx context.Context, v *snapshot.View, c *call) response {
 	_, waiting := s.startSpan(ctx, spanQueue)
-	ok := s.limiter.acquireSlot(ctx, l.weight)
+	ok := s.limiter.acquireSlot(ctx, c.reserved.weight)
 	waiting.End()
 	if !ok {
-		return e.onOverload()
+		return c.evaluator.onOverload()
 	}
-	late := l.waitedTooLong(ctx)
-	v = s.latestView(v, r)
-	resp := s.evaluateInTime(ctx, v, r, l, e)
+	late := c.reserved.waitedTooLong(ctx)
+	v = s.latestView(v, c.request)
+	resp := s.evaluateInTime(ctx, v, c)
 	if resp.view == nil {
 		resp.view = v
 	}
 	if late && !resp.Allowed && resp.reason == string(api.ReasonTooMuch) && ctx.Err() != nil {
-		return e.onOverload()
+		return c.evaluator.onOverload()
 	}
 	return resp
 }
@@ -64,13 +64,13 @@ func (s *Server) latestView(v *snapshot.View, r *admissionv1.AdmissionRequest) *
 // exceeds its deadline keeps its slot and its memory until it ends, but the response
 // does not wait for it: under failurePolicy Ignore a write without a response is
 // admitted.
-func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *reservation, e evaluator) response {
+func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, c *call) response {
 	responses := make(chan response, 1)
-	l.retain()
+	c.reserved.retain()
 	go func() {
-		defer l.release()
-		defer s.limiter.releaseSlot(l.weight)
-		responses <- s.evaluateRecovered(ctx, v, r, e)
+		defer c.reserved.release()
+		defer s.limiter.releaseSlot(c.reserved.weight)
+		responses <- s.evaluateRecovered(ctx, v, c)
 	}()
 	select {
 	case resp := <-responses:
@@ -81,8 +81,9 @@ func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, r *admiss
 	case resp := <-responses:
 		return resp
 	case <-time.After(grace):
+		r := c.request
 		s.opts.Log.Info("evaluation exceeds its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
-		return e.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
+		return c.evaluator.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
 	}
 }
 
@@ -95,16 +96,16 @@ func deadlineMessage(r *admissionv1.AdmissionRequest) string {
 }
 
 // evaluateRecovered evaluates a request, and turns a panic into a response.
-func (s *Server) evaluateRecovered(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, e evaluator) (resp response) {
-	ctx, span := s.startSpan(ctx, e.span)
+func (s *Server) evaluateRecovered(ctx context.Context, v *snapshot.View, c *call) (resp response) {
+	ctx, span := s.startSpan(ctx, c.evaluator.span)
 	defer span.End()
 	defer func() {
 		if p := recover(); p != nil {
 			span.SetStatus(spanError, api.DenialPanic)
 			s.opts.Metrics.panicked()
-			s.opts.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", r.UID, "stack", string(debug.Stack()))
-			resp = e.onFailure(api.DenialPanic, "internal error: evaluation panicked; see the server log (uid "+string(r.UID)+")")
+			s.opts.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", c.request.UID, "stack", string(debug.Stack()))
+			resp = c.evaluator.onFailure(api.DenialPanic, "internal error: evaluation panicked; see the server log (uid "+string(c.request.UID)+")")
 		}
 	}()
-	return e.evaluate(ctx, v, r)
+	return c.evaluator.evaluate(ctx, v, c)
 }

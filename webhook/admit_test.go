@@ -19,12 +19,12 @@ func BenchmarkAdmit(b *testing.B) {
 	s := New(Options{Store: snapshot.New(), Log: logr.Discard()})
 	v, _ := s.opts.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}
-	e := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response { return allow() }, s.denyFailed, s.denyOverloaded}
+	e := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *call) response { return allow() }, s.denyFailed, s.denyOverloaded}
 	b.ReportAllocs()
 	for b.Loop() {
 		l, ok := s.limiter.reserve(b.Context(), minWeight)
 		require.True(b, ok)
-		if a := s.admit(b.Context(), v, r, l, e); !a.Allowed {
+		if a := s.admit(b.Context(), v, &call{evaluator: e, request: r, reserved: l}); !a.Allowed {
 			b.Fatal(a.reason)
 		}
 		l.release()

@@ -4,13 +4,16 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -28,8 +31,8 @@ type Tokens interface {
 // paths get the same response, and their body is not read.
 func (s *Server) Handler() http.Handler {
 	handlers := map[string]http.Handler{
-		PathValidate: s.handler(webhookValidate, evaluator{spanEvaluate, s.validate, s.denyFailed, s.denyOverloaded}),
-		PathMutate:   s.handler(webhookMutate, evaluator{spanAnnotate, s.mutate, allowOnFailure, allowOnOverload}),
+		PathValidate: s.handler(webhookValidate, s.validator(), false),
+		PathMutate:   s.handler(webhookMutate, evaluator{spanAnnotate, s.mutate, allowOnFailure, allowOnOverload}, false),
 	}
 	// Not a ServeMux, which redirects unclean paths.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,6 +49,11 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
+// validator returns the evaluator of the validating webhook.
+func (s *Server) validator() evaluator {
+	return evaluator{spanEvaluate, s.validate, s.denyFailed, s.denyOverloaded}
+}
+
 // trimToken returns a path without its token, "" if the token is not valid. ok is
 // false as long as there is no valid token at all.
 func (s *Server) trimToken(path string) (trimmed string, ok bool) {
@@ -60,46 +68,81 @@ func (s *Server) trimToken(path string) (trimmed string, ok bool) {
 	return path[:last], known
 }
 
+// call is one call of a webhook.
+type call struct {
+	webhook   string
+	evaluator evaluator
+	start     time.Time
+	// timeout is how long the API server waits for the response.
+	timeout time.Duration
+	// forwarded is set if another replica sent the review.
+	forwarded bool
+	span      trace.Span
+	reserved  *reservation
+	request   *admissionv1.AdmissionRequest
+	// body is the review as it was received, nil if it is not coordinated.
+	body []byte
+	// place is this replica in the term in which it evaluates the write, nil if it is
+	// not coordinated.
+	place *coordination.Place
+}
+
 // handler returns the HTTP handler of an evaluator. The timeout of the call starts
 // here, as it does at the API server.
-func (s *Server) handler(webhook string, e evaluator) http.Handler {
+func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := s.opts.Now()
-		ctx, span := s.startReviewSpan(r.Context(), r.Header, webhook)
-		defer span.End()
+		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: apiServerTimeout(r), forwarded: forwarded}
+		var ctx context.Context
+		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, webhook)
+		defer c.span.End()
 		// The deadline of the review. evaluateInTime (admit.go) answers when it is missed.
-		ctx, cancel := context.WithTimeout(ctx, callTimeout(r))
+		ctx, cancel := context.WithTimeout(ctx, c.remaining(r))
 		defer cancel()
 		_, reading := s.startSpan(ctx, spanRead)
-		reserved, ok := s.limiter.reserve(ctx, r.ContentLength)
+		var ok bool
+		c.reserved, ok = s.limiter.reserve(ctx, r.ContentLength)
 		if !ok {
 			reading.End()
-			setSpanRejected(span, rejectedOverloaded)
+			setSpanRejected(c.span, rejectedOverloaded)
 			s.rejectOverloaded(w, r, webhook, e)
 			return
 		}
-		defer reserved.release()
-		request, err := s.readRequest(ctx, w, r)
+		defer c.reserved.release()
+		err := s.readRequest(ctx, w, r, c)
 		reading.End()
 		if err != nil {
-			setSpanRejected(span, rejectedInvalidReview)
+			setSpanRejected(c.span, rejectedInvalidReview)
 			s.rejectReview(w, r, webhook, e, err)
 			return
 		}
-		s.awaitCache(ctx)
-		view, err := s.readyView(kindOf(request))
-		if err != nil {
-			setSpanRejected(span, rejectedUnavailable)
-			s.rejectUnavailable(w, webhook, request, err)
+		if s.coordinates(c) {
+			s.coordinate(ctx, w, c)
 			return
 		}
-		resp := s.allowSystemWrites(request, s.admit(ctx, view, request, reserved, e))
-		s.recordVersion(&resp, webhook)
-		kind := kindLabel(view, request)
-		setSpanDecision(span, kind, request, resp)
-		s.report(webhook, kind, request, resp, s.opts.Now().Sub(start))
-		s.respond(w, request, webhook, resp)
+		s.evaluateHere(ctx, w, c)
 	})
+}
+
+// evaluateHere evaluates a write on this replica, and responds. It returns false, and
+// does not respond, if the replica stopped leading meanwhile.
+func (s *Server) evaluateHere(ctx context.Context, w http.ResponseWriter, c *call) bool {
+	s.awaitCache(ctx)
+	view, err := s.readyView(kindOf(c.request))
+	if err != nil {
+		setSpanRejected(c.span, rejectedUnavailable)
+		s.rejectUnavailable(w, c.webhook, c.request, err)
+		return true
+	}
+	resp := s.allowSystemWrites(c.request, s.admit(ctx, view, c))
+	if !s.stillLeads(c) {
+		return false
+	}
+	s.recordVersion(&resp, c.webhook)
+	kind := kindLabel(view, c.request)
+	setSpanDecision(c.span, kind, c.request, resp)
+	s.report(c.webhook, kind, c.request, resp, s.opts.Now().Sub(c.start))
+	s.respond(w, c.request, c.webhook, resp)
+	return true
 }
 
 // report reports a decision in metrics, log and Events.
@@ -131,20 +174,35 @@ const (
 	// responseMargin is the time that a response takes to arrive on a busy CPU: the
 	// API server ignores a denial that arrives after the timeout.
 	responseMargin = 500 * time.Millisecond
+	// forwardMargin is the time that a response takes from one replica to another.
+	forwardMargin = 20 * time.Millisecond
 	// maxTimeout is the largest timeoutSeconds of a webhook configuration: no client
 	// can occupy a slot or memory for longer.
 	maxTimeout = 30 * time.Second
 )
 
-// callTimeout returns the time that a request may take: its timeout parameter, which
-// the API server rounds up to a second, less responseMargin.
-func callTimeout(r *http.Request) time.Duration {
+// apiServerTimeout returns how long the API server waits for the response of a request:
+// its timeout parameter, which the API server rounds up to a second.
+func apiServerTimeout(r *http.Request) time.Duration {
 	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || d <= 0 {
 		d = DefaultTimeout
 	}
-	d = min(d, maxTimeout)
-	return max(d-responseMargin, d/2)
+	return min(d, maxTimeout)
+}
+
+// remaining returns the time that a request may take: the timeout of the API server less
+// responseMargin, or what is left of that if another replica forwarded it.
+func (c *call) remaining(r *http.Request) time.Duration {
+	d := max(c.timeout-responseMargin, c.timeout/2)
+	if !c.forwarded {
+		return d
+	}
+	left, err := strconv.ParseInt(r.Header.Get(coordination.HeaderRemaining), 10, 64)
+	if err != nil {
+		return d
+	}
+	return min(d, max(time.Duration(left)*time.Millisecond-forwardMargin, 0))
 }
 
 func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
@@ -178,5 +236,5 @@ func (s *Server) logDecision(webhook string, r *admissionv1.AdmissionRequest, re
 	l.Info("decision", "webhook", webhook, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", resp.Allowed, "reason", resp.reason, "warnings", len(resp.Warnings),
-		"patched", len(resp.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "evaluatedOn", resp.viewVersion())
+		"patched", len(resp.Patch) > 0, "dryRun", isDryRun(r), "evaluatedOn", resp.viewVersion())
 }

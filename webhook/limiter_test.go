@@ -455,7 +455,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 			require.True(t, ok)
 			l.arrived = l.arrived.Add(-c.waited)
 			v, _ := d.opts.Store.View()
-			a := d.admit(ctx, v, create(t, route), l, c.evaluator(d))
+			a := d.admit(ctx, v, &call{request: create(t, route), reserved: l, evaluator: c.evaluator(d)})
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)
 			assert.Equal(t, c.want == "Overloaded", a.retry)
@@ -464,20 +464,20 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 }
 
 func (d *testServer) slow() evaluator {
-	return evaluator{spanEvaluate, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) response {
+	return evaluator{spanEvaluate, func(ctx context.Context, _ *snapshot.View, _ *call) response {
 		<-ctx.Done()
 		return d.denyFailed(string(api.ReasonTooMuch), "no time")
 	}, d.denyFailed, d.denyOverloaded}
 }
 
 func (d *testServer) quick() evaluator {
-	return evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response {
+	return evaluator{spanEvaluate, func(context.Context, *snapshot.View, *call) response {
 		return d.denyFailed("ConstraintViolated", "no")
 	}, d.denyFailed, d.denyOverloaded}
 }
 
 func (d *testServer) mutating() evaluator {
-	return evaluator{spanEvaluate, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) response {
+	return evaluator{spanEvaluate, func(ctx context.Context, _ *snapshot.View, _ *call) response {
 		<-ctx.Done()
 		return allow()
 	}, allowOnFailure, allowOnOverload}

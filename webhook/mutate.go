@@ -18,7 +18,8 @@ import (
 
 // mutate writes our annotation. It never denies: the validating webhook gets the same
 // write.
-func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response {
+func (s *Server) mutate(ctx context.Context, v *snapshot.View, call *call) response {
+	r := call.request
 	resp := allow()
 	c, err := decodeChange(v, r, s.opts.Now())
 	if err != nil || c.After == nil || r.SubResource != "" {

@@ -16,17 +16,23 @@ import (
 
 // readRequest reads a review. A body that arrives slowly has the time of the call,
 // and no longer, because memory is reserved for it.
-func (s *Server) readRequest(ctx context.Context, w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, error) {
+func (s *Server) readRequest(ctx context.Context, w http.ResponseWriter, r *http.Request, c *call) (err error) {
 	if end, ok := ctx.Deadline(); ok {
 		setReadDeadline(w, end)
 	}
-	request, err := readReview(r, s.opts.BodyLimit)
+	body := newBody()
+	c.request, err = readReview(r, s.opts.BodyLimit, body)
+	if err == nil && s.coordinates(c) {
+		c.body = body.Bytes() // the log may keep it
+	} else {
+		releaseBody(body)
+	}
 	if err == nil {
 		// A deadline that stays would end the call during the evaluation. After an
 		// error it has to stay, because net/http reads the rest of the body.
 		setReadDeadline(w, time.Time{})
 	}
-	return request, err
+	return err
 }
 
 // setReadDeadline limits the time to read a body; zero means no limit. It ignores

@@ -38,24 +38,27 @@ func newReviewError(status int, format string, args ...any) error {
 	return &reviewError{status: status, reason: fmt.Sprintf(format, args...)}
 }
 
-// readReview reads the review of a request of at most limit bytes. Its errors
-// are *reviewError.
-func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
+// readReview reads the review of a request of at most limit bytes into a buffer. Its
+// errors are *reviewError.
+func readReview(r *http.Request, limit int64, body *bytes.Buffer) (*admissionv1.AdmissionRequest, error) {
 	if r.Method != http.MethodPost {
 		return nil, newReviewError(http.StatusMethodNotAllowed, "method %s not allowed: must be POST", r.Method)
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return nil, newReviewError(http.StatusUnsupportedMediaType, "unsupported content type %q: must be application/json", r.Header.Get("Content-Type"))
 	}
-	body := bodyPool.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
-	defer releaseBody(body)
 	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
 	if err := readBody(body, r.Body, limit); err != nil {
 		return nil, withUID(err, body.Bytes())
 	}
-	review, err := decode.As[admissionv1.AdmissionReview](body.Bytes())
+	return decodeReview(body.Bytes())
+}
+
+// decodeReview decodes a review. Its errors are *reviewError.
+func decodeReview(body []byte) (*admissionv1.AdmissionRequest, error) {
+	review, err := decode.As[admissionv1.AdmissionReview](body)
 	if err != nil {
-		return nil, withUID(newReviewError(http.StatusBadRequest, "invalid AdmissionReview: %v", err), body.Bytes())
+		return nil, withUID(newReviewError(http.StatusBadRequest, "invalid AdmissionReview: %v", err), body)
 	}
 	if got := review.GroupVersionKind(); got != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
 		return nil, newReviewError(http.StatusBadRequest, "unsupported object %s: must be an AdmissionReview of %s", got, admissionv1.SchemeGroupVersion)
@@ -80,6 +83,10 @@ func withUID(err error, body []byte) error {
 var bodyPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const maxPooledBody = 64 << 10
+
+func newBody() *bytes.Buffer {
+	return bodyPool.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+}
 
 func releaseBody(body *bytes.Buffer) {
 	if body.Cap() <= maxPooledBody {

@@ -30,6 +30,9 @@ type Options struct {
 	Guard *guard.Guard
 	// InFlight, if set, tracks admitted writes that are not in the store yet.
 	InFlight *inflight.Log
+	// Coordinator, if set, decides which replica evaluates a write that is not a dry
+	// run. It requires InFlight.
+	Coordinator Coordinator
 	// CheckFresh, if set, returns an error if the store is too stale to evaluate a
 	// write of the kind (cache.Watcher.CheckFresh).
 	CheckFresh func(api.PolicyKind) error

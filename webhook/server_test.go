@@ -454,6 +454,6 @@ func TestCallTimeout(t *testing.T) {
 		"?timeout=1s&timeout=": time.Second - responseMargin,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
-		assert.Equal(t, want, callTimeout(r), query)
+		assert.Equal(t, want, (&call{timeout: apiServerTimeout(r)}).remaining(r), query)
 	}
 }

@@ -42,11 +42,11 @@ func as(user string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequ
 // answering sends a request to an evaluator that always returns the same response.
 func (d *testServer) answering(t *testing.T, r *admissionv1.AdmissionRequest, a response) *admissionv1.AdmissionResponse {
 	t.Helper()
-	j := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response { return a }, d.denyFailed, d.denyOverloaded}
+	j := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *call) response { return a }, d.denyFailed, d.denyOverloaded}
 	q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, strings.NewReader(string(review(t, r))))
 	q.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	d.handler(webhookValidate, j).ServeHTTP(w, q)
+	d.handler(webhookValidate, j, false).ServeHTTP(w, q)
 	return responseOf(t, w)
 }
 

@@ -36,6 +36,7 @@ const (
 	spanQueue    = "queue"
 	spanEvaluate = "evaluate"
 	spanAnnotate = "annotate"
+	spanForward  = "forward"
 )
 
 // spanError is the status of the span of a review that was not evaluated.
@@ -79,7 +80,7 @@ func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionReque
 	}
 	span.SetAttributes(
 		attrUID.String(string(r.UID)), attrKind.String(kind), attrNamespace.String(r.Namespace), attrName.String(r.Name),
-		attrOperation.String(operationLabel(r.Operation)), attrDryRun.Bool(r.DryRun != nil && *r.DryRun),
+		attrOperation.String(operationLabel(r.Operation)), attrDryRun.Bool(isDryRun(r)),
 		attrAllowed.Bool(resp.Allowed), attrWarnings.Int(len(resp.Warnings)),
 	)
 	if resp.reason != "" {

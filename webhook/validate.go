@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
@@ -18,7 +19,8 @@ import (
 )
 
 // validate decides on a write.
-func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response {
+func (s *Server) validate(ctx context.Context, v *snapshot.View, call *call) response {
+	r := call.request
 	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
 		return s.denyFailed(string(api.ReasonNotRead), scaleMessage(r))
 	}
@@ -37,9 +39,11 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.
 	if policyUnchanged(r, c) {
 		return allow()
 	}
-	resp, err := s.evaluateChange(ctx, v, r, c)
+	resp, err := s.evaluateChange(ctx, v, call, c)
 	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
+	case errors.Is(err, coordination.ErrNotLeading):
+		return s.denyUndecided(api.DenialNoLeader, noLeaderMessage)
 	case unseen != nil:
 		return s.denyUndecided(api.DenialPoliciesUnlisted, printable(unseen.Error()))
 	case errors.Is(err, guard.ErrPermissions):
@@ -55,7 +59,7 @@ func evaluationFailed(err error, advice string) string {
 }
 
 // evaluateChange evaluates a change together with the writes in flight.
-func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change) (response, error) {
+func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, call *call, c guard.Change) (response, error) {
 	if s.opts.InFlight == nil {
 		d, err := s.opts.Guard.Evaluate(ctx, v, c, nil)
 		if err != nil {
@@ -70,11 +74,7 @@ func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, r *admiss
 		latest, _ = s.opts.Store.View()
 		return latest
 	}
-	d, err := s.opts.InFlight.Evaluate(ctx, s.opts.Guard, current, inflight.Write{
-		Change: c, Precondition: func() inflight.Precondition { return preconditionOf(r) },
-		Size: int64(len(r.Object.Raw)), Generated: hasGeneratedName(r), Finalized: removesLastFinalizer(r),
-		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.opts.Enforcement,
-	})
+	d, err := s.opts.InFlight.Evaluate(ctx, s.opts.Guard, current, s.inFlightWrite(call, c))
 	if err != nil {
 		return response{}, err
 	}
@@ -84,6 +84,21 @@ func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, r *admiss
 		resp.retryLater()
 	}
 	return resp, nil
+}
+
+// inFlightWrite returns a change for the log of writes in flight.
+func (s *Server) inFlightWrite(call *call, c guard.Change) inflight.Write {
+	r := call.request
+	w := inflight.Write{
+		Change: c, Precondition: func() inflight.Precondition { return preconditionOf(r) },
+		Size: int64(len(r.Object.Raw)), Generated: hasGeneratedName(r), Finalized: removesLastFinalizer(r),
+		DryRun: isDryRun(r), Enforcement: s.opts.Enforcement,
+	}
+	if call.place != nil {
+		w.Admissible = func() error { return s.opts.Coordinator.Check(*call.place, call.timeout) }
+		w.Review = func() []byte { return call.body }
+	}
+	return w
 }
 
 // denyFailed denies a write that could not be evaluated, so that no object can be

@@ -59,6 +59,8 @@ const (
 	DenialPanic = "Panic"
 	// DenialOverloaded is for a review for which there was no memory or no free slot.
 	DenialOverloaded = "Overloaded"
+	// DenialNoLeader is for a write for which no replica was the leader in time.
+	DenialNoLeader = "NoLeader"
 	// DenialPoliciesUnlisted is for a write whose result depends on policies that were
 	// never listed.
 	DenialPoliciesUnlisted = "PoliciesUnlisted"

@@ -45,7 +45,7 @@ func newImage(platform v1.Platform, binary string, labels map[string]string, cre
 		Config: v1.Config{
 			User:         "65532:65532",
 			Entrypoint:   []string{"/overrule"},
-			ExposedPorts: map[string]struct{}{"9443/tcp": {}, "8080/tcp": {}, "8081/tcp": {}},
+			ExposedPorts: map[string]struct{}{"9443/tcp": {}, "9444/tcp": {}, "8080/tcp": {}, "8081/tcp": {}},
 			Labels:       labels,
 		},
 	})

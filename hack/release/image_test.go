@@ -114,7 +114,7 @@ func TestMakeImageWritesAnImageForEachPlatform(t *testing.T) {
 		assert.Equal(t, at, config.Created.UTC())
 		assert.Equal(t, v1.Config{
 			User: "65532:65532", Entrypoint: []string{"/overrule"}, Labels: labels,
-			ExposedPorts: map[string]struct{}{"9443/tcp": {}, "8080/tcp": {}, "8081/tcp": {}},
+			ExposedPorts: map[string]struct{}{"9443/tcp": {}, "9444/tcp": {}, "8080/tcp": {}, "8081/tcp": {}},
 		}, config.Config)
 		header, content := onlyFile(t, image)
 		assert.Equal(t, "overrule", header.Name)

@@ -41,6 +41,9 @@ type watchedResource struct {
 	isPolicy bool
 }
 
+// notWaiting is logged for each resource that CatchUp leaves out.
+const notWaiting = "not waiting until the cache has the resource"
+
 const (
 	stageDefinitions = iota
 	stageConfiguration
@@ -61,10 +64,11 @@ const (
 //
 //   - A policy kind that has not been listed and is forbidden, or cannot be listed (see
 //     Problems): it is pending, so its writes are rejected.
-//   - A policy kind whose watch is stale, after CatchUp has waited for it for StaleAfter:
-//     its writes are rejected, and a missing permission or a failed conversion webhook of
-//     one kind must not block the writes of all others. If the list of CatchUp fails for
-//     so long, it ends the watch: though open, it may be late.
+//   - A policy kind whose watch is stale, or a pending one whose metadata can be listed,
+//     once CatchUp has waited for it for StaleAfter: its writes are rejected, and a missing
+//     permission or a failed conversion webhook of one kind must not block the writes of
+//     all others. If the list of CatchUp fails for so long, it ends the watch: though
+//     open, it may be late.
 //   - Any other resource that is forbidden and has never been listed. At the start of the
 //     server the store does not become ready without it. A kind of Gateway API that was
 //     installed later is missing from the cache of each replica (see Problems).
@@ -173,7 +177,10 @@ func (c *catchUp) wait(ctx context.Context, r watchedResource) error {
 	return err
 }
 
+// waitFor waits until the cache has a list, or the resource is left out.
 func (c *catchUp) waitFor(ctx context.Context, r watchedResource, list *metadataList, began time.Time) error {
+	patience := time.NewTimer(StaleAfter - time.Since(began) + 1)
+	defer patience.Stop()
 	for {
 		changed := r.progress.next()
 		switch {
@@ -182,13 +189,15 @@ func (c *catchUp) waitFor(ctx context.Context, r watchedResource, list *metadata
 			defer c.mu.Unlock()
 			c.found[r.kind] = list.pending
 			return nil
-		case c.watcher.rejectsWrites(r, time.Since(began)):
+		case time.Since(began) > StaleAfter && c.watcher.rejectsWrites(r):
+			r.log.Info(notWaiting)
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until the cache has the list of %s: %w", r.source, ctx.Err())
 		case <-changed:
+		case <-patience.C:
 		}
 	}
 }
@@ -212,6 +221,7 @@ func (c *catchUp) list(ctx context.Context, r watchedResource, began time.Time) 
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("list %s: %w", r.source, ctx.Err())
 		case c.leavesOut(r, err, time.Since(began)):
+			r.log.Info(notWaiting, "cause", err.Error())
 			return nil, nil
 		}
 		r.log.V(1).Info("cannot list resource; retrying", "cause", err.Error())
@@ -226,24 +236,24 @@ func (c *catchUp) leavesOut(r watchedResource, err error, waited time.Duration) 
 	if !r.isPolicy {
 		return apierrors.IsForbidden(err) && !synced
 	}
-	if synced && waited > StaleAfter {
+	if waited <= StaleAfter {
+		return c.watcher.registry.isUnreadable(r.reflector)
+	}
+	if synced {
 		r.expire()
 	}
-	return c.watcher.rejectsWrites(r, waited)
+	return c.watcher.rejectsWrites(r)
 }
 
-// rejectsWrites reports whether CatchUp does not wait any more for a policy kind whose
-// writes are rejected until it has been listed again.
-func (w *Watcher) rejectsWrites(r watchedResource, waited time.Duration) bool {
+// rejectsWrites reports whether writes of a resource are rejected until it has been
+// listed again. This is true only of policy kinds. After an interruption of all watches,
+// it is true until the reflector of a kind has tried again.
+func (w *Watcher) rejectsWrites(r watchedResource) bool {
 	if !r.isPolicy {
 		return false
 	}
-	// After an interruption of all watches, a kind is stale until its reflector has tried
-	// again.
-	if result := w.staleness.Load(); waited > StaleAfter && result != nil && result.kinds[r.kind] != nil {
-		return true
-	}
-	return w.registry.isUnreadable(r.reflector)
+	result := w.staleness.Load()
+	return result != nil && result.kinds[r.kind] != nil || w.registry.isUnreadable(r.reflector)
 }
 
 // isUnreadable reports whether a policy kind is pending because it cannot be listed.

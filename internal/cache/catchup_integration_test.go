@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,6 +100,16 @@ func (r *running) goCatchUp(t *testing.T, pending ...api.Ref) (end chan []snapsh
 	return end
 }
 
+// assertBlocked asserts that CatchUp does not return within a time that it does not need.
+func assertBlocked(t *testing.T, end <-chan []snapshot.Observation, msg string) {
+	t.Helper()
+	select {
+	case <-end:
+		t.Fatal(msg)
+	case <-time.After(time.Second):
+	}
+}
+
 func catchesUp(t *testing.T, e *env.Env) {
 	held, cfg := holdWatches(e.Config)
 	r := startWatcher(t, cfg)
@@ -123,11 +134,7 @@ func catchesUp(t *testing.T, e *env.Env) {
 			break
 		}
 	}
-	select {
-	case <-end:
-		t.Fatal("the cache is behind the list")
-	default:
-	}
+	assertBlocked(t, end, "the cache is behind the list")
 	v, _ := r.store.View()
 	require.NotNil(t, v.Get(authRef), "watches are held back")
 
@@ -144,6 +151,28 @@ func catchesUp(t *testing.T, e *env.Env) {
 	assert.NotEmpty(t, got[0].Version)
 	assert.Equal(t, []snapshot.Observation{{Ref: authRef, Deleted: true}, {Ref: absent, Deleted: true}}, got[1:])
 	must(t, e.Apply(things, "--server-side", "--force-conflicts"))
+}
+
+// A kind whose definition has changed is read again, with another reflector.
+func catchesUpWithChangedKind(t *testing.T, e *env.Env) {
+	const crd, label = "colorpolicies.policies.example.com", "gateway.networking.k8s.io/policy"
+	held, cfg := holdWatches(e.Config)
+	r := startWatcher(t, cfg)
+	r.ready(t)
+	held.hold()
+	must(t, e.Kubectl("label", "crd", crd, label+"=direct", "--overwrite"))
+	defer func() { must(t, e.Kubectl("label", "crd", crd, label+"=inherited", "--overwrite")) }()
+	end := r.goCatchUp(t, colourRef)
+	assert.Equal(t, "customresourcedefinitions", <-held.lists)
+	assertBlocked(t, end, "the definition has changed")
+
+	held.release()
+	got := <-end
+	v, _ := r.store.View()
+	assert.Equal(t, api.Direct, v.Kind(colourRef.PolicyKind()).Class)
+	assert.NotNil(t, v.Get(colourRef))
+	require.Len(t, got, 1)
+	assert.False(t, got[0].Deleted)
 }
 
 // A kind that may not be read does not block a new leader.

@@ -413,6 +413,19 @@ func TestCatchUpWithoutUnlistableKind(t *testing.T) {
 	})
 }
 
+func TestCatchUpGivesKindTimeToBeListed(t *testing.T) {
+	runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
+		f.hasList(sourceDefinitions, "20", crdAt(httpCRD, 1), crdAt(colorCRD, 2), crdAt(authCRD, 12))
+		f.update(f.definitions, crdAt(authCRD, 12))
+		f.of(authCRD).onForbidden(errNoRight)
+		end := f.catchUp(t.Context())
+		time.Sleep(StaleAfter)
+		assertWaits(t, end, "the permission was just granted")
+		time.Sleep(time.Second)
+		assertReturns(t, end)
+	})
+}
+
 func TestCatchUpWithoutStaleKind(t *testing.T) {
 	runWithFixture(t, func(t *testing.T, f *catchUpFixture) {
 		f.of(colorCRD).health.watchClosed()

@@ -49,6 +49,26 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 	return policyDecoder(kind)(obj)
 }
 
+// ReadStored reads the state of an object from the API server. Deleted is set if it does
+// not exist; the observation is zero if objects of its kind are not read. It implements
+// inflight.Options.ReadStored.
+func (w *Watcher) ReadStored(ctx context.Context, ref api.Ref) (snapshot.Observation, error) {
+	for _, r := range w.watchedResources() {
+		if r.kind != ref.PolicyKind() {
+			continue
+		}
+		o, err := w.clients.metadata.Resource(r.resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return snapshot.Observation{Ref: ref, Deleted: true}, nil
+		case err != nil:
+			return snapshot.Observation{}, fmt.Errorf("read %s from the API server: %w", ref, err)
+		}
+		return snapshot.Observation{Ref: ref, UID: o.UID, Version: o.ResourceVersion}, nil
+	}
+	return snapshot.Observation{}, nil
+}
+
 // isValidName reports whether an object can have the name of ref. References contain
 // arbitrary strings, which may not even be valid in a URL path.
 func isValidName(ref api.Ref) bool {

@@ -213,8 +213,8 @@ func (w *Watcher) eachPolicy(ctx context.Context, r schema.GroupVersionResource,
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
-	// The watch cache of the API server is as current as a watch.
-	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
+	// The list is consistent: the watch cache of an API server can be older than the view.
+	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
 		visit(obj)
 		return nil
 	})

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -227,4 +230,33 @@ func TestRereadReturnsListErrors(t *testing.T) {
 	relabelled.label = "direct"
 	_, err := w.ViewAfterKindChange(t.Context(), v, definitionOf(colorCRD), definitionOf(relabelled))
 	require.ErrorContains(t, err, "list "+colorCRD.plural+"."+colorCRD.group+" ")
+}
+
+// laggingPolicies are the policies of an API server whose watch cache is empty.
+type laggingPolicies struct {
+	dynamic.NamespaceableResourceInterface
+	dynamic.Interface
+	policies []unstructured.Unstructured
+}
+
+func (p laggingPolicies) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return p
+}
+
+func (p laggingPolicies) List(_ context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	if o.ResourceVersion != "" {
+		return &unstructured.UnstructuredList{}, nil
+	}
+	return &unstructured.UnstructuredList{Items: p.policies}, nil
+}
+
+func TestKindChangeIsEvaluatedWithConsistentList(t *testing.T) {
+	r, w := newWatcherFixture(t)
+	r.clients.policies = laggingPolicies{policies: []unstructured.Unstructured{*policy(colorCRD.kind, "app", "new")}}
+	v, _ := r.store.View()
+	got, err := w.ViewAfterKindChange(t.Context(), v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.label = "direct" })))
+	require.NoError(t, err)
+	newRef := pRef
+	newRef.Name = "new"
+	assert.NotNil(t, got.Get(newRef))
 }

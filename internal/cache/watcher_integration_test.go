@@ -54,6 +54,7 @@ func TestACluster(t *testing.T) {
 	t.Run("gateways are forbidden", func(t *testing.T) { forbidsGateways(t, e) })
 	t.Run("connections are cut for a while", func(t *testing.T) { heals(t, e) })
 	t.Run("a new leader catches up", func(t *testing.T) { catchesUp(t, e) })
+	t.Run("a new leader catches up with a changed kind", func(t *testing.T) { catchesUpWithChangedKind(t, e) })
 	t.Run("a new leader catches up without permission for a kind", func(t *testing.T) { catchesUpWithoutPermission(t, e) })
 	t.Run("schemas", func(t *testing.T) { hasSchemas(t, e) })
 	t.Run("Live", func(t *testing.T) { asksLive(t, e) })

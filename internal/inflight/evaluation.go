@@ -84,6 +84,12 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	if err := e.write.checkKind(v); err != nil {
 		return result, false, err
 	}
+	if relisting := e.log.relistingOf(related); len(relisting) > 0 {
+		if e.wait(ctx, relisting, len(relisting)) {
+			return result, false, nil
+		}
+		return result, false, fmt.Errorf("%s: %w", e.reader.ref, errKindChanged)
+	}
 	groups := e.groups(related)
 	if n := largest(groups); n > maxExhaustive && e.wait(ctx, related, n-maxExhaustive) {
 		return result, false, nil

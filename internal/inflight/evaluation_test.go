@@ -483,6 +483,20 @@ func TestProfileInFlight(t *testing.T) {
 		require.NoError(t, l.apply(t.Context(), finalized))
 		assert.Equal(t, []snapshot.Reading{{}}, l.flush().Readings())
 	})
+	t.Run("until its kind is listed again", func(t *testing.T) {
+		s := newHarness(t, Options{}, gatewayGroup, route)
+		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
+		s.admit(write)
+		s.store.AddKind(&policykind.Kind{PolicyProfileSpec: profile.After.(*policykind.Profile).Spec})
+		s.store.Observe(snapshot.Observation{Ref: profile.After.Ref(), UID: "p", Version: "5"})
+		assert.Equal(t, 1, s.log.Len(), "the view does not have it")
+		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"},
+			denials(s.evaluate(s.create(greedy))))
+		s.store.KindListed(api.PolicyKind{Group: worlds.Group, Kind: "Other"})
+		assert.Zero(t, s.log.Len())
+		assert.Empty(t, s.log.relisting)
+		assert.Empty(t, denials(s.evaluate(s.create(greedy))))
+	})
 	t.Run("and that may fail", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)

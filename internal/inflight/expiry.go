@@ -15,6 +15,7 @@ const (
 // expire ends the entries that the API server cannot store any more and has not stored.
 // If Start has to find out, they end a moment later.
 func (l *Log) expire() {
+	l.endRelisted()
 	due := l.due()
 	switch {
 	case len(due) == 0:

@@ -62,6 +62,10 @@ type Log struct {
 	seq        uint64   // of the newest entry
 	entries    []*entry // by seq, and by admittedAt
 	endedCount int      // ended entries in entries
+	// relisting are entries that were observed, of objects that define a policy kind which
+	// is pending: until its policies are listed again, writes that are related to them
+	// cannot be evaluated.
+	relisting []*entry
 	endSeq     uint64   // of the last end of an entry
 	shares     shares   // of the entries that have not ended
 	index      index    // of all entries
@@ -69,6 +73,8 @@ type Log struct {
 	readers    map[*reader]bool
 	perObject  map[api.Ref]int // entries and readers
 	wake       chan struct{}   // closed when an entry ends
+	// pending reports whether a policy kind is being listed. It takes no lock.
+	pending func(api.PolicyKind) bool
 	expiring   chan struct{}   // has a token when an entry is due
 }
 
@@ -116,6 +122,7 @@ func New(s *snapshot.Store, o Options) *Log {
 	l := &Log{
 		Options: o, shares: newShares(), index: newIndex(),
 		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}), expiring: make(chan struct{}, 1),
+		pending: s.Pending,
 	}
 	s.BeforeChange(l.updateIndex)
 	s.Watch(l.Observe)
@@ -165,6 +172,7 @@ func (l *Log) Observe(observations []snapshot.Observation) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.endRelisted()
 	changed := false
 	for _, o := range observations {
 		if l.perObject[o.Ref] == 0 {
@@ -172,10 +180,7 @@ func (l *Log) Observe(observations []snapshot.Observation) {
 		}
 		for _, e := range l.entries {
 			if e.pending.ref == o.Ref && e.endedAt == 0 && e.pending.observedBy(o) {
-				now := time.Now()
-				l.latency.observe(now, now.Sub(e.admittedAt))
-				l.end(e)
-				changed = true
+				changed = l.endObserved(e) || changed
 			}
 		}
 		for r := range l.readers {
@@ -185,6 +190,53 @@ func (l *Log) Observe(observations []snapshot.Observation) {
 		}
 	}
 	if changed {
+		l.notify()
+	}
+}
+
+// endObserved ends an entry that was observed, unless it is kept in relisting. It reports
+// whether it did.
+func (l *Log) endObserved(e *entry) bool {
+	if slices.ContainsFunc(e.pending.write.definedKinds(), l.pending) {
+		if !slices.Contains(l.relisting, e) {
+			l.relisting = append(l.relisting, e)
+		}
+		return false
+	}
+	now := time.Now()
+	l.latency.observe(now, now.Sub(e.admittedAt))
+	l.end(e)
+	return true
+}
+
+// relistingOf returns those of some entries that are in relisting. Neither the view nor
+// the configuration of its kinds is that before or after them.
+func (l *Log) relistingOf(entries []*entry) []*entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*entry
+	for _, e := range l.relisting {
+		if slices.Contains(entries, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// endRelisted ends the entries whose kinds have been listed again. The caller takes the
+// view after it.
+func (l *Log) endRelisted() {
+	if len(l.relisting) == 0 {
+		return
+	}
+	waiting := l.relisting
+	l.relisting = nil
+	for _, e := range waiting {
+		if e.endedAt == 0 {
+			l.endObserved(e)
+		}
+	}
+	if len(l.relisting) < len(waiting) {
 		l.notify()
 	}
 }
@@ -260,8 +312,8 @@ func (l *Log) snapshot(e *evaluation, view func() *snapshot.View) (*snapshot.Vie
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := view() // with the lock, so that the index has the state of this view
 	l.expire()
+	v := view() // with the lock, so that the index has the state of this view
 	e.reader.since, e.reader.endSeq = l.seq, l.endSeq
 	return v, l.related(e, v, v)
 }

@@ -81,6 +81,24 @@ func (w Write) persistent() bool {
 // objects returns the object before and after the write.
 func (w Write) objects() []snapshot.Object { return []snapshot.Object{w.Change.Before, w.Change.After} }
 
+// definedKinds returns the policy kinds that the object defines.
+func (w Write) definedKinds() []api.PolicyKind {
+	var out []api.PolicyKind
+	for _, o := range w.objects() {
+		switch o := o.(type) {
+		case *policykind.Profile:
+			if o != nil {
+				out = append(out, api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind})
+			}
+		case *policykind.Definition:
+			if o != nil {
+				out = append(out, o.Defines())
+			}
+		}
+	}
+	return out
+}
+
 // removes reports whether the object is deleted once the write is stored, or waits for
 // its finalizers.
 func (w Write) removes() bool { return w.Change.After == nil || w.Finalized }

@@ -16,6 +16,7 @@ import (
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/controllers/status"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
@@ -35,12 +36,16 @@ type app struct {
 	serving *sync.WaitGroup // held until the last call is answered
 
 	// Components, set by setUp in this order.
+	leaderWork   leaderWork
 	store        *snapshot.Store
 	watcher      *cache.Watcher
 	certificates *certProvider
 	pathTokens   *pathTokens
 	engine       *effective.Engine
 	guard        *guard.Guard
+	coordinator  *coordination.Coordinator // nil if disabled
+	peerServer   *peerServer               // nil if disabled
+	inFlight     *inflight.Log
 	webhooks     *webhook.Server
 	https        *httpsServer
 	probes       *probeServer
@@ -53,6 +58,7 @@ func (a *app) setUp() error {
 		a.createCache,
 		a.createCertificates,
 		a.createGuard,
+		a.createCoordination,
 		a.createWebhooks,
 		a.registerMetrics,
 		a.addRefresher,
@@ -107,9 +113,10 @@ func (a *app) createGuard() error {
 
 func (a *app) createWebhooks() error {
 	o := a.options
-	a.webhooks = webhook.New(webhook.Options{
+	a.inFlight = inflight.New(a.store, inflight.Options{ReadStored: a.watcher.ReadStored})
+	options := webhook.Options{
 		Store: a.store, Enforcement: o.enforcement,
-		Guard: a.guard, InFlight: inflight.New(a.store, inflight.Options{}),
+		Guard: a.guard, InFlight: a.inFlight,
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 		CheckFresh: a.watcher.CheckFresh, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
@@ -117,7 +124,11 @@ func (a *app) createWebhooks() error {
 		Events:  a.manager.GetEventRecorder("overrule"),
 		Tracer:  a.tracing.tracer(),
 		Log:     a.log.WithName("webhook"),
-	})
+	}
+	if a.coordinator != nil {
+		options.Coordinator = a.coordinator
+	}
+	a.webhooks = webhook.New(options)
 	return nil
 }
 
@@ -137,12 +148,13 @@ func (a *app) addHTTPSServer() error {
 	a.https = &httpsServer{
 		address: o.webhookAddress, connections: maxConnections, drainPeriod: o.drainPeriod,
 		webhooks: a.webhooks, certificates: a.certificates.source,
-		runnables: []manager.Runnable{a.watcher, a.certificates.runnable}, log: a.log.WithName("https"), serving: a.serving,
+		runnables: []manager.Runnable{a.watcher, a.certificates.runnable, a.inFlight}, log: a.log.WithName("https"), serving: a.serving,
 	}
 	a.probes = &probeServer{
 		address: o.healthAddress, checks: readinessChecks(a.store, a.certificates.source, a.watcher, a.https),
 		warnings: a.certificates.warnings, serving: a.serving, log: a.log.WithName("health"), last: "starting",
 	}
+	a.serveReplicas()
 	a.pathTokens.protect(a.https, a.probes)
 	a.probes.addWarning("kinds", a.watcher.UnreadableKindsError)
 	if err := addClientAuth(a.https, a.probes, o, a.log.WithName("callers")); err != nil {
@@ -153,7 +165,7 @@ func (a *app) addHTTPSServer() error {
 }
 
 func (a *app) addAuditor() error {
-	auditor := newAuditor(a.manager, a.store, a.guard, a.log.WithName("audit"))
+	auditor := newAuditor(a.manager, a.store, a.guard, a.leading, a.log.WithName("audit"))
 	return errors.Join(crmetrics.Registry.Register(auditor), a.manager.Add(auditor))
 }
 
@@ -166,7 +178,7 @@ func (a *app) addStatusWriter() error {
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
 	}
-	return a.manager.Add(&status.Writer{
+	return a.addLeaderWork(&status.Writer{
 		Client: client, Profiles: a.watcher.ProfileStatuses, Constraints: a.watcher.ConstraintStatuses,
 		Changed: a.watcher.StatusesChanged(), Log: a.log.WithName("status"),
 	})

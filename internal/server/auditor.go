@@ -18,23 +18,11 @@ import (
 )
 
 // newAuditor returns the background audit. Call it before s is filled.
-func newAuditor(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
+func newAuditor(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, leading func() bool, log logr.Logger) *audit.Auditor {
 	return audit.New(audit.Options{
-		Store: s, Violations: g.Violations, Leading: isClosed(mgr.Elected()),
+		Store: s, Violations: g.Violations, Leading: leading,
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,
 	})
-}
-
-// isClosed returns a function that reports whether a channel is closed.
-func isClosed(channel <-chan struct{}) func() bool {
-	return func() bool {
-		select {
-		case <-channel:
-			return true
-		default:
-			return false
-		}
-	}
 }
 
 // locate returns a function that reads the uid of an object from the API server.

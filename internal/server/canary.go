@@ -45,7 +45,7 @@ func (a *app) addCanary() (err error) {
 		return err
 	}
 	a.probes.addWarning("canary", a.canary.record.Problem)
-	return errors.Join(crmetrics.Registry.Register(a.canary.record), a.manager.Add(a.canary.loop), a.manager.Add(followerReporter{a.canary.pod}))
+	return errors.Join(crmetrics.Registry.Register(a.canary.record), a.addLeaderWork(a.canary.loop), a.manager.Add(followerReporter{a.canary.pod}))
 }
 
 func (a *app) newCanaryRunner() (*canaryRunner, error) {

@@ -13,6 +13,7 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cliflag"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -31,7 +32,10 @@ type options struct {
 	blastRadius     int
 	failurePolicy   admissionregistrationv1.FailurePolicyType
 	manageWebhooks  bool
-	leaderElect     bool
+	coordination    string
+	leaseDuration   time.Duration
+	peerBindAddress string
+	peerAddress     string
 	logLevel        string
 	logFormat       string
 	maxConcurrent   int
@@ -102,7 +106,10 @@ func (o *options) bind(f *pflag.FlagSet) {
 	cliflag.EnumVar(f, &o.failurePolicy, "failure-policy", admissionregistrationv1.Fail,
 		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write when no replica can evaluate it")
 	f.BoolVar(&o.manageWebhooks, "manage-webhooks", true, "write the webhook configurations and keep their rules and caBundle up to date")
-	f.BoolVar(&o.leaderElect, "leader-elect", true, "elect the replica that writes the webhook configurations")
+	cliflag.EnumVar(f, &o.coordination, "coordination", coordinationLeader, []string{coordinationLeader, coordinationNone}, "leader: the replicas evaluate as one, by a leader to which the others forward writes; or none: each evaluates alone, for a single replica")
+	f.DurationVar(&o.leaseDuration, "lease-duration", coordination.DefaultLeaseDuration, "with --coordination=leader: how long the Lease of a leader that has crashed stays valid, in whole seconds; at least 7s, and more if the webhooks have a timeoutSeconds above 4")
+	f.StringVar(&o.peerBindAddress, "peer-bind-address", ":9444", "with --coordination=leader: address to serve other replicas on (HTTPS with client certificates)")
+	f.StringVar(&o.peerAddress, "peer-address", "", "with --coordination=leader: HOST:PORT at which other replicas reach this one (default: $POD_IP and the port of --peer-bind-address)")
 	cliflag.EnumVar(f, &o.logLevel, "log-level", "info", []string{"error", "info", "debug"}, "error, info or debug (debug has a line for each decision)")
 	cliflag.EnumVar(f, &o.logFormat, "log-format", "json", []string{"json", "text"}, "json or text")
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews evaluated at once (0: two for each CPU)")

@@ -32,8 +32,10 @@ type httpsServer struct {
 	clientAuth   *certs.ClientAuth  // nil: clients need no certificate
 	runnables    []manager.Runnable // run for as long as the server responds
 	log          logr.Logger
-	draining     atomic.Bool
-	serving      *sync.WaitGroup // if set, held until the last call is answered
+	// handOver, if set, ends the part of this replica as a leader when it drains.
+	handOver func(context.Context)
+	draining atomic.Bool
+	serving  *sync.WaitGroup // if set, held until the last call is answered
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica

@@ -30,6 +30,8 @@ type probeServer struct {
 	// warnings are problems that do not make the server unready, by name. /readyz
 	// lists them as [!].
 	warnings map[string]func() error
+	// details, if set, describe the state of a check that succeeds, by its name.
+	details map[string]func() string
 	// serving, if set, keeps the probes up during shutdown until the last call is
 	// answered.
 	serving *sync.WaitGroup
@@ -80,7 +82,11 @@ func (p *probeServer) check(r *http.Request) (failing []string, lines string) {
 			fmt.Fprintf(&text, "[-] %s: %v\n", name, err)
 			continue
 		}
-		fmt.Fprintf(&text, "[+] %s\n", name)
+		fmt.Fprintf(&text, "[+] %s", name)
+		if detail := p.details[name]; detail != nil {
+			fmt.Fprintf(&text, ": %s", detail())
+		}
+		text.WriteByte('\n')
 	}
 	return failing, text.String()
 }

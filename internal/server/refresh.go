@@ -44,7 +44,7 @@ func (a *app) addRefresher() error {
 	}
 	cluster.ServedResource = a.watcher.ServedResource
 	r := annotations.New(annotations.Options{Store: a.store, Engine: a.engine, Cluster: cluster, Affected: a.options.refresh.affected, Log: a.log.WithName("refresh")})
-	return errors.Join(crmetrics.Registry.Register(r), a.manager.Add(r))
+	return errors.Join(crmetrics.Registry.Register(r), a.addLeaderWork(r))
 }
 
 // newRefreshAPIServer returns a client that impersonates refresherAccount and has

@@ -52,21 +52,17 @@ func run(ctx context.Context, o options) error {
 	}
 	log.Info("starting", "version", built.Version, "revision", built.Revision, "namespace", o.namespace, "enforcement", o.enforcement, "failurePolicy", o.failurePolicy)
 	err = mgr.Start(ctx)
-	serving.Wait() // a leader that loses its lease ends its manager at once, with calls in flight
+	serving.Wait() // an error ends the manager at once, with calls in flight
 	return err
 }
 
 func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, error) {
 	grace := o.drainPeriod + 20*time.Second
 	mgr, err := ctrl.NewManager(cfg, manager.Options{
-		Logger:                        log,
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
-		HealthProbeBindAddress:        "0", // see probeServer
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "overrule",
-		LeaderElectionNamespace:       o.namespace,
-		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &grace,
+		Logger:                  log,
+		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:  "0", // see probeServer
+		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create manager: %w", err)

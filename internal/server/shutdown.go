@@ -21,7 +21,7 @@ func (s *httpsServer) shutdown(ctx context.Context, server *http.Server, conns *
 	s.draining.Store(true)
 	s.webhooks.Drain()
 	s.log.Info("draining", "period", s.drainPeriod.String())
-	time.Sleep(s.drainPeriod)
+	s.handOverAndDrain(ctx)
 	conns.closeIdle(time.Now().Add(closeTimeout))
 	// A connection that is closed before its client has read the response is
 	// reset if a request arrives, and the client may lose the response.
@@ -34,6 +34,21 @@ func (s *httpsServer) shutdown(ctx context.Context, server *http.Server, conns *
 		return
 	}
 	s.log.Info("drained")
+}
+
+// handOverTimeout limits the handover to another replica.
+const handOverTimeout = 8 * time.Second
+
+// handOverAndDrain waits for the drain period, and until another replica leads if this one
+// did.
+func (s *httpsServer) handOverAndDrain(ctx context.Context) {
+	drained := time.After(s.drainPeriod)
+	if s.handOver != nil {
+		ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
+		defer cancel()
+		s.handOver(ctx)
+	}
+	<-drained
 }
 
 // checkShutdown is a readiness check: it fails during shutdown.

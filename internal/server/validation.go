@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -14,6 +15,7 @@ import (
 
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/controllers/canary"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/webhook"
 )
@@ -29,6 +31,8 @@ const (
 	mustNotBeNegative = "must not be negative"
 	mustBeLabel       = "must be an RFC 1123 label"
 	mustBeAddress     = "must be HOST:PORT or :PORT"
+
+	requiresCoordination = "requires --coordination=leader"
 )
 
 // flagErrors returns an error for each check that is not ok.
@@ -58,6 +62,9 @@ func (o *options) valueChecks() []flagCheck {
 		{"webhook-bind-address", isHostPort(o.webhookAddress), mustBeAddress},
 		{"metrics-bind-address", o.metricsAddress == "0" || isHostPort(o.metricsAddress), mustBeAddress + `, or "0" for none`},
 		{"health-bind-address", isHostPort(o.healthAddress), mustBeAddress},
+		{"peer-bind-address", isHostPort(o.peerBindAddress), mustBeAddress},
+		{"peer-address", o.peerAddress == "" || isHostPort(o.peerAddress), "must be HOST:PORT"},
+		{"lease-duration", o.leaseDuration >= coordination.MinLeaseDuration && o.leaseDuration%time.Second == 0, fmt.Sprintf("must be a whole number of seconds, at least %s", coordination.MinLeaseDuration)},
 		// Profiles contain data from memory.
 		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
@@ -88,6 +95,9 @@ func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 		{"certificate-name", !f.Changed("certificate-name") || o.certificates == certificatesCertManager, "requires --certificates=cert-manager"},
 		{"ca-validity", !f.Changed("ca-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
 		{"cert-validity", !f.Changed("cert-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
+		{"lease-duration", !f.Changed("lease-duration") || o.coordinated(), requiresCoordination},
+		{"peer-bind-address", !f.Changed("peer-bind-address") || o.coordinated(), requiresCoordination},
+		{"peer-address", !f.Changed("peer-address") || o.coordinated(), requiresCoordination},
 		{"refresh-affected", !f.Changed("refresh-affected") || o.refresh.enabled, "requires --refresh"},
 	}
 	// An empty value, such as that of an unset variable, must not admit every

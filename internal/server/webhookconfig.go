@@ -21,7 +21,7 @@ func (a *app) addWebhookConfig() error {
 	}
 	registrar := a.newRegistrar(metrics)
 	a.probes.addWarning("webhooks", registrar.Problem)
-	return a.manager.Add(&leaderRegistrar{registrar, a.certificates.loadTrusted, a.canary.registrarStopped})
+	return a.addLeaderWork(&leaderRegistrar{registrar, a.certificates.loadTrusted, a.canary.registrarStopped})
 }
 
 func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconciler {

@@ -155,7 +155,7 @@ func (s *Store) KindListed(ref api.PolicyKind, policies ...Object) {
 	s.publish(next, Event{Kinds: true})
 	s.setPending(ref, nil) // now that the view has it
 	s.mu.Unlock()
-	s.observeDeleted(deleted)
+	s.Observe(deleted...) // even if there are none: the kind is not pending any more
 }
 
 // RemoveKind removes a policy kind and its policies.

@@ -43,16 +43,18 @@ func TestCertManagerAuthorityIsSelfSigned(t *testing.T) {
 
 func TestCertManagerRights(t *testing.T) {
 	var got []rbacv1.PolicyRule
-	for name, rules := range rulesByRole(t, render(t, "overlays/cert-manager")) {
+	var secrets []string
+	for _, rules := range rulesByRole(t, render(t, "overlays/cert-manager")) {
 		for _, rule := range rules {
 			if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) {
-				assert.Equal(t, []string{"overrule-path"}, rule.ResourceNames, name)
+				secrets = append(secrets, rule.ResourceNames...)
 			}
 			if rule.APIGroups[0] == "cert-manager.io" {
 				got = append(got, rule)
 			}
 		}
 	}
+	assert.Equal(t, []string{"overrule-path", "overrule-peers"}, secrets)
 	assert.Equal(t, []rbacv1.PolicyRule{{
 		APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates"}, ResourceNames: []string{"overrule-serving"}, Verbs: []string{"get"},
 	}}, got)

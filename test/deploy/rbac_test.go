@@ -70,7 +70,7 @@ func TestClusterRoleRights(t *testing.T) {
 }
 
 func TestRightsInItsNamespaceAreLimitedByName(t *testing.T) {
-	named := map[string][]string{"secrets": {"overrule-ca", "overrule-path"}, "leases": {"overrule"}}
+	named := map[string][]string{"secrets": {"overrule-ca", "overrule-path", "overrule-peers"}, "leases": {"overrule"}}
 	role := find[rbacv1.Role](t, render(t, "base"), "Role", "overrule")
 	assert.Equal(t, namespace, role.Namespace)
 	for _, rule := range role.Rules {

@@ -44,7 +44,7 @@ func TestProbesAndServiceReachTheServersPorts(t *testing.T) {
 	for _, port := range container.Ports {
 		ports[port.Name] = port.ContainerPort
 	}
-	assert.Equal(t, map[string]int32{"webhook": 9443, "metrics": 8080, "health": 8081}, ports)
+	assert.Equal(t, map[string]int32{"webhook": 9443, "peers": 9444, "metrics": 8080, "health": 8081}, ports)
 
 	health := intstr.FromString("health")
 	assert.Equal(t, &corev1.HTTPGetAction{Path: "/healthz", Port: health}, container.LivenessProbe.HTTPGet)
@@ -59,9 +59,13 @@ func TestProbesAndServiceReachTheServersPorts(t *testing.T) {
 // No selector matches the API server; the kubelet's probes need no rule.
 func TestNetworkPolicyAllowsCallsAndScrapes(t *testing.T) {
 	policy := find[networkingv1.NetworkPolicy](t, render(t, "components/network-policy"), "NetworkPolicy", "overrule")
-	tcp, webhookPort, metrics := corev1.ProtocolTCP, intstr.FromString("webhook"), intstr.FromString("metrics")
+	tcp, webhookPort, peers, metrics := corev1.ProtocolTCP, intstr.FromString("webhook"), intstr.FromString("peers"), intstr.FromString("metrics")
 	assert.Equal(t, []networkingv1.NetworkPolicyIngressRule{
 		{Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &webhookPort}}},
+		{
+			Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &peers}},
+			From:  []networkingv1.NetworkPolicyPeer{{PodSelector: deployment(t, "base").Spec.Selector}},
+		},
 		{
 			Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &metrics}},
 			From:  []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"overrule.dev/scrapes-metrics": "true"}}}},
@@ -74,7 +78,7 @@ func TestNetworkPolicyAllowsCallsAndScrapes(t *testing.T) {
 	for _, port := range deployment(t, "base").Spec.Template.Spec.Containers[0].Ports {
 		names = append(names, port.Name)
 	}
-	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a port name that no container has allows no traffic")
+	assert.Subset(t, names, []string{webhookPort.StrVal, peers.StrVal, metrics.StrVal}, "a port name that no container has allows no traffic")
 }
 
 func TestPodDisruptionBudget(t *testing.T) {

@@ -99,9 +99,10 @@ func TestRollingRestartLosesNoWrite(t *testing.T) {
 }
 
 // boot runs a replica behind a proxy and does not wait until it is called.
-func (c *cluster) boot(t *testing.T, r *serviceProxy) *server.Server {
+func (c *cluster) boot(t *testing.T, r interface{ flag() string }, args ...string) *server.Server {
 	t.Helper()
-	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
+	args = append([]string{"--log-level=debug", "--drain-period=2s", r.flag()}, args...)
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: args})
 	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s
 }

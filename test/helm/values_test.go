@@ -36,7 +36,7 @@ func TestPodValues(t *testing.T) {
 		"tolerations":               {values{"tolerations": []any{map[string]any{"operator": "Exists"}}}, []string{"spec", "template", "spec", "tolerations"}, `[{"operator":"Exists"}]`},
 		"affinity":                  {values{"affinity": map[string]any{"nodeAffinity": map[string]any{}}}, []string{"spec", "template", "spec", "affinity"}, `{"nodeAffinity":{}}`},
 		"topologySpreadConstraints": {values{"topologySpreadConstraints": []any{}}, []string{"spec", "template", "spec", "topologySpreadConstraints"}, `null`},
-		"extraEnv":                  {values{"extraEnv": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}}, append(container, "env", "2"), `{"name":"GOMEMLIMIT","value":"400MiB"}`},
+		"extraEnv":                  {values{"extraEnv": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}}, append(container, "env", "3"), `{"name":"GOMEMLIMIT","value":"400MiB"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := rendered(t, c.values).get(t, "Deployment", "overrule")
@@ -74,6 +74,7 @@ func TestFlagsFromValues(t *testing.T) {
 	}{
 		"none":                   {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
 		"all":                    {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
+		"no leader":              {values{"coordination": "none"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--coordination=none"}},
 		"a number of YAML":       {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
 		"a canary":               {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
 		"no canary":              {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
@@ -165,6 +166,7 @@ func TestSchemaRejects(t *testing.T) {
 		"a time without a unit":            {values{"canary.interval": 60}, "/canary/interval"},
 		"a namespace of no name":           {values{"canary.namespace": "App"}, "/canary/namespace"},
 		"an arm in words":                  {values{"canary.arm": "yes"}, "/canary/arm"},
+		"another address of the pod":       {values{"extraEnv": []any{map[string]any{"name": "POD_IP", "value": "x"}}}, "/extraEnv/0/name"},
 		"another name of the pod":          {values{"extraEnv": []any{map[string]any{"name": "POD_NAME", "value": "x"}}}, "/extraEnv/0/name"},
 		"no flag":                          {values{"extraArgs": []any{"uninstall-webhooks"}}, "/extraArgs/0"},
 		"another namespace of the pod":     {values{"extraEnv": []any{map[string]any{"name": "POD_NAMESPACE", "value": "x"}}}, "/extraEnv/0/name"},

@@ -87,10 +87,10 @@ var alertCases = map[string]struct {
 		after: 30 * minute,
 	},
 	"OverruleNoLeader": {
-		bad: `leader_election_master_status{namespace="o", name="overrule", pod="a"} 0x60
-		      leader_election_master_status{namespace="o", name="other", pod="a"} 1x60`,
-		good: `leader_election_master_status{namespace="o", name="overrule", pod="a"} 0x60
-		       leader_election_master_status{namespace="o", name="overrule", pod="b"} 1x60`,
+		bad: `overrule_leader{namespace="o", pod="a"} 0x60
+		      overrule_leader{namespace="other", pod="a"} 1x60`,
+		good: `overrule_leader{namespace="o", pod="a"} 0x60
+		       overrule_leader{namespace="o", pod="b"} 1x60`,
 		after: 10 * minute,
 	},
 	"OverruleCanaryFailing": {

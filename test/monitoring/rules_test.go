@@ -91,7 +91,7 @@ func metricsIn(t *testing.T, expression string) []string {
 }
 
 // thirdPartyMetrics are metrics of client-go, controller-runtime and Go.
-var thirdPartyMetrics = []string{"leader_election_master_status", "process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
+var thirdPartyMetrics = []string{"process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
 
 func TestMetricsInRulesExist(t *testing.T) {
 	table := content(t, page)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -42,6 +44,9 @@ func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
 	if err := aggregate(ctx, clients); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
+	}
+	if err := releaseLease(ctx, clients); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
 	return e.ServiceAccount(ctx, Namespace, Name)
@@ -106,6 +111,14 @@ func grantExampleKinds(ctx context.Context, client kubernetes.Interface) error {
 		}},
 	}
 	_, err := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+	return ignoreExisting(err)
+}
+
+// releaseLease creates the Lease as a server leaves it that has shut down, unless there
+// is one: the first server of a control plane does not wait for the lease duration.
+func releaseLease(ctx context.Context, client kubernetes.Interface) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name, Annotations: map[string]string{coordination.AnnotationReleased: "none"}}}
+	_, err := client.CoordinationV1().Leases(Namespace).Create(ctx, lease, metav1.CreateOptions{})
 	return ignoreExisting(err)
 }
 

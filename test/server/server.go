@@ -50,8 +50,9 @@ type Options struct {
 type Server struct {
 	*process.Process
 
-	// Webhook, Metrics and Health are host:port of its three listeners.
-	Webhook, Metrics, Health string
+	// Webhook, Metrics, Health and Peers are host:port of its listeners; the last one
+	// is for other replicas.
+	Webhook, Metrics, Health, Peers string
 	// ReadyAfter is the time from the start of the process until it was ready.
 	ReadyAfter time.Duration
 }
@@ -141,7 +142,7 @@ func built(root string) (string, error) {
 }
 
 func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
-	var ports [3]int32
+	var ports [4]int32
 	for i := range ports {
 		port, err := env.FreePort(ctx)
 		if err != nil {
@@ -152,7 +153,7 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 	if err := site.env.RouteService(ctx, Namespace, Name, ports[0]); err != nil {
 		return nil, err
 	}
-	s := &Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2])}
+	s := &Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2]), Peers: loopback(ports[3])}
 	usual := []string{
 		"--kubeconfig=" + site.Account.Kubeconfig,
 		"--namespace=" + Namespace,
@@ -162,6 +163,9 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 		"--webhook-bind-address=" + s.Webhook,
 		"--metrics-bind-address=" + s.Metrics,
 		"--health-bind-address=" + s.Health,
+	}
+	if !slices.Contains(args, "--coordination=none") {
+		usual = append(usual, "--peer-bind-address="+s.Peers)
 	}
 	var err error
 	s.Process, err = process.Start(process.Spec{Path: site.binary, Args: append(usual, args...), Env: environ()})

@@ -20,6 +20,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/replay"
 )
 
 // soakTest is the state that faults need.
@@ -43,6 +44,8 @@ func TestVerdictsUnderFaults(t *testing.T) {
 	s := &soakTest{t: t, plane: plane, counters: &counters{}, replicas: newReplicaSet(t, plane, 3)}
 	awaitCalled(t, plane, tenants[0])
 
+	recorder := replay.Record(t, plane)
+	recorder.Options.MayOverride = func(w replay.Write) bool { return strings.HasPrefix(w.Ref.Namespace, "window-") }
 	by := developer(t, plane)
 	s.client, s.try = client(t, by), create(limitPolicies, tenants[len(tenants)-1].limits("100"), api.ReasonConstraintViolated)
 	begun := time.Now()
@@ -66,6 +69,7 @@ func TestVerdictsUnderFaults(t *testing.T) {
 	w.write(&out)
 	t.Log("\n" + out.String())
 	s.check()
+	recorder.RequireSound(t)
 }
 
 // atLeast returns the time for which the faults are repeated.

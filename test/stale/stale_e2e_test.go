@@ -117,7 +117,7 @@ func start(t *testing.T) *proxiedServer {
 	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.proxy.address())), 0o600))
 	// failurePolicy Ignore makes writes that are not evaluated visible. Without
 	// leader election the server does not exit when it cannot renew a lease.
-	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--leader-elect=false", "--log-level=debug"}})
+	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--coordination=none", "--log-level=debug"}})
 	return f
 }
 
@@ -245,7 +245,7 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	f.denies(t, "always")
 
 	require.NoError(t, f.Server.Stop())
-	started := server.Start(t, f.Env, server.Options{Args: []string{"--leader-elect=false", "--failure-policy=Ignore", "--log-level=debug"}})
+	started := server.Start(t, f.Env, server.Options{Args: []string{"--coordination=none", "--failure-policy=Ignore", "--log-level=debug"}})
 	assert.Contains(t, started.Log(), "its writes are not evaluated until it can be listed")
 	f.denies(t, "always")
 

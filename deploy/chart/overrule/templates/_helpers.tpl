@@ -54,6 +54,9 @@ the Secret overrule-ca. Names do not change: the server finds its objects by nam
 {{- if .Values.blastRadiusLimit }}
 - --blast-radius-limit={{ int64 .Values.blastRadiusLimit }}
 {{- end }}
+{{- if ne .Values.coordination "leader" }}
+- --coordination={{ .Values.coordination }}
+{{- end }}
 {{- if .Values.staticWebhooks.enabled }}
 - --manage-webhooks=false
 {{- end }}

@@ -1,0 +1,75 @@
+package coordination
+
+import (
+	"fmt"
+	"time"
+)
+
+// Defaults of Bounds.
+const (
+	DefaultLeaseDuration = 7 * time.Second
+	// DefaultStoreTime is S: how long the API server may take to store a write once it
+	// has the response of the webhook.
+	DefaultStoreTime = 1500 * time.Millisecond
+	// DefaultDrift is D: by how much two clocks may differ while a lease runs out.
+	DefaultDrift = 250 * time.Millisecond
+)
+
+// MinLeaseDuration leaves two seconds of V with a webhook timeout of 3 seconds.
+const MinLeaseDuration = 7 * time.Second
+
+// Intervals of the requests to the API server and between replicas.
+const (
+	renewInterval = 750 * time.Millisecond
+	pollInterval  = 500 * time.Millisecond
+	helloInterval = time.Second
+	// leaseTimeout limits a request for the Lease: a leader that gets no response in
+	// time sends the next renewal on a connection that may work.
+	leaseTimeout = 1500 * time.Millisecond
+)
+
+// Bounds are the times that the protocol relies on. All are positive.
+type Bounds struct {
+	// Lease is how long a Lease is valid, in whole seconds.
+	Lease time.Duration
+	// Store is S, and Drift is D of the package comment.
+	Store, Drift time.Duration
+}
+
+// DefaultBounds returns the bounds for a lease duration.
+func DefaultBounds(lease time.Duration) Bounds {
+	return Bounds{Lease: lease, Store: DefaultStoreTime, Drift: DefaultDrift}
+}
+
+// validity returns V for a review with a timeout.
+func (b Bounds) validity(timeout time.Duration) time.Duration {
+	return b.Lease - b.Store - b.Drift - timeout
+}
+
+// TimeoutError is returned for a review whose timeout leaves no time to evaluate it
+// within a lease.
+type TimeoutError struct {
+	Timeout time.Duration
+	Bounds  Bounds
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("timeoutSeconds of the webhook is %s, and --lease-duration=%s allows at most %s; decrease timeoutSeconds, or increase --lease-duration",
+		e.Timeout, e.Bounds.Lease, e.Bounds.validity(0).Truncate(time.Second)-time.Second)
+}
+
+// checkTimeout returns a TimeoutError if a leader that renews its Lease in time could not
+// evaluate a review with a timeout.
+func (b Bounds) checkTimeout(timeout time.Duration) error {
+	if b.validity(timeout) <= renewInterval {
+		return &TimeoutError{Timeout: timeout, Bounds: b}
+	}
+	return nil
+}
+
+// elapsed returns the time since t: the larger one of monotonic and wall time, because
+// the monotonic clock stands still while a virtual machine is suspended.
+func elapsed(t time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}

@@ -1,0 +1,16 @@
+// Package coordination makes several replicas evaluate as one. The replica that holds the
+// Lease evaluates writes, the others forward them to it, so that all writes meet in one
+// log of writes in flight (internal/inflight). The package decides who evaluates, hands
+// over from one leader to the next, and transports what replicas tell each other.
+//
+// It implements the protocol of test/model: "rule N" in comments is that of
+// test/model/README.md, and the letters are its bounds:
+//
+//	V  a leader evaluates only until V after it sent the last renewal that succeeded
+//	T  the API server waits T for a response: timeoutSeconds of the webhook
+//	S  the API server stores a write within S of the response, or never (assumed)
+//	D  two clocks differ by at most D while a lease runs out (assumed)
+//
+// The lease lasts longer than V + T + S + D. Since each review has its own T, V is what
+// remains of the lease (Bounds).
+package coordination
