@@ -18,12 +18,15 @@
 //
 // # Bound
 //
-// All interleavings of two and of three writes, one review each, at two replicas; with one
-// relist; with a number of steps of the second sort (faults). A wait until the Lease has
-// run out follows from a fault, and is not counted. The bounds are those of the protocol:
-// the API server waits 3 s for an answer, and stores a write within 1.5 s of it or, as long
-// as no Lease has run out, within 10 s of the request. OVERRULE_DEPTH is the number of
-// faults with two writes, 1 by default; with three writes it is one less.
+// With OVERRULE_DEPTH=n: all interleavings of two writes at two replicas with n steps of
+// the second sort (faults), and of three writes with n-1; one review of each write, and one
+// relist. Without it, in about 20 seconds: two writes of the first scenario with one fault,
+// those of the others without, and three writes at one replica. A wait until the Lease has
+// run out follows from a fault, and is not counted.
+//
+// The bounds of time are those of the protocol: the API server waits 3 s for an answer, and
+// stores a write within 1.5 s of it or, as long as no Lease has run out, within 10 s of the
+// request.
 //
 // Two histories that lead to the same state are continued once. The state is that of the
 // table, the caches, the logs and the reviews, with the history of the second sort: the
