@@ -21,7 +21,7 @@
 // With OVERRULE_DEPTH=n: all interleavings of two writes at two replicas with n steps of
 // the second sort (faults), and of three writes with n-1; one review of each write, and one
 // relist. Without it, in about 20 seconds: two writes of the first scenario with one fault,
-// those of the others without, and three writes at one replica. A wait until the Lease has
+// those of the others without, and three writes at one replica without a relist. A wait until the Lease has
 // run out follows from a fault, and is not counted.
 //
 // The bounds of time are those of the protocol: the API server waits 3 s for an answer, and

@@ -30,7 +30,7 @@ func bound(t *testing.T, i int, c *scenario) options {
 		require.NoError(t, err)
 		o.maxFaults = n + 2 - len(c.writes)
 	case len(c.writes) == 3:
-		o.names = o.names[:1]
+		o.names, o.maxRelists = o.names[:1], 0
 	case i == 0:
 		o.maxFaults = 1
 	}
@@ -39,7 +39,7 @@ func bound(t *testing.T, i int, c *scenario) options {
 
 func newExplorer(t *testing.T, c *scenario, o options) *explorer {
 	t.Helper()
-	return &explorer{t: t, scenario: c, options: o, judge: newJudge()}
+	return &explorer{t: t, scenario: c, options: o, oracle: newOracle()}
 }
 
 func TestAllHistories(t *testing.T) {
@@ -76,7 +76,7 @@ type explorer struct {
 	t        *testing.T
 	scenario *scenario
 	options  options
-	judge    *judge
+	oracle   *oracle
 	visited  map[string]bool
 	// open are the steps of the history that is being run, each with those that are not
 	// visited yet in its place.
@@ -122,7 +122,7 @@ func (e *explorer) explore(until time.Time) (history []step, complete bool) {
 
 // run runs the open history, and continues it until a state that was visited.
 func (e *explorer) run() {
-	s := newSimulation(e.scenario, e.options, e.judge)
+	s := newSimulation(e.scenario, e.options, e.oracle)
 	defer s.end()
 	for _, b := range e.open {
 		if !slices.Contains(s.enabled(), b.taken) {

@@ -61,7 +61,7 @@ type simulation struct {
 	options
 	server         *apiServer
 	metrics        *coordination.Metrics
-	judge          *judge
+	oracle         *oracle
 	kindsOfObjects []api.PolicyKind
 	began          time.Time
 	replicas       map[string]*replica
@@ -83,9 +83,9 @@ type options struct {
 	maxFaults, maxTries, maxRelists int
 }
 
-func newSimulation(c *scenario, o options, j *judge) *simulation {
+func newSimulation(c *scenario, o options, check *oracle) *simulation {
 	s := &simulation{
-		scenario: c, options: o, server: newAPIServer(c.initial), metrics: coordination.NewMetrics(nil), judge: j,
+		scenario: c, options: o, server: newAPIServer(c.initial), metrics: coordination.NewMetrics(nil), oracle: check,
 		began: time.Now(), replicas: make(map[string]*replica),
 	}
 	for _, o := range c.initial {
@@ -314,38 +314,38 @@ type storedWrite struct {
 	reviewed int
 }
 
-// judge evaluates stored writes again, one after the other.
-type judge struct {
+// oracle evaluates stored writes again, one after the other.
+type oracle struct {
 	guard   *guard.Guard
 	results map[string]bool
 }
 
-func newJudge() *judge {
-	return &judge{&guard.Guard{Engine: effective.NewEngine()}, make(map[string]bool)}
+func newOracle() *oracle {
+	return &oracle{&guard.Guard{Engine: effective.NewEngine()}, make(map[string]bool)}
 }
 
 // conflict reports whether writes that were stored conflict: there is no order of them
 // in which each is allowed. Those that were stored before another one was reviewed come
 // before it.
-func (j *judge) conflict(c *scenario, stored []storedWrite) (bool, error) {
+func (o *oracle) conflict(c *scenario, stored []storedWrite) (bool, error) {
 	var key strings.Builder
 	for _, w := range stored {
 		fmt.Fprint(&key, w.change.Operation, w.change.Object().Ref(), w.reviewed)
 	}
-	if got, ok := j.results[key.String()]; ok {
+	if got, ok := o.results[key.String()]; ok {
 		return got, nil
 	}
 	v := (&snapshot.View{}).WithKinds(c.kinds)
-	for _, o := range c.initial {
-		v = v.With(snapshot.Put(o))
+	for _, object := range c.initial {
+		v = v.With(snapshot.Put(object))
 	}
-	ok, err := j.allows(v, stored, make([]bool, len(stored)))
-	j.results[key.String()] = !ok
+	ok, err := o.allows(v, stored, make([]bool, len(stored)))
+	o.results[key.String()] = !ok
 	return !ok, err
 }
 
 // allows reports whether there is an order of the writes that are not done.
-func (j *judge) allows(v *snapshot.View, stored []storedWrite, done []bool) (bool, error) {
+func (o *oracle) allows(v *snapshot.View, stored []storedWrite, done []bool) (bool, error) {
 	if !slices.Contains(done, false) {
 		return true, nil
 	}
@@ -353,7 +353,7 @@ func (j *judge) allows(v *snapshot.View, stored []storedWrite, done []bool) (boo
 		if done[i] || slices.Contains(done[:min(w.reviewed, i)], false) {
 			continue
 		}
-		d, err := j.guard.Evaluate(context.Background(), v, w.change, nil)
+		d, err := o.guard.Evaluate(context.Background(), v, w.change, nil)
 		if err != nil {
 			return false, err
 		}
@@ -365,7 +365,7 @@ func (j *judge) allows(v *snapshot.View, stored []storedWrite, done []bool) (boo
 			change = snapshot.Put(w.change.After)
 		}
 		done[i] = true
-		if ok, err := j.allows(v.With(change), stored, done); ok || err != nil {
+		if ok, err := o.allows(v.With(change), stored, done); ok || err != nil {
 			return ok, err
 		}
 		done[i] = false

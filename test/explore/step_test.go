@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing/synctest"
 	"time"
@@ -62,8 +61,9 @@ func (s step) isFault() bool {
 	switch s.action {
 	case handOver, crash, restart, cut, heal, pause, resume, wait, expire:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // last returns the newest attempt of a write, nil if there is none, and the number of
@@ -194,8 +194,6 @@ func (s *simulation) waits(waiting bool) []step {
 	return out
 }
 
-var errNotEnabled = errors.New("step not enabled")
-
 // do runs a step until nothing happens any more. It reports whether writes
 // are stored then that conflict.
 func (s *simulation) do(next step) (conflict bool, err error) {
@@ -224,7 +222,7 @@ func (s *simulation) do(next step) (conflict bool, err error) {
 		a.settled = "conflict"
 		if s.server.store(a.review) {
 			a.settled = "stored"
-			conflict, err = s.judge.conflict(s.scenario, s.server.storedWrites)
+			conflict, err = s.oracle.conflict(s.scenario, s.server.storedWrites)
 		}
 	case deliver:
 		r.deliver()
@@ -267,5 +265,6 @@ func (s *simulation) coordinate(a action, r *replica) {
 		time.Sleep(lapseTime)
 	case expire:
 		time.Sleep(expireTime)
+	default:
 	}
 }
