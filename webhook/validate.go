@@ -48,8 +48,8 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, call *call) res
 		return s.denyUndecided(api.DenialPoliciesUnlisted, printable(unseen.Error()))
 	case errors.Is(err, guard.ErrPermissions):
 		return s.denyUndecided(api.DenialRightsUnknown, evaluationFailed(err, "retry in 1s"))
-	case err != nil:
-		return s.denyFailed(api.DenialFailed, evaluationFailed(err, "retry"))
+	case err != nil: // a read from the API server failed
+		return s.denyUndecided(api.DenialFailed, evaluationFailed(err, "retry in 1s"))
 	}
 	return resp
 }

@@ -76,7 +76,7 @@ func (e *evaluation) overQuota(d *guard.Decision) Result {
 	return retry(d, tooMuch("too many admitted writes not yet observed, by this user or "+where))
 }
 
-// kindChanged denies a write whose kind is being decoded in another way.
+// kindChanged denies a write for errKindChanged or errPoliciesInFlight.
 func (e *evaluation) kindChanged(err error) Result {
 	return retry(&guard.Decision{Change: e.write.Change}, tooMuch(err.Error()))
 }

@@ -40,7 +40,7 @@ func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapsho
 	for repeated := false; ; repeated = true {
 		result, done, err := e.attempt(ctx, view)
 		switch {
-		case errors.Is(err, errKindChanged):
+		case errors.Is(err, errKindChanged), errors.Is(err, errPoliciesInFlight):
 			return e.kindChanged(err), nil
 		case repeated && ctx.Err() != nil: // the result is about the deadline
 			return e.contended(), nil
@@ -84,11 +84,11 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	if err := e.write.checkKind(v); err != nil {
 		return result, false, err
 	}
-	if relisting := e.log.relistingOf(related); len(relisting) > 0 {
-		if e.wait(ctx, relisting, len(relisting)) {
+	if blocking := e.log.blocking(e.write, related); len(blocking) > 0 {
+		if e.wait(ctx, blocking, len(blocking)) {
 			return result, false, nil
 		}
-		return result, false, fmt.Errorf("%s: %w", e.reader.ref, errKindChanged)
+		return result, false, fmt.Errorf("%s: %w", e.reader.ref, e.write.readingError())
 	}
 	groups := e.groups(related)
 	if n := largest(groups); n > maxExhaustive && e.wait(ctx, related, n-maxExhaustive) {

@@ -483,6 +483,27 @@ func TestProfileInFlight(t *testing.T) {
 		require.NoError(t, l.apply(t.Context(), finalized))
 		assert.Equal(t, []snapshot.Reading{{}}, l.flush().Readings())
 	})
+	t.Run("and a policy of its kind", func(t *testing.T) {
+		own := &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
+			Group: worlds.Group, Kind: "Paint", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
+		}}}
+		own.Name = "own"
+		change := Write{Change: guard.Change{Operation: guard.Create, After: own}, Precondition: write.Precondition}
+		reader := rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
+
+		s := newHarness(t, Options{}, gatewayGroup, route)
+		s.guard.KindReader = reader
+		s.admit(change)
+		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"},
+			denials(s.evaluate(s.create(greedy))))
+
+		s = newHarness(t, Options{}, gatewayGroup, route)
+		s.guard.KindReader = reader
+		s.admit(s.create(greedy))
+		assert.Equal(t, []string{"Retry TooMuch: PolicyProfile own: policies of its kind are being written"}, denials(s.evaluate(change)))
+		s.observe(greedy, "12")
+		assert.Empty(t, denials(s.evaluate(change)))
+	})
 	t.Run("until its kind is listed again", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })

@@ -66,16 +66,16 @@ type Log struct {
 	// is pending: until its policies are listed again, writes that are related to them
 	// cannot be evaluated.
 	relisting []*entry
-	endSeq     uint64   // of the last end of an entry
-	shares     shares   // of the entries that have not ended
-	index      index    // of all entries
-	latency    latency
-	readers    map[*reader]bool
-	perObject  map[api.Ref]int // entries and readers
-	wake       chan struct{}   // closed when an entry ends
+	endSeq    uint64 // of the last end of an entry
+	shares    shares // of the entries that have not ended
+	index     index  // of all entries
+	latency   latency
+	readers   map[*reader]bool
+	perObject map[api.Ref]int // entries and readers
+	wake      chan struct{}   // closed when an entry ends
 	// pending reports whether a policy kind is being listed. It takes no lock.
-	pending func(api.PolicyKind) bool
-	expiring   chan struct{}   // has a token when an entry is due
+	pending  func(api.PolicyKind) bool
+	expiring chan struct{} // has a token when an entry is due
 }
 
 // entry is a write in the log.
@@ -209,14 +209,15 @@ func (l *Log) endObserved(e *entry) bool {
 	return true
 }
 
-// relistingOf returns those of some entries that are in relisting. Neither the view nor
-// the configuration of its kinds is that before or after them.
-func (l *Log) relistingOf(entries []*entry) []*entry {
+// blocking returns those of some entries together with which a write cannot be evaluated:
+// those in relisting, since neither the view nor the configuration of its kinds is that
+// before or after them, and those that change how the other one's policy is decoded.
+func (l *Log) blocking(w Write, entries []*entry) []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []*entry
-	for _, e := range l.relisting {
-		if slices.Contains(entries, e) {
+	for _, e := range entries {
+		if slices.Contains(l.relisting, e) || w.changesReading(e.pending.write) || e.pending.write.changesReading(w) {
 			out = append(out, e)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -117,6 +118,26 @@ func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
 		return effective.Everywhere() // all objects in it are deleted, too
 	}
 	return effective.FootprintOf(w.objects(), views...)
+}
+
+// changesReading reports whether the write changes how the policy of another write is
+// decoded.
+func (w Write) changesReading(other Write) bool {
+	p, ok := other.Change.Object().(*policykind.Policy)
+	return ok && p != nil && slices.Contains(w.definedKinds(), p.Kind.Ref())
+}
+
+// errPoliciesInFlight is returned for a write that changes how policies are decoded, while
+// such policies are written.
+var errPoliciesInFlight = errors.New("policies of its kind are being written")
+
+// readingError returns the error of a write that cannot be evaluated together with
+// another one because of how policies are decoded.
+func (w Write) readingError() error {
+	if len(w.definedKinds()) > 0 {
+		return errPoliciesInFlight
+	}
+	return errKindChanged
 }
 
 // errKindChanged is returned if a policy kind has another profile or schema than it had
