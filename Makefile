@@ -154,8 +154,8 @@ model: ## Run the model of several replicas with spin, which must be installed (
 	@test/model/run
 
 .PHONY: proof
-proof: controlplane build ## Run the bounded tests of test-all at full size: 300 pairs of writes, 200,000 random changes, 30 minutes of soak, fuzzing, footprint (2.5 hours).
-	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestConflictingWritesOneServer|TestConflictingWritesTwoServersAreReported' ./test/e2e
+proof: controlplane build ## Run the bounded tests of test-all at full size: 1,000 pairs of writes, 50 handovers, 200,000 random changes, 30 minutes of soak, fuzzing, footprint (2.5 hours).
+	OVERRULE_PAIRS=1000 OVERRULE_HANDOVERS=50 go test -count=1 -v -timeout 60m -parallel 1 -tags e2e -run 'TestConflictingWrites|TestOtherWrites|TestUncoordinatedWrites|TestHandovers' ./test/e2e
 	OVERRULE_WORLDS=20000 go test -count=1 -v -timeout 60m -run 'TestAllowedChangesLoseNoOverride' ./internal/guard
 	@$(MAKE) test-soak SOAK=$(or $(SOAK),30m)
 	@$(MAKE) fuzz

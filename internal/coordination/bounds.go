@@ -28,6 +28,9 @@ const (
 	leaseTimeout = 1500 * time.Millisecond
 )
 
+// usualTimeout is the timeoutSeconds of the webhooks that the server writes.
+const usualTimeout = 3 * time.Second
+
 // Bounds are the times that the protocol relies on. All are positive.
 type Bounds struct {
 	// Lease is how long a Lease is valid, in whole seconds.

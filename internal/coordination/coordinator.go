@@ -84,6 +84,8 @@ type Coordinator struct {
 	// workFailed receives its error.
 	work       sync.WaitGroup
 	workFailed chan error
+	// renewalFailing is set while renewals fail. It belongs to Start.
+	renewalFailing bool
 	// left is closed when this replica does not lead any more, after HandOver.
 	left     chan struct{}
 	leftOnce sync.Once
@@ -354,16 +356,18 @@ func (c *Coordinator) renew(ctx context.Context, lease record) (record, error) {
 	sent := time.Now()
 	next, err := c.leases.write(ctx, lease.held(c.opts.Identity, c.opts.Address, c.opts.Bounds.Lease))
 	if err == nil {
+		c.logRenewal(nil)
 		c.mu.Lock()
 		c.renewed = sent
 		c.notify()
 		c.mu.Unlock()
 		return next, nil
 	}
-	c.opts.Log.V(1).Info("cannot renew the Lease", "cause", err.Error())
 	if !changed(err) {
+		c.logRenewal(err)
 		return lease, nil // it may have been written: the next write shows it
 	}
+	c.opts.Log.V(1).Info("the Lease has changed", "cause", err.Error())
 	read, err := c.leases.read(ctx)
 	switch {
 	case err != nil:
@@ -373,6 +377,17 @@ func (c *Coordinator) renew(ctx context.Context, lease record) (record, error) {
 	}
 	c.Wake() // someone has edited it, or a response was lost
 	return read, nil
+}
+
+// logRenewal logs the result of a renewal if it is another one than the last.
+func (c *Coordinator) logRenewal(err error) {
+	switch {
+	case err != nil && !c.renewalFailing:
+		c.opts.Log.Error(err, "cannot renew the Lease; retrying")
+	case err == nil && c.renewalFailing:
+		c.opts.Log.Info("renewed the Lease again")
+	}
+	c.renewalFailing = err != nil
 }
 
 // stepDown makes this replica a follower.

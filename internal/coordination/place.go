@@ -118,11 +118,12 @@ func (c *Coordinator) Healthy() error {
 	return err
 }
 
-// Leading reports whether this replica evaluates writes.
+// Leading reports whether this replica evaluates writes: it is the leader, and renews the
+// Lease in time.
 func (c *Coordinator) Leading() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.role == evaluating
+	return c.role == evaluating && c.valid(usualTimeout)
 }
 
 // Accepts reports whether this replica leads in a term: it evaluates what is forwarded in

@@ -138,6 +138,8 @@ func TestUnobservedWritesExpire(t *testing.T) {
 		time.Sleep(DefaultRequestTimeout + minLatency - time.Nanosecond)
 		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "it may be stored yet")
 		time.Sleep(time.Nanosecond)
+		assert.Zero(t, s.log.Len())
+		assert.Empty(t, s.log.entries, "nothing is left behind")
 		s.admit(s.create(greedy))
 	})
 }

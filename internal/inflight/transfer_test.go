@@ -197,9 +197,10 @@ func TestImport(t *testing.T) {
 		})
 	})
 	t.Run("ignores the quota", func(t *testing.T) {
-		s := newHarness(t, Options{MaxWrites: 2}, append(namespaces("app"), gatewayGroup, route)...)
-		s.imported(0, s.create(onRoute("a", "b: 1")), s.create(onRoute("b", "b: 1")), s.create(onRoute("c", "b: 1")))
-		assert.Equal(t, 3, s.log.Len())
+		s := newHarness(t, Options{MaxWrites: 10}, append(namespaces("app", "infra"), gatewayGroup, route)...)
+		s.imported(0, s.create(onRoute("a", "b: 1")), s.create(onRoute("b", "b: 1")), s.create(onRoute("c", "b: 1")), s.create(onRoute("e", "b: 1")))
+		assert.Equal(t, 4, s.log.Len())
+		s.admit(by("admin", s.create(elsewhere("infra", "g"))))
 		assert.Equal(t, []string{"Retry TooMuch: too many admitted writes not yet observed, by this user or in namespace app"},
 			denials(s.evaluate(s.create(onRoute("d", "b: 1")))))
 	})
@@ -277,13 +278,17 @@ func TestReset(t *testing.T) {
 				s.log.Reset()
 				assert.Zero(t, s.log.Len())
 				assert.Len(t, s.log.entries, 1, "kept for the evaluation that is running")
+				assert.Empty(t, s.log.Refs())
+				s.imported(0, s.create(onRoute("imported", "b: 1")))
+				reviews, _ := s.exported()
+				assert.Equal(t, []string{"imported"}, reviews)
 			}
 			return nil, nil
 		}
 		nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+
 			"{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: 10")
 		s.admit(s.create(nowhere))
-		assert.Equal(t, 2, looks)
+		assert.Equal(t, 3, looks, "then it is evaluated alone and with what was imported")
 		s.log.Reset()
 		assert.Empty(t, s.log.entries)
 		assert.Empty(t, s.log.perObject, "nothing is left behind")
@@ -402,6 +407,10 @@ func TestImportedLogDecidesAlike(t *testing.T) {
 		}
 		require.NoError(t, other.log.Import(moved, other.view))
 		inFlight += len(moved)
+		for i, e := range other.log.entries {
+			assert.Equal(t, s.log.entries[i].growth, e.growth)
+			assert.Equal(t, s.log.entries[i].links, e.links)
+		}
 		for range 10 {
 			w := d.write(s)
 			w.DryRun = true

@@ -17,15 +17,15 @@ func connectionFaults() []handoverKind {
 	const slow = 150 * time.Millisecond
 	held, lost := faultproxy.Direction{Behavior: faultproxy.Hold}, faultproxy.Direction{Behavior: faultproxy.Sever}
 	return []handoverKind{
-		{"replicas: slow", keep(peersOf, faultproxy.Both(faultproxy.Direction{Delay: slow}))},
-		{"replicas: connections are reset", resetConnections(peersOf, 100*time.Millisecond)},
-		{"replicas: half-open", keep(peersOf, faultproxy.Both(held))},
-		{"replicas: requests arrive, responses are held back", keep(peersOf, faultproxy.Faults{ToClient: held})},
-		{"replicas: requests arrive, responses are lost", keep(peersOf, faultproxy.Faults{ToClient: lost})},
-		{"API server: slow", keep(apisOf, faultproxy.Both(faultproxy.Direction{Delay: slow}))},
-		{"API server: slow for the leader", keep(apiOfLeader, faultproxy.Faults{ToClient: faultproxy.Direction{Delay: 4 * slow}})},
-		{"API server: connections are reset", resetConnections(apisOf, time.Second)},
-		{"API server: followers are stale", keep(apisOfFollowers, faultproxy.Faults{ToClient: held})},
+		{name: "replicas: slow", force: keep(peersOf, faultproxy.Both(faultproxy.Direction{Delay: slow}))},
+		{name: "replicas: connections are reset", force: resetConnections(peersOf, 100*time.Millisecond)},
+		{name: "replicas: half-open", force: keep(peersOf, faultproxy.Both(held))},
+		{name: "replicas: requests arrive, responses are held back", force: keep(peersOf, faultproxy.Faults{ToClient: held})},
+		{name: "replicas: requests arrive, responses are lost", force: keep(peersOf, faultproxy.Faults{ToClient: lost})},
+		{name: "API server: slow", force: keep(apisOf, faultproxy.Both(faultproxy.Direction{Delay: slow}))},
+		{name: "API server: slow for the leader", force: keep(apiOfLeader, faultproxy.Faults{ToClient: faultproxy.Direction{Delay: 4 * slow}})},
+		{name: "API server: connections are reset", force: resetConnections(apisOf, time.Second)},
+		{name: "API server: followers are stale", force: keep(apisOfFollowers, faultproxy.Faults{ToClient: held})},
 	}
 }
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/replay"
 )
 
 const (
@@ -67,6 +69,7 @@ func testHandovers(t *testing.T, c *cluster, replicas, n int, kinds []handoverKi
 	t.Helper()
 	h := &handoverTest{t: t, pairs: c.preparePairs(t, "handovers", n*pairsPerHandover, twoWay(pairSorts())...)}
 	h.replicas = newReplicaSet(t, c, replicas, localhost)
+	recorder := replay.Record(t, c.Env)
 	h.writers = startKubectlWriters(t, h.testNamespaces, writersDuringHandovers)
 	for i := range n {
 		h.force(i, kinds[i%len(kinds)])
@@ -74,6 +77,7 @@ func testHandovers(t *testing.T, c *cluster, replicas, n int, kinds []handoverKi
 	h.writers.end()
 	_, _, lost := h.writers.take()
 	assert.Empty(t, lost)
+	recorder.RequireSound(t)
 	t.Logf("%d handovers with %d replicas: none passed of %d pairs in %d", n, replicas, h.none, len(h.sorts))
 }
 
@@ -100,7 +104,11 @@ func (h *handoverTest) force(i int, kind handoverKind) {
 	wait()
 	stored := h.requireOneOfEach(i*pairsPerHandover, (i+1)*pairsPerHandover)
 	writes, longest, lost := h.writers.take()
-	assert.Empty(h.t, lost, "writes of kubectl that were lost: %s", kind.name)
+	if kind.loses {
+		h.t.Logf("%d writes of kubectl were lost: %s", len(lost), strings.Join(lost, "; "))
+	} else {
+		assert.Empty(h.t, lost, "writes of kubectl that were lost: %s", kind.name)
+	}
 	h.t.Logf("%s (%s to %s): back to normal after %.1f s, slowest of %d writes %.1f s, %s; handovers of the leader: %.0f in %.2f s",
 		kind.name, leader.client.user, next.client.user, took.Seconds(), writes, longest.Seconds(), stored,
 		metric(h.t, next.Server, "overrule_handover_seconds_count"), metric(h.t, next.Server, "overrule_handover_seconds_sum"))
