@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
