@@ -51,7 +51,7 @@ func newReviewProxy(tb testing.TB, bundle, key []byte) *reviewProxy {
 		MaxIdleConnsPerHost: writers, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}}
 	p.Server = httptest.NewUnstartedServer(p)
-	p.Server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
+	p.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
 	p.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.StartTLS()
 	tb.Cleanup(p.Close)
