@@ -17,7 +17,8 @@ import (
 
 // State is what a leader evaluates with: the cache, and the log of writes in flight.
 type State interface {
-	// Ready reports whether the cache is complete: only then can the replica lead.
+	// Ready reports whether the cache is complete and not stale: only then can the
+	// replica lead.
 	Ready() bool
 	// CatchUp returns once the cache, and the log, have everything that was stored
 	// before the call. Its error is that of the context.
@@ -132,6 +133,9 @@ func (c *Coordinator) Start(ctx context.Context) error {
 	var seen leaseObservation
 	failing := false
 	for ctx.Err() == nil {
+		if c.isLeaving() { // here it does not lead
+			c.leftOnce.Do(func() { close(c.left) })
+		}
 		lease, err := c.leases.read(ctx)
 		if err != nil {
 			if !failing && ctx.Err() == nil {
@@ -202,7 +206,6 @@ func (c *Coordinator) untilAcquirable(s leaseObservation) time.Duration {
 	defer c.mu.Unlock()
 	switch {
 	case c.leaving:
-		c.leftOnce.Do(func() { close(c.left) })
 		return pollInterval
 	case !c.opts.State.Ready():
 		return pollInterval
@@ -271,7 +274,7 @@ func (c *Coordinator) lead(ctx context.Context, lease record, kind string) {
 		case ctx.Err() != nil, len(c.workFailed) > 0:
 			c.stepDown("shutdown")
 			return
-		case c.isLeaving():
+		case c.isLeaving(), c.shouldHandOver():
 			end()
 			c.handOver(ctx, lease)
 			return
@@ -377,6 +380,16 @@ func (c *Coordinator) renew(ctx context.Context, lease record) (record, error) {
 	}
 	c.Wake() // someone has edited it, or a response was lost
 	return read, nil
+}
+
+// shouldHandOver reports whether this replica evaluates with a stale cache, so that it
+// rejects writes, and another replica can do better.
+func (c *Coordinator) shouldHandOver() bool {
+	if c.opts.State.Ready() {
+		return false
+	}
+	_, err := c.successor()
+	return err == nil
 }
 
 // logRenewal logs the result of a renewal if it is another one than the last.

@@ -121,8 +121,7 @@ func (c *Coordinator) handOver(ctx context.Context, lease record) {
 	if err != nil {
 		c.opts.Log.Error(err, "cannot release the Lease; another replica takes it when it has run out")
 	}
-	c.stepDown("shutdown")
-	c.leftOnce.Do(func() { close(c.left) })
+	c.stepDown("handover")
 }
 
 // stop ends evaluation for good in this term, and returns the time of that.

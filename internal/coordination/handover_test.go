@@ -163,6 +163,28 @@ func TestTransferWhoseResponseIsLost(t *testing.T) {
 	})
 }
 
+// TestLeaderWithAStaleCache: it rejects writes, and another replica does not.
+func TestLeaderWithAStaleCache(t *testing.T) {
+	simulate(t, func(s *simulation) {
+		a, rest := s.led("b")
+		setReady := func(r *replica, ready bool) {
+			r.state.mu.Lock()
+			defer r.state.mu.Unlock()
+			r.state.unready = !ready
+		}
+		setReady(rest[0], false)
+		s.run(5 * time.Second)
+		setReady(a, false)
+		s.run(5 * time.Second)
+		assert.Same(t, a, s.evaluating(), "no other replica can do better")
+		setReady(rest[0], true)
+		assert.Less(t, s.until(rest[0]), 3*time.Second)
+		setReady(a, true)
+		rest[0].crash()
+		s.until(a)
+	})
+}
+
 func TestHandOverOfAFollower(t *testing.T) {
 	simulate(t, func(s *simulation) {
 		a, rest := s.led("b")

@@ -185,7 +185,7 @@ type replicaState struct{ app *app }
 // Ready implements coordination.State.
 func (s replicaState) Ready() bool {
 	_, ready := s.app.store.View()
-	return ready
+	return ready && s.app.watcher.StaleError() == nil
 }
 
 // CatchUp implements coordination.State.
