@@ -69,7 +69,7 @@ func BenchmarkReplicas(b *testing.B) {
 		})
 	}
 	for _, s := range []*server.Server{to[none], follower, leader} {
-		stopServer(b, s)
+		r.stop(b, s)
 	}
 	b.Run("burst", func(b *testing.B) {
 		for b.Loop() {
@@ -78,7 +78,7 @@ func BenchmarkReplicas(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op")
 	})
-	for kind, end := range ends {
+	for kind, end := range map[string]func(testing.TB, *server.Server){"graceful": r.stop, "crash": r.kill} {
 		b.Run("handover="+kind, func(b *testing.B) {
 			for b.Loop() {
 				r.handover(b, kind, handoverTimes, end).report(b)
@@ -87,9 +87,6 @@ func BenchmarkReplicas(b *testing.B) {
 		})
 	}
 }
-
-// ends are the ends of a leader, by kind of the handover in the metric.
-var ends = map[string]func(testing.TB, *server.Server){"graceful": stopServer, "crash": killServer}
 
 // replicas is a cluster whose API server calls replicas through a proxy.
 type replicas struct {
@@ -151,12 +148,15 @@ func awaitLeader(tb testing.TB, s *server.Server) {
 	require.Eventually(tb, func() bool { return leads.value(tb) == 1 }, time.Minute, 10*time.Millisecond, "it does not lead")
 }
 
-func stopServer(tb testing.TB, s *server.Server) {
+// stop stops a replica; without idle connections to it, of which it would tell the
+// proxy.
+func (r *replicas) stop(tb testing.TB, s *server.Server) {
 	tb.Helper()
+	r.proxy.client.CloseIdleConnections()
 	require.NoError(tb, s.Stop())
 }
 
-func killServer(tb testing.TB, s *server.Server) {
+func (r *replicas) kill(tb testing.TB, s *server.Server) {
 	tb.Helper()
 	require.NoError(tb, s.Signal(syscall.SIGKILL))
 	<-s.Done()
@@ -222,8 +222,8 @@ func (r *replicas) burst(b *testing.B, coordination string, writes int) {
 	b.ReportMetric((usage(b, first).CPU - before[0].CPU).Seconds(), coordination+"-first-CPU-s")
 	b.ReportMetric((usage(b, second).CPU - before[1].CPU).Seconds(), coordination+"-second-CPU-s")
 	b.ReportMetric(float64(writes)/took.Seconds(), coordination+"-writes/s")
-	stopServer(b, second)
-	stopServer(b, first)
+	r.stop(b, second)
+	r.stop(b, first)
 }
 
 // handovers are the results of handovers of one kind.
@@ -256,8 +256,8 @@ func (r *replicas) handover(tb testing.TB, kind string, n int, end func(testing.
 		out.without = append(out.without, withoutLeader(tb, follower, kind))
 		leader, follower = follower, r.boot(tb, coordinated)
 	}
-	stopServer(tb, follower)
-	stopServer(tb, leader)
+	r.stop(tb, follower)
+	r.stop(tb, leader)
 	return out
 }
 
