@@ -84,6 +84,7 @@ type entry struct {
 	seq        uint64
 	admittedAt time.Time
 	checkAfter time.Time // when to call ReadStored again
+	observedAt time.Time // of the first observation; set for entries in relisting
 	// endedAt is set when the write was observed or has expired, to the endSeq of that.
 	// The entry stays as long as there is a reader whose view may be older.
 	endedAt uint64
@@ -194,16 +195,24 @@ func (l *Log) Observe(observations []snapshot.Observation) {
 	}
 }
 
+// maxRelisting is how long an entry stays in relisting. A kind that cannot be listed for
+// longer must not block the writes of all others: its policies then count as they were
+// decoded before, and its own writes are not evaluated.
+const maxRelisting = 2 * time.Second
+
 // endObserved ends an entry that was observed, unless it is kept in relisting. It reports
 // whether it did.
 func (l *Log) endObserved(e *entry) bool {
-	if slices.ContainsFunc(e.pending.write.definedKinds(), l.pending) {
+	now := time.Now()
+	if e.observedAt.IsZero() {
+		e.observedAt = now
+	}
+	if now.Sub(e.observedAt) < maxRelisting && slices.ContainsFunc(e.pending.write.definedKinds(), l.pending) {
 		if !slices.Contains(l.relisting, e) {
 			l.relisting = append(l.relisting, e)
 		}
 		return false
 	}
-	now := time.Now()
 	l.latency.observe(now, now.Sub(e.admittedAt))
 	l.end(e)
 	return true

@@ -120,7 +120,7 @@ func startUnready(t *testing.T, flags ...string) (waitingServer, string) {
 	require.NoError(t, err)
 	health := fmt.Sprintf("127.0.0.1:%d", port)
 	p, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: append(flags,
-		"--kubeconfig="+account.Kubeconfig, "--drain-period=0s", "--webhook-bind-address=127.0.0.1:0",
+		"--kubeconfig="+account.Kubeconfig, "--drain-period=0s", "--webhook-bind-address=127.0.0.1:0", "--peer-bind-address=127.0.0.1:0",
 		"--metrics-bind-address=0", "--health-bind-address="+health,
 	)})
 	require.NoError(t, err)

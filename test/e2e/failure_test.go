@@ -92,7 +92,7 @@ func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *
 	require.NoError(t, err)
 	s, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: append([]string{
 		"--kubeconfig=" + account.Kubeconfig, "--log-level=debug", "--drain-period=0s",
-		r.flag(), fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port),
+		r.flag(), fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), "--peer-bind-address=127.0.0.1:0",
 		"--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
 	}, flags...)})
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func handoverKinds() []handoverKind {
 		{name: "graceful, without a connection between replicas", force: (*replicaSet).terminateAlone},
 		{name: "no connection to the API server", force: (*replicaSet).disconnect, loses: true},
 		{name: "responses of the API server are lost", force: (*replicaSet).loseResponses, loses: true},
-		{name: "the API server restarts", force: (*replicaSet).restartAPIServer},
+		{name: "the API server restarts", force: (*replicaSet).restartAPIServer, loses: true},
 		{name: "the Lease is deleted", force: (*replicaSet).deleteLease},
 		{name: "the Lease names another holder", force: (*replicaSet).editLease},
 		{name: "the Lease names another replica", force: (*replicaSet).nameOtherReplica},

@@ -139,7 +139,7 @@ func TestServerEvaluatesWithReadOnlyDisk(t *testing.T) {
 	s, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{
 		"-c", `trap '' XFSZ; ulimit -f 0; if echo full > "$0"; then exit 9; fi; exec "$@"`, filepath.Join(t.TempDir(), "probe"),
 		filepath.Join(root, "bin", "overrule"), "--kubeconfig=" + site.Account.Kubeconfig, "--drain-period=0s", fmt.Sprintf("--service-port=%d", port),
-		fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
+		fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), "--peer-bind-address=127.0.0.1:0", "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
 	}})
 	require.NoError(t, err)
 	t.Cleanup(func() {

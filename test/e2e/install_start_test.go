@@ -96,7 +96,7 @@ func TestScaledToZeroAndBack(t *testing.T) {
 	g := c.prepare(t, "scaled")
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
-	at := []string{fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), fmt.Sprintf("--service-port=%d", port)}
+	at := []string{fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), "--peer-bind-address=127.0.0.1:0", fmt.Sprintf("--service-port=%d", port)}
 	s := c.start(t, at...)
 	requireEvaluated(t, g)
 	require.NoError(t, s.Stop())

@@ -166,7 +166,7 @@ func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 	s := &server.Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2])}
 	s.Process, err = process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: []string{
 		"--kubeconfig=" + account.Kubeconfig, "--namespace=" + namespace, "--drain-period=0s", fmt.Sprintf("--service-port=%d", ports[0]),
-		"--webhook-bind-address=" + s.Webhook, "--metrics-bind-address=" + s.Metrics, "--health-bind-address=" + s.Health,
+		"--peer-bind-address=127.0.0.1:0", "--webhook-bind-address=" + s.Webhook, "--metrics-bind-address=" + s.Metrics, "--health-bind-address=" + s.Health,
 	}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
