@@ -26,6 +26,9 @@ type phase struct {
 	bound int64
 
 	sent, allowed, denied, undecided, lost, cut, wrong, through int64
+	// leaderless are the writes to be retried since no replica leads, until the lease of
+	// one that stopped without a handover runs out.
+	leaderless int64
 	// restarts: the API server itself rejects writes.
 	restarts bool
 	notes    []string // descriptions of failures
@@ -59,6 +62,8 @@ func (t *counters) record(p *phase, want string, got outcome, text, what string)
 	switch {
 	case got == lost:
 		p.note(&p.lost, what, "lost: "+text)
+	case got == undecided && strings.HasPrefix(text, noLeader):
+		p.note(&p.leaderless, what, "without a leader: "+text)
 	case got == undecided:
 		p.note(&p.undecided, what, "undecided: "+text)
 	case got == stored && want == "":
@@ -88,14 +93,14 @@ func (t *counters) write(w io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(out, "phase\tsent\tallowed\tdenied\tlost\tat most\twrong verdict\twrongly allowed\tundecided\trepeated\t")
+	_, _ = fmt.Fprintln(out, "phase\tsent\tallowed\tdenied\tlost\tat most\twrong verdict\twrongly allowed\tundecided\twithout leader\trepeated\t")
 	var sum phase
 	for _, p := range append(t.phases, &sum) {
 		if p == &sum {
 			p.name = "all"
 		}
-		_, _ = fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			p.name, p.sent, p.allowed, p.denied, p.lost, p.bound, p.wrong, p.through, p.undecided, p.cut)
+		_, _ = fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			p.name, p.sent, p.allowed, p.denied, p.lost, p.bound, p.wrong, p.through, p.undecided, p.leaderless, p.cut)
 		sum.add(p)
 	}
 	_ = out.Flush()
@@ -113,5 +118,5 @@ func (p *phase) add(o *phase) {
 	p.bound += o.bound
 	p.sent, p.allowed, p.denied = p.sent+o.sent, p.allowed+o.allowed, p.denied+o.denied
 	p.undecided, p.lost, p.cut = p.undecided+o.undecided, p.lost+o.lost, p.cut+o.cut
-	p.wrong, p.through = p.wrong+o.wrong, p.through+o.through
+	p.wrong, p.through, p.leaderless = p.wrong+o.wrong, p.through+o.through, p.leaderless+o.leaderless
 }

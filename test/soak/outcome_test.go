@@ -30,6 +30,9 @@ const (
 	cut
 )
 
+// noLeader is the message to a write for which no replica was the leader in time.
+const noLeader = "no replica of overrule evaluates writes"
+
 // denialPrefix is the prefix of Overrule's denials.
 const denialPrefix = `admission webhook "validate.overrule.dev" denied the request: `
 

@@ -8,6 +8,7 @@ package soak
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,11 +95,17 @@ func awaitCalled(t *testing.T, plane *env.Env, w tenant) {
 	}, "the API server does not call the servers")
 }
 
+// withLeader are the phases in which each leader hands over.
+var withLeader = []string{"nothing", "each server restarts", "the authority is replaced"}
+
 func (s *soakTest) check() {
 	for _, p := range s.counters.phases {
 		assert.Zero(s.t, p.wrong, "%s: wrong verdict", p.name)
 		assert.Zero(s.t, p.through, "%s: wrongly allowed", p.name)
 		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)
+		if slices.Contains(withLeader, p.name) {
+			assert.Zero(s.t, p.leaderless, "%s: no leader", p.name)
+		}
 		assert.LessOrEqual(s.t, p.lost, p.bound, "%s: lost", p.name)
 		if !p.restarts { // without an API server there may be almost none
 			assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
