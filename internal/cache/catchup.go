@@ -137,7 +137,7 @@ func (c *catchUp) next() []watchedResource {
 	return out
 }
 
-// observations returns what is known of the refs, in their order.
+// observations returns what the lists have of the refs, in their order.
 func (c *catchUp) observations(pending []api.Ref) []snapshot.Observation {
 	var out []snapshot.Observation
 	for _, ref := range pending {
