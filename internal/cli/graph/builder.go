@@ -34,7 +34,6 @@ type Builder struct {
 	ids       map[string]int
 	paths     []path
 	pathless  []api.Outcome
-	ambiguous bool
 }
 
 // element is an element of paths, with the elements around it.

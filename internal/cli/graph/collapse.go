@@ -37,12 +37,13 @@ type collapser struct {
 	groups      []int
 }
 
-// collapse returns the group of each element, and the number of groups.
-func (b *Builder) collapse(d detail) ([]int, int) {
+// collapse assigns each element to a group.
+func (b *Builder) collapse(d detail) *collapser {
 	c := &collapser{Builder: b, detail: d, shared: make(map[api.Ref]bool)}
 	c.findShared()
 	c.sign()
-	return c.group()
+	c.group()
+	return c
 }
 
 // first returns the first lane whose elements are collapsed.
@@ -133,6 +134,17 @@ func (c *collapser) outcome(p *path) string {
 	return text.String()
 }
 
+// place returns the number of policies above policy i on the same element.
+func (p *path) place(i int) int {
+	n := 0
+	for j := range i {
+		if p.Policies[j].At == p.Policies[i].At {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *collapser) policySignature(p *path, i int) string {
 	o := &p.Policies[i]
 	var text strings.Builder
@@ -150,7 +162,7 @@ func (c *collapser) nameOf(p *path, ref api.Ref) string {
 	if !c.shared[ref] {
 		for i := range p.Policies {
 			if o := &p.Policies[i]; o.Policy == ref && o.At >= 0 {
-				return fmt.Sprintf("%s %d %d", ref.Kind, c.elements[p.ids[o.At]].lane, i)
+				return fmt.Sprintf("%s %d %d", ref.Kind, c.elements[p.ids[o.At]].lane, p.place(i))
 			}
 		}
 	}
@@ -187,7 +199,7 @@ func sorted(set map[string]bool) string {
 
 // group puts the elements of a lane with equal signatures and equal groups of parents
 // into one group. The first elements that were added come first.
-func (c *collapser) group() ([]int, int) {
+func (c *collapser) group() {
 	c.groups = make([]int, len(c.elements))
 	known := make(map[string]int)
 	for l := range lanes {
@@ -203,7 +215,6 @@ func (c *collapser) group() ([]int, int) {
 			c.groups[id] = known[key]
 		}
 	}
-	return c.groups, len(known)
 }
 
 func (c *collapser) parentGroups(e *element) string {
