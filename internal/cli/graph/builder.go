@@ -30,10 +30,10 @@ type Policy struct {
 
 // Builder collects paths. The zero value is ready to use.
 type Builder struct {
-	elements  []element
-	ids       map[string]int
-	paths     []path
-	pathless  []api.Outcome
+	elements []element
+	ids      map[string]int
+	paths    []path
+	pathless []api.Outcome
 }
 
 // element is an element of paths, with the elements around it.
