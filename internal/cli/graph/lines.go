@@ -54,8 +54,8 @@ func (n *noteTally) status() string {
 			parts = append(parts, words+onPaths(count, n.paths))
 		}
 	}
-	add(api.StateOverridden, "no effect: overridden")
-	add(api.StateInactive, "no effect: its condition is not met")
+	add(api.Overridden, "no effect: overridden")
+	add(api.Inactive, "no effect: its condition is not met")
 	return strings.Join(append(parts, slices.Sorted(maps.Keys(n.messages))...), "; ")
 }
 
@@ -109,6 +109,14 @@ func rank(l Line) int {
 }
 
 func (w *drawing) addResults() {
+	type boxKind struct {
+		*Box
+		api.PolicyKind
+	}
+	count := make(map[boxKind]int)
+	for _, r := range w.results {
+		count[boxKind{r.box, r.Kind}]++
+	}
 	for _, key := range slices.Sorted(maps.Keys(w.results)) {
 		r := w.results[key]
 		for _, rule := range sortedRules(r.rules) {
@@ -118,7 +126,9 @@ func (w *drawing) addResults() {
 		if len(r.Lines) == 0 {
 			r.Lines = []Line{{Text: "no rule"}}
 		}
-		r.Via = w.viaOf(r)
+		if count[boxKind{r.box, r.Kind}] > 1 {
+			r.Via = r.viaText()
+		}
 		r.box.Results = append(r.box.Results, &r.Result)
 	}
 	for _, b := range w.Boxes {
@@ -149,16 +159,9 @@ func (r *resultTally) line(k ruleKey) Line {
 	return Line{Text: k.rule, Comment: comment + onPaths(o.paths, r.Paths)}
 }
 
-// viaOf names the listeners, or else the gateways or Services, that the paths of a
-// result come through, if the box has another result of the kind.
-func (w *drawing) viaOf(r *resultTally) string {
-	others := false
-	for _, o := range w.results {
-		others = others || o != r && o.box == r.box && o.Kind == r.Kind
-	}
-	if !others {
-		return ""
-	}
+// viaText names the listeners, or else the gateways or Services, that the paths of a
+// result come through.
+func (r *resultTally) viaText() string {
 	var last lane
 	for b := range r.via {
 		last = max(last, b.lane)

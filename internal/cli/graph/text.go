@@ -13,9 +13,9 @@ func countOf(kind string, n int) string {
 		return kind
 	}
 	switch {
-	case strings.HasSuffix(kind, "y"):
+	case strings.HasSuffix(kind, "y") && !strings.HasSuffix(kind, "ay"):
 		kind = strings.TrimSuffix(kind, "y") + "ies"
-	case strings.HasSuffix(kind, "s"):
+	case strings.HasSuffix(kind, "s"), strings.HasSuffix(kind, "x"):
 		kind += "es"
 	default:
 		kind += "s"
@@ -69,4 +69,37 @@ func shorten(text string, n int) string {
 		return string(runes[:n-1]) + "…"
 	}
 	return text
+}
+
+// maxText is the number of characters after which a text in a picture is cut.
+const maxText = 120
+
+// printable replaces characters that no format allows.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffe || r == 0xffff {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// legend explains the picture.
+func (g *Graph) legend(escape func(string) string) []string {
+	var out []string
+	for _, text := range []string{
+		"Thick line: overrides. Thin line: defaults, or rules of its own. Dashed line: does not apply.",
+		"Struck through: has no effect, replaced by the policy that is named.",
+		g.Collapsed,
+	} {
+		for len(text) > 0 {
+			row := text
+			if len(row) > maxText {
+				row = row[:strings.LastIndexByte(row[:maxText], ' ')+1]
+			}
+			text = text[len(row):]
+			out = append(out, escape(strings.TrimSpace(row)))
+		}
+	}
+	return out
 }
