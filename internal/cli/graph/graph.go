@@ -41,8 +41,8 @@ type Note struct {
 	ID       string
 	Kind     api.PolicyKind
 	Policies []api.Ref // sorted
-	// Blocks are the names of the applied blocks, Status is set if it has no effect on
-	// some paths.
+	// Blocks are what the applied blocks acted as: defaults, overrides or both. Status
+	// is set if it has no effect on some paths.
 	Blocks []string
 	Status string
 	Lines  []Line
@@ -54,17 +54,10 @@ func (n *Note) Overrides() bool { return slices.Contains(n.Blocks, "overrides") 
 
 // Relation says how the policy applies, in words.
 func (n *Note) Relation() string {
-	var words []string
-	for _, b := range n.Blocks {
-		if b == "bare" {
-			b = "rules"
-		}
-		words = append(words, b)
-	}
-	if len(words) == 0 {
+	if len(n.Blocks) == 0 {
 		return "does not apply"
 	}
-	return strings.Join(words, " and ")
+	return strings.Join(n.Blocks, " and ")
 }
 
 // Title is the kind, and the name or the number of the policies.

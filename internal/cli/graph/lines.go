@@ -64,7 +64,7 @@ func (n *noteTally) line(k ruleKey) Line {
 	r := n.rules[k]
 	line := Line{Text: k.rule, Lost: r.inEffect == 0 && r.lost > 0}
 	if len(n.blocks) > 1 {
-		line.Text += " (" + blockWord(k.block) + ")"
+		line.Text += " (" + k.block + ")"
 	}
 	if r.lost > 0 {
 		line.Comment = "replaced by " + examples(sortedRefs(r.by), n.winner) + onPaths(r.lost, r.lost+r.inEffect)
@@ -81,13 +81,6 @@ func (n *noteTally) winner(r api.Ref) string {
 		return shortName(r)
 	}
 	return r.String()
-}
-
-func blockWord(block string) string {
-	if block == "bare" {
-		return "rules"
-	}
-	return block
 }
 
 // cut cuts the lines to a number, the last of which counts those that are left out.
