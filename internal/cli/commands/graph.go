@@ -150,13 +150,17 @@ func elementIndex(path []api.PathElement, e api.PathElement) int {
 }
 
 // appliedBlocks returns what the applied blocks of a policy acted as: defaults,
-// overrides or both.
+// overrides, or rules that are neither.
 func appliedBlocks(o *outcome) []string {
 	var out []string
-	for _, as := range []merge.Block{merge.Defaults, merge.Overrides} {
-		if o.AppliedAs(as, as) || o.AppliedAs(merge.Bare, as) {
-			out = append(out, as.String())
-		}
+	if o.AppliedAs(merge.Defaults, merge.Defaults) || o.AppliedAs(merge.Bare, merge.Defaults) {
+		out = append(out, graph.Defaults)
+	}
+	if o.AppliedAs(merge.Bare, merge.Bare) {
+		out = append(out, graph.Neither)
+	}
+	if o.AppliedAs(merge.Overrides, merge.Overrides) || o.AppliedAs(merge.Bare, merge.Overrides) {
+		out = append(out, graph.Overrides)
 	}
 	return out
 }

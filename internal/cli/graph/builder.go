@@ -24,9 +24,18 @@ type Policy struct {
 	api.PolicyOnPath
 	// At is the index of the element that it is attached to; -1 for the whole mesh.
 	At int
-	// Blocks are the names of its blocks that were applied on the path.
+	// Blocks are what its blocks that were applied on the path acted as: Defaults,
+	// Neither, Overrides.
 	Blocks []string
 }
+
+// What the blocks of a policy act as. Neither is a policy's own rules outside of both
+// blocks.
+const (
+	Defaults  = "defaults"
+	Neither   = "rules"
+	Overrides = "overrides"
+)
 
 // Builder collects paths. The zero value is ready to use.
 type Builder struct {

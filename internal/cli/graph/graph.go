@@ -41,8 +41,8 @@ type Note struct {
 	ID       string
 	Kind     api.PolicyKind
 	Policies []api.Ref // sorted
-	// Blocks are what the applied blocks acted as: defaults, overrides or both. Status
-	// is set if it has no effect on some paths.
+	// Blocks are what the applied blocks acted as, see Policy. Status is
+	// set if it has no effect on some paths.
 	Blocks []string
 	Status string
 	Lines  []Line
@@ -50,7 +50,7 @@ type Note struct {
 }
 
 // Overrides reports whether the policy has overrides.
-func (n *Note) Overrides() bool { return slices.Contains(n.Blocks, "overrides") }
+func (n *Note) Overrides() bool { return slices.Contains(n.Blocks, Overrides) }
 
 // Relation says how the policy applies, in words.
 func (n *Note) Relation() string {

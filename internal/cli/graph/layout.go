@@ -7,9 +7,10 @@ const (
 	lineHeight   = 17
 	padding      = 9
 	gap          = 14 // between boxes
-	noteGap      = 22 // between a note and the next one or its box
-	laneGap      = 56
+	noteGap      = 12 // between a note and the next one or its box
+	laneGap      = 72
 	margin       = 24
+	leftMargin   = 48 // with room for the lines of notes
 	headerHeight = 34
 	charWidth    = 7.3 // of the monospaced font at 12 pixels, rounded up
 	minWidth     = 120
@@ -45,7 +46,7 @@ func (g *Graph) layout() *layout {
 	for _, b := range g.Boxes {
 		l.measure(b, &present)
 	}
-	l.width = margin
+	l.width = leftMargin
 	for c := range lanes {
 		if present[c] {
 			l.columns = append(l.columns, c)

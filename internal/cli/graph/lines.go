@@ -146,7 +146,7 @@ func (r *resultTally) line(k ruleKey) Line {
 		}
 		return ref.String()
 	})
-	if k.block == "overrides" || k.block == "defaults" {
+	if k.block == Overrides || k.block == Defaults {
 		comment += " (" + k.block + ")"
 	}
 	return Line{Text: k.rule, Comment: comment + onPaths(o.paths, r.Paths)}

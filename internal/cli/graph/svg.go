@@ -69,7 +69,7 @@ func (s *svg) edges(b *Box) {
 }
 
 func (s *svg) curve(from, to *rect, class string) {
-	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h/2
+	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h-9
 	// Between the last lanes, since the boxes of a parent are at the height of its own.
 	bend := x2 - laneGap/2
 	s.printf(`<path class="%s" d="M%.1f %.1fH%.1fC%.1f %.1f %.1f %.1f %.1f %.1f"/>`, class, x1, y1, max(x1, x2-laneGap), bend, y1, bend, y2, x2, y2)
@@ -84,7 +84,7 @@ func (s *svg) box(b *Box) {
 		object = s.address(objectKind(e.Kind), e.Namespace, e.Name)
 	}
 	for i, n := range b.notes {
-		s.note(n, s.below(b, i), i == len(b.notes)-1)
+		s.note(n, target, len(b.notes)-1-i)
 	}
 	s.shape("target", b.ID, kind+" "+name, object, target)
 	for _, r := range b.Results {
@@ -92,15 +92,9 @@ func (s *svg) box(b *Box) {
 	}
 }
 
-// below returns what note i of a box leads to: the next note, which leads to the box.
-func (s *svg) below(b *Box, i int) *rect {
-	if i+1 < len(b.notes) {
-		return s.rects[b.notes[i+1].ID]
-	}
-	return s.rects[b.ID]
-}
-
-func (s *svg) note(n *Note, to *rect, last bool) {
+// note draws a note, and the line from it around the notes below it, of which there
+// are some, to its target.
+func (s *svg) note(n *Note, to *rect, below int) {
 	from := s.rects[n.ID]
 	class := "defaults"
 	switch {
@@ -109,11 +103,10 @@ func (s *svg) note(n *Note, to *rect, last bool) {
 	case len(n.Blocks) == 0:
 		class = "inactive"
 	}
-	x := from.x + 18
-	s.printf(`<path class="%s" d="M%.1f %.1fV%.1f"/>`, class, x, from.y+from.h, to.y)
-	if last {
-		s.printf(`<path class="tip" d="M%.1f %.1fl-5 -7h10z"/>`, x, to.y)
-	}
+	below = min(below, 3)
+	x, y := from.x-12-9*float64(below), to.y+9+9*float64(below)
+	s.printf(`<path class="%s" d="M%.1f %.1fH%.1fV%.1fH%.1f"/>`, class, from.x, from.y+from.h/2, x, y, to.x-4)
+	s.printf(`<path class="tip" d="M%.1f %.1fl-7 -5v10z"/>`, to.x, y)
 	kind, name := n.Title()
 	address := ""
 	if len(n.Policies) == 1 {

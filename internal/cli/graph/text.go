@@ -88,7 +88,7 @@ func printable(text string) string {
 func (g *Graph) legend(escape func(string) string) []string {
 	var out []string
 	for _, text := range []string{
-		"Thick line: overrides. Thin line: defaults. Dashed line: does not apply.",
+		"Thick line: overrides. Thin line: defaults, or rules that are neither. Dashed line: does not apply.",
 		"Struck through: has no effect, replaced by the policy that is named.",
 		g.Collapsed,
 	} {
