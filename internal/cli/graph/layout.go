@@ -8,7 +8,8 @@ const (
 	padding      = 9
 	gap          = 14 // between boxes
 	noteGap      = 12 // between a note and the next one or its box
-	laneGap      = 72
+	laneGap      = 76
+	linesWidth   = 34 // of the lines of notes, left of a lane
 	margin       = 24
 	leftMargin   = 48 // with room for the lines of notes
 	headerHeight = 34

@@ -61,18 +61,22 @@ func (s *svg) printf(format string, args ...any) { fmt.Fprintf(s, format, args..
 func (s *svg) edges(b *Box) {
 	from := s.rects[b.ID]
 	for _, child := range append(b.children[:len(b.children):len(b.children)], b.links...) {
-		s.curve(from, s.rects[child.ID], "edge")
+		to := s.rects[child.ID]
+		s.curve(from, to, "edge", to.h-padding)
 	}
 	for _, r := range b.Results {
-		s.curve(from, s.rects[r.ID], "edge result")
+		to := s.rects[r.ID]
+		s.curve(from, to, "edge result", to.h/2)
 	}
 }
 
-func (s *svg) curve(from, to *rect, class string) {
-	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h-9
-	// Between the last lanes, since the boxes of a parent are at the height of its own.
-	bend := x2 - laneGap/2
-	s.printf(`<path class="%s" d="M%.1f %.1fH%.1fC%.1f %.1f %.1f %.1f %.1f %.1f"/>`, class, x1, y1, max(x1, x2-laneGap), bend, y1, bend, y2, x2, y2)
+func (s *svg) curve(from, to *rect, class string, height float64) {
+	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+height
+	// Close to the end, since the boxes of a parent are at the height of its own, but
+	// left of the lines of notes.
+	start, end := max(x1, x2-laneGap), x2-linesWidth
+	bend := (start + end) / 2
+	s.printf(`<path class="%s" d="M%.1f %.1fH%.1fC%.1f %.1f %.1f %.1f %.1f %.1fH%.1f"/>`, class, x1, y1, start, bend, y1, bend, y2, end, y2, x2)
 }
 
 func (s *svg) box(b *Box) {
@@ -103,7 +107,7 @@ func (s *svg) note(n *Note, to *rect, below int) {
 	case len(n.Blocks) == 0:
 		class = "inactive"
 	}
-	below = min(below, 3)
+	below = min(below, 2)
 	x, y := from.x-12-9*float64(below), to.y+9+9*float64(below)
 	s.printf(`<path class="%s" d="M%.1f %.1fH%.1fV%.1fH%.1f"/>`, class, from.x, from.y+from.h/2, x, y, to.x-4)
 	s.printf(`<path class="tip" d="M%.1f %.1fl-7 -5v10z"/>`, to.x, y)
