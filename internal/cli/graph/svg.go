@@ -121,7 +121,7 @@ func (s *svg) note(n *Note, to *rect, below int) {
 }
 
 func (s *svg) address(kind, namespace, name string) string {
-	if s.link == nil {
+	if s.link == nil || kind == "" {
 		return ""
 	}
 	return s.link(kind, namespace, name)
