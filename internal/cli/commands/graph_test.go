@@ -1,18 +1,26 @@
 package commands
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/messages"
 )
 
 var demoWorld = []string{
 	"-f", "../../../examples/demo/00-cluster.yaml", "-f", "../../../examples/demo/10-gateway-policies.yaml",
 	"-f", "../../../examples/demo/20-route-auth.yaml", "-f", "../../../examples/demo/31-route-limits.yaml",
 }
+
+// demoImage is the picture in README.md.
+const demoImage = "../../../../../docs/images/demo.svg"
 
 // The pictures were looked at before they became golden files.
 func TestGoldenGraphs(t *testing.T) {
@@ -23,7 +31,7 @@ func TestGoldenGraphs(t *testing.T) {
 	for name, args := range map[string][]string{
 		"graph-demo.mmd":      demo(),
 		"graph-demo.dot":      demo("-o", "dot"),
-		"graph-demo.svg":      demo("-o", "svg"),
+		demoImage:             demo("-o", "svg"),
 		"graph-route.mmd":     demo("-n", "app", "httproute/toystore"),
 		"graph-policy.mmd":    demo("-n", "app", "authpolicy/toystore-auth"),
 		"graph-namespace.mmd": demo("-n", "infra"),
@@ -35,6 +43,24 @@ func TestGoldenGraphs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, run(t, "", args...)) })
 	}
+}
+
+var mermaidBlock = regexp.MustCompile("(?ms)^```mermaid\n(%%\\{init.*?)^```$")
+
+// The page on the plugin shows the picture of the demo.
+func TestCLIPageShowsGraph(t *testing.T) {
+	const page = "../../../docs/cli.md"
+	data, err := os.ReadFile(page)
+	require.NoError(t, err)
+	block := mermaidBlock.FindSubmatch(data)
+	require.NotNil(t, block)
+	got := run(t, "", append([]string{"graph"}, demoWorld...)...)
+	if messages.Update() {
+		data = bytes.Replace(data, block[1], []byte(got.stdout), 1)
+		require.NoError(t, os.WriteFile(page, data, 0o600))
+		return
+	}
+	assert.Equal(t, string(block[1]), got.stdout)
 }
 
 // Routes with equal outcomes are one box; the picture stays small enough for GitHub.
