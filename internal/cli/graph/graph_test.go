@@ -118,6 +118,28 @@ func TestDifferentPathsAreNotOne(t *testing.T) {
 	}
 }
 
+// Two routes on the same gateways with the same outcomes, but each on another one, are
+// not equal.
+func TestOutcomesByGateway(t *testing.T) {
+	with := func(gateway, route, rule string) Path {
+		p := overridden(gateway, route, "x")
+		p.Rules[0].Rule, p.Rules[0].From = rule, policyRef("same")
+		p.Policies = nil
+		return p
+	}
+	g := build(with("g1", "a", "one"), with("g2", "a", "two"), with("g1", "b", "two"), with("g2", "b", "one"))
+	var titles []string
+	for _, b := range g.Boxes {
+		for _, r := range b.Results {
+			titles = append(titles, r.Title()+": "+r.Lines[0].Text)
+		}
+	}
+	assert.Equal(t, []string{
+		"In effect: AuthPolicy, via g1#http: one", "In effect: AuthPolicy, via g2#http: two",
+		"In effect: AuthPolicy, via g1#http: two", "In effect: AuthPolicy, via g2#http: one",
+	}, titles)
+}
+
 // A policy that is lost on some paths is not struck through, and says on how many.
 func TestPartlyLost(t *testing.T) {
 	kept := overridden("edge", "a", "y")
