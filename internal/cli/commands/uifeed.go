@@ -55,7 +55,11 @@ func (f *fileFeed) Close() error { return f.files.Close() }
 
 // Name implements ui.Source.
 func (f *fileFeed) Name() string {
-	return strings.ReplaceAll(strings.Join(f.paths, ", "), manifest.Stdin, "standard input")
+	names := slices.Clone(f.paths)
+	if i := slices.Index(names, manifest.Stdin); i >= 0 {
+		names[i] = "standard input"
+	}
+	return strings.Join(names, ", ")
 }
 
 // Load implements ui.Source.

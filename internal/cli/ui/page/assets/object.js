@@ -21,8 +21,8 @@ function summary(answer) {
   if (total === 0) return h('p', { class: 'lead' }, object.policy ? 'This policy is on no path: see its outcome for the reason.' : 'No policy is on a path through this object, so no rule of a policy is in effect.');
   const lost = items.flatMap((x) => x.rules.flatMap((r) => (r.lost ?? []).map((l) => `${x.policyKind.kind} ${r.rule} ${key(l.policy)}`)));
   const n = new Set(lost).size;
-  return h('p', { class: 'lead' }, `${plural(answer.outcomes.length, object.policy ? 'outcome' : 'policy')} on ${plural(total, 'path')} of policy kinds. `,
-    n ? `${plural(n, 'rule')} of policies ${n === 1 ? 'has' : 'have'} no effect: struck through below, with what replaces ${n === 1 ? 'it' : 'them'}.` : 'All rules of the policies are in effect.');
+  return h('p', { class: 'lead' }, `${plural(answer.outcomes.length, 'policy')} ${answer.outcomes.length === 1 ? 'is' : 'are'} on its paths. `,
+    n ? `${plural(n, 'rule')} of them ${n === 1 ? 'has' : 'have'} no effect: struck through below, with the policy that replaces ${n === 1 ? 'it' : 'them'}.` : 'All their rules are in effect, or inactive by their own condition.');
 }
 
 /** objectView returns the view of an object, by its kind and name. */

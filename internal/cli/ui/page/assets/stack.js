@@ -111,5 +111,5 @@ export function outcomeTable(outcomes) {
     h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Policies' }, h('table', {},
       h('thead', {}, h('tr', {}, ['Kind', 'Policy', 'State', 'Enforced on'].map((t) => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, outcomes.map((o) => h('tr', {}, h('td', { class: 'kind' }, o.policy.kind), h('td', {}, link(o.policy)), h('td', {}, badge(o.state)),
-        h('td', {}, `${o.paths.enforced} of ${plural(o.paths.total, 'path')}`)))))));
+        h('td', {}, `${o.paths.enforced} of ${plural(o.paths.total, 'path')}`, o.paths.partiallyEnforced > 0 && `, in part on ${o.paths.partiallyEnforced}`)))))));
 }
