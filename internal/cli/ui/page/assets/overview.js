@@ -32,7 +32,7 @@ export async function overview({ signal }) {
       h('section', { 'aria-labelledby': 'policies' }, h('h2', { id: 'policies' }, 'Policies'),
         policies.length ? h('ul', { class: 'tiles' }, policies.map(tile)) : h('p', {}, 'There are no policies.')),
       h('section', { 'aria-labelledby': 'objects' }, h('h2', { id: 'objects' }, 'Objects'), h('ul', { class: 'tiles' }, others.map(tile))),
-      h('section', { 'aria-labelledby': 'routes' }, h('h2', { id: 'routes' }, 'Routes'), resultTable(routes, 'Routes')),
+      h('section', { 'aria-labelledby': 'routes' }, h('h2', { id: 'routes' }, 'Routes'), resultTable(routes, 'List of routes')),
     ],
   };
 }
