@@ -52,7 +52,7 @@ func (a *app) root() *cobra.Command {
 effect on each path from a gateway to a rule of a route, where they come from, and how
 a change would alter them.
 
-The commands read the cluster of the current kubeconfig. With -f (effective, explain,
+The commands read the cluster of the current kubeconfig. With -f (effective, graph, explain,
 reach, outcome, violations, render, profiles, ui) or --against (check, diff) they read only
 manifests.
 
@@ -80,8 +80,8 @@ Exit codes:
 	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "output format: table, tree, json or yaml")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print to stderr what was read and what was ignored")
 	cmd.AddCommand(
-		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
-		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), a.uiCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
+		a.effectiveCommand(), a.graphCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(), a.uiCommand(),
+		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
 	)
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/cli/ui"
 	"overrule.dev/overrule/internal/effective"
@@ -113,6 +114,19 @@ func (q *query) explanations(ctx context.Context, limit int, out *ui.Explanation
 	})
 	slices.SortFunc(out.Items, effective.CompareExplanations)
 	return onPaths, err
+}
+
+// Picture implements ui.State.
+func (u *uiState) Picture(ctx context.Context, o ui.ObjectQuery, link func(kind, namespace, name string) string) (string, error) {
+	q, err := u.find(o)
+	if err != nil {
+		return "", err
+	}
+	b, err := q.graph(ctx)
+	if err != nil {
+		return "", err
+	}
+	return b.Graph(graph.Options{}).SVG(link), nil
 }
 
 // Request implements ui.State.

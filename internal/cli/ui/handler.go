@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -26,6 +28,7 @@ const (
 	pathEvents     = pathAPI + "events"
 	pathSearch     = pathAPI + "search"
 	pathObject     = pathAPI + "object"
+	pathPicture    = pathAPI + "picture"
 	pathManifest   = pathAPI + "manifest"
 	pathRequest    = pathAPI + "request"
 	pathViolations = pathAPI + "violations"
@@ -50,6 +53,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+pathEvents, s.getEvents)
 	mux.HandleFunc("GET "+pathSearch, s.getSearch)
 	mux.HandleFunc("GET "+pathObject, s.getObject)
+	mux.HandleFunc("GET "+pathPicture, s.getPicture)
 	mux.HandleFunc("GET "+pathManifest, s.getManifest)
 	mux.HandleFunc("GET "+pathRequest, s.getRequest)
 	mux.HandleFunc("GET "+pathViolations, s.getViolations)
@@ -162,6 +166,27 @@ func (s *Server) getManifest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"manifest": text})
+}
+
+// getPicture answers with SVG, which the page inserts as elements.
+func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) {
+	state, _ := s.model.current()
+	picture, err := state.Picture(r.Context(), objectQuery(r), address)
+	if err != nil {
+		writeError(w, statusOf(err), err)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	_, _ = io.WriteString(w, picture) // the browser may have gone away
+}
+
+// address returns the address of the view of an object.
+func address(kind, namespace, name string) string {
+	parts := []string{"", "o", url.PathEscape(kind)}
+	if namespace != "" {
+		parts = append(parts, url.PathEscape(namespace))
+	}
+	return strings.Join(append(parts, url.PathEscape(name)), "/")
 }
 
 func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) {

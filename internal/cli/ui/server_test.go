@@ -40,6 +40,13 @@ func (s fakeState) Object(_ context.Context, q ObjectQuery) (*ObjectAnswer, erro
 	return &ObjectAnswer{Object: s.objects[0]}, nil
 }
 
+func (s fakeState) Picture(_ context.Context, q ObjectQuery, link func(kind, namespace, name string) string) (string, error) {
+	if q.Name != toystore.Name {
+		return "", ErrNotFound
+	}
+	return `<svg xmlns="http://www.w3.org/2000/svg"><a href="` + link("Gateway", "a b", "edge") + `"/></svg>`, nil
+}
+
 func (s fakeState) Request(_ context.Context, q RequestQuery) (*Explanations, error) {
 	if q.Request == "" {
 		return nil, ErrInput
@@ -193,6 +200,8 @@ func TestRequests(t *testing.T) {
 		"an object":                         {path: "/api/object?kind=HTTPRoute&namespace=app&name=toystore", status: 200, says: `"toystore"`},
 		"an unknown object":                 {path: "/api/object?kind=HTTPRoute&namespace=app&name=none", status: 404, says: "not found"},
 		"an unknown question":               {path: "/api/none", status: 404, says: "/api/none not found"},
+		"a picture":                         {path: "/api/picture?kind=HTTPRoute&name=toystore", status: 200, says: `href="/o/Gateway/a%20b/edge"`},
+		"a picture of an unknown object":    {path: "/api/picture?kind=HTTPRoute&name=none", status: 404, says: "not found"},
 		"a manifest":                        {path: "/api/manifest?kind=HTTPRoute&name=toystore", status: 200, says: "kind: X"},
 		"a request":                         {path: "/api/request?request=GET+http://x/", status: 200, says: "items"},
 		"an invalid request":                {path: "/api/request", status: 422, says: "invalid input"},

@@ -33,6 +33,9 @@ type State interface {
 	Objects() []Object
 	// Object explains the effective policies on the paths of an object.
 	Object(ctx context.Context, q ObjectQuery) (*ObjectAnswer, error)
+	// Picture draws the effective policies on the paths of an object as SVG; link
+	// returns the address of the view of an object.
+	Picture(ctx context.Context, q ObjectQuery, link func(kind, namespace, name string) string) (string, error)
 	// Request explains the effective policies on the paths of a request.
 	Request(ctx context.Context, q RequestQuery) (*Explanations, error)
 	// Violations returns the violations in existing policies, at most limit.

@@ -105,7 +105,7 @@ function go(address) {
 }
 
 document.addEventListener('click', (event) => {
-  const a = event.target.closest?.('a[href]');
+  const a = event.composedPath().find((e) => e.localName === 'a' && e.hasAttribute('href')); // also in a shadow root
   if (!a || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const target = a.getAttribute('href') ?? '';
   if (!target.startsWith('/') || target.startsWith('/api/') || a.target) return;

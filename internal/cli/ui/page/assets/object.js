@@ -1,6 +1,7 @@
 // The view of an object: what holds on its paths, and why.
 import { h, key, named, plural, address } from './dom.js';
 import { ask } from './api.js';
+import { picture } from './picture.js';
 import { explanationCards, outcomeCard, outcomeTable } from './stack.js';
 
 function heading(object) {
@@ -25,6 +26,15 @@ function summary(answer) {
     n ? `${plural(n, 'rule')} of them ${n === 1 ? 'has' : 'have'} no effect: struck through below, with the policy that replaces ${n === 1 ? 'it' : 'them'}.` : 'All their rules are in effect, or inactive by their own condition.');
 }
 
+const largePicture = 1000; // paths
+
+/** pictureCard has the picture, which is loaded when it is open. */
+function pictureCard(query, total) {
+  const card = picture(query);
+  return h('details', { class: 'card', 'data-key': 'picture', open: total <= largePicture, ontoggle: (event) => { if (event.target.open) card.load(); } },
+    h('summary', {}, 'Picture'), card.box);
+}
+
 /** objectView returns the view of an object, by its kind and name. */
 export function objectView({ kind, namespace, name }) {
   return async ({ signal }) => {
@@ -37,6 +47,7 @@ export function objectView({ kind, namespace, name }) {
         heading(answer.object),
         own ? outcomeCard(own) : summary(answer),
         answer.total > answer.items.length && h('p', { class: 'note' }, `The first ${answer.items.length} of ${plural(answer.total, 'path')} are explained. Open a route to see its own.`),
+        answer.total > 0 && pictureCard({ kind, namespace, name }, answer.total),
         explanationCards(answer),
         !own && outcomeTable(answer.outcomes),
       ],

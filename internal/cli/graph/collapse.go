@@ -1,0 +1,229 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// detail is how much of the paths is shown, from all to the least.
+type detail int
+
+const (
+	// equalRoutes draws routes, rules and backends as one if they are on the same
+	// parents and their outcomes are equal.
+	equalRoutes detail = iota
+	// equalGateways also does so with listeners and gateways.
+	equalGateways
+	// routesOfParent draws the routes of one parent as one, whatever their outcomes.
+	routesOfParent
+	// oneOfLane draws one box for each lane.
+	oneOfLane
+)
+
+// collapser assigns elements to groups.
+type collapser struct {
+	*Builder
+	detail detail
+	// shared are the policies that are attached above the lanes that are collapsed.
+	shared map[api.Ref]bool
+	// ends and notes are the signatures of the outcomes that end at an element,
+	// and of the policies that are attached to it.
+	ends, notes []map[string]bool
+	signatures  []string
+	groups      []int
+}
+
+// collapse assigns each element to a group.
+func (b *Builder) collapse(d detail) *collapser {
+	c := &collapser{Builder: b, detail: d, shared: make(map[api.Ref]bool)}
+	c.findShared()
+	c.sign()
+	c.group()
+	return c
+}
+
+// first returns the first lane whose elements are collapsed.
+func (d detail) first() lane {
+	if d == equalRoutes {
+		return laneRouteNamespace
+	}
+	return laneClass
+}
+
+func (c *collapser) findShared() {
+	for i := range c.paths {
+		p := &c.paths[i]
+		for j := range p.Policies {
+			if at := p.Policies[j].At; at < 0 || c.elements[p.ids[at]].lane < c.detail.first() {
+				c.shared[p.Policies[j].Policy] = true
+			}
+		}
+	}
+}
+
+// sign computes the signatures of all elements, the last lane first.
+func (c *collapser) sign() {
+	n := len(c.elements)
+	c.ends, c.notes = make([]map[string]bool, n), make([]map[string]bool, n)
+	for i := range c.paths {
+		c.signPath(&c.paths[i])
+	}
+	c.signatures = make([]string, n)
+	known := make(map[string]string) // long signatures, each as a short one
+	for l := lanes - 1; l >= 0; l-- {
+		for id := range c.elements {
+			if c.elements[id].lane != l {
+				continue
+			}
+			long := c.signature(id)
+			if known[long] == "" {
+				known[long] = fmt.Sprint(len(known) + 1)
+			}
+			c.signatures[id] = known[long]
+		}
+	}
+}
+
+func (c *collapser) signPath(p *path) {
+	if c.detail >= routesOfParent {
+		return
+	}
+	add := func(to []map[string]bool, id int, text string) {
+		if to[id] == nil {
+			to[id] = make(map[string]bool)
+		}
+		to[id][text] = true
+	}
+	text := p.Kind.String() + c.outcome(p)
+	if c.detail == equalRoutes {
+		text += c.via(p)
+	}
+	add(c.ends, p.ids[len(p.ids)-1], text)
+	for i := range p.Policies {
+		if at := p.Policies[i].At; at >= 0 {
+			add(c.notes, p.ids[at], c.policySignature(p, i))
+		}
+	}
+}
+
+// via returns the key of the last element above the route.
+func (c *collapser) via(p *path) string {
+	key := ""
+	for _, id := range p.ids {
+		if c.elements[id].lane < laneRouteNamespace {
+			key = c.elements[id].key
+		}
+	}
+	return key
+}
+
+// outcome returns a text that is equal for equal outcomes.
+func (c *collapser) outcome(p *path) string {
+	var text strings.Builder
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		fmt.Fprintf(&text, "\x01%s\x02%s\x02%s", r.Rule, r.Block, c.nameOf(p, r.From))
+	}
+	for i := range p.Policies {
+		text.WriteString(c.policySignature(p, i))
+	}
+	return text.String()
+}
+
+// place returns the number of policies above policy i on the same element.
+func (p *path) place(i int) int {
+	n := 0
+	for j := range i {
+		if p.Policies[j].At == p.Policies[i].At {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *collapser) policySignature(p *path, i int) string {
+	o := &p.Policies[i]
+	var text strings.Builder
+	fmt.Fprintf(&text, "\x03%s\x02%s\x02%s", c.nameOf(p, o.Policy), o.State, strings.Join(o.Blocks, ","))
+	for j := range o.Lost {
+		l := &o.Lost[j]
+		fmt.Fprintf(&text, "\x01%s\x02%s\x02%s\x02%s", l.Rule, l.Block, c.nameOf(p, l.To), l.ToBlock)
+	}
+	return text.String()
+}
+
+// nameOf returns the name of a policy in a signature: its own if it is shared, else its
+// place among the policies of the path, so that routes with a policy each can be equal.
+func (c *collapser) nameOf(p *path, ref api.Ref) string {
+	if !c.shared[ref] {
+		for i := range p.Policies {
+			if o := &p.Policies[i]; o.Policy == ref && o.At >= 0 {
+				return fmt.Sprintf("%s %d %d", ref.Kind, c.elements[p.ids[o.At]].lane, p.place(i))
+			}
+		}
+	}
+	if c.elements[p.ids[len(p.ids)-1]].lane >= laneRoute && isRoute(api.PathElement{Kind: ref.Kind}) {
+		return ref.Kind // the route's own fields
+	}
+	return ref.String()
+}
+
+// signature returns a text that is equal for elements that may be one box.
+func (c *collapser) signature(id int) string {
+	e := &c.elements[id]
+	if c.detail == oneOfLane {
+		return fmt.Sprint(e.lane)
+	}
+	if e.lane < c.detail.first() {
+		return e.key
+	}
+	if c.detail == routesOfParent && e.lane < laneRouteNamespace {
+		return e.key
+	}
+	below := make(map[string]bool)
+	if c.detail < routesOfParent {
+		for child := range e.children {
+			below[c.signatures[child]] = true
+		}
+	}
+	return strings.Join([]string{e.Kind, e.Client, sorted(c.ends[id]), sorted(c.notes[id]), sorted(below)}, "\x04")
+}
+
+func sorted(set map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(set)), "\x05")
+}
+
+// group puts the elements of a lane with equal signatures and equal groups of parents
+// into one group. The first elements that were added come first.
+func (c *collapser) group() {
+	c.groups = make([]int, len(c.elements))
+	known := make(map[string]int)
+	for l := range lanes {
+		for id := range c.elements {
+			e := &c.elements[id]
+			if e.lane != l {
+				continue
+			}
+			key := c.signatures[id] + "\x04" + c.parentGroups(e)
+			if _, ok := known[key]; !ok {
+				known[key] = len(known)
+			}
+			c.groups[id] = known[key]
+		}
+	}
+}
+
+func (c *collapser) parentGroups(e *element) string {
+	if c.detail == oneOfLane {
+		return fmt.Sprint(e.lane)
+	}
+	groups := make(map[string]bool)
+	for p := range e.parents {
+		groups[fmt.Sprint(c.groups[p])] = true
+	}
+	return fmt.Sprint(e.lane) + " " + sorted(groups)
+}

@@ -1,0 +1,105 @@
+package graph
+
+import (
+	"strconv"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// countOf returns the kind, with a number before its plural if there are several.
+func countOf(kind string, n int) string {
+	if n <= 1 {
+		return kind
+	}
+	switch {
+	case strings.HasSuffix(kind, "y") && !strings.HasSuffix(kind, "ay"):
+		kind = strings.TrimSuffix(kind, "y") + "ies"
+	case strings.HasSuffix(kind, "s"), strings.HasSuffix(kind, "x"):
+		kind += "es"
+	default:
+		kind += "s"
+	}
+	return number(n) + " " + kind
+}
+
+// number returns a number with separators between its thousands.
+func number(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// maxExamples is the number of names that stand for more.
+const maxExamples = 3
+
+// examples returns the first names, and the number of the others.
+func examples[T any](items []T, name func(T) string) string {
+	var names []string
+	for i := range min(len(items), maxExamples) {
+		names = append(names, name(items[i]))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(items) - len(names); more > 0 {
+		text += " and " + number(more) + " more"
+	}
+	return text
+}
+
+func shortName(r api.Ref) string {
+	if r.Namespace == "" {
+		return r.Name
+	}
+	return r.Namespace + "/" + r.Name
+}
+
+// onPaths returns on how many of the paths something is so; empty if on all.
+func onPaths(n, total int) string {
+	if n == total {
+		return ""
+	}
+	return " on " + number(n) + " of " + number(total) + " paths"
+}
+
+// shorten cuts a text to a number of characters.
+func shorten(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
+// maxText is the number of characters after which a text in a picture is cut.
+const maxText = 120
+
+// printable replaces characters that no format allows.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffe || r == 0xffff {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// legend explains the picture.
+func (g *Graph) legend(escape func(string) string) []string {
+	var out []string
+	for _, text := range []string{
+		"Thick line: overrides. Thin line: defaults, or rules that are neither. Dashed line: does not apply.",
+		"Struck through: has no effect, replaced by the policy that is named.",
+		g.Collapsed,
+	} {
+		for len(text) > 0 {
+			row := text
+			if len(row) > maxText {
+				row = row[:strings.LastIndexByte(row[:maxText], ' ')+1]
+			}
+			text = text[len(row):]
+			out = append(out, escape(strings.TrimSpace(row)))
+		}
+	}
+	return out
+}
