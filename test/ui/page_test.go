@@ -34,6 +34,14 @@ func TestNewUser(t *testing.T) {
 	assert.Contains(t, p.text(".losses"), "of app/toystore-auth has no effect: replaced by the overrides of infra/gw-auth. Ask the owners of namespace infra.")
 	assert.Contains(t, eval[string](p, `document.querySelector(".losses del").textContent`), "login.toystore.example.com")
 
+	// The picture is drawn with its style, and its boxes lead to views.
+	p.wait(`document.querySelector(".picture div").shadowRoot?.querySelector("a[href='/o/Gateway/infra/edge']")`)
+	assert.NotEqual(t, "rgb(0, 0, 0)", eval[string](p, `getComputedStyle(document.querySelector(".picture div").shadowRoot.querySelector(".target rect")).fill`))
+	p.run(chromedp.Evaluate(`document.querySelector(".picture div").shadowRoot.querySelector("a[href='/o/Gateway/infra/edge']").dispatchEvent(new MouseEvent("click", {bubbles: true, composed: true, cancelable: true}))`, nil))
+	p.waitText("h1", "infra/edge")
+	p.run(chromedp.NavigateBack())
+	p.waitText("h1", "app/toystore")
+
 	p.run(chromedp.Click(`a[href="/o/AuthPolicy.kuadrant.io/app/toystore-auth"]`))
 	p.waitText("h1", "app/toystore-auth")
 	assert.Contains(t, p.text("main"), "PartiallyEnforced")

@@ -126,7 +126,9 @@ func (u *uiState) Picture(ctx context.Context, o ui.ObjectQuery, link func(kind,
 	if err != nil {
 		return "", err
 	}
-	return b.Graph(graph.Options{}).SVG(link), nil
+	g := b.Graph(graph.Options{})
+	g.Collapsed = strings.ReplaceAll(g.Collapsed, "Name an object, or use -n or --kind, to see more.", "Open an object to see more.")
+	return g.SVG(link), nil
 }
 
 // Request implements ui.State.

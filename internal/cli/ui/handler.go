@@ -168,7 +168,8 @@ func (s *Server) getManifest(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"manifest": text})
 }
 
-// getPicture answers with SVG, which the page inserts as elements.
+// getPicture answers with SVG, which the page inserts as elements. Its style is in a
+// metadata element: the Content-Security-Policy refuses style elements.
 func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) {
 	state, _ := s.model.current()
 	picture, err := state.Picture(r.Context(), objectQuery(r), address)
@@ -177,7 +178,7 @@ func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
-	_, _ = io.WriteString(w, picture) // the browser may have gone away
+	_, _ = io.WriteString(w, strings.NewReplacer("<style>", "<metadata>", "</style>", "</metadata>").Replace(picture)) // the browser may have gone away
 }
 
 // address returns the address of the view of an object.

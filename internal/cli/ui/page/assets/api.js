@@ -15,7 +15,10 @@ export async function ask(path, { query, body, signal } = {}) {
     if (error.name === 'AbortError') throw error;
     throw new Error('kubectl overrule ui does not answer: has it been stopped in the terminal?');
   }
-  const answer = await response.json().catch(() => ({ error: `unexpected answer ${response.status}` }));
+  const answer = await response.json().catch((error) => {
+    if (error.name === 'AbortError') throw error;
+    throw new Error(`kubectl overrule ui gave an unexpected answer (${response.status})`);
+  });
   if (!response.ok) throw Object.assign(new Error(answer.error), { status: response.status });
   return answer;
 }

@@ -15,13 +15,14 @@ function load(url) {
   });
 }
 
-/** insert shows a picture in a shadow root, so that its style applies to it alone. */
+/** insert shows a picture in a shadow root, so that its style, which is in its metadata, applies to it alone. */
 function insert(host, svg) {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
   const sheet = new CSSStyleSheet();
-  const style = svg.querySelector('style');
-  sheet.replaceSync(`:host { display: block; } ${style?.textContent ?? ''}`); // the Content-Security-Policy allows no style element
+  const style = svg.querySelector('metadata');
+  sheet.replaceSync(`:host { display: block; } svg { max-width: 100%; min-width: 60rem; height: auto; } a:focus-visible { outline: 2px solid; } ${style?.textContent ?? ''}`)
   for (const e of svg.querySelectorAll('*')) if (!elements.has(e.localName)) e.remove();
+  svg.setAttribute('role', 'group'); // an image could have no links
   root.adoptedStyleSheets = [sheet];
   root.replaceChildren(document.importNode(svg, true));
 }
