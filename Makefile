@@ -89,6 +89,10 @@ generate: $(GEN) ## Run the code generators.
 	hack/prometheusrule > deploy/components/monitoring/prometheusrule.yaml
 	hack/chart
 
+.PHONY: docs-images
+docs-images: ## Write the images in docs/images.
+	go test ./internal/cli/commands -count=1 -run 'Graph' -update
+
 ##@ Release
 
 # The timestamp of everything in the image and the archives.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -141,8 +142,8 @@ func elementIndex(path []api.PathElement, e api.PathElement) int {
 	if e.Kind == gateway.KindMesh {
 		return -1
 	}
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i].String() == e.String() {
+	for i, p := range slices.Backward(path) {
+		if p.String() == e.String() {
 			return i
 		}
 	}

@@ -6,6 +6,7 @@ package graph
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -83,7 +84,7 @@ func (b *Builder) AddPathless(o api.Outcome) { b.pathless = append(b.pathless, o
 func (b *Builder) intern(elements []api.PathElement, i int) int {
 	e := elements[i]
 	l := laneOf(elements, i)
-	key := string(rune('A'+int(l))) + elementKey(e)
+	key := strconv.Itoa(int(l)) + elementKey(e)
 	id, ok := b.ids[key]
 	if !ok {
 		id = len(b.elements)

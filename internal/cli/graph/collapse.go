@@ -48,7 +48,7 @@ func (b *Builder) collapse(d detail) *collapser {
 
 // first returns the first lane whose elements are collapsed.
 func (d detail) first() lane {
-	if d == equalRoutes {
+	if d < equalGateways {
 		return laneRouteNamespace
 	}
 	return laneClass
@@ -99,7 +99,7 @@ func (c *collapser) signPath(p *path) {
 		to[id][text] = true
 	}
 	text := p.Kind.String() + c.outcome(p)
-	if c.detail == equalRoutes {
+	if c.detail < equalGateways {
 		text += c.via(p)
 	}
 	add(c.ends, p.ids[len(p.ids)-1], text)

@@ -16,14 +16,14 @@ type drawing struct {
 	*Graph
 	lines   int
 	boxes   []*Box // by group
-	notes   map[string]*noteTally
+	noted   map[string]*noteTally
 	results map[string]*resultTally
 }
 
 func (b *Builder) draw(d detail, lines int) *Graph {
 	w := &drawing{
 		collapser: b.collapse(d), Graph: &Graph{Paths: len(b.paths)}, lines: lines,
-		notes: make(map[string]*noteTally), results: make(map[string]*resultTally),
+		noted: make(map[string]*noteTally), results: make(map[string]*resultTally),
 	}
 	w.addBoxes()
 	for i := range b.paths {
@@ -145,13 +145,13 @@ func (w *drawing) note(p *path, i int) *noteTally {
 		key = o.Policy.PolicyKind().String()
 	}
 	key = fmt.Sprintf("%p %s", on, key)
-	if w.notes[key] == nil {
-		w.notes[key] = &noteTally{
+	if w.noted[key] == nil {
+		w.noted[key] = &noteTally{
 			Note: Note{Kind: p.Kind, On: on}, policies: make(map[api.Ref]bool), blocks: make(map[string]bool),
 			states: make(map[api.State]int), messages: make(map[string]bool), rules: make(map[ruleKey]*ruleTally),
 		}
 	}
-	return w.notes[key]
+	return w.noted[key]
 }
 
 func (n *noteTally) add(o *Policy) {

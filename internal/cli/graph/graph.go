@@ -14,7 +14,8 @@ type Graph struct {
 	// Notes are the policies on targets, Pathless those that are on no path.
 	Notes    []*Note
 	Pathless []Line
-	// Collapsed says which objects are drawn as one; empty if none are.
+	// Collapsed says of which kinds several objects are drawn as one and not all are
+	// named; empty if all are.
 	Collapsed string
 	// Paths is the number of paths.
 	Paths int

@@ -11,8 +11,8 @@ import (
 )
 
 func (w *drawing) addNotes() {
-	for _, key := range slices.Sorted(maps.Keys(w.notes)) {
-		n := w.notes[key]
+	for _, key := range slices.Sorted(maps.Keys(w.noted)) {
+		n := w.noted[key]
 		n.Policies = sortedRefs(n.policies)
 		n.Blocks = slices.Sorted(maps.Keys(n.blocks))
 		n.Status = n.status()
@@ -20,10 +20,10 @@ func (w *drawing) addNotes() {
 			n.Lines = append(n.Lines, n.line(rule))
 		}
 		n.Lines = cut(n.Lines, w.lines)
-		w.Graph.Notes = append(w.Graph.Notes, &n.Note)
+		w.Notes = append(w.Notes, &n.Note)
 	}
-	slices.SortStableFunc(w.Graph.Notes, compareNotes)
-	for _, n := range w.Graph.Notes {
+	slices.SortStableFunc(w.Notes, compareNotes)
+	for _, n := range w.Notes {
 		if n.On != nil {
 			n.On.notes = append(n.On.notes, n)
 		}
@@ -201,7 +201,7 @@ func (w *drawing) arrange() {
 			w.roots = append(w.roots, b)
 		}
 	}
-	for i, n := range w.Graph.Notes {
+	for i, n := range w.Notes {
 		n.ID = "p" + strconv.Itoa(i+1)
 		w.edges++
 	}
@@ -216,16 +216,19 @@ func (w *drawing) arrange() {
 	}
 }
 
-// collapsed says how many objects are drawn as one, by kind.
+// collapsed says how many objects are drawn as one, of the kinds that are not all named.
 func (w *drawing) collapsed() string {
-	objects, boxes := make(map[string]int), make(map[string]int)
+	objects, boxes, unnamed := make(map[string]int), make(map[string]int), make(map[string]bool)
 	for _, b := range w.Boxes {
 		objects[b.Kind] += len(b.Members)
 		boxes[b.Kind]++
+		if len(b.Members) > maxExamples {
+			unnamed[b.Kind] = true
+		}
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(objects)) {
-		if objects[kind] > boxes[kind] {
+		if unnamed[kind] {
 			parts = append(parts, countOf(kind, objects[kind])+" in "+countOf("box", boxes[kind]))
 		}
 	}

@@ -19,6 +19,7 @@ func FitsMermaid(g *Graph) bool {
 // Mermaid returns the picture as a Mermaid flowchart.
 func (g *Graph) Mermaid() string {
 	var m mermaid
+	m.line(`%%%%{init: {"flowchart": {"wrappingWidth": 420}}}%%%%`)
 	m.line("flowchart LR")
 	for _, b := range g.Boxes {
 		kind, name := b.Title()
@@ -29,7 +30,7 @@ func (g *Graph) Mermaid() string {
 	}
 	for _, b := range g.Boxes {
 		for _, r := range b.Results {
-			m.line("  %s([\"%s\"]):::effective", r.ID, m.label("<b>"+mermaidText(r.Title())+"</b>", "", r.Lines))
+			m.line("  %s(\"%s\"):::effective", r.ID, m.label("<b>"+mermaidText(r.Title())+"</b>", "", r.Lines))
 			m.line("  %s -.-> %s", b.ID, r.ID)
 		}
 		for _, p := range b.parents {
@@ -96,7 +97,9 @@ func mermaidText(text string) string {
 		switch {
 		case r < ' ' || r == 0x7f:
 			out.WriteByte(' ')
-		case r < 0x80 && strings.ContainsRune("\"#&<>`*_\\|[]{};$%~'", r):
+		case r == '\\':
+			out.WriteString("#92;#8203;") // \n would be a line break, also as entities
+		case r < 0x80 && strings.ContainsRune("\"#&<>`*_|[]{};$%~'", r):
 			fmt.Fprintf(&out, "#%d;", r)
 		default:
 			out.WriteRune(r)

@@ -3,6 +3,7 @@ package graph
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -60,7 +61,7 @@ func (s *svg) printf(format string, args ...any) { fmt.Fprintf(s, format, args..
 // edges draws the lines to what is below a box.
 func (s *svg) edges(b *Box) {
 	from := s.rects[b.ID]
-	for _, child := range append(b.children[:len(b.children):len(b.children)], b.links...) {
+	for _, child := range append(slices.Clip(b.children), b.links...) {
 		to := s.rects[child.ID]
 		s.curve(from, to, "edge", to.h-padding)
 	}
@@ -121,7 +122,7 @@ func (s *svg) note(n *Note, to *rect, below int) {
 }
 
 func (s *svg) address(kind, namespace, name string) string {
-	if s.link == nil {
+	if s.link == nil || kind == "" {
 		return ""
 	}
 	return s.link(kind, namespace, name)
