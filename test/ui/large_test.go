@@ -68,7 +68,7 @@ func TestLargeWorlds(t *testing.T) {
 			p.visit("/")
 			p.run(chromedp.SendKeys("#search", "r77.exa"))
 			p.waitText("#results", "route-77")
-			p.wait(`performance.getEntriesByName("overrule-search").length >= 6`)
+			p.wait(`performance.getEntriesByName("overrule-search").length > 0`) // those that the next key replaced have no entry
 			t.Logf("%d routes: slowest search %.1f ms", routes, eval[float64](p, `Math.max(...performance.getEntriesByName("overrule-search").map((e) => e.duration))`))
 		})
 	}

@@ -142,8 +142,26 @@ func start(t *testing.T) *testServer {
 
 func (s *testServer) address(path string) string { return "http://" + s.hosts[0] + path }
 
+// reply is a response that was read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Cookies    []*http.Cookie
+	Body       string
+}
+
 // do sends a request with the cookie, which edit may change.
-func (s *testServer) do(t *testing.T, method, path, body string, edit func(*http.Request)) *http.Response {
+func (s *testServer) do(t *testing.T, method, path, body string, edit func(*http.Request)) reply {
+	t.Helper()
+	response, err := http.DefaultTransport.RoundTrip(s.request(t, method, path, body, edit))
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return reply{response.StatusCode, response.Header, response.Cookies(), string(data)}
+}
+
+func (s *testServer) request(t *testing.T, method, path, body string, edit func(*http.Request)) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.address(path), strings.NewReader(body))
 	require.NoError(t, err)
@@ -154,17 +172,7 @@ func (s *testServer) do(t *testing.T, method, path, body string, edit func(*http
 	if edit != nil {
 		edit(r)
 	}
-	response, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
-}
-
-func text(t *testing.T, r *http.Response) string {
-	t.Helper()
-	data, err := io.ReadAll(r.Body)
-	require.NoError(t, err)
-	return string(data)
+	return r
 }
 
 func noCookie(r *http.Request) { r.Header.Del("Cookie") }
@@ -245,7 +253,7 @@ func TestRequests(t *testing.T) {
 			}
 			r := s.do(t, method, test.path, test.body, test.edit)
 			assert.Equal(t, test.status, r.StatusCode)
-			assert.Contains(t, text(t, r), test.says)
+			assert.Contains(t, r.Body, test.says)
 			assert.Equal(t, policy, r.Header.Get("Content-Security-Policy"))
 			assert.Equal(t, "no-store", r.Header.Get("Cache-Control"))
 			assert.Equal(t, "nosniff", r.Header.Get("X-Content-Type-Options"))
@@ -265,9 +273,9 @@ func TestTokenIsExchangedOnce(t *testing.T) {
 	// A deep link works with a token, too.
 	r := s.do(t, http.MethodGet, "/o/HTTPRoute/app/toystore?kind=x&token="+token, "", noCookie)
 	require.Equal(t, http.StatusOK, r.StatusCode)
-	assert.Contains(t, text(t, r), `content="0; url=/o/HTTPRoute/app/toystore?kind=x"`)
-	require.Len(t, r.Cookies(), 1)
-	cookie := r.Cookies()[0]
+	assert.Contains(t, r.Body, `content="0; url=/o/HTTPRoute/app/toystore?kind=x"`)
+	require.Len(t, r.Cookies, 1)
+	cookie := r.Cookies[0]
 	assert.True(t, cookie.HttpOnly)
 	assert.Equal(t, http.SameSiteStrictMode, cookie.SameSite)
 	assert.Equal(t, s.cookieName(), cookie.Name)
@@ -278,7 +286,7 @@ func TestTokenIsExchangedOnce(t *testing.T) {
 	assert.Equal(t, http.StatusOK, s.do(t, http.MethodGet, "/?token="+token, "", nil).StatusCode)
 	r = s.do(t, http.MethodGet, "/?token="+token, "", noCookie)
 	assert.Equal(t, http.StatusUnauthorized, r.StatusCode)
-	assert.Empty(t, r.Cookies())
+	assert.Empty(t, r.Cookies)
 
 	// The terminal has a new link, and prints no further one before that was used.
 	s.do(t, http.MethodGet, "/", "", noCookie)
@@ -288,12 +296,14 @@ func TestTokenIsExchangedOnce(t *testing.T) {
 	assert.NotContains(t, second, token)
 	r = s.do(t, http.MethodGet, strings.TrimPrefix(second, s.address("")), "", noCookie)
 	assert.Equal(t, http.StatusOK, r.StatusCode)
-	assert.Len(t, r.Cookies(), 1)
+	assert.Len(t, r.Cookies, 1)
 }
 
 func TestEvents(t *testing.T) {
 	s := start(t)
-	r := s.do(t, http.MethodGet, pathEvents, "", nil)
+	r, err := http.DefaultTransport.RoundTrip(s.request(t, http.MethodGet, pathEvents, "", nil))
+	require.NoError(t, err)
+	defer func() { _ = r.Body.Close() }()
 	require.Equal(t, "text/event-stream", r.Header.Get("Content-Type"))
 	lines := bufio.NewScanner(r.Body)
 	next := func() string {
@@ -314,7 +324,7 @@ func TestEvents(t *testing.T) {
 	assert.Contains(t, failed, `"version":2`)
 	assert.Contains(t, failed, `"error":"a.yaml:3: invalid manifest"`)
 	assert.Contains(t, failed, `"since"`)
-	state := text(t, s.do(t, http.MethodGet, "/api/object?kind=HTTPRoute&name=toystore", "", nil))
+	state := s.do(t, http.MethodGet, "/api/object?kind=HTTPRoute&name=toystore", "", nil).Body
 	assert.Contains(t, state, "toystore", "the last state is kept")
 
 	s.source.set(ErrUnchanged)
