@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,10 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/cli/ui"
 )
 
@@ -176,6 +180,32 @@ func TestUICommandErrors(t *testing.T) {
 			code := Run(ctx, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, append([]string{"ui"}, test.args...))
 			assert.Equal(t, exitError, code)
 			assert.Contains(t, stderr.String(), test.says)
+		})
+	}
+}
+
+func TestDisconnected(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	refused := errors.New("connection refused")
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "gateways"}, "", refused)
+	for name, test := range map[string]struct {
+		health cache.SourceHealth
+		says   string
+	}{
+		"connected":                       {cache.SourceHealth{Synced: true}, ""},
+		"closed a moment ago":             {cache.SourceHealth{Synced: true, DisconnectedSince: now.Add(-time.Second), Err: refused}, ""},
+		"closed for long":                 {cache.SourceHealth{Synced: true, DisconnectedSince: now.Add(-time.Minute), Err: refused}, "not connected to the cluster: connection refused"},
+		"closed by the API server":        {cache.SourceHealth{Synced: true, DisconnectedSince: now.Add(-time.Minute)}, ""},
+		"a resource that was never read":  {cache.SourceHealth{DisconnectedSince: now.Add(-time.Minute), Err: refused}, ""},
+		"a user who is not allowed watch": {cache.SourceHealth{Synced: true, DisconnectedSince: now.Add(-time.Minute), Err: forbidden}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := disconnected([]cache.SourceHealth{{Synced: true}, test.health}, now)
+			if test.says == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.EqualError(t, err, test.says)
 		})
 	}
 }

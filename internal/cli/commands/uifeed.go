@@ -3,7 +3,6 @@ package commands
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"overrule.dev/overrule/internal/cache"
@@ -181,9 +181,14 @@ func problemTexts(problems []cache.Problem) []string {
 }
 
 // connection returns why the view is not up to date, or nil.
-func (f *clusterFeed) connection() error {
-	for _, h := range f.watcher.Health() {
-		if h.Synced && h.Err != nil && !h.DisconnectedSince.IsZero() && time.Since(h.DisconnectedSince) > disconnectedTime {
+func (f *clusterFeed) connection() error { return disconnected(f.watcher.Health(), time.Now()) }
+
+// disconnected returns why a resource that was read is not watched any more, or nil. A
+// user who is not allowed to watch it is connected: it is listed from time to time.
+func disconnected(resources []cache.SourceHealth, now time.Time) error {
+	for _, h := range resources {
+		closed := !h.DisconnectedSince.IsZero() && now.Sub(h.DisconnectedSince) > disconnectedTime
+		if h.Synced && closed && h.Err != nil && !apierrors.IsForbidden(h.Err) {
 			return fmt.Errorf("not connected to the cluster: %w", h.Err)
 		}
 	}
@@ -229,6 +234,6 @@ func settle(ctx context.Context) error {
 	case <-time.After(settleTime):
 		return nil
 	case <-ctx.Done():
-		return errors.Join(ctx.Err())
+		return ctx.Err()
 	}
 }

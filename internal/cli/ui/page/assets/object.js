@@ -23,7 +23,7 @@ function summary(answer) {
   const lost = items.flatMap((x) => x.rules.flatMap((r) => (r.lost ?? []).map((l) => `${x.policyKind.kind} ${r.rule} ${key(l.policy)}`)));
   const n = new Set(lost).size;
   return h('p', { class: 'lead' }, `${plural(answer.outcomes.length, 'policy')} ${answer.outcomes.length === 1 ? 'is' : 'are'} on its paths. `,
-    n ? `${plural(n, 'rule')} of them ${n === 1 ? 'has' : 'have'} no effect: struck through below, with the policy that replaces ${n === 1 ? 'it' : 'them'}.` : 'All their rules are in effect, or inactive by their own condition.');
+    n ? `${plural(n, 'rule')} of them ${n === 1 ? 'has' : 'have'} no effect: struck through below, with the policy that replaces ${n === 1 ? 'it' : 'them'}.` : 'None of their rules is replaced by another policy.', items.some((x) => x.weakened?.length) && ' An override is weakened: see the warning below.');
 }
 
 const largePicture = 1000; // paths
