@@ -103,7 +103,7 @@ func serve(t *testing.T, paths ...string) string {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		for lines.Scan() { //nolint:revive // the output must be read for the command to go on
+		for lines.Scan() { // the command could not go on if its output were not read
 		}
 	}()
 	t.Cleanup(func() {
