@@ -27,7 +27,7 @@ func TestNewUser(t *testing.T) {
 	assert.Contains(t, p.text("main"), "app/toystore")
 
 	p.run(chromedp.SendKeys("#search", "toystore.example"))
-	p.waitText("#results", "app/toystore")
+	p.waitText("#results-more", "1 result") // not those of a part of the word
 	p.run(chromedp.SendKeys("#search", kb.ArrowDown+kb.Enter))
 	p.waitText("h1", "app/toystore")
 	assert.Equal(t, "/o/HTTPRoute/app/toystore", eval[string](p, "location.pathname"))

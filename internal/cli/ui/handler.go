@@ -145,7 +145,7 @@ func (s *Server) getSearch(w http.ResponseWriter, r *http.Request) {
 	if err != nil || limit < 1 || limit > maxResults {
 		limit = maxResults
 	}
-	writeJSON(w, http.StatusOK, state.search(q.Get("q"), limit))
+	writeJSON(w, http.StatusOK, state.search(q.Get("q"), q.Get("kind"), limit))
 }
 
 func objectQuery(r *http.Request) ObjectQuery {

@@ -54,8 +54,9 @@ type SearchAnswer struct {
 	Items []SearchResult `json:"items"`
 }
 
-// search returns the objects that contain all words of a query.
-func (s *indexed) search(query string, limit int) SearchAnswer {
+// search returns the objects that contain all words of a query, of the kinds that end
+// with a suffix, such as Route.
+func (s *indexed) search(query, kindSuffix string, limit int) SearchAnswer {
 	words := strings.Fields(strings.ToLower(query))
 	type hit struct {
 		*entry
@@ -64,11 +65,14 @@ func (s *indexed) search(query string, limit int) SearchAnswer {
 	var hits []hit
 	all := s.index()
 	for i := range all {
+		if !strings.HasSuffix(all[i].Ref.Kind, kindSuffix) {
+			continue
+		}
 		if rank, ok := all[i].rank(words); ok {
 			hits = append(hits, hit{&all[i], rank})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.order(), b.order())) })
 	out := SearchAnswer{Total: len(hits), Items: []SearchResult{}}
 	for _, h := range hits[:min(limit, len(hits))] {
 		out.Items = append(out.Items, SearchResult{Object: h.short(), Match: h.match(words)})
@@ -93,6 +97,21 @@ func (e *entry) rank(words []string) (rank int, ok bool) {
 		}
 	}
 	return rank, true
+}
+
+// order is the place of an object among those that fit as well: routes and policies are
+// asked for most.
+func (e *entry) order() int {
+	switch {
+	case strings.HasSuffix(e.Ref.Kind, "Route"):
+		return 0
+	case e.Policy:
+		return 1
+	case e.Ref.Group != "":
+		return 2
+	default:
+		return 3
+	}
 }
 
 // match returns the first hostname or rule with a word that is not in the name.

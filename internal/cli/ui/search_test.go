@@ -15,7 +15,7 @@ func object(kind, namespace, name string, rules ...string) Object {
 
 func TestSearch(t *testing.T) {
 	s := newIndexed(fakeState{objects: []Object{
-		object("AuthPolicy", "app", "toystore-auth", "rules.authentication.sso"),
+		{Ref: api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: "toystore-auth"}, Policy: true, Rules: []string{"rules.authentication.sso"}},
 		object("AuthPolicy", "infra", "gw-auth", "rules.authentication.sso"),
 		object("Gateway", "infra", "edge"),
 		{Ref: api.Ref{Kind: "HTTPRoute", Namespace: "app", Name: "toystore"}, Hostnames: []string{"toys.Example.com"}},
@@ -24,14 +24,14 @@ func TestSearch(t *testing.T) {
 	for query, want := range map[string][]string{
 		"toystore":      {"HTTPRoute app/toystore", "AuthPolicy app/toystore-auth"},
 		"APP/toystore":  {"HTTPRoute app/toystore", "AuthPolicy app/toystore-auth"},
-		"app":           {"Namespace app", "AuthPolicy app/toystore-auth", "HTTPRoute app/toystore"},
+		"app":           {"Namespace app", "HTTPRoute app/toystore", "AuthPolicy app/toystore-auth"},
 		"sso gw":        {"AuthPolicy infra/gw-auth"},
 		"gateway":       {"Gateway infra/edge"},
 		"toys.example.": {"HTTPRoute app/toystore"},
 		"none":          nil,
 	} {
 		t.Run(query, func(t *testing.T) {
-			found := s.search(query, 10)
+			found := s.search(query, "", 10)
 			var got []string
 			for _, r := range found.Items {
 				got = append(got, r.Ref.String())
@@ -40,10 +40,11 @@ func TestSearch(t *testing.T) {
 			assert.Equal(t, len(want), found.Total)
 		})
 	}
-	assert.Equal(t, "rules.authentication.sso", s.search("sso gw", 1).Items[0].Match)
-	limited := s.search("", 2)
+	assert.Equal(t, "rules.authentication.sso", s.search("sso gw", "", 1).Items[0].Match)
+	limited := s.search("", "", 2)
 	assert.Len(t, limited.Items, 2)
 	assert.Equal(t, 5, limited.Total)
+	assert.Equal(t, 1, s.search("app", "Route", 10).Total)
 }
 
 func TestCountsHavePoliciesFirst(t *testing.T) {
@@ -63,10 +64,10 @@ func BenchmarkSearch(b *testing.B) {
 				object("AuthPolicy", "app", fmt.Sprintf("policy-%d", i), "rules.authentication.sso", "rules.authorization.customers"))
 		}
 		s := newIndexed(fakeState{objects: objects})
-		s.search("", 1)
+		s.search("", "", 1)
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
 			for b.Loop() {
-				s.search("example 77", 12)
+				s.search("example 77", "", 12)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ function resultTable(answer, caption) {
 }
 
 export async function overview({ signal }) {
-  const [state, routes] = await Promise.all([ask('/api/state', { signal }), ask('/api/search', { query: { q: 'route', limit: 50 }, signal })]);
+  const [state, routes] = await Promise.all([ask('/api/state', { signal }), ask('/api/search', { query: { kind: 'Route', limit: 50 }, signal })]);
   const tile = (k) => h('li', {}, h('a', { class: 'tile', href: asSearch(k.kind.kind) }, h('strong', {}, k.objects.toLocaleString('en')), ' ', h('span', {}, k.kind.kind)));
   const policies = state.kinds.filter((k) => k.policy);
   const others = state.kinds.filter((k) => !k.policy);
