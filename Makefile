@@ -90,8 +90,9 @@ generate: $(GEN) ## Run the code generators.
 	hack/chart
 
 .PHONY: docs-images
-docs-images: ## Write the images in docs/images.
+docs-images: ## Write the images in docs/images (needs Chromium).
 	go test ./internal/cli/commands -count=1 -run 'Graph' -update
+	cd test/ui && go test -count=1 -run 'Image' . -update
 
 ##@ Release
 

@@ -87,6 +87,12 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func
 	if err != nil {
 		return err
 	}
+	return a.evaluateSet(ctx, f, s, set, evaluated)
+}
+
+// evaluateSet evaluates the objects of a set. The source is that of the result
+// afterwards.
+func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, evaluated func(*guard.Decision, []effective.Pair) bool) error {
 	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
 		return manifestErrors(err)
 	}

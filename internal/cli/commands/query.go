@@ -49,6 +49,11 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	if err != nil {
 		return nil, err
 	}
+	return s.query(f, args)
+}
+
+// query finds the object that the arguments name, if any.
+func (s *source) query(f queryFlags, args []string) (*query, error) {
 	q := &query{source: s, allNamespaces: f.allNamespaces, engine: effective.NewEngine()}
 	for _, word := range f.kinds {
 		k, err := s.policyKind(word)

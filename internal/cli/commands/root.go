@@ -53,7 +53,7 @@ effect on each path from a gateway to a rule of a route, where they come from, a
 a change would alter them.
 
 The commands read the cluster of the current kubeconfig. With -f (effective, graph, explain,
-reach, outcome, violations, render, profiles) or --against (check, diff) they read only
+reach, outcome, violations, render, profiles, ui) or --against (check, diff) they read only
 manifests.
 
 Exit codes:
@@ -80,7 +80,7 @@ Exit codes:
 	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "output format: table, tree, json or yaml")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print to stderr what was read and what was ignored")
 	cmd.AddCommand(
-		a.effectiveCommand(), a.graphCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
+		a.effectiveCommand(), a.graphCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(), a.uiCommand(),
 		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", withUsage(cobra.NoArgs)),
 	)
 	return cmd

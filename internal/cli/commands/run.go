@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/cli/ui"
 )
 
 // Run runs the command that the arguments name and returns the exit code of
@@ -36,7 +37,7 @@ const (
 var errDenied = errors.New("denied")
 
 // errNotFound is returned if an object, rule or section does not exist.
-var errNotFound = errors.New("not found")
+var errNotFound = ui.ErrNotFound
 
 // run runs one command and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {

@@ -64,17 +64,21 @@ func (a *app) clusterSource(ctx context.Context) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{}
-	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
-	}
-	s.namespaceSet = *a.config.Namespace != ""
 	view, problems, err := a.list(ctx, config)
 	if err != nil {
 		return nil, clusterError(err)
 	}
 	a.warnProblems(problems)
-	s.unread = problems
+	return a.sourceOf(view, problems)
+}
+
+// sourceOf returns the source of the objects of a cluster.
+func (a *app) sourceOf(view *snapshot.View, problems []cache.Problem) (s *source, err error) {
+	s = &source{unread: problems}
+	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return nil, fmt.Errorf("read the namespace from the kubeconfig: %w", err)
+	}
+	s.namespaceSet = *a.config.Namespace != ""
 	if s.kinds, err = manifest.NewKinds(view.Kinds()...); err != nil {
 		return nil, err
 	}

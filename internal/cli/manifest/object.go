@@ -189,6 +189,9 @@ func (o *Object) Annotation(name string) string { return o.unstructured().GetAnn
 // Owners returns the ownerReferences of the object.
 func (o *Object) Owners() []metav1.OwnerReference { return o.unstructured().GetOwnerReferences() }
 
+// Content returns the object as it was read. It must not be edited.
+func (o *Object) Content() map[string]any { return o.unstructured().Object }
+
 func (o *Object) unstructured() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: o.content}
 }

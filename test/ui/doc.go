@@ -1,0 +1,2 @@
+// Package ui holds the tests of the page of "kubectl overrule ui" in Chromium.
+package ui
