@@ -61,13 +61,14 @@ async function search() {
     if (error.name === 'AbortError') return undefined;
     answer = { items: [], total: 0, error: error.message };
   }
+  const kept = chosen >= 0 ? address(items[chosen].ref) : ''; // chosen while the search was running
   items = answer.items;
   list.replaceChildren(...items.map(row));
   more.textContent = answer.error ?? (answer.total === 0 ? 'Nothing found' : answer.total > items.length
     ? `${plural(answer.total, 'result')}; Enter shows more` : plural(answer.total, 'result'));
   frame.hidden = false;
   box.setAttribute('aria-expanded', 'true');
-  choose(-1);
+  choose(items.findIndex((item) => address(item.ref) === kept));
   document.getElementById('announce').textContent = more.textContent;
   performance.measure('overrule-search', { start: began });
   return undefined;
