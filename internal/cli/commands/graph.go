@@ -72,7 +72,7 @@ func (a *app) graph(ctx context.Context, flags queryFlags, format string, args [
 	if err != nil {
 		return err
 	}
-	var options graph.Options
+	options := graph.Options{More: "Name an object, or use -n or --kind, to see more."}
 	if format == formatMermaid {
 		options.Fits = graph.FitsMermaid
 	}

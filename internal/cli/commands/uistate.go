@@ -126,9 +126,7 @@ func (u *uiState) Picture(ctx context.Context, o ui.ObjectQuery, link func(kind,
 	if err != nil {
 		return "", err
 	}
-	g := b.Graph(graph.Options{})
-	g.Collapsed = strings.ReplaceAll(g.Collapsed, "Name an object, or use -n or --kind, to see more.", "Open an object to see more.")
-	return g.SVG(link), nil
+	return b.Graph(graph.Options{More: "Open an object to see more."}).SVG(link), nil
 }
 
 // Request implements ui.State.

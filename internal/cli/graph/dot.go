@@ -10,19 +10,20 @@ import (
 func (g *Graph) DOT() string {
 	var d dot
 	d.line("digraph effective {")
-	d.line("  rankdir=LR; fontname=\"sans-serif\"; label=<%s>; labelloc=b;", strings.Join(g.legend(dotText), "<BR/>"))
+	d.line("  rankdir=LR; fontname=\"sans-serif\"; label=<%s>; labelloc=b;", strings.Join(g.legend(dotText), "<br/>"))
 	d.line("  node [fontname=\"sans-serif\", fontsize=11]; edge [fontname=\"sans-serif\", fontsize=10];")
 	for _, b := range g.Boxes {
 		kind, name := b.Title()
-		d.line("  %s [shape=box, style=filled, fillcolor=\"#eef4ff\", color=\"#3b6fb6\", label=<%s<BR/><B>%s</B>>];", b.ID, dotText(kind), dotText(name))
+		d.line("  %s [shape=box, style=filled, fillcolor=\"#eef4ff\", color=\"#3b6fb6\", label=<%s>];",
+			b.ID, label(dotText, kind, name, "", nil))
 	}
 	for _, n := range g.Notes {
 		d.note(n)
 	}
 	for _, b := range g.Boxes {
 		for _, r := range b.Results {
-			label := dotLabel("<B>"+dotText(r.Title())+"</B>", "", r.Lines)
-			d.line("  %s [shape=box, style=\"filled,rounded\", fillcolor=\"#e9f7ec\", color=\"#2e7d43\", label=<%s>];", r.ID, label)
+			d.line("  %s [shape=box, style=\"filled,rounded\", fillcolor=\"#e9f7ec\", color=\"#2e7d43\", label=<%s>];",
+				r.ID, label(dotText, "", r.Title(), "", r.Lines))
 			d.line("  %s -> %s [style=dotted];", b.ID, r.ID)
 		}
 		for _, p := range b.parents {
@@ -30,7 +31,7 @@ func (g *Graph) DOT() string {
 		}
 	}
 	if len(g.Pathless) > 0 {
-		d.line("  none [shape=note, style=filled, fillcolor=\"#fff8dc\", color=\"#9a7b1c\", label=<%s>];", dotLabel("<B>On no path</B>", "", g.Pathless))
+		d.line("  none [shape=note, style=filled, fillcolor=\"#fff8dc\", color=\"#9a7b1c\", label=<%s>];", label(dotText, "", pathless, "", g.Pathless))
 	}
 	d.line("}")
 	return d.String()
@@ -44,8 +45,8 @@ func (d *dot) line(format string, args ...any) {
 
 func (d *dot) note(n *Note) {
 	kind, name := n.Title()
-	label := dotLabel(dotText(kind)+"<BR/><B>"+dotText(name)+"</B>", n.Status, n.Lines)
-	d.line("  %s [shape=note, style=filled, fillcolor=\"#fff8dc\", color=\"#9a7b1c\", label=<%s>];", n.ID, label)
+	d.line("  %s [shape=note, style=filled, fillcolor=\"#fff8dc\", color=\"#9a7b1c\", label=<%s>];",
+		n.ID, label(dotText, kind, name, n.Status, n.Lines))
 	if n.On == nil {
 		return
 	}
@@ -57,24 +58,6 @@ func (d *dot) note(n *Note) {
 		style = "style=dashed"
 	}
 	d.line("  %s -> %s [%s, label=<%s>];", n.ID, n.On.ID, style, dotText(n.Relation()))
-}
-
-func dotLabel(title, status string, lines []Line) string {
-	rows := []string{title}
-	if status != "" {
-		rows = append(rows, "<I>"+dotText(status)+"</I>")
-	}
-	for _, l := range lines {
-		text := dotText(l.Text)
-		if l.Lost {
-			text = "<S>" + text + "</S>"
-		}
-		if l.Comment != "" {
-			text += " – " + dotText(l.Comment)
-		}
-		rows = append(rows, text)
-	}
-	return strings.Join(rows, "<BR/>")
 }
 
 // dotText escapes a text for an HTML-like label, which must not be empty.

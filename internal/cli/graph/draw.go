@@ -20,9 +20,9 @@ type drawing struct {
 	results map[string]*resultTally
 }
 
-func (b *Builder) draw(d detail, lines int) *Graph {
+func (b *Builder) draw(d detail, o Options) *Graph {
 	w := &drawing{
-		collapser: b.collapse(d), Graph: &Graph{Paths: len(b.paths)}, lines: lines,
+		collapser: b.collapse(d), Graph: &Graph{Paths: len(b.paths)}, lines: o.Lines,
 		noted: make(map[string]*noteTally), results: make(map[string]*resultTally),
 	}
 	w.addBoxes()
@@ -33,7 +33,9 @@ func (b *Builder) draw(d detail, lines int) *Graph {
 	w.addResults()
 	w.addPathless()
 	w.arrange()
-	w.Collapsed = w.collapsed()
+	if text := w.collapsed(); text != "" {
+		w.Collapsed = strings.TrimSpace(text + " " + o.More)
+	}
 	return w.Graph
 }
 

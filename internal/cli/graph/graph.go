@@ -139,6 +139,8 @@ type Options struct {
 	Nodes int
 	// Lines is the number of rules shown in a note or a result; 0 for 12.
 	Lines int
+	// More says what to do to see more of what is drawn as one.
+	More string
 	// Fits reports whether a picture is small enough for its format; nil if any is.
 	Fits func(*Graph) bool
 }
@@ -153,7 +155,7 @@ func (b *Builder) Graph(o Options) *Graph {
 	}
 	var g *Graph
 	for d := equalRoutes; d <= oneOfLane; d++ {
-		g = b.draw(d, o.Lines)
+		g = b.draw(d, o)
 		if g.nodes() <= o.Nodes && (o.Fits == nil || o.Fits(g)) {
 			break
 		}

@@ -242,5 +242,5 @@ func (w *drawing) collapsed() string {
 	if w.detail >= routesOfParent {
 		how = "also with different outcomes"
 	}
-	return "Drawn as one, " + how + ": " + strings.Join(parts, ", ") + ". Name an object, or use -n or --kind, to see more."
+	return "Drawn as one, " + how + ": " + strings.Join(parts, ", ") + "."
 }

@@ -23,14 +23,14 @@ func (g *Graph) Mermaid() string {
 	m.line("flowchart LR")
 	for _, b := range g.Boxes {
 		kind, name := b.Title()
-		m.line("  %s[\"%s<br/><b>%s</b>\"]:::target", b.ID, mermaidText(kind), mermaidText(name))
+		m.line("  %s[\"%s\"]:::target", b.ID, label(mermaidText, kind, name, "", nil))
 	}
 	for _, n := range g.Notes {
 		m.note(n)
 	}
 	for _, b := range g.Boxes {
 		for _, r := range b.Results {
-			m.line("  %s(\"%s\"):::effective", r.ID, m.label("<b>"+mermaidText(r.Title())+"</b>", "", r.Lines))
+			m.line("  %s(\"%s\"):::effective", r.ID, label(mermaidText, "", r.Title(), "", r.Lines))
 			m.line("  %s -.-> %s", b.ID, r.ID)
 		}
 		for _, p := range b.parents {
@@ -38,7 +38,7 @@ func (g *Graph) Mermaid() string {
 		}
 	}
 	if len(g.Pathless) > 0 {
-		m.line("  none>\"%s\"]:::note", m.label("<b>On no path</b>", "", g.Pathless))
+		m.line("  none>\"%s\"]:::note", label(mermaidText, "", pathless, "", g.Pathless))
 	}
 	m.line("  legend[\"%s\"]:::legend", strings.Join(g.legend(mermaidText), "<br/>"))
 	m.line("  classDef target fill:#eef4ff,stroke:#3b6fb6,color:#10233f")
@@ -56,8 +56,7 @@ func (m *mermaid) line(format string, args ...any) {
 
 func (m *mermaid) note(n *Note) {
 	kind, name := n.Title()
-	label := m.label(mermaidText(kind)+"<br/><b>"+mermaidText(name)+"</b>", n.Status, n.Lines)
-	m.line("  %s>\"%s\"]:::note", n.ID, label)
+	m.line("  %s>\"%s\"]:::note", n.ID, label(mermaidText, kind, name, n.Status, n.Lines))
 	if n.On == nil {
 		return
 	}
@@ -69,24 +68,6 @@ func (m *mermaid) note(n *Note) {
 		link = "-.->"
 	}
 	m.line("  %s %s|%s| %s", n.ID, link, mermaidText(n.Relation()), n.On.ID)
-}
-
-func (m *mermaid) label(title, status string, lines []Line) string {
-	rows := []string{title}
-	if status != "" {
-		rows = append(rows, "<i>"+mermaidText(status)+"</i>")
-	}
-	for _, l := range lines {
-		text := mermaidText(l.Text)
-		if l.Lost {
-			text = "<s>" + text + "</s>"
-		}
-		if l.Comment != "" {
-			text += " – " + mermaidText(l.Comment)
-		}
-		rows = append(rows, text)
-	}
-	return strings.Join(rows, "<br/>")
 }
 
 // mermaidText writes all characters but letters, digits and a few others as entities

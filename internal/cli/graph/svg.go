@@ -19,10 +19,10 @@ func (g *Graph) SVG(link Link) string {
 	l := g.layout()
 	s := &svg{layout: l, link: link}
 	legend := g.legend(func(text string) string { return text })
-	pathless := appendLines(nil, g.Pathless)
+	others := appendLines(nil, g.Pathless)
 	height := l.height + float64(len(legend)*lineHeight+2*margin)
-	if len(pathless) > 0 {
-		height += float64(len(pathless)+1)*lineHeight + gap
+	if len(others) > 0 {
+		height += float64(len(others)+1)*lineHeight + gap
 	}
 	width := max(l.width, maxText*charWidth*0.92+2*margin)
 	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-labelledby="title desc" class="overrule">`, width, height, width, height)
@@ -40,8 +40,8 @@ func (g *Graph) SVG(link Link) string {
 		s.box(b)
 	}
 	y := l.height + margin
-	if len(pathless) > 0 {
-		y = s.rows(margin, y, append([]row{{text: "Policies on no path", class: "name"}}, pathless...)) + gap
+	if len(others) > 0 {
+		y = s.rows(margin, y, append([]row{{text: pathless, class: "name"}}, others...)) + gap
 	}
 	for _, text := range legend {
 		y = s.rows(margin, y, []row{{text: text, class: "legend"}})

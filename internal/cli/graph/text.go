@@ -103,3 +103,29 @@ func (g *Graph) legend(escape func(string) string) []string {
 	}
 	return out
 }
+
+// pathless is the heading of the policies that are on no path.
+const pathless = "On no path"
+
+// label returns the label of a node, in the HTML that both Mermaid and Graphviz read.
+// Without a kind the name is the heading.
+func label(escape func(string) string, kind, name, status string, lines []Line) string {
+	rows := []string{"<b>" + escape(name) + "</b>"}
+	if kind != "" {
+		rows = append([]string{escape(kind)}, rows...)
+	}
+	if status != "" {
+		rows = append(rows, "<i>"+escape(status)+"</i>")
+	}
+	for _, l := range lines {
+		text := escape(l.Text)
+		if l.Lost {
+			text = "<s>" + text + "</s>"
+		}
+		if l.Comment != "" {
+			text += " – " + escape(l.Comment)
+		}
+		rows = append(rows, text)
+	}
+	return strings.Join(rows, "<br/>")
+}
