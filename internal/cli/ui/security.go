@@ -82,11 +82,12 @@ func (s *Server) hasCookie(r *http.Request) bool {
 }
 
 // exchange exchanges the token for the cookie, once. The response is a page that goes
-// on to the address without the token: a redirect would not send the cookie if another
+// on to the address without the token, with the host, since a path may begin with two
+// slashes: a redirect would not send the cookie if another
 // page or a mail led here.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
-	target := *r.URL
-	query := target.Query()
+	target := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path}
+	query := r.URL.Query()
 	token := query.Get(tokenParameter)
 	query.Del(tokenParameter)
 	target.RawQuery = query.Encode()
@@ -95,9 +96,9 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure needs HTTPS, which a loopback address does not have
 			Name: s.cookieName(), Value: s.session.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		})
-		writePage(w, http.StatusOK, continuePage, target.RequestURI())
+		writePage(w, http.StatusOK, continuePage, target.String())
 	case s.hasCookie(r):
-		writePage(w, http.StatusOK, continuePage, target.RequestURI())
+		writePage(w, http.StatusOK, continuePage, target.String())
 	default:
 		s.refuse(w, r)
 	}
@@ -113,8 +114,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusUnauthorized, errNoSession)
 		return
 	}
-	target := url.URL{Path: r.URL.Path}
-	writePage(w, http.StatusUnauthorized, refusedPage, target.RequestURI())
+	target := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path}
+	writePage(w, http.StatusUnauthorized, refusedPage, target.String())
 }
 
 // The pages without the cookie have no style and no script.

@@ -226,7 +226,8 @@ func TestRequests(t *testing.T) {
 		"another port in the Host":          {path: "/api/state", edit: func(r *http.Request) { r.Host = "127.0.0.1:1" }, status: 421, says: "Host header"},
 		"no cookie for data":                {path: "/api/state", edit: noCookie, status: 401, says: "has not opened the link"},
 		"no cookie for a module":            {path: "/assets/app.js", edit: noCookie, status: 401, says: "has not opened the link"},
-		"no cookie for the page":            {path: "/violations", edit: noCookie, status: 401, says: `href="/violations"`},
+		"no cookie for the page":            {path: "/violations", edit: noCookie, status: 401, says: "/violations\">continue</a>"},
+		"a path of another host":            {path: "//evil.example.com/?token=x", status: 200, says: `content="0; url=http://` + s.hosts[0] + `//evil.example.com/"`},
 		"no cookie for a change":            {method: "POST", path: "/api/change", body: `{"manifest":"a"}`, edit: noCookie, status: 401, says: "has not opened the link"},
 		"a wrong cookie":                    {path: "/api/state", edit: header("Cookie", s.cookieName()+"=x"), status: 401, says: "has not opened the link"},
 		"a wrong token":                     {path: "/?token=x", edit: noCookie, status: 401, says: "Open the new link"},
@@ -273,7 +274,7 @@ func TestTokenIsExchangedOnce(t *testing.T) {
 	// A deep link works with a token, too.
 	r := s.do(t, http.MethodGet, "/o/HTTPRoute/app/toystore?kind=x&token="+token, "", noCookie)
 	require.Equal(t, http.StatusOK, r.StatusCode)
-	assert.Contains(t, r.Body, `content="0; url=/o/HTTPRoute/app/toystore?kind=x"`)
+	assert.Contains(t, r.Body, `content="0; url=http://`+s.hosts[0]+`/o/HTTPRoute/app/toystore?kind=x"`)
 	require.Len(t, r.Cookies, 1)
 	cookie := r.Cookies[0]
 	assert.True(t, cookie.HttpOnly)
