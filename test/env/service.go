@@ -2,9 +2,12 @@ package env
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,26 +20,26 @@ import (
 var given sync.Map
 
 // FreePort returns a free port of the loopback interface, for a program that
-// cannot pick one itself. It returns each port only once.
+// cannot pick one itself. It returns each port only once. The ports are below
+// those that Linux gives to outgoing connections (32768 and above): such a
+// connection could otherwise take the port before the program listens, or while
+// it is restarted.
 func FreePort(ctx context.Context) (int32, error) {
-	for {
-		port, err := freePort(ctx)
+	for range 1000 {
+		port := 10000 + rand.Int32N(22000)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
 		if err != nil {
 			return 0, fmt.Errorf("find a free port: %w", err)
 		}
-		if _, taken := given.LoadOrStore(port, true); !taken {
-			return port, nil
-		}
+		return port, l.Close()
 	}
-}
-
-func freePort(ctx context.Context) (int32, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return int32(port), l.Close()
+	return 0, errors.New("find a free port: all that were tried are in use")
 }
 
 // RouteService makes the Service namespace/name point to the loopback interface,
