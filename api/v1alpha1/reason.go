@@ -49,6 +49,15 @@ const (
 	ReasonConditionSkipped ReasonCode = "ConditionSkipped"
 	// ReasonNotRead is for something that Overrule does not read.
 	ReasonNotRead ReasonCode = "NotRead"
+	// ReasonUnknownField is for a field of a manifest that is not in the schema of its
+	// kind. The API server drops it, or rejects the manifest. Only the plugin reports it.
+	ReasonUnknownField ReasonCode = "UnknownField"
+	// ReasonSchemaInvalid is for a manifest that violates the schema of its kind, so that
+	// the API server rejects it. Only the plugin reports it.
+	ReasonSchemaInvalid ReasonCode = "SchemaInvalid"
+	// ReasonApplyOrder is for a change of several objects that is allowed in another order
+	// only. Only the plugin reports it.
+	ReasonApplyOrder ReasonCode = "ApplyOrder"
 )
 
 // The reason codes of denials without a finding: the write could not be evaluated.

@@ -1,0 +1,73 @@
+// Package report writes the results of check, diff and violations in the formats that
+// CI systems read: GitHub's annotations, SARIF, JUnit, GitLab's code quality report, and
+// Markdown for a pull request.
+package report
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Report is what a command found.
+type Report struct {
+	// Command is check, diff or violations.
+	Command string
+	// Version is the version of the plugin.
+	Version string
+	// Objects are the objects that were evaluated, in the order of their evaluation.
+	Objects []Object
+	// Findings are sorted by severity, the most severe first, then as the command
+	// found them.
+	Findings []Finding
+	// Changes are the differences of effective policies, sorted by policy kind and path.
+	// Each path of a policy kind is in it once.
+	Changes []api.Change
+	// Diagram is a Mermaid flowchart of the changed paths, "" for none.
+	Diagram string
+}
+
+// Object is an object that was evaluated.
+type Object struct {
+	Ref api.Ref
+	// Operation is CREATE, UPDATE or DELETE; empty if the object is not changed.
+	Operation string
+	Allowed   bool
+	At        Location
+}
+
+// Severity is what a finding does to the result.
+type Severity int
+
+// The severities, the most severe first.
+const (
+	Error   Severity = iota // the change is denied
+	Warning                 // the change returns a warning
+	Note                    // an audit record only
+)
+
+// Finding is one denial, warning or violation.
+type Finding struct {
+	Severity Severity
+	Code     api.ReasonCode
+	// Object is the object that was written, or the policy or constraint of a violation.
+	Object    api.Ref
+	Operation string
+	// PolicyKind and Path are those of a violation.
+	PolicyKind api.PolicyKind
+	Path       []api.PathElement
+	Rule       string
+	// Policy is the other policy, see api.Reason; nil for none.
+	Policy  *api.Ref
+	Message string
+	At      Location
+}
+
+// Location is the position of an object or a field in a file. The zero value is none: an
+// object of a cluster.
+type Location struct {
+	// File is the path relative to the root of its repository, with slashes; the
+	// absolute path of a file that is not in the repository; "-" for standard input.
+	File string
+	// Line and Column count from 1; 0 stands for the whole file. EndColumn is the
+	// column after the last character, on the same line.
+	Line, Column, EndColumn int
+}
