@@ -52,16 +52,32 @@ func (f *changeFlags) validate() error {
 	}
 }
 
-// changeEvaluator evaluates the objects of a change in order, each on top of
-// those before it that took effect.
+// step is one write of a change: the manifest is applied, or its object is deleted.
+type step struct {
+	object *manifest.Object
+	remove bool
+}
+
+// evaluatedStep is the result of one step. The decision is nil if no effective policy
+// depends on the object.
+type evaluatedStep struct {
+	step
+	decision *guard.Decision
+	pairs    []effective.Pair // the paths that differ
+
+	kindChange *kindChange
+}
+
+// changeEvaluator evaluates the steps of a change in order, each on top of those
+// before it that took effect.
 type changeEvaluator struct {
 	*source
-	guard  *guard.Guard
-	user   *authenticationv1.UserInfo // nil if not known
-	set    *manifest.Set
-	raw    *rawObjects
+	guard *guard.Guard
+	user  *authenticationv1.UserInfo // nil if not known
+	raw   *rawObjects
+	now   int64
+	// remove is set if the step that is being evaluated is a deletion.
 	remove bool
-	now    int64
 	// kindChange is what the object being evaluated changes about kinds; nil if
 	// it is neither a PolicyProfile nor a CustomResourceDefinition.
 	kindChange *kindChange
@@ -69,9 +85,6 @@ type changeEvaluator struct {
 	// change, with all objects in them.
 	deletedNamespaces map[string]bool
 	deletedKinds      map[api.PolicyKind]bool
-	// evaluated is called with each decision and the paths that differ. It
-	// reports whether the change takes effect for the objects after it.
-	evaluated func(*guard.Decision, []effective.Pair) bool
 }
 
 // evaluateChanges evaluates the objects that the flags name.
@@ -90,53 +103,66 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func
 	return a.evaluateSet(ctx, f, s, set, evaluated)
 }
 
-// evaluateSet evaluates the objects of a set. The source is that of the result
-// afterwards.
+// evaluateSet evaluates the objects of a set. evaluated is called with each decision
+// and the paths that differ; it reports whether the change takes effect for the objects
+// after it. The source is that of the result afterwards.
 func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, evaluated func(*guard.Decision, []effective.Pair) bool) error {
 	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
 		return manifestErrors(err)
 	}
-	rights, user, err := a.authorization(ctx, s, f)
+	c, err := a.newEvaluator(ctx, f, s)
 	if err != nil {
 		return err
 	}
-	c := changeEvaluator{
-		source: s, set: set, remove: f.remove, user: user,
-		now: policykind.InFlight(a.now()), evaluated: evaluated, raw: a.newRawObjects(s),
-		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
+	steps := make([]step, len(set.Objects))
+	for i, o := range set.Objects {
+		steps[i] = step{o, f.remove}
 	}
-	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{&c, a}, Permissions: rights, BlastRadius: f.blastRadius}
-	return c.run(ctx, a)
-}
-
-func (c *changeEvaluator) run(ctx context.Context, a *app) error {
-	if err := c.decodeAll(); err != nil {
+	if err := c.decodeAll(steps); err != nil {
 		return manifestErrors(err)
 	}
-	evaluated := false
-	for _, o := range c.set.Objects {
-		ok, err := c.evaluateObject(ctx, o)
+	found := false
+	for _, next := range steps {
+		e, err := c.evaluateStep(ctx, next)
 		if err != nil {
 			return err
 		}
-		evaluated = evaluated || ok
+		if e.decision != nil {
+			found = true
+			if evaluated(e.decision, e.pairs) {
+				c.apply(e)
+			}
+		}
 	}
-	a.reportRead(c.set, c.kinds)
+	a.reportRead(set, c.kinds)
 	a.warnRejectedProfiles(c.kinds)
-	if !evaluated {
+	if !found {
 		a.infof("no object in the change affects effective policies")
 	}
 	return nil
 }
 
+func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*changeEvaluator, error) {
+	rights, user, err := a.authorization(ctx, s, f)
+	if err != nil {
+		return nil, err
+	}
+	c := &changeEvaluator{
+		source: s, user: user, now: policykind.InFlight(a.now()), raw: a.newRawObjects(s),
+		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
+	}
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius}
+	return c, nil
+}
+
 // decodeAll decodes all objects of the change before any is evaluated, so that
 // all errors are reported together.
-func (c *changeEvaluator) decodeAll() error {
+func (c *changeEvaluator) decodeAll(steps []step) error {
 	kinds := c.kinds.Clone()
 	var errs []error
-	for _, o := range c.set.Objects {
+	for _, s := range steps {
 		var err error
-		switch {
+		switch o := s.object; {
 		case o.Kind == manifest.KindCRD:
 			err = kinds.AddDefinition(o)
 		case kinds.Reads(o.Kind):
@@ -147,45 +173,41 @@ func (c *changeEvaluator) decodeAll() error {
 	return errors.Join(errs...)
 }
 
-// evaluateObject evaluates the change of one object, and applies it if it takes
-// effect. An object that effective policies do not depend on is applied without
-// evaluation.
-func (c *changeEvaluator) evaluateObject(ctx context.Context, o *manifest.Object) (evaluated bool, err error) {
-	ref := o.Ref(c.kinds, c.namespace)
-	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[o.Kind] {
-		return false, nil // already deleted with its namespace or kind
+// evaluateStep evaluates one step. The step of an object that effective policies do not
+// depend on takes effect at once; that of another one when it is applied.
+func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedStep, error) {
+	out := evaluatedStep{step: s}
+	c.remove = s.remove
+	ref := s.object.Ref(c.kinds, c.namespace)
+	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[s.object.Kind] {
+		return out, nil // already deleted with its namespace or kind
 	}
-	change, err := c.change(ctx, o)
+	change, err := c.change(ctx, s.object)
 	if err != nil {
-		return false, err
+		return out, err
 	}
 	if change.Object() == nil {
-		c.raw.record(ref, o, c.now, c.remove) // a later object may define its kind
-		return false, nil
+		c.raw.record(ref, s.object, c.now, c.remove) // a later object may define its kind
+		return out, nil
 	}
-	decision, pairs, err := c.evaluate(ctx, change)
-	if err != nil {
-		return false, err
-	}
-	if c.evaluated(decision, pairs) {
-		c.apply(decision, o)
-	}
-	return true, nil
+	out.decision, out.pairs, err = c.evaluate(ctx, change)
+	out.kindChange = c.kindChange
+	return out, err
 }
 
-// apply updates the view, the kinds and the raw objects after a change that
-// takes effect.
-func (c *changeEvaluator) apply(j *guard.Decision, o *manifest.Object) {
-	ref := j.Change.Object().Ref()
-	c.raw.record(ref, o, creationTime(j.Change, c.now), c.remove)
-	c.view = j.After
-	if c.kindChange != nil {
-		c.kinds = c.kindChange.kinds
-		if c.kindChange.deletedKind != nil {
-			c.deletedKinds[*c.kindChange.deletedKind] = true
+// apply updates the view, the kinds and the raw objects after a step that takes
+// effect.
+func (c *changeEvaluator) apply(e evaluatedStep) {
+	ref := e.decision.Change.Object().Ref()
+	c.raw.record(ref, e.object, creationTime(e.decision.Change, c.now), e.remove)
+	c.view = e.decision.After
+	if e.kindChange != nil {
+		c.kinds = e.kindChange.kinds
+		if e.kindChange.deletedKind != nil {
+			c.deletedKinds[*e.kindChange.deletedKind] = true
 		}
 	}
-	if c.remove && o.Kind == kindNamespace {
+	if e.remove && e.object.Kind == kindNamespace {
 		c.deletedNamespaces[ref.Name] = true
 		c.raw.deletedNamespaces[ref.Name] = true
 	}
