@@ -229,6 +229,31 @@ func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change) (*g
 	return c.evaluateOnce(ctx, change)
 }
 
+// removeStanding removes the warnings of an update that the update of the object to what
+// it is already would return, too.
+func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) error {
+	change := e.decision.Change
+	if change.Operation != guard.Update || e.kindChange != nil || len(e.decision.Warnings) == 0 {
+		return nil
+	}
+	change.After, change.Owner = change.Before, ""
+	same, _, err := c.evaluateOnce(ctx, change)
+	if err != nil {
+		return err
+	}
+	standing := make(map[string]bool)
+	for _, f := range slices.Concat(same.Denials, same.Warnings) {
+		standing[findingKey(f)] = true
+	}
+	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool { return standing[findingKey(f)] })
+	return nil
+}
+
+// findingKey returns a key that is equal for findings that say the same.
+func findingKey(f guard.Finding) string {
+	return fmt.Sprintf("%s %s %s %v", f.Code, f.Rule, f.What, f.Policy)
+}
+
 func exceedsBlastRadius(f guard.Finding) bool { return f.Code == api.ReasonBlastRadius }
 
 func (c *changeEvaluator) evaluateOnce(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {

@@ -38,7 +38,16 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if len(paths) == 0 {
 		return a.clusterSource(ctx)
 	}
-	s := &source{namespace: metav1.NamespaceDefault}
+	set, err := manifest.Read(paths, a.In)
+	if err != nil {
+		return nil, manifestErrors(err)
+	}
+	return a.manifestSource(set)
+}
+
+// manifestSource returns the source of the objects of manifests.
+func (a *app) manifestSource(set *manifest.Set) (*source, error) {
+	s := &source{set: set, namespace: metav1.NamespaceDefault}
 	if *a.config.Namespace != "" {
 		s.namespace, s.namespaceSet = *a.config.Namespace, true
 	}
@@ -46,14 +55,9 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if s.kinds, err = manifest.NewKinds(); err != nil {
 		return nil, err
 	}
-	set, err := manifest.Read(paths, a.In)
-	if err != nil {
-		return nil, manifestErrors(err)
-	}
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, manifestErrors(err)
 	}
-	s.set = set
 	a.reportRead(set, s.kinds)
 	a.warnRejectedProfiles(s.kinds)
 	return s, nil

@@ -1,0 +1,99 @@
+package commands
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/graph"
+	"overrule.dev/overrule/internal/effective"
+)
+
+// netChanges are what a sequence of writes changes in the end: for each path of a policy
+// kind its effective policy before the first write and after the last one.
+type netChanges struct {
+	paths map[string]*netChange // by pathKey
+}
+
+// netChange is the change of one path. The object is the last one that changed it.
+type netChange struct {
+	effective.Pair
+	object    api.Ref
+	operation string
+}
+
+// add adds the paths that a write changes.
+func (n *netChanges) add(e evaluatedStep) {
+	if n.paths == nil {
+		n.paths = make(map[string]*netChange)
+	}
+	ref, operation := objectAndOperation(e.decision)
+	for _, p := range e.pairs {
+		next := &netChange{Pair: p, object: ref, operation: operation}
+		key := keyOfEffective(p.Effective())
+		if p.Before != nil {
+			from := keyOfEffective(p.Before)
+			if was := n.paths[from]; was != nil {
+				next.Before = was.Before
+				delete(n.paths, from)
+			}
+			if p.Again { // another path is in the place of After already
+				key = from
+			}
+		} else if was := n.paths[key]; was != nil {
+			next.Before = was.Before
+		}
+		n.paths[key] = next
+	}
+}
+
+func keyOfEffective(e *effective.Effective) string { return pathKey(e.Kind.Ref(), e.Path.Elements()) }
+
+// changed returns the changes of paths whose effective policy differs in the end, sorted
+// by policy kind and path.
+func (n *netChanges) changed() []*netChange {
+	var out []*netChange
+	for _, c := range n.paths {
+		if c.Effective() != nil && c.Changed() {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *netChange) int { return effective.CompareItems(a.item(), b.item()) })
+	return out
+}
+
+func (c *netChange) item() api.EffectivePolicy {
+	e := c.Effective()
+	return api.EffectivePolicy{PolicyKind: e.Kind.Ref(), Path: e.Path.Elements()}
+}
+
+// change returns the change as the JSON contract shows it.
+func (c *netChange) change() api.Change {
+	i := c.item()
+	return api.Change{Object: c.object, Operation: c.operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules()}
+}
+
+// Limits of the diagram in a report: what a reader takes in, and a fraction of the size of
+// a comment.
+const (
+	diagramPaths      = 400
+	diagramNodes      = 40
+	diagramCharacters = 12_000
+)
+
+// diagram draws the changed paths as they are after the change, or were before, if they
+// no longer exist. It is empty if there are none, or the picture is too large.
+func diagram(changes []*netChange) string {
+	if len(changes) == 0 || len(changes) > diagramPaths {
+		return ""
+	}
+	b := &graph.Builder{}
+	for _, c := range changes {
+		b.Add(graphPath(c.Effective()))
+	}
+	fits := func(g *graph.Graph) bool { return graph.FitsMermaid(g) && len(g.Mermaid()) <= diagramCharacters }
+	g := b.Graph(graph.Options{Nodes: diagramNodes, Lines: 6, Fits: fits})
+	if !fits(g) {
+		return ""
+	}
+	return g.Mermaid()
+}

@@ -1,0 +1,193 @@
+package commands
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// revisionFlags name two revisions of manifests, whose difference is the change.
+type revisionFlags struct{ from, to []string }
+
+var (
+	errOneRevision   = errors.New("invalid --from and --to: both are required; --from has the manifests before the change, --to those after it")
+	errRevisionFlags = errors.New("invalid --from and --to: cannot be used with --filename, --against or --delete; the change is the difference of the two revisions")
+	errNoChange      = errors.New("required flag not set: specify the change with --filename, or with --from and --to")
+)
+
+func (f *revisionFlags) isSet() bool { return len(f.from)+len(f.to) > 0 }
+
+func (f *revisionFlags) validate() error {
+	if len(f.from) == 0 || len(f.to) == 0 {
+		return errOneRevision
+	}
+	return nil
+}
+
+// readRevision reads the manifests of a revision, which may have none.
+func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
+	set, err := manifest.Read(paths, a.In)
+	var errs []error
+	for _, e := range flattenErrors(err) {
+		switch {
+		case e == nil:
+		case errors.Is(e, manifest.ErrEmpty):
+			a.warnf("%s: %v", flag, e)
+		default:
+			errs = append(errs, e)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, manifestErrors(err)
+	}
+	return set, nil
+}
+
+// readRevisions returns the source of the first revision, and the steps from it to the
+// second in the order in which GitOps tools apply them.
+func (a *app) readRevisions(f revisionFlags) (*source, []step, error) {
+	from, err := a.readRevision("--from", f.from)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := a.readRevision("--to", f.to)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(from.Objects)+len(to.Objects) == 0 {
+		return nil, nil, fmt.Errorf("--from and --to: %w", manifest.ErrEmpty)
+	}
+	s, err := a.manifestSource(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds := s.kinds.Clone()
+	if err := to.Check(kinds, s.namespace); err != nil {
+		return nil, nil, manifestErrors(err)
+	}
+	r := revisions{source: s, kinds: kinds}
+	steps := r.steps(from, to)
+	if r.common == 0 && r.deleted > 0 && r.deleted < len(steps) {
+		a.warnf("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", r.deleted, len(steps)-r.deleted)
+	}
+	return s, steps, nil
+}
+
+// revisions compares two sets of manifests.
+type revisions struct {
+	*source
+	kinds           *manifest.Kinds // of both sets
+	common, deleted int
+}
+
+// steps returns the writes that lead from one set to another, sorted by applyOrder.
+func (r *revisions) steps(from, to *manifest.Set) []step {
+	before := make(map[api.Ref]*manifest.Object)
+	for _, o := range from.Objects {
+		if r.reads(o) {
+			before[r.ref(o)] = o
+		}
+	}
+	var out []step
+	for _, o := range to.Objects {
+		if !r.reads(o) {
+			continue
+		}
+		ref := r.ref(o)
+		old, found := before[ref]
+		delete(before, ref)
+		if found {
+			r.common++
+		}
+		if !found || !r.sameContent(old, o) {
+			out = append(out, step{object: o})
+		}
+	}
+	for _, o := range before {
+		out = append(out, step{object: o, remove: true})
+	}
+	r.deleted = len(before)
+	slices.SortFunc(out, r.compare)
+	return out
+}
+
+func (r *revisions) reads(o *manifest.Object) bool {
+	return o.Kind == manifest.KindCRD || r.kinds.Reads(o.Kind) || r.source.kinds.Reads(o.Kind)
+}
+
+func (r *revisions) ref(o *manifest.Object) api.Ref { return o.Ref(r.kinds, r.namespace) }
+
+// compare orders writes as GitOps tools apply them: what others depend on first, then
+// deletions in the reverse order.
+func (r *revisions) compare(a, b step) int {
+	if a.remove != b.remove {
+		if a.remove {
+			return 1
+		}
+		return -1
+	}
+	rank := cmp.Compare(r.rank(a.object.Kind), r.rank(b.object.Kind))
+	if a.remove {
+		rank = -rank
+	}
+	return cmp.Or(rank, api.CompareRefs(r.ref(a.object), r.ref(b.object)))
+}
+
+// rank returns the place of a kind in the order in which GitOps tools apply objects.
+func (r *revisions) rank(k api.PolicyKind) int {
+	switch {
+	case k == kindNamespace:
+		return 0
+	case k == manifest.KindCRD:
+		return 1
+	case k == policykind.KindProfile, constraint.IsKind(k):
+		return 2
+	case r.kinds.Of(k) != nil || r.source.kinds.Of(k) != nil:
+		return 8
+	case gateway.IsRoute(k):
+		return 7
+	case k.Kind == gateway.KindGatewayClass:
+		return 3
+	case k.Kind == gateway.KindGateway:
+		return 4
+	case k.Kind == gateway.KindReferenceGrant:
+		return 6
+	default:
+		return 5 // ListenerSets, Services
+	}
+}
+
+// sameContent reports whether two manifests of an object are equal but for what the API
+// server sets.
+func (r *revisions) sameContent(a, b *manifest.Object) bool {
+	return reflect.DeepEqual(r.applied(a), r.applied(b))
+}
+
+// serverFields are the fields of metadata that the API server sets.
+var serverFields = []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
+
+// applied returns the content of a manifest without what the API server sets.
+func (r *revisions) applied(o *manifest.Object) map[string]any {
+	out := maps.Clone(o.Content())
+	delete(out, "status")
+	if m, ok := out["metadata"].(map[string]any); ok {
+		m = maps.Clone(m)
+		for _, name := range serverFields {
+			delete(m, name)
+		}
+		if m["namespace"] == nil {
+			m["namespace"] = r.ref(o).Namespace
+		}
+		out["metadata"] = m
+	}
+	return out
+}
