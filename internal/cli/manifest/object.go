@@ -27,6 +27,7 @@ type Object struct {
 
 	created string // metadata.creationTimestamp in the file
 	content map[string]any
+	origin  origin
 }
 
 // FromObjects returns a set of objects from an API server. from names their source
@@ -34,18 +35,19 @@ type Object struct {
 func FromObjects(from string, objects []map[string]any) (*Set, error) {
 	var r reader
 	for i, content := range objects {
-		r.addObject(Position{File: from, Item: i + 1}, content)
+		r.addObject(Position{File: from, Item: i + 1}, content, origin{})
 	}
 	return &r.set, errors.Join(r.errs...)
 }
 
 // addObject adds an object, or the items of a list.
-func (r *reader) addObject(at Position, content map[string]any) {
+func (r *reader) addObject(at Position, content map[string]any, from origin) {
 	o, err := newObject(at, content)
 	if err != nil {
 		r.fail(err)
 		return
 	}
+	o.origin = from
 	items, isList := content["items"].([]any)
 	if !isList && o.Kind.Kind == "List" && content["items"] != nil {
 		r.fail(at.errorf("items must be of type array, not %s", typeName(content["items"])))
@@ -62,7 +64,7 @@ func (r *reader) addObject(at Position, content map[string]any) {
 			r.fail(at.errorf("%w: must be of type object, not %s", ErrFormat, typeName(item)))
 			continue
 		}
-		r.addObject(at, o.item(object))
+		r.addObject(at, o.item(object), from.item(i))
 	}
 }
 

@@ -147,7 +147,7 @@ func (r *reader) readFile(file string) {
 			r.fail(err)
 			continue
 		}
-		r.addObject(d.position, content)
+		r.addObject(d.position, content, origin{text: &documentText{data: d.data, startLine: d.startLine}})
 	}
 }
 
