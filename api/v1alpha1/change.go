@@ -25,7 +25,9 @@ type RuleChange struct {
 
 // RuleValue is the value of a rule and its origin.
 type RuleValue struct {
-	Value any    `json:"value"`
-	From  Ref    `json:"from"`
-	Block string `json:"block"`
+	Value any `json:"value"`
+	// Redacted is set if the value is omitted; it is null then.
+	Redacted bool   `json:"redacted,omitempty"`
+	From     Ref    `json:"from"`
+	Block    string `json:"block"`
 }

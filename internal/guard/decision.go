@@ -41,11 +41,14 @@ var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
 // Denies reports whether a denial denies. An enforcement that is not set does.
 func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 
+// Allows reports whether a change with that decision is allowed.
+func (e Enforcement) Allows(d *Decision) bool { return !d.Denied() || !e.Denies() }
+
 // Verdict returns the decision as the JSON contract shows it.
 func (d *Decision) Verdict(e Enforcement) api.Verdict {
 	return api.Verdict{
 		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),
-		Allowed: !d.Denied() || !e.Denies(),
+		Allowed: e.Allows(d),
 		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
 		Changes: d.Changes,
 	}

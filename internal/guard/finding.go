@@ -19,6 +19,9 @@ type Finding struct {
 	// Policy is the other policy: the one that overrides, holds the target or
 	// loses its effect.
 	Policy *api.Ref
+	// Field is the path of the field of the written object that it is about; "" if
+	// unknown. It is not shown.
+	Field string
 	// What happened, and what to do about it.
 	What, Advice string
 	// Request is a request that is no longer subject to an override, since ServedBy serves

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -17,8 +16,9 @@ const evaluationsPerStep = 20
 // these tools do, it tries steps that were denied again. If some are still denied, it looks
 // for an order in which they are not.
 type orderSearch struct {
-	start func() (*changeEvaluator, error)
-	steps []step
+	start  func() (*changeEvaluator, error)
+	steps  []step
+	allows func(*guard.Decision) bool
 	// left is the number of evaluations that are left.
 	left int
 }
@@ -34,9 +34,20 @@ type sequence struct {
 	denials map[int]*guard.Decision
 }
 
-// run returns the sequence in which the fewest steps are denied, and the one in the order
-// of the steps.
-func (s *orderSearch) run(ctx context.Context) (best, given *sequence, err error) {
+// run returns the results of the steps that affect effective policies, in the order of
+// the steps, from the sequence in which the fewest are denied.
+func (s *orderSearch) run(ctx context.Context) ([]evaluatedStep, error) {
+	best, given, err := s.search(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.addOrderWarnings(best, given)
+	return slices.DeleteFunc(best.results, func(e evaluatedStep) bool { return e.decision == nil }), nil
+}
+
+// search returns the sequence in which the fewest steps are denied, and the one in the
+// order of the steps.
+func (s *orderSearch) search(ctx context.Context) (best, given *sequence, err error) {
 	s.left = 500 + evaluationsPerStep*len(s.steps)
 	if given, err = s.apply(ctx, nil); err != nil {
 		return nil, nil, err
@@ -111,7 +122,7 @@ func (s *orderSearch) try(ctx context.Context, q *sequence, i int) (allowed bool
 	if err != nil {
 		return false, err
 	}
-	if q.results[i] = e; e.decision != nil && e.decision.Denied() {
+	if q.results[i] = e; e.decision != nil && !s.allows(e.decision) {
 		if q.denials[i] == nil {
 			q.denials[i] = e.decision
 		}
@@ -127,22 +138,20 @@ func (s *orderSearch) try(ctx context.Context, q *sequence, i int) (allowed bool
 	return true, nil
 }
 
-// orderFindings returns a warning for each step that is allowed, and was denied at its
+// addOrderWarnings adds a warning to each step that is allowed, and was denied at its
 // place in the order of the steps.
-func (s *orderSearch) orderFindings(best, given *sequence) map[int]guard.Finding {
-	out := make(map[int]guard.Finding)
-	for _, i := range slices.Sorted(maps.Keys(given.denials)) {
+func (s *orderSearch) addOrderWarnings(best, given *sequence) {
+	for i, denied := range given.denials {
 		if slices.Contains(best.waiting, i) {
 			continue
 		}
-		first := given.denials[i].Denials[0]
-		out[i] = guard.Finding{
-			Code: api.ReasonApplyOrder, Action: api.Warn, Rule: first.Rule, Policy: first.Policy,
-			What:   fmt.Sprintf("%s is denied %s: %s: %s", stepRef(best.results[i]), s.wrongPlace(best, i), first.Code, first.Message()),
-			Advice: "a GitOps tool that tries again gets there after a failed sync; use sync waves, or two changes, to apply them in order",
-		}
+		first, d := denied.Denials[0], best.results[i].decision
+		d.Warnings = append([]guard.Finding{{
+			Code: api.ReasonApplyOrder, Action: api.Warn, Rule: first.Rule, Policy: first.Policy, Field: first.Field,
+			What:   fmt.Sprintf("%s is denied %s: %s: %s", d.Change.Object().Ref(), s.wrongPlace(best, i), first.Code, first.Message()),
+			Advice: "split the change, or set sync waves, so that the objects are applied in this order",
+		}}, d.Warnings...)
 	}
-	return out
 }
 
 // wrongPlace says at which places in the order a step is denied.
@@ -167,5 +176,3 @@ func (s *orderSearch) describe(q *sequence, i int) string {
 	}
 	return ref.String()
 }
-
-func stepRef(e evaluatedStep) api.Ref { return e.decision.Change.Object().Ref() }

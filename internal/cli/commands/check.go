@@ -6,26 +6,33 @@ import (
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/cliflag"
-	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 )
 
 func (a *app) checkCommand() *cobra.Command {
 	var flags changeFlags
+	var out reportFlags
 	var enforcement guard.Enforcement
 	cmd := &cobra.Command{
-		Use:   "check -f CHANGE... [--against PATH...]",
+		Use:   "check (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
 		Short: "Check whether a change would be admitted",
 		Long: `Check whether the admission server would admit a change, without applying it.
 
 Objects are evaluated in the order of the files, each on top of those allowed before
 it. An object that exists is an UPDATE, any other a CREATE; with --delete each is a
-DELETE. The exit code is 1 if any object is denied.
+DELETE. The exit code is 1 if any object is denied, see --fail-on.
+
+With --from and --to the change is the difference between two revisions of manifests:
+all that was added, changed and deleted, in the order in which GitOps tools apply it
+(namespaces, CustomResourceDefinitions, Overrule's kinds, GatewayClasses, Gateways,
+ReferenceGrants, routes, policies; deletions last). If the change is allowed in another
+order only, that is a warning with the order.
 
 On a cluster the check runs with your own rights, or with those of --as: the API
-server is asked whether you are allowed to remove overrides. With --against no one is
-allowed to unless --may-override is set; --as then sets the user for constraints that
+server is asked whether you are allowed to remove overrides. With --against or --from no
+one is allowed to unless --may-override is set; --as then sets the user for constraints that
 read request.userInfo.`,
 		Example: `  # Check a policy against the cluster
   kubectl overrule check -f route-policy.yaml
@@ -33,34 +40,57 @@ read request.userInfo.`,
   # Check a policy against a directory of manifests
   kubectl overrule check -f route-policy.yaml --against manifests/
 
+  # Check the change from one revision to another, with a report for a scanner
+  kubectl overrule check --from base/manifests --to head/manifests --output-file sarif=overrule.sarif
+
   # Check which overrides the deletion of a namespace would remove
   kubectl overrule check --delete -f namespace.yaml --blast-radius-limit 10`,
 		Args: withUsage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, enforcement) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, out, enforcement) },
 	}
 	flags.add(cmd)
+	out.add(cmd, reportFormats)
+	out.addFailOn(cmd, "if a change is denied (deny), also if it returns a warning (warn), or never")
 	flags.checkRights = true
 	cliflag.EnumVar(cmd.Flags(), &enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "what to do about findings that deny: deny, or warn or audit to allow the change and print what would be denied")
 	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "deny a change that affects more paths of a policy kind than this without acknowledgement; 0 means no limit")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, flags changeFlags, enforcement guard.Enforcement) error {
-	verdicts := []api.Verdict{}
-	denied := false
-	err := a.evaluateChanges(ctx, flags, func(j *guard.Decision, _ []effective.Pair) bool {
-		v := j.Verdict(enforcement)
-		verdicts = append(verdicts, v)
-		denied = denied || !v.Allowed
-		return v.Allowed
-	})
+func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enforcement guard.Enforcement) error {
+	if err := out.validate(); err != nil {
+		return err
+	}
+	steps, err := a.evaluateChanges(ctx, flags, enforcement.Allows)
 	if err != nil {
 		return err
 	}
-	if err := a.printer().Verdicts(verdicts); err != nil {
+	verdicts := []api.Verdict{}
+	denied, warned := false, false
+	for _, e := range steps {
+		v := e.decision.Verdict(enforcement)
+		denied = denied || !v.Allowed
+		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
+		if out.redact {
+			redactVerdict(&v)
+		}
+		verdicts = append(verdicts, v)
+	}
+	result := commandResult{print: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
+	if out.isReport() {
+		var net netChanges
+		b := a.newReport("check", out)
+		b.addSteps(steps, enforcement)
+		for _, e := range steps {
+			net.add(e)
+		}
+		b.addChanges(&net)
+		result.report = b.done()
+	}
+	if err := a.writeResult(&out, result); err != nil {
 		return err
 	}
-	if denied {
+	if out.failOn.fails(denied, warned) {
 		return errDenied
 	}
 	return nil

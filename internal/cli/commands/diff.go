@@ -16,56 +16,85 @@ import (
 
 func (a *app) diffCommand() *cobra.Command {
 	var flags changeFlags
+	var out reportFlags
 	cmd := &cobra.Command{
-		Use:   "diff -f CHANGE... [--against PATH...]",
+		Use:   "diff (-f CHANGE... [--against PATH...] | --from PATH... --to PATH...)",
 		Short: "Show how a change would alter effective policies",
 		Long: `Show how a change would alter effective policies: for each path whose effective
 policy differs, the rules before (-) and after (+) the change.
 
 Objects are evaluated in the order of the files, each on top of those before it.
-Nothing is denied (see check). The exit code is 0 whether or not anything differs.`,
+Nothing is denied (see check). The exit code is 0 whether or not anything differs.
+
+With --from and --to the change is the difference between two revisions of manifests,
+and each path is shown once, as it was before the change and as it is after it.`,
 		Example: `  # Show the effect of a policy on the cluster
   kubectl overrule diff -f gateway-policy.yaml
 
   # Show the effect of a policy on a directory of manifests
-  kubectl overrule diff -f gateway-policy.yaml --against manifests/`,
+  kubectl overrule diff -f gateway-policy.yaml --against manifests/
+
+  # Show the difference between two revisions, for a comment on a pull request
+  kubectl overrule diff --from base/manifests --to head/manifests -o markdown`,
 		Args: withUsage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.diff(cmd.Context(), flags) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.diff(cmd.Context(), flags, out) },
 	}
 	flags.add(cmd)
+	out.add(cmd, changeFormats)
 	return cmd
 }
 
-func (a *app) diff(ctx context.Context, flags changeFlags) error {
+func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) error {
+	if err := out.validate(); err != nil {
+		return err
+	}
+	steps, err := a.evaluateChanges(ctx, flags, func(*guard.Decision) bool { return true })
+	if err != nil {
+		return err
+	}
+	var net netChanges
 	var items []api.Change
 	var objects []printers.ChangedObject
 	var cut []error
-	err := a.evaluateChanges(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
-		ref, operation := objectAndOperation(j)
+	for _, e := range steps {
+		ref, operation := e.objectAndOperation()
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
-		items = append(items, differences(ref, operation, pairs)...)
-		for _, f := range j.Denials {
-			if j.Cut && f.Code == api.ReasonTooMuch {
+		items = append(items, e.differences()...)
+		net.add(e)
+		for _, f := range e.decision.Denials {
+			if e.decision.Cut && f.Code == api.ReasonTooMuch {
 				cut = append(cut, fmt.Errorf("%s: %s", ref, f.Message()))
 			}
 		}
-		return true
-	})
-	if err = errors.Join(append([]error{err}, cut...)...); err != nil {
+	}
+	if err := errors.Join(cut...); err != nil {
 		return err
 	}
-	return a.printer().Changes(items, objects)
+	if flags.revisions.isSet() {
+		items = net.items()
+	}
+	if out.redact {
+		redactChanges(items)
+	}
+	result := commandResult{print: func(p printers.Printer) error { return p.Changes(items, objects) }}
+	if out.isReport() {
+		b := a.newReport("diff", out)
+		b.addSteps(steps, guard.EnforceAudit)
+		b.addChanges(&net)
+		result.report = b.done()
+	}
+	return a.writeResult(&out, result)
 }
 
-// differences returns the effective policies that the change of one object
-// alters, sorted by kind and path.
-func differences(ref api.Ref, operation string, pairs []effective.Pair) []api.Change {
+// differences returns the effective policies that a step alters, sorted by kind and path.
+func (e *evaluatedStep) differences() []api.Change {
+	ref, operation := e.objectAndOperation()
 	var out []api.Change
-	for _, p := range pairs {
-		e := p.Effective()
+	for _, p := range e.pairs {
+		after := p.Effective()
 		out = append(out, api.Change{
 			Object: ref, Operation: operation,
-			PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Rules: p.Rules(),
+			PolicyKind: after.Kind.Ref(), Path: after.Path.Elements(), Rules: p.Rules(),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.Change) int {

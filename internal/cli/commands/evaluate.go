@@ -19,6 +19,7 @@ import (
 // changeFlags are the flags that check and diff share.
 type changeFlags struct {
 	paths, against      []string
+	revisions           revisionFlags
 	remove, mayOverride bool
 	// blastRadius is the number of paths that one change may affect without
 	// acknowledgement. 0 means no limit.
@@ -30,20 +31,27 @@ type changeFlags struct {
 
 func (f *changeFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "manifests with the change")
-	_ = cmd.MarkFlagRequired("filename") // it fails for a flag that does not exist
+	cmd.Flags().StringArrayVar(&f.revisions.from, "from", nil, "with --to: the change is the difference between these manifests and those of --to (repeatable)")
+	cmd.Flags().StringArrayVar(&f.revisions.to, "to", nil, "with --from: the manifests after the change (repeatable)")
 	cmd.Flags().StringArrayVar(&f.against, "against", nil, "evaluate the change against these manifests instead of the cluster (repeatable)")
 	cmd.Flags().BoolVar(&f.remove, "delete", false, "treat the change as the deletion of its objects")
-	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "evaluate as a user who is allowed to remove overrides; requires --against (no effect on diff, which denies nothing)")
+	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "evaluate as a user who is allowed to remove overrides; requires --against or --from (no effect on diff, which denies nothing)")
 }
 
 var (
-	errMayOverride = errors.New("invalid --may-override: requires --against; on a cluster, your own rights or those of --as apply")
+	errMayOverride = errors.New("invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply")
 	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
 )
 
 func (f *changeFlags) validate() error {
 	switch {
-	case f.mayOverride && len(f.against) == 0:
+	case f.revisions.isSet() && len(f.paths)+len(f.against) > 0, f.revisions.isSet() && f.remove:
+		return errRevisionFlags
+	case f.revisions.isSet() && (len(f.revisions.from) == 0 || len(f.revisions.to) == 0):
+		return errOneRevision
+	case !f.revisions.isSet() && len(f.paths) == 0:
+		return errNoChange
+	case f.mayOverride && len(f.against) == 0 && !f.revisions.isSet():
 		return errMayOverride
 	case f.blastRadius < 0:
 		return errBlastRadius
@@ -64,6 +72,9 @@ type evaluatedStep struct {
 	step
 	decision *guard.Decision
 	pairs    []effective.Pair // the paths that differ
+	// old is the manifest that the step replaces; nil if there is none, or the object
+	// is on a cluster.
+	old *manifest.Object
 
 	kindChange *kindChange
 }
@@ -87,59 +98,80 @@ type changeEvaluator struct {
 	deletedKinds      map[api.PolicyKind]bool
 }
 
-// evaluateChanges evaluates the objects that the flags name.
-func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func(*guard.Decision, []effective.Pair) bool) error {
+// evaluateChanges evaluates the change of the flags, and returns the steps that affect
+// effective policies. allows reports whether a step takes effect for those after it.
+func (a *app) evaluateChanges(ctx context.Context, f changeFlags, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
 	if err := f.validate(); err != nil {
-		return err
+		return nil, err
+	}
+	if f.revisions.isSet() {
+		return a.evaluateRevisions(ctx, f, allows)
 	}
 	set, err := manifest.Read(f.paths, a.In)
 	if err != nil {
-		return manifestErrors(err)
+		return nil, manifestErrors(err)
 	}
 	s, err := a.loadSource(ctx, f.against)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.evaluateSet(ctx, f, s, set, evaluated)
+	return a.evaluateSet(ctx, f, s, set, allows)
 }
 
-// evaluateSet evaluates the objects of a set. evaluated is called with each decision
-// and the paths that differ; it reports whether the change takes effect for the objects
-// after it. The source is that of the result afterwards.
-func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, evaluated func(*guard.Decision, []effective.Pair) bool) error {
+// evaluateRevisions evaluates the change from one revision to another.
+func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
+	s, steps, err := a.readRevisions(f.revisions)
+	if err != nil {
+		return nil, err
+	}
+	search := orderSearch{steps: steps, allows: allows, start: func() (*changeEvaluator, error) {
+		own := *s
+		own.kinds = s.kinds.Clone()
+		return a.newEvaluator(ctx, f, &own)
+	}}
+	if len(steps) == 0 {
+		a.infof("no difference between --from and --to affects effective policies")
+	}
+	return search.run(ctx)
+}
+
+// evaluateSet is evaluateChanges for the objects of a set. The source is that of the
+// result afterwards.
+func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
 	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
-		return manifestErrors(err)
+		return nil, manifestErrors(err)
 	}
 	c, err := a.newEvaluator(ctx, f, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	steps := make([]step, len(set.Objects))
 	for i, o := range set.Objects {
 		steps[i] = step{o, f.remove}
 	}
 	if err := c.decodeAll(steps); err != nil {
-		return manifestErrors(err)
+		return nil, manifestErrors(err)
 	}
-	found := false
+	var out []evaluatedStep
 	for _, next := range steps {
 		e, err := c.evaluateStep(ctx, next)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if e.decision != nil {
-			found = true
-			if evaluated(e.decision, e.pairs) {
-				c.apply(e)
-			}
+		if e.decision == nil {
+			continue
+		}
+		out = append(out, e)
+		if allows(e.decision) {
+			c.apply(e)
 		}
 	}
 	a.reportRead(set, c.kinds)
 	a.warnRejectedProfiles(c.kinds)
-	if !found {
+	if len(out) == 0 {
 		a.infof("no object in the change affects effective policies")
 	}
-	return nil
+	return out, nil
 }
 
 func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*changeEvaluator, error) {
@@ -181,6 +213,9 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	ref := s.object.Ref(c.kinds, c.namespace)
 	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[s.object.Kind] {
 		return out, nil // already deleted with its namespace or kind
+	}
+	if c.raw.list == nil {
+		out.old = c.raw.objects[ref].object
 	}
 	change, err := c.change(ctx, s.object)
 	if err != nil {
@@ -265,6 +300,6 @@ func (c *changeEvaluator) evaluateOnce(ctx context.Context, change guard.Change)
 	return decision, pairs, nil
 }
 
-func objectAndOperation(j *guard.Decision) (api.Ref, string) {
-	return j.Change.Object().Ref(), string(j.Change.Operation)
+func (e *evaluatedStep) objectAndOperation() (api.Ref, string) {
+	return e.decision.Change.Object().Ref(), string(e.decision.Change.Operation)
 }

@@ -26,7 +26,7 @@ func (n *netChanges) add(e evaluatedStep) {
 	if n.paths == nil {
 		n.paths = make(map[string]*netChange)
 	}
-	ref, operation := objectAndOperation(e.decision)
+	ref, operation := e.objectAndOperation()
 	for _, p := range e.pairs {
 		next := &netChange{Pair: p, object: ref, operation: operation}
 		key := keyOfEffective(p.Effective())
@@ -70,6 +70,16 @@ func (c *netChange) item() api.EffectivePolicy {
 func (c *netChange) change() api.Change {
 	i := c.item()
 	return api.Change{Object: c.object, Operation: c.operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules()}
+}
+
+// items returns the changes as the JSON contract shows them.
+func (n *netChanges) items() []api.Change {
+	changed := n.changed()
+	out := make([]api.Change, len(changed))
+	for i, c := range changed {
+		out[i] = c.change()
+	}
+	return out
 }
 
 // Limits of the diagram in a report: what a reader takes in, and a fraction of the size of

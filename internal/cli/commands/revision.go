@@ -26,13 +26,6 @@ var (
 
 func (f *revisionFlags) isSet() bool { return len(f.from)+len(f.to) > 0 }
 
-func (f *revisionFlags) validate() error {
-	if len(f.from) == 0 || len(f.to) == 0 {
-		return errOneRevision
-	}
-	return nil
-}
-
 // readRevision reads the manifests of a revision, which may have none.
 func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
 	set, err := manifest.Read(paths, a.In)

@@ -175,17 +175,15 @@ func (u *uiState) Change(ctx context.Context, c ui.Change) (*ui.ChangeAnswer, er
 		Changes:  api.ChangeList{TypeMeta: api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindChangeList}, Items: []api.Change{}},
 	}
 	flags := changeFlags{remove: c.Delete, checkRights: true}
-	err = a.evaluateSet(ctx, flags, u.in(""), set, func(j *guard.Decision, pairs []effective.Pair) bool {
-		v := j.Verdict(guard.EnforceDeny)
-		out.Verdicts.Items = append(out.Verdicts.Items, v)
-		ref, operation := objectAndOperation(j)
-		changes := differences(ref, operation, pairs)
-		out.Total += len(changes)
-		out.Changes.Items = append(out.Changes.Items, changes[:min(len(changes), c.Limit-len(out.Changes.Items))]...)
-		return v.Allowed
-	})
+	steps, err := a.evaluateSet(ctx, flags, u.in(""), set, guard.EnforceDeny.Allows)
 	if err != nil {
 		return nil, inputError{renamed{err}}
+	}
+	for _, e := range steps {
+		out.Verdicts.Items = append(out.Verdicts.Items, e.decision.Verdict(guard.EnforceDeny))
+		changes := e.differences()
+		out.Total += len(changes)
+		out.Changes.Items = append(out.Changes.Items, changes[:min(len(changes), c.Limit-len(out.Changes.Items))]...)
 	}
 	out.Warnings = said.lines()
 	return out, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
@@ -20,6 +21,7 @@ import (
 
 func (a *app) violationsCommand() *cobra.Command {
 	var flags queryFlags
+	var out reportFlags
 	cmd := &cobra.Command{
 		Use:   "violations [KIND/NAME]",
 		Short: "Show violations in existing policies",
@@ -32,8 +34,8 @@ KIND/NAME is an object as for effective (a route, a Gateway, a policy, and so on
 PolicyConstraint or ClusterPolicyConstraint whose violations are shown. Without it all
 paths are checked, or with -n those through a namespace.
 
-The exit code is 1 if there are violations, even those that would only cause a warning
-or an audit record in the admission of a write.`,
+The exit code is 1 if there are violations that would deny a write that introduces them.
+With --fail-on=warn it is also 1 for those that would only return a warning.`,
 		Example: `  # Show all violations on the cluster
   kubectl overrule violations
 
@@ -44,19 +46,27 @@ or an audit record in the admission of a write.`,
   kubectl overrule violations clusterpolicyconstraint/authenticated
 
   # Show the violations in a directory of manifests
-  kubectl overrule violations -f manifests/`,
+  kubectl overrule violations -f manifests/
+
+  # Write a report for a scanner beside the table
+  kubectl overrule violations -f manifests/ --output-file sarif=overrule.sarif`,
 		Args: withUsage(optional(objectArgs(0))),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.violations(cmd.Context(), flags, out, args) },
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
+	out.add(cmd, reportFormats)
+	out.addFailOn(cmd, "if there are violations that deny a write (deny), also if one returns a warning (warn), or never")
 	return cmd
 }
 
 // errViolations is returned if there are violations. They are on stdout.
 var errViolations = errors.New("violations found")
 
-func (a *app) violations(ctx context.Context, flags queryFlags, args []string) error {
+func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags, args []string) error {
+	if err := out.validate(); err != nil {
+		return err
+	}
 	ref, args, err := parseConstraint(args)
 	if err != nil {
 		return err
@@ -71,13 +81,30 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	}
 	found = a.warnUnchecked(found)
 	a.warnInactiveConstraints(q.source)
-	if err := a.printer().Violations(found); err != nil {
+	result := commandResult{}
+	if out.isReport() {
+		b := a.newReport("violations", out)
+		if err := b.addViolations(ctx, q, found); err != nil {
+			return err
+		}
+		result.report = b.done()
+	}
+	if out.redact {
+		redactViolations(found)
+	}
+	result.print = func(p printers.Printer) error { return p.Violations(found) }
+	if err := a.writeResult(&out, result); err != nil {
 		return err
 	}
-	if len(found) > 0 {
+	has := func(action api.Action) bool {
+		return slices.ContainsFunc(found, func(v api.Violation) bool { return v.Action == action })
+	}
+	if out.failOn.fails(has(api.Deny), has(api.Warn)) {
 		return errViolations
 	}
-	a.infof("no violations found")
+	if len(found) == 0 {
+		a.infof("no violations found")
+	}
 	return nil
 }
 

@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/cli/report"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// reportBuilder makes the report of a command.
+type reportBuilder struct {
+	report.Report
+	paths  reportPaths
+	redact bool
+}
+
+func (a *app) newReport(command string, f reportFlags) *reportBuilder {
+	return &reportBuilder{
+		Report: report.Report{Command: command, Version: build.Read().Version},
+		paths:  reportPaths{root: f.root}, redact: f.redact,
+	}
+}
+
+// done returns the report with the findings sorted by severity.
+func (b *reportBuilder) done() *report.Report {
+	slices.SortStableFunc(b.Findings, func(x, y report.Finding) int { return int(x.Severity) - int(y.Severity) })
+	return &b.Report
+}
+
+// addSteps adds the objects of a change, and their findings.
+func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforcement) {
+	for _, e := range steps {
+		ref, operation := e.objectAndOperation()
+		b.Objects = append(b.Objects, report.Object{
+			Ref: ref, Operation: operation, Allowed: enforcement.Allows(e.decision), At: b.paths.location(e.object, ""),
+		})
+		severity := report.Error
+		if !enforcement.Denies() {
+			severity = report.Warning
+		}
+		for _, f := range guard.OmitRepeated(e.decision.Denials) {
+			b.addFinding(e, f, severity)
+		}
+		for _, f := range guard.OmitRepeated(e.decision.Warnings) {
+			b.addFinding(e, f, report.Warning)
+		}
+	}
+}
+
+func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity report.Severity) {
+	ref, operation := e.objectAndOperation()
+	reason := f.Reason()
+	if b.redact {
+		redactReason(&reason)
+	}
+	at := findingField(f, e.object, e.old, e.decision.Change.Object())
+	b.Findings = append(b.Findings, report.Finding{
+		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
+		Rule: f.Rule, Policy: f.Policy, Message: reason.Message, At: b.paths.location(e.object, at),
+	})
+}
+
+// addChanges adds what changes in the end.
+func (b *reportBuilder) addChanges(n *netChanges) {
+	b.Changes = n.items()
+	b.Diagram = diagram(n.changed())
+	if b.redact {
+		redactChanges(b.Changes)
+	}
+}

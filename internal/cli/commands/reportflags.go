@@ -1,0 +1,191 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overrule.dev/overrule/internal/cli/printers"
+	"overrule.dev/overrule/internal/cli/report"
+	"overrule.dev/overrule/internal/cliflag"
+)
+
+// The formats of CI systems.
+const (
+	formatGitHub   printers.Format = "github"
+	formatSARIF    printers.Format = "sarif"
+	formatJUnit    printers.Format = "junit"
+	formatGitLab   printers.Format = "gitlab"
+	formatMarkdown printers.Format = "markdown"
+)
+
+// reportFormats are the formats of commands with findings, changeFormats those of diff.
+var (
+	reportFormats = append(slices.Clone(printers.Formats), formatGitHub, formatSARIF, formatJUnit, formatGitLab, formatMarkdown)
+	changeFormats = append(slices.Clone(printers.Formats), formatMarkdown)
+)
+
+// failOn is which findings make a command exit with 1.
+type failOn string
+
+const (
+	failOnDeny  failOn = "deny"
+	failOnWarn  failOn = "warn"
+	failOnNever failOn = "never"
+)
+
+// fails reports whether the command fails.
+func (f failOn) fails(denied, warned bool) bool {
+	return f != failOnNever && denied || f == failOnWarn && warned
+}
+
+// reportFlags say in which formats a result is written, and where.
+type reportFlags struct {
+	formats []printers.Format
+	format  printers.Format
+	files   []string // FORMAT=PATH
+	outputs []outputFile
+	failOn  failOn
+	redact  bool
+	root    string
+}
+
+// outputFile is a file that a result is written to.
+type outputFile struct {
+	format printers.Format
+	path   string
+}
+
+func (f *reportFlags) add(cmd *cobra.Command, formats []printers.Format) {
+	f.formats = formats
+	flags := cmd.Flags()
+	cliflag.EnumVarP(flags, &f.format, "output", "o", printers.Table, formats, "output format: "+joinOr(formats))
+	flags.StringArrayVar(&f.files, "output-file", nil, "also write the result to a file, given as FORMAT=PATH (repeatable)")
+	flags.BoolVar(&f.redact, "redact-values", false, "omit the values of policies from the result")
+	flags.StringVar(&f.root, "report-root", "", "directory that the paths of files in reports are relative to (default: the root of the Git repository of each file)")
+}
+
+// addFailOn adds the flag --fail-on.
+func (f *reportFlags) addFailOn(cmd *cobra.Command, what string) {
+	cliflag.EnumVar(cmd.Flags(), &f.failOn, "fail-on", failOnDeny, []failOn{failOnDeny, failOnWarn, failOnNever}, "exit with 1 "+what)
+}
+
+func joinOr(formats []printers.Format) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// validate parses the files, before anything is evaluated.
+func (f *reportFlags) validate() error {
+	var errs []error
+	for _, text := range f.files {
+		format, path, found := strings.Cut(text, "=")
+		switch {
+		case !found || path == "":
+			errs = append(errs, fmt.Errorf("invalid --output-file %q: must be FORMAT=PATH", text))
+		case !slices.Contains(f.formats, printers.Format(format)):
+			errs = append(errs, fmt.Errorf("invalid --output-file %q: the format must be %s", text, joinOr(f.formats)))
+		case slices.ContainsFunc(f.outputs, func(o outputFile) bool { return o.path == path }):
+			errs = append(errs, fmt.Errorf("invalid --output-file %q: the file is already written in another format; specify one file for each format", text))
+		default:
+			f.outputs = append(f.outputs, outputFile{printers.Format(format), path})
+		}
+	}
+	if info, err := os.Stat(f.root); f.root != "" && (err != nil || !info.IsDir()) {
+		errs = append(errs, fmt.Errorf("invalid --report-root %q: must be a directory", f.root))
+	}
+	return errors.Join(errs...)
+}
+
+// isReport reports whether some output is in the format of a CI system, for which a
+// report is built.
+func (f *reportFlags) isReport() bool {
+	isReport := func(format printers.Format) bool { return !slices.Contains(printers.Formats, format) }
+	return isReport(f.format) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return isReport(o.format) })
+}
+
+// commandResult is the result of a command: print writes it in the formats of printers,
+// and report is for the others.
+type commandResult struct {
+	print  func(printers.Printer) error
+	report *report.Report // nil if no output needs it
+}
+
+// writeResult writes a result to stdout and to the files of the flags.
+func (a *app) writeResult(f *reportFlags, r commandResult) error {
+	var errs []error
+	errs = append(errs, r.write(f, printers.Printer{Out: a.Out, Format: f.format, Color: a.color}))
+	if f.format == formatGitHub {
+		errs = append(errs, a.addJobSummary(r.report))
+	}
+	for _, file := range f.outputs {
+		var text bytes.Buffer
+		err := r.write(f, printers.Printer{Out: &text, Format: file.format})
+		if err == nil {
+			err = os.WriteFile(file.path, text.Bytes(), 0o644) //nolint:gosec // as redirected output; other steps of a pipeline read it
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("write --output-file %s=%s: %w", file.format, file.path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// commentSize is the maximum size of a comment on GitHub.
+const commentSize = 65_536
+
+// write writes the result in the format of a printer.
+func (r *commandResult) write(f *reportFlags, p printers.Printer) error {
+	var text []byte
+	var err error
+	switch p.Format {
+	case formatGitHub:
+		return r.report.GitHub(p.Out)
+	case formatSARIF:
+		text, err = r.report.SARIF()
+	case formatJUnit:
+		text, err = r.report.JUnit(f.failOn == failOnWarn)
+	case formatGitLab:
+		text, err = r.report.GitLab()
+	case formatMarkdown:
+		text = []byte(r.report.Markdown(commentSize))
+	default:
+		return r.print(p)
+	}
+	if err != nil {
+		return fmt.Errorf("write the result as %s: %w", p.Format, err)
+	}
+	if _, err := p.Out.Write(text); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// jobSummary is the variable with the file of the summary of a job on GitHub.
+const jobSummary = "GITHUB_STEP_SUMMARY"
+
+// addJobSummary adds the report to the summary of the job on GitHub, if it runs there.
+func (a *app) addJobSummary(r *report.Report) error {
+	path := os.Getenv(jobSummary)
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // the runner names the file, and reads it
+	if err != nil {
+		return fmt.Errorf("write the job summary to %s: %w", jobSummary, err)
+	}
+	if _, err := io.WriteString(f, r.Summary()); err != nil {
+		return errors.Join(fmt.Errorf("write the job summary to %s: %w", jobSummary, err), f.Close())
+	}
+	return f.Close()
+}
