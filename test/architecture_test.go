@@ -32,7 +32,7 @@ var packages = []packageRule{
 		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
 	{"internal/cli/commands", "the commands of the kubectl plugin, on a cluster or on manifests", []string{
-		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/cli/graph", "internal/rights", "internal/cache", "internal/cli/manifest", "internal/cli/ui",
+		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/cli/graph", "internal/cli/report", "internal/rights", "internal/cache", "internal/cli/manifest", "internal/cli/ui",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; concurrency limits", []string{
 		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig", "internal/coordination",
@@ -45,6 +45,7 @@ var packages = []packageRule{
 		"internal/background", "api",
 	}},
 	{"internal/cli/graph", "pictures of effective policies: Mermaid, DOT, SVG", []string{"api"}},
+	{"internal/cli/report", "the results of check, diff and violations in the formats of CI systems", []string{"api"}},
 	{"internal/cli/ui", "the page of the plugin in the browser: its server, its files, what it asks of a source", []string{"api"}},
 	{"internal/cli/printers", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
 	{"internal/controllers/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/cache"}},

@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// Marker is the first line of the Markdown. A pipeline finds its own comment by it,
+	// to update it.
+	Marker = "<!-- overrule -->"
+	// CommentLimit is the size of a comment on GitHub, in bytes.
+	CommentLimit = 65536
+	// SummaryLimit is the size of the job summary of a step on GitHub, in bytes.
+	SummaryLimit = 1 << 20
+
+	// cutNote is the space for the note about what is cut.
+	cutNote = 300
+	// diagramLimit is the length of a diagram that Mermaid draws on GitHub.
+	diagramLimit = 50000
+	// messageLimit and nameLimit are the lengths of texts in the table, in characters.
+	messageLimit = 2000
+	nameLimit    = 600
+)
+
+// Summary returns the Markdown for GITHUB_STEP_SUMMARY.
+func (r *Report) Summary() string { return r.Markdown(SummaryLimit) }
+
+// Markdown returns the report as Markdown for a pull request: Marker, a summary line, a
+// table of the findings, the diagram, and the rules before and after for each path. It has
+// at most limit bytes: what does not fit is left out, from the end of each part, and
+// counted in a note. The summary line is always complete, which takes about 250 bytes.
+func (r *Report) Markdown(limit int) string {
+	out := Marker + "\n" + "**" + r.summaryLine() + "**\n"
+	if len(r.Findings) == 0 && len(r.Changes) == 0 && r.denied() == 0 {
+		return out + "\n" + r.evaluated() + "\n"
+	}
+	space := limit - len(out) - cutNote
+	table, findings := r.table(space)
+	space -= len(table)
+	diagram := r.diagram()
+	cutDiagram := diagram == "" && r.Diagram != "" || len(diagram) > space/2
+	if cutDiagram {
+		diagram = ""
+	}
+	space -= len(diagram)
+	changes, paths := r.changes(space)
+	note := cutText(findings, paths, cutDiagram)
+	if len(out)+len(note) > limit {
+		note = ""
+	}
+	return out + table + diagram + changes + note
+}
+
+// summaryLine returns the counts of the report.
+func (r *Report) summaryLine() string {
+	if r.Command == "violations" {
+		if len(r.Findings) == 0 {
+			return "Overrule: no violations"
+		}
+		return "Overrule: " + counted(len(r.Findings), "violation", "violations")
+	}
+	var counts []string
+	if n := r.denied(); n > 0 {
+		counts = append(counts, fmt.Sprintf("%d denied", n))
+	}
+	if n := r.count(Warning); n > 0 {
+		counts = append(counts, counted(n, "warning", "warnings"))
+	}
+	if n := r.count(Note); n > 0 {
+		counts = append(counts, counted(n, "note", "notes"))
+	}
+	if len(counts) == 0 {
+		counts = append(counts, "no findings")
+	}
+	return "Overrule: " + strings.Join(counts, ", ") + "; " + r.changesSummary()
+}
+
+// denied returns the number of denied objects. Without objects, each error is one.
+func (r *Report) denied() int {
+	n := 0
+	for _, o := range r.tested() {
+		if !o.Allowed || len(o.findings) > 0 && o.findings[0].Severity == Error {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Report) changesSummary() string {
+	out := changesText(len(r.Changes))
+	namespaces := make(map[string]bool)
+	for _, c := range r.Changes {
+		if n := routeNamespace(c.Path); n != "" {
+			namespaces[n] = true
+		}
+	}
+	if len(namespaces) > 0 {
+		out += " in " + counted(len(namespaces), "namespace", "namespaces")
+	}
+	return out
+}
+
+func (r *Report) evaluated() string {
+	switch n := len(r.Objects); {
+	case r.Command == "violations":
+		return "No effective policy violates a constraint or the schema of its kind."
+	case n == 0:
+		return "No object in the change affects effective policies."
+	case n == 1:
+		return "1 object was evaluated: it is allowed."
+	default:
+		return fmt.Sprintf("%d objects were evaluated: all are allowed.", n)
+	}
+}
+
+// table returns the findings as a table of at most limit bytes, and the number of those
+// that do not fit.
+func (r *Report) table(limit int) (string, int) {
+	if len(r.Findings) == 0 {
+		return "", 0
+	}
+	var out strings.Builder
+	out.WriteString("\n| Severity | Reason | Object | Position | Message |\n|---|---|---|---|---|\n")
+	head := out.Len()
+	findings := r.sorted()
+	for i, f := range findings {
+		row := r.row(f)
+		if out.Len()+len(row) > limit {
+			if out.Len() == head {
+				return "", len(findings)
+			}
+			return out.String(), len(findings) - i
+		}
+		out.WriteString(row)
+	}
+	return out.String(), 0
+}
+
+func (r *Report) row(f Finding) string {
+	reason := text(cut(string(f.Code), nameLimit))
+	if reasonIndex(f.Code) >= 0 {
+		reason = "[" + reason + "](" + helpURI(f.Code) + ")"
+	}
+	object := code(cut(f.Object.String(), nameLimit))
+	if f.Operation != "" {
+		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
+	}
+	message := cut(f.Message, messageLimit)
+	if len(f.Path) > 0 {
+		message += "\non "
+	}
+	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), text(message) + code(cut(pathName(f.Path), nameLimit))}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// severity returns the word for a severity. Only a change is denied.
+func (r *Report) severity(s Severity) string {
+	switch s {
+	case Error:
+		if r.Command == "violations" {
+			return "Error"
+		}
+		return "Denied"
+	case Warning:
+		return "Warning"
+	default:
+		return "Note"
+	}
+}
+
+// diagram returns the diagram, which is shown on request; "" for none, or if it is too
+// large to be drawn.
+func (r *Report) diagram() string {
+	if r.Diagram == "" || len(r.Diagram) > diagramLimit {
+		return ""
+	}
+	return details("Diagram of the changed paths", fence("mermaid", r.Diagram))
+}
+
+// details returns content that is shown on request.
+func details(summary, content string) string {
+	return "\n<details>\n<summary>" + summary + "</summary>\n\n" + content + "\n</details>\n"
+}
+
+// cutText returns the note about what is left out, "" if nothing is.
+func cutText(findings, paths int, diagram bool) string {
+	var parts []string
+	if findings > 0 {
+		parts = append(parts, counted(findings, "finding", "findings"))
+	}
+	if diagram {
+		parts = append(parts, "the diagram")
+	}
+	if paths > 0 {
+		parts = append(parts, "the changes of "+counted(paths, "path", "paths"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if n := len(parts); n > 1 {
+		parts = append(slices.Clone(parts[:n-2]), parts[n-2]+" and "+parts[n-1])
+	}
+	return "\nNot shown, because the text is limited in size: " + strings.Join(parts, ", ") + ". The log of the job shows the rest.\n"
+}

@@ -1,0 +1,150 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+const (
+	// shortValue is the length up to which a value is shown on one line.
+	shortValue = 100
+	// valueLines and valueLine are the number of lines of a longer value, and their
+	// length, in characters.
+	valueLines = 100
+	valueLine  = 500
+	// listedPaths is the number of paths of a group that are listed.
+	listedPaths = 20
+)
+
+// changeGroup is a set of paths with equal changes.
+type changeGroup struct {
+	api.Change // its path is that of the first one
+	paths      [][]api.PathElement
+}
+
+// changes returns the changed paths, in at most limit bytes, and the number of those that
+// do not fit. Paths with equal changes are shown together.
+func (r *Report) changes(limit int) (string, int) {
+	var out strings.Builder
+	left := 0
+	for _, g := range r.changeGroups() {
+		block := g.markdown()
+		if left > 0 || out.Len()+len(block) > limit {
+			left += len(g.paths)
+			continue
+		}
+		out.WriteString(block)
+	}
+	return out.String(), left
+}
+
+func (r *Report) changeGroups() []changeGroup {
+	at := make(map[string]int)
+	var out []changeGroup
+	for _, c := range r.Changes {
+		equal := c
+		equal.Path = nil
+		key := compact(equal)
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key] = i
+			out = append(out, changeGroup{Change: c})
+		}
+		out[i].paths = append(out[i].paths, c.Path)
+	}
+	return out
+}
+
+func (g changeGroup) markdown() string {
+	summary := text(cut(g.PolicyKind.Kind, nameLimit)) + " on " + code(cut(pathName(g.Path), nameLimit))
+	if n := len(g.paths) - 1; n > 0 {
+		summary += " and " + counted(n, "more path", "more paths")
+	}
+	var content strings.Builder
+	if o := g.Object.String(); o != "" {
+		content.WriteString("Changed by " + strings.TrimSpace(text(cut(g.Operation, nameLimit))+" "+code(cut(o, nameLimit))) + "\n\n")
+	}
+	for i, p := range g.paths {
+		if len(g.paths) == 1 {
+			break
+		}
+		if i == listedPaths {
+			fmt.Fprintf(&content, "- and %s\n", counted(len(g.paths)-i, "more path", "more paths"))
+			break
+		}
+		content.WriteString("- " + code(cut(pathName(p), nameLimit)) + "\n")
+	}
+	if len(g.paths) > 1 {
+		content.WriteByte('\n')
+	}
+	content.WriteString(fence("diff", strings.Join(g.diff(), "\n")))
+	return details(summary, content.String())
+}
+
+// diff returns the rules before and after, as lines of a diff.
+func (g changeGroup) diff() []string {
+	var out []string
+	for _, r := range g.Rules {
+		out = append(out, ruleLines("- ", r.Rule, r.Before)...)
+		out = append(out, ruleLines("+ ", r.Rule, r.After)...)
+	}
+	return out
+}
+
+func ruleLines(sign, rule string, v *api.RuleValue) []string {
+	if v == nil {
+		return nil
+	}
+	from := "  from " + v.From.String()
+	if v.Block != "" && v.Block != "bare" {
+		from += " (" + v.Block + ")"
+	}
+	from = oneLine(cut(from, nameLimit))
+	name := sign + oneLine(cut(rule, nameLimit))
+	value := lines(v.Value)
+	if len(value) == 1 {
+		return []string{name + " = " + value[0] + from}
+	}
+	out := []string{name + " =" + from}
+	for _, l := range value {
+		out = append(out, sign+"  "+l)
+	}
+	return out
+}
+
+// lines returns a value on one line if it is short, and as YAML otherwise.
+func lines(v any) []string {
+	short := oneLine(compact(v))
+	if len([]rune(short)) <= shortValue {
+		return []string{short}
+	}
+	data, err := yaml.Marshal(v)
+	if err != nil {
+		return []string{cut(short, valueLine)}
+	}
+	all := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	var out []string
+	for i, l := range all {
+		if i == valueLines {
+			return append(out, fmt.Sprintf("… %s", counted(len(all)-i, "more line", "more lines")))
+		}
+		out = append(out, cut(oneLine(l), valueLine))
+	}
+	return out
+}
+
+func compact(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "?"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
