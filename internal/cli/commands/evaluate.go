@@ -124,15 +124,15 @@ func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, allows func(
 	if err != nil {
 		return nil, err
 	}
-	search := orderSearch{steps: steps, allows: allows, start: func() (*changeEvaluator, error) {
-		own := *s
-		own.kinds = s.kinds.Clone()
-		return a.newEvaluator(ctx, f, &own)
-	}}
+	c, err := a.newEvaluator(ctx, f, s)
+	if err != nil {
+		return nil, err
+	}
 	if len(steps) == 0 {
 		a.infof("no difference between --from and --to affects effective policies")
 	}
-	return search.run(ctx)
+	order := applyOrder{evaluator: c, steps: steps, allows: allows}
+	return order.run(ctx)
 }
 
 // evaluateSet is evaluateChanges for the objects of a set. The source is that of the
