@@ -49,6 +49,16 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 	if err := o.retry(ctx); err != nil {
 		return nil, err
 	}
+	for _, i := range o.waiting {
+		if err := o.evaluator.removeStanding(ctx, &o.results[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range o.results {
+		if err := o.evaluator.removeOutdated(ctx, &o.results[i]); err != nil {
+			return nil, err
+		}
+	}
 	return slices.DeleteFunc(o.results, func(e evaluatedStep) bool { return e.decision == nil }), nil
 }
 

@@ -284,6 +284,27 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 	return nil
 }
 
+// removeOutdated removes the warnings of a step that what is missing was created by a
+// later one.
+func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
+	missing := func(f guard.Finding) bool { return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound }
+	if e.decision == nil || e.kindChange != nil || !slices.ContainsFunc(e.decision.Warnings, missing) {
+		return nil
+	}
+	now := c.view.Get(e.decision.Change.Object().Ref())
+	if now == nil {
+		return nil
+	}
+	same, _, err := c.evaluateOnce(ctx, guard.Change{Operation: guard.Update, Before: now, After: now, User: c.user})
+	if err != nil {
+		return err
+	}
+	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
+		return missing(f) && !slices.ContainsFunc(same.Warnings, func(s guard.Finding) bool { return s.Code == f.Code })
+	})
+	return nil
+}
+
 // findingKey returns a key that is equal for findings that say the same.
 func findingKey(f guard.Finding) string {
 	return fmt.Sprintf("%s %s %s %v", f.Code, f.Rule, f.What, f.Policy)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
@@ -59,6 +60,7 @@ func (a *app) readRevisions(f revisionFlags) (*source, []step, error) {
 	if len(from.Objects)+len(to.Objects) == 0 {
 		return nil, nil, fmt.Errorf("--from and --to: %w", manifest.ErrEmpty)
 	}
+	from.SetCreated(a.now().Add(-time.Second)) // what exists is older than what the change creates
 	s, err := a.manifestSource(from)
 	if err != nil {
 		return nil, nil, err
