@@ -147,11 +147,11 @@ func (r *Report) row(f Finding) string {
 	if f.Operation != "" {
 		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
 	}
-	message := cut(f.Message, messageLimit)
-	if len(f.Path) > 0 {
-		message += "\non "
+	message := text(cut(f.Message, messageLimit))
+	if path := pathName(f.Path); path != "" {
+		message += "<br>on " + code(cut(path, nameLimit))
 	}
-	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), text(message) + code(cut(pathName(f.Path), nameLimit))}
+	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), message}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 

@@ -45,7 +45,7 @@ func TestReasonsAreThoseOfTheDocs(t *testing.T) {
 }
 
 func TestReasonsHaveAText(t *testing.T) {
-	require.Len(t, reasons, 22)
+	require.NotEmpty(t, reasons)
 	for _, r := range reasons {
 		assert.NotEmpty(t, r.subject, r.code)
 		assert.NotEmpty(t, r.summary, r.code)
