@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -45,10 +47,17 @@ func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudi
 func (d *Decision) Verdict(e Enforcement) api.Verdict {
 	return api.Verdict{
 		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),
-		Allowed: !d.Denied() || !e.Denies(),
+		Allowed: !d.Denied() || !e.Denies() && !d.rejected(),
 		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
 		Changes: d.Changes,
 	}
+}
+
+// rejected reports whether the API server rejects the object, whatever the enforcement.
+func (d *Decision) rejected() bool {
+	return slices.ContainsFunc(d.Denials, func(f Finding) bool {
+		return f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField
+	})
 }
 
 func reasons(findings []Finding) []api.Reason {

@@ -56,12 +56,14 @@ func (f *changeFlags) validate() error {
 // those before it that took effect.
 type changeEvaluator struct {
 	*source
-	guard  *guard.Guard
-	user   *authenticationv1.UserInfo // nil if not known
-	set    *manifest.Set
-	raw    *rawObjects
-	remove bool
-	now    int64
+	guard *guard.Guard
+	user  *authenticationv1.UserInfo // nil if not known
+	set   *manifest.Set
+	raw   *rawObjects
+	// validator validates the objects of the change.
+	validator *changeValidator
+	remove    bool
+	now       int64
 	// kindChange is what the object being evaluated changes about kinds; nil if
 	// it is neither a PolicyProfile nor a CustomResourceDefinition.
 	kindChange *kindChange
@@ -102,7 +104,7 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 	}
 	c := changeEvaluator{
 		source: s, set: set, remove: f.remove, user: user,
-		now: policykind.InFlight(a.now()), evaluated: evaluated, raw: a.newRawObjects(s),
+		now: policykind.InFlight(a.now()), evaluated: evaluated, raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{&c, a}, Permissions: rights, BlastRadius: f.blastRadius}
@@ -155,18 +157,27 @@ func (c *changeEvaluator) evaluateObject(ctx context.Context, o *manifest.Object
 	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[o.Kind] {
 		return false, nil // already deleted with its namespace or kind
 	}
+	stored, rejection, err := c.storeChange(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	if rejection != nil {
+		c.notApplied(rejection)
+		return true, nil
+	}
+	o = stored.Object
 	change, err := c.change(ctx, o)
 	if err != nil {
 		return false, err
 	}
 	if change.Object() == nil {
-		c.raw.record(ref, o, c.now, c.remove) // a later object may define its kind
-		return false, nil
+		return c.unevaluated(ref, stored), nil
 	}
 	decision, pairs, err := c.evaluate(ctx, change)
 	if err != nil {
 		return false, err
 	}
+	addWarnings(decision, stored.Problems)
 	if c.evaluated(decision, pairs) {
 		c.apply(decision, o)
 	}

@@ -27,7 +27,9 @@ type source struct {
 	namespaceSet bool
 	// set holds the manifests, nil on a cluster. installed are the policy kinds of
 	// a cluster, nil for manifests.
-	set       *manifest.Set
+	set *manifest.Set
+	// problems are what is wrong with the manifests by the definitions of their kinds.
+	problems  []manifest.Problem
 	installed map[api.PolicyKind]bool
 	// unread are the resources of a cluster that could not be read.
 	unread []cache.Problem
@@ -50,6 +52,10 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
+	if set, s.problems, err = a.storeSource(ctx, s, set); err != nil {
+		return nil, manifestErrors(err)
+	}
+	a.warnManifestProblems(s.problems)
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, manifestErrors(err)
 	}

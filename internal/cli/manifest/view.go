@@ -21,11 +21,7 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 			errs = append(errs, kinds.AddProfile(o, merge.Newest, false))
 		}
 	}
-	for _, o := range s.Objects {
-		if o.Kind == KindCRD {
-			errs = append(errs, kinds.AddDefinition(o))
-		}
-	}
+	errs = append(errs, s.define(kinds)...)
 	first := make(map[api.Ref]Position)
 	for _, o := range s.Objects {
 		if o.Name == "" || !kinds.Reads(o.Kind) && o.Kind != KindCRD {
@@ -40,6 +36,20 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 		first[ref] = o.At
 	}
 	return errors.Join(errs...)
+}
+
+// define adds the CustomResourceDefinitions of the set to kinds.
+func (s *Set) define(kinds *Kinds) []error {
+	var errs []error
+	for _, o := range s.Objects {
+		if o.Kind != KindCRD {
+			continue
+		}
+		if err := kinds.AddDefinition(o); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // View returns a view of the objects, and adds the kinds of the set to kinds.

@@ -1,4 +1,4 @@
-package crd
+package customresource
 
 import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"

@@ -1,7 +1,7 @@
-// Package crd validates, defaults and prunes objects as the API server does, by their
+// Package customresource validates, defaults and prunes objects as the API server does, by their
 // CustomResourceDefinition. It uses the code of the API server, in the order of its
 // handler and its strategy of custom resources.
-package crd
+package customresource
 
 import (
 	"errors"
