@@ -42,6 +42,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	var cut []error
 	err := a.evaluateChanges(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
 		ref, operation := objectAndOperation(j)
+		a.warnSchemaFindings(j)
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
 		for _, f := range j.Denials {

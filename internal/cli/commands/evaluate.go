@@ -95,7 +95,8 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func
 // evaluateSet evaluates the objects of a set. The source is that of the result
 // afterwards.
 func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, evaluated func(*guard.Decision, []effective.Pair) bool) error {
-	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
+	validator := a.newChangeValidator(s)
+	if err := validator.checkChange(ctx, set, s, f.remove); err != nil {
 		return manifestErrors(err)
 	}
 	rights, user, err := a.authorization(ctx, s, f)
@@ -104,7 +105,7 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 	}
 	c := changeEvaluator{
 		source: s, set: set, remove: f.remove, user: user,
-		now: policykind.InFlight(a.now()), evaluated: evaluated, raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
+		now: policykind.InFlight(a.now()), evaluated: evaluated, raw: a.newRawObjects(s), validator: validator,
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{&c, a}, Permissions: rights, BlastRadius: f.blastRadius}
@@ -112,7 +113,7 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 }
 
 func (c *changeEvaluator) run(ctx context.Context, a *app) error {
-	if err := c.decodeAll(); err != nil {
+	if err := c.decodeAll(ctx); err != nil {
 		return manifestErrors(err)
 	}
 	evaluated := false
@@ -133,7 +134,7 @@ func (c *changeEvaluator) run(ctx context.Context, a *app) error {
 
 // decodeAll decodes all objects of the change before any is evaluated, so that
 // all errors are reported together.
-func (c *changeEvaluator) decodeAll() error {
+func (c *changeEvaluator) decodeAll(ctx context.Context) error {
 	kinds := c.kinds.Clone()
 	var errs []error
 	for _, o := range c.set.Objects {
@@ -142,7 +143,7 @@ func (c *changeEvaluator) decodeAll() error {
 		case o.Kind == manifest.KindCRD:
 			err = kinds.AddDefinition(o)
 		case kinds.Reads(o.Kind):
-			_, err = o.Decode(kinds, c.namespace, c.now, false)
+			err = c.decode(ctx, kinds, o)
 		}
 		errs = append(errs, err)
 	}

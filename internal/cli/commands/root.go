@@ -44,6 +44,9 @@ type app struct {
 	verbose bool
 	// validate is what to do about unknown fields of manifests.
 	validate validateMode
+	// problemsAreViolations is set if the command reports what is wrong with manifests
+	// itself.
+	problemsAreViolations bool
 }
 
 func (a *app) root() *cobra.Command {

@@ -55,7 +55,9 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if set, s.problems, err = a.storeSource(ctx, s, set); err != nil {
 		return nil, manifestErrors(err)
 	}
-	a.warnManifestProblems(s.problems)
+	if !a.problemsAreViolations {
+		a.warnManifestProblems(s.problems)
+	}
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, manifestErrors(err)
 	}

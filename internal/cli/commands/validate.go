@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -15,6 +16,7 @@ import (
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // validateMode is what to do about fields of manifests that are not in the schema of
@@ -115,11 +117,11 @@ func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds,
 	if k, ok := v.cluster[ref]; ok {
 		return k, nil
 	}
+	k := kinds.CRD(ref)
 	content, err := v.app.crdContent(ctx, ref)
 	if err != nil {
-		return nil, err
+		v.app.warnf("skipping the schema of %s on the cluster: %v", ref, err)
 	}
-	k := kinds.CRD(ref)
 	if content != nil {
 		var d apiextensionsv1.CustomResourceDefinition
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &d); err != nil {
@@ -172,13 +174,32 @@ func (c *changeEvaluator) storeChange(ctx context.Context, o *manifest.Object) (
 	return stored, c.rejection(ref, old != nil, stored.Problems), nil
 }
 
-// storedObject returns the object that exists, nil if there is none. Objects of a cluster
-// that effective policies do not depend on are not read.
+// storedObject returns the object that exists, nil if there is none.
 func (c *changeEvaluator) storedObject(ctx context.Context, ref api.Ref) (*manifest.Object, error) {
-	if c.view.Get(ref) == nil && c.source.set == nil && c.kinds.Reads(ref.PolicyKind()) {
-		return c.raw.objects[ref].object, nil // created by an earlier object of the change
+	if _, known := c.raw.objects[ref]; known || !c.validator.onCluster || c.raw.listed[ref.PolicyKind()] {
+		return c.raw.get(ctx, c.kinds, ref)
 	}
-	return c.raw.get(ctx, c.kinds, ref)
+	if c.kinds.Reads(ref.PolicyKind()) && ref.PolicyKind() != policykind.KindProfile && c.view.Get(ref) == nil {
+		return nil, nil
+	}
+	if c.validator.app.listRaw != nil {
+		return c.raw.get(ctx, c.kinds, ref)
+	}
+	content, err := c.validator.app.getFromCluster(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err) || errors.Is(err, errNotFound):
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		c.validator.app.warnf("%v; it is validated as if it did not exist", err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	set, err := manifest.FromObjects("the cluster", []map[string]any{content})
+	if err != nil {
+		return nil, err
+	}
+	return set.Objects[0], nil
 }
 
 // undecoded is an object that is not decoded.
@@ -237,3 +258,52 @@ func (c *changeEvaluator) unevaluated(ref api.Ref, stored manifest.Stored) bool 
 
 // notApplied calls evaluated with the decision about an object that is not applied.
 func (c *changeEvaluator) notApplied(d *guard.Decision) { c.evaluated(d, []effective.Pair{}) }
+
+// accepted returns an object of the change as the API server would store it if it created
+// it; nil if it would reject it, which is found when the object is evaluated.
+func (v *changeValidator) accepted(ctx context.Context, kinds *manifest.Kinds, o *manifest.Object, namespace string) *manifest.Object {
+	definition, err := v.definition(ctx, kinds, o.Kind)
+	if err != nil {
+		return o
+	}
+	stored, err := o.Store(ctx, definition, nil, namespace)
+	if err == nil && stored.Rejected() {
+		return nil
+	}
+	return stored.Object
+}
+
+// checkChange checks the objects of a change before any is evaluated, except those that
+// the API server rejects.
+func (v *changeValidator) checkChange(ctx context.Context, set *manifest.Set, s *source, remove bool) error {
+	kinds := s.kinds.Clone()
+	if remove {
+		return set.Check(kinds, s.namespace)
+	}
+	return set.CheckAccepted(kinds, s.namespace, func(o *manifest.Object) *manifest.Object {
+		return v.accepted(ctx, kinds, o, s.namespace)
+	})
+}
+
+// decode decodes an object of the change, unless the API server rejects it.
+func (c *changeEvaluator) decode(ctx context.Context, kinds *manifest.Kinds, o *manifest.Object) error {
+	_, err := o.Decode(kinds, c.namespace, c.now, false)
+	if err == nil || c.remove {
+		return err
+	}
+	if o = c.validator.accepted(ctx, kinds, o, c.namespace); o == nil {
+		return nil
+	}
+	_, err = o.Decode(kinds, c.namespace, c.now, false)
+	return err
+}
+
+// warnSchemaFindings prints why the API server rejects an object of a change, and which
+// fields of it it does not know.
+func (a *app) warnSchemaFindings(d *guard.Decision) {
+	for _, f := range slices.Concat(d.Denials, d.Warnings) {
+		if f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField {
+			a.warnf("%s: %s", d.Change.Object().Ref(), f.Message())
+		}
+	}
+}

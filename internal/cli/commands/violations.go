@@ -61,6 +61,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	if err != nil {
 		return err
 	}
+	a.problemsAreViolations = ref == nil
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return err
@@ -136,6 +137,9 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
 	found = append(found, more...)
+	for _, v := range q.schemaViolations() {
+		found = append(found, v.Violation)
+	}
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
 }

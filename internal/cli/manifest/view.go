@@ -15,13 +15,26 @@ import (
 // Check adds the PolicyProfiles and CustomResourceDefinitions of the set to kinds,
 // wherever they are in the files, and returns errors for objects that occur twice.
 func (s *Set) Check(kinds *Kinds, namespace string) error {
-	var errs []error
+	return s.CheckAccepted(kinds, namespace, func(o *Object) *Object { return o })
+}
+
+// CheckAccepted is Check for a set of which some objects may be rejected: a PolicyProfile
+// with an error is replaced by what accepted returns for it, or omitted if that is nil.
+func (s *Set) CheckAccepted(kinds *Kinds, namespace string, accepted func(*Object) *Object) error {
+	errs := s.define(kinds)
 	for _, o := range s.Objects {
-		if o.Kind == policykind.KindProfile {
-			errs = append(errs, kinds.AddProfile(o, merge.Newest, false))
+		if o.Kind != policykind.KindProfile {
+			continue
 		}
+		err := kinds.AddProfile(o, merge.Newest, false)
+		if err != nil {
+			if o = accepted(o); o == nil {
+				continue
+			}
+			err = kinds.AddProfile(o, merge.Newest, false)
+		}
+		errs = append(errs, err)
 	}
-	errs = append(errs, s.define(kinds)...)
 	first := make(map[api.Ref]Position)
 	for _, o := range s.Objects {
 		if o.Name == "" || !kinds.Reads(o.Kind) && o.Kind != KindCRD {
