@@ -17,6 +17,8 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
 )
 
 // validateMode is what to do about fields of manifests that are not in the schema of
@@ -57,6 +59,9 @@ func (a *app) storeSource(ctx context.Context, s *source, set *manifest.Set) (*m
 		}
 	}
 	problems = a.validate.reported(problems)
+	if a.problemsAreViolations {
+		stored = s.decodable(stored, problems)
+	}
 	if !a.validate.strict() {
 		return stored, problems, nil
 	}
@@ -67,6 +72,22 @@ func (a *app) storeSource(ctx context.Context, s *source, set *manifest.Set) (*m
 		}
 	}
 	return stored, problems, errors.Join(unknown...)
+}
+
+// decodable returns the set without the objects that cannot be decoded and have problems
+// that say why.
+func (s *source) decodable(set *manifest.Set, problems []manifest.Problem) *manifest.Set {
+	invalid := make(map[manifest.Position]bool)
+	for _, p := range problems {
+		invalid[p.Object.At] = invalid[p.Object.At] || !p.Unknown
+	}
+	return &manifest.Set{Objects: slices.DeleteFunc(slices.Clone(set.Objects), func(o *manifest.Object) bool {
+		if !invalid[o.At] || o.Kind == policykind.KindProfile {
+			return false
+		}
+		_, err := o.Decode(s.kinds, s.namespace, merge.Newest, false)
+		return err != nil && !errors.Is(err, snapshot.ErrKind)
+	})}
 }
 
 // maxProblemWarnings is the number of problems that are printed as warnings.
