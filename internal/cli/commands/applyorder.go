@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -83,6 +84,9 @@ func (o *applyOrder) retry(ctx context.Context) error {
 // try evaluates a step, and applies it if it is allowed.
 func (o *applyOrder) try(ctx context.Context, i int) (allowed bool, err error) {
 	e, err := o.evaluator.evaluateStep(ctx, o.steps[i])
+	if o.steps[i].remove && errors.Is(err, errNotFound) {
+		return true, nil // what could not be read is not in force either
+	}
 	if err != nil {
 		return false, err
 	}

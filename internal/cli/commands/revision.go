@@ -2,6 +2,7 @@ package commands
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,7 +49,7 @@ func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
 
 // readRevisions returns the source of the first revision, and the steps from it to the
 // second in the order in which GitOps tools apply them.
-func (a *app) readRevisions(f revisionFlags) (*source, []step, error) {
+func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []step, error) {
 	from, err := a.readRevision("--from", f.from)
 	if err != nil {
 		return nil, nil, err
@@ -61,12 +62,13 @@ func (a *app) readRevisions(f revisionFlags) (*source, []step, error) {
 		return nil, nil, fmt.Errorf("--from and --to: %w", manifest.ErrEmpty)
 	}
 	from.SetCreated(a.now().Add(-time.Second)) // what exists is older than what the change creates
-	s, err := a.manifestSource(from)
+	a.reportsProblems = true                   // of the change only
+	s, err := a.manifestSource(ctx, from)
 	if err != nil {
 		return nil, nil, err
 	}
 	kinds := s.kinds.Clone()
-	if err := to.Check(kinds, s.namespace); err != nil {
+	if err := a.newChangeValidator(s).checkRevision(ctx, to, kinds, s.namespace); err != nil {
 		return nil, nil, manifestErrors(err)
 	}
 	r := revisions{source: s, kinds: kinds}
