@@ -23,7 +23,7 @@ type revisionFlags struct{ from, to []string }
 var (
 	errOneRevision   = errors.New("invalid --from and --to: both are required; --from has the manifests before the change, --to those after it")
 	errRevisionFlags = errors.New("invalid --from and --to: cannot be used with --filename, --against or --delete; the change is the difference of the two revisions")
-	errNoChange      = errors.New("required flag not set: specify the change with --filename, or with --from and --to")
+	errNoChange      = errors.New(`required flag(s) "filename" not set: specify the change with --filename, or with --from and --to`)
 )
 
 func (f *revisionFlags) isSet() bool { return len(f.from)+len(f.to) > 0 }
