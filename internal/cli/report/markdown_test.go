@@ -305,6 +305,16 @@ func TestMarkdownIsCutBetweenItsParts(t *testing.T) {
 	assert.Equal(t, r.Markdown(SummaryLimit), r.Summary())
 }
 
+func TestMarkdownHasADiagramOfHalfTheSpaceAtMost(t *testing.T) {
+	r := full()
+	r.Diagram = strings.Repeat("x", 40000)
+	assert.NotContains(t, r.Markdown(CommentLimit), "xxx")
+	assert.Contains(t, rendered(t, r.Markdown(CommentLimit)).text, "limited in size: the diagram.")
+	assert.Contains(t, r.Summary(), r.Diagram)
+	r.Diagram = strings.Repeat("x", 30000)
+	assert.Contains(t, r.Markdown(CommentLimit), r.Diagram)
+}
+
 func TestMarkdownCountsWhatIsCut(t *testing.T) {
 	r := full()
 	r.Diagram = strings.Repeat("x", diagramLimit+1)
