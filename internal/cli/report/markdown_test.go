@@ -84,7 +84,7 @@ func checkElement(t *testing.T, token html.Token) {
 		case "class":
 			require.Contains(t, []string{"language-diff", "language-mermaid"}, a.Val)
 		default:
-			require.Fail(t, "attribute", token)
+			require.Fail(t, "attribute of "+token.String())
 		}
 	}
 }
@@ -294,8 +294,8 @@ func TestMarkdownIsCutBetweenItsParts(t *testing.T) {
 			markdown := r.Markdown(limit)
 			assert.LessOrEqual(t, len(markdown), limit)
 			p := rendered(t, markdown)
-			assert.True(t, strings.Contains(p.text, "Overrule: 1 denied, 4002 warnings, 1 note; 4003 effective policies change in 2 namespaces"))
-			assert.True(t, strings.Contains(p.text, "Not shown, because the text is limited in size: "+fmt.Sprint(len(r.Findings)-len(p.rows))+" findings"))
+			assert.Contains(t, p.text, "Overrule: 1 denied, 4002 warnings, 1 note; 4003 effective policies change in 2 namespaces")
+			assert.Contains(t, p.text, "Not shown, because the text is limited in size: "+fmt.Sprint(len(r.Findings)-len(p.rows))+" findings")
 			for i, row := range p.rows {
 				assert.Len(t, row, 5)
 				assert.Equal(t, whole.rows[i], row, "the first ones are shown")
@@ -328,7 +328,7 @@ func TestMarkdownCountsWhatIsCut(t *testing.T) {
 	hidden := len(r.Changes) - 1 - len(p.summaries)
 	assert.Positive(t, hidden)
 	assert.Contains(t, p.text, fmt.Sprintf("limited in size: the diagram and the changes of %d paths. The", hidden))
-	assert.Equal(t, "", cutText(0, 0, false))
+	assert.Empty(t, cutText(0, 0, false))
 	assert.Contains(t, cutText(1, 1, true), ": 1 finding, the diagram and the changes of 1 path. ")
 }
 
