@@ -331,6 +331,10 @@ func TestMarkdownCountsWhatIsCut(t *testing.T) {
 	hidden := len(r.Changes) - 1 - len(p.summaries)
 	assert.Positive(t, hidden)
 	assert.Contains(t, p.text, fmt.Sprintf("limited in size: the diagram and the changes of %d paths. The", hidden))
+	_, left := full().changes(10)
+	assert.Equal(t, 3, left, "each path of a group")
+	_, left = full().table(10)
+	assert.Equal(t, 4, left)
 	assert.Empty(t, cutText(0, 0, false))
 	assert.Contains(t, cutText(1, 1, true), ": 1 finding, the diagram and the changes of 1 path. ")
 }
