@@ -215,6 +215,8 @@ func TestMarkdownWithoutFindingsAndChanges(t *testing.T) {
 		"No object in the change affects effective policies.":                  {Command: "check"},
 		"1 object was evaluated: it is allowed.":                               {Command: "check", Objects: []Object{allowed}},
 		"2 objects were evaluated: all are allowed.":                           {Command: "check", Objects: []Object{allowed, {Ref: toystore, Allowed: true}}},
+		"1 changed object was compared.":                                       {Command: "diff", Objects: []Object{allowed}},
+		"2 changed objects were compared.":                                     {Command: "diff", Objects: []Object{allowed, {Ref: toystore, Allowed: true}}},
 		"No effective policy violates a constraint or the schema of its kind.": {Command: "violations"},
 	} {
 		got := strings.Split(r.Markdown(CommentLimit), "\n")

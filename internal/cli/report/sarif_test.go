@@ -80,7 +80,9 @@ func TestSARIFRules(t *testing.T) {
 		assert.Equal(t, r.markdown, *rule.Help.Markdown)
 		assert.Equal(t, r.level.String(), rule.DefaultConfiguration.Level)
 	}
-	assert.Equal(t, "Overloaded", *rules[len(reasons)].ID)
+	other := rules[len(reasons)]
+	assert.Equal(t, []string{"Overloaded", "Overloaded", "Overloaded", "warning"}, []string{*other.ID, *other.ShortDescription.Text, *other.Help.Text, other.DefaultConfiguration.Level})
+	assert.Nil(t, other.HelpURI)
 	for _, r := range run.Results {
 		assert.Equal(t, *r.RuleID, *rules[r.RuleIndex].ID)
 	}
