@@ -197,7 +197,9 @@ func TestMarkdownSummaryLine(t *testing.T) {
 	for want, r := range map[string]Report{
 		"Overrule: 1 denied, 2 warnings, 1 note; 3 effective policies change in 2 namespaces": *full(),
 		"Overrule: no findings; no effective policy changes":                                  {Command: "check"},
-		"Overrule: no findings; 1 effective policy changes in 1 namespace":                    {Command: "diff", Changes: one},
+		"Overrule: no findings; 1 effective policy changes in 1 namespace":                    {Command: "check", Changes: one},
+		"Overrule: 1 effective policy changes in 1 namespace":                                 {Command: "diff", Changes: one},
+		"Overrule: no effective policy changes":                                               {Command: "diff"},
 		"Overrule: 2 denied; no effective policy changes":                                     {Command: "check", Findings: findings(Error, Error)},
 		"Overrule: 1 warning, 2 notes; no effective policy changes":                           {Command: "check", Findings: findings(Note, Warning, Note)},
 		"Overrule: 1 denied; no effective policy changes":                                     {Command: "check", Objects: []Object{{Ref: gwAuth}}},

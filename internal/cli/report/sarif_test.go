@@ -81,7 +81,7 @@ func TestSARIFRules(t *testing.T) {
 		assert.Equal(t, r.level.String(), rule.DefaultConfiguration.Level)
 	}
 	other := rules[len(reasons)]
-	assert.Equal(t, []string{"Overloaded", "Overloaded", "Overloaded", "warning"}, []string{*other.ID, *other.ShortDescription.Text, *other.Help.Text, other.DefaultConfiguration.Level})
+	assert.Equal(t, []string{"Overloaded", "Overloaded", "Overloaded", "error"}, []string{*other.ID, *other.ShortDescription.Text, *other.Help.Text, other.DefaultConfiguration.Level})
 	assert.Nil(t, other.HelpURI)
 	for _, r := range run.Results {
 		assert.Equal(t, *r.RuleID, *rules[r.RuleIndex].ID)
