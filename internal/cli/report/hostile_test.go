@@ -18,7 +18,7 @@ var hostileTexts = []string{
 
 // hostile returns a report in which every text is hostile.
 func hostile() *Report {
-	r := &Report{Command: "check", Version: hostileTexts[0], Diagram: "flowchart LR\n  a[\"```` </details> <script>\"]\n"}
+	r := &Report{Command: "check", Version: hostileTexts[0], Diagram: "flowchart LR\n  a[\"```` </details> <script>\"]\n````\n</details>\n<script>"}
 	for i, text := range hostileTexts {
 		object := api.Ref{Group: text, Kind: text, Namespace: text, Name: text}
 		r.Objects = append(r.Objects, Object{Ref: object, Operation: text, At: Location{File: text}})

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func testcases(t *testing.T, r *Report, warningsFail bool) []testcase {
 	data, err := r.JUnit(warningsFail)
 	require.NoError(t, err)
 	for d := xml.NewDecoder(strings.NewReader(string(data))); ; {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else {
 			require.NoError(t, err, "well-formed")

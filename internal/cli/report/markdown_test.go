@@ -84,7 +84,7 @@ func checkElement(t *testing.T, token html.Token) {
 		case "class":
 			require.Contains(t, []string{"language-diff", "language-mermaid"}, a.Val)
 		default:
-			require.Fail(t, "attribute", token)
+			require.Fail(t, "attribute of "+token.String())
 		}
 	}
 }
@@ -197,7 +197,9 @@ func TestMarkdownSummaryLine(t *testing.T) {
 	for want, r := range map[string]Report{
 		"Overrule: 1 denied, 2 warnings, 1 note; 3 effective policies change in 2 namespaces": *full(),
 		"Overrule: no findings; no effective policy changes":                                  {Command: "check"},
-		"Overrule: no findings; 1 effective policy changes in 1 namespace":                    {Command: "diff", Changes: one},
+		"Overrule: no findings; 1 effective policy changes in 1 namespace":                    {Command: "check", Changes: one},
+		"Overrule: 1 effective policy changes in 1 namespace":                                 {Command: "diff", Changes: one},
+		"Overrule: no effective policy changes":                                               {Command: "diff"},
 		"Overrule: 2 denied; no effective policy changes":                                     {Command: "check", Findings: findings(Error, Error)},
 		"Overrule: 1 warning, 2 notes; no effective policy changes":                           {Command: "check", Findings: findings(Note, Warning, Note)},
 		"Overrule: 1 denied; no effective policy changes":                                     {Command: "check", Objects: []Object{{Ref: gwAuth}}},
@@ -215,6 +217,8 @@ func TestMarkdownWithoutFindingsAndChanges(t *testing.T) {
 		"No object in the change affects effective policies.":                  {Command: "check"},
 		"1 object was evaluated: it is allowed.":                               {Command: "check", Objects: []Object{allowed}},
 		"2 objects were evaluated: all are allowed.":                           {Command: "check", Objects: []Object{allowed, {Ref: toystore, Allowed: true}}},
+		"1 changed object was compared.":                                       {Command: "diff", Objects: []Object{allowed}},
+		"2 changed objects were compared.":                                     {Command: "diff", Objects: []Object{allowed, {Ref: toystore, Allowed: true}}},
 		"No effective policy violates a constraint or the schema of its kind.": {Command: "violations"},
 	} {
 		got := strings.Split(r.Markdown(CommentLimit), "\n")
@@ -271,12 +275,15 @@ func TestMarkdownShowsLongValuesInPart(t *testing.T) {
 // large returns a report whose Markdown has over 2 MB.
 func large() *Report {
 	r := full()
-	for i := range 4000 {
+	long := strings.Repeat("long ", 350)
+	for i := range 700 {
 		f := r.Findings[1]
+		f.Message = long
 		f.Object.Name = fmt.Sprintf("policy-%d", i)
 		r.Findings = append(r.Findings, f)
 		c := full().Changes[0]
 		c.Object.Name = f.Object.Name
+		c.Rules[0].After.Value = []string{long[:400], long[:400], long[:400]}
 		r.Changes = append(r.Changes, c)
 	}
 	return r
@@ -287,22 +294,32 @@ func TestMarkdownIsCutBetweenItsParts(t *testing.T) {
 	markdown := r.Markdown(1 << 30)
 	require.Greater(t, len(markdown), 2_000_000)
 	whole := rendered(t, markdown)
-	assert.Len(t, whole.rows, len(r.Findings))
-	assert.Len(t, whole.summaries, 1+2+4000)
+	require.Len(t, whole.rows, len(r.Findings))
+	for _, row := range whole.rows {
+		require.Len(t, row, 5)
+	}
+	assert.Len(t, whole.summaries, 1+2+700)
 	for _, limit := range []int{600, 2000, 5000, CommentLimit, SummaryLimit} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			markdown := r.Markdown(limit)
 			assert.LessOrEqual(t, len(markdown), limit)
 			p := rendered(t, markdown)
-			assert.True(t, strings.Contains(p.text, "Overrule: 1 denied, 4002 warnings, 1 note; 4003 effective policies change in 2 namespaces"))
-			assert.True(t, strings.Contains(p.text, "Not shown, because the text is limited in size: "+fmt.Sprint(len(r.Findings)-len(p.rows))+" findings"))
-			for i, row := range p.rows {
-				assert.Len(t, row, 5)
-				assert.Equal(t, whole.rows[i], row, "the first ones are shown")
-			}
+			assert.Contains(t, p.text, "Overrule: 1 denied, 702 warnings, 1 note; 703 effective policies change in 2 namespaces")
+			assert.Contains(t, p.text, "Not shown, because the text is limited in size: "+fmt.Sprint(len(r.Findings)-len(p.rows))+" findings")
+			assert.Equal(t, append([][]string(nil), whole.rows[:len(p.rows)]...), p.rows, "the first ones are shown")
 		})
 	}
 	assert.Equal(t, r.Markdown(SummaryLimit), r.Summary())
+}
+
+func TestMarkdownHasADiagramOfHalfTheSpaceAtMost(t *testing.T) {
+	r := full()
+	r.Diagram = strings.Repeat("x", 40000)
+	assert.NotContains(t, r.Markdown(CommentLimit), "xxx")
+	assert.Contains(t, rendered(t, r.Markdown(CommentLimit)).text, "limited in size: the diagram.")
+	assert.Contains(t, r.Summary(), r.Diagram)
+	r.Diagram = strings.Repeat("x", 30000)
+	assert.Contains(t, r.Markdown(CommentLimit), r.Diagram)
 }
 
 func TestMarkdownCountsWhatIsCut(t *testing.T) {
@@ -318,7 +335,11 @@ func TestMarkdownCountsWhatIsCut(t *testing.T) {
 	hidden := len(r.Changes) - 1 - len(p.summaries)
 	assert.Positive(t, hidden)
 	assert.Contains(t, p.text, fmt.Sprintf("limited in size: the diagram and the changes of %d paths. The", hidden))
-	assert.Equal(t, "", cutText(0, 0, false))
+	_, left := full().changes(10)
+	assert.Equal(t, 3, left, "each path of a group")
+	_, left = full().table(10)
+	assert.Equal(t, 4, left)
+	assert.Empty(t, cutText(0, 0, false))
 	assert.Contains(t, cutText(1, 1, true), ": 1 finding, the diagram and the changes of 1 path. ")
 }
 

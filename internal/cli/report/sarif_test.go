@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,7 +81,9 @@ func TestSARIFRules(t *testing.T) {
 		assert.Equal(t, r.markdown, *rule.Help.Markdown)
 		assert.Equal(t, r.level.String(), rule.DefaultConfiguration.Level)
 	}
-	assert.Equal(t, "Overloaded", *rules[len(reasons)].ID)
+	other := rules[len(reasons)]
+	assert.Equal(t, []string{"Overloaded", "Overloaded", "Overloaded", "error"}, []string{*other.ID, *other.ShortDescription.Text, *other.Help.Text, other.DefaultConfiguration.Level})
+	assert.Nil(t, other.HelpURI)
 	for _, r := range run.Results {
 		assert.Equal(t, *r.RuleID, *rules[r.RuleIndex].ID)
 	}
@@ -217,4 +220,22 @@ func TestFingerprintsIgnoreTheIndexOfAListItem(t *testing.T) {
 	assert.Equal(t, at("toys", "filters[1]"), at("toys", "filters[4]"))
 	assert.NotEqual(t, at("toys", "filters[1]"), at("toys", "matches[1]"))
 	assert.Equal(t, "rule-2", at("rule-2", "").Section, "the name of the first rule")
+}
+
+var (
+	sarifUnescape    = strings.NewReplacer(`\\`, `\`, `\[`, `[`, `\]`, `]`)
+	sarifPlaceholder = strings.NewReplacer(`{{`, `{`, `}}`, `}`)
+	sarifLinks       = regexp.MustCompile(`(^|[^\\])\]\(`)
+)
+
+// Any text is a message without links and placeholders, which a viewer shows as it is.
+func FuzzSARIFText(f *testing.F) {
+	for _, text := range hostileTexts {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := sarifText(text)
+		assert.NotRegexp(t, sarifLinks, got)
+		assert.Equal(t, strings.ToValidUTF8(text, "\ufffd"), sarifPlaceholder.Replace(sarifUnescape.Replace(got)))
+	})
 }
