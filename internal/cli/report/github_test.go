@@ -43,8 +43,8 @@ func workflowCommandOf(line string) (workflowCommand, bool) {
 	info, rest, separator := "", "", ","
 	if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "::") && strings.Contains(trimmed[2:], "::") {
 		info, rest, _ = strings.Cut(strings.TrimLeft(line, " \t")[2:], "::")
-	} else if i := strings.Index(line, "##["); i >= 0 {
-		info, rest, _ = strings.Cut(line[i+3:], "]")
+	} else if _, after, found := strings.Cut(line, "##["); found {
+		info, rest, _ = strings.Cut(after, "]")
 		separator = ";"
 	}
 	name, list, _ := strings.Cut(info, " ")

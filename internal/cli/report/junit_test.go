@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/xml"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -21,13 +20,7 @@ func testcases(t *testing.T, r *Report, warningsFail bool) []testcase {
 	t.Helper()
 	data, err := r.JUnit(warningsFail)
 	require.NoError(t, err)
-	for d := xml.NewDecoder(strings.NewReader(string(data))); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err, "well-formed")
-		}
-	}
+	require.NoError(t, xml.Unmarshal(data, new(struct{})), "well-formed")
 	suites, err := junit.Ingest(data)
 	require.NoError(t, err)
 	require.Len(t, suites, 1)
@@ -37,7 +30,7 @@ func testcases(t *testing.T, r *Report, warningsFail bool) []testcase {
 	failed := 0
 	for _, c := range suites[0].Tests {
 		got := testcase{class: c.Classname, name: c.Name, status: string(c.Status), message: c.Message, output: c.SystemOut}
-		if failure, ok := c.Error.(junit.Error); ok {
+		if failure := (junit.Error{}); errors.As(c.Error, &failure) {
 			got.kind, got.text = failure.Type, failure.Body
 			failed++
 		}

@@ -45,6 +45,8 @@ func rendered(t *testing.T, markdown string) page {
 	for z := html.NewTokenizer(&out); z.Next() != html.ErrorToken; {
 		token := z.Token()
 		switch token.Type {
+		case html.ErrorToken, html.DoctypeToken:
+			require.Fail(t, "unexpected "+token.String())
 		case html.CommentToken:
 			require.Equal(t, "<!-- overrule -->", token.String())
 		case html.TextToken:
