@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/xml"
 	"errors"
 	"strings"
 	"testing"
@@ -20,7 +19,7 @@ func testcases(t *testing.T, r *Report, warningsFail bool) []testcase {
 	t.Helper()
 	data, err := r.JUnit(warningsFail)
 	require.NoError(t, err)
-	require.NoError(t, xml.Unmarshal(data, new(struct{})), "well-formed")
+	requireJUnit(t, data)
 	suites, err := junit.Ingest(data)
 	require.NoError(t, err)
 	require.Len(t, suites, 1)
