@@ -2,7 +2,6 @@ package customresource
 
 import (
 	"errors"
-	"fmt"
 
 	"encoding/json"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -45,12 +44,14 @@ func (v *version) coerce(object map[string]any, stored bool) (unknown []string, 
 	return append(unknown, paths...), nil
 }
 
-// decodingProblem returns the problem of an object that cannot be decoded. The API server
-// prefixes it with the kind.
+// decodingProblem returns the problem of an object that cannot be decoded, as kubectl
+// reports it.
 func decodingProblem(err error) Problem {
 	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
-		return Problem{Field: "metadata." + wrongType.Field, Message: err.Error()}
+	if !errors.As(err, &wrongType) {
+		return Problem{Message: err.Error()}
 	}
-	return Problem{Message: fmt.Sprint(err)}
+	inObject := *wrongType
+	inObject.Field = "metadata." + wrongType.Field
+	return Problem{Field: inObject.Field, Message: inObject.Error()}
 }
