@@ -107,6 +107,12 @@ func TestActionOnPullRequests(t *testing.T) {
 			denied: "false", comments: 1, annotations: patched("warning"),
 			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace**",
 		},
+		"objects of another repository are arguments": {
+			change: files{"shop/auth.yaml": routePolicy, "shop/route.yaml": route}, denied: "false", comments: 1,
+			with:        map[string]string{"paths": "shop", "args": "--from=base/gateway.yaml\n--from=base/policies.yaml\n--to=base/gateway.yaml\n--to=base/policies.yaml"},
+			annotations: []annotation{{"warning", "shop/auth.yaml", "8", "Overridden: AuthPolicy app/shop-auth"}},
+			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace**",
+		},
 		"a path cannot leave the repository": {with: map[string]string{"paths": "base/../../etc"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
 		"a path must exist":                  {with: map[string]string{"paths": "overlays/test"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
 		"paths are required":                 {code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
@@ -265,6 +271,9 @@ func TestActionReportsWhatCannotBeRendered(t *testing.T) {
 		"a command of the user": {[]files{base, {"x": "y"}}, map[string]string{"render": "false"}, []string{"render command", "base HEAD~1"}},
 		"a plain file that is no YAML": {
 			[]files{base, {"plain files/policies.yaml": "{"}}, map[string]string{"paths": "plain files"}, []string{"plain files/policies.yaml"},
+		},
+		"a folder of overlays": {
+			[]files{base, {"x": "y"}}, map[string]string{"paths": "overlays"}, []string{"overlays", "base HEAD~1", "dev/kustomization.yaml"},
 		},
 		"the manifests of two clusters": {
 			[]files{base, {"x": "y"}}, map[string]string{"paths": "overlays/dev\noverlays/prod"}, []string{"duplicate object"},

@@ -93,6 +93,14 @@ is_kustomization() {
 	[ -f "$1/kustomization.yaml" ] || [ -f "$1/kustomization.yml" ] || [ -f "$1/Kustomization" ]
 }
 
+# check_plain fails for a folder of manifests with something that is to be rendered: without
+# that, patches and templates would be read as objects.
+check_plain() {
+	local found
+	found=$(cd "$1" && find . -mindepth 1 -name '.*' -prune -o -type f \( -name kustomization.yaml -o -name kustomization.yml -o -name Kustomization -o -name Chart.yaml \) -print | sort | head -n 1)
+	[ -z "$found" ] || fail "$path of $revision has ${found#./}; specify the folders below $path, one in each line, so that they are rendered"
+}
+
 # render_path appends what the plugin is to read for a path to the array manifests.
 render_path() {
 	local source=$tree/$path folder=$out/$path
@@ -109,6 +117,7 @@ render_path() {
 		mkdir -p "$folder"
 		helm_template "$source" "$folder" || fail "cannot render the Helm chart $path of $revision; see the error above"
 	else
+		check_plain "$source"
 		manifests+=("$source")
 		return
 	fi
