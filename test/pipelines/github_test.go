@@ -109,9 +109,12 @@ func TestActionOnPullRequests(t *testing.T) {
 		},
 		"objects of another repository are arguments": {
 			change: files{"shop/auth.yaml": routePolicy, "shop/route.yaml": route}, denied: "false", comments: 1,
-			with:        map[string]string{"paths": "shop", "args": "--from=base/gateway.yaml\n--from=base/policies.yaml\n--to=base/gateway.yaml\n--to=base/policies.yaml"},
-			annotations: []annotation{{"warning", "shop/auth.yaml", "8", "Overridden: AuthPolicy app/shop-auth"}},
-			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace**",
+			with: map[string]string{"paths": "shop", "args": "--from=base/gateway.yaml\n--from=base/policies.yaml\n--to=base/gateway.yaml\n--to=base/policies.yaml"},
+			annotations: []annotation{
+				{"warning", "shop/route.yaml", "1", "BlastRadius: HTTPRoute app/shop"},
+				{"warning", "shop/auth.yaml", "8", "Overridden: AuthPolicy app/shop-auth"},
+			},
+			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace**",
 		},
 		"a path cannot leave the repository": {with: map[string]string{"paths": "base/../../etc"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
 		"a path must exist":                  {with: map[string]string{"paths": "overlays/test"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
