@@ -82,10 +82,8 @@ func newViolationLocator(ctx context.Context, q *query, found []api.Violation) (
 // locate returns the object that causes a violation, and its field: the policy whose rule
 // is in force there, else the rule of the route, or the policy that the violation names.
 func (l *violationLocator) locate(v api.Violation) (api.Ref, string) {
-	for _, p := range l.problems {
-		if v.Policy != nil && (v.Code == api.ReasonSchemaInvalid || v.Code == api.ReasonUnknownField) && p.Message == v.Message && p.Object.Ref(l.kinds, l.namespace) == *v.Policy {
-			return *v.Policy, p.Field
-		}
+	if p := l.problemOf(v); p != nil {
+		return *v.Policy, p.Field
 	}
 	e := l.paths[pathKey(v.PolicyKind, v.Path)]
 	if named := l.policy(v.Policy); named != nil {
@@ -109,6 +107,22 @@ func (l *violationLocator) locate(v api.Violation) (api.Ref, string) {
 		return *v.Policy, ""
 	}
 	return endOf(v.Path), ""
+}
+
+// problemOf returns the problem of a manifest that a violation reports: by its message, or
+// the first one of a policy that is invalid by itself; nil if there is none.
+func (l *violationLocator) problemOf(v api.Violation) *manifest.Problem {
+	byMessage := v.Code == api.ReasonSchemaInvalid || v.Code == api.ReasonUnknownField
+	if v.Policy == nil || !byMessage && (v.Code != api.ReasonEffectiveInvalid || v.Rule != "") {
+		return nil
+	}
+	for i := range l.problems {
+		p := &l.problems[i]
+		if (byMessage && p.Message == v.Message || !byMessage && !p.Unknown) && p.Object.Ref(l.kinds, l.namespace) == *v.Policy {
+			return p
+		}
+	}
+	return nil
 }
 
 // policy returns a policy of the view, nil for another object.
