@@ -79,20 +79,23 @@ func newViolationLocator(ctx context.Context, q *query, found []api.Violation) (
 	return l, nil
 }
 
-// locate returns the object that causes a violation, and its field: the policy whose rule
-// is in force there, else the rule of the route, or the policy that the violation names.
+// locate returns the object that causes a violation, and its field: the policy that the
+// violation names, or whose rule is in force there, else the rule of the route.
 func (l *violationLocator) locate(v api.Violation) (api.Ref, string) {
 	if p := l.problemOf(v); p != nil {
 		return *v.Policy, p.Field
 	}
 	e := l.paths[pathKey(v.PolicyKind, v.Path)]
+	if v.Code == api.ReasonOverrideWeakened { // the other policy is the one with the override
+		if p := l.policy(originOf(e, v.Rule)); p != nil {
+			return p.Ref(), l.fieldOf(p, v)
+		}
+	}
 	if named := l.policy(v.Policy); named != nil {
 		return named.Ref(), l.fieldOf(named, v)
 	}
-	if origin := originOf(e, v.Rule); origin != nil {
-		if p, ok := l.view.Get(*origin).(*policykind.Policy); ok {
-			return *origin, l.fieldOf(p, v)
-		}
+	if p := l.policy(originOf(e, v.Rule)); p != nil {
+		return p.Ref(), l.fieldOf(p, v)
 	}
 	for _, at := range slices.Backward(v.Path) {
 		kind := strings.TrimSuffix(at.Kind, "Rule")
