@@ -98,13 +98,12 @@ func (o *applyOrder) try(ctx context.Context, i int) (allowed bool, err error) {
 		return false, nil
 	}
 	o.last = i
-	if e.decision == nil {
-		return true, nil
-	}
 	if err := o.evaluator.removeStanding(ctx, &o.results[i]); err != nil {
 		return false, err
 	}
-	o.evaluator.apply(e)
+	if e.decision != nil {
+		o.evaluator.apply(e)
+	}
 	return true, nil
 }
 

@@ -288,18 +288,24 @@ func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change) (*g
 // removeStanding removes the warnings of an update that the update of the object to what
 // it is already would return, too.
 func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) error {
-	change := e.decision.Change
-	if change.Operation != guard.Update || e.final || e.kindChange != nil || len(e.decision.Warnings) == 0 {
+	if e.decision == nil || e.decision.Change.Operation != guard.Update || len(e.decision.Warnings) == 0 {
 		return nil
 	}
-	change.After, change.Owner = change.Before, ""
-	same, _, err := c.evaluateOnce(ctx, change)
-	if err != nil {
-		return err
+	standing, ref := make(map[string]bool), e.decision.Change.Object().Ref()
+	for _, p := range c.problems {
+		if p.Object.Ref(c.kinds, c.namespace) == ref {
+			standing[findingKey(finding(p))] = true
+		}
 	}
-	standing := make(map[string]bool)
-	for _, f := range slices.Concat(same.Denials, same.Warnings) {
-		standing[findingKey(f)] = true
+	if change := e.decision.Change; !e.final && e.kindChange == nil {
+		change.After, change.Owner = change.Before, ""
+		same, _, err := c.evaluateOnce(ctx, change)
+		if err != nil {
+			return err
+		}
+		for _, f := range slices.Concat(same.Denials, same.Warnings) {
+			standing[findingKey(f)] = true
+		}
 	}
 	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool { return standing[findingKey(f)] })
 	return nil

@@ -12,12 +12,38 @@ import (
 type reportPaths struct {
 	root  string            // of all files; "" for the root of the repository of each
 	roots map[string]string // by directory
+	// sources are the files that objects were rendered from, as far as they can be read.
+	sources map[string]*manifest.Set
 }
 
-// location returns the location of a field of a manifest for a report.
+// location returns the location of a field of a manifest for a report. For an object that
+// kustomize or Helm rendered, it is in the file that the object was rendered from.
 func (p *reportPaths) location(o *manifest.Object, field string) report.Location {
 	at := o.Locate(field)
+	if file, ok := o.Source(); ok {
+		at = manifest.Location{File: file}
+		if source := p.source(file).Find(o); source != nil {
+			at = source.Locate(field)
+		}
+	}
 	return report.Location{File: p.path(at.File), Line: at.Line, Column: at.Column, EndColumn: at.EndColumn}
+}
+
+// source returns the objects of a file that others were rendered from. A template of Helm
+// often has none: it is no YAML.
+func (p *reportPaths) source(file string) *manifest.Set {
+	if set, known := p.sources[file]; known {
+		return set
+	}
+	set, err := manifest.Read([]string{file}, nil)
+	if err != nil {
+		set = &manifest.Set{}
+	}
+	if p.sources == nil {
+		p.sources = make(map[string]*manifest.Set)
+	}
+	p.sources[file] = set
+	return set
 }
 
 // path returns the path of a file relative to its root, with slashes, or the absolute

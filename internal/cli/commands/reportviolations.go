@@ -79,22 +79,23 @@ func newViolationLocator(ctx context.Context, q *query, found []api.Violation) (
 	return l, nil
 }
 
-// locate returns the object that causes a violation, and its field: the policy whose rule
-// is in force there, else the rule of the route, or the policy that the violation names.
+// locate returns the object that causes a violation, and its field: the policy that the
+// violation names, or whose rule is in force there, else the rule of the route.
 func (l *violationLocator) locate(v api.Violation) (api.Ref, string) {
-	for _, p := range l.problems {
-		if v.Policy != nil && (v.Code == api.ReasonSchemaInvalid || v.Code == api.ReasonUnknownField) && p.Message == v.Message && p.Object.Ref(l.kinds, l.namespace) == *v.Policy {
-			return *v.Policy, p.Field
-		}
+	if p := l.problemOf(v); p != nil {
+		return *v.Policy, p.Field
 	}
 	e := l.paths[pathKey(v.PolicyKind, v.Path)]
+	if v.Code == api.ReasonOverrideWeakened { // the other policy is the one with the override
+		if p := l.policy(originOf(e, v.Rule)); p != nil {
+			return p.Ref(), l.fieldOf(p, v)
+		}
+	}
 	if named := l.policy(v.Policy); named != nil {
 		return named.Ref(), l.fieldOf(named, v)
 	}
-	if origin := originOf(e, v.Rule); origin != nil {
-		if p, ok := l.view.Get(*origin).(*policykind.Policy); ok {
-			return *origin, l.fieldOf(p, v)
-		}
+	if p := l.policy(originOf(e, v.Rule)); p != nil {
+		return p.Ref(), l.fieldOf(p, v)
 	}
 	for _, at := range slices.Backward(v.Path) {
 		kind := strings.TrimSuffix(at.Kind, "Rule")
@@ -109,6 +110,22 @@ func (l *violationLocator) locate(v api.Violation) (api.Ref, string) {
 		return *v.Policy, ""
 	}
 	return endOf(v.Path), ""
+}
+
+// problemOf returns the problem of a manifest that a violation reports: by its message, or
+// the first one of a policy that is invalid by itself; nil if there is none.
+func (l *violationLocator) problemOf(v api.Violation) *manifest.Problem {
+	byMessage := v.Code == api.ReasonSchemaInvalid || v.Code == api.ReasonUnknownField
+	if v.Policy == nil || !byMessage && (v.Code != api.ReasonEffectiveInvalid || v.Rule != "") {
+		return nil
+	}
+	for i := range l.problems {
+		p := &l.problems[i]
+		if (byMessage && p.Message == v.Message || !byMessage && !p.Unknown) && p.Object.Ref(l.kinds, l.namespace) == *v.Policy {
+			return p
+		}
+	}
+	return nil
 }
 
 // policy returns a policy of the view, nil for another object.

@@ -164,7 +164,7 @@ func (r *revisions) rank(k api.PolicyKind) int {
 }
 
 // sameContent reports whether two manifests of an object are equal but for what the API
-// server sets.
+// server sets, and the file that kustomize rendered them from.
 func (r *revisions) sameContent(a, b *manifest.Object) bool {
 	return reflect.DeepEqual(r.applied(a), r.applied(b))
 }
@@ -184,7 +184,22 @@ func (r *revisions) applied(o *manifest.Object) map[string]any {
 		if m["namespace"] == nil {
 			m["namespace"] = r.ref(o).Namespace
 		}
+		removeOrigin(m)
 		out["metadata"] = m
 	}
 	return out
+}
+
+// removeOrigin removes the annotation for the source of an object from a copy of its
+// metadata.
+func removeOrigin(metadata map[string]any) {
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations[manifest.OriginAnnotation] == nil {
+		return
+	}
+	annotations = maps.Clone(annotations)
+	delete(annotations, manifest.OriginAnnotation)
+	if metadata["annotations"] = annotations; len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
 }

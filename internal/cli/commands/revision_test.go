@@ -151,6 +151,30 @@ func TestOnlyWhatTheChangeIntroducesIsReported(t *testing.T) {
 	assert.Equal(t, []string{"UPDATE AuthPolicy app/shop", "CREATE AuthPolicy infra/more BlastRadius Overridden"}, got)
 }
 
+func TestUnknownFieldsOfBothRevisionsAreNotReported(t *testing.T) {
+	route := func(fields string) string {
+		return twoGateways + "---" + routeOn("a") + "  " + fields + "\n"
+	}
+	from := revision(t, "all.yaml", route("hostname: a.example.com"))
+	got, _ := compared(t, from, revision(t, "all.yaml", route("hostname: b.example.com")))
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop"}, got, "it was unknown before")
+	got, _ = compared(t, from, revision(t, "all.yaml", route("hostname: a.example.com\n  hosts: [a]")))
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop UnknownField"}, got, "but another one was not")
+}
+
+func TestAnInvalidManifestBeforeTheChangeCanBeRepaired(t *testing.T) {
+	broken := strings.Replace(routeOn("a"), "parentRefs: [{namespace: infra, name: a}]", "parentRefs: 7", 1)
+	got, result := compared(t, revision(t, "all.yaml", twoGateways+"---"+broken), revision(t, "all.yaml", twoGateways+"---"+routeOn("a")))
+	assert.Equal(t, []string{"CREATE HTTPRoute app/shop"}, got, "the API server does not have it")
+	assert.Equal(t, exitOK, result.code)
+	got, result = compared(t, revision(t, "all.yaml", twoGateways+"---"+broken), revision(t, "all.yaml", twoGateways))
+	assert.Empty(t, got)
+	assert.Equal(t, exitOK, result.code)
+	got, result = compared(t, revision(t, "all.yaml", twoGateways+"---"+routeOn("a")), revision(t, "all.yaml", twoGateways+"---"+broken))
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop denied:SchemaInvalid denied:SchemaInvalid"}, got)
+	assert.Equal(t, exitNegative, result.code)
+}
+
 func TestOrderIsNoBypass(t *testing.T) {
 	constraint := `
 apiVersion: overrule.dev/v1alpha1

@@ -2,30 +2,32 @@ package commands
 
 import (
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/cli/manifest"
 )
 
-// schemaViolation is what is wrong with a manifest, as a violation. Its problem has the
-// position.
-type schemaViolation struct {
-	api.Violation
-	problem manifest.Problem
-}
-
 // schemaViolations returns what is wrong with the manifests of the query by the
-// definitions of their kinds. The path of each is the object alone.
-func (q *query) schemaViolations() []schemaViolation {
-	var out []schemaViolation
+// definitions of their kinds. The path of each is the object alone. A policy that is
+// found to be invalid by itself already is not reported twice.
+func (q *query) schemaViolations(found []api.Violation) []api.Violation {
+	known := make(map[api.Ref]bool)
+	for _, v := range found {
+		if v.Policy != nil && (v.Code == api.ReasonInvalid || v.Code == api.ReasonEffectiveInvalid) {
+			known[*v.Policy] = true
+		}
+	}
+	var out []api.Violation
 	for _, p := range q.problems {
 		ref := p.Object.Ref(q.kinds, q.source.namespace)
-		if !q.includesKind(p.Object.Kind) || !q.includesObject(ref) {
+		if !q.includesKind(p.Object.Kind) || !q.includesObject(ref) || known[ref] && !p.Unknown {
 			continue
 		}
 		f := finding(p)
-		out = append(out, schemaViolation{problem: p, Violation: api.Violation{
+		if q.strict {
+			f.Action = api.Deny
+		}
+		out = append(out, api.Violation{
 			Code: f.Code, Action: f.Action, PolicyKind: p.Object.Kind, Policy: &ref, Message: p.Message,
 			Path: []api.PathElement{{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}},
-		}})
+		})
 	}
 	return out
 }

@@ -29,7 +29,9 @@ type source struct {
 	// a cluster, nil for manifests.
 	set *manifest.Set
 	// problems are what is wrong with the manifests by the definitions of their kinds.
-	problems  []manifest.Problem
+	problems []manifest.Problem
+	// strict is set if unknown fields are rejected.
+	strict    bool
 	installed map[api.PolicyKind]bool
 	// unread are the resources of a cluster that could not be read.
 	unread []cache.Problem
@@ -49,7 +51,7 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 
 // manifestSource returns the source of the objects of manifests.
 func (a *app) manifestSource(ctx context.Context, set *manifest.Set) (*source, error) {
-	s := &source{namespace: metav1.NamespaceDefault}
+	s := &source{namespace: metav1.NamespaceDefault, strict: a.validate.strict()}
 	if *a.config.Namespace != "" {
 		s.namespace, s.namespaceSet = *a.config.Namespace, true
 	}

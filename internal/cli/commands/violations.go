@@ -164,9 +164,7 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
 	found = append(found, more...)
-	for _, v := range q.schemaViolations() {
-		found = append(found, v.Violation)
-	}
+	found = append(found, q.schemaViolations(found)...)
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
 }

@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Renders the manifests of two trees and checks the change from the first to the second:
+#
+#   compare.sh BASE_TREE HEAD_TREE
+#
+# It writes reports to OVERRULE_OUT, and exits as "kubectl overrule check" does: 0 for
+# allowed, 1 for denied, 2 if something cannot be read or rendered. It needs bash 3.2 or
+# later. These variables configure it:
+#
+#   OVERRULE_PATHS           folders and files, one in each line: manifests, kustomizations
+#                            and Helm charts, of one cluster
+#   OVERRULE_RENDER          a command that writes manifests to the folder $OUT, in place of
+#                            OVERRULE_PATHS. It runs in each tree
+#   OVERRULE_KUSTOMIZE_ARGS  arguments of "kustomize build", one in each line
+#   OVERRULE_HELM_ARGS       arguments of "helm template", one in each line
+#   OVERRULE_ARGS            arguments of "kubectl overrule check", one in each line
+#   OVERRULE_FORMAT          what is printed: table, tree, github, ... (default: table)
+#   OVERRULE_FAIL_ON, OVERRULE_VALIDATE, OVERRULE_REDACT_VALUES
+#                            as the flags --fail-on, --validate and --redact-values
+#   OVERRULE_OUT             folder for the reports overrule.md, .sarif, .json,
+#                            .junit.xml and .gitlab.json (default: none is written)
+#   OVERRULE_BASE_NAME, OVERRULE_HEAD_NAME
+#                            names of the revisions for messages
+set -euo pipefail
+
+format=${OVERRULE_FORMAT:-table}
+
+# fail prints an error, on GitHub as an annotation, and exits with 2.
+fail() {
+	local text=$1
+	echo "overrule: $text" >&2
+	if [ "$format" = github ]; then
+		text=${text//'%'/%25}
+		text=${text//$'\r'/%0D}
+		echo "::error title=Overrule::${text//$'\n'/%0A}"
+	fi
+	exit 2
+}
+
+# read_lines sets the array lines to the lines of a text that are not empty.
+read_lines() {
+	local line
+	lines=()
+	while IFS= read -r line || [ -n "$line" ]; do
+		line=${line%$'\r'}
+		if [ -n "${line//[[:space:]]/}" ]; then lines+=("$line"); fi
+	done <<<"$1"
+}
+
+# relative FROM TO prints the path of a folder relative to another one. Both are absolute.
+relative() {
+	local from=$1 up=
+	while [ "$from" != / ] && [ "${2#"$from"/}" = "$2" ]; do
+		from=$(dirname "$from")
+		up=../$up
+	done
+	echo "$up${2#"${from%/}"/}"
+}
+
+# quoted prints a path as a string of YAML.
+quoted() { printf "'%s'" "${1//\'/\'\'}"; }
+
+# kustomize_build SOURCE FOLDER renders a kustomization into FOLDER/rendered.yaml. Each
+# object has an annotation with its file, relative to FOLDER, for positions in reports.
+kustomize_build() {
+	local command=(kubectl kustomize) lines
+	if command -v kustomize >/dev/null; then
+		command=(kustomize build)
+	elif ! command -v kubectl >/dev/null; then
+		fail "kustomize and kubectl not found; install one of them to render $path"
+	fi
+	printf 'resources: [%s]\nbuildMetadata: [originAnnotations]\n' "$(quoted "$(relative "$2" "$1")")" >"$2/kustomization.yaml"
+	read_lines "${OVERRULE_KUSTOMIZE_ARGS:-}"
+	"${command[@]}" "$2" ${lines[@]+"${lines[@]}"} >"$2/rendered.yaml" || return
+	rm "$2/kustomization.yaml"
+}
+
+# helm_template SOURCE FOLDER renders a chart into FOLDER/rendered.yaml. The comment that
+# Helm writes before each object gets the path of the template relative to FOLDER.
+helm_template() {
+	local lines
+	command -v helm >/dev/null || fail "helm not found; install it to render $path"
+	read_lines "${OVERRULE_HELM_ARGS:-}"
+	(cd "$tree" && helm template "$(basename "$1")" "$1" ${lines[@]+"${lines[@]}"}) >"$2/helm.txt" || return
+	CHART=$(relative "$2" "$1") awk '
+		sub(/^# Source: [^\/]*\//, "") { $0 = "# Source: " ENVIRON["CHART"] "/" $0 }
+		{ print }' "$2/helm.txt" >"$2/rendered.yaml"
+	rm "$2/helm.txt"
+}
+
+# is_kustomization FOLDER reports whether a folder is to be rendered with kustomize.
+is_kustomization() {
+	[ -f "$1/kustomization.yaml" ] || [ -f "$1/kustomization.yml" ] || [ -f "$1/Kustomization" ]
+}
+
+# check_plain fails for a folder of manifests with something that is to be rendered: without
+# that, patches and templates would be read as objects.
+check_plain() {
+	local found
+	found=$(cd "$1" && find . -mindepth 1 -name '.*' -prune -o -type f \( -name kustomization.yaml -o -name kustomization.yml -o -name Kustomization -o -name Chart.yaml \) -print | sort | head -n 1)
+	[ -z "$found" ] || fail "$path of $revision has ${found#./}; specify the folders below $path, one in each line, so that they are rendered"
+}
+
+# render_path appends what the plugin is to read for a path to the array manifests.
+render_path() {
+	local source=$tree/$path folder=$out/$path
+	[ -e "$source" ] || return 0
+	if [ ! -d "$source" ]; then
+		manifests+=("$source")
+		return
+	fi
+	source=$(cd "$source" && pwd -P)
+	if is_kustomization "$source"; then
+		mkdir -p "$folder"
+		kustomize_build "$source" "$folder" || fail "cannot render the kustomization $path of $revision; see the error above"
+	elif [ -f "$source/Chart.yaml" ]; then
+		mkdir -p "$folder"
+		helm_template "$source" "$folder" || fail "cannot render the Helm chart $path of $revision; see the error above"
+	else
+		check_plain "$source"
+		manifests+=("$source")
+		return
+	fi
+	manifests+=("$folder/rendered.yaml")
+}
+
+# render TREE OUT REVISION sets the array manifests to what the plugin is to read.
+render() {
+	local tree=$1 out=$2 revision=$3 path
+	manifests=()
+	mkdir -p "$out"
+	if [ -n "${OVERRULE_RENDER:-}" ]; then
+		(cd "$tree" && OUT=$out bash -euo pipefail -c "$OVERRULE_RENDER") >&2 ||
+			fail "the render command failed on $revision; see the error above"
+		manifests=("$out")
+		return
+	fi
+	for path in "${paths[@]}"; do render_path; done
+	if [ ${#manifests[@]} -eq 0 ]; then manifests=("$out"); fi # an empty folder
+}
+
+# check_paths fails for paths that are invalid, or in neither tree.
+check_paths() {
+	local path
+	[ ${#paths[@]} -gt 0 ] || fail "no paths: specify the folders with manifests, or a command that renders them"
+	for path in "${paths[@]}"; do
+		case "/$path/" in
+		//* | */../*) fail "invalid path $path: must be relative to the repository, without .." ;;
+		esac
+		if [ -e "$head/$path" ]; then
+			[ -e "$base/$path" ] || echo "overrule: $path is not in $base_name: all of its objects are new" >&2
+		elif [ -e "$base/$path" ]; then
+			echo "overrule: $path is not in $head_name: all of its objects are deleted" >&2
+		else
+			fail "$path does not exist, neither in $base_name nor in $head_name; check the paths"
+		fi
+	done
+}
+
+# arguments sets the array flags to the flags of the plugin.
+arguments() {
+	local manifest report lines
+	flags=(--output="$format" --fail-on="${OVERRULE_FAIL_ON:-deny}")
+	for manifest in "${from[@]}"; do flags+=(--from="$manifest"); done
+	for manifest in "${manifests[@]}"; do flags+=(--to="$manifest"); done
+	if [ -n "${OVERRULE_VALIDATE:-}" ]; then flags+=(--validate="$OVERRULE_VALIDATE"); fi
+	if [ "${OVERRULE_REDACT_VALUES:-false}" = true ]; then flags+=(--redact-values); fi
+	if [ -n "${OVERRULE_OUT:-}" ]; then
+		mkdir -p "$OVERRULE_OUT"
+		for report in markdown=md sarif=sarif json=json junit=junit.xml gitlab=gitlab.json; do
+			flags+=(--output-file="${report%%=*}=$OVERRULE_OUT/overrule.${report#*=}")
+		done
+	fi
+	read_lines "${OVERRULE_ARGS:-}"
+	flags+=(${lines[@]+"${lines[@]}"})
+}
+
+# check runs the plugin.
+check() {
+	local code=0
+	kubectl-overrule check "${flags[@]}" 2>"$work/stderr" || code=$?
+	# That an empty folder of this script has no manifests is no news.
+	grep -v "^warning: --[a-z]*: $work/[a-z]*: " "$work/stderr" >&2 || true
+	if grep -q 'duplicate object' "$work/stderr"; then
+		echo "overrule: if the paths are of different clusters, check each cluster on its own" >&2
+	fi
+	if [ "$code" -gt 1 ]; then fail "the change could not be checked:"$'\n'"$(cat "$work/stderr")"; fi
+	exit "$code"
+}
+
+base=$(cd "$1" && pwd -P)
+head=$(cd "$2" && pwd -P)
+base_name=${OVERRULE_BASE_NAME:-the base}
+head_name=${OVERRULE_HEAD_NAME:-the change}
+command -v kubectl-overrule >/dev/null || fail "kubectl-overrule not found; install it, or add its folder to PATH"
+work=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/overrule.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+work=$(cd "$work" && pwd -P)
+
+read_lines "${OVERRULE_PATHS:-}"
+paths=(${lines[@]+"${lines[@]}"})
+[ -n "${OVERRULE_RENDER:-}" ] || check_paths
+render "$base" "$work/base" "$base_name"
+from=("${manifests[@]}")
+render "$head" "$work/head" "$head_name"
+arguments
+check
