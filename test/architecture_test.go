@@ -52,7 +52,8 @@ var packages = []packageRule{
 	{"internal/cache", "fills the store from a cluster", []string{
 		"internal/background", "internal/snapshot", "internal/policykind",
 	}},
-	{"internal/cli/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind"}},
+	{"internal/cli/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind", "internal/cli/customresource"}},
+	{"internal/cli/customresource", "validates, defaults and prunes objects as the API server does, by their CustomResourceDefinition", []string{"internal/editdistance"}},
 	{"internal/controllers/audit", "the background audit: violations on the paths that an observed change affects", []string{
 		"internal/background", "internal/guard",
 	}},
@@ -85,8 +86,9 @@ var packages = []packageRule{
 		"merge", "internal/cel", "internal/decode", "internal/ratelimit", "api",
 	}},
 	{"internal/ratelimit", "limits of Kuadrant's RateLimitPolicy v2 RFC: read, bind to the rules of a route, render", []string{
-		"internal/gateway", "internal/pattern",
+		"internal/gateway", "internal/pattern", "internal/editdistance",
 	}},
+	{"internal/editdistance", "the word that is meant by a misspelled one", nil},
 	{"internal/cliflag", "flags whose value is one of a list, and errors of flags in kubectl's form", nil},
 	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge", "internal/pattern"}},
 	{"internal/gateway", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},

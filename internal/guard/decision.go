@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -42,7 +44,7 @@ var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
 func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 
 // Allows reports whether a change with that decision is allowed.
-func (e Enforcement) Allows(d *Decision) bool { return !d.Denied() || !e.Denies() }
+func (e Enforcement) Allows(d *Decision) bool { return !d.Denied() || !e.Denies() && !d.rejected() }
 
 // Verdict returns the decision as the JSON contract shows it.
 func (d *Decision) Verdict(e Enforcement) api.Verdict {
@@ -52,6 +54,13 @@ func (d *Decision) Verdict(e Enforcement) api.Verdict {
 		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
 		Changes: d.Changes,
 	}
+}
+
+// rejected reports whether the API server rejects the object, whatever the enforcement.
+func (d *Decision) rejected() bool {
+	return slices.ContainsFunc(d.Denials, func(f Finding) bool {
+		return f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField
+	})
 }
 
 func reasons(findings []Finding) []api.Reason {

@@ -19,8 +19,8 @@ type Finding struct {
 	// Policy is the other policy: the one that overrides, holds the target or
 	// loses its effect.
 	Policy *api.Ref
-	// Field is the path of the field of the written object that it is about; "" if
-	// unknown. It is not shown.
+	// Field is the path of the field of the written object that it is about, "" if it is
+	// not known. The JSON contract does not have it.
 	Field string
 	// What happened, and what to do about it.
 	What, Advice string
@@ -105,7 +105,7 @@ func (fs findings) withAction(a api.Action) []Finding {
 // reasonOrder is the order of findings: what is wrong with the object itself, how many
 // paths change, and then what it costs others, which may be long.
 var reasonOrder = []api.ReasonCode{
-	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
+	api.ReasonSchemaInvalid, api.ReasonUnknownField, api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
 	api.ReasonRequirementUnmet, api.ReasonEffectiveInvalid, api.ReasonBlastRadius,

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"overrule.dev/overrule/internal/editdistance"
 )
 
 // objectFields are the fields that an object of a limit may have.
@@ -56,7 +58,7 @@ func (s objectFields) unknownFieldDetail(name string) string {
 	if hint, ok := s.hints[name]; ok {
 		return "unknown field: " + hint
 	}
-	if closest := closestWord(name, s.fields); closest != "" {
+	if closest := editdistance.Closest(name, s.fields); closest != "" {
 		return "unknown field: did you mean " + closest + "?"
 	}
 	return "unknown field: must be one of " + strings.Join(s.fields, ", ")

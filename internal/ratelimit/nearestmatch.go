@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/editdistance"
 )
 
 // NearMatch is a match of a route that is similar to one that no rule has.
@@ -107,7 +109,7 @@ func newCandidate(place int, m, had *gatewayv1.HTTPRouteMatch) candidate {
 }
 
 func (c *candidate) exactDistance() int {
-	return c.otherDistance + c.pathDistance(editDistance(c.path, c.otherPath))
+	return c.otherDistance + c.pathDistance(editdistance.Between(c.path, c.otherPath))
 }
 
 // pathDistance returns the distance of paths that differ in a number of characters. A

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/gateway"
 )
 
@@ -117,7 +118,7 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 	for rule := range r.Rules() {
 		for i, text := range r.Texts(rule) {
 			had := r.RuleMatches(rule)[i]
-			letters := editDistance(*m.Path.Value, *had.Path.Value)
+			letters := editdistance.Between(*m.Path.Value, *had.Path.Value)
 			if a, b := *m.Path.Value, *had.Path.Value; a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 				letters = (letters + 1) / 2
 			}

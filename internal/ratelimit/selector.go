@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"overrule.dev/overrule/internal/editdistance"
 )
 
 // CheckCounter validates the selector of a counter: a path in the well-known data
@@ -77,7 +79,7 @@ func resolve(selector string) (suggestion string, err error) {
 // unknownSegment returns the error for a segment that is not a known child, nil if
 // any is allowed.
 func (p *attribute) unknownSegment(segments []string, i int) (string, error) {
-	if p.openEnded && closestWord(segments[i], sortedKeys(p.children)) == "" {
+	if p.openEnded && editdistance.Closest(segments[i], sortedKeys(p.children)) == "" {
 		return "", nil
 	}
 	if suggestion := suggest(segments); suggestion != "" {

@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"slices"
 	"strings"
+
+	"overrule.dev/overrule/internal/editdistance"
 )
 
 // suggest returns the well-known selector that is closest to the segments, with typos
@@ -45,14 +47,14 @@ func (s *search) walk(p *attribute, path, rest []string, cost int, inserted bool
 	names := sortedKeys(p.children)
 	for _, name := range names {
 		next := append(slices.Clip(path), name)
-		if d, near := typoDistance(rest[0], name); near {
+		if d, near := editdistance.Typo(rest[0], name); near {
 			s.walk(p.children[name], next, rest[1:], cost+d, false)
 		}
 		if len(p.children[name].children) > 0 {
 			s.walk(p.children[name], next, rest, cost+1, true)
 		}
 	}
-	if p.openEnded && !inserted && closestWord(rest[0], names) == "" {
+	if p.openEnded && !inserted && editdistance.Closest(rest[0], names) == "" {
 		s.consider(cost, path, rest)
 	}
 }

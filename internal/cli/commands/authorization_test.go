@@ -127,7 +127,7 @@ func TestInvalidChangeFlags(t *testing.T) {
 	}{
 		"--may-override on a cluster": {
 			[]string{"check", "-f", demo + "route-auth.yaml", "--may-override"},
-			"invalid --may-override: requires --against; on a cluster, your own rights or those of --as apply",
+			"invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply",
 		},
 		"--may-override of diff on a cluster": {
 			[]string{"diff", "-f", demo + "route-auth.yaml", "--may-override"}, "invalid --may-override: requires --against",

@@ -234,7 +234,7 @@ spec:
 	assert.Equal(t, []string{"CREATE AuthPolicy owned"}, verdicts(check(t, owned, against("cluster")...)))
 	stored := append(against("cluster"), "--against", write(t, "owned.yaml", owned))
 	assert.Equal(t, []string{"UPDATE AuthPolicy owned"}, verdicts(check(t, owned, stored...)))
-	other := strings.Replace(owned, "name: c, uid: u1", "name: d", 1)
+	other := strings.Replace(owned, "name: c, uid: u1", "name: d, uid: u2", 1)
 	assert.Equal(t, []string{"UPDATE AuthPolicy owned OverrideEvaded"}, verdicts(check(t, other, stored...)), "but another one counts")
 	stored = append(against("cluster"), "--against", write(t, "owned.yaml", strings.Replace(owned, ", uid: u1", "", 1)))
 	assert.Equal(t, []string{"UPDATE AuthPolicy owned OverrideEvaded"}, verdicts(check(t, other, stored...)), "with or without uids")

@@ -17,19 +17,7 @@ import (
 // schema returns the schema of a kind from its CustomResourceDefinition on the
 // cluster; nil if there is none or it is not readable.
 func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	config, err := a.clusterConfig()
-	if err != nil {
-		return nil, err
-	}
-	_, resource := a.resource(ref)
-	if resource == "" {
-		resource = plural(ref)
-	}
-	getCRD := a.getCRD
-	if getCRD == nil {
-		getCRD = a.getCRDFromCluster
-	}
-	content, err := getCRD(ctx, config, resource+"."+ref.Group)
+	content, err := a.crdContent(ctx, ref)
 	if content == nil || err != nil {
 		return nil, err
 	}
@@ -42,6 +30,24 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 		return nil, err
 	}
 	return manifest.SchemaOf(&d.CustomResourceDefinition), nil
+}
+
+// crdContent returns the CustomResourceDefinition of a kind on the cluster, nil if there
+// is none or it is not readable.
+func (a *app) crdContent(ctx context.Context, ref api.PolicyKind) (map[string]any, error) {
+	config, err := a.clusterConfig()
+	if err != nil {
+		return nil, err
+	}
+	_, resource := a.resource(ref)
+	if resource == "" {
+		resource = plural(ref)
+	}
+	getCRD := a.getCRD
+	if getCRD == nil {
+		getCRD = a.getCRDFromCluster
+	}
+	return getCRD(ctx, config, resource+"."+ref.Group)
 }
 
 // getCRDFromCluster reads a CustomResourceDefinition from the cluster; nil if

@@ -70,11 +70,13 @@ type step struct {
 // depends on the object.
 type evaluatedStep struct {
 	step
-	decision *guard.Decision
-	pairs    []effective.Pair // the paths that differ
-	// old is the manifest that the step replaces; nil if there is none, or the object
-	// is on a cluster.
-	old *manifest.Object
+	// stored is the object as the API server would store it, and old the one that it
+	// replaces; nil if there is none, or it is on a cluster.
+	stored, old *manifest.Object
+	decision    *guard.Decision
+	pairs       []effective.Pair // the paths that differ
+	// final is set if the step cannot be applied, or needs not be.
+	final bool
 
 	kindChange *kindChange
 }
@@ -86,7 +88,9 @@ type changeEvaluator struct {
 	guard *guard.Guard
 	user  *authenticationv1.UserInfo // nil if not known
 	raw   *rawObjects
-	now   int64
+	// validator validates the objects of the change.
+	validator *changeValidator
+	now       int64
 	// remove is set if the step that is being evaluated is a deletion.
 	remove bool
 	// kindChange is what the object being evaluated changes about kinds; nil if
@@ -120,25 +124,29 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, allows func(*g
 
 // evaluateRevisions evaluates the change from one revision to another.
 func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
-	s, steps, err := a.readRevisions(f.revisions)
+	s, steps, err := a.readRevisions(ctx, f.revisions)
 	if err != nil {
 		return nil, err
 	}
-	search := orderSearch{steps: steps, allows: allows, start: func() (*changeEvaluator, error) {
-		own := *s
-		own.kinds = s.kinds.Clone()
-		return a.newEvaluator(ctx, f, &own)
-	}}
+	c, err := a.newEvaluator(ctx, f, s)
+	if err != nil {
+		return nil, err
+	}
 	if len(steps) == 0 {
 		a.infof("no difference between --from and --to affects effective policies")
 	}
-	return search.run(ctx)
+	written := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.remove })
+	if err := c.decodeAll(ctx, written); err != nil {
+		return nil, manifestErrors(err)
+	}
+	order := applyOrder{evaluator: c, steps: steps, allows: allows}
+	return order.run(ctx)
 }
 
 // evaluateSet is evaluateChanges for the objects of a set. The source is that of the
 // result afterwards.
 func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
-	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
+	if err := a.newChangeValidator(s).checkChange(ctx, set, s, f.remove); err != nil {
 		return nil, manifestErrors(err)
 	}
 	c, err := a.newEvaluator(ctx, f, s)
@@ -149,7 +157,7 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 	for i, o := range set.Objects {
 		steps[i] = step{o, f.remove}
 	}
-	if err := c.decodeAll(steps); err != nil {
+	if err := c.decodeAll(ctx, steps); err != nil {
 		return nil, manifestErrors(err)
 	}
 	var out []evaluatedStep
@@ -180,7 +188,7 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 		return nil, err
 	}
 	c := &changeEvaluator{
-		source: s, user: user, now: policykind.InFlight(a.now()), raw: a.newRawObjects(s),
+		source: s, user: user, now: policykind.InFlight(a.now()), raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
 	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius}
@@ -189,7 +197,7 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 
 // decodeAll decodes all objects of the change before any is evaluated, so that
 // all errors are reported together.
-func (c *changeEvaluator) decodeAll(steps []step) error {
+func (c *changeEvaluator) decodeAll(ctx context.Context, steps []step) error {
 	kinds := c.kinds.Clone()
 	var errs []error
 	for _, s := range steps {
@@ -198,7 +206,7 @@ func (c *changeEvaluator) decodeAll(steps []step) error {
 		case o.Kind == manifest.KindCRD:
 			err = kinds.AddDefinition(o)
 		case kinds.Reads(o.Kind):
-			_, err = o.Decode(kinds, c.namespace, c.now, false)
+			err = c.decode(ctx, kinds, s)
 		}
 		errs = append(errs, err)
 	}
@@ -217,24 +225,37 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	if c.raw.list == nil {
 		out.old = c.raw.objects[ref].object
 	}
-	change, err := c.change(ctx, s.object)
+	stored, rejection, err := c.storeChange(ctx, s.object)
+	out.stored = stored.Object
+	if err != nil || rejection != nil {
+		out.decision, out.final = rejection, true
+		return out, err
+	}
+	change, err := c.change(ctx, out.stored)
 	if err != nil {
 		return out, err
 	}
 	if change.Object() == nil {
-		c.raw.record(ref, s.object, c.now, c.remove) // a later object may define its kind
+		out.decision, out.final = c.unevaluated(ref, stored), true
 		return out, nil
 	}
 	out.decision, out.pairs, err = c.evaluate(ctx, change)
+	if err != nil {
+		return out, err
+	}
 	out.kindChange = c.kindChange
-	return out, err
+	addWarnings(out.decision, stored.Problems)
+	return out, nil
 }
 
 // apply updates the view, the kinds and the raw objects after a step that takes
 // effect.
 func (c *changeEvaluator) apply(e evaluatedStep) {
+	if e.final {
+		return
+	}
 	ref := e.decision.Change.Object().Ref()
-	c.raw.record(ref, e.object, creationTime(e.decision.Change, c.now), e.remove)
+	c.raw.record(ref, e.stored, creationTime(e.decision.Change, c.now), e.remove)
 	c.view = e.decision.After
 	if e.kindChange != nil {
 		c.kinds = e.kindChange.kinds
@@ -267,20 +288,47 @@ func (c *changeEvaluator) evaluate(ctx context.Context, change guard.Change) (*g
 // removeStanding removes the warnings of an update that the update of the object to what
 // it is already would return, too.
 func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) error {
-	change := e.decision.Change
-	if change.Operation != guard.Update || e.kindChange != nil || len(e.decision.Warnings) == 0 {
+	if e.decision == nil || e.decision.Change.Operation != guard.Update || len(e.decision.Warnings) == 0 {
 		return nil
 	}
-	change.After, change.Owner = change.Before, ""
-	same, _, err := c.evaluateOnce(ctx, change)
+	standing, ref := make(map[string]bool), e.decision.Change.Object().Ref()
+	for _, p := range c.problems {
+		if p.Object.Ref(c.kinds, c.namespace) == ref {
+			standing[findingKey(finding(p))] = true
+		}
+	}
+	if change := e.decision.Change; !e.final && e.kindChange == nil {
+		change.After, change.Owner = change.Before, ""
+		same, _, err := c.evaluateOnce(ctx, change)
+		if err != nil {
+			return err
+		}
+		for _, f := range slices.Concat(same.Denials, same.Warnings) {
+			standing[findingKey(f)] = true
+		}
+	}
+	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool { return standing[findingKey(f)] })
+	return nil
+}
+
+// removeOutdated removes the warnings of a step that what is missing was created by a
+// later one.
+func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
+	missing := func(f guard.Finding) bool { return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound }
+	if e.decision == nil || e.final || e.kindChange != nil || !slices.ContainsFunc(e.decision.Warnings, missing) {
+		return nil
+	}
+	now := c.view.Get(e.decision.Change.Object().Ref())
+	if now == nil {
+		return nil
+	}
+	same, _, err := c.evaluateOnce(ctx, guard.Change{Operation: guard.Update, Before: now, After: now, User: c.user})
 	if err != nil {
 		return err
 	}
-	standing := make(map[string]bool)
-	for _, f := range slices.Concat(same.Denials, same.Warnings) {
-		standing[findingKey(f)] = true
-	}
-	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool { return standing[findingKey(f)] })
+	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
+		return missing(f) && !slices.ContainsFunc(same.Warnings, func(s guard.Finding) bool { return s.Code == f.Code })
+	})
 	return nil
 }
 

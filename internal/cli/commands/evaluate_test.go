@@ -172,13 +172,9 @@ func TestInvalidChanges(t *testing.T) {
 			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: x}\n", nil, 2,
 			"duplicate object: AuthPolicy default/x ",
 		},
-		"a value of the wrong type": {
-			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x}\nspec: {hostnames: 1}\n", nil, 2,
-			"HTTPRoute x is invalid",
-		},
 		"two errors": {
-			"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x}\nspec: {hostnames: 1}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {}\n", nil, 2,
-			"invalid manifests:\nstandard input:1 (document 1): HTTPRoute x is invalid",
+			"apiVersion: v1\nkind: Namespace\nmetadata: {name: x, creationTimestamp: now}\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {}\n", nil, 2,
+			"invalid manifests:\nstandard input:1 (document 1): Namespace x: invalid metadata.creationTimestamp",
 		},
 		"no YAML": {"{", nil, 2, "invalid manifest"},
 		"an invalid definition": {

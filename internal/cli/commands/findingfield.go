@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -58,7 +59,11 @@ func policyField(f guard.Finding, o *manifest.Object, p *policykind.Policy) stri
 
 // invalidField returns the field of the first field error.
 func invalidField(err error) string {
-	for _, e := range flattenErrors(err) {
+	all := []error{err}
+	if list, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		all = list.Errors()
+	}
+	for _, e := range all {
 		if at, ok := errors.AsType[*field.Error](e); ok {
 			return at.Field
 		}

@@ -98,7 +98,7 @@ func diagram(changes []*netChange) string {
 	}
 	b := &graph.Builder{}
 	for _, c := range changes {
-		b.Add(graphPath(c.Effective()))
+		b.Add(c.graphPath())
 	}
 	fits := func(g *graph.Graph) bool { return graph.FitsMermaid(g) && len(g.Mermaid()) <= diagramCharacters }
 	g := b.Graph(graph.Options{Nodes: diagramNodes, Lines: 6, Fits: fits})
@@ -106,4 +106,62 @@ func diagram(changes []*netChange) string {
 		return ""
 	}
 	return g.Mermaid()
+}
+
+// graphPath returns the path for a picture, with what the change does to it.
+func (c *netChange) graphPath() graph.Path {
+	out := graphPath(c.Effective())
+	for _, r := range c.Rules() {
+		change := graph.RuleChange{Rule: r.Rule, Removed: r.After == nil || c.After == nil}
+		if r.Before != nil {
+			change.Was = &r.Before.From
+		}
+		out.Changes = append(out.Changes, change)
+	}
+	if c.After == nil {
+		out.Rules = nil
+	}
+	had := c.policies(c.Before)
+	for i := range out.Policies {
+		p := &out.Policies[i]
+		switch {
+		case c.After == nil:
+			p.Change = "removed from the path"
+		case !had[p.Policy]:
+			p.Change = "added"
+		}
+	}
+	if c.Before != nil && c.After != nil {
+		out.Policies = append(out.Policies, c.removedPolicies(&out)...)
+	}
+	return out
+}
+
+// policies returns the policies on a path.
+func (c *netChange) policies(e *effective.Effective) map[api.Ref]bool {
+	out := make(map[api.Ref]bool)
+	if e != nil {
+		for i := range e.Outcomes {
+			out[e.Ref(e.Outcomes[i].Policy)] = true
+		}
+	}
+	return out
+}
+
+// removedPolicies returns the policies that were on a path and are not any more, on the
+// elements that the path still has.
+func (c *netChange) removedPolicies(now *graph.Path) []graph.Policy {
+	has := c.policies(c.After)
+	var out []graph.Policy
+	was := graphPath(c.Before)
+	for _, p := range was.Policies {
+		if has[p.Policy] || p.At < 0 {
+			continue
+		}
+		if p.At = elementIndex(now.Elements, was.Elements[p.At]); p.At < 0 {
+			continue
+		}
+		out = append(out, graph.Policy{PolicyOnPath: api.PolicyOnPath{Policy: p.Policy}, At: p.At, Change: "removed"})
+	}
+	return out
 }

@@ -39,7 +39,7 @@ spec:
   kind: MeshLimits
   class: inherited
   levels: [Service, Route, Rule]
-  targets: {fields: [targetRef], kinds: [{kind: Service}]}
+  targets: {fields: [targetRef], kinds: [{group: '', kind: Service}]}
   rules: [limits.*]
   binding: {rules: limits.*, version: v2}
 `

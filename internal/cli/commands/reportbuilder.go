@@ -33,7 +33,7 @@ func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforc
 	for _, e := range steps {
 		ref, operation := e.objectAndOperation()
 		b.Objects = append(b.Objects, report.Object{
-			Ref: ref, Operation: operation, Allowed: enforcement.Allows(e.decision), At: b.paths.location(e.object, ""),
+			Ref: ref, Operation: operation, Allowed: enforcement.Allows(e.decision), At: b.paths.location(e.stored, ""),
 		})
 		severity := report.Error
 		if !enforcement.Denies() {
@@ -54,10 +54,10 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 	if b.redact {
 		redactReason(&reason)
 	}
-	at := findingField(f, e.object, e.old, e.decision.Change.Object())
+	at := findingField(f, e.stored, e.old, e.decision.Change.Object())
 	b.Findings = append(b.Findings, report.Finding{
 		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
-		Rule: f.Rule, Policy: f.Policy, Message: reason.Message, At: b.paths.location(e.object, at),
+		Rule: f.Rule, Policy: f.Policy, Message: reason.Message, At: b.paths.location(e.stored, at),
 	})
 }
 

@@ -82,6 +82,11 @@ func newViolationLocator(ctx context.Context, q *query, found []api.Violation) (
 // locate returns the object that causes a violation, and its field: the policy whose rule
 // is in force there, else the rule of the route, or the policy that the violation names.
 func (l *violationLocator) locate(v api.Violation) (api.Ref, string) {
+	for _, p := range l.problems {
+		if v.Policy != nil && (v.Code == api.ReasonSchemaInvalid || v.Code == api.ReasonUnknownField) && p.Message == v.Message && p.Object.Ref(l.kinds, l.namespace) == *v.Policy {
+			return *v.Policy, p.Field
+		}
+	}
 	e := l.paths[pathKey(v.PolicyKind, v.Path)]
 	if named := l.policy(v.Policy); named != nil {
 		return named.Ref(), l.fieldOf(named, v)

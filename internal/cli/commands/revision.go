@@ -2,11 +2,13 @@ package commands
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
@@ -21,7 +23,7 @@ type revisionFlags struct{ from, to []string }
 var (
 	errOneRevision   = errors.New("invalid --from and --to: both are required; --from has the manifests before the change, --to those after it")
 	errRevisionFlags = errors.New("invalid --from and --to: cannot be used with --filename, --against or --delete; the change is the difference of the two revisions")
-	errNoChange      = errors.New("required flag not set: specify the change with --filename, or with --from and --to")
+	errNoChange      = errors.New(`required flag(s) "filename" not set: specify the change with --filename, or with --from and --to`)
 )
 
 func (f *revisionFlags) isSet() bool { return len(f.from)+len(f.to) > 0 }
@@ -47,7 +49,7 @@ func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
 
 // readRevisions returns the source of the first revision, and the steps from it to the
 // second in the order in which GitOps tools apply them.
-func (a *app) readRevisions(f revisionFlags) (*source, []step, error) {
+func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []step, error) {
 	from, err := a.readRevision("--from", f.from)
 	if err != nil {
 		return nil, nil, err
@@ -59,12 +61,14 @@ func (a *app) readRevisions(f revisionFlags) (*source, []step, error) {
 	if len(from.Objects)+len(to.Objects) == 0 {
 		return nil, nil, fmt.Errorf("--from and --to: %w", manifest.ErrEmpty)
 	}
-	s, err := a.manifestSource(from)
+	from.SetCreated(a.now().Add(-time.Second)) // what exists is older than what the change creates
+	a.reportsProblems = true                   // of the change only
+	s, err := a.manifestSource(ctx, from)
 	if err != nil {
 		return nil, nil, err
 	}
 	kinds := s.kinds.Clone()
-	if err := to.Check(kinds, s.namespace); err != nil {
+	if err := a.newChangeValidator(s).checkRevision(ctx, to, kinds, s.namespace); err != nil {
 		return nil, nil, manifestErrors(err)
 	}
 	r := revisions{source: s, kinds: kinds}

@@ -42,6 +42,11 @@ type app struct {
 	config  *genericclioptions.ConfigFlags
 	output  printers.Format
 	verbose bool
+	// validate is what to do about unknown fields of manifests.
+	validate validateMode
+	// reportsProblems is set if the command reports what is wrong with manifests
+	// itself.
+	reportsProblems bool
 }
 
 func (a *app) root() *cobra.Command {
@@ -78,6 +83,7 @@ Exit codes:
 	a.config.AddFlags(cmd.PersistentFlags())
 	flags := cmd.PersistentFlags()
 	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "output format: table, tree, json or yaml")
+	cliflag.EnumVar(flags, &a.validate, "validate", validateWarn, validateModes, "what to do about fields of manifests that are not in the schema of their kind: strict (or true) to reject them, warn, or ignore (or false)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print to stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.graphCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(), a.uiCommand(),

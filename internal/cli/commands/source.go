@@ -27,7 +27,9 @@ type source struct {
 	namespaceSet bool
 	// set holds the manifests, nil on a cluster. installed are the policy kinds of
 	// a cluster, nil for manifests.
-	set       *manifest.Set
+	set *manifest.Set
+	// problems are what is wrong with the manifests by the definitions of their kinds.
+	problems  []manifest.Problem
 	installed map[api.PolicyKind]bool
 	// unread are the resources of a cluster that could not be read.
 	unread []cache.Problem
@@ -42,18 +44,25 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
-	return a.manifestSource(set)
+	return a.manifestSource(ctx, set)
 }
 
 // manifestSource returns the source of the objects of manifests.
-func (a *app) manifestSource(set *manifest.Set) (*source, error) {
-	s := &source{set: set, namespace: metav1.NamespaceDefault}
+func (a *app) manifestSource(ctx context.Context, set *manifest.Set) (*source, error) {
+	s := &source{namespace: metav1.NamespaceDefault}
 	if *a.config.Namespace != "" {
 		s.namespace, s.namespaceSet = *a.config.Namespace, true
 	}
 	var err error
 	if s.kinds, err = manifest.NewKinds(); err != nil {
 		return nil, err
+	}
+	if set, s.problems, err = a.storeSource(ctx, s, set); err != nil {
+		return nil, manifestErrors(err)
+	}
+	s.set = set
+	if !a.reportsProblems {
+		a.warnManifestProblems(s.problems)
 	}
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, manifestErrors(err)

@@ -71,6 +71,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 	if err != nil {
 		return err
 	}
+	a.reportsProblems = ref == nil
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return err
@@ -163,6 +164,9 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 		return nil, fmt.Errorf("evaluate the policies that are not on any path: %w", err)
 	}
 	found = append(found, more...)
+	for _, v := range q.schemaViolations() {
+		found = append(found, v.Violation)
+	}
 	slices.SortStableFunc(found, guard.CompareViolations)
 	return found, nil
 }

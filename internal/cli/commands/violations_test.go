@@ -180,17 +180,22 @@ func TestViolationsOfPoliciesWithoutPath(t *testing.T) {
 		both   = "Deny EffectiveInvalid Choice lonely#  Choice app/both"
 		text   = "Deny EffectiveInvalid Choice absent#  Choice app/text"
 		broken = "Deny Invalid Choice lonely#  Choice app/broken"
+
+		bothSchema   = "Deny SchemaInvalid Choice both#  Choice app/both"
+		textSchema   = "Deny SchemaInvalid Choice text#  Choice app/text"
+		brokenSchema = "Deny SchemaInvalid Choice broken#  Choice app/broken"
 	)
+	all := []string{bothSchema, brokenSchema, textSchema, text, broken, both}
 	for name, c := range map[string]struct {
 		args []string
 		want []string
 	}{
-		"all":                       {nil, []string{text, broken, both}},
-		"of the policy":             {[]string{"-n", "app", "choice/both"}, []string{both}},
+		"all":                       {nil, all},
+		"of the policy":             {[]string{"-n", "app", "choice/both"}, []string{bothSchema, both}},
 		"of a sound policy":         {[]string{"-n", "app", "choice/sound"}, nil},
 		"of the route":              {[]string{"-n", "app", "httproute/lonely"}, []string{broken, both}},
 		"of another route":          {[]string{"-n", "app", "httproute/toystore"}, nil},
-		"of the namespace":          {[]string{"-n", "app"}, []string{text, broken, both}},
+		"of the namespace":          {[]string{"-n", "app"}, all},
 		"of another namespace":      {[]string{"-n", "infra"}, nil},
 		"of another kind of policy": {[]string{"--kind", "AuthPolicy"}, nil},
 	} {

@@ -18,6 +18,18 @@ type Path struct {
 	Elements []api.PathElement // from the root to the end, at least one
 	Rules    []api.RuleOrigin  // in effect at the end
 	Policies []Policy          // on the path, from the highest to the lowest
+	// Changes are what a change does to the rules in effect, sorted by rule; empty in a
+	// picture of what is.
+	Changes []RuleChange
+}
+
+// RuleChange is what a change does to a rule in effect on a path.
+type RuleChange struct {
+	Rule string
+	// Was is the policy that set the rule before the change; nil for an added rule.
+	Was *api.Ref
+	// Removed is set if the rule is not in effect after the change.
+	Removed bool
 }
 
 // Policy is a policy on a path.
@@ -28,6 +40,9 @@ type Policy struct {
 	// Blocks are what its blocks that were applied on the path acted as: Defaults,
 	// Neither, Overrides.
 	Blocks []string
+	// Change is what a change does to the policy on the path, such as "removed"; empty
+	// for nothing.
+	Change string
 }
 
 // What the blocks of a policy act as. Neither is a policy's own rules outside of both

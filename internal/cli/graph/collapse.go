@@ -128,6 +128,12 @@ func (c *collapser) outcome(p *path) string {
 		r := &p.Rules[i]
 		fmt.Fprintf(&text, "\x01%s\x02%s\x02%s", r.Rule, r.Block, c.nameOf(p, r.From))
 	}
+	for _, r := range p.Changes {
+		fmt.Fprintf(&text, "\x05%s\x02%t", r.Rule, r.Removed)
+		if r.Was != nil {
+			text.WriteString("\x02" + c.nameOf(p, *r.Was))
+		}
+	}
 	for i := range p.Policies {
 		text.WriteString(c.policySignature(p, i))
 	}
@@ -148,7 +154,7 @@ func (p *path) place(i int) int {
 func (c *collapser) policySignature(p *path, i int) string {
 	o := &p.Policies[i]
 	var text strings.Builder
-	fmt.Fprintf(&text, "\x03%s\x02%s\x02%s", c.nameOf(p, o.Policy), o.State, strings.Join(o.Blocks, ","))
+	fmt.Fprintf(&text, "\x03%s\x02%s\x02%s\x02%s", c.nameOf(p, o.Policy), o.State, strings.Join(o.Blocks, ","), o.Change)
 	for j := range o.Lost {
 		l := &o.Lost[j]
 		fmt.Fprintf(&text, "\x01%s\x02%s\x02%s\x02%s", l.Rule, l.Block, c.nameOf(p, l.To), l.ToBlock)

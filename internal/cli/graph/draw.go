@@ -80,6 +80,7 @@ type noteTally struct {
 	blocks   map[string]bool
 	states   map[api.State]int
 	messages map[string]bool
+	changes  map[string]bool
 	paths    int
 	rules    map[ruleKey]*ruleTally
 }
@@ -99,6 +100,9 @@ type resultTally struct {
 	box   *Box
 	via   map[*Box]bool
 	rules map[ruleKey]*originTally
+	// changed and removed are the rules that a change alters, by the policies that set
+	// them before; none for an added rule.
+	changed, removed map[string]map[api.Ref]bool
 }
 
 type originTally struct {
@@ -133,6 +137,22 @@ func (w *drawing) addPath(p *path) {
 		r.rules[key].paths++
 		r.rules[key].from[o.From] = true
 	}
+	for i := range p.Changes {
+		r.addChange(&p.Changes[i])
+	}
+}
+
+func (r *resultTally) addChange(c *RuleChange) {
+	all := r.changed
+	if c.Removed {
+		all = r.removed
+	}
+	if all[c.Rule] == nil {
+		all[c.Rule] = make(map[api.Ref]bool)
+	}
+	if c.Was != nil {
+		all[c.Rule][*c.Was] = true
+	}
 }
 
 // note returns the note for policy i of a path.
@@ -150,7 +170,7 @@ func (w *drawing) note(p *path, i int) *noteTally {
 	if w.noted[key] == nil {
 		w.noted[key] = &noteTally{
 			Note: Note{Kind: p.Kind, On: on}, policies: make(map[api.Ref]bool), blocks: make(map[string]bool),
-			states: make(map[api.State]int), messages: make(map[string]bool), rules: make(map[ruleKey]*ruleTally),
+			states: make(map[api.State]int), messages: make(map[string]bool), changes: make(map[string]bool), rules: make(map[ruleKey]*ruleTally),
 		}
 	}
 	return w.noted[key]
@@ -165,6 +185,9 @@ func (n *noteTally) add(o *Policy) {
 	}
 	for _, b := range o.Blocks {
 		n.blocks[b] = true
+	}
+	if o.Change != "" {
+		n.changes[o.Change] = true
 	}
 	for i := range o.Lost {
 		l := &o.Lost[i]
@@ -198,6 +221,7 @@ func (w *drawing) result(p *path) *resultTally {
 	if w.results[key] == nil {
 		w.results[key] = &resultTally{
 			Result: Result{Kind: p.Kind}, box: box, via: make(map[*Box]bool), rules: make(map[ruleKey]*originTally),
+			changed: make(map[string]map[api.Ref]bool), removed: make(map[string]map[api.Ref]bool),
 		}
 	}
 	return w.results[key]

@@ -56,7 +56,8 @@ func (n *noteTally) status() string {
 	}
 	add(api.Overridden, "no effect: overridden")
 	add(api.Inactive, "no effect: its condition is not met")
-	return strings.Join(append(parts, slices.Sorted(maps.Keys(n.messages))...), "; ")
+	parts = append(parts, slices.Sorted(maps.Keys(n.messages))...)
+	return strings.Join(append(parts, slices.Sorted(maps.Keys(n.changes))...), "; ")
 }
 
 // line says what becomes of a rule.
@@ -115,6 +116,9 @@ func (w *drawing) addResults() {
 		for _, rule := range sortedRules(r.rules) {
 			r.Lines = append(r.Lines, r.line(rule))
 		}
+		for _, rule := range slices.Sorted(maps.Keys(r.removed)) {
+			r.Lines = append(r.Lines, Line{Text: rule, Lost: true, Comment: "removed, was from " + r.policies(r.removed[rule])})
+		}
 		r.Lines = cut(r.Lines, w.lines)
 		if len(r.Lines) == 0 {
 			r.Lines = []Line{{Text: "no rule"}}
@@ -140,16 +144,30 @@ func compareResults(a, b *Result) int {
 
 func (r *resultTally) line(k ruleKey) Line {
 	o := r.rules[k]
-	comment := "from " + examples(sortedRefs(o.from), func(ref api.Ref) string {
+	comment := "from " + r.policies(o.from)
+	if k.block == Overrides || k.block == Defaults {
+		comment += " (" + k.block + ")"
+	}
+	comment += onPaths(o.paths, r.Paths)
+	switch was, changed := r.changed[k.rule]; {
+	case changed && len(was) == 0:
+		comment += ", added"
+	case changed && maps.Equal(was, o.from):
+		comment += ", changed"
+	case changed:
+		comment += ", was from " + r.policies(was)
+	}
+	return Line{Text: k.rule, Comment: comment}
+}
+
+// policies names policies.
+func (r *resultTally) policies(from map[api.Ref]bool) string {
+	return examples(sortedRefs(from), func(ref api.Ref) string {
 		if ref.PolicyKind() == r.Kind {
 			return shortName(ref)
 		}
 		return ref.String()
 	})
-	if k.block == Overrides || k.block == Defaults {
-		comment += " (" + k.block + ")"
-	}
-	return Line{Text: k.rule, Comment: comment + onPaths(o.paths, r.Paths)}
 }
 
 // viaText names the listeners, or else the gateways or Services, that the paths of a

@@ -10,13 +10,13 @@ import (
 // checkAliases returns ErrTooLarge for a document that is larger than MaxSize with
 // its aliases expanded: a few lines can expand to terabytes. It works on the parsed
 // document, in which aliases are not expanded yet.
-func checkAliases(data []byte) error {
-	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {
+func (d document) checkAliases() error {
+	if !bytes.ContainsRune(d.data, '&') || !bytes.ContainsRune(d.data, '*') {
 		return nil
 	}
 	var root yaml.Node
-	if err := yaml.Unmarshal(data, &root); err != nil {
-		return fmt.Errorf("%w: %w", ErrFormat, err)
+	if err := yaml.Unmarshal(d.data, &root); err != nil {
+		return fmt.Errorf("%w: %s", ErrFormat, d.message(err))
 	}
 	m := aliasSizer{sizes: make(map[*yaml.Node]int)}
 	size, err := m.size(&root)

@@ -1,6 +1,10 @@
 package manifest
 
 import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 )
@@ -27,10 +31,9 @@ func (k *Kinds) Definition(ref api.PolicyKind) *policykind.Definition {
 // Serves reports whether a definition serves any version. A definition without
 // versions is assumed to.
 func Serves(d *policykind.Definition) bool {
-	for _, v := range d.Spec.Versions {
-		if v.Served {
-			return true
-		}
-	}
-	return len(d.Spec.Versions) == 0
+	return len(d.Spec.Versions) == 0 || serves(&d.CustomResourceDefinition)
+}
+
+func serves(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 }

@@ -97,16 +97,16 @@ func (d document) start() int {
 
 // decode parses the document as an object.
 func (d document) decode() (map[string]any, error) {
-	if err := checkAliases(d.data); err != nil {
+	if err := d.checkAliases(); err != nil {
 		return nil, &Error{At: d.position, Err: err}
 	}
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err != nil {
-		return nil, d.position.errorf("%w: %s", ErrFormat, d.message(err))
+		return nil, d.position.errorf("%w: %s%s", ErrFormat, d.message(err), d.advice())
 	}
 	var value any
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
-		return nil, d.position.errorf("%w: %w", ErrFormat, err)
+		return nil, d.position.errorf("%w: %s", ErrFormat, d.message(err))
 	}
 	content, ok := value.(map[string]any)
 	if !ok {
@@ -115,12 +115,38 @@ func (d document) decode() (map[string]any, error) {
 	return content, nil
 }
 
+// advice returns what to do about a document that cannot be parsed, if its text shows it.
+func (d document) advice() string {
+	if bytes.Contains(d.data, []byte("{{")) {
+		return "; this looks like a template: render it first, for example with helm template"
+	}
+	number := d.startLine
+	for line := range bytes.Lines(d.data) {
+		text := bytes.TrimLeft(line, " \t")
+		if len(bytes.TrimSpace(text)) > 0 && bytes.ContainsRune(line[:len(line)-len(text)], '\t') {
+			return fmt.Sprintf("; line %d is indented with a tab: use spaces", number)
+		}
+		number++
+	}
+	return ""
+}
+
+// secretName is in each document with a Secret. Errors of the parser quote the document,
+// so they are not shown for such a one.
+var secretName = regexp.MustCompile(`\bSecret(List)?\b`)
+
 var lineNumber = regexp.MustCompile(`line (\d+)`)
 
 // message returns an error of the YAML parser on one line, with line numbers of
 // the file.
 func (d document) message(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
+	if secretName.Match(d.data) {
+		text = "yaml: the document has a Secret and cannot be parsed"
+		if line := lineNumber.FindString(err.Error()); line != "" {
+			text = "yaml: " + line + ": the document has a Secret and cannot be parsed"
+		}
+	}
 	return lineNumber.ReplaceAllStringFunc(text, func(s string) string {
 		n, err := strconv.Atoi(strings.TrimPrefix(s, "line "))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -34,10 +35,12 @@ type Kinds struct {
 
 // definition is a CustomResourceDefinition.
 type definition struct {
+	from      *Object
 	crd       *apiextensionsv1.CustomResourceDefinition
 	names     []string
 	labelKind *policykind.Kind // by its label, or nil
 	schema    *policykind.Schema
+	validator *customresource.Kind
 }
 
 // schemaKind is a kind without and with the schema of its definition. It is cached
@@ -175,20 +178,26 @@ func (k *Kinds) Names(ref api.PolicyKind) []string { return k.defined[ref].names
 // AddDefinition adds a CustomResourceDefinition. With the label of policy kinds,
 // its kind becomes a policy kind unless it has a profile.
 func (k *Kinds) AddDefinition(o *Object) error {
-	crd, err := o.definition()
+	parsed, err := o.definition()
 	if err != nil {
 		return err
 	}
-	names := crd.Spec.Names
-	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: names.Kind}
-	d := definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
-	if d.labelKind, err = k.labelKind(ref, crd); err != nil {
+	names := parsed.Spec.Names
+	ref := api.PolicyKind{Group: parsed.Spec.Group, Kind: names.Kind}
+	if k.defined[ref].from == o {
+		return nil
+	}
+	d := definition{
+		from: o, crd: parsed, validator: customresource.New(parsed),
+		names: append([]string{names.Plural, names.Singular}, names.ShortNames...),
+	}
+	if d.labelKind, err = k.labelKind(ref, parsed); err != nil {
 		return o.At.errorf("%s: derive a profile from the label %s: %w", o, policykind.LabelPolicy, err)
 	}
 	if clusterKind := k.cluster[ref]; clusterKind != nil && clusterKind.Source == policykind.Label {
 		delete(k.cluster, ref)
 	}
-	if d.schema = policykind.PackSchema(SchemaOf(crd)); d.schema.Same(k.defined[ref].schema) {
+	if d.schema = policykind.PackSchema(SchemaOf(parsed)); d.schema.Same(k.defined[ref].schema) {
 		d.schema = k.defined[ref].schema
 	}
 	k.defined[ref] = d

@@ -108,7 +108,24 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	if group, _, found := strings.Cut(version, "/"); found {
 		o.Kind.Group = group
 	}
+	if o.Kind == kindSecret {
+		o.content = withoutSecrets(content, metadata)
+	}
 	return o, errors.Join(errs...)
+}
+
+var kindSecret = api.PolicyKind{Kind: "Secret"}
+
+// withoutSecrets returns what identifies a Secret. Nothing else of it is kept, so that it
+// is in no output: annotations have copies of the data.
+func withoutSecrets(content, metadata map[string]any) map[string]any {
+	kept := make(map[string]any)
+	for _, name := range []string{"name", "namespace"} {
+		if value, ok := metadata[name]; ok {
+			kept[name] = value
+		}
+	}
+	return map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "metadata": kept}
 }
 
 // Ref returns the reference of the object. A namespaced object without a namespace

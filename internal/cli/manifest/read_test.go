@@ -96,6 +96,8 @@ func TestReadErrors(t *testing.T) {
 		want string
 	}{
 		"not YAML":                 {"a: b\n---\nkind: A\n\tx: y\n", ErrFormat, "standard input:3 (document 2): invalid manifest: yaml: line 4: found"},
+		"a template":               {"a: b\nc: {{ .Values.c }}\n", ErrFormat, "; this looks like a template: render it first, for example with helm template"},
+		"tabs":                     {"# a\n---\na:\n  - b\n\t- c\n", ErrFormat, "; line 5 is indented with a tab: use spaces"},
 		"a key twice":              {"kind: A\nkind: B\n", ErrFormat, `line 2: key "kind" already set`},
 		"invalid UTF-8":            {"a: 1\nb: \xff\n", ErrFormat, "standard input:2: invalid manifest: invalid UTF-8; save the file as UTF-8"},
 		"UTF-16":                   {"\xff\xfea\x00:\x00", ErrFormat, "invalid UTF-8"},

@@ -15,16 +15,25 @@ import (
 // Check adds the PolicyProfiles and CustomResourceDefinitions of the set to kinds,
 // wherever they are in the files, and returns errors for objects that occur twice.
 func (s *Set) Check(kinds *Kinds, namespace string) error {
-	var errs []error
+	return s.CheckAccepted(kinds, namespace, func(o *Object) *Object { return o })
+}
+
+// CheckAccepted is Check for a set of which some objects may be rejected: a PolicyProfile
+// with an error is replaced by what accepted returns for it, or omitted if that is nil.
+func (s *Set) CheckAccepted(kinds *Kinds, namespace string, accepted func(*Object) *Object) error {
+	errs := s.define(kinds)
 	for _, o := range s.Objects {
-		if o.Kind == policykind.KindProfile {
-			errs = append(errs, kinds.AddProfile(o, merge.Newest, false))
+		if o.Kind != policykind.KindProfile {
+			continue
 		}
-	}
-	for _, o := range s.Objects {
-		if o.Kind == KindCRD {
-			errs = append(errs, kinds.AddDefinition(o))
+		err := kinds.AddProfile(o, merge.Newest, false)
+		if err != nil {
+			if o = accepted(o); o == nil {
+				continue
+			}
+			err = kinds.AddProfile(o, merge.Newest, false)
 		}
+		errs = append(errs, err)
 	}
 	first := make(map[api.Ref]Position)
 	for _, o := range s.Objects {
@@ -40,6 +49,20 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 		first[ref] = o.At
 	}
 	return errors.Join(errs...)
+}
+
+// define adds the CustomResourceDefinitions of the set to kinds.
+func (s *Set) define(kinds *Kinds) []error {
+	var errs []error
+	for _, o := range s.Objects {
+		if o.Kind != KindCRD {
+			continue
+		}
+		if err := kinds.AddDefinition(o); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // View returns a view of the objects, and adds the kinds of the set to kinds.

@@ -18,7 +18,7 @@ const markup = "&<>`*_[]|\\~$#@"
 // and entities are read: mentions, references to issues, and emoji. The first group is
 // separated from what follows.
 var (
-	mention   = regexp.MustCompile(`^@[\w\[-]`)
+	user      = regexp.MustCompile(`^@[\w\[-]`)
 	reference = regexp.MustCompile(`^(?:[#!$&%~^]|(?i:GH)-)\d`)
 	shortcode = regexp.MustCompile(`^:[\w+-]+:`)
 	address   = regexp.MustCompile(`^(?i:://|www\.)`)
@@ -61,11 +61,14 @@ func escape(s, lineBreak string, separate bool) string {
 // what follows; 0 for nothing. An address and a mention, which can be part of one, are
 // links in fixed width as well.
 func separated(s string, references bool) int {
+	if !strings.Contains("@#!$&%~^:gGwW", s[:1]) {
+		return 0
+	}
 	head := s[:min(len(s), 100)]
 	if at := address.FindString(head); at != "" {
 		return len(at)
 	}
-	if mention.MatchString(head) {
+	if user.MatchString(head) {
 		return 1
 	}
 	if !references {

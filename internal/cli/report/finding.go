@@ -96,10 +96,11 @@ func (f Finding) line() string {
 
 // message returns the message with the path of a violation.
 func (f Finding) message() string {
-	if len(f.Path) == 0 {
+	path := pathName(f.Path)
+	if path == "" {
 		return f.Message
 	}
-	return f.Message + " (on " + pathName(f.Path) + ")"
+	return f.Message + " (on " + path + ")"
 }
 
 // oneLine replaces line breaks and control characters by spaces.

@@ -71,10 +71,14 @@ func (r *Report) summaryLine() string {
 	if n := r.count(Note); n > 0 {
 		counts = append(counts, counted(n, "note", "notes"))
 	}
-	if len(counts) == 0 {
-		counts = append(counts, "no findings")
+	switch {
+	case len(counts) > 0:
+		return "Overrule: " + strings.Join(counts, ", ") + "; " + r.changesSummary()
+	case r.Command == "diff": // it does not look for findings
+		return "Overrule: " + r.changesSummary()
+	default:
+		return "Overrule: no findings; " + r.changesSummary()
 	}
-	return "Overrule: " + strings.Join(counts, ", ") + "; " + r.changesSummary()
 }
 
 // denied returns the number of denied objects. Without objects, each error is one.
@@ -102,8 +106,11 @@ func (r *Report) changesSummary() string {
 	return out
 }
 
+// evaluated returns the text of a report without findings and changes.
 func (r *Report) evaluated() string {
 	switch n := len(r.Objects); {
+	case r.Command == "diff" && n > 0:
+		return counted(n, "changed object was", "changed objects were") + " compared."
 	case r.Command == "violations":
 		return "No effective policy violates a constraint or the schema of its kind."
 	case n == 0:
@@ -147,11 +154,11 @@ func (r *Report) row(f Finding) string {
 	if f.Operation != "" {
 		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
 	}
-	message := cut(f.Message, messageLimit)
-	if len(f.Path) > 0 {
-		message += "\non "
+	message := text(cut(f.Message, messageLimit))
+	if path := pathName(f.Path); path != "" {
+		message += "<br>on " + code(cut(path, nameLimit))
 	}
-	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), text(message) + code(cut(pathName(f.Path), nameLimit))}
+	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), message}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 

@@ -33,12 +33,13 @@ func (r *Report) changes(limit int) (string, int) {
 	var out strings.Builder
 	left := 0
 	for _, g := range r.changeGroups() {
-		block := g.markdown()
-		if left > 0 || out.Len()+len(block) > limit {
-			left += len(g.paths)
-			continue
+		if left == 0 {
+			if block := g.markdown(); out.Len()+len(block) <= limit {
+				out.WriteString(block)
+				continue
+			}
 		}
-		out.WriteString(block)
+		left += len(g.paths)
 	}
 	return out.String(), left
 }

@@ -45,13 +45,15 @@ func TestReasonsAreThoseOfTheDocs(t *testing.T) {
 }
 
 func TestReasonsHaveAText(t *testing.T) {
-	require.Len(t, reasons, 22)
+	require.NotEmpty(t, reasons)
 	for _, r := range reasons {
-		assert.NotEmpty(t, r.subject, r.code)
-		assert.NotEmpty(t, r.summary, r.code)
-		assert.Contains(t, r.text, "What to do:", r.code)
-		assert.Contains(t, r.markdown, "*What to do:*", r.code)
-		assert.NotRegexp(t, `\]\((?:#|[a-z])[^:)]*\)`, r.markdown, "no relative links: %s", r.code)
+		t.Run(string(r.code), func(t *testing.T) {
+			assert.NotEmpty(t, r.subject)
+			assert.NotEmpty(t, r.summary)
+			assert.Contains(t, r.text, "What to do:")
+			assert.Contains(t, r.markdown, "*What to do:*")
+			assert.NotRegexp(t, `\]\((?:#|[a-z])[^:)]*\)`, r.markdown, "no relative links")
+		})
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	sarifResults = 5000
 	// sarifDescription is the length of a rule's descriptions that GitHub reads.
 	sarifDescription = 1024
+	// unknownCode is the rule of a finding without a code.
+	unknownCode = "Unknown"
 	// sourceRoot is the base of relative files, by convention.
 	sourceRoot = "%SRCROOT%"
 )
@@ -81,7 +83,8 @@ func newSARIFRules(findings []Finding) sarifRules {
 	}
 	for _, f := range findings {
 		if _, ok := out.index[f.Code]; !ok {
-			out.add(reason{code: f.Code, level: f.Severity})
+			text := cmp.Or(string(f.Code), unknownCode)
+			out.add(reason{code: f.Code, level: f.Severity, subject: text, summary: text, text: text})
 		}
 	}
 	return out
@@ -89,12 +92,14 @@ func newSARIFRules(findings []Finding) sarifRules {
 
 func (s *sarifRules) add(r reason) {
 	s.index[r.code] = len(s.all)
-	out := sarif.NewReportingDescriptor().WithID(cmp.Or(string(r.code), "Unknown")).WithName(cmp.Or(string(r.code), "Unknown")).
+	id := cmp.Or(string(r.code), unknownCode)
+	out := sarif.NewReportingDescriptor().WithID(id).WithName(id).
+		WithShortDescription(multiformat(cut(r.subject, sarifDescription), "")).
+		WithFullDescription(multiformat(cut(r.summary, sarifDescription), "")).
+		WithHelp(multiformat(r.text, r.markdown)).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(r.level.String()))
-	if r.text != "" {
-		out.WithShortDescription(multiformat(cut(r.subject, sarifDescription), "")).
-			WithFullDescription(multiformat(cut(r.summary, sarifDescription), "")).
-			WithHelp(multiformat(r.text, r.markdown)).WithHelpURI(helpURI(r.code))
+	if r.markdown != "" {
+		out.WithHelpURI(helpURI(r.code))
 	}
 	s.all = append(s.all, out)
 }
@@ -130,8 +135,8 @@ func result(f Finding, rule int, fingerprint string) *sarif.Result {
 			properties.Add(p[0], p[1])
 		}
 	}
-	return sarif.NewResult().WithRuleID(cmp.Or(string(f.Code), "Unknown")).WithRuleIndex(rule).WithLevel(f.Severity.String()).
-		WithMessage(sarif.NewTextMessage(sarifText(cmp.Or(f.message(), string(f.Code), "Unknown")))).
+	return sarif.NewResult().WithRuleID(cmp.Or(string(f.Code), unknownCode)).WithRuleIndex(rule).WithLevel(f.Severity.String()).
+		WithMessage(sarif.NewTextMessage(sarifText(cmp.Or(f.message(), string(f.Code), unknownCode)))).
 		WithLocations([]*sarif.Location{location(f)}).
 		WithPartialFingerprints(map[string]string{"primaryLocationLineHash": fingerprint, "overrule/v1": fingerprint}).
 		WithProperties(properties)

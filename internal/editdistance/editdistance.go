@@ -1,33 +1,34 @@
-package ratelimit
+// Package editdistance finds the word that is meant by a misspelled one.
+package editdistance
 
 import "strings"
 
-// closestWord returns the word that is most likely meant by a misspelled one, "" if
+// Closest returns the word that is most likely meant by a misspelled one, "" if
 // none is close. Of several with the same distance it returns the first.
-func closestWord(word string, of []string) string {
+func Closest(word string, of []string) string {
 	closest, least := "", 0
 	for _, candidate := range of {
-		if d, ok := typoDistance(word, candidate); ok && (closest == "" || d < least) {
+		if d, ok := Typo(word, candidate); ok && (closest == "" || d < least) {
 			closest, least = candidate, d
 		}
 	}
 	return closest
 }
 
-// typoDistance returns the edit distance of two words, regardless of case. ok reports
+// Typo returns the edit distance of two words, regardless of case. ok reports
 // whether it is small enough for a typo: at most two, and one third of the letters.
-func typoDistance(word, of string) (d int, ok bool) {
+func Typo(word, of string) (d int, ok bool) {
 	longer := max(len(word), len(of))
 	if longer-min(len(word), len(of)) > 2 {
 		return 0, false
 	}
-	d = editDistance(strings.ToLower(word), strings.ToLower(of))
+	d = Between(strings.ToLower(word), strings.ToLower(of))
 	return d, d <= min(2, longer/3)
 }
 
-// editDistance returns how many insertions, deletions, substitutions and
+// Between returns how many insertions, deletions, substitutions and
 // transpositions of neighbours change one word into the other.
-func editDistance(a, b string) int {
+func Between(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

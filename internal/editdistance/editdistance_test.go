@@ -1,4 +1,4 @@
-package ratelimit
+package editdistance
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestClosestWord(t *testing.T) {
+func TestClosest(t *testing.T) {
 	for name, c := range map[string]struct {
 		word string
 		of   []string
@@ -26,6 +26,6 @@ func TestClosestWord(t *testing.T) {
 		"nothing":                             {"", []string{"id"}, ""},
 		"none":                                {"id", nil, ""},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, closestWord(c.word, c.of)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, Closest(c.word, c.of)) })
 	}
 }

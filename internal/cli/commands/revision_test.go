@@ -1,0 +1,263 @@
+package commands
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Manifests of the tests of two revisions.
+const (
+	twoGateways = `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: c}, spec: {controllerName: example.com/c}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {namespace: infra, name: a}, spec: {gatewayClassName: c, listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {namespace: infra, name: b}, spec: {gatewayClassName: c, listeners: [{name: http, protocol: HTTP, port: 81, allowedRoutes: {namespaces: {from: All}}}]}}
+`
+	denyingAuth = `{sso: {value: 1}}`
+)
+
+func routeOn(gateway string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: shop}
+spec:
+  parentRefs: [{namespace: infra, name: %s}]
+  rules: [{name: all}]
+`, gateway)
+}
+
+func authOn(kind, namespace, name, target, content string) string {
+	return fmt.Sprintf(`
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: %s, name: %s}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: %s, name: %s}
+  %s
+`, namespace, name, kind, target, content)
+}
+
+func overrideOn(gateway, name string) string {
+	return authOn("Gateway", "infra", name, gateway, "overrides: {strategy: merge, rules: {authentication: "+denyingAuth+"}}")
+}
+
+// revision writes the files of a revision, by name and content, and returns its folder.
+func revision(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		file := filepath.Join(dir, files[i])
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+		require.NoError(t, os.WriteFile(file, []byte(files[i+1]), 0o600))
+	}
+	return dir
+}
+
+// compared returns the verdicts of check on two revisions: their lines, with the codes of
+// the reasons and warnings.
+func compared(t *testing.T, from, to string, args ...string) (lines []string, got result) {
+	t.Helper()
+	got = run(t, "", append([]string{"check", "-o", "json", "--from", from, "--to", to}, args...)...)
+	require.NotEqual(t, exitError, got.code, got.stderr)
+	for _, v := range decode[api.VerdictList](t, got.stdout).Items {
+		line := fmt.Sprintf("%s %s", v.Operation, v.Object)
+		for _, r := range v.Reasons {
+			line += " denied:" + string(r.Code)
+		}
+		for _, r := range v.Warnings {
+			line += " " + string(r.Code)
+		}
+		lines = append(lines, line)
+	}
+	return lines, got
+}
+
+func TestRevisionsAreCompared(t *testing.T) {
+	base := []string{"gateways.yaml", twoGateways, "route.yaml", routeOn("a"), "auth.yaml", overrideOn("a", "sso")}
+	profile := `{apiVersion: overrule.dev/v1alpha1, kind: PolicyConstraint, metadata: {namespace: app, name: none}, spec: {policyKind: {group: kuadrant.io, kind: AuthPolicy}, validations: [{expression: "true"}]}}`
+	for name, c := range map[string]struct {
+		from, to []string
+		args     []string
+		want     []string
+		code     int
+	}{
+		"objects are created in the order of their dependencies, whatever the names of the files": {
+			nil, []string{
+				"1.yaml", authOn("HTTPRoute", "app", "shop", "shop", "rules: {authentication: {a: {value: 1}}}"), "2.yaml", routeOn("a"), "3.yaml", twoGateways,
+				"4.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: app}}", "5.yaml", profile,
+			}, nil,
+			[]string{
+				"CREATE Namespace app", "CREATE PolicyConstraint app/none", "CREATE GatewayClass c", "CREATE Gateway infra/a", "CREATE Gateway infra/b",
+				"CREATE HTTPRoute app/shop", "CREATE AuthPolicy app/shop",
+			}, exitOK,
+		},
+		"deletions come last, in the reverse order": {
+			base, nil, []string{"--may-override"},
+			[]string{
+				"DELETE AuthPolicy infra/sso OverrideRemoved BlastRadius", "DELETE HTTPRoute app/shop", "DELETE Gateway infra/a", "DELETE Gateway infra/b", "DELETE GatewayClass c",
+			}, exitOK,
+		},
+		"the removal of an override is denied": {
+			base, base[:4], nil,
+			[]string{"DELETE AuthPolicy infra/sso denied:OverrideRemoved BlastRadius"}, exitNegative,
+		},
+		"equal revisions make no change, in whatever files": {
+			base, []string{"all.yaml", routeOn("a") + "---\n" + twoGateways + "---" + overrideOn("a", "sso")}, nil, nil, exitOK,
+		},
+		"what an API server sets is no change": {
+			base, append([]string{"route.yaml", strings.Replace(routeOn("a"), "name: shop}", `name: shop, uid: u, resourceVersion: "7", generation: 2}`+"\nstatus: {parents: []}", 1)}, append(base[:2:2], base[4:]...)...), nil,
+			nil, exitOK,
+		},
+		"an override that a new name keeps in force is moved": {
+			base, append(base[:4:4], "auth.yaml", overrideOn("a", "sso-2")), nil,
+			[]string{"CREATE AuthPolicy infra/sso-2 Overridden", "DELETE AuthPolicy infra/sso BlastRadius"}, exitOK,
+		},
+		"a route that moves to a gateway whose policy comes later is allowed in another order": {
+			base, []string{"gateways.yaml", twoGateways, "route.yaml", routeOn("b"), "auth.yaml", overrideOn("a", "sso"), "b.yaml", overrideOn("b", "sso-b")}, nil,
+			[]string{"UPDATE HTTPRoute app/shop ApplyOrder BlastRadius", "CREATE AuthPolicy infra/sso-b"}, exitOK,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, result := compared(t, revision(t, c.from...), revision(t, c.to...), c.args...)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.code, result.code)
+		})
+	}
+}
+
+func TestOnlyWhatTheChangeIntroducesIsReported(t *testing.T) {
+	overridden := authOn("HTTPRoute", "app", "shop", "shop", "rules: {authentication: {sso: {value: 2}}}")
+	base := []string{"gateways.yaml", twoGateways, "route.yaml", routeOn("a"), "auth.yaml", overrideOn("a", "sso"), "shop.yaml", overridden, "lost.yaml", authOn("HTTPRoute", "app", "lost", "nowhere", "rules: {authentication: {a: {value: 1}}}")}
+	from := revision(t, base...)
+
+	labelled := strings.Replace(overridden, "name: shop}", "name: shop, labels: {team: shop}}", 1)
+	got, _ := compared(t, from, revision(t, append(base, "shop.yaml", labelled)...))
+	assert.Equal(t, []string{"UPDATE AuthPolicy app/shop"}, got, "its rule had no effect before")
+
+	more := strings.Replace(overridden, "rules: {", "rules: {authorization: {x: {value: 3}}, ", 1)
+	got, _ = compared(t, from, revision(t, append(base, "shop.yaml", more)...))
+	assert.Equal(t, []string{"UPDATE AuthPolicy app/shop"}, got, "nor is it repeated beside rules that have an effect")
+
+	got, _ = compared(t, from, revision(t, append(base, "sso.yaml", authOn("Gateway", "infra", "more", "a", "overrides: {strategy: merge, rules: {authorization: {x: {value: 1}}}}"), "shop.yaml", strings.Replace(overridden, "rules: {", "rules: {authorization: {x: {value: 2}}, ", 1))...))
+	assert.Equal(t, []string{"UPDATE AuthPolicy app/shop", "CREATE AuthPolicy infra/more BlastRadius Overridden"}, got)
+}
+
+func TestUnknownFieldsOfBothRevisionsAreNotReported(t *testing.T) {
+	route := func(fields string) string {
+		return twoGateways + "---" + routeOn("a") + "  " + fields + "\n"
+	}
+	from := revision(t, "all.yaml", route("hostname: a.example.com"))
+	got, _ := compared(t, from, revision(t, "all.yaml", route("hostname: b.example.com")))
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop"}, got, "it was unknown before")
+	got, _ = compared(t, from, revision(t, "all.yaml", route("hostname: a.example.com\n  hosts: [a]")))
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop UnknownField"}, got, "but another one was not")
+}
+
+func TestAnInvalidManifestBeforeTheChangeCanBeRepaired(t *testing.T) {
+	broken := strings.Replace(routeOn("a"), "parentRefs: [{namespace: infra, name: a}]", "parentRefs: 7", 1)
+	got, result := compared(t, revision(t, "all.yaml", twoGateways+"---"+broken), revision(t, "all.yaml", twoGateways+"---"+routeOn("a")))
+	assert.Equal(t, []string{"CREATE HTTPRoute app/shop"}, got, "the API server does not have it")
+	assert.Equal(t, exitOK, result.code)
+	got, result = compared(t, revision(t, "all.yaml", twoGateways+"---"+broken), revision(t, "all.yaml", twoGateways))
+	assert.Empty(t, got)
+	assert.Equal(t, exitOK, result.code)
+	got, result = compared(t, revision(t, "all.yaml", twoGateways+"---"+routeOn("a")), revision(t, "all.yaml", twoGateways+"---"+broken))
+	assert.Equal(t, []string{"UPDATE HTTPRoute app/shop denied:SchemaInvalid denied:SchemaInvalid"}, got)
+	assert.Equal(t, exitNegative, result.code)
+}
+
+func TestOrderIsNoBypass(t *testing.T) {
+	constraint := `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: few}
+spec:
+  policyKind: {group: kuadrant.io, kind: AuthPolicy}
+  rules: [{path: rules.authorization.*.value, max: 5}]
+`
+	open := authOn("HTTPRoute", "app", "open", "shop", "rules: {authorization: {a: {value: 6}}}")
+	got, result := compared(t, revision(t, "gateways.yaml", twoGateways, "route.yaml", routeOn("a")), revision(t, "gateways.yaml", twoGateways, "route.yaml", routeOn("a"), "new.yaml", constraint+"---"+open))
+	assert.Equal(t, exitNegative, result.code)
+	assert.Contains(t, strings.Join(got, "\n"), "CREATE AuthPolicy app/open denied:RequirementUnmet", "although it is allowed before the constraint is there")
+
+	renamed := func(listener string) string {
+		return revision(t, "gateways.yaml", strings.Replace(twoGateways, "name: http", "name: "+listener, 1), "route.yaml", routeOn("a"),
+			"sso.yaml", strings.Replace(overrideOn("a", "sso"), "name: a}", "name: a, sectionName: "+listener+"}", 1))
+	}
+	got, result = compared(t, renamed("http"), renamed("web"))
+	assert.Equal(t, exitNegative, result.code)
+	assert.Equal(t, []string{"UPDATE Gateway infra/a denied:OverrideEvaded BlastRadius", "UPDATE AuthPolicy infra/sso denied:OverrideEvaded BlastRadius"}, got, "no order works")
+}
+
+func TestRevisionsThatCannotBeCompared(t *testing.T) {
+	full, empty := revision(t, "gateways.yaml", twoGateways), t.TempDir()
+	broken := revision(t, "a.yaml", "kind: [", "b.yaml", "{{ .Values.x }}: 1")
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"one revision":                    {[]string{"--from", full}, errOneRevision.Error()},
+		"the other one":                   {[]string{"--to", full}, errOneRevision.Error()},
+		"revisions and a change":          {[]string{"--from", full, "--to", full, "-f", full}, errRevisionFlags.Error()},
+		"revisions and a deletion":        {[]string{"--from", full, "--to", full, "--delete"}, errRevisionFlags.Error()},
+		"revisions and existing objects":  {[]string{"--from", full, "--to", full, "--against", full}, errRevisionFlags.Error()},
+		"no change at all":                {nil, errNoChange.Error()},
+		"a folder that does not exist":    {[]string{"--from", full + "/nowhere", "--to", full}, "nowhere: file does not exist; check the path"},
+		"a second one that does not":      {[]string{"--from", full, "--to", full + "/nowhere"}, "nowhere: file does not exist; check the path"},
+		"two empty folders":               {[]string{"--from", empty, "--to", empty}, "--from and --to: no manifests found"},
+		"files that cannot be read":       {[]string{"--from", full, "--to", broken}, "a.yaml:1 (document 1): invalid manifest"},
+		"an object that is defined twice": {[]string{"--from", full, "--to", revision(t, "a.yaml", twoGateways, "b.yaml", twoGateways)}, "duplicate object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append([]string{"check"}, c.args...)...)
+			assert.Equal(t, exitError, got.code)
+			assert.Empty(t, got.stdout)
+			assert.Contains(t, got.stderr, c.want)
+		})
+	}
+}
+
+func TestUnlikeRevisionsAreReported(t *testing.T) {
+	full, empty := revision(t, "gateways.yaml", twoGateways), t.TempDir()
+	got := run(t, "", "check", "--from", empty, "--to", full)
+	assert.Equal(t, exitOK, got.code, got.stderr)
+	assert.Contains(t, got.stderr, "warning: --from: "+empty+": no manifests found")
+
+	got = run(t, "", "check", "--from", full, "--to", revision(t, "route.yaml", routeOn("a")))
+	assert.Contains(t, got.stderr, "warning: no object is in both --from and --to: the change deletes 3 and creates 1")
+
+	got = run(t, "", "check", "--from", full, "--to", full)
+	assert.Equal(t, result{exitOK, "", "no difference between --from and --to affects effective policies\n"}, got)
+}
+
+func TestDiffOfRevisionsShowsEachPathOnce(t *testing.T) {
+	gatewayPolicy := authOn("Gateway", "infra", "sso", "a", "defaults: {strategy: merge, rules: {authentication: {sso: {value: 1}}}}")
+	routePolicy := authOn("HTTPRoute", "app", "shop", "shop", "rules: {authentication: {sso: {value: 2}}}")
+	from := revision(t, "gateways.yaml", twoGateways, "route.yaml", routeOn("a"), "auth.yaml", gatewayPolicy)
+	to := revision(t, "gateways.yaml", twoGateways, "route.yaml", routeOn("a"), "auth.yaml", routePolicy)
+	got := run(t, "", "diff", "--from", from, "--to", to, "-o", "json")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	items := decode[api.ChangeList](t, got.stdout).Items
+	require.Len(t, items, 1, "the deletion of the default changes nothing, once the route has its own")
+	assert.Equal(t, []api.RuleChange{{
+		Rule:   "rules.authentication.sso",
+		Before: &api.RuleValue{Value: map[string]any{"value": 1.0}, From: authRef("infra", "sso"), Block: "defaults"},
+		After:  &api.RuleValue{Value: map[string]any{"value": 2.0}, From: authRef("app", "shop"), Block: "bare"},
+	}}, items[0].Rules)
+
+	back := run(t, "", "diff", "--from", from, "--to", from)
+	assert.Equal(t, result{exitOK, "", "no difference between --from and --to affects effective policies\n"}, back)
+}
+
+func authRef(namespace, name string) api.Ref {
+	return api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: namespace, Name: name}
+}

@@ -1,0 +1,49 @@
+package customresource
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+//go:generate go run ./generate
+
+//go:embed builtin/*.json
+var builtinFiles embed.FS
+
+var builtin struct {
+	sync.Mutex
+	kinds map[string]*Kind
+}
+
+// Builtin returns a kind of Gateway API, of the experimental channel, or of Overrule;
+// nil for any other. Each is read when it is first asked for.
+func Builtin(group, kind string) *Kind {
+	builtin.Lock()
+	defer builtin.Unlock()
+	file := "builtin/" + group + "_" + kind + ".json"
+	if k, ok := builtin.kinds[file]; ok {
+		return k
+	}
+	var out *Kind
+	if data, err := builtinFiles.ReadFile(file); err == nil {
+		out = New(mustParse(data))
+	}
+	if builtin.kinds == nil {
+		builtin.kinds = make(map[string]*Kind)
+	}
+	builtin.kinds[file] = out
+	return out
+}
+
+func mustParse(data []byte) *apiextensionsv1.CustomResourceDefinition {
+	crd := new(apiextensionsv1.CustomResourceDefinition)
+	if err := json.Unmarshal(data, crd); err != nil {
+		panic(fmt.Sprintf("embedded definition: %v", err)) // a test reads all
+	}
+	crd.Name = crd.Spec.Names.Plural + "." + crd.Spec.Group
+	return crd
+}

@@ -1,0 +1,139 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/customresource"
+)
+
+// Problem is what is wrong with an object by the definition of its kind.
+type Problem struct {
+	Object *Object
+	customresource.Problem
+	// Unknown is set for a field that the definition does not have. The API server drops
+	// it; an object with any other problem is rejected.
+	Unknown bool
+}
+
+// Location returns the position of the problem.
+func (p Problem) Location() Location { return p.Object.Locate(p.Field) }
+
+// Stored is an object as the API server would store it, and what is wrong with it.
+type Stored struct {
+	*Object
+	Problems []Problem
+}
+
+// Rejected reports whether the API server rejects the object.
+func (s Stored) Rejected() bool {
+	for _, p := range s.Problems {
+		if !p.Unknown {
+			return true
+		}
+	}
+	return false
+}
+
+// Store returns the object as the API server would store it by the definition of its
+// kind, pruned and with defaults, when it is created, or with old, updated. Without a
+// definition, or if it cannot be decoded, it is as it was read.
+//
+// The error wraps customresource.ErrDefinition: the kind cannot be validated.
+func (o *Object) Store(ctx context.Context, definition *customresource.Kind, old *Object, namespace string) (Stored, error) {
+	out := Stored{Object: o}
+	if definition == nil || o.Name == "" {
+		return out, nil // Decode reports that the name is required
+	}
+	if o.Namespace != "" {
+		namespace = o.Namespace
+	}
+	var oldContent map[string]any
+	if old != nil {
+		oldContent = old.content
+	}
+	result, err := definition.Validate(ctx, o.content, oldContent, namespace)
+	if err != nil {
+		return out, err
+	}
+	for _, p := range result.Unknown {
+		out.Problems = append(out.Problems, Problem{Object: o, Problem: p, Unknown: true})
+	}
+	for _, p := range result.Invalid {
+		out.Problems = append(out.Problems, Problem{Object: o, Problem: p})
+	}
+	if result.Object != nil {
+		stored := *o
+		stored.content = result.Object
+		out.Object = &stored
+	}
+	return out, nil
+}
+
+// CRD returns what validates the objects of a kind: its definition in the manifests, or a
+// built-in one; nil if there is none or it serves no version.
+func (k *Kinds) CRD(ref api.PolicyKind) *customresource.Kind {
+	if d := k.DefinedCRD(ref); d != nil || k.Defined(ref) || k.deleted[ref] {
+		return d
+	}
+	return customresource.Builtin(ref.Group, ref.Kind)
+}
+
+// DefinedCRD returns what validates the objects of a kind by its definition in the
+// manifests; nil if there is none or it serves no version.
+func (k *Kinds) DefinedCRD(ref api.PolicyKind) *customresource.Kind {
+	if d := k.defined[ref]; d.crd != nil && serves(d.crd) {
+		return d.validator
+	}
+	return nil
+}
+
+// Store returns the objects of the set as the API server would store them. The
+// definitions of the set are added to kinds; an object without a definition, or with an
+// invalid one, is as it was read.
+//
+// The errors are those of definitions that cannot be decoded, and wrap customresource.ErrDefinition
+// for those by which objects cannot be validated.
+func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, []Problem, []error) {
+	errs := s.define(kinds)
+	stored, failed := make([]Stored, len(s.Objects)), make([]error, len(s.Objects))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				o := s.Objects[i]
+				stored[i], failed[i] = o.Store(ctx, kinds.CRD(o.Kind), nil, namespace)
+			}
+		})
+	}
+	for i := range s.Objects {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	out := &Set{}
+	var problems []Problem
+	for i, o := range stored {
+		out.Objects = append(out.Objects, o.Object)
+		problems = append(problems, o.Problems...)
+		if failed[i] != nil && !containsError(errs, failed[i]) {
+			errs = append(errs, failed[i])
+		}
+	}
+	return out, problems, errs
+}
+
+// containsError reports whether errors have one with the same message: all objects of a
+// kind have the same.
+func containsError(errs []error, err error) bool {
+	for _, e := range errs {
+		if e.Error() == err.Error() && errors.Is(e, customresource.ErrDefinition) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// workflowCommand is a command as GitHub's runner reads it.
+type workflowCommand struct {
+	name       string
+	properties map[string]string
+	message    string
+}
+
+var (
+	runnerCommands = []string{"error", "warning", "notice", "group", "endgroup", "debug", "add-mask", "add-matcher", "stop-commands", "echo", "set-env", "set-output", "add-path", "save-state"}
+	unescapeData   = strings.NewReplacer("%0D", "\r", "%0A", "\n", "%25", "%")
+	unescapeValue  = strings.NewReplacer("%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",", "%25", "%")
+)
+
+// workflowCommands returns the commands of a log, and its other lines, by the rules of the
+// runner (ActionCommand.TryParseV2 and TryParse of actions/runner).
+func workflowCommands(log string) (commands []workflowCommand, plain []string) {
+	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSuffix(log, "\n")), "\n") {
+		if c, ok := workflowCommandOf(line); ok {
+			commands = append(commands, c)
+		} else {
+			plain = append(plain, line)
+		}
+	}
+	return commands, plain
+}
+
+func workflowCommandOf(line string) (workflowCommand, bool) {
+	info, rest, separator := "", "", ","
+	if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "::") && strings.Contains(trimmed[2:], "::") {
+		info, rest, _ = strings.Cut(strings.TrimLeft(line, " \t")[2:], "::")
+	} else if _, after, found := strings.Cut(line, "##["); found {
+		info, rest, _ = strings.Cut(after, "]")
+		separator = ";"
+	}
+	name, list, _ := strings.Cut(info, " ")
+	for _, known := range runnerCommands {
+		if !strings.EqualFold(name, known) {
+			continue
+		}
+		c := workflowCommand{name: name, properties: map[string]string{}, message: unescapeData.Replace(rest)}
+		for pair := range strings.SplitSeq(strings.TrimSpace(list), separator) {
+			if key, value, ok := strings.Cut(pair, "="); ok {
+				c.properties[key] = unescapeValue.Replace(value)
+			}
+		}
+		return c, true
+	}
+	return workflowCommand{}, false
+}
+
+func annotations(t *testing.T, findings ...Finding) ([]workflowCommand, []string) {
+	t.Helper()
+	var out strings.Builder
+	require.NoError(t, (&Report{Command: "check", Findings: findings}).GitHub(&out))
+	if out.Len() == 0 {
+		return nil, nil
+	}
+	return workflowCommands(out.String())
+}
+
+func TestGitHubAnnotations(t *testing.T) {
+	finding := func(s Severity, at Location, message string) Finding {
+		return Finding{Severity: s, Code: api.ReasonOverrideEvaded, Object: toystore, Message: message, At: at}
+	}
+	const title = "OverrideEvaded: HTTPRoute app/toystore"
+	for name, c := range map[string]struct {
+		finding Finding
+		want    workflowCommand
+	}{
+		"an error is at its columns": {
+			finding(Error, Location{File: "a/b.yaml", Line: 3, Column: 5, EndColumn: 9}, "text"),
+			workflowCommand{"error", map[string]string{"file": "a/b.yaml", "line": "3", "endLine": "3", "col": "5", "endColumn": "9", "title": title}, "text"},
+		},
+		"a warning is at its line": {
+			finding(Warning, Location{File: "./a.yaml", Line: 3}, "text"),
+			workflowCommand{"warning", map[string]string{"file": "a.yaml", "line": "3", "endLine": "3", "title": title}, "text"},
+		},
+		"a note is a notice of the file": {
+			finding(Note, Location{File: "a.yaml"}, "text"),
+			workflowCommand{"notice", map[string]string{"file": "a.yaml", "title": title}, "text"},
+		},
+		"a column without an end": {
+			finding(Error, Location{File: "a.yaml", Line: 1, Column: 2}, "text"),
+			workflowCommand{"error", map[string]string{"file": "a.yaml", "line": "1", "endLine": "1", "col": "2", "title": title}, "text"},
+		},
+		"an object of a cluster has no file": {
+			finding(Error, Location{}, "text"), workflowCommand{"error", map[string]string{"title": title}, "text"},
+		},
+		"standard input is named in the message": {
+			finding(Error, Location{File: "-", Line: 7}, "text"), workflowCommand{"error", map[string]string{"title": title}, "standard input:7: text"},
+		},
+		"an absolute file is named in the message": {
+			finding(Error, Location{File: "/a.yaml", Line: 7, Column: 2}, "text"), workflowCommand{"error", map[string]string{"title": title}, "/a.yaml:7:2: text"},
+		},
+		"an absolute file of Windows is named in the message": {
+			finding(Error, Location{File: "C:/a.yaml"}, "text"), workflowCommand{"error", map[string]string{"title": title}, "C:/a.yaml: text"},
+		},
+		"a file above the repository is named in the message": {
+			finding(Error, Location{File: "../a.yaml", Line: 1}, "text"), workflowCommand{"error", map[string]string{"title": title}, "../a.yaml:1: text"},
+		},
+		"special characters are text": {
+			finding(Error, Location{File: "a,b:c=%0A d.yaml", Line: 1}, "::warning::x\r\n::error file=a::y %25 %0A"),
+			workflowCommand{"error", map[string]string{"file": "a,b:c=%0A d.yaml", "line": "1", "endLine": "1", "title": title}, "::warning::x\r\n::error file=a::y %25 %0A"},
+		},
+		"a violation names its path": {
+			Finding{Severity: Warning, Code: api.ReasonRequirementUnmet, Object: gwAuth, Path: routePath("app", "toystore", "toys", 0), Message: "text"},
+			workflowCommand{"warning", map[string]string{"title": "RequirementUnmet: AuthPolicy infra/gw-auth"}, "text (on Gateway infra/edge#http > HTTPRoute app/toystore#toys)"},
+		},
+		"a finding without a message has its code": {
+			Finding{Code: "TooMuch"}, workflowCommand{"error", map[string]string{"title": "TooMuch"}, "TooMuch"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, plain := annotations(t, c.finding)
+			assert.Equal(t, []workflowCommand{c.want}, got)
+			assert.Empty(t, plain)
+		})
+	}
+}
+
+func TestGitHubCutsLongTexts(t *testing.T) {
+	got, _ := annotations(t, Finding{Code: "Invalid", Object: ref("", "AuthPolicy", "app", strings.Repeat("ä", 300)), Message: strings.Repeat("ä", 70000)})
+	require.Len(t, got, 1)
+	assert.Equal(t, 255, utf8.RuneCountInString(got[0].properties["title"]))
+	assert.Equal(t, strings.Repeat("ä", 4095)+"…", got[0].message)
+}
+
+func TestGitHubWritesTenAnnotationsPerType(t *testing.T) {
+	var findings []Finding
+	for i := range 11 {
+		for _, s := range []Severity{Note, Error} {
+			findings = append(findings, Finding{Severity: s, Code: "Invalid", Object: toystore, Message: fmt.Sprintf("::error::m%d\n##[error]x ##[##[group]", i), At: Location{File: "a.yaml", Line: i + 1}})
+		}
+	}
+	for i := range 10 {
+		findings = append(findings, Finding{Severity: Warning, Code: "NoPath", Message: fmt.Sprintf("w%d", i)})
+	}
+	got, plain := annotations(t, findings...)
+	require.Len(t, got, 32)
+	for i, c := range got[:10] {
+		assert.Equal(t, "error", c.name)
+		if i < 9 {
+			assert.Equal(t, fmt.Sprintf("::error::m%d\n##[error]x ##[##[group]", i), c.message)
+		}
+	}
+	assert.Equal(t, "2 more errors without an annotation: see the job summary, or the group at the end of this step's log", got[9].message)
+	for i, c := range got[10:20] {
+		assert.Equal(t, workflowCommand{"warning", map[string]string{"title": "NoPath"}, fmt.Sprintf("w%d", i)}, c)
+	}
+	assert.Equal(t, map[string]string{"title": "2 more notes"}, got[29].properties)
+	assert.Equal(t, workflowCommand{"group", map[string]string{}, "4 more findings"}, got[30])
+	assert.Equal(t, workflowCommand{"endgroup", map[string]string{}, ""}, got[31])
+	assert.Equal(t, []string{
+		"error: Invalid: HTTPRoute app/toystore: ::error::m9 ## [error]x ## [## [group] (a.yaml:10)",
+		"error: Invalid: HTTPRoute app/toystore: ::error::m10 ## [error]x ## [## [group] (a.yaml:11)",
+		"note: Invalid: HTTPRoute app/toystore: ::error::m9 ## [error]x ## [## [group] (a.yaml:10)",
+		"note: Invalid: HTTPRoute app/toystore: ::error::m10 ## [error]x ## [## [group] (a.yaml:11)",
+	}, plain)
+}
+
+func TestGitHubWithoutFindingsWritesNothing(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, (&Report{Command: "check", Objects: full().Objects}).GitHub(&out))
+	assert.Empty(t, out.String())
+}
+
+var errClosed = errors.New("closed")
+
+type closedWriter struct{}
+
+func (closedWriter) Write([]byte) (int, error) { return 0, errClosed }
+
+func TestGitHubReturnsTheErrorOfTheWriter(t *testing.T) {
+	assert.ErrorIs(t, full().GitHub(closedWriter{}), errClosed)
+}
+
+// Any text comes out of the runner as it is, and no text is a command of its own.
+func FuzzGitHub(f *testing.F) {
+	f.Add("::error::a\r\n##[warning]b", "a b,c:d%0A.yaml", "x\n::stop-commands::y")
+	f.Add("%250A", "../x", "##[[")
+	f.Fuzz(func(t *testing.T, message, file, name string) {
+		findings := make([]Finding, 12)
+		for i := range findings {
+			findings[i] = Finding{Code: "Invalid", Object: api.Ref{Kind: "AuthPolicy", Name: name}, Message: message, At: Location{File: file, Line: 1}}
+		}
+		got, plain := annotations(t, findings...)
+		require.Len(t, got, 12, "10 annotations, group and endgroup")
+		require.Len(t, plain, 3)
+		want := message
+		path, inside := findings[0].At.inRepository()
+		if !inside && file != "" {
+			want = findings[0].At.String() + ": " + message
+		} else if message == "" {
+			want = "Invalid"
+		}
+		assert.Equal(t, cut(want, githubMessage), got[0].message)
+		if inside {
+			assert.Equal(t, path, got[0].properties["file"])
+		} else {
+			assert.NotContains(t, got[0].properties, "file")
+		}
+		for _, c := range got[:10] {
+			assert.Equal(t, "error", c.name)
+		}
+	})
+}
