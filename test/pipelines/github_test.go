@@ -116,6 +116,11 @@ func TestActionOnPullRequests(t *testing.T) {
 			},
 			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace**",
 		},
+		"validate: strict denies an unknown field": {
+			change: files{"plain files/route.yaml": route + "  hostnmes: [a.example.com]\n"}, with: map[string]string{"paths": "plain files", "validate": "strict"},
+			code: 1, denied: "true", comments: 1, annotations: []annotation{{"error", "plain files/route.yaml", "7", "UnknownField: HTTPRoute app/shop"}},
+			summary: "**Overrule: 1 denied; no effective policy changes**",
+		},
 		"a path cannot leave the repository": {with: map[string]string{"paths": "base/../../etc"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
 		"a path must exist":                  {with: map[string]string{"paths": "overlays/test"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
 		"paths are required":                 {code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
@@ -271,7 +276,7 @@ func TestActionReportsWhatCannotBeRendered(t *testing.T) {
 	}{
 		"the change":            {[]files{base, broken}, map[string]string{"paths": "overlays/prod"}, []string{"overlays/prod", "head HEAD"}},
 		"the base":              {[]files{base, broken, fixed}, map[string]string{"paths": "overlays/prod"}, []string{"overlays/prod", "base HEAD~1"}},
-		"a command of the user": {[]files{base, {"x": "y"}}, map[string]string{"render": "false"}, []string{"render command", "base HEAD~1"}},
+		"a command of the user": {[]files{base, {"x": "y"}}, map[string]string{"render": "echo '::warning title=forged::a'; echo ' ::warning title=forged::b' >&2; false"}, []string{"render command of base HEAD~1"}},
 		"a plain file that is no YAML": {
 			[]files{base, {"plain files/policies.yaml": "{"}}, map[string]string{"paths": "plain files"}, []string{"plain files/policies.yaml"},
 		},
@@ -294,6 +299,7 @@ func TestActionReportsWhatCannotBeRendered(t *testing.T) {
 				}
 				assert.Contains(t, message, part)
 			}
+			assert.Len(t, annotations(got.stdout+"\n"+got.stderr), 1, "what is rendered writes none")
 			assert.Empty(t, got.outputs["sarif"], "upload-sarif is left out")
 			assert.Empty(t, r.readComments())
 			r.requireUnchanged()

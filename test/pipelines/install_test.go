@@ -31,8 +31,8 @@ func TestInstall(t *testing.T) {
 		"a version is installed from the module": {
 			programs: []string{"go"}, variables: map[string]string{"OVERRULE_VERSION": "v1.2.3"}, want: "install overrule.dev/overrule/cmd/kubectl-overrule@v1.2.3", path: true,
 		},
-		"without a version the sources of the action are built": {programs: []string{"go"}, want: "build -trimpath -o FOLDER/ ./cmd/kubectl-overrule", path: true},
-		"a failed build is an error":                            {programs: []string{"go"}, goFails: true, code: 2, want: "build -trimpath -o FOLDER/ ./cmd/kubectl-overrule"},
+		"without a version the sources of the action are built": {programs: []string{"go"}, variables: map[string]string{"OVERRULE_REF": "v0.1.0"}, want: "build -trimpath -ldflags -s -w -X overrule.dev/overrule/internal/build.version=v0.1.0 -o FOLDER/ ./cmd/kubectl-overrule", path: true},
+		"a failed build is an error":                            {programs: []string{"go"}, goFails: true, code: 2, want: "build -trimpath -ldflags -s -w -X overrule.dev/overrule/internal/build.version=dev -o FOLDER/ ./cmd/kubectl-overrule"},
 		"without go it is an error":                             {code: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
