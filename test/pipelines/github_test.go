@@ -85,8 +85,8 @@ func TestActionOnPullRequests(t *testing.T) {
 			summary:     "**Overrule: 1 warning; no effective policy changes**",
 		},
 		"a folder that is new has an empty base": {
-			change: files{"new one/kustomization.yaml": "resources: [../base, ../overlays/dev/route.yaml]\n", "overlays/dev/kustomization.yaml": overlay + "# changed\n"},
-			with:   map[string]string{"paths": "new one", "kustomize-args": "--load-restrictor\nLoadRestrictionsNone"}, denied: "false", comments: 1,
+			change: files{"it's #1, new/kustomization.yaml": "resources: [../base, ../overlays/dev/route.yaml]\n", "overlays/dev/kustomization.yaml": overlay + "# changed\n"},
+			with:   map[string]string{"paths": "it's #1, new", "kustomize-args": "--load-restrictor\nLoadRestrictionsNone"}, denied: "false", comments: 1,
 			annotations: []annotation{{"warning", "base/policies.yaml", "2", "BlastRadius: AuthPolicy infra/gw-auth"}},
 			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace**",
 		},
@@ -255,7 +255,7 @@ func TestActionFindsTheBase(t *testing.T) {
 
 func TestActionInAFolderOfTheRepository(t *testing.T) {
 	t.Parallel()
-	r := newRepository(t, files{"readme.md": "none"}, files{"deploy here/p.yaml": policies, "deploy here/g.yaml": gateways, "deploy here/r.yaml": route}, files{"deploy here/p.yaml": weakPolicies})
+	r := newRepository(t, files{"outside.yaml": "{"}, files{"deploy here/p.yaml": policies, "deploy here/g.yaml": gateways, "deploy here/r.yaml": route}, files{"deploy here/p.yaml": weakPolicies})
 	with := map[string]string{"paths": ".", "working-directory": "deploy here"}
 	got := readAction(t).run(r, with, pullRequest(r))
 	assert.Equal(t, edited("deploy here/p.yaml"), annotations(got.stdout), got.stderr)

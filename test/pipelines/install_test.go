@@ -63,6 +63,20 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+func TestInstallOfCopiedScripts(t *testing.T) {
+	t.Parallel()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	temp := t.TempDir()
+	scripts := filepath.Join(temp, "repository", "ci", "overrule")
+	require.NoError(t, os.CopyFS(scripts, os.DirFS(filepath.Join(root, "examples/pipelines/scripts"))))
+	require.NoError(t, os.WriteFile(filepath.Join(temp, "go"), []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // it is looked up
+	r := &repository{t: t, dir: temp}
+	got := r.run(temp, map[string]string{"PATH": temp + ":" + coreutils(t)}, "/bin/bash", filepath.Join(scripts, "install.sh"), "out")
+	assert.Equal(t, 2, got.code)
+	assert.Equal(t, "overrule: no sources found: set OVERRULE_VERSION, or install kubectl-overrule before this step\n", got.stderr)
+}
+
 // coreutils returns a folder with the programs that the script runs, and no others.
 func coreutils(t *testing.T) string {
 	t.Helper()
