@@ -85,8 +85,8 @@ func TestActionOnPullRequests(t *testing.T) {
 			summary:     "**Overrule: 1 warning; no effective policy changes**",
 		},
 		"a folder that is new has an empty base": {
-			change: files{"new one/kustomization.yaml": "resources: [../base, ../overlays/dev/route.yaml]\n", "overlays/dev/kustomization.yaml": overlay + "# changed\n"},
-			with:   map[string]string{"paths": "new one", "kustomize-args": "--load-restrictor\nLoadRestrictionsNone"}, denied: "false", comments: 1,
+			change: files{"it's #1, new/kustomization.yaml": "resources: [../base, ../overlays/dev/route.yaml]\n", "overlays/dev/kustomization.yaml": overlay + "# changed\n"},
+			with:   map[string]string{"paths": "it's #1, new", "kustomize-args": "--load-restrictor\nLoadRestrictionsNone"}, denied: "false", comments: 1,
 			annotations: []annotation{{"warning", "base/policies.yaml", "2", "BlastRadius: AuthPolicy infra/gw-auth"}},
 			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace**",
 		},
@@ -115,6 +115,11 @@ func TestActionOnPullRequests(t *testing.T) {
 				{"warning", "shop/auth.yaml", "8", "Overridden: AuthPolicy app/shop-auth"},
 			},
 			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace**",
+		},
+		"validate: strict denies an unknown field": {
+			change: files{"plain files/route.yaml": route + "  hostnmes: [a.example.com]\n"}, with: map[string]string{"paths": "plain files", "validate": "strict"},
+			code: 1, denied: "true", comments: 1, annotations: []annotation{{"error", "plain files/route.yaml", "7", "UnknownField: HTTPRoute app/shop"}},
+			summary: "**Overrule: 1 denied; no effective policy changes**",
 		},
 		"a path cannot leave the repository": {with: map[string]string{"paths": "base/../../etc"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
 		"a path must exist":                  {with: map[string]string{"paths": "overlays/test"}, code: 2, denied: "false", annotations: []annotation{{"error", "", "", "Overrule"}}},
@@ -250,7 +255,7 @@ func TestActionFindsTheBase(t *testing.T) {
 
 func TestActionInAFolderOfTheRepository(t *testing.T) {
 	t.Parallel()
-	r := newRepository(t, files{"readme.md": "none"}, files{"deploy here/p.yaml": policies, "deploy here/g.yaml": gateways, "deploy here/r.yaml": route}, files{"deploy here/p.yaml": weakPolicies})
+	r := newRepository(t, files{"outside.yaml": "{"}, files{"deploy here/p.yaml": policies, "deploy here/g.yaml": gateways, "deploy here/r.yaml": route}, files{"deploy here/p.yaml": weakPolicies})
 	with := map[string]string{"paths": ".", "working-directory": "deploy here"}
 	got := readAction(t).run(r, with, pullRequest(r))
 	assert.Equal(t, edited("deploy here/p.yaml"), annotations(got.stdout), got.stderr)
@@ -271,7 +276,7 @@ func TestActionReportsWhatCannotBeRendered(t *testing.T) {
 	}{
 		"the change":            {[]files{base, broken}, map[string]string{"paths": "overlays/prod"}, []string{"overlays/prod", "head HEAD"}},
 		"the base":              {[]files{base, broken, fixed}, map[string]string{"paths": "overlays/prod"}, []string{"overlays/prod", "base HEAD~1"}},
-		"a command of the user": {[]files{base, {"x": "y"}}, map[string]string{"render": "false"}, []string{"render command", "base HEAD~1"}},
+		"a command of the user": {[]files{base, {"x": "y"}}, map[string]string{"render": "echo '::warning title=forged::a'; echo ' ::warning title=forged::b' >&2; false"}, []string{"render command of base HEAD~1"}},
 		"a plain file that is no YAML": {
 			[]files{base, {"plain files/policies.yaml": "{"}}, map[string]string{"paths": "plain files"}, []string{"plain files/policies.yaml"},
 		},
@@ -294,6 +299,7 @@ func TestActionReportsWhatCannotBeRendered(t *testing.T) {
 				}
 				assert.Contains(t, message, part)
 			}
+			assert.Len(t, annotations(got.stdout+"\n"+got.stderr), 1, "what is rendered writes none")
 			assert.Empty(t, got.outputs["sarif"], "upload-sarif is left out")
 			assert.Empty(t, r.readComments())
 			r.requireUnchanged()

@@ -31,8 +31,8 @@ func TestInstall(t *testing.T) {
 		"a version is installed from the module": {
 			programs: []string{"go"}, variables: map[string]string{"OVERRULE_VERSION": "v1.2.3"}, want: "install overrule.dev/overrule/cmd/kubectl-overrule@v1.2.3", path: true,
 		},
-		"without a version the sources of the action are built": {programs: []string{"go"}, want: "build -trimpath -o FOLDER/ ./cmd/kubectl-overrule", path: true},
-		"a failed build is an error":                            {programs: []string{"go"}, goFails: true, code: 2, want: "build -trimpath -o FOLDER/ ./cmd/kubectl-overrule"},
+		"without a version the sources of the action are built": {programs: []string{"go"}, variables: map[string]string{"OVERRULE_REF": "v0.1.0"}, want: "build -trimpath -ldflags -s -w -X overrule.dev/overrule/internal/build.version=v0.1.0 -o FOLDER/ ./cmd/kubectl-overrule", path: true},
+		"a failed build is an error":                            {programs: []string{"go"}, goFails: true, code: 2, want: "build -trimpath -ldflags -s -w -X overrule.dev/overrule/internal/build.version=dev -o FOLDER/ ./cmd/kubectl-overrule"},
 		"without go it is an error":                             {code: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +61,20 @@ func TestInstall(t *testing.T) {
 			assert.Equal(t, c.code > 0, len(annotations(got.stdout)) == 1)
 		})
 	}
+}
+
+func TestInstallOfCopiedScripts(t *testing.T) {
+	t.Parallel()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	temp := t.TempDir()
+	scripts := filepath.Join(temp, "repository", "ci", "overrule")
+	require.NoError(t, os.CopyFS(scripts, os.DirFS(filepath.Join(root, "examples/pipelines/scripts"))))
+	require.NoError(t, os.WriteFile(filepath.Join(temp, "go"), []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // it is looked up
+	r := &repository{t: t, dir: temp}
+	got := r.run(temp, map[string]string{"PATH": temp + ":" + coreutils(t)}, "/bin/bash", filepath.Join(scripts, "install.sh"), "out")
+	assert.Equal(t, 2, got.code)
+	assert.Equal(t, "overrule: no sources found: set OVERRULE_VERSION, or install kubectl-overrule before this step\n", got.stderr)
 }
 
 // coreutils returns a folder with the programs that the script runs, and no others.

@@ -165,7 +165,7 @@ func readOutputs(t *testing.T, file string) map[string]string {
 // annotation is an annotation that GitHub shows.
 type annotation struct{ level, file, line, title string }
 
-var workflowCommand = regexp.MustCompile(`(?m)^::(error|warning|notice) ([^:]*)::`)
+var workflowCommand = regexp.MustCompile(`(?m)^\s*::(error|warning|notice) ([^:]*)::`)
 
 // annotations returns the annotations of the output of steps.
 func annotations(stdout string) []annotation {

@@ -24,7 +24,7 @@ export START
 denied="no comment was written: the token needs the permission pull-requests: write, which pull requests from forks do not have. The report is in the summary of the job."
 # A comment of another user is left alone, even if it starts with the same lines.
 # shellcheck disable=SC2016 # $ENV is of jq
-filter='.[] | select(.user.type == "Bot" and (.body | gsub("\r"; "") | startswith($ENV.START + "\n"))) | .id'
+filter='.[] | select(.user.type == "Bot" and (.body | gsub("\r"; "") | startswith($ENV.START))) | .id'
 ids=$(gh api --paginate "repos/$GITHUB_REPOSITORY/issues/$PULL_REQUEST/comments?per_page=100" --jq "$filter") || warn "$denied"
 id=${ids%%$'\n'*}
 if [ -n "$id" ]; then

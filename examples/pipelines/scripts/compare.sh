@@ -37,6 +37,16 @@ fail() {
 	exit 2
 }
 
+# show prints messages of other programs. They may have lines that GitHub's runner would
+# read as commands.
+show() {
+	if [ "$format" = github ]; then
+		sed -e 's/##\[/## [/g' -e 's/^/| /' "$1" >&2
+	else
+		cat "$1" >&2
+	fi
+}
+
 # read_lines sets the array lines to the lines of a text that are not empty.
 read_lines() {
 	local line
@@ -71,7 +81,7 @@ kustomize_build() {
 	fi
 	printf 'resources: [%s]\nbuildMetadata: [originAnnotations]\n' "$(quoted "$(relative "$2" "$1")")" >"$2/kustomization.yaml"
 	read_lines "${OVERRULE_KUSTOMIZE_ARGS:-}"
-	"${command[@]}" "$2" ${lines[@]+"${lines[@]}"} >"$2/rendered.yaml" || return
+	"${command[@]}" "$2" ${lines[@]+"${lines[@]}"} >"$2/rendered.yaml" 2>"$work/stderr" || return
 	rm "$2/kustomization.yaml"
 }
 
@@ -81,7 +91,7 @@ helm_template() {
 	local lines
 	command -v helm >/dev/null || fail "helm not found; install it to render $path"
 	read_lines "${OVERRULE_HELM_ARGS:-}"
-	(cd "$tree" && helm template "$(basename "$1")" "$1" ${lines[@]+"${lines[@]}"}) >"$2/helm.txt" || return
+	(cd "$tree" && helm template "$(basename "$1")" "$1" ${lines[@]+"${lines[@]}"}) >"$2/helm.txt" 2>"$work/stderr" || return
 	CHART=$(relative "$2" "$1") awk '
 		sub(/^# Source: [^\/]*\//, "") { $0 = "# Source: " ENVIRON["CHART"] "/" $0 }
 		{ print }' "$2/helm.txt" >"$2/rendered.yaml"
@@ -101,6 +111,12 @@ check_plain() {
 	[ -z "$found" ] || fail "$path of $revision has ${found#./}; specify the folders below $path, one in each line, so that they are rendered"
 }
 
+# fail_to_render WHAT fails after the error of the program that renders.
+fail_to_render() {
+	show "$work/stderr"
+	fail "cannot render $1 of $revision; see the error above"
+}
+
 # render_path appends what the plugin is to read for a path to the array manifests.
 render_path() {
 	local source=$tree/$path folder=$out/$path
@@ -112,15 +128,16 @@ render_path() {
 	source=$(cd "$source" && pwd -P)
 	if is_kustomization "$source"; then
 		mkdir -p "$folder"
-		kustomize_build "$source" "$folder" || fail "cannot render the kustomization $path of $revision; see the error above"
+		kustomize_build "$source" "$folder" || fail_to_render "the kustomization $path"
 	elif [ -f "$source/Chart.yaml" ]; then
 		mkdir -p "$folder"
-		helm_template "$source" "$folder" || fail "cannot render the Helm chart $path of $revision; see the error above"
+		helm_template "$source" "$folder" || fail_to_render "the Helm chart $path"
 	else
 		check_plain "$source"
 		manifests+=("$source")
 		return
 	fi
+	show "$work/stderr" # warnings
 	manifests+=("$folder/rendered.yaml")
 }
 
@@ -130,8 +147,9 @@ render() {
 	manifests=()
 	mkdir -p "$out"
 	if [ -n "${OVERRULE_RENDER:-}" ]; then
-		(cd "$tree" && OUT=$out bash -euo pipefail -c "$OVERRULE_RENDER") >&2 ||
-			fail "the render command failed on $revision; see the error above"
+		(cd "$tree" && OUT=$out bash -euo pipefail -c "$OVERRULE_RENDER") >"$work/stderr" 2>&1 ||
+			fail_to_render "manifests with the render command"
+		show "$work/stderr"
 		manifests=("$out")
 		return
 	fi
@@ -180,11 +198,12 @@ check() {
 	local code=0
 	kubectl-overrule check "${flags[@]}" 2>"$work/stderr" || code=$?
 	# That an empty folder of this script has no manifests is no news.
-	grep -v "^warning: --[a-z]*: $work/[a-z]*: " "$work/stderr" >&2 || true
-	if grep -q 'duplicate object' "$work/stderr"; then
+	grep -v "^warning: --[a-z]*: $work/[a-z]*: " "$work/stderr" >"$work/messages" || true
+	show "$work/messages"
+	if grep -q 'duplicate object' "$work/messages"; then
 		echo "overrule: if the paths are of different clusters, check each cluster on its own" >&2
 	fi
-	if [ "$code" -gt 1 ]; then fail "the change could not be checked:"$'\n'"$(cat "$work/stderr")"; fi
+	if [ "$code" -gt 1 ]; then fail "the change could not be checked:"$'\n'"$(cat "$work/messages")"; fi
 	exit "$code"
 }
 

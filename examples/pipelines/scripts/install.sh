@@ -4,7 +4,7 @@
 #   install.sh FOLDER
 #
 # With OVERRULE_VERSION it installs that version of the module, else it builds the sources
-# that this script belongs to. On GitHub, the folder is added to the PATH of later steps.
+# that this script belongs to, whose version OVERRULE_REF is shown in reports. On GitHub, the folder is added to the PATH of later steps.
 set -euo pipefail
 
 fail() {
@@ -26,7 +26,7 @@ if [ -n "${OVERRULE_VERSION:-}" ]; then
 else
 	cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 	[ -d cmd/kubectl-overrule ] || fail "no sources found: set OVERRULE_VERSION, or install kubectl-overrule before this step"
-	CGO_ENABLED=0 go build -trimpath -o "$folder/" ./cmd/kubectl-overrule || fail "cannot build kubectl-overrule; see the error of go above"
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X overrule.dev/overrule/internal/build.version=${OVERRULE_REF:-dev}" -o "$folder/" ./cmd/kubectl-overrule || fail "cannot build kubectl-overrule; see the error of go above"
 fi
 if [ -n "${GITHUB_PATH:-}" ]; then echo "$folder" >>"$GITHUB_PATH"; fi
 echo "installed $folder/kubectl-overrule"

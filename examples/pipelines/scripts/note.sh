@@ -33,7 +33,7 @@ earlier_note() {
 	while [ "$page" -le 20 ]; do
 		notes_of_page=$(call "$notes?per_page=100&page=$page") || return
 		# shellcheck disable=SC2016 # $ENV is of jq
-		id=$(jq -r '[.[] | select(.system | not) | select(.body | gsub("\r"; "") | startswith($ENV.START + "\n")) | .id] | first // empty' <<<"$notes_of_page") || return
+		id=$(jq -r '[.[] | select(.system | not) | select(.body | gsub("\r"; "") | startswith($ENV.START)) | .id] | first // empty' <<<"$notes_of_page") || return
 		if [ -n "$id" ] || [ "$(jq length <<<"$notes_of_page")" -lt 100 ]; then break; fi
 		page=$((page + 1))
 	done
