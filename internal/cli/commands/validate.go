@@ -162,7 +162,7 @@ func (v *changeValidator) store(ctx context.Context, kinds *manifest.Kinds, o, o
 	}
 	out, err := o.Store(ctx, definition, old, namespace)
 	if errors.Is(err, customresource.ErrDefinition) {
-		if text := fmt.Sprintf("%s: %v; objects of kind %s are not validated", definition.Name(), err, o.Kind); !v.warned[text] {
+		if text := fmt.Sprintf("%v; its objects are not validated", err); !v.warned[text] {
 			v.warned[text] = true
 			v.app.warnf("%s", text)
 		}

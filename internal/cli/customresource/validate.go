@@ -44,7 +44,7 @@ func (k *Kind) Validate(ctx context.Context, object, old map[string]any, namespa
 		return Result{Invalid: []Problem{*invalid}}, nil
 	}
 	if err := v.compile(); err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("%s: %w", k.Name(), err)
 	}
 	written := object
 	object = runtime.DeepCopyJSON(object)
@@ -107,7 +107,7 @@ func (k *Kind) validate(ctx context.Context, v *version, object, old map[string]
 	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, v.schema, old)) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, object)...)
 	}
-	celErrs, err := v.validateRules(ctx, errs, object, old, ratchet)
+	celErrs, err := k.validateRules(ctx, v, errs, object, old, ratchet)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (k *Kind) validate(ctx context.Context, v *version, object, old map[string]
 }
 
 // validateRules validates the CEL rules, unless other errors make that impossible.
-func (v *version) validateRules(ctx context.Context, errs field.ErrorList, object, old map[string]any, r ratchet) (field.ErrorList, error) {
+func (k *Kind) validateRules(ctx context.Context, v *version, errs field.ErrorList, object, old map[string]any, r ratchet) (field.ErrorList, error) {
 	rules := v.celRules()
 	if rules == nil {
 		return nil, nil
@@ -131,7 +131,7 @@ func (v *version) validateRules(ctx context.Context, errs field.ErrorList, objec
 	found, _ := rules.Validate(ctx, nil, v.schema, object, oldObject, celconfig.RuntimeCELCostBudget, r.ruleOptions()...)
 	for _, err := range found {
 		if strings.HasPrefix(err.Detail, "rule compile error: ") {
-			return nil, fmt.Errorf("%w: version %s: %s: %s", ErrDefinition, v.Name, err.Field, err.Detail)
+			return nil, fmt.Errorf("%s: %w: version %s: %s: %s", k.Name(), ErrDefinition, v.Name, err.Field, err.Detail)
 		}
 	}
 	return found, nil

@@ -100,7 +100,7 @@ func TestDefinitionsThatAreNotValid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := kind(t, c.spec).Validate(t.Context(), object(t, c.version, "spec: {}"), nil, "ns")
 			require.ErrorIs(t, err, ErrDefinition)
-			assert.ErrorContains(t, err, "version "+c.version+": ")
+			assert.ErrorContains(t, err, "widgets.example.com: invalid CustomResourceDefinition: version "+c.version+": ")
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
