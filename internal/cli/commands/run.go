@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"overrule.dev/overrule/internal/cache"
-	"overrule.dev/overrule/internal/cli/ui"
+	"overrule.dev/overrule/internal/lookup"
 )
 
 // Run runs the command that the arguments name and returns the exit code of
@@ -37,7 +37,7 @@ const (
 var errDenied = errors.New("denied")
 
 // errNotFound is returned if an object, rule or section does not exist.
-var errNotFound = ui.ErrNotFound
+var errNotFound = lookup.ErrNotFound
 
 // run runs one command and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
@@ -47,7 +47,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errDenied), errors.Is(err, errViolations), errors.Is(err, errNotServed):
+	case errors.Is(err, errDenied), errors.Is(err, errViolations), errors.Is(err, lookup.ErrNotServed):
 		return exitNegative
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // a failed write to stderr cannot be reported
