@@ -30,6 +30,9 @@ type EffectivePolicy struct {
 	Path       []PathElement `json:"path"`
 	// Spec is the effective spec, an object; in kinds whose policies are collected
 	// it is the list of their specs, in order.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec  any          `json:"spec"`
 	Rules []RuleOrigin `json:"rules"`
 	// Policies are those on the path, from the highest to the lowest.
@@ -48,6 +51,9 @@ type EffectiveRoute struct {
 	Fields []EffectiveField `json:"fields"`
 	// Spec is the spec of the route with these values. Its only rule is that of the
 	// path.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec map[string]any `json:"spec"`
 	// Redacted is true if the spec is left out, because the reader is not allowed to
 	// get the route.
@@ -61,6 +67,9 @@ type EffectiveField struct {
 	Rule string `json:"rule"`
 	// Value is the value in effect. It is absent if neither the route nor a policy
 	// sets the field.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value any    `json:"value,omitempty"`
 	From  *Ref   `json:"from,omitempty"`
 	Block string `json:"block,omitempty"`
@@ -279,6 +288,9 @@ type ExplainedPart struct {
 type ExplainedRule struct {
 	Rule string `json:"rule"`
 	// Value is the value in effect. It is absent if no policy's value is.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value any        `json:"value,omitempty"`
 	From  *Ref       `json:"from,omitempty"`
 	Block string     `json:"block,omitempty"`
@@ -289,14 +301,19 @@ type ExplainedRule struct {
 
 // LostFrom is a value of a rule that a policy set and lost to another one.
 type LostFrom struct {
-	Policy  Ref    `json:"policy"`
-	Block   string `json:"block"`
+	Policy Ref    `json:"policy"`
+	Block  string `json:"block"`
+	// Value is null if it is left out.
+	//
+	// +nullable
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value   any    `json:"value"`
 	To      Ref    `json:"to"`
 	ToBlock string `json:"toBlock"`
 	// InForce and Equal are as in LostRule.
 	InForce *Ref `json:"inForce,omitempty"`
 	Equal   bool `json:"equal,omitempty"`
-	// Redacted is true if the value is left out: it is null.
+	// Redacted is true if the value is left out.
 	Redacted bool `json:"redacted,omitempty"`
 }
