@@ -190,7 +190,7 @@ func (e *Effective) noteText(n merge.Note, hidden bool) string {
 
 // redactBindings removes what hidden policies select, and the matches of a hidden route.
 func (e *Effective) redactBindings(all []api.Binding, h Hides) {
-	if h == nil || e.Path.Route == nil {
+	if h == nil || len(all) == 0 || e.Path.Route == nil {
 		return
 	}
 	route := h.hides(e.Path.Route.Ref())

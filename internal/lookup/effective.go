@@ -1,7 +1,9 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -13,25 +15,110 @@ import (
 
 type outcome = merge.Outcome
 
-// Effective returns the effective policies of the query, sorted, and the policies
-// on their paths.
-func (q *Query) Effective(ctx context.Context) ([]api.EffectivePolicy, PolicySet, error) {
-	var items, others []api.EffectivePolicy
-	onPaths := make(PolicySet)
+// Limit limits the size of a list. The zero Limit is none.
+type Limit struct {
+	// Items is the number of items, Bytes their size as JSON; 0 for no limit.
+	Items, Bytes int
+}
+
+// fits reports whether an item fits after a number of others, and subtracts its size.
+func (l *Limit) fits(before int, item any) bool {
+	if l.Items > 0 && before >= l.Items {
+		return false
+	}
+	if l.Bytes == 0 {
+		return true
+	}
+	data, err := json.Marshal(item)
+	if err != nil || len(data) >= l.Bytes {
+		return false
+	}
+	l.Bytes -= len(data) + 1 // the comma
+	return true
+}
+
+// onPath is a path of a query with its elements.
+type onPath struct {
+	*effective.Effective
+	elements []api.PathElement
+}
+
+// Paths are the paths of a query.
+type Paths struct {
+	query *Query
+	// Policies are those on the paths.
+	Policies PolicySet
+	matching []onPath
+	// controls are other paths whose kinds may control the same fields of a route.
+	controls []*effective.Effective
+}
+
+// Len returns the number of paths.
+func (p *Paths) Len() int { return len(p.matching) }
+
+// Paths returns the paths of the query, sorted by policy kind and path.
+func (q *Query) Paths(ctx context.Context) (*Paths, error) {
+	out := &Paths{query: q, Policies: make(PolicySet)}
 	err := q.Walk(ctx, func(e *effective.Effective) {
 		switch {
 		case q.Matches(e):
-			items = append(items, e.APIHiding(q.Hides))
-			q.addPolicies(onPaths, e)
+			out.matching = append(out.matching, onPath{e, e.Path.Elements()})
+			q.addPolicies(out.Policies, e)
 		case len(e.Kind.Controls()) > 0:
-			others = append(others, e.APIHiding(q.Hides)) // may control the same field of a route
+			out.controls = append(out.controls, e)
 		}
 	})
-	slices.SortFunc(items, effective.CompareItems)
-	all := append(slices.Clip(items), others...)
+	slices.SortStableFunc(out.matching, func(a, b onPath) int {
+		return cmp.Or(api.ComparePolicyKinds(a.Kind.Ref(), b.Kind.Ref()), api.ComparePaths(a.elements, b.elements))
+	})
+	return out, err
+}
+
+// Effective returns the effective policies of the paths, sorted. Those that do not fit
+// are left out, from the end.
+func (p *Paths) Effective(limit Limit) []api.EffectivePolicy {
+	var items []api.EffectivePolicy
+	routes := make(map[api.Ref]bool) // of the items, whose fields are controlled
+	for _, m := range p.matching {
+		item := m.APIHiding(p.query.Hides)
+		if !limit.fits(len(items), item) {
+			break
+		}
+		items = append(items, item)
+		if item.Route != nil {
+			routes[m.Path.Route.Ref()] = true
+		}
+	}
+	all := slices.Clip(items)
+	for _, e := range p.controls {
+		if e.Path.Route != nil && routes[e.Path.Route.Ref()] {
+			all = append(all, e.APIHiding(p.query.Hides))
+		}
+	}
 	slices.SortFunc(all, effective.CompareItems)
-	effective.ResolveConflicts(all, q.direct)
-	return items, onPaths, err
+	effective.ResolveConflicts(all, p.query.direct)
+	return items
+}
+
+// Explanations returns the explanations of the paths, sorted, and how many there are. A
+// rule filters as in effective.Explain, nil for all. Those that do not fit are left out,
+// from the end.
+func (p *Paths) Explanations(rule *merge.Name, limit Limit) (items []api.Explanation, total int) {
+	items = []api.Explanation{}
+	for _, m := range p.matching {
+		if total > len(items) && rule == nil {
+			return items, len(p.matching)
+		}
+		x, ok := m.ExplainHiding(rule, p.query.Hides)
+		if !ok {
+			continue
+		}
+		if total == len(items) && limit.fits(len(items), x) {
+			items = append(items, x)
+		}
+		total++
+	}
+	return items, total
 }
 
 // addPolicies adds the policies on a path.
@@ -56,22 +143,6 @@ func (q *Query) WithoutPolicy(ctx context.Context, kinds []*policykind.Kind) ([]
 		}
 	})
 	slices.SortFunc(items, effective.CompareItems)
-	return items, err
-}
-
-// Explanations returns the explanations of the paths of the query, sorted. A rule filters
-// as in effective.Explain, nil for all.
-func (q *Query) Explanations(ctx context.Context, rule *merge.Name) ([]api.Explanation, error) {
-	items := []api.Explanation{}
-	err := q.Walk(ctx, func(e *effective.Effective) {
-		if !q.Matches(e) {
-			return
-		}
-		if x, ok := e.ExplainHiding(rule, q.Hides); ok {
-			items = append(items, x)
-		}
-	})
-	slices.SortFunc(items, effective.CompareExplanations)
 	return items, err
 }
 

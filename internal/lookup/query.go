@@ -30,6 +30,9 @@ type Query struct {
 	Engine *effective.Engine
 	// Objects are those through which the paths go, empty for all paths.
 	Objects []snapshot.Object
+	// Section limits the paths to those through a listener, rule or port of Objects, ""
+	// for all.
+	Section string
 	// Namespace limits a query without objects to the paths through a namespace, ""
 	// for all.
 	Namespace string
@@ -115,10 +118,15 @@ func (q *Query) Matches(e *effective.Effective) bool {
 	return slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool {
 		p, ok := o.(*policykind.Policy)
 		if !ok {
-			return pathContains(e.Path, o.Ref())
+			return q.contains(e.Path, o.Ref())
 		}
 		return slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
 	})
+}
+
+// contains reports whether an object, or the section of it, is on a path.
+func (q *Query) contains(p gateway.Path, ref api.Ref) bool {
+	return pathContains(p, ref) && (q.Section == "" || pathContainsSection(q.View, p, ref, q.Section))
 }
 
 // attachable reports whether a policy of the kind can be on the path, because it

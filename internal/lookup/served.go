@@ -20,6 +20,8 @@ type Served struct {
 	api.ServedRequest
 	paths []gateway.Path // of the rules that serve it
 	roots []snapshot.Object
+	// answers are the places of At, in the same order.
+	answers []place
 	// client is the namespace of the client in the mesh.
 	client string
 }
@@ -38,6 +40,13 @@ func (r *Served) API() *api.ServedRequest {
 		return nil
 	}
 	return &r.ServedRequest
+}
+
+// place is where a request goes at one gateway or Service.
+type place struct {
+	gateway.Path
+	// attached are the routes that are asked.
+	attached []gateway.Attached
 }
 
 // contains reports whether the request goes along a path, which may end above the rule.
@@ -107,14 +116,15 @@ func (r *Request) Find(v *snapshot.View) (*Served, error) {
 		found = append(found, f.atGateway(g, q, f.Port != nil)...)
 	}
 	for _, a := range nearest(found) {
-		out.add(a.request(f.Explain), a.path())
+		out.add(a.request(f.Explain), place{a.path(), a.Attached})
 	}
 	return out, nil
 }
 
 // add adds where the request goes at one gateway or Service.
-func (r *Served) add(at api.RequestAt, path gateway.Path) {
-	r.At = append(r.At, at)
+func (r *Served) add(at api.RequestAt, on place) {
+	path := on.Path
+	r.At, r.answers = append(r.At, at), append(r.answers, on)
 	if !at.Served {
 		return
 	}

@@ -18,7 +18,7 @@ func (f *finder) serveInMesh(out *Served, q *gateway.Request, client string, exp
 	if len(service.Ports) > 0 && !service.HasPort(q.Port) {
 		path := gateway.Path{Service: service, Port: q.Port, Rule: -1}
 		message := fmt.Sprintf("%s has no port %d; set %s to one of %s", service.Ref(), q.Port, f.Name(FieldPort), portsText(service))
-		out.add(api.RequestAt{Path: path.Elements(), Message: message}, path)
+		out.add(api.RequestAt{Path: path.Elements(), Message: message}, place{Path: path})
 		return nil
 	}
 	answer := func(q *gateway.Request, r gateway.Reading) gateway.MeshAnswer {
@@ -49,7 +49,7 @@ func (f *finder) serveInMesh(out *Served, q *gateway.Request, client string, exp
 	if explain {
 		at.Candidates = candidatesOf(a.Candidates)
 	}
-	out.add(at, path)
+	out.add(at, place{path, a.Attached})
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/lookup"
 )
 
 // effectiveFlags are the flags of the effective command.
@@ -92,10 +93,11 @@ var errWithout = errors.New("invalid --without: must not be used with a policy; 
 
 // showEffective prints the effective policies of the query.
 func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error {
-	items, onPaths, err := q.Effective(ctx)
+	paths, err := q.Paths(ctx)
 	if err != nil {
 		return err
 	}
+	items, onPaths := paths.Effective(lookup.Limit{}), paths.Policies
 	policies := q.NamedPolicies()
 	if len(policies) == 0 {
 		q.AddTargeting(onPaths)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"overrule.dev/overrule/internal/lookup"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -56,10 +58,12 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	if err != nil {
 		return err
 	}
-	items, err := q.Explanations(ctx, rule)
-	switch {
-	case err != nil:
+	paths, err := q.Paths(ctx)
+	if err != nil {
 		return err
+	}
+	items, _ := paths.Explanations(rule, lookup.Limit{})
+	switch {
 	case len(items) == 0 && rule != nil:
 		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.Objects[0].Ref())
 	case len(items) == 0 && q.Request != nil:
