@@ -1,0 +1,208 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/env"
+)
+
+// developerRights are what an administrator grants to a developer in one namespace. The role
+// view has overrule-reviews on a cluster where the controller manager aggregates roles.
+const developerRights = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: APP, name: developers}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: overrule-reviews}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {namespace: APP, name: policies}
+rules:
+- {apiGroups: [gateway.networking.k8s.io], resources: [httproutes], verbs: [get, list, create, update, patch, delete]}
+- {apiGroups: [kuadrant.io], resources: [authpolicies, ratelimitpolicies], verbs: [get, list, create, update, patch, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: APP, name: policies}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: policies}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
+`
+
+// developer returns a user with rights in the application's namespace alone.
+func (g testNamespaces) developer(t *testing.T) *env.User {
+	t.Helper()
+	who := g.c.MustAddUser(t, g.app+"-developer", nil)
+	succeed(t, g.apply(strings.ReplaceAll(developerRights, "USER", who.Name)))
+	soon(t, func() bool {
+		return who.Kubectl("auth", "can-i", "create", "effectivepolicyreviews.overrule.dev", "-n", g.app).Code == 0
+	}, "no right to ask")
+	return who
+}
+
+// hiddenAuth and ownAuth are the policies of the gateway and of the route.
+const (
+	hiddenAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: INFRA, name: gateway}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: s3cret}}}}
+`
+	ownAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: APP, name: route}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  rules: {authentication: {sso: {issuer: mine}, key: {header: x}}}
+`
+)
+
+// reviewOf returns the manifest of a review in the application's namespace.
+func reviewOf(kind, name, rest string) string {
+	return fmt.Sprintf(`
+apiVersion: overrule.dev/v1alpha1
+kind: EffectivePolicyReview
+metadata: {namespace: APP, name: question}
+spec:
+  object: {group: gateway.networking.k8s.io, kind: %s, name: %s}
+%s`, kind, name, rest)
+}
+
+// askReview creates a review in a dry run, and decodes the answer.
+func (g testNamespaces) askReview(t *testing.T, who *env.User, manifest string, args ...string) api.ReviewStatus {
+	t.Helper()
+	got := who.KubectlWith(g.expand(manifest), append([]string{"create", "--dry-run=server", "-o", "yaml", "-f", "-"}, args...)...)
+	succeed(t, got)
+	var answer struct{ Status *api.ReviewStatus }
+	data, err := yaml.YAMLToJSON([]byte(got.Stdout))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &answer))
+	require.NotNil(t, answer.Status, got.Stdout)
+	return *answer.Status
+}
+
+// refuseReview requires that a review is denied with a message.
+func (g testNamespaces) refuseReview(t *testing.T, who *env.User, manifest string, says ...string) {
+	t.Helper()
+	got := who.KubectlWith(g.expand(manifest), "create", "--dry-run=server", "-o", "yaml", "-f", "-")
+	require.Equal(t, 1, got.Code, got.Stdout)
+	for _, part := range says {
+		assert.Contains(t, got.Stderr, g.expand(part))
+	}
+}
+
+// TestReviews asks what holds with the rights of a developer in one namespace.
+func TestReviews(t *testing.T) {
+	c := shared(t)
+	g := c.prepare(t, "reviews")
+	s := c.start(t)
+	succeed(t, g.apply(hiddenAuth))
+	succeed(t, g.apply(ownAuth))
+	who := g.developer(t)
+
+	t.Run("the answer has no value of a policy that the developer may not get", func(t *testing.T) {
+		got := g.askReview(t, who, reviewOf("HTTPRoute", "toystore", ""))
+		require.Len(t, got.Items, 2, "one for each rule of the route")
+		assert.Equal(t, map[string]any{"rules": map[string]any{"authentication": map[string]any{"key": map[string]any{"header": "x"}}}}, got.Items[0].Spec)
+		gateway := api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: g.infra, Name: "gateway"}
+		assert.Contains(t, got.Items[0].Rules, api.RuleOrigin{Rule: "rules.authentication.sso", From: gateway, Block: "overrides", Redacted: true})
+		require.Len(t, got.Explanations, 2)
+		text, err := json.Marshal(got)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "s3cret")
+		assert.Contains(t, string(text), "mine")
+	})
+	t.Run("a user who may get all policies is shown all values", func(t *testing.T) {
+		got := g.askReview(t, c.User, reviewOf("HTTPRoute", "toystore", ""))
+		text, err := json.Marshal(got)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "s3cret")
+		assert.False(t, got.Redacted)
+	})
+	t.Run("an impersonated user is that user", func(t *testing.T) {
+		got := g.askReview(t, c.User, reviewOf("HTTPRoute", "toystore", ""), "--as", who.Name)
+		assert.Equal(t, g.askReview(t, who, reviewOf("HTTPRoute", "toystore", "")), got)
+	})
+	t.Run("a forged answer is replaced", func(t *testing.T) {
+		want := g.askReview(t, who, reviewOf("HTTPRoute", "toystore", ""))
+		assert.Equal(t, want, g.askReview(t, who, reviewOf("HTTPRoute", "toystore", "status: {message: all is fine}\n")))
+	})
+	t.Run("questions that are wrong", func(t *testing.T) { g.refuseWrongReviews(t, who) })
+	t.Run("a review is not stored", func(t *testing.T) {
+		for _, user := range []*env.User{who, c.User} {
+			got := user.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "create", "-f", "-")
+			require.Equal(t, 1, got.Code)
+			assert.Contains(t, got.Stderr, "kubectl create --dry-run=server -o yaml -f FILE")
+		}
+		assert.Empty(t, c.Kubectl("get", "effectivepolicyreviews", "-A", "-o", "name").Stdout)
+	})
+	require.NoError(t, s.Stop())
+	t.Run("without a server", func(t *testing.T) { g.refuseReviewsWithoutServer(t, who) })
+}
+
+// refuseWrongReviews asks what cannot be answered.
+func (g testNamespaces) refuseWrongReviews(t *testing.T, who *env.User) {
+	absent := "HTTPRoute APP/absent not found, or you are not allowed to get it"
+	g.refuseReview(t, who, reviewOf("HTTPRoute", "absent", ""), absent)
+	succeed(t, g.apply(strings.ReplaceAll(toystore, "name: toystore", "name: other")))
+	limited := g.c.MustAddUser(t, g.app+"-asker", nil)
+	succeed(t, g.kubectl("create", "rolebinding", "asker", "--clusterrole=overrule-reviews", "--user="+limited.Name))
+	soon(t, func() bool {
+		return limited.Kubectl("auth", "can-i", "create", "effectivepolicyreviews.overrule.dev", "-n", g.app).Code == 0
+	}, "no right to ask")
+	g.refuseReview(t, limited, reviewOf("HTTPRoute", "other", ""), "HTTPRoute APP/other not found, or you are not allowed to get it")
+	g.refuseReview(t, limited, reviewOf("HTTPRoute", "absent", ""), absent)
+
+	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Gateway", "edge", ""), "name: edge", "name: edge, namespace: INFRA"), "spec.object.namespace", "INFRA")
+	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Gateway", "edge", ""), "namespace: APP", "namespace: INFRA"), "is forbidden")
+	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Deployment", "x", ""), "gateway.networking.k8s.io", "apps"), "Unsupported value", "Deployment.apps")
+	g.refuseReview(t, who, reviewOf("HTTPRoute", "toystore", "  question: what holds\n"), `unknown field "spec.question"`)
+	g.refuseReview(t, who, reviewOf("HTTPRoute", "toystore", "  rule: rules.nope\n"), "rule rules.nope not found")
+
+	for _, verb := range [][]string{{"patch", "epr", "question", "--type=merge", "-p", `{"spec":{"rule":"x"}}`}, {"get", "epr", "question"}, {"delete", "epr", "question"}} {
+		got := who.Kubectl(append([]string{"-n", g.app}, verb...)...)
+		assert.Equal(t, 1, got.Code, verb)
+		assert.Contains(t, got.Stderr, "Forbidden", verb)
+		got = g.kubectl(verb...)
+		assert.Equal(t, 1, got.Code, verb)
+		assert.Contains(t, got.Stderr, "NotFound", verb)
+	}
+	// A server-side apply of an object that does not exist creates it. It needs the right to patch.
+	got := g.c.User.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "apply", "--server-side", "--dry-run=server", "-o", "yaml", "-f", "-")
+	succeed(t, got)
+	assert.Contains(t, got.Stdout, "explanations:")
+	got = g.c.User.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "apply", "--server-side", "-f", "-")
+	assert.Equal(t, 1, got.Code)
+	assert.Contains(t, got.Stderr, "--dry-run=server")
+}
+
+// refuseReviewsWithoutServer asks while no server answers, and without webhooks.
+func (g testNamespaces) refuseReviewsWithoutServer(t *testing.T, who *env.User) {
+	forged := reviewOf("HTTPRoute", "toystore", "status: {message: all is fine}\n")
+	g.refuseReview(t, who, forged, `failed calling webhook "review.overrule.dev"`)
+	got := who.KubectlWith(g.expand(forged), "create", "-f", "-")
+	require.Equal(t, 1, got.Code)
+
+	g.c.removeWebhooks(t)
+	soon(t, func() bool {
+		got := who.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "create", "--dry-run=server", "-f", "-")
+		return got.Code == 1 && strings.Contains(got.Stderr, "Overrule did not answer")
+	}, "a dry run without an answer succeeds")
+	got = who.KubectlWith(g.expand(forged), "create", "-f", "-")
+	require.Equal(t, 1, got.Code)
+	assert.Contains(t, got.Stderr, "kubectl create --dry-run=server -o yaml -f FILE")
+	assert.Empty(t, g.c.Kubectl("get", "effectivepolicyreviews", "-A", "-o", "name").Stdout)
+}
