@@ -14,6 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/outputschema"
 )
 
 // developerRights are what an administrator grants to a developer in one namespace. The role
@@ -149,6 +150,8 @@ func TestReviews(t *testing.T) {
 		}
 		assert.Empty(t, c.Kubectl("get", "effectivepolicyreviews", "-A", "-o", "name").Stdout)
 	})
+	t.Run("the plugin asks by itself", func(t *testing.T) { g.asksByPlugin(t, who) })
+	t.Run("the plugin checks by a dry run", func(t *testing.T) { g.checksByDryRun(t, who) })
 	require.NoError(t, s.Stop())
 	t.Run("without a server", func(t *testing.T) { g.refuseReviewsWithoutServer(t, who) })
 }
@@ -189,6 +192,80 @@ func (g testNamespaces) refuseWrongReviews(t *testing.T, who *env.User) {
 	assert.Contains(t, got.Stderr, "--dry-run=server")
 }
 
+// asksByPlugin runs the commands that ask Overrule with the rights of a developer.
+func (g testNamespaces) asksByPlugin(t *testing.T, who *env.User) {
+	ask := func(args ...string) env.Result {
+		got := who.Overrule(append(args, "-n", g.app)...)
+		assert.NotContains(t, got.Stdout+got.Stderr, "s3cret", args)
+		return got
+	}
+	for _, c := range []struct{ command, object, kind, says string }{
+		{"effective", "httproute/toystore", api.KindEffectivePolicyList, "(redacted)"},
+		{"explain", "httproute/toystore", api.KindExplanationList, "rules.authentication.sso = (redacted)"},
+		{"explain", "authpolicy/route", api.KindExplanationList, "lost rules.authentication.sso to the overrides of AuthPolicy INFRA/gateway"},
+		{"outcome", "authpolicy/route", api.KindOutcomeList, "lost rules.authentication.sso to AuthPolicy INFRA/gateway on 2 paths"},
+		{"reach", "authpolicy/route", api.KindReachList, "rules.authentication.key"},
+	} {
+		got := ask(c.command, c.object)
+		require.Zero(t, got.Code, "%s: %s", c.command, got.Stderr)
+		assert.Contains(t, got.Stdout, g.expand(c.says), c.command)
+		assert.Contains(t, got.Stderr, g.expand("note: you are not allowed to list the objects of all namespaces; asked Overrule in namespace APP"))
+		got = ask(c.command, c.object, "-o", "json")
+		require.NoError(t, outputschema.Validate(t, c.kind, got.Stdout), got.Stdout)
+	}
+	assert.Contains(t, ask("graph", "httproute/toystore").Stdout, "gateway")
+	assert.Contains(t, ask("reach", "--affecting", "httproute/toystore").Stdout, "gateway")
+	assert.Contains(t, ask("explain", "authpolicy/route", "rules.authentication.key").Stdout, "rules.authentication.key")
+	for want, args := range map[string][]string{
+		"HTTPRoute APP/nothing not found, or you are not allowed to get it": {"effective", "httproute/nothing"},
+		"rule rules.nope not found":                                         {"explain", "httproute/toystore", "rules.nope"},
+	} {
+		got := ask(args...)
+		assert.Equal(t, 1, got.Code, "as for any object that is not found")
+		assert.Contains(t, got.Stderr, g.expand("error: "+want))
+	}
+	for want, args := range map[string][]string{
+		"is not a policy; use kubectl overrule effective": {"outcome", "httproute/toystore"},
+		"is not a policy; use --affecting":                {"reach", "httproute/toystore"},
+		"is a policy; omit --affecting":                   {"reach", "--affecting", "authpolicy/route"},
+		"--without":                                       {"effective", "--without", "httproute/toystore"},
+		`unknown kind "nokind"`:                           {"effective", "nokind/x"},
+		"cannot list":                                     {"effective"},
+	} {
+		got := ask(args...)
+		assert.Equal(t, 2, got.Code, args)
+		assert.Contains(t, got.Stderr, want, args)
+	}
+}
+
+// checksByDryRun checks changes with the rights of a developer.
+func (g testNamespaces) checksByDryRun(t *testing.T, who *env.User) {
+	check := func(manifest string, args ...string) (env.Result, api.VerdictList) {
+		got := who.OverruleWith(g.expand(manifest), append(args, "-n", g.app, "-f", "-", "-o", "json")...)
+		assert.Contains(t, got.Stderr, "note: ")
+		require.NoError(t, outputschema.Validate(t, api.KindVerdictList, got.Stdout), got.Stdout+got.Stderr)
+		var list api.VerdictList
+		require.NoError(t, json.Unmarshal([]byte(got.Stdout), &list))
+		require.Len(t, list.Items, 1)
+		return got, list
+	}
+	got, list := check(strings.ReplaceAll(ownAuth, "header: x", "header: y"), "check")
+	assert.Zero(t, got.Code, got.Stderr)
+	assert.True(t, list.Items[0].Allowed)
+	assert.Equal(t, "UPDATE", list.Items[0].Operation)
+
+	evading := strings.ReplaceAll(ownAuth, "  rules: {authentication: {sso: {issuer: mine}, key: {header: x}}}", "  unset: [rules.authentication.sso]\n  rules: {authorization: {b: {c: 1}}}")
+	got, list = check(evading, "check")
+	assert.Equal(t, 1, got.Code, got.Stderr)
+	require.NotEmpty(t, list.Items[0].Reasons)
+	assert.Equal(t, api.ReasonUnsetOverride, list.Items[0].Reasons[0].Code)
+	got, _ = check(evading, "diff")
+	assert.Zero(t, got.Code, "diff denies nothing")
+	_, list = check(ownAuth, "check", "--delete")
+	assert.Equal(t, "DELETE", list.Items[0].Operation)
+	assert.Equal(t, "mine", g.get(t, "authpolicy/route", ".spec.rules.authentication.sso.issuer"), "nothing is stored")
+}
+
 // refuseReviewsWithoutServer asks while no server answers, and without webhooks.
 func (g testNamespaces) refuseReviewsWithoutServer(t *testing.T, who *env.User) {
 	forged := reviewOf("HTTPRoute", "toystore", "status: {message: all is fine}\n")
@@ -196,6 +273,9 @@ func (g testNamespaces) refuseReviewsWithoutServer(t *testing.T, who *env.User) 
 	got := who.KubectlWith(g.expand(forged), "create", "-f", "-")
 	require.Equal(t, 1, got.Code)
 
+	silent := who.Overrule("effective", "-n", g.app, "httproute/toystore")
+	assert.Equal(t, 2, silent.Code)
+	assert.Contains(t, silent.Stderr, "overrule does not run")
 	g.c.removeWebhooks(t)
 	soon(t, func() bool {
 		got := who.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "create", "--dry-run=server", "-f", "-")

@@ -55,7 +55,7 @@ func (a *app) check(ctx context.Context, flags changeFlags, enforcement guard.En
 		return v.Allowed
 	})
 	if err != nil {
-		return err
+		return a.checkByDryRun(ctx, err, flags)
 	}
 	if err := a.printer().Verdicts(verdicts); err != nil {
 		return err

@@ -51,6 +51,9 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 		}
 		return true
 	})
+	if unlisted, ok := errors.AsType[*unlistedError](err); ok {
+		return a.diffByDryRun(ctx, unlisted, flags)
+	}
 	if err = errors.Join(append([]error{err}, cut...)...); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ and those of --kind. --without shows only these paths.
 func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string) error {
 	q, err := a.queryRequest(ctx, flags.queryFlags, &flags.request, args, false)
 	if err != nil {
-		return err
+		return a.effectiveByReview(ctx, err, flags, args)
 	}
 	if flags.withoutPolicy {
 		if len(q.NamedPolicies()) > 0 {

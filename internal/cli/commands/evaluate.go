@@ -85,7 +85,7 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, evaluated func
 	}
 	s, err := a.loadSource(ctx, f.against)
 	if err != nil {
-		return err
+		return &unlistedError{err, set}
 	}
 	return a.evaluateSet(ctx, f, s, set, evaluated)
 }

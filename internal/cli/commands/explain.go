@@ -56,7 +56,7 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	}
 	q, err := a.queryRequest(ctx, flags, request, args, true)
 	if err != nil {
-		return err
+		return a.explainByReview(ctx, err, flags, args, rule)
 	}
 	paths, err := q.Paths(ctx)
 	if err != nil {

@@ -64,11 +64,7 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
 }
 
 func (a *app) graph(ctx context.Context, flags queryFlags, format string, args []string) error {
-	q, err := a.query(ctx, flags, args)
-	if err != nil {
-		return err
-	}
-	b, err := q.graph(ctx)
+	b, err := a.graphOf(ctx, flags, args)
 	if err != nil {
 		return err
 	}
@@ -96,6 +92,15 @@ func (a *app) graph(ctx context.Context, flags queryFlags, format string, args [
 		return fmt.Errorf("write the picture: %w", err)
 	}
 	return nil
+}
+
+// graphOf collects the paths of the named object, or of all.
+func (a *app) graphOf(ctx context.Context, flags queryFlags, args []string) (*graph.Builder, error) {
+	q, err := a.query(ctx, flags, args)
+	if err != nil {
+		return a.graphByReview(ctx, err, flags, args)
+	}
+	return q.graph(ctx)
 }
 
 // graph collects the paths of the query, and its policies that are on none.

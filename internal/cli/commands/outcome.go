@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ policies are shown, or with -n those in a namespace.`,
 func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) error {
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
-		return err
+		return a.outcomeByReview(ctx, err, flags, args)
 	}
 	policies, err := q.policies()
 	if err != nil {
@@ -54,7 +53,7 @@ func (q *query) policies() ([]*policykind.Policy, error) {
 	policies := q.NamedPolicies()
 	for _, o := range q.Objects {
 		if _, ok := o.(*policykind.Policy); !ok {
-			return nil, fmt.Errorf("%s is not a policy; use kubectl overrule effective to show its policies", o.Ref())
+			return nil, notPolicyError(o.Ref())
 		}
 	}
 	if len(q.Objects) == 0 {

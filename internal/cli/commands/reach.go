@@ -60,7 +60,7 @@ func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error 
 	}
 	q, err := a.query(ctx, flags.queryFlags, args)
 	if err != nil {
-		return err
+		return a.reachByReview(ctx, err, flags, args, rule)
 	}
 	items, messages, err := q.reach(ctx, flags, rule)
 	if err != nil {

@@ -50,8 +50,8 @@ func webhookOf(v *snapshot.View) http.Handler {
 	return webhook.New(webhook.Options{Store: store, Guard: &guard.Guard{Engine: effective.NewEngine()}, Readers: allRights{}}).Handler()
 }
 
-// reviewed returns the answer of a webhook to a review.
-func reviewed(t *testing.T, h http.Handler, namespace string, spec api.ReviewSpec) api.ReviewStatus {
+// answered returns the answer of a webhook to a review.
+func answered(t *testing.T, h http.Handler, namespace string, spec api.ReviewSpec) api.ReviewStatus {
 	t.Helper()
 	object, err := json.Marshal(map[string]any{"apiVersion": api.APIVersion, "kind": api.KindEffectivePolicyReview, "spec": spec})
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestReviewsAnswerAsThePluginDoes(t *testing.T) {
 		require.NoError(t, err)
 		h := webhookOf(s.view)
 		for _, ref := range reviewable(s.view) {
-			got := reviewed(t, h, ref.Namespace, api.ReviewSpec{
+			got := answered(t, h, ref.Namespace, api.ReviewSpec{
 				Object: api.ReviewObject{Group: ref.Group, Kind: ref.Kind, Name: ref.Name},
 				Parts:  []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations, api.ReviewReaches},
 			})
