@@ -31,9 +31,6 @@ type unlistedError struct {
 // Unwrap returns the error of the list.
 func (e *unlistedError) Unwrap() error { return e.error }
 
-// codeWarning is the code of a warning of the API server that has no other.
-const codeWarning api.ReasonCode = "Warning"
-
 // checkByDryRun checks a change by a dry run on the API server, for users who are not
 // allowed to list the cluster: err is the error of that. It returns err if that is another
 // error. Nothing is stored.
@@ -148,7 +145,7 @@ func (d *dryRun) evaluate(ctx context.Context, o *manifest.Object) (api.Verdict,
 	}
 	d.warnings = nil
 	operation, err := d.write(ctx, mapping, object, ref)
-	v := api.Verdict{Object: ref, Operation: operation, Allowed: err == nil}
+	v := api.Verdict{Object: ref, Operation: operation, Allowed: err == nil, DryRun: true}
 	if v.Reasons, err = denialReasons(err); err != nil {
 		return v, fmt.Errorf("dry run of %s of %s: %w", operation, ref, err)
 	}
@@ -210,5 +207,5 @@ func reasonOf(line string) api.Reason {
 	if found := codeOf.FindStringSubmatch(line); found != nil {
 		return api.Reason{Code: api.ReasonCode(found[1]), Message: found[2]}
 	}
-	return api.Reason{Code: codeWarning, Message: line}
+	return api.Reason{Code: api.CodeWarning, Message: line}
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/klog/v2"
 
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/lookup"
@@ -18,6 +20,7 @@ import (
 // the process: 0 for success, 1 for a negative result (not found, denied,
 // violations), 2 for an error.
 func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string) int {
+	klog.SetLogger(logr.Discard()) // what fails is in the error of the command
 	a := &app{
 		IOStreams: streams,
 		now:       time.Now, list: cache.List, listProfiles: cache.ListProfiles,
