@@ -23,6 +23,7 @@ import (
 // readers lets users get the objects of some namespaces, and records what it is asked.
 type readers struct {
 	namespaces []string // nil for all
+	except     string   // a kind that no one may get
 	err        error
 	onAsked    func()
 
@@ -40,6 +41,9 @@ func (r *readers) MayGet(_ context.Context, user *authenticationv1.UserInfo, obj
 	}
 	if r.err != nil {
 		return false, r.err
+	}
+	if object.Kind == r.except {
+		return false, nil
 	}
 	for _, n := range r.namespaces {
 		if n == object.Namespace {
@@ -148,6 +152,36 @@ func TestReviewDoesNotSayWhetherHiddenValuesAreEqual(t *testing.T) {
 		answers = append(answers, strings.ReplaceAll(answer, guess, "G"))
 	}
 	assert.Equal(t, answers[0], answers[1])
+}
+
+// The error of a condition contains values, and the message of an invalid policy its text.
+func TestReviewDoesNotShowErrorsOfHiddenPolicies(t *testing.T) {
+	failing := strings.ReplaceAll(gatewayAuth, "strategy: merge,", "strategy: merge, when: 'int(spec.rules.authentication.sso.issuer) > 5 || spec.secretField == 1',")
+	invalid := strings.ReplaceAll(routeAuth("overrides: {when: 'secretFunction(', rules: {authentication: {a: {b: 1}}}}"), "toystore-auth", "broken")
+	own := routeAuth("rules: {authentication: {sso: {issuer: s3cret}}}")
+	about := func(r *readers) (api.ReviewStatus, string) {
+		d := newTestServer(t, Options{Readers: r}, cluster, failing, invalid, own)
+		a := d.asked(t, policyReview(t, aboutRoute))
+		assert.Empty(t, a.Warnings)
+		assert.Empty(t, a.AuditAnnotations)
+		return answered(t, a), d.log.String()
+	}
+	got, _ := about(&readers{})
+	text := jsonOf(t, got)
+	assertNames(t, text, []string{"secretFunction", "s3cret", "secretField"})
+	require.NotEmpty(t, got.Explanations[0].Notes)
+
+	got, log := about(&readers{except: "AuthPolicy"})
+	text = jsonOf(t, got)
+	for _, secret := range []string{"secretFunction", "s3cret", "secretField", "ours"} {
+		assert.NotContains(t, text, secret)
+		assert.NotContains(t, log, secret)
+	}
+	assert.Equal(t, []string{"the condition of the overrides of AuthPolicy infra/gw-auth cannot be evaluated, so the block applies"}, got.Explanations[0].Notes)
+	broken := got.Outcomes[0]
+	assert.Equal(t, "broken", broken.Policy.Name)
+	assert.Equal(t, api.Invalid, broken.State)
+	assert.Equal(t, "the reason is not shown, because you are not allowed to get the policy", broken.Message)
 }
 
 func TestReviewReplacesForgedStatus(t *testing.T) {

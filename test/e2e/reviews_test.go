@@ -152,6 +152,12 @@ func TestReviews(t *testing.T) {
 	})
 	t.Run("the plugin asks by itself", func(t *testing.T) { g.asksByPlugin(t, who) })
 	t.Run("the plugin checks by a dry run", func(t *testing.T) { g.checksByDryRun(t, who) })
+	t.Run("nothing of it is in logs, metrics and events", func(t *testing.T) {
+		assert.NotContains(t, s.Log(), "s3cret")
+		assert.Contains(t, s.Log(), `"webhook":"review"`)
+		assert.NotContains(t, metricsPage(t, s), "s3cret")
+		assert.NotContains(t, c.Kubectl("get", "events", "-A", "-o", "json").Stdout, "s3cret")
+	})
 	require.NoError(t, s.Stop())
 	t.Run("without a server", func(t *testing.T) { g.refuseReviewsWithoutServer(t, who) })
 }
