@@ -3,8 +3,16 @@
 package e2e
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -152,6 +160,7 @@ func TestReviews(t *testing.T) {
 	})
 	t.Run("the plugin asks by itself", func(t *testing.T) { g.asksByPlugin(t, who) })
 	t.Run("the plugin checks by a dry run", func(t *testing.T) { g.checksByDryRun(t, who) })
+	t.Run("the page asks, too", func(t *testing.T) { g.asksByPage(t, who) })
 	t.Run("nothing of it is in logs, metrics and events", func(t *testing.T) {
 		assert.NotContains(t, s.Log(), "s3cret")
 		assert.Contains(t, s.Log(), `"webhook":"review"`)
@@ -270,6 +279,71 @@ func (g testNamespaces) checksByDryRun(t *testing.T, who *env.User) {
 	_, list = check(ownAuth, "check", "--delete")
 	assert.Equal(t, "DELETE", list.Items[0].Operation)
 	assert.Equal(t, "mine", g.get(t, "authpolicy/route", ".spec.rules.authentication.sso.issuer"), "nothing is stored")
+}
+
+// asksByPage opens the page of the plugin with the rights of a developer.
+func (g testNamespaces) asksByPage(t *testing.T, who *env.User) {
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "kubectl-overrule"), "ui", "--no-browser", "-n", g.app)
+	cmd.Env = who.Environ()
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait() // it was stopped
+	})
+	var link string
+	lines := bufio.NewScanner(said)
+	for link == "" && lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "Open "); ok {
+			link, _, _ = strings.Cut(rest, " ")
+		}
+	}
+	require.NotEmpty(t, link)
+	page, err := url.Parse(link)
+	require.NoError(t, err)
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	browser := &http.Client{Jar: jar}
+	get := func(at string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+		require.NoError(t, err)
+		response, err := browser.Do(r)
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		assert.NotContains(t, string(body), "s3cret", at)
+		return response.StatusCode, string(body)
+	}
+	status, _ := get(link)
+	require.Equal(t, http.StatusOK, status)
+	of := func(path, name string) string {
+		return "http://" + page.Host + "/api/" + path + "?" + url.Values{"kind": {"HTTPRoute"}, "namespace": {g.app}, "name": {name}}.Encode()
+	}
+	status, body := get(of("object", "toystore"))
+	require.Equal(t, http.StatusOK, status, body)
+	assert.Contains(t, body, `"redacted":true`)
+	assert.Contains(t, body, `"total":2`)
+	status, body = get(of("picture", "toystore"))
+	require.Equal(t, http.StatusOK, status, body)
+	assert.Contains(t, body, "<svg")
+	status, body = get(of("manifest", "toystore"))
+	require.Equal(t, http.StatusOK, status, body)
+	assert.Contains(t, body, "parentRefs")
+	status, body = get(of("object", "nothing"))
+	assert.Equal(t, http.StatusNotFound, status, body)
+	status, body = get("http://" + page.Host + "/api/search?q=toystore")
+	require.Equal(t, http.StatusOK, status, body)
+	assert.Contains(t, body, "toystore")
+	status, body = get("http://" + page.Host + "/api/violations")
+	assert.Equal(t, http.StatusUnprocessableEntity, status, body)
+	status, body = get("http://" + page.Host + "/api/state")
+	assert.Equal(t, http.StatusOK, status, body)
+	assert.Contains(t, body, "you are not allowed to list")
 }
 
 // refuseReviewsWithoutServer asks while no server answers, and without webhooks.

@@ -94,7 +94,7 @@ func (a *app) reachByReview(ctx context.Context, cause error, flags reachFlags, 
 
 // graphByReview returns the picture of an object.
 func (a *app) graphByReview(ctx context.Context, cause error, flags queryFlags, args []string) (*graph.Builder, error) {
-	r, err := a.review(ctx, cause, flags, args, api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations)
+	r, err := a.review(ctx, cause, flags, args, graphParts...)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +102,14 @@ func (a *app) graphByReview(ctx context.Context, cause error, flags queryFlags, 
 	if err != nil {
 		return nil, err
 	}
+	return reviewedGraph(status), nil
+}
+
+// graphParts are the parts of an answer that a picture is drawn from.
+var graphParts = []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations}
+
+// reviewedGraph returns the picture of an answer.
+func reviewedGraph(status *api.ReviewStatus) *graph.Builder {
 	b := &graph.Builder{}
 	for i, item := range status.Items {
 		if i < len(status.Explanations) { // both have the same order
@@ -113,7 +121,7 @@ func (a *app) graphByReview(ctx context.Context, cause error, flags queryFlags, 
 			b.AddPathless(o)
 		}
 	}
-	return b, nil
+	return b
 }
 
 // reviewedPath returns a path of a picture from what an answer says about it.

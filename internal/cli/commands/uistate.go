@@ -221,6 +221,11 @@ func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error
 	if err != nil {
 		return "", err
 	}
+	return manifestText(ref, content)
+}
+
+// manifestText returns an object as YAML, without what the API server adds.
+func manifestText(ref api.Ref, content map[string]any) (string, error) {
 	content = maps.Clone(content)
 	delete(content, "status")
 	if m, ok := content["metadata"].(map[string]any); ok {
