@@ -32,10 +32,10 @@ var packages = []packageRule{
 		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
 	{"internal/cli/commands", "the commands of the kubectl plugin, on a cluster or on manifests", []string{
-		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/cli/graph", "internal/cli/report", "internal/rights", "internal/cache", "internal/cli/manifest", "internal/cli/ui",
+		"internal/build", "internal/cliflag", "internal/guard", "internal/lookup", "internal/cli/printers", "internal/cli/graph", "internal/cli/report", "internal/rights", "internal/cache", "internal/cli/manifest", "internal/cli/ui",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; concurrency limits", []string{
-		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig", "internal/coordination",
+		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig", "internal/coordination", "internal/lookup",
 	}},
 	{"internal/coordination", "makes replicas evaluate as one: the Lease, forwarding, handover", []string{"internal/background"}},
 	{"internal/webhookconfig", "the reconciler of the webhook configurations: rules, CA bundle, failure policy", []string{"internal/guard"}},
@@ -63,7 +63,10 @@ var packages = []packageRule{
 	{"internal/inflight", "evaluates a write together with admitted writes that the store has not observed yet", []string{
 		"internal/guard",
 	}},
-	{"internal/rights", "who is allowed to remove or change overrides: SubjectAccessReviews, cached for seconds", []string{"api"}},
+	{"internal/rights", "who is allowed to remove or change overrides, and to get objects: SubjectAccessReviews, cached for seconds", []string{"api"}},
+	{"internal/lookup", "answers questions about what holds: on the paths through an object, or of a request", []string{
+		"internal/effective", "internal/snapshot",
+	}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
 		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint", "internal/guard/limits",
 	}},

@@ -33,7 +33,7 @@ const grace = 50 * time.Millisecond
 // takes too long.
 func (s *Server) admit(ctx context.Context, v *snapshot.View, c *call) response {
 	_, waiting := s.startSpan(ctx, spanQueue)
-	ok := s.limiter.acquireSlot(ctx, c.reserved.weight)
+	ok := s.limiterOf(c.webhook).acquireSlot(ctx, c.reserved.weight)
 	waiting.End()
 	if !ok {
 		return c.evaluator.onOverload()
@@ -69,7 +69,7 @@ func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, c *call) 
 	c.reserved.retain()
 	go func() {
 		defer c.reserved.release()
-		defer s.limiter.releaseSlot(c.reserved.weight)
+		defer s.limiterOf(c.webhook).releaseSlot(c.reserved.weight)
 		responses <- s.evaluateRecovered(ctx, v, c)
 	}()
 	select {

@@ -5,6 +5,9 @@
 // the API server retries it. A write that cannot be evaluated because of what it
 // contains (panic, deadline, cost) is denied, so that no object can be crafted to
 // bypass the evaluation. Overload is a denial with code 429, which kubectl retries.
+//
+// It also answers EffectivePolicyReviews, which are questions and not stored. These have
+// limits of their own, so that they never take the place of a write.
 package webhook
 
 import "overrule.dev/overrule/internal/webhookconfig"
@@ -13,4 +16,5 @@ import "overrule.dev/overrule/internal/webhookconfig"
 const (
 	PathValidate = webhookconfig.PathValidate
 	PathMutate   = webhookconfig.PathMutate
+	PathReview   = webhookconfig.PathReview
 )

@@ -27,12 +27,13 @@ type Tokens interface {
 	Accepts(token string) (ok, known bool)
 }
 
-// Handler returns the handler of PathValidate and PathMutate. Requests for all other
-// paths get the same response, and their body is not read.
+// Handler returns the handler of PathValidate, PathMutate and PathReview. Requests for all
+// other paths get the same response, and their body is not read.
 func (s *Server) Handler() http.Handler {
 	handlers := map[string]http.Handler{
 		PathValidate: s.handler(webhookValidate, s.validator(), false),
 		PathMutate:   s.handler(webhookMutate, evaluator{spanAnnotate, s.mutate, allowOnFailure, allowOnOverload}, false),
+		PathReview:   s.handler(webhookReview, evaluator{spanAnswer, s.answerReview, denyReviewFailed, denyReviewOverloaded}, false),
 	}
 	// Not a ServeMux, which redirects unclean paths.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +101,7 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 		defer cancel()
 		_, reading := s.startSpan(ctx, spanRead)
 		var ok bool
-		c.reserved, ok = s.limiter.reserve(ctx, r.ContentLength)
+		c.reserved, ok = s.limiterOf(webhook).reserve(ctx, r.ContentLength)
 		if !ok {
 			reading.End()
 			setSpanRejected(c.span, rejectedOverloaded)
@@ -133,7 +134,10 @@ func (s *Server) evaluateHere(ctx context.Context, w http.ResponseWriter, c *cal
 		s.rejectUnavailable(w, c.webhook, c.request, err)
 		return true
 	}
-	resp := s.allowSystemWrites(c.request, s.admit(ctx, view, c))
+	resp := s.admit(ctx, view, c)
+	if c.webhook != webhookReview {
+		resp = s.allowSystemWrites(c.request, resp)
+	}
 	if !s.stillLeads(c) {
 		return false
 	}
@@ -151,7 +155,9 @@ func (s *Server) report(webhook, kind string, r *admissionv1.AdmissionRequest, r
 		s.opts.Metrics.observe(webhook, kind, r.Operation, resp, took)
 	}
 	s.logDecision(webhook, r, resp)
-	s.recordDenial(r, resp)
+	if webhook != webhookReview { // of which nothing is left to look at
+		s.recordDenial(r, resp)
+	}
 }
 
 // respond writes a response. If the server drains, it closes the connection, also
@@ -220,7 +226,7 @@ func kindLabel(v *snapshot.View, r *admissionv1.AdmissionRequest) string {
 }
 
 // ownKinds are evaluated besides policies and the kinds that paths consist of.
-var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinition, constraint.Kind, constraint.ClusterKind}
+var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinition, constraint.Kind, constraint.ClusterKind, kindReview}
 
 // logDecision writes one line for a decision, without the content of the object. A
 // write that would be denied is logged at level 0: during a roll-out users read it.

@@ -47,6 +47,32 @@ func newLimiter(o Options) limiter {
 	}
 }
 
+// Limits of EffectivePolicyReviews. An answer takes some milliseconds, or up to a second
+// with ten thousand paths, and then some 100 MiB of memory.
+const (
+	maxWaitingReviews = 64
+	maxReviewMemory   = 8 << 20
+	maxReviewBody     = 2 << 20 // an object of 1.5 MiB, with what the API server adds
+)
+
+// newReviewLimiter returns the limiter of EffectivePolicyReviews: they use at most half of
+// the CPUs.
+func newReviewLimiter() limiter {
+	return limiter{
+		memory: semaphore.NewWeighted(maxReviewMemory), memorySize: maxReviewMemory, maxReview: maxReviewBody,
+		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: maxWaitingReviews,
+		waiting: new(atomic.Int64), waitingGauge: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waiting"}), // the metric is that of writes
+	}
+}
+
+// limiterOf returns the limiter of a webhook.
+func (s *Server) limiterOf(webhook string) limiter {
+	if webhook == webhookReview {
+		return s.reviews
+	}
+	return s.limiter
+}
+
 // setLimitDefaults sets the limits that are not positive.
 func (o *Options) setLimitDefaults() {
 	if o.MaxConcurrent <= 0 {

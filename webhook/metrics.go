@@ -44,7 +44,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Reviews that wait for memory or for an evaluation slot.",
 		}),
 	}
-	for _, webhook := range []string{webhookValidate, webhookMutate} {
+	for _, webhook := range []string{webhookValidate, webhookMutate, webhookReview} {
 		for _, reason := range []string{rejectedUnavailable, rejectedOverloaded, rejectedInvalidReview} {
 			m.rejected.WithLabelValues(webhook, reason) // at 0: the first one is an increase
 		}
@@ -77,6 +77,7 @@ func operationLabel(op admissionv1.Operation) string {
 const (
 	webhookValidate = "validate"
 	webhookMutate   = "mutate"
+	webhookReview   = "review"
 	webhookNone     = "none" // the path is unknown, or was not read
 )
 

@@ -118,7 +118,7 @@ func TestDecisionLogHasNoObjectContent(t *testing.T) {
 func TestCountersStartAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
-	for name, want := range map[string]int{"overrule_requests_rejected_total": 8, "overrule_panics_total": 1} {
+	for name, want := range map[string]int{"overrule_requests_rejected_total": 11, "overrule_panics_total": 1} {
 		n, err := testutil.GatherAndCount(registry, name)
 		require.NoError(t, err)
 		assert.Equal(t, want, n, name)

@@ -28,6 +28,9 @@ const (
 type Options struct {
 	Store *snapshot.Store
 	Guard *guard.Guard
+	// Readers decides which objects a user is allowed to get. Without it,
+	// EffectivePolicyReviews are denied.
+	Readers Readers
 	// InFlight, if set, tracks admitted writes that are not in the store yet.
 	InFlight *inflight.Log
 	// Coordinator, if set, decides which replica evaluates a write that is not a dry
@@ -71,7 +74,8 @@ type Options struct {
 // Server answers admission reviews. Create it with New.
 type Server struct {
 	opts     Options
-	limiter  limiter
+	limiter  limiter // of writes
+	reviews  limiter // of EffectivePolicyReviews
 	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
 }
@@ -86,7 +90,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		opts: o, limiter: newLimiter(o),
+		opts: o, limiter: newLimiter(o), reviews: newReviewLimiter(),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }

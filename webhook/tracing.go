@@ -36,6 +36,7 @@ const (
 	spanQueue    = "queue"
 	spanEvaluate = "evaluate"
 	spanAnnotate = "annotate"
+	spanAnswer   = "answer"
 	spanForward  = "forward"
 )
 

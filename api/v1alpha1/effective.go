@@ -30,10 +30,16 @@ type EffectivePolicy struct {
 	Path       []PathElement `json:"path"`
 	// Spec is the effective spec, an object; in kinds whose policies are collected
 	// it is the list of their specs, in order.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec  any          `json:"spec"`
 	Rules []RuleOrigin `json:"rules"`
 	// Policies are those on the path, from the highest to the lowest.
 	Policies []PolicyOnPath `json:"policies"`
+	// Redacted is true if values are left out of the spec: those of the rules that are
+	// marked so.
+	Redacted bool `json:"redacted,omitempty"`
 	// Route is the effective route of the path, in kinds that control fields of
 	// routes.
 	Route *EffectiveRoute `json:"route,omitempty"`
@@ -45,7 +51,13 @@ type EffectiveRoute struct {
 	Fields []EffectiveField `json:"fields"`
 	// Spec is the spec of the route with these values. Its only rule is that of the
 	// path.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec map[string]any `json:"spec"`
+	// Redacted is true if the spec is left out, because the reader is not allowed to
+	// get the route.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // EffectiveField is a field of a route that policies control.
@@ -55,12 +67,17 @@ type EffectiveField struct {
 	Rule string `json:"rule"`
 	// Value is the value in effect. It is absent if neither the route nor a policy
 	// sets the field.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value any    `json:"value,omitempty"`
 	From  *Ref   `json:"from,omitempty"`
 	Block string `json:"block,omitempty"`
 	// ConflictsWith lists the policy kinds that set the same field on the path to
 	// another value. The value of a direct kind takes precedence.
 	ConflictsWith []PolicyKind `json:"conflictsWith,omitempty"`
+	// Redacted is true if the value is left out.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // RuleOrigin is a rule of the effective policy, with the policy and the block that it
@@ -71,6 +88,9 @@ type RuleOrigin struct {
 	Block string `json:"block"`
 	// Item is the index in the spec, from 0, in kinds whose spec is a list.
 	Item *int `json:"item,omitempty"`
+	// Redacted is true if the value is left out of the spec, because the reader is not
+	// allowed to get From.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // PolicyOnPath is the outcome of a policy on one path.
@@ -119,6 +139,9 @@ type Outcome struct {
 	// Lost lists the lost rules, with the number of paths on which each is lost to
 	// that policy.
 	Lost []LostCount `json:"lost,omitempty"`
+	// Redacted is true if the reader is not allowed to get the policy: its targets and
+	// the reason of its state are left out, and only the paths of the answer count.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // PathCounts is the number of paths that a policy is on, by its state there.
@@ -208,6 +231,8 @@ type Binding struct {
 	Hostnames []string `json:"hostnames,omitempty"`
 	// ShadowedBy is the rule that is bound instead.
 	ShadowedBy string `json:"shadowedBy,omitempty"`
+	// Redacted is true if By, AlsoMatches or Hostnames are left out.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // BindingState is the state of a rule that binds by triggers.
@@ -254,6 +279,8 @@ type ExplainedPart struct {
 	When     string   `json:"when,omitempty"`
 	TookPart bool     `json:"tookPart"`
 	Rules    []string `json:"rules"`
+	// Redacted is true if the condition is left out.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // ExplainedRule is one rule key with its effective value and the values that it
@@ -261,20 +288,32 @@ type ExplainedPart struct {
 type ExplainedRule struct {
 	Rule string `json:"rule"`
 	// Value is the value in effect. It is absent if no policy's value is.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value any        `json:"value,omitempty"`
 	From  *Ref       `json:"from,omitempty"`
 	Block string     `json:"block,omitempty"`
 	Lost  []LostFrom `json:"lost,omitempty"`
+	// Redacted is true if the value is left out.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // LostFrom is a value of a rule that a policy set and lost to another one.
 type LostFrom struct {
-	Policy  Ref    `json:"policy"`
-	Block   string `json:"block"`
+	Policy Ref    `json:"policy"`
+	Block  string `json:"block"`
+	// Value is null if it is left out.
+	//
+	// +nullable
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Value   any    `json:"value"`
 	To      Ref    `json:"to"`
 	ToBlock string `json:"toBlock"`
 	// InForce and Equal are as in LostRule.
 	InForce *Ref `json:"inForce,omitempty"`
 	Equal   bool `json:"equal,omitempty"`
+	// Redacted is true if the value is left out.
+	Redacted bool `json:"redacted,omitempty"`
 }

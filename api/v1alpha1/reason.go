@@ -76,6 +76,11 @@ const (
 	// DenialRightsUnknown is for a write whose author has permissions that could not be
 	// determined.
 	DenialRightsUnknown = "RightsUnknown"
+	// DenialNotDryRun is for an EffectivePolicyReview that is not a dry run.
+	DenialNotDryRun = "NotDryRun"
+	// DenialNotFound is for an EffectivePolicyReview about an object that does not exist,
+	// or that the user is not allowed to get.
+	DenialNotFound = "NotFound"
 )
 
 // ChangeableReasons are the reason codes whose action a profile can change.

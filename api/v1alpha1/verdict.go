@@ -17,6 +17,9 @@ type Verdict struct {
 	// Warnings are the findings that do not deny the change.
 	Warnings []Reason `json:"warnings,omitempty"`
 	Changes  Changes  `json:"changes"`
+	// DryRun is true if the API server evaluated the change in a dry run: Changes are not
+	// counted, and Reasons and Warnings have nothing but their message and perhaps a code.
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
 // Reason is one finding.
@@ -35,6 +38,9 @@ type Reason struct {
 	// Message says what is wrong, where, and what to do.
 	Message string `json:"message"`
 }
+
+// CodeWarning is the code of a warning of the API server that has no other.
+const CodeWarning ReasonCode = "Warning"
 
 // Changes is the number of effective policies that a change affects.
 type Changes struct {

@@ -14,7 +14,7 @@ import (
 // route returns the path's route with the effective values of the fields that the
 // kind controls, nil for a kind that controls none. It is output only and never
 // written to the route.
-func (e *Effective) route() *api.EffectiveRoute {
+func (e *Effective) route(h Hides) *api.EffectiveRoute {
 	if e.member == nil {
 		return nil
 	}
@@ -23,18 +23,35 @@ func (e *Effective) route() *api.EffectiveRoute {
 	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
 	for _, f := range e.member.places {
 		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
-		if value, origin, ok := e.valueOf(f.rule); ok {
+		value, origin, ok := e.valueOf(f.rule)
+		if ok {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
+			shown.Redacted = e.hidesField(f.rule, h)
+		}
+		switch {
+		case shown.Redacted:
+			shown.Value = nil
+			object = dropAt(object, f.at)
+		case ok:
 			object = setAt(object, f.at, value)
-		} else if e.member.sets(f.rule) {
+		case e.member.sets(f.rule):
 			object = removeAt(object, f.at) // an override unsets it
 		}
 		out.Fields = append(out.Fields, shown)
 	}
 	slices.SortFunc(out.Fields, func(a, b api.EffectiveField) int { return strings.Compare(a.Field, b.Field) })
+	if out.Redacted = h.hides(e.Path.Route.Ref()); out.Redacted {
+		out.Spec = map[string]any{}
+		return out
+	}
 	out.Spec = onlyRule(object, e.Path.Rule)
 	return out
+}
+
+// hidesField reports whether some rule at or below a key has a hidden value.
+func (e *Effective) hidesField(k merge.Key, h Hides) bool {
+	return h != nil && slices.ContainsFunc(e.Rules, func(r merge.Effective) bool { return k.Holds(r.Key) && h.hides(e.Ref(r.From.Policy)) })
 }
 
 // valueOf returns the effective value at a rule key, and the origin of the first rule
@@ -80,6 +97,27 @@ func setAt(object any, at []string, value any) any {
 	}
 	content[at[0]] = setAt(content[at[0]], at[1:], value)
 	return content
+}
+
+// dropAt is removeAt, and returns an object that does not have the field as it is.
+func dropAt(object any, at []string) any {
+	value := object
+	for _, step := range at {
+		if i, ok := parseIndex(step); ok {
+			list, _ := value.([]any)
+			if i >= len(list) {
+				return object
+			}
+			value = list[i]
+			continue
+		}
+		content, _ := value.(map[string]any)
+		var ok bool
+		if value, ok = content[step]; !ok {
+			return object
+		}
+	}
+	return removeAt(object, at)
 }
 
 // removeAt returns a copy of an object without a field that it has, and that is not
@@ -128,7 +166,7 @@ func onlyRule(object any, rule int) map[string]any {
 // ResolveConflicts resolves conflicts between kinds that control the same field of a
 // route on one path: the value of a direct kind wins over that of an inherited one
 // (SEMANTICS section 5), else that of the first item. It sets ConflictsWith to the
-// kinds with another value. The items have the order of CompareItems.
+// kinds with another value; a hidden value counts as another one. The items have the order of CompareItems.
 func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
 	for _, fields := range fieldsByPath(items) {
 		markConflicts(fields)
@@ -176,7 +214,7 @@ func fieldsByPath(items []api.EffectivePolicy) map[fieldKey][]kindField {
 func markConflicts(fields []kindField) {
 	for i, f := range fields {
 		for j, other := range fields {
-			if i != j && !merge.Equal(f.Value, other.Value) {
+			if i != j && (f.Redacted || other.Redacted || !merge.Equal(f.Value, other.Value)) {
 				f.ConflictsWith = append(f.ConflictsWith, other.kind)
 			}
 		}
@@ -190,14 +228,18 @@ func applyWinner(fields []kindField, direct func(api.PolicyKind) bool) {
 	i := max(slices.IndexFunc(fields, func(f kindField) bool { return direct(f.kind) }), 0)
 	winner := *fields[i].EffectiveField
 	for _, f := range fields {
-		f.Value, f.From, f.Block = winner.Value, winner.From, winner.Block
+		f.Value, f.From, f.Block, f.Redacted = winner.Value, winner.From, winner.Block, winner.Redacted
 	}
 }
 
 // updateSpec sets the fields that had conflicts in the spec of a route.
 func updateSpec(r *api.EffectiveRoute) {
 	for _, f := range r.Fields {
-		if len(f.ConflictsWith) > 0 {
+		switch {
+		case len(f.ConflictsWith) == 0 || r.Redacted:
+		case f.Redacted:
+			r.Spec, _ = dropAt(r.Spec, fieldSteps(f.Field)).(map[string]any)
+		default:
 			r.Spec, _ = setAt(r.Spec, fieldSteps(f.Field), f.Value).(map[string]any)
 		}
 	}

@@ -149,15 +149,50 @@ func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 		out.ReplacedBy = append(out.ReplacedBy, api.PolicyCount{Policy: by, Paths: n})
 	}
 	slices.SortFunc(out.ReplacedBy, func(a, b api.PolicyCount) int { return api.CompareRefs(a.Policy, b.Policy) })
-	out.Lost = t.losses()
+	out.Lost = losses(t.lost)
 	return out
 }
 
-// losses returns the lost rules, sorted by rule and policies.
-func (t *tally) losses() []api.LostCount {
+// OfHiding is Of without what a reader is not allowed to read.
+func (all *Outcomes) OfHiding(v *snapshot.View, p *policykind.Policy, h Hides) api.Outcome {
+	out := all.Of(v, p)
+	if h == nil {
+		return out
+	}
+	hidden := h.hides(p.Ref())
+	if t := all.tallies[&p.Policy]; t != nil {
+		out.Lost = losses(t.lostHiding(h, hidden))
+	}
+	if hidden {
+		out.Targets, out.Redacted = []api.Target{}, true
+		if out.Message != "" && out.Paths.Total == 0 {
+			out.Message = "the reason is not shown, because you are not allowed to get the policy"
+		}
+	}
+	return out
+}
+
+// lostHiding returns the losses without whether a hidden value is equal.
+func (t *tally) lostHiding(h Hides, hidden bool) map[loss]*lossCount {
+	out := make(map[loss]*lossCount, len(t.lost))
+	for l, n := range t.lost {
+		l.equal = l.equal && !hidden && !h.hides(l.to) && (l.inForce == api.Ref{} || !h.hides(l.inForce))
+		sum := out[l]
+		if sum == nil {
+			sum = new(lossCount)
+			out[l] = sum
+		}
+		sum.paths += n.paths
+		sum.whole += n.whole
+	}
+	return out
+}
+
+// losses returns lost rules, sorted by rule and policies.
+func losses(lost map[loss]*lossCount) []api.LostCount {
 	var out []api.LostCount
-	for _, l := range slices.SortedFunc(maps.Keys(t.lost), compareLosses) {
-		count := api.LostCount{Rule: l.rule, To: l.to, Equal: l.equal, Paths: t.lost[l].paths, Whole: t.lost[l].whole}
+	for _, l := range slices.SortedFunc(maps.Keys(lost), compareLosses) {
+		count := api.LostCount{Rule: l.rule, To: l.to, Equal: l.equal, Paths: lost[l].paths, Whole: lost[l].whole}
 		if l.inForce != (api.Ref{}) {
 			count.InForce = &l.inForce
 		}

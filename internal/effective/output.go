@@ -10,9 +10,13 @@ import (
 )
 
 // API returns the effective policy as in the JSON output.
-func (e *Effective) API() api.EffectivePolicy {
+func (e *Effective) API() api.EffectivePolicy { return e.APIHiding(nil) }
+
+// APIHiding is API without the values that a reader is not allowed to read.
+func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
+	spec, redacted := e.specWithout(h)
 	out := api.EffectivePolicy{
-		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: e.Spec(),
+		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: spec, Redacted: redacted,
 		Rules:    make([]api.RuleOrigin, 0, len(e.Rules)),
 		Policies: make([]api.PolicyOnPath, 0, len(e.Outcomes)),
 	}
@@ -22,6 +26,7 @@ func (e *Effective) API() api.EffectivePolicy {
 	}
 	for i, r := range rules {
 		origin := api.RuleOrigin{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
+		origin.Redacted = h.hides(origin.From)
 		if collects {
 			origin.Item = &i
 		}
@@ -31,20 +36,22 @@ func (e *Effective) API() api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.LostRules(o),
+			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
 		})
 	}
-	out.Route = e.route()
+	out.Route = e.route(h)
 	return out
 }
 
 // LostRules returns the rules that a policy lost on the path, by key.
-func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
+func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule { return e.lostRules(o, nil) }
+
+func (e *Effective) lostRules(o *merge.Outcome, h Hides) []api.LostRule {
 	var out []api.LostRule
 	for _, l := range o.Lost {
 		out = append(out, api.LostRule{
 			Rule: l.Key.String(), Block: l.Block.String(),
-			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal && !e.hidesLoss(h, o.Policy, l),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })

@@ -75,7 +75,26 @@ func Fixed(allowed bool, resource Resource) *Reviewer {
 // a policy. Without a user the result is false. An error means that the review
 // failed, so the result is unknown.
 func (r *Reviewer) MayOverride(ctx context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error) {
-	spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: r.attributes(policy)}
+	return r.may(ctx, user, Verb, policy)
+}
+
+// MayGet reports whether a user is allowed to get an object, which need not exist. The
+// widest right is asked for first: to get all objects of the kind, those of the namespace,
+// then this one. Of users with wide rights, few results are cached.
+func (r *Reviewer) MayGet(ctx context.Context, user *authenticationv1.UserInfo, object api.Ref) (bool, error) {
+	scopes := []api.Ref{{Group: object.Group, Kind: object.Kind}, {Group: object.Group, Kind: object.Kind, Namespace: object.Namespace}, object}
+	for _, scope := range slices.Compact(scopes) {
+		if may, err := r.may(ctx, user, "get", scope); may || err != nil {
+			return may, err
+		}
+	}
+	return false, nil
+}
+
+// may reports whether a user has a right on an object: on all of a namespace if it has no
+// name, on all of the cluster if it has no namespace either.
+func (r *Reviewer) may(ctx context.Context, user *authenticationv1.UserInfo, verb string, object api.Ref) (bool, error) {
+	spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: r.attributes(verb, object)}
 	if !r.anyUser {
 		if user == nil || user.Username == "" && len(user.Groups) == 0 {
 			return false, nil // the API server rejects a review without a user
@@ -84,7 +103,7 @@ func (r *Reviewer) MayOverride(ctx context.Context, user *authenticationv1.UserI
 	}
 	allowed, err := r.cache.get(ctx, spec)
 	if err != nil {
-		return false, fmt.Errorf("check whether %s is allowed to override %s: %w", describeUser(user, r.anyUser), policy, err)
+		return false, fmt.Errorf("check whether %s is allowed to %s %s: %w", describeUser(user, r.anyUser), verb, object, err)
 	}
 	return allowed, nil
 }
@@ -104,10 +123,10 @@ func setUser(spec *authorizationv1.SubjectAccessReviewSpec, user *authentication
 
 // attributes returns the attributes of a review, without a version, like those of
 // `kubectl auth can-i`, so that both have the same result.
-func (r *Reviewer) attributes(policy api.Ref) *authorizationv1.ResourceAttributes {
-	group, plural := r.served(policy.PolicyKind())
+func (r *Reviewer) attributes(verb string, object api.Ref) *authorizationv1.ResourceAttributes {
+	group, plural := r.served(object.PolicyKind())
 	return &authorizationv1.ResourceAttributes{
-		Verb: Verb, Group: group, Resource: plural, Namespace: policy.Namespace, Name: policy.Name,
+		Verb: verb, Group: group, Resource: plural, Namespace: object.Namespace, Name: object.Name,
 	}
 }
 

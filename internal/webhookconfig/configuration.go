@@ -37,6 +37,10 @@ const (
 	mutateWebhook   = "mutate.overrule.dev"
 )
 
+// reviewWebhook is the webhook that answers EffectivePolicyReviews. Its failurePolicy is
+// always Fail.
+const reviewWebhook = "review.overrule.dev"
+
 // timeoutSeconds of a call, which is the longest time that kubectl waits for it.
 const timeoutSeconds = 3
 

@@ -112,7 +112,13 @@ func TestConfigurations(t *testing.T) {
 	mutating, err := json.Marshal(c.Mutating())
 	require.NoError(t, err)
 	assert.JSONEq(t, `{`+head("MutatingWebhookConfiguration")+`,"webhooks":[{`+body("mutate.overrule.dev", "/mutate", "None")+
-		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+conditioned("not-being-deleted", "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)")+`}]}`, string(mutating))
+		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+conditioned("not-being-deleted", "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)")+`},{
+		"name":"review.overrule.dev","clientConfig":{"service":{"namespace":"overrule-system","name":"hooks","path":"/review","port":8443},"caBundle":"YnVuZGxl"},
+		"rules":[{"apiGroups":["overrule.dev"],"apiVersions":["v1alpha1"],"scope":"Namespaced","resources":["effectivepolicyreviews"],"operations":["CREATE"]}],
+		"failurePolicy":"Fail","matchPolicy":"Equivalent","namespaceSelector":{},"objectSelector":{},"sideEffects":"None","timeoutSeconds":3,
+		"reinvocationPolicy":"IfNeeded","admissionReviewVersions":["v1"]}]}`, string(mutating))
+	c.FailurePolicy = admissionregistrationv1.Ignore
+	assert.Equal(t, admissionregistrationv1.Fail, *c.Mutating().Webhooks[1].FailurePolicy, "a dry run of a review fails without an answer")
 }
 
 func TestScaleRules(t *testing.T) {

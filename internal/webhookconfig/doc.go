@@ -7,4 +7,5 @@ package webhookconfig
 const (
 	PathValidate = "/validate"
 	PathMutate   = "/mutate"
+	PathReview   = "/review"
 )

@@ -136,7 +136,7 @@ func ignoreAllowed(h *webhook, w webhook) {
 	if containsCAs(h.ClientConfig.CABundle, w.ClientConfig.CABundle) {
 		h.ClientConfig.CABundle = w.ClientConfig.CABundle
 	}
-	if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Fail {
+	if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Fail && w.Name != reviewWebhook {
 		h.FailurePolicy = w.FailurePolicy
 	}
 	h.TimeoutSeconds = w.TimeoutSeconds

@@ -72,6 +72,9 @@ func TestMissingServicesWebhook(t *testing.T) {
 
 func TestInspectorReportsDifferences(t *testing.T) {
 	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
+		"mutating webhook configuration overrule: review.overrule.dev: failurePolicy is Ignore, expected Fail: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			m.Webhooks[1].FailurePolicy = new(admissionregistrationv1.Ignore)
+		},
 		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].ClientConfig.CABundle = nil
 		},
@@ -122,7 +125,8 @@ func TestInspectorChecksToken(t *testing.T) {
 	for path, good := range map[string]bool{"/mutate/s3cret": true, "/mutate": false, "/mutate/other": false, "/elsewhere/s3cret": false} {
 		m, v := staticConfigs(t)
 		validate := "/validate/s3cret"
-		m.Webhooks[0].ClientConfig.Service.Path = &path
+		review := "/review/s3cret"
+		m.Webhooks[0].ClientConfig.Service.Path, m.Webhooks[1].ClientConfig.Service.Path = &path, &review
 		for k := range v.Webhooks {
 			v.Webhooks[k].ClientConfig.Service.Path = &validate
 		}

@@ -120,13 +120,16 @@ func static(t *testing.T) (validating []admissionregistrationv1.ValidatingWebhoo
 func TestStaticWebhooksCallTheService(t *testing.T) {
 	validating, mutating := static(t)
 	require.Len(t, validating, 6)
-	require.Len(t, mutating, 1)
+	require.Len(t, mutating, 2)
 	for _, hook := range validating {
 		assertCallsService(t, hook.ClientConfig.Service, "/validate")
 		assertExempt(t, hook.NamespaceSelector)
 	}
 	assertCallsService(t, mutating[0].ClientConfig.Service, "/mutate")
 	assertExempt(t, mutating[0].NamespaceSelector)
+	assertCallsService(t, mutating[1].ClientConfig.Service, "/review")
+	assert.Equal(t, &metav1.LabelSelector{}, mutating[1].NamespaceSelector, "reviews are not stored, and need no exemption")
+	assert.Equal(t, admissionregistrationv1.Fail, *mutating[1].FailurePolicy)
 }
 
 // They equal those that the server would write in a cluster with every built-in

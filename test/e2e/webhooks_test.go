@@ -199,6 +199,9 @@ func TestStaticWebhookDriftIsReported(t *testing.T) {
 		path := map[string]string{"validating": "/validate", "mutating": "/mutate"}[kind]
 		for i := range n { // each server has its own port here, and this one has no token
 			at := fmt.Sprintf("/webhooks/%d/clientConfig/service", i)
+			if kind == "mutating" && i == 1 {
+				path = "/review"
+			}
 			succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
 				fmt.Sprintf(`[{"op":"replace","path":"%[1]s/port","value":%[2]s},{"op":"replace","path":"%[1]s/path","value":"%[3]s"}]`, at, port, path)))
 		}

@@ -63,7 +63,7 @@ func applyBase(ctx context.Context, e *env.Env, base string) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	for _, file := range append([]string{filepath.Join(base, "namespace.yaml"), filepath.Join(base, "serviceaccount.yaml")}, rights...) {
+	for _, file := range append([]string{filepath.Join(base, "namespace.yaml"), filepath.Join(base, "serviceaccount.yaml"), filepath.Join(base, "reviews.yaml")}, rights...) {
 		objects, err := read(file)
 		if err != nil {
 			return err

@@ -63,28 +63,42 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	}
 	steps, err := a.evaluateChanges(ctx, flags, enforcement.Allows)
 	if err != nil {
-		return err
+		tried, err := a.checkByDryRun(ctx, err, flags)
+		if err != nil {
+			return err
+		}
+		return a.writeVerdicts(out, tried.verdicts, func(b *reportBuilder) { b.addDryRun(tried) })
 	}
 	verdicts := []api.Verdict{}
-	denied, warned := false, false
 	for _, e := range steps {
-		v := e.decision.Verdict(enforcement)
-		denied = denied || !v.Allowed
-		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
-		if out.redact {
-			redactVerdict(&v)
-		}
-		verdicts = append(verdicts, v)
+		verdicts = append(verdicts, e.decision.Verdict(enforcement))
 	}
-	result := commandResult{print: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
-	if out.isReport() {
+	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
 		var net netChanges
-		b := a.newReport("check", out)
 		b.addSteps(steps, enforcement)
 		for _, e := range steps {
 			net.add(e)
 		}
 		b.addChanges(&net)
+	})
+}
+
+// writeVerdicts writes the result of check, and returns errDenied if it fails. fill adds
+// what a report has.
+func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*reportBuilder)) error {
+	denied, warned := false, false
+	for i := range verdicts {
+		v := &verdicts[i]
+		denied = denied || !v.Allowed
+		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
+		if out.redact {
+			redactVerdict(v)
+		}
+	}
+	result := commandResult{print: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
+	if out.isReport() {
+		b := a.newReport("check", out)
+		fill(b)
 		result.report = b.done()
 	}
 	if err := a.writeResult(&out, result); err != nil {

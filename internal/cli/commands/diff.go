@@ -50,7 +50,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	}
 	steps, err := a.evaluateChanges(ctx, flags, func(*guard.Decision) bool { return true })
 	if err != nil {
-		return err
+		return a.diffByDryRun(ctx, err, flags, out)
 	}
 	var net netChanges
 	var items []api.Change

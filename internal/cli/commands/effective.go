@@ -8,14 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/internal/lookup"
 )
-
-type outcome = merge.Outcome
 
 // effectiveFlags are the flags of the effective command.
 type effectiveFlags struct {
@@ -76,20 +71,20 @@ and those of --kind. --without shows only these paths.
 func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string) error {
 	q, err := a.queryRequest(ctx, flags.queryFlags, &flags.request, args, false)
 	if err != nil {
-		return err
+		return a.effectiveByReview(ctx, err, flags, args)
 	}
 	if flags.withoutPolicy {
-		if len(q.namedPolicies()) > 0 {
+		if len(q.NamedPolicies()) > 0 {
 			return errWithout
 		}
-		items, err := q.pathsWithoutPolicy(ctx)
+		items, err := q.WithoutPolicy(ctx, q.selectedKinds())
 		if err != nil {
 			return err
 		}
-		if len(items) == 0 && q.request.err() == nil {
+		if len(items) == 0 && q.Request.Err() == nil {
 			a.infof("no paths without a policy found")
 		}
-		return cmp.Or(a.printer().EffectiveFor(q.request.api(), items, nil), q.request.err())
+		return cmp.Or(a.printer().EffectiveFor(q.Request.API(), items, nil), q.Request.Err())
 	}
 	return a.showEffective(ctx, q, flags.allPaths)
 }
@@ -98,124 +93,30 @@ var errWithout = errors.New("invalid --without: must not be used with a policy; 
 
 // showEffective prints the effective policies of the query.
 func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error {
-	items, onPaths, err := q.effective(ctx)
+	paths, err := q.Paths(ctx)
 	if err != nil {
 		return err
 	}
-	policies := q.namedPolicies()
+	items, onPaths := paths.Effective(lookup.Limit{}), paths.Policies
+	policies := q.NamedPolicies()
 	if len(policies) == 0 {
-		q.addTargeting(onPaths)
+		q.AddTargeting(onPaths)
 		policies = onPaths
 	}
-	outcomes, err := q.outcomes(ctx, policies.sorted())
+	outcomes, err := q.Outcomes(ctx, policies.Sorted())
 	if err != nil {
 		return err
 	}
-	if len(items) == 0 && q.request.err() == nil {
+	if len(items) == 0 && q.Request.Err() == nil {
 		a.infof("no effective policies found")
 	}
 	if allPaths {
-		more, err := q.pathsWithoutPolicy(ctx)
+		more, err := q.WithoutPolicy(ctx, q.selectedKinds())
 		if err != nil {
 			return err
 		}
 		items = append(items, more...)
 		slices.SortFunc(items, effective.CompareItems)
 	}
-	return cmp.Or(a.printer().EffectiveFor(q.request.api(), items, outcomes), q.request.err())
-}
-
-// effective returns the effective policies of the query, sorted, and the policies
-// on their paths.
-func (q *query) effective(ctx context.Context) ([]api.EffectivePolicy, policySet, error) {
-	var items, others []api.EffectivePolicy
-	onPaths := make(policySet)
-	err := q.walk(ctx, func(e *effective.Effective) {
-		switch {
-		case q.matches(e):
-			items = append(items, e.API())
-			for i := range e.Outcomes {
-				onPaths.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
-			}
-		case len(e.Kind.Controls()) > 0:
-			others = append(others, e.API()) // may control the same field of a route
-		}
-	})
-	slices.SortFunc(items, effective.CompareItems)
-	all := append(slices.Clip(items), others...)
-	slices.SortFunc(all, effective.CompareItems)
-	effective.ResolveConflicts(all, q.direct)
-	return items, onPaths, err
-}
-
-func (q *query) direct(ref api.PolicyKind) bool {
-	k := q.view.Kind(ref)
-	return k != nil && k.Class == api.Direct
-}
-
-// pathsWithoutPolicy returns the paths that have no policy of a kind that can be
-// attached there.
-func (q *query) pathsWithoutPolicy(ctx context.Context) ([]api.EffectivePolicy, error) {
-	var items []api.EffectivePolicy
-	err := q.walkView(ctx, q.view.WithKinds(q.selectedKinds()), true, func(e *effective.Effective) {
-		if len(e.Outcomes) == 0 && q.matches(e) && attachable(e) {
-			items = append(items, e.API())
-		}
-	})
-	slices.SortFunc(items, effective.CompareItems)
-	return items, err
-}
-
-// policySet is a set of policies.
-type policySet map[*policykind.Policy]bool
-
-func (s policySet) add(o snapshot.Object) {
-	if p, ok := o.(*policykind.Policy); ok {
-		s[p] = true
-	}
-}
-
-func (s policySet) sorted() []*policykind.Policy {
-	out := make([]*policykind.Policy, 0, len(s))
-	for p := range s {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b *policykind.Policy) int { return api.CompareRefs(a.Ref(), b.Ref()) })
-	return out
-}
-
-// namedPolicies returns the policies that the arguments name.
-func (q *query) namedPolicies() policySet {
-	out := make(policySet)
-	for _, o := range q.objects {
-		out.add(o)
-	}
-	return out
-}
-
-// addTargeting adds the policies that belong to the result although they may be
-// on no path: those that target a named object, or without one all policies (of
-// the namespace, with -n). For a request there are none.
-func (q *query) addTargeting(to policySet) {
-	for _, o := range q.objects {
-		for p := range q.view.On(o.Ref()) {
-			if q.includesKind(p.Kind.Ref()) {
-				to.add(p)
-			}
-		}
-	}
-	if len(q.objects) == 0 && q.request == nil {
-		q.addAll(to)
-	}
-}
-
-// addAll adds all policies, or with -n those of the namespace.
-func (q *query) addAll(to policySet) {
-	for _, k := range q.view.Kinds() {
-		for p := range q.view.Policies(k.Ref()) {
-			if q.includesKind(k.Ref()) && (q.allNamespaces || !q.namespaceSet || p.Namespace == q.namespace) {
-				to.add(p)
-			}
-		}
-	}
+	return cmp.Or(a.printer().EffectiveFor(q.Request.API(), items, outcomes), q.Request.Err())
 }

@@ -117,7 +117,7 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, allows func(*g
 	}
 	s, err := a.loadSource(ctx, f.against)
 	if err != nil {
-		return nil, err
+		return nil, &unlistedError{err, set}
 	}
 	return a.evaluateSet(ctx, f, s, set, allows)
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/lookup"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -58,29 +56,22 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	}
 	q, err := a.queryRequest(ctx, flags, request, args, true)
 	if err != nil {
+		return a.explainByReview(ctx, err, flags, args, rule)
+	}
+	paths, err := q.Paths(ctx)
+	if err != nil {
 		return err
 	}
-	items := []api.Explanation{}
-	err = q.walk(ctx, func(e *effective.Effective) {
-		if !q.matches(e) {
-			return
-		}
-		if x, ok := e.Explain(rule); ok {
-			items = append(items, x)
-		}
-	})
+	items, _ := paths.Explanations(rule, lookup.Limit{})
 	switch {
-	case err != nil:
-		return err
 	case len(items) == 0 && rule != nil:
-		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.objects[0].Ref())
-	case len(items) == 0 && q.request != nil:
-		if q.request.Served {
+		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.Objects[0].Ref())
+	case len(items) == 0 && q.Request != nil:
+		if q.Request.Served {
 			a.infof("no effective policies found for the request")
 		}
 	case len(items) == 0:
-		a.infof("no effective policies found for %s", q.objects[0].Ref())
+		a.infof("no effective policies found for %s", q.Objects[0].Ref())
 	}
-	slices.SortFunc(items, effective.CompareExplanations)
-	return cmp.Or(a.printer().ExplanationsFor(q.request.api(), items), q.request.err())
+	return cmp.Or(a.printer().ExplanationsFor(q.Request.API(), items), q.Request.Err())
 }

@@ -8,17 +8,10 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
-
-// reference is an object that is not in the view but that another object refers
-// to: the class of a gateway, the backend of a route, a virtual target, a
-// namespace.
-type reference api.Ref
-
-// Ref implements snapshot.Object.
-func (m reference) Ref() api.Ref { return api.Ref(m) }
 
 // find returns the objects of a kind and name in the namespace, or in all
 // namespaces. An object that is not in the view is found if another one refers
@@ -86,7 +79,7 @@ func (s *source) referenced(word, name string) []snapshot.Object {
 		for o := range s.view.Objects(kind) {
 			for _, ref := range referencesOf(o) {
 				if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
-					out = append(out, reference(ref))
+					out = append(out, lookup.Reference(ref))
 				}
 			}
 		}

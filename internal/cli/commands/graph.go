@@ -64,11 +64,7 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
 }
 
 func (a *app) graph(ctx context.Context, flags queryFlags, format string, args []string) error {
-	q, err := a.query(ctx, flags, args)
-	if err != nil {
-		return err
-	}
-	b, err := q.graph(ctx)
+	b, err := a.graphOf(ctx, flags, args)
 	if err != nil {
 		return err
 	}
@@ -98,20 +94,29 @@ func (a *app) graph(ctx context.Context, flags queryFlags, format string, args [
 	return nil
 }
 
+// graphOf collects the paths of the named object, or of all.
+func (a *app) graphOf(ctx context.Context, flags queryFlags, args []string) (*graph.Builder, error) {
+	q, err := a.query(ctx, flags, args)
+	if err != nil {
+		return a.graphByReview(ctx, err, flags, args)
+	}
+	return q.graph(ctx)
+}
+
 // graph collects the paths of the query, and its policies that are on none.
 func (q *query) graph(ctx context.Context) (*graph.Builder, error) {
 	b := &graph.Builder{}
-	err := q.walk(ctx, func(e *effective.Effective) {
-		if q.matches(e) {
+	err := q.Walk(ctx, func(e *effective.Effective) {
+		if q.Matches(e) {
 			b.Add(graphPath(e))
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	policies := q.namedPolicies()
-	q.addTargeting(policies)
-	outcomes, err := q.outcomes(ctx, policies.sorted())
+	policies := q.NamedPolicies()
+	q.AddTargeting(policies)
+	outcomes, err := q.Outcomes(ctx, policies.Sorted())
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +157,7 @@ func elementIndex(path []api.PathElement, e api.PathElement) int {
 
 // appliedBlocks returns what the applied blocks of a policy acted as: defaults,
 // overrides, or rules that are neither.
-func appliedBlocks(o *outcome) []string {
+func appliedBlocks(o *merge.Outcome) []string {
 	var out []string
 	if o.AppliedAs(merge.Defaults, merge.Defaults) || o.AppliedAs(merge.Bare, merge.Defaults) {
 		out = append(out, graph.Defaults)

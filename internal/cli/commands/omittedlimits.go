@@ -55,16 +55,16 @@ func (a *app) reportLimit(l limitRef, f *limitStatus) {
 // reportInactivePolicies prints the policies of the query that are not in effect,
 // and why.
 func (a *app) reportInactivePolicies(ctx context.Context, q *query) error {
-	policies := q.namedPolicies()
+	policies := q.NamedPolicies()
 	if len(policies) == 0 {
-		q.addTargeting(policies)
+		q.AddTargeting(policies)
 	}
 	for p := range policies {
 		if p.Kind.Binding == nil {
 			delete(policies, p)
 		}
 	}
-	outcomes, err := q.outcomes(ctx, policies.sorted())
+	outcomes, err := q.Outcomes(ctx, policies.Sorted())
 	if err != nil {
 		return err
 	}

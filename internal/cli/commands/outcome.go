@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -33,13 +32,13 @@ policies are shown, or with -n those in a namespace.`,
 func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) error {
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
-		return err
+		return a.outcomeByReview(ctx, err, flags, args)
 	}
 	policies, err := q.policies()
 	if err != nil {
 		return err
 	}
-	outcomes, err := q.outcomes(ctx, policies)
+	outcomes, err := q.Outcomes(ctx, policies)
 	if err != nil {
 		return err
 	}
@@ -51,14 +50,14 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 
 // policies returns the named policies, or all if none is named.
 func (q *query) policies() ([]*policykind.Policy, error) {
-	policies := q.namedPolicies()
-	for _, o := range q.objects {
+	policies := q.NamedPolicies()
+	for _, o := range q.Objects {
 		if _, ok := o.(*policykind.Policy); !ok {
-			return nil, fmt.Errorf("%s is not a policy; use kubectl overrule effective to show its policies", o.Ref())
+			return nil, notPolicyError(o.Ref())
 		}
 	}
-	if len(q.objects) == 0 {
-		q.addAll(policies)
+	if len(q.Objects) == 0 {
+		q.AddAll(policies)
 	}
-	return policies.sorted(), nil
+	return policies.Sorted(), nil
 }

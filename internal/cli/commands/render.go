@@ -54,8 +54,8 @@ func (a *app) render(ctx context.Context, flags queryFlags, format printers.Form
 		return err
 	}
 	found := newRenderedLimits()
-	if err := q.walk(ctx, func(e *effective.Effective) {
-		if q.matches(e) {
+	if err := q.Walk(ctx, func(e *effective.Effective) {
+		if q.Matches(e) {
 			found.add(e)
 		}
 	}); err != nil {

@@ -3,6 +3,7 @@ package commands
 import (
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/guard"
@@ -67,5 +68,27 @@ func (b *reportBuilder) addChanges(n *netChanges) {
 	b.Diagram = diagram(n.changed())
 	if b.redact {
 		redactChanges(b.Changes)
+	}
+}
+
+// addDryRun adds the objects of dry runs, and their findings.
+func (b *reportBuilder) addDryRun(r *dryRunResult) {
+	for i, v := range r.verdicts {
+		o := r.objects[i]
+		b.Objects = append(b.Objects, report.Object{Ref: v.Object, Operation: v.Operation, Allowed: v.Allowed, At: b.paths.location(o, "")})
+		add := func(severity report.Severity, all []api.Reason) {
+			for _, reason := range all {
+				at := ""
+				if k := r.kinds.Of(o.Kind); k != nil {
+					at = ruleField(o, k, reason.Rule)
+				}
+				b.Findings = append(b.Findings, report.Finding{
+					Severity: severity, Code: reason.Code, Object: v.Object, Operation: v.Operation,
+					Rule: reason.Rule, Policy: reason.Policy, Message: reason.Message, At: b.paths.location(o, at),
+				})
+			}
+		}
+		add(report.Error, v.Reasons)
+		add(report.Warning, v.Warnings)
 	}
 }

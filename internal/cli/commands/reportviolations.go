@@ -68,7 +68,7 @@ func newViolationLocator(ctx context.Context, q *query, found []api.Violation) (
 	for _, v := range found {
 		wanted[pathKey(v.PolicyKind, v.Path)] = true
 	}
-	err := q.walkView(ctx, q.view, true, func(e *effective.Effective) {
+	err := q.WalkAll(ctx, func(e *effective.Effective) {
 		if key := keyOfEffective(e); wanted[key] {
 			l.paths[key] = e
 		}

@@ -1,14 +1,13 @@
 package commands
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/lookup"
 )
 
 // requestFlags describe a request.
@@ -83,46 +82,32 @@ func (f *requestFlags) value(name string) string {
 }
 
 // parse returns the request.
-func (f *requestFlags) parse() (*gateway.Request, error) {
-	q, err := gateway.ParseRequest(f.request, f.headers)
-	if err != nil {
-		return nil, err
+func (f *requestFlags) parse() (*gateway.Request, error) { return f.lookup().Parse() }
+
+// lookup returns the request to look up.
+func (f *requestFlags) lookup() *lookup.Request {
+	r := &lookup.Request{
+		Line: f.request, Headers: f.headers, Gateway: f.gateway, ServerName: f.sni, ClientNamespace: f.clientNamespace,
+		Name: requestFlagName,
 	}
 	if f.portGiven {
-		if f.port < 1 || f.port > 65535 {
-			return nil, fmt.Errorf("invalid --port %d: must be in 1-65535", f.port)
-		}
-		q.Port = f.port
+		r.Port = &f.port
 	}
-	if f.sni != "" {
-		if err := setServerName(q, f.sni); err != nil {
-			return nil, fmt.Errorf("invalid --sni %q: %w", f.sni, err)
-		}
-	}
-	switch {
-	case f.clientNamespace == "":
-		return q, nil
-	case f.gateway != "":
-		return nil, errors.New("invalid --client-namespace: must not be used with --gateway")
-	case q.Transport != gateway.TransportHTTP:
-		return nil, fmt.Errorf("invalid --client-namespace: must be used with a request of scheme http or grpc; %s in a mesh is not supported", q.Transport)
-	default:
-		return q, nil
-	}
+	return r
 }
 
-// setServerName sets the server name of a TLS connection.
-func setServerName(q *gateway.Request, name string) error {
-	host, err := gateway.NormalizeHost(name)
-	switch {
-	case q.Transport != gateway.TransportTLS:
-		return errors.New("must be used with a request of scheme https, grpcs or tls")
-	case err != nil || net.ParseIP(host) != nil:
-		return errors.New("must be a DNS name without wildcards")
+// requestFlagName returns the flag for a field of a request.
+func requestFlagName(f lookup.Field) string {
+	switch f {
+	case lookup.FieldGateway:
+		return "--gateway"
+	case lookup.FieldPort:
+		return "--port"
+	case lookup.FieldServerName:
+		return "--sni"
+	case lookup.FieldClientNamespace:
+		return "--client-namespace"
+	default:
+		return "--request"
 	}
-	q.ServerName = host
-	if q.Method == "" {
-		q.Host = host // nothing else names the host
-	}
-	return nil
 }

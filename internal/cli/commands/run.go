@@ -7,17 +7,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/klog/v2"
 
 	"overrule.dev/overrule/internal/cache"
-	"overrule.dev/overrule/internal/cli/ui"
+	"overrule.dev/overrule/internal/lookup"
 )
 
 // Run runs the command that the arguments name and returns the exit code of
 // the process: 0 for success, 1 for a negative result (not found, denied,
 // violations), 2 for an error.
 func Run(ctx context.Context, streams genericiooptions.IOStreams, args []string) int {
+	klog.SetLogger(logr.Discard()) // what fails is in the error of the command
 	a := &app{
 		IOStreams: streams,
 		now:       time.Now, list: cache.List, listProfiles: cache.ListProfiles,
@@ -37,7 +40,7 @@ const (
 var errDenied = errors.New("denied")
 
 // errNotFound is returned if an object, rule or section does not exist.
-var errNotFound = ui.ErrNotFound
+var errNotFound = lookup.ErrNotFound
 
 // run runs one command and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
@@ -47,7 +50,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errDenied), errors.Is(err, errViolations), errors.Is(err, errNotServed):
+	case errors.Is(err, errDenied), errors.Is(err, errViolations), errors.Is(err, lookup.ErrNotServed):
 		return exitNegative
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // a failed write to stderr cannot be reported

@@ -17,7 +17,7 @@ func (q *query) schemaViolations(found []api.Violation) []api.Violation {
 	var out []api.Violation
 	for _, p := range q.problems {
 		ref := p.Object.Ref(q.kinds, q.source.namespace)
-		if !q.includesKind(p.Object.Kind) || !q.includesObject(ref) || known[ref] && !p.Unknown {
+		if !q.IncludesKind(p.Object.Kind) || !q.includesObject(ref) || known[ref] && !p.Unknown {
 			continue
 		}
 		f := finding(p)
@@ -35,10 +35,10 @@ func (q *query) schemaViolations(found []api.Violation) []api.Violation {
 // includesObject reports whether the query includes an object by itself: it is named, or
 // none is and it is in the namespace of -n.
 func (q *query) includesObject(ref api.Ref) bool {
-	for _, o := range q.objects {
+	for _, o := range q.Objects {
 		if o.Ref() == ref {
 			return true
 		}
 	}
-	return len(q.objects) == 0 && (q.allNamespaces || !q.namespaceSet || ref.Namespace == "" || ref.Namespace == q.source.namespace)
+	return len(q.Objects) == 0 && (q.allNamespaces || !q.namespaceSet || ref.Namespace == "" || ref.Namespace == q.source.namespace)
 }

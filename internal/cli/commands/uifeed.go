@@ -165,7 +165,10 @@ func (f *clusterFeed) Load(ctx context.Context) (ui.State, error) {
 func (f *clusterFeed) list(ctx context.Context) (ui.State, error) {
 	a, said := f.app.quietApp(nil)
 	s, err := a.clusterSource(ctx)
-	f.connected, f.listed = err == nil, time.Now()
+	f.connected, f.listed = err == nil || apierrors.IsForbidden(err), time.Now()
+	if apierrors.IsForbidden(err) {
+		return f.app.newReviewState(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -44,8 +46,13 @@ func (u *uiState) Warnings() []string { return u.warnings }
 // inputError is an error of what the user entered.
 type inputError struct{ error }
 
-// Unwrap returns the error and ui.ErrInput.
-func (e inputError) Unwrap() []error { return []error{e.error, ui.ErrInput} }
+// Unwrap returns the error and ui.ErrInput, or ui.ErrNotFound if something was not found.
+func (e inputError) Unwrap() []error {
+	if errors.Is(e.error, lookup.ErrNotFound) {
+		return []error{e.error, ui.ErrNotFound}
+	}
+	return []error{e.error, ui.ErrInput}
+}
 
 // in returns the source with another namespace, and kinds of its own.
 func (u *uiState) in(namespace string) *source {
@@ -64,7 +71,7 @@ func (u *uiState) find(o ui.ObjectQuery) (*query, error) {
 	if err != nil {
 		return nil, inputError{err}
 	}
-	return &query{source: s, engine: effective.NewEngine(), objects: objects}, nil
+	return s.newQuery(true, objects...), nil
 }
 
 // Object implements ui.State.
@@ -73,18 +80,18 @@ func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswe
 	if err != nil {
 		return nil, err
 	}
-	out := &ui.ObjectAnswer{Object: uiObject(q.objects[0]), Namespaces: make(map[string]map[string]string)}
+	out := &ui.ObjectAnswer{Object: uiObject(q.Objects[0]), Namespaces: make(map[string]map[string]string)}
 	onPaths, err := q.explanations(ctx, o.Limit, &out.Explanations)
 	if err != nil {
 		return nil, err
 	}
-	policies := q.namedPolicies()
+	policies := q.NamedPolicies()
 	if len(policies) == 0 {
-		q.addTargeting(onPaths)
+		q.AddTargeting(onPaths)
 		policies = onPaths
 	}
-	sorted := policies.sorted()
-	if out.Outcomes, err = q.outcomes(ctx, sorted[:min(maxOutcomes, len(sorted))]); err != nil {
+	sorted := policies.Sorted()
+	if out.Outcomes, err = q.Outcomes(ctx, sorted[:min(maxOutcomes, len(sorted))]); err != nil {
 		return nil, err
 	}
 	for p := range onPaths {
@@ -94,12 +101,12 @@ func (u *uiState) Object(ctx context.Context, o ui.ObjectQuery) (*ui.ObjectAnswe
 }
 
 // explanations explains the first paths of the query. It returns the policies on them.
-func (q *query) explanations(ctx context.Context, limit int, out *ui.Explanations) (policySet, error) {
+func (q *query) explanations(ctx context.Context, limit int, out *ui.Explanations) (lookup.PolicySet, error) {
 	out.TypeMeta = api.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindExplanationList}
-	out.Items, out.Request = []api.Explanation{}, q.request.api()
-	onPaths := make(policySet)
-	err := q.walk(ctx, func(e *effective.Effective) {
-		if !q.matches(e) {
+	out.Items, out.Request = []api.Explanation{}, q.Request.API()
+	onPaths := make(lookup.PolicySet)
+	err := q.Walk(ctx, func(e *effective.Effective) {
+		if !q.Matches(e) {
 			return
 		}
 		if out.Total++; out.Total > limit {
@@ -109,7 +116,7 @@ func (q *query) explanations(ctx context.Context, limit int, out *ui.Explanation
 			out.Items = append(out.Items, x)
 		}
 		for i := range e.Outcomes {
-			onPaths.add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
+			onPaths.Add(q.view.Get(e.Ref(e.Outcomes[i].Policy)))
 		}
 	})
 	slices.SortFunc(out.Items, effective.CompareExplanations)
@@ -140,7 +147,8 @@ func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanati
 	if err != nil {
 		return nil, inputError{err}
 	}
-	q := &query{source: s, engine: effective.NewEngine(), request: found}
+	q := s.newQuery(true)
+	q.Request = found
 	out := &ui.Explanations{}
 	_, err = q.explanations(ctx, r.Limit, out)
 	return out, err
@@ -150,7 +158,7 @@ func (u *uiState) Request(ctx context.Context, r ui.RequestQuery) (*ui.Explanati
 func (u *uiState) Violations(ctx context.Context, limit int) (*ui.Violations, error) {
 	a, said := u.app.quietApp(nil)
 	s := u.in("")
-	q := &query{source: s, engine: effective.NewEngine(), allNamespaces: true}
+	q := s.newQuery(true)
 	found, err := q.violations(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -206,11 +214,16 @@ func (u *uiState) Manifest(ctx context.Context, o ui.ObjectQuery) (string, error
 	if err != nil {
 		return "", err
 	}
-	ref := q.objects[0].Ref()
+	ref := q.Objects[0].Ref()
 	content, err := u.content(ctx, q.source, ref)
 	if err != nil {
 		return "", err
 	}
+	return manifestText(ref, content)
+}
+
+// manifestText returns an object as YAML, without what the API server adds.
+func manifestText(ref api.Ref, content map[string]any) (string, error) {
 	content = maps.Clone(content)
 	delete(content, "status")
 	if m, ok := content["metadata"].(map[string]any); ok {
@@ -237,7 +250,7 @@ func (u *uiState) content(ctx context.Context, s *source, ref api.Ref) (map[stri
 			return o.Content(), nil
 		}
 	}
-	return nil, fmt.Errorf("%s %w: another object refers to it", ref, errNotFound)
+	return nil, fmt.Errorf("%s %w: another object refers to it", ref, ui.ErrNotFound)
 }
 
 // getFromCluster reads one object of a cluster.
@@ -252,7 +265,7 @@ func (a *app) getFromCluster(ctx context.Context, ref api.Ref) (map[string]any, 
 	}
 	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%s %w", ref, errNotFound)
+		return nil, fmt.Errorf("%s %w", ref, ui.ErrNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.PolicyKind(), err)

@@ -144,8 +144,8 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 	if err != nil {
 		return nil, err
 	}
-	g := &guard.Guard{Engine: q.engine, ShowValues: true} // the user is allowed to read them
-	found, err := g.Violations(ctx, q.view, q.scope())
+	g := &guard.Guard{Engine: q.Engine, ShowValues: true} // the user is allowed to read them
+	found, err := g.Violations(ctx, q.view, q.Scope())
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the effective policies: %w", err)
 	}
@@ -171,10 +171,10 @@ func (q *query) violations(ctx context.Context, ref *constraintRef) ([]api.Viola
 
 // policiesWithoutPath returns the policies of the query that are not on any path.
 func (q *query) policiesWithoutPath(ctx context.Context) ([]*policykind.Policy, error) {
-	selected := q.namedPolicies()
-	q.addTargeting(selected)
-	policies := selected.sorted()
-	outcomes, err := q.outcomes(ctx, policies)
+	selected := q.NamedPolicies()
+	q.AddTargeting(selected)
+	policies := selected.Sorted()
+	outcomes, err := q.Outcomes(ctx, policies)
 	if err != nil {
 		return nil, fmt.Errorf("find the policies that are not on any path: %w", err)
 	}
@@ -205,11 +205,11 @@ func (a *app) warnUnchecked(found []api.Violation) []api.Violation {
 // policy.
 func (q *query) pathKeys(ctx context.Context, everywhere bool) (map[string]bool, error) {
 	keys := make(map[string]bool)
-	scope := q.scope()
+	scope := q.Scope()
 	scope.Empty = q.view.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
-	err := q.engine.Walk(q.view, scope, false, budget, func(e *effective.Effective) error {
-		if q.matches(e) || everywhere && q.includesKind(e.Kind.Ref()) {
+	err := q.Engine.Walk(q.view, scope, false, budget, func(e *effective.Effective) error {
+		if q.Matches(e) || everywhere && q.IncludesKind(e.Kind.Ref()) {
 			keys[pathKey(e.Kind.Ref(), e.Path.Elements())] = true
 		}
 		return nil

@@ -41,6 +41,9 @@ func (w *textWriter) bindingLine(b api.Binding, rule string, several bool) strin
 
 // matchedBy returns the matches that the triggers select, and their hostnames.
 func matchedBy(b api.Binding, by string) string {
+	if b.Redacted {
+		return ""
+	}
 	if len(b.By) == 0 {
 		return ": it has no triggers"
 	}

@@ -40,7 +40,7 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 		}
 		values := valuesOf(item)
 		for _, r := range sortByItem(item.Rules) {
-			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {short(values(r.Rule), shortValue), dim}})
+			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {shown(values(r.Rule), r.Redacted, shortValue), dim}})
 		}
 	}
 	return rows
@@ -116,7 +116,7 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 		if r.Item != nil {
 			sign = ""
 		}
-		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, short(values(r.Rule), shortValue)),
+		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, shown(values(r.Rule), r.Redacted, shortValue)),
 			w.paint(dim, "from "+policyName(r.From, r.Block))))
 	}
 	w.fieldNodes(at, item)

@@ -92,6 +92,9 @@ func (w *textWriter) contributionLines(c api.Contribution) []string {
 		if b.When != "" {
 			head += fmt.Sprintf(" when %s", b.When)
 		}
+		if b.Redacted {
+			head += " when " + redacted
+		}
 		if !b.TookPart {
 			out = append(out, w.paint(dim, head+": does not apply, its condition is not met: "+strings.Join(b.Rules, ", ")))
 			continue
@@ -131,15 +134,15 @@ func (w *textWriter) ruleLine(r api.ExplainedRule) string {
 	if r.From == nil {
 		return w.paint(cyan, r.Rule) + " is not in effect"
 	}
-	if r.Value == nil {
+	if r.Value == nil && !r.Redacted {
 		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is excluded by the %s of %s", blockName(r.Block), *r.From))
 	}
-	return fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, short(r.Value, longValue)),
+	return fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, shown(r.Value, r.Redacted, longValue)),
 		w.paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
 }
 
 func (w *textWriter) lostLine(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s%s", short(l.Value, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
+	return w.paint(dim, fmt.Sprintf("not %s of %s: replaced by the %s of %s%s%s", shown(l.Value, l.Redacted, longValue), policyName(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForceNote(l.InForce), equalNote(l.Equal)))
 }
 
 // weakenedLine returns which rule of another policy weakens a rule of an override.

@@ -43,6 +43,9 @@ func (w *textWriter) outcomeLines(o api.Outcome) []string {
 	for _, t := range o.Targets {
 		out = append(out, w.targetLine(t))
 	}
+	if o.Redacted {
+		out = append(out, w.paint(dim, "you are not allowed to get it: its targets are not shown, and only the paths of the question count"))
+	}
 	out = append(out, w.paint(plain, pathCounts(o.Paths)))
 	for _, r := range o.ReplacedBy {
 		out = append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by %s on %s", r.Policy, plural(r.Paths, "path"))))

@@ -20,7 +20,7 @@ func fieldRows(items []api.EffectivePolicy) [][]cell {
 				plainCell(""), plainCell(""), {"not set", dim}, {conflictNote(f), red},
 			}
 			if f.From != nil {
-				row[3], row[4], row[5] = plainCell(f.From.Key()), plainCell(f.Block), cell{short(f.Value, shortValue), dim}
+				row[3], row[4], row[5] = plainCell(f.From.Key()), plainCell(f.Block), cell{shown(f.Value, f.Redacted, shortValue), dim}
 			}
 			rows = append(rows, row)
 		}
@@ -38,7 +38,7 @@ func (w *textWriter) fieldNodes(at *node, item api.EffectivePolicy) {
 		if f.From == nil {
 			label += w.paint(dim, " is not set")
 		} else {
-			label += " = " + w.paint(plain, short(f.Value, shortValue)) + "  " + w.paint(dim, "from "+policyName(*f.From, f.Block))
+			label += " = " + w.paint(plain, shown(f.Value, f.Redacted, shortValue)) + "  " + w.paint(dim, "from "+policyName(*f.From, f.Block))
 		}
 		if note := conflictNote(f); note != "" {
 			label += "  " + w.paint(red, note)

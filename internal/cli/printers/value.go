@@ -36,3 +36,14 @@ func byPath(items []api.EffectivePolicy) []api.EffectivePolicy {
 	})
 	return out
 }
+
+// redacted stands for a value that the user is not allowed to read.
+const redacted = "(redacted)"
+
+// shown returns a value in at most that many characters, or that it is redacted.
+func shown(value any, hidden bool, most int) string {
+	if hidden {
+		return redacted
+	}
+	return short(value, most)
+}

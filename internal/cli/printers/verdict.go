@@ -34,7 +34,10 @@ func (w *textWriter) verdictLine(v api.Verdict) string {
 		result = w.paint(red, "denied")
 	}
 	reach := "changes no effective policy"
-	if v.Changes.Paths > 0 {
+	switch {
+	case v.DryRun:
+		reach = "in a dry run of the API server"
+	case v.Changes.Paths > 0:
 		reach = fmt.Sprintf("changes the effective policy of %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
 	}
 	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), result, reach)
@@ -62,5 +65,8 @@ func visibleReasons(reasons []api.Reason) []api.Reason {
 }
 
 func (w *textWriter) reasonText(r api.Reason) string {
+	if r.Code == api.CodeWarning {
+		return w.paint(plain, r.Message)
+	}
 	return w.paint(bold, string(r.Code)) + w.paint(plain, ": "+r.Message)
 }

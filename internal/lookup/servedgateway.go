@@ -1,4 +1,4 @@
-package commands
+package lookup
 
 import (
 	"cmp"
@@ -27,6 +27,7 @@ type gatewayAnswer struct {
 	// asked is the request, arriving the request as it is assumed to arrive.
 	asked, arriving *gateway.Request
 	portGiven       bool // no other port is assumed
+	name            func(Field) string
 	listeners       []gateway.ListenerMatch
 }
 
@@ -64,12 +65,12 @@ func (a *gatewayAnswer) path() gateway.Path {
 
 // atGateway returns where a request goes at a gateway: once, or once for each port that
 // it is assumed to arrive at.
-func (s *source) atGateway(g *gateway.Gateway, q *gateway.Request, portGiven bool) []gatewayAnswer {
-	listeners := s.view.Listeners(g)
-	router := s.view.Router(g, gateway.Reading{})
+func (f *finder) atGateway(g *gateway.Gateway, q *gateway.Request, portGiven bool) []gatewayAnswer {
+	listeners := f.view.Listeners(g)
+	router := f.view.Router(g, gateway.Reading{})
 	var out []gatewayAnswer
 	for _, arriving := range arrivals(router, listeners, q, portGiven) {
-		out = append(out, gatewayAnswer{gateway: g, router: router, asked: q, arriving: arriving, portGiven: portGiven, listeners: listeners, Answer: answerOf(router, arriving)})
+		out = append(out, gatewayAnswer{gateway: g, router: router, asked: q, arriving: arriving, portGiven: portGiven, name: f.Name, listeners: listeners, Answer: answerOf(router, arriving)})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package commands
+package lookup
 
 import (
 	"slices"
@@ -97,7 +97,7 @@ func hasSection(o snapshot.Object, section string) bool {
 	case *gateway.Service:
 		number, err := strconv.ParseInt(section, 10, 32)
 		return o.Port(section) != 0 || err == nil && o.HasPort(int32(number))
-	case reference:
+	case Reference:
 		return o.Kind != gateway.KindNamespace && o.Kind != gateway.KindGatewayClass
 	default:
 		return false

@@ -1,4 +1,4 @@
-package commands
+package lookup
 
 import (
 	"fmt"
@@ -10,19 +10,19 @@ import (
 )
 
 // serveInMesh adds where the request of a client in the mesh goes.
-func (s *source) serveInMesh(out *servedRequest, q *gateway.Request, client string, explain bool) error {
-	service, err := s.serviceOf(q.Host, client)
+func (f *finder) serveInMesh(out *Served, q *gateway.Request, client string, explain bool) error {
+	service, err := f.serviceOf(q.Host, client)
 	if err != nil {
 		return err
 	}
 	if len(service.Ports) > 0 && !service.HasPort(q.Port) {
 		path := gateway.Path{Service: service, Port: q.Port, Rule: -1}
-		message := fmt.Sprintf("%s has no port %d; set --port to one of %s", service.Ref(), q.Port, portsText(service))
-		out.add(api.RequestAt{Path: path.Elements(), Message: message}, path)
+		message := fmt.Sprintf("%s has no port %d; set %s to one of %s", service.Ref(), q.Port, f.Name(FieldPort), portsText(service))
+		out.add(api.RequestAt{Path: path.Elements(), Message: message}, place{Path: path})
 		return nil
 	}
 	answer := func(q *gateway.Request, r gateway.Reading) gateway.MeshAnswer {
-		return gateway.AnswerInMesh(q, service, client, s.view.RoutesOf(service.Ref()), r)
+		return gateway.AnswerInMesh(q, service, client, f.view.RoutesOf(service.Ref()), r)
 	}
 	a := answer(q, gateway.Reading{})
 	path := gateway.Path{Service: service, Port: q.Port, Rule: -1}
@@ -49,25 +49,25 @@ func (s *source) serveInMesh(out *servedRequest, q *gateway.Request, client stri
 	if explain {
 		at.Candidates = candidatesOf(a.Candidates)
 	}
-	out.add(at, path)
+	out.add(at, place{path, a.Attached})
 	return nil
 }
 
 // serviceOf returns the Service that a client in a namespace means by a host.
-func (s *source) serviceOf(host, client string) (*gateway.Service, error) {
+func (f *finder) serviceOf(host, client string) (*gateway.Service, error) {
 	name, rest, _ := strings.Cut(host, ".")
 	namespace, domain, _ := strings.Cut(rest, ".")
 	if namespace == "" {
 		namespace = client
 	}
 	if domain != "" && domain != "svc" && !strings.HasPrefix(domain, "svc.") {
-		return nil, fmt.Errorf("invalid --request: host %q must be that of a Service with --client-namespace: NAME, NAME.NAMESPACE or NAME.NAMESPACE.svc.cluster.local", host)
+		return nil, fmt.Errorf("invalid %s: host %q must be that of a Service with %s: NAME, NAME.NAMESPACE or NAME.NAMESPACE.svc.cluster.local", f.Name(FieldLine), host, f.Name(FieldClientNamespace))
 	}
 	ref := (&gateway.Service{Namespace: namespace, Name: name}).Ref()
-	if service, ok := s.view.Get(ref).(*gateway.Service); ok {
+	if service, ok := f.view.Get(ref).(*gateway.Service); ok {
 		return service, nil
 	}
-	return nil, fmt.Errorf("%s %w", ref, errNotFound)
+	return nil, fmt.Errorf("%s %w", ref, ErrNotFound)
 }
 
 func portsText(s *gateway.Service) string {

@@ -1,4 +1,4 @@
-package commands
+package lookup
 
 import (
 	"errors"
@@ -12,36 +12,45 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// errNotServed is returned if nothing serves a request. How far it comes is on stdout.
-var errNotServed = errors.New("not served")
+// ErrNotServed is returned if nothing serves a request. How far it comes is on stdout.
+var ErrNotServed = errors.New("not served")
 
-// servedRequest is where a request goes.
-type servedRequest struct {
+// Served is where a request goes.
+type Served struct {
 	api.ServedRequest
 	paths []gateway.Path // of the rules that serve it
 	roots []snapshot.Object
+	// answers are the places of At, in the same order.
+	answers []place
 	// client is the namespace of the client in the mesh.
 	client string
 }
 
-// err returns errNotServed if nothing serves the request.
-func (r *servedRequest) err() error {
+// Err returns ErrNotServed if nothing serves the request.
+func (r *Served) Err() error {
 	if r == nil || r.Served {
 		return nil
 	}
-	return errNotServed
+	return ErrNotServed
 }
 
-// api returns the request as in the output; nil if there is none.
-func (r *servedRequest) api() *api.ServedRequest {
+// API returns the request as in the output; nil if there is none.
+func (r *Served) API() *api.ServedRequest {
 	if r == nil {
 		return nil
 	}
 	return &r.ServedRequest
 }
 
+// place is where a request goes at one gateway or Service.
+type place struct {
+	gateway.Path
+	// attached are the routes that are asked.
+	attached []gateway.Attached
+}
+
 // contains reports whether the request goes along a path, which may end above the rule.
-func (r *servedRequest) contains(p *gateway.Path) bool {
+func (r *Served) contains(p *gateway.Path) bool {
 	return slices.ContainsFunc(r.paths, func(s gateway.Path) bool {
 		switch {
 		case p.Virtual != nil:
@@ -62,7 +71,7 @@ func (r *servedRequest) contains(p *gateway.Path) bool {
 
 // specific returns the effective policies without those for all clients of a Service
 // where there is one of the same kind for the clients of the request.
-func (r *servedRequest) specific(all []*effective.Effective) []*effective.Effective {
+func (r *Served) specific(all []*effective.Effective) []*effective.Effective {
 	return slices.DeleteFunc(slices.Clone(all), func(e *effective.Effective) bool {
 		return e.Path.Service != nil && e.Path.Client != r.client && slices.ContainsFunc(all, func(o *effective.Effective) bool {
 			id := o.Path.ID()
@@ -78,39 +87,44 @@ func goesThrough(p, s *gateway.Path) bool {
 	return p.Route == nil || p.Route.Ref() == s.Route.Ref() && (p.Rule < 0 || p.Rule == s.Rule)
 }
 
-// findRequest finds where the request of the flags goes.
-func (s *source) findRequest(f *requestFlags, explain bool) (*servedRequest, error) {
-	q, err := f.parse()
+// finder finds where a request goes.
+type finder struct {
+	view *snapshot.View
+	Request
+}
+
+// Find finds where a request goes in a view.
+func (r *Request) Find(v *snapshot.View) (*Served, error) {
+	q, err := r.Parse()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkRead(q, f.clientNamespace != ""); err != nil {
-		return nil, err
+	f := &finder{v, *r}
+	out := &Served{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
+	if out.client = f.ClientNamespace; out.client != "" {
+		return out, f.serveInMesh(out, q, f.ClientNamespace, f.Explain)
 	}
-	out := &servedRequest{ServedRequest: api.ServedRequest{Request: q.String(), At: []api.RequestAt{}}}
-	if out.client = f.clientNamespace; out.client != "" {
-		return out, s.serveInMesh(out, q, f.clientNamespace, explain)
-	}
-	gateways, err := s.gatewaysNamed(f.gateway)
+	gateways, err := f.gatewaysNamed(f.Gateway)
 	if err != nil {
 		return nil, err
 	}
 	if len(gateways) == 0 {
-		out.Message = "there is no Gateway; for a request in a mesh, set --client-namespace"
+		out.Message = fmt.Sprintf("there is no Gateway; for a request in a mesh, set %s", f.Name(FieldClientNamespace))
 	}
 	var found []gatewayAnswer
 	for _, g := range gateways {
-		found = append(found, s.atGateway(g, q, f.portGiven)...)
+		found = append(found, f.atGateway(g, q, f.Port != nil)...)
 	}
 	for _, a := range nearest(found) {
-		out.add(a.request(explain), a.path())
+		out.add(a.request(f.Explain), place{a.path(), a.Attached})
 	}
 	return out, nil
 }
 
 // add adds where the request goes at one gateway or Service.
-func (r *servedRequest) add(at api.RequestAt, path gateway.Path) {
-	r.At = append(r.At, at)
+func (r *Served) add(at api.RequestAt, on place) {
+	path := on.Path
+	r.At, r.answers = append(r.At, at), append(r.answers, on)
 	if !at.Served {
 		return
 	}
@@ -124,19 +138,19 @@ func (r *servedRequest) add(at api.RequestAt, path gateway.Path) {
 }
 
 // gatewaysNamed returns the gateway of a name, or all.
-func (s *source) gatewaysNamed(name string) ([]*gateway.Gateway, error) {
+func (f *finder) gatewaysNamed(name string) ([]*gateway.Gateway, error) {
 	if name == "" {
-		return slices.Collect(s.view.Gateways()), nil
+		return slices.Collect(f.view.Gateways()), nil
 	}
 	namespace, base, ok := strings.Cut(name, "/")
 	switch {
 	case !ok:
-		namespace, base = s.namespace, name
+		namespace, base = f.Namespace, name
 	case namespace == "" || base == "" || strings.Contains(base, "/"):
-		return nil, fmt.Errorf("invalid --gateway %q: must be NAMESPACE/NAME or NAME", name)
+		return nil, fmt.Errorf("invalid %s %q: must be NAMESPACE/NAME or NAME", f.Name(FieldGateway), name)
 	}
-	if g := s.view.Gateway(namespace, base); g != nil {
+	if g := f.view.Gateway(namespace, base); g != nil {
 		return []*gateway.Gateway{g}, nil
 	}
-	return nil, fmt.Errorf("%s %w", (&gateway.Gateway{Namespace: namespace, Name: base}).Ref(), errNotFound)
+	return nil, fmt.Errorf("%s %w", (&gateway.Gateway{Namespace: namespace, Name: base}).Ref(), ErrNotFound)
 }

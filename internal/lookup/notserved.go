@@ -1,4 +1,4 @@
-package commands
+package lookup
 
 import (
 	"fmt"
@@ -26,13 +26,13 @@ func (a *gatewayAnswer) noListener() string {
 	}
 	switch {
 	case len(all) == 0:
-		return "the gateway has no listeners; add one, or set --gateway to another gateway"
+		return fmt.Sprintf("the gateway has no listeners; add one, or set %s to another gateway", a.name(FieldGateway))
 	case len(onPort) > 0:
 		return fmt.Sprintf("no listener accepts host %s; set another host, or add a listener for it: there is %s", name, strings.Join(onPort, ", "))
 	case q.Transport == gateway.TransportTCP || q.Transport == gateway.TransportUDP:
 		return fmt.Sprintf("no listener accepts %s on port %d; set another port, or add a listener: there is %s", q.Transport, q.Port, strings.Join(all, ", "))
 	case a.portGiven:
-		return fmt.Sprintf("no listener accepts %s on port %d for host %s; set another --port or host, or add a listener: there is %s", schemeText(q), q.Port, name, strings.Join(all, ", "))
+		return fmt.Sprintf("no listener accepts %s on port %d for host %s; set another %s or host, or add a listener: there is %s", schemeText(q), q.Port, name, a.name(FieldPort), strings.Join(all, ", "))
 	default:
 		return fmt.Sprintf("no listener accepts %s for host %s on any port; set another host, or add a listener: there is %s", schemeText(q), name, strings.Join(all, ", "))
 	}

@@ -1,4 +1,4 @@
-package commands
+package lookup
 
 import (
 	"maps"
@@ -28,7 +28,7 @@ const (
 )
 
 // add adds a path and the outcome of the policy on it.
-func (r *reachSummary) add(e *effective.Effective, o *outcome, rule *merge.Name) {
+func (r *reachSummary) add(e *effective.Effective, o *merge.Outcome, rule *merge.Name) {
 	r.total++
 	keys := effectiveRules(o, rule)
 	if len(keys) == 0 {
@@ -71,7 +71,7 @@ func (r *reachSummary) object(which int, ref api.Ref) {
 
 // effectiveRules returns the rules of a policy that took part on a path and were
 // not lost (SEMANTICS section 6).
-func effectiveRules(o *outcome, rule *merge.Name) []merge.Key {
+func effectiveRules(o *merge.Outcome, rule *merge.Name) []merge.Key {
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
 		if !o.BlockApplied(b.Block) {
@@ -86,7 +86,7 @@ func effectiveRules(o *outcome, rule *merge.Name) []merge.Key {
 	return keys
 }
 
-func isLost(o *outcome, k merge.Key) bool {
+func isLost(o *merge.Outcome, k merge.Key) bool {
 	return slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
 }
 

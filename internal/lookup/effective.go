@@ -1,0 +1,174 @@
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
+)
+
+type outcome = merge.Outcome
+
+// Limit limits the size of a list. The zero Limit is none.
+type Limit struct {
+	// Items is the number of items, Bytes their size as JSON; 0 for no limit.
+	Items, Bytes int
+}
+
+// fits reports whether an item fits after a number of others, and subtracts its size.
+func (l *Limit) fits(before int, item any) bool {
+	if l.Items > 0 && before >= l.Items {
+		return false
+	}
+	if l.Bytes == 0 {
+		return true
+	}
+	data, err := json.Marshal(item)
+	if err != nil || len(data) >= l.Bytes {
+		return false
+	}
+	l.Bytes -= len(data) + 1 // the comma
+	return true
+}
+
+// onPath is a path of a query with its elements.
+type onPath struct {
+	*effective.Effective
+	elements []api.PathElement
+}
+
+// Paths are the paths of a query.
+type Paths struct {
+	query *Query
+	// Policies are those on the paths.
+	Policies PolicySet
+	matching []onPath
+	// controls are other paths whose kinds may control the same fields of a route.
+	controls []*effective.Effective
+}
+
+// Len returns the number of paths.
+func (p *Paths) Len() int { return len(p.matching) }
+
+// Paths returns the paths of the query, sorted by policy kind and path.
+func (q *Query) Paths(ctx context.Context) (*Paths, error) {
+	out := &Paths{query: q, Policies: make(PolicySet)}
+	err := q.Walk(ctx, func(e *effective.Effective) {
+		switch {
+		case q.Matches(e):
+			out.matching = append(out.matching, onPath{e, e.Path.Elements()})
+			q.addPolicies(out.Policies, e)
+		case len(e.Kind.Controls()) > 0:
+			out.controls = append(out.controls, e)
+		}
+	})
+	slices.SortStableFunc(out.matching, func(a, b onPath) int {
+		return cmp.Or(api.ComparePolicyKinds(a.Kind.Ref(), b.Kind.Ref()), api.ComparePaths(a.elements, b.elements))
+	})
+	return out, err
+}
+
+// Effective returns the effective policies of the paths, sorted. Those that do not fit
+// are left out, from the end.
+func (p *Paths) Effective(limit Limit) []api.EffectivePolicy {
+	var items []api.EffectivePolicy
+	routes := make(map[api.Ref]bool) // of the items, whose fields are controlled
+	for _, m := range p.matching {
+		item := m.APIHiding(p.query.Hides)
+		if !limit.fits(len(items), item) {
+			break
+		}
+		items = append(items, item)
+		if item.Route != nil {
+			routes[m.Path.Route.Ref()] = true
+		}
+	}
+	all := slices.Clip(items)
+	for _, e := range p.controls {
+		if e.Path.Route != nil && routes[e.Path.Route.Ref()] {
+			all = append(all, e.APIHiding(p.query.Hides))
+		}
+	}
+	slices.SortFunc(all, effective.CompareItems)
+	effective.ResolveConflicts(all, p.query.direct)
+	return items
+}
+
+// Explanations returns the explanations of the paths, sorted, and how many there are. A
+// rule filters as in effective.Explain, nil for all. Those that do not fit are left out,
+// from the end.
+func (p *Paths) Explanations(rule *merge.Name, limit Limit) (items []api.Explanation, total int) {
+	items = []api.Explanation{}
+	for _, m := range p.matching {
+		if total > len(items) && rule == nil {
+			return items, len(p.matching)
+		}
+		x, ok := m.ExplainHiding(rule, p.query.Hides)
+		if !ok {
+			continue
+		}
+		if total == len(items) && limit.fits(len(items), x) {
+			items = append(items, x)
+		}
+		total++
+	}
+	return items, total
+}
+
+// addPolicies adds the policies on a path.
+func (q *Query) addPolicies(to PolicySet, e *effective.Effective) {
+	for i := range e.Outcomes {
+		to.Add(q.View.Get(e.Ref(e.Outcomes[i].Policy)))
+	}
+}
+
+func (q *Query) direct(ref api.PolicyKind) bool {
+	k := q.View.Kind(ref)
+	return k != nil && k.Class == api.Direct
+}
+
+// WithoutPolicy returns the paths that have no policy of one of the kinds, which can be
+// attached there.
+func (q *Query) WithoutPolicy(ctx context.Context, kinds []*policykind.Kind) ([]api.EffectivePolicy, error) {
+	var items []api.EffectivePolicy
+	err := q.walkView(ctx, q.View.WithKinds(kinds), true, func(e *effective.Effective) {
+		if len(e.Outcomes) == 0 && q.Matches(e) && attachable(e) {
+			items = append(items, e.APIHiding(q.Hides))
+		}
+	})
+	slices.SortFunc(items, effective.CompareItems)
+	return items, err
+}
+
+// Outcomes returns the outcomes of policies over all their paths, sorted by policy.
+func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]api.Outcome, error) {
+	objects := make([]snapshot.Object, len(policies))
+	for i, p := range policies {
+		objects[i] = p
+	}
+	var sum effective.Outcomes
+	err := q.Engine.Walk(q.View, effective.ScopeOf(objects...), false, q.budget(ctx), func(e *effective.Effective) error {
+		sum.Add(e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q.outcomesOf(&sum, policies), nil
+}
+
+// outcomesOf returns the outcomes of policies, sorted by policy.
+func (q *Query) outcomesOf(sum *effective.Outcomes, policies []*policykind.Policy) []api.Outcome {
+	out := make([]api.Outcome, len(policies))
+	for i, p := range policies {
+		out[i] = sum.OfHiding(q.View, p, q.Hides)
+	}
+	slices.SortFunc(out, func(a, b api.Outcome) int { return api.CompareRefs(a.Policy, b.Policy) })
+	return out
+}

@@ -1,0 +1,154 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// ErrNotFound is returned if an object, rule or section does not exist.
+var ErrNotFound = errors.New("not found")
+
+// Reference is an object that is not in the view but that another object refers
+// to: the class of a gateway, the backend of a route, a virtual target, a
+// namespace.
+type Reference api.Ref
+
+// Ref implements snapshot.Object.
+func (m Reference) Ref() api.Ref { return api.Ref(m) }
+
+// Query selects paths and policies of a view.
+type Query struct {
+	View   *snapshot.View
+	Engine *effective.Engine
+	// Objects are those through which the paths go, empty for all paths.
+	Objects []snapshot.Object
+	// Section limits the paths to those through a listener, rule or port of Objects, ""
+	// for all.
+	Section string
+	// Namespace limits a query without objects to the paths through a namespace, ""
+	// for all.
+	Namespace string
+	// Kinds limit the policy kinds, empty for all.
+	Kinds []api.PolicyKind
+	// Request selects the paths along which it goes, of those through Objects if there
+	// are any. It is nil for none.
+	Request *Served
+	// Hides reports whether the reader is not allowed to read an object, nil if all
+	// may be read. Values of such policies are left out of all results.
+	Hides effective.Hides
+	// Cost limits the evaluation of conditions, 0 for no limit.
+	Cost uint64
+}
+
+func (q *Query) budget(ctx context.Context) *effective.Budget {
+	if q.Cost == 0 {
+		return effective.NewBudget(ctx, math.MaxUint64)
+	}
+	return effective.NewBudget(ctx, q.Cost)
+}
+
+// IncludesKind reports whether the query includes a policy kind.
+func (q *Query) IncludesKind(k api.PolicyKind) bool {
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)
+}
+
+// Walk calls visit for the paths of the scope that have a policy.
+func (q *Query) Walk(ctx context.Context, visit func(*effective.Effective)) error {
+	return q.walkView(ctx, q.View, false, visit)
+}
+
+// WalkAll is Walk, and also visits the paths without a policy.
+func (q *Query) WalkAll(ctx context.Context, visit func(*effective.Effective)) error {
+	return q.walkView(ctx, q.View, true, visit)
+}
+
+// walkView calls visit for the paths of the scope in a view; with empty also for
+// those without a policy.
+func (q *Query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
+	var kept []*effective.Effective
+	err := q.Engine.Walk(v, q.Scope(), empty, q.budget(ctx), func(e *effective.Effective) error {
+		if q.Request == nil {
+			visit(e)
+		} else if q.Request.contains(&e.Path) {
+			kept = append(kept, e)
+		}
+		return nil
+	})
+	if q.Request != nil {
+		for _, e := range q.Request.specific(kept) {
+			visit(e)
+		}
+	}
+	return err
+}
+
+// Scope returns the paths through the named objects, or all paths. Those of a
+// virtual target are the paths of the policies that target it.
+func (q *Query) Scope() effective.Scope {
+	if q.Request != nil && len(q.Objects) == 0 {
+		return effective.ScopeOf(q.Request.roots...)
+	}
+	scope := effective.ScopeOf(q.Objects...)
+	scope.All = len(q.Objects) == 0
+	for _, o := range q.Objects {
+		for p, t := range q.View.On(o.Ref()) {
+			if t.Virtual {
+				scope.Policies = append(scope.Policies, p)
+			}
+		}
+	}
+	return scope
+}
+
+// Matches reports whether a path belongs to the query: for a policy the paths that
+// it is on, for another object those through it, without an object those through
+// the namespace, or all if no namespace is set.
+func (q *Query) Matches(e *effective.Effective) bool {
+	switch {
+	case !q.IncludesKind(e.Kind.Ref()):
+		return false
+	case len(q.Objects) == 0 && q.Request != nil:
+		return true // walkView visits its paths alone
+	case len(q.Objects) == 0:
+		return q.Namespace == "" || slices.Contains(pathNamespaces(e.Path), q.Namespace)
+	}
+	return slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool {
+		p, ok := o.(*policykind.Policy)
+		if !ok {
+			return q.contains(e.Path, o.Ref())
+		}
+		return slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
+	})
+}
+
+// contains reports whether an object, or the section of it, is on a path.
+func (q *Query) contains(p gateway.Path, ref api.Ref) bool {
+	return pathContains(p, ref) && (q.Section == "" || pathContainsSection(q.View, p, ref, q.Section))
+}
+
+// attachable reports whether a policy of the kind can be on the path, because it
+// may target an element of it.
+func attachable(e *effective.Effective) bool {
+	k := e.Kind
+	if k.Targets.Implicit != nil {
+		return true
+	}
+	targets := pathObjects(e.Path)
+	if e.Path.Gateway != nil {
+		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass})
+	}
+	if e.Path.GatewayNamespace || e.Path.ServiceNamespace || e.Path.RouteNamespace {
+		targets = append(targets, api.Ref{Kind: gateway.KindNamespace})
+	}
+	return slices.ContainsFunc(targets, func(t api.Ref) bool {
+		return k.MayTarget(t.PolicyKind()) && k.HasLevelFor(t.PolicyKind())
+	})
+}

@@ -1,0 +1,154 @@
+package lookup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
+)
+
+// Reach returns where the named policies have an effect, and for each that has none a
+// message that says why. A rule limits it to the rules that it matches, nil for all.
+func (q *Query) Reach(ctx context.Context, rule *merge.Name) (items []api.Reach, messages []string, err error) {
+	for _, o := range q.Objects {
+		if _, ok := o.(*policykind.Policy); !ok {
+			return nil, nil, fmt.Errorf("%s is not a policy; use --affecting to show the policies that affect it", o.Ref())
+		}
+	}
+	policies := q.NamedPolicies().Sorted()
+	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
+		return nil, nil, fmt.Errorf("rule %s %w in %s", rule, ErrNotFound, policies[0].Ref())
+	}
+	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
+	if err != nil {
+		return nil, nil, err
+	}
+	outcomes, err := q.Outcomes(ctx, policies)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, p := range policies { // outcomes have the same order
+		r := found[&p.Policy]
+		if r == nil {
+			r = &reachSummary{}
+		}
+		if r.holding == 0 {
+			messages = append(messages, noEffectMessage(outcomes[i], rule))
+		}
+		items = append(items, r.api(p.Ref(), rule))
+	}
+	return items, messages, nil
+}
+
+// hasRule reports whether a policy has a rule that matches a name.
+func hasRule(p *policykind.Policy, rule merge.Name) bool {
+	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
+		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return rule.Matches(r.Key) })
+	})
+}
+
+// noEffectMessage returns why a policy, or a rule of it, has no effect.
+func noEffectMessage(o api.Outcome, rule *merge.Name) string {
+	subject := o.Policy.String()
+	if rule != nil {
+		subject = fmt.Sprintf("rule %s of %s", rule, subject)
+	}
+	reasons := []string{fmt.Sprintf("the policy is %s", o.State)}
+	if o.Message != "" {
+		reasons[0] += ": " + o.Message
+	}
+	for _, l := range o.Lost {
+		if key, err := merge.ParseKey(l.Rule); err == nil && (rule == nil || rule.Matches(key)) {
+			reasons = append(reasons, fmt.Sprintf("%s lost to %s", l.Rule, l.To))
+		}
+	}
+	return fmt.Sprintf("%s has no effect: %s", subject, strings.Join(reasons, ", "))
+}
+
+// Affecting returns the policies that affect the named objects, or a section of them, and
+// a message that says why if there are none.
+func (q *Query) Affecting(ctx context.Context, section string, rule *merge.Name) (items []api.Reach, message string, err error) {
+	for _, o := range q.Objects {
+		if _, ok := o.(*policykind.Policy); ok {
+			return nil, "", fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", o.Ref())
+		}
+		if section != "" && !hasSection(o, section) {
+			return nil, "", fmt.Errorf("section %s of %s %w", section, o.Ref(), ErrNotFound)
+		}
+	}
+	paths := 0
+	found, err := q.summarize(ctx, rule, func(p gateway.Path) bool {
+		selected := slices.ContainsFunc(q.Objects, func(o snapshot.Object) bool {
+			return pathContains(p, o.Ref()) && (section == "" || pathContainsSection(q.View, p, o.Ref(), section))
+		})
+		if selected {
+			paths++
+		}
+		return selected
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	items = affecting(found, rule)
+	switch {
+	case len(items) > 0:
+	case paths == 0:
+		message = fmt.Sprintf("no policy affects %s: no path with a policy leads through it%s", q.Objects[0].Ref(), q.routesHint())
+	default:
+		message = fmt.Sprintf("no policy affects %s: no rule of the policies on its paths is in effect", q.Objects[0].Ref())
+	}
+	return items, message, nil
+}
+
+// affecting returns the policies that have an effect, sorted.
+func affecting(found map[*merge.Policy]*reachSummary, rule *merge.Name) []api.Reach {
+	items := []api.Reach{}
+	for _, r := range found {
+		if r.holding > 0 {
+			items = append(items, r.api(r.policy, rule))
+		}
+	}
+	slices.SortFunc(items, func(a, b api.Reach) int { return api.CompareRefs(a.Policy, b.Policy) })
+	return items
+}
+
+// summarize walks the paths that on selects, and returns where each policy on
+// them has an effect.
+func (q *Query) summarize(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reachSummary, error) {
+	found := make(map[*merge.Policy]*reachSummary)
+	err := q.Walk(ctx, func(e *effective.Effective) {
+		if !q.IncludesKind(e.Kind.Ref()) || !on(e.Path) {
+			return
+		}
+		for i := range e.Outcomes {
+			o := &e.Outcomes[i]
+			r := found[o.Policy]
+			if r == nil {
+				r = &reachSummary{policy: e.Ref(o.Policy)}
+				found[o.Policy] = r
+			}
+			r.add(e, o, rule)
+		}
+	})
+	return found, err
+}
+
+// routesHint names the routes that send traffic to a backend: the paths of most
+// policy kinds end above the backend.
+func (q *Query) routesHint() string {
+	var routes []string
+	for r := range q.View.RoutesTo(q.Objects[0].Ref()) {
+		routes = append(routes, r.Ref().String())
+	}
+	if len(routes) == 0 {
+		return ""
+	}
+	return "; for policy kinds whose paths end above backends, specify one of its routes: " + strings.Join(routes, ", ")
+}

@@ -1,0 +1,157 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/lookup"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// kindReview is the kind of the questions.
+var kindReview = api.PolicyKind{Group: api.Group, Kind: api.KindEffectivePolicyReview}
+
+// Readers decides which users are allowed to get an object (rights.Reviewer). It is safe
+// for concurrent use.
+type Readers interface {
+	// MayGet reports whether a user is allowed to. It returns an error if that cannot be
+	// determined now.
+	MayGet(ctx context.Context, user *authenticationv1.UserInfo, object api.Ref) (bool, error)
+}
+
+// notDryRunMessage is that of the ValidatingAdmissionPolicy in deploy/base/reviews.yaml.
+const notDryRunMessage = "an EffectivePolicyReview is answered and not stored; run: kubectl create --dry-run=server -o yaml -f FILE"
+
+// rightsMessage is the denial of a review if the API server does not say what the user is
+// allowed to get.
+const rightsMessage = "cannot determine which objects you are allowed to get; retry in 1s"
+
+func denyReviewOverloaded() response {
+	return denyWithRetry(api.DenialOverloaded, "too many concurrent EffectivePolicyReviews; retry in 1s")
+}
+
+// tooMuchMessage is the denial of a review whose answer takes too long.
+const tooMuchMessage = "the answer takes too long; set spec.policyKinds or spec.object.section, or ask about an object with fewer paths"
+
+// denyReviewFailed is the response if answering panics or exceeds the deadline.
+func denyReviewFailed(reason, message string) response {
+	if reason == string(api.ReasonTooMuch) {
+		message = tooMuchMessage
+	}
+	return deny(reason, message)
+}
+
+// answerReview answers an EffectivePolicyReview in its status. Whatever is wrong with the
+// question is a denial, whose message kubectl prints. An object that does not exist and
+// one that the user is not allowed to get have the same one.
+func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) response {
+	r := c.request
+	if kindOf(r) != kindReview || r.SubResource != "" {
+		return deny(string(api.ReasonInvalid), "must be an EffectivePolicyReview")
+	}
+	if !isDryRun(r) {
+		return deny(api.DenialNotDryRun, notDryRunMessage)
+	}
+	if s.opts.Readers == nil {
+		return deny(string(api.ReasonInvalid), "EffectivePolicyReviews are not supported")
+	}
+	review, err := decode.As[reviewDocument](r.Object.Raw)
+	if err != nil {
+		return deny(string(api.ReasonInvalid), printable(fmt.Sprintf("invalid EffectivePolicyReview: %v", err)))
+	}
+	q, errs := question(v, r.Namespace, &review.Spec)
+	if len(errs) > 0 {
+		return deny(string(api.ReasonInvalid), printable(fieldMessage(errs)))
+	}
+	reader := &reviewReader{ctx: ctx, readers: s.opts.Readers, user: &r.UserInfo, known: make(map[api.Ref]bool)}
+	ref := objectOf(&review.Spec.Object, r.Namespace)
+	if hidden := reader.hides(ref); reader.err == nil && (hidden || v.Get(ref) == nil) {
+		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
+	}
+	if reader.err == nil {
+		q.Engine, q.Object, q.Hides, q.Cost = s.opts.Guard.Engine, v.Get(ref), reader.hides, guard.DefaultBudget
+		return s.answerQuestion(ctx, q, reader)
+	}
+	return s.denyUnknownRights(c, reader.err)
+}
+
+// answerQuestion returns the answer as a patch of the status.
+func (s *Server) answerQuestion(ctx context.Context, q *lookup.Question, reader *reviewReader) response {
+	status, err := q.Answer(ctx)
+	switch {
+	case reader.err != nil:
+		return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
+	case errors.Is(err, effective.ErrTooMuch):
+		return deny(string(api.ReasonTooMuch), tooMuchMessage)
+	case errors.Is(err, lookup.ErrNotFound):
+		return deny(api.DenialNotFound, printable(err.Error()))
+	case err != nil:
+		return deny(string(api.ReasonInvalid), printable(err.Error()))
+	}
+	if reader.asked > maxReviewedObjects {
+		status.Message = strings.TrimSpace(fmt.Sprintf("%s\nYour rights were checked for %d objects one by one, and values of the others are left out; set spec.policyKinds", status.Message, maxReviewedObjects))
+	}
+	resp := allow()
+	if err := resp.setPatch([]patchOperation{{Op: "add", Path: "/status", Value: status}}); err != nil {
+		s.opts.Log.Error(err, "cannot encode the answer of a review")
+		return deny(string(api.ReasonInvalid), "internal error: cannot encode the answer")
+	}
+	return resp
+}
+
+// denyUnknownRights denies a review because the rights of the user are not known. The
+// cause is only logged.
+func (s *Server) denyUnknownRights(c *call, cause error) response {
+	s.opts.Log.Error(cause, "cannot determine rights for a review", "uid", c.request.UID)
+	return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
+}
+
+// fieldMessage returns the messages of errors, one after another.
+func fieldMessage(errs fieldpath.ErrorList) string {
+	var out []string
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return strings.Join(out, "; ")
+}
+
+// maxReviewedObjects is the number of objects about which the API server is asked one by
+// one for a review. Users without wide rights are not shown the values of the others.
+const maxReviewedObjects = 256
+
+// reviewReader is the user of a review.
+type reviewReader struct {
+	ctx     context.Context //nolint:containedctx // of one review
+	readers Readers
+	user    *authenticationv1.UserInfo
+	known   map[api.Ref]bool
+	asked   int   // objects that are not in known or were added to it
+	err     error // the first one; all that is asked after it is hidden
+}
+
+// hides reports whether the user is not allowed to get an object, also if that is not
+// known.
+func (r *reviewReader) hides(ref api.Ref) bool {
+	if hidden, ok := r.known[ref]; ok {
+		return hidden
+	}
+	if r.err != nil {
+		return true
+	}
+	if r.asked++; r.asked > maxReviewedObjects {
+		return true
+	}
+	may, err := r.readers.MayGet(r.ctx, r.user, ref)
+	r.err = err
+	r.known[ref] = !may || err != nil
+	return r.known[ref]
+}

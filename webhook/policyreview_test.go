@@ -1,0 +1,407 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/client-go/tools/events"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// readers lets users get the objects of some namespaces, and records what it is asked.
+type readers struct {
+	namespaces []string // nil for all
+	except     string   // a kind that no one may get
+	err        error
+	onAsked    func()
+
+	mu    sync.Mutex
+	users []authenticationv1.UserInfo
+	asked []api.Ref
+}
+
+func (r *readers) MayGet(_ context.Context, user *authenticationv1.UserInfo, object api.Ref) (bool, error) {
+	r.mu.Lock()
+	r.users, r.asked = append(r.users, *user), append(r.asked, object)
+	r.mu.Unlock()
+	if r.onAsked != nil {
+		r.onAsked()
+	}
+	if r.err != nil {
+		return false, r.err
+	}
+	if object.Kind == r.except {
+		return false, nil
+	}
+	for _, n := range r.namespaces {
+		if n == object.Namespace {
+			return true, nil
+		}
+	}
+	return r.namespaces == nil, nil
+}
+
+var developer = authenticationv1.UserInfo{
+	Username: "dev", UID: "u1", Groups: []string{"devs"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"a"}},
+}
+
+// policyReview is a dry run of a review in namespace app, with the rest of its document.
+func policyReview(t *testing.T, rest string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	r := create(t, "apiVersion: overrule.dev/v1alpha1\nkind: EffectivePolicyReview\nmetadata: {namespace: app, name: question}\n"+rest)
+	r.DryRun, r.UserInfo = new(true), developer
+	return r
+}
+
+const aboutRoute = "spec: {object: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}}\n"
+
+// answered returns the status in the patch of an answer.
+func answered(t *testing.T, a *admissionv1.AdmissionResponse) api.ReviewStatus {
+	t.Helper()
+	require.True(t, a.Allowed, "%v", a.Result)
+	var patch []struct {
+		Op, Path string
+		Value    api.ReviewStatus
+	}
+	require.NoError(t, json.Unmarshal(a.Patch, &patch))
+	require.Len(t, patch, 1)
+	require.Equal(t, []string{"add", "/status"}, []string{patch[0].Op, patch[0].Path})
+	return patch[0].Value
+}
+
+func (d *testServer) asked(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	t.Helper()
+	return d.send(t, PathReview, r)
+}
+
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(data)
+}
+
+const onRule = `[{"kind":"GatewayClass","name":"demo"},{"kind":"Gateway","namespace":"infra","name":"edge"},{"kind":"Listener","namespace":"infra","name":"edge","section":"http"},
+	{"kind":"HTTPRoute","namespace":"app","name":"toystore"},{"kind":"HTTPRouteRule","namespace":"app","name":"toystore","section":"toys","index":0}]`
+
+func TestReviewLeavesOutValuesThatTheUserMayNotGet(t *testing.T) {
+	r := &readers{namespaces: []string{"app"}}
+	d := newTestServer(t, Options{Readers: r}, cluster, gatewayAuth, gatewayLimits, routeLimits(100),
+		routeAuth("rules: {authentication: {sso: {issuer: mine}, key: {header: x}}}"))
+	got := answered(t, d.asked(t, policyReview(t, `spec:
+  object: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore, section: toys}
+`)))
+	gateway, route := `{"group":"kuadrant.io","kind":"AuthPolicy","namespace":"infra","name":"gw-auth"}`, `{"group":"kuadrant.io","kind":"AuthPolicy","namespace":"app","name":"toystore-auth"}`
+	lost := `{"rule":"rules.authentication.sso","block":"bare","to":` + gateway + `,"toBlock":"overrides"}`
+	require.Len(t, got.Items, 2)
+	assert.JSONEq(t, `{"policyKind":{"group":"kuadrant.io","kind":"AuthPolicy"},"path":`+onRule+`,
+		"spec":{"rules":{"authentication":{"key":{"header":"x"}}}},"redacted":true,
+		"rules":[{"rule":"rules.authentication.key","from":`+route+`,"block":"bare"},{"rule":"rules.authentication.sso","from":`+gateway+`,"block":"overrides","redacted":true}],
+		"policies":[{"policy":`+gateway+`,"state":"Enforced"},{"policy":`+route+`,"state":"PartiallyEnforced","lost":[`+lost+`]}]}`, jsonOf(t, got.Items[0]))
+	assert.Equal(t, map[string]any{}, got.Items[1].Spec, "the limit of the gateway")
+
+	require.Len(t, got.Explanations, 2)
+	rules := got.Explanations[0].Rules
+	require.Len(t, rules, 2)
+	assert.JSONEq(t, `{"rule":"rules.authentication.sso","from":`+gateway+`,"block":"overrides","redacted":true,
+		"lost":[{"policy":`+route+`,"block":"bare","value":{"issuer":"mine"},"to":`+gateway+`,"toBlock":"overrides"}]}`, jsonOf(t, rules[1]))
+	conditional := got.Explanations[1].Policies[0].Blocks
+	require.Len(t, conditional, 1)
+	assert.Equal(t, api.ExplainedPart{Block: "overrides", Strategy: "merge", TookPart: true, Rules: []string{"limits.login"}, Redacted: true}, conditional[0])
+
+	require.Len(t, got.Outcomes, 4)
+	assert.JSONEq(t, `{"policy":`+gateway+`,"state":"Enforced","paths":{"total":1,"enforced":1,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[],"redacted":true}`,
+		jsonOf(t, got.Outcomes[1]), "it counts the path of the question, of two")
+	assert.Equal(t, 2, got.Outcomes[0].Paths.Total, "the developer's own counts all of its paths")
+	assert.True(t, got.Redacted)
+	for _, secret := range []string{"ours", `"limit":50`, "exists"} {
+		assert.NotContains(t, jsonOf(t, got), secret)
+	}
+	assert.Equal(t, developer, r.users[0])
+}
+
+func TestReviewWithAllRightsLeavesOutNothing(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth, routeAuth("rules: {authentication: {sso: {issuer: ours}}}"))
+	got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
+	assert.False(t, got.Redacted)
+	assert.NotContains(t, jsonOf(t, got), "redacted")
+	require.NotEmpty(t, got.Items)
+	assert.Equal(t, map[string]any{"rules": map[string]any{"authentication": map[string]any{"sso": map[string]any{"issuer": "ours"}}}}, got.Items[0].Spec)
+	assert.True(t, got.Items[0].Policies[1].Lost[0].Equal)
+}
+
+// Otherwise a user could guess a value in a policy of its own, and have it confirmed.
+func TestReviewDoesNotSayWhetherHiddenValuesAreEqual(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, cluster, gatewayAuth)
+	var answers []string
+	for _, guess := range []string{"ours", "guess"} {
+		addObjects(t, d.opts.Store, routeAuth("rules: {authentication: {sso: {issuer: "+guess+"}}}"))
+		answer := jsonOf(t, answered(t, d.asked(t, policyReview(t, aboutRoute))))
+		answers = append(answers, strings.ReplaceAll(answer, guess, "G"))
+	}
+	assert.Equal(t, answers[0], answers[1])
+}
+
+// The error of a condition contains values, and the message of an invalid policy its text.
+func TestReviewDoesNotShowErrorsOfHiddenPolicies(t *testing.T) {
+	failing := strings.ReplaceAll(gatewayAuth, "strategy: merge,", "strategy: merge, when: 'int(spec.rules.authentication.sso.issuer) > 5 || spec.secretField == 1',")
+	invalid := strings.ReplaceAll(routeAuth("overrides: {when: 'secretFunction(', rules: {authentication: {a: {b: 1}}}}"), "toystore-auth", "broken")
+	own := routeAuth("rules: {authentication: {sso: {issuer: s3cret}}}")
+	about := func(r *readers) (api.ReviewStatus, string) {
+		d := newTestServer(t, Options{Readers: r}, cluster, failing, invalid, own)
+		a := d.asked(t, policyReview(t, aboutRoute))
+		assert.Empty(t, a.Warnings)
+		assert.Empty(t, a.AuditAnnotations)
+		return answered(t, a), d.log.String()
+	}
+	got, _ := about(&readers{})
+	text := jsonOf(t, got)
+	assertNames(t, text, []string{"secretFunction", "s3cret", "secretField"})
+	require.NotEmpty(t, got.Explanations[0].Notes)
+
+	got, log := about(&readers{except: "AuthPolicy"})
+	text = jsonOf(t, got)
+	for _, secret := range []string{"secretFunction", "s3cret", "secretField", "ours"} {
+		assert.NotContains(t, text, secret)
+		assert.NotContains(t, log, secret)
+	}
+	assert.Equal(t, []string{"the condition of the overrides of AuthPolicy infra/gw-auth cannot be evaluated, so the block applies"}, got.Explanations[0].Notes)
+	broken := got.Outcomes[0]
+	assert.Equal(t, "broken", broken.Policy.Name)
+	assert.Equal(t, api.Invalid, broken.State)
+	assert.Equal(t, "the reason is not shown, because you are not allowed to get the policy", broken.Message)
+}
+
+func TestReviewReplacesForgedStatus(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth)
+	want := answered(t, d.asked(t, policyReview(t, aboutRoute)))
+	got := answered(t, d.asked(t, policyReview(t, aboutRoute+"status: {message: all is fine, items: []}\n")))
+	assert.Equal(t, want, got)
+	require.NotEmpty(t, got.Items)
+}
+
+func TestDeniedReviews(t *testing.T) {
+	object := func(group, kind, rest string) string {
+		return fmt.Sprintf("spec: {object: {group: %q, kind: %q, %s}}\n", group, kind, rest)
+	}
+	tests := map[string]struct {
+		rest string
+		edit func(*admissionv1.AdmissionRequest)
+		want []string // parts of the message
+	}{
+		"it is not a dry run":                 {aboutRoute, func(r *admissionv1.AdmissionRequest) { r.DryRun = nil }, []string{"kubectl create --dry-run=server"}},
+		"it is explicitly not a dry run":      {aboutRoute, func(r *admissionv1.AdmissionRequest) { r.DryRun = new(false) }, []string{"kubectl create --dry-run=server"}},
+		"the object is in another namespace":  {object(api.GatewayGroup, "HTTPRoute", "namespace: infra, name: toystore"), nil, []string{"spec.object.namespace", "infra", "app"}},
+		"the object is of the whole cluster":  {object(api.GatewayGroup, "GatewayClass", "name: demo"), nil, []string{"spec.object.kind", "GatewayClass"}},
+		"the kind is not read":                {object("apps", "Deployment", "name: x"), nil, []string{"spec.object.kind", "Deployment.apps", "HTTPRoute.gateway.networking.k8s.io", "AuthPolicy.kuadrant.io"}},
+		"there is no kind":                    {object("", "", "name: x"), nil, []string{"spec.object.kind: Required value"}},
+		"there is no name":                    {object(api.GatewayGroup, "HTTPRoute", "name: ''"), nil, []string{"spec.object.name: Required value"}},
+		"there is no spec":                    {"", nil, []string{"spec.object.kind: Required value", "spec.object.name: Required value"}},
+		"the spec is no object":               {"spec: 7\n", nil, []string{"invalid EffectivePolicyReview"}},
+		"the section does not exist":          {object(api.GatewayGroup, "HTTPRoute", "name: toystore, section: nope"), nil, []string{"section nope", "HTTPRoute app/toystore", "not found"}},
+		"the policy kind does not exist":      {strings.TrimSuffix(aboutRoute, "}\n") + ", policyKinds: [{group: x, kind: Why}]}\n", nil, []string{"spec.policyKinds[0]", "Why.x"}},
+		"the rule cannot be parsed":           {strings.TrimSuffix(aboutRoute, "}\n") + ", rule: 'a..b'}\n", nil, []string{"spec.rule", "a..b"}},
+		"the rule does not exist":             {strings.TrimSuffix(aboutRoute, "}\n") + ", rule: rules.nope}\n", nil, []string{"rule rules.nope", "not found"}},
+		"the part does not exist":             {strings.TrimSuffix(aboutRoute, "}\n") + ", parts: [All]}\n", nil, []string{"spec.parts[0]", "All", "Explanations"}},
+		"there are to be no paths":            {strings.TrimSuffix(aboutRoute, "}\n") + ", maxPaths: 0}\n", nil, []string{"spec.maxPaths", "at least 1"}},
+		"the request has no scheme":           {strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: shop}}\n", nil, []string{"spec.request", "shop"}},
+		"the port of the request is too high": {strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: 'http://shop', port: 70000}}\n", nil, []string{"spec.request.port", "70000"}},
+		"the gateway of the request does not exist": {
+			strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: 'http://shop', gateway: infra/nope}}\n", nil, []string{"Gateway infra/nope", "not found"},
+		},
+		"the message must not control the terminal": {object(api.GatewayGroup, "HTTPRoute", `name: "a\u001b[31m"`), nil, []string{"HTTPRoute app/a [31m"}},
+		"it is about another kind":                  {aboutRoute, func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = "HTTPRoute" }, []string{"must be an EffectivePolicyReview"}},
+	}
+	d := newTestServer(t, Options{Readers: &readers{}, Enforcement: guard.EnforceAudit}, cluster, gatewayAuth)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := policyReview(t, test.rest)
+			if test.edit != nil {
+				test.edit(r)
+			}
+			a := d.asked(t, r)
+			assertNames(t, said(t, a), test.want)
+			assert.EqualValues(t, http.StatusForbidden, a.Result.Code, "the message is shown, and nothing is retried")
+			assert.Empty(t, a.Patch)
+			assert.NotContains(t, a.Result.Message, "\x1b")
+		})
+	}
+}
+
+func TestReviewDoesNotSayWhetherAHiddenObjectExists(t *testing.T) {
+	r := &readers{namespaces: []string{"infra"}}
+	d := newTestServer(t, Options{Readers: r}, cluster)
+	hidden := d.asked(t, policyReview(t, aboutRoute))
+	absent := d.asked(t, policyReview(t, strings.ReplaceAll(aboutRoute, "toystore", "nostore")))
+	assert.Equal(t, strings.ReplaceAll(jsonOf(t, hidden), "toystore", "nostore"), jsonOf(t, absent))
+	assert.Equal(t, "HTTPRoute app/toystore not found, or you are not allowed to get it", said(t, hidden))
+	assert.Len(t, r.asked, 2, "the same question is asked in both cases")
+
+	r.namespaces = []string{"app"}
+	absent = d.asked(t, policyReview(t, strings.ReplaceAll(aboutRoute, "toystore", "nostore")))
+	assert.Equal(t, "HTTPRoute app/nostore not found, or you are not allowed to get it", said(t, absent), "nor to those who are allowed to get it")
+}
+
+func TestReviewWithoutKnownRights(t *testing.T) {
+	r := &readers{err: errors.New("marked cause")}
+	d := newTestServer(t, Options{Readers: r}, cluster, gatewayAuth)
+	a := d.asked(t, policyReview(t, aboutRoute))
+	assert.Equal(t, rightsMessage, said(t, a))
+	assert.EqualValues(t, http.StatusTooManyRequests, a.Result.Code, "the client retries")
+	assert.Contains(t, d.log.String(), "marked cause")
+
+	r.err, r.onAsked = nil, func() {
+		if len(r.asked) > 2 { // the object is known, the policies are not
+			r.err = errors.New("marked cause")
+		}
+	}
+	a = d.asked(t, policyReview(t, aboutRoute))
+	assert.Equal(t, rightsMessage, said(t, a))
+
+	assert.Contains(t, said(t, newTestServer(t, Options{}, cluster).asked(t, policyReview(t, aboutRoute))), "not supported")
+}
+
+func TestReviewOfManyPathsIsLimitedInSize(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{}}, strings.ReplaceAll(cluster, "namespace: infra", "namespace: app"), strings.ReplaceAll(gatewayAuth, "namespace: infra", "namespace: app"))
+	for i := range 5000 { // of two rules each
+		addObjects(t, d.opts.Store, strings.ReplaceAll(strings.ReplaceAll(route, "toystore", fmt.Sprintf("store-%d", i)), "namespace: infra", "namespace: app"))
+	}
+	ask := func(rest string) api.ReviewStatus {
+		a := d.asked(t, policyReview(t, "spec:\n  object: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}\n"+rest))
+		assert.Less(t, len(a.Patch), 1200<<10)
+		return answered(t, a)
+	}
+	got := ask("")
+	require.NotNil(t, got.Truncated)
+	assert.Equal(t, 10002, len(got.Items)+got.Truncated.Items, "those of the route of the cluster included")
+	assert.Equal(t, 10002, len(got.Explanations)+got.Truncated.Explanations)
+	assert.Greater(t, len(got.Items), 100)
+	assertNames(t, got.Truncated.Message, []string{"spec.policyKinds", "spec.rule", "spec.object.section", "spec.parts"})
+	require.Len(t, got.Outcomes, 1)
+	assert.Equal(t, 10002, got.Outcomes[0].Paths.Total, "sums are complete")
+
+	got = ask("  maxPaths: 3\n  parts: [Items]\n")
+	assert.Len(t, got.Items, 3)
+	assert.Equal(t, &api.ReviewTruncation{Items: 9999, Message: got.Truncated.Message}, got.Truncated)
+	assert.Empty(t, got.Explanations)
+}
+
+func TestReviewAsksTheAPIServerAboutAFewObjectsOnly(t *testing.T) {
+	r := &readers{namespaces: []string{"app"}}
+	d := newTestServer(t, Options{Readers: r}, cluster)
+	for i := range maxReviewedObjects + 10 {
+		addObjects(t, d.opts.Store, strings.ReplaceAll(gatewayAuth, "gw-auth", fmt.Sprintf("gw-%d", i)))
+	}
+	got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
+	assert.Len(t, r.asked, maxReviewedObjects)
+	assert.Contains(t, got.Message, "256")
+	assert.NotContains(t, jsonOf(t, got), "ours")
+}
+
+func TestReviewsHaveALimitOfTheirOwn(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	r := &readers{onAsked: func() {
+		entered <- struct{}{}
+		<-leave
+	}}
+	d := newTestServer(t, Options{Readers: r, MaxConcurrent: 1}, cluster)
+	slots := cap(d.reviews.slots)
+	var asking sync.WaitGroup
+	for range slots {
+		asking.Go(func() { d.post(t, PathReview, review(t, policyReview(t, aboutRoute))) })
+		<-entered
+	}
+	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {b: 1}}}"))).Allowed, "writes are evaluated meanwhile")
+
+	d.reviews.waiting.Store(maxWaitingReviews)
+	over := d.asked(t, policyReview(t, aboutRoute))
+	assert.EqualValues(t, http.StatusTooManyRequests, over.Result.Code)
+	d.reviews.waiting.Store(0)
+	r.onAsked = nil
+	close(leave)
+	asking.Wait()
+}
+
+func TestDenialsOfReviewsRecordNoEvent(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	d := newTestServer(t, Options{Readers: &readers{}, Events: recorder}, cluster)
+	r := policyReview(t, aboutRoute)
+	r.DryRun = nil
+	said(t, d.asked(t, r))
+	assert.Empty(t, recorder.Events)
+}
+
+const otherRoute = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: shop, name: secret-shop}
+spec:
+  parentRefs: [{namespace: infra, name: edge}]
+  rules:
+  - {name: hidden-rule, matches: [{path: {type: PathPrefix, value: /hidden}}]}
+  - {name: longer, matches: [{path: {type: PathPrefix, value: /toys/cars}}]}
+`
+
+func TestReviewOfARequest(t *testing.T) {
+	ask := func(d *testServer, request string) api.ReviewStatus {
+		return answered(t, d.asked(t, policyReview(t, strings.TrimSuffix(aboutRoute, "}\n")+", request: "+request+"}\n")))
+	}
+	t.Run("the rule of the object serves it", func(t *testing.T) {
+		d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, cluster, gatewayAuth, otherRoute)
+		got := ask(d, "{url: 'http://shop/toys/x'}")
+		require.NotNil(t, got.Request)
+		assert.True(t, got.Request.Served)
+		require.Len(t, got.Items, 1)
+		assert.JSONEq(t, onRule, jsonOf(t, got.Items[0].Path))
+		require.Len(t, got.Request.At, 1)
+		assert.Len(t, got.Request.At[0].Candidates, 1)
+		assert.NotContains(t, jsonOf(t, got), "secret-shop")
+	})
+	t.Run("a hidden route serves it", func(t *testing.T) {
+		d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, cluster, gatewayAuth, otherRoute)
+		for _, path := range []string{"/hidden", "/toys/cars"} {
+			got := ask(d, "{url: 'http://shop"+path+"'}")
+			assert.Empty(t, got.Items)
+			require.Len(t, got.Request.At, 1)
+			assert.Contains(t, got.Request.At[0].Message, "not allowed to get")
+			for _, secret := range []string{"secret-shop", "hidden-rule", "PathPrefix /hidden", "PathPrefix /toys/cars"} {
+				assert.NotContains(t, jsonOf(t, got), secret)
+			}
+		}
+	})
+	t.Run("nothing serves it", func(t *testing.T) {
+		d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, cluster, gatewayAuth, otherRoute)
+		got := ask(d, "{url: 'http://shop/nothing'}")
+		assert.False(t, got.Request.Served)
+		assert.NotContains(t, jsonOf(t, got), "secret-shop")
+		assert.Contains(t, got.Request.At[0].Message, "HTTPRoute app/toystore")
+	})
+	t.Run("a gateway that has nothing to do with the object is hidden", func(t *testing.T) {
+		other := strings.ReplaceAll(strings.Split(cluster, "\n---\n")[1], "edge", "secret-edge")
+		d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, cluster, other)
+		assert.NotContains(t, jsonOf(t, ask(d, "{url: 'http://shop/toys'}")), "secret-edge")
+		rest := strings.TrimSuffix(aboutRoute, "}\n") + ", request: {url: 'http://shop/toys', gateway: infra/%s}}\n"
+		hidden := said(t, d.asked(t, policyReview(t, fmt.Sprintf(rest, "secret-edge"))))
+		absent := said(t, d.asked(t, policyReview(t, fmt.Sprintf(rest, "absent"))))
+		assert.Equal(t, strings.ReplaceAll(hidden, "secret-edge", "absent"), absent)
+	})
+	t.Run("with all rights the whole answer is shown", func(t *testing.T) {
+		d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth, otherRoute)
+		got := ask(d, "{url: 'http://shop/toys/cars', method: POST}")
+		require.Len(t, got.Request.At, 1)
+		assert.Equal(t, "secret-shop", got.Request.At[0].Path[4].Name)
+		assert.Len(t, got.Request.At[0].Candidates, 2)
+	})
+}
