@@ -4,6 +4,7 @@ package pipelines
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,9 +37,7 @@ func runJob(r *repository, variables map[string]string) (gitlabJob, result) {
 		"CI_API_V4_URL": "https://gitlab.example.com/api/v4", "CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7",
 		"CI_MERGE_REQUEST_DIFF_BASE_SHA": r.sha("HEAD~1"), "OVERRULE_TOKEN": gitlabToken, "CLUSTER": "prod",
 	}
-	for name, value := range variables {
-		environ[name] = value
-	}
+	maps.Copy(environ, variables)
 	for name, value := range jobs.Overrule.Variables {
 		environ[name] = os.Expand(value, func(name string) string { return environ[name] })
 	}

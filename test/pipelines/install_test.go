@@ -3,6 +3,7 @@
 package pipelines
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,17 +47,15 @@ func TestInstall(t *testing.T) {
 				script += "exit 1\n"
 			}
 			for _, program := range c.programs {
-				require.NoError(t, os.WriteFile(filepath.Join(r.programs, program), []byte(script), 0o755)) //nolint:gosec // it is run
+				require.NoError(t, os.WriteFile(filepath.Join(r.programs, program), []byte(script), 0o755))
 			}
 			variables := map[string]string{"PATH": r.programs + ":" + coreutils(t), "GITHUB_PATH": filepath.Join(temp, "path")}
-			for name, value := range c.variables {
-				variables[name] = value
-			}
+			maps.Copy(variables, c.variables)
 			got := r.run(temp, variables, "/bin/bash", filepath.Join(root, "examples/pipelines/scripts/install.sh"), folder)
 			assert.Equal(t, c.code, got.code, "%s%s", got.stdout, got.stderr)
-			called, _ := os.ReadFile(log) //nolint:errcheck // there is none if go was not called
+			called, _ := os.ReadFile(log)
 			assert.Equal(t, strings.ReplaceAll(c.want, "FOLDER", folder), strings.TrimSpace(string(called)))
-			path, _ := os.ReadFile(variables["GITHUB_PATH"]) //nolint:errcheck // there is none if nothing was added
+			path, _ := os.ReadFile(variables["GITHUB_PATH"])
 			assert.Equal(t, c.path, string(path) == folder+"\n", string(path))
 			assert.Equal(t, c.code > 0, len(annotations(got.stdout)) == 1)
 		})
@@ -70,7 +69,7 @@ func TestInstallOfCopiedScripts(t *testing.T) {
 	temp := t.TempDir()
 	scripts := filepath.Join(temp, "repository", "ci", "overrule")
 	require.NoError(t, os.CopyFS(scripts, os.DirFS(filepath.Join(root, "examples/pipelines/scripts"))))
-	require.NoError(t, os.WriteFile(filepath.Join(temp, "go"), []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // it is looked up
+	require.NoError(t, os.WriteFile(filepath.Join(temp, "go"), []byte("#!/bin/sh\n"), 0o755))
 	r := &repository{t: t, dir: temp}
 	got := r.run(temp, map[string]string{"PATH": temp + ":" + coreutils(t)}, "/bin/bash", filepath.Join(scripts, "install.sh"), "out")
 	assert.Equal(t, 2, got.code)

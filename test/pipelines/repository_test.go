@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,9 +178,7 @@ func (r *repository) run(dir string, environ map[string]string, name string, arg
 		"GIT_CONFIG_NOSYSTEM": "1", commentsVariable: r.comments,
 		"GIT_AUTHOR_NAME": "dev", "GIT_AUTHOR_EMAIL": "dev@example.com", "GIT_COMMITTER_NAME": "dev", "GIT_COMMITTER_EMAIL": "dev@example.com",
 	}
-	for name, value := range environ {
-		all[name] = value
-	}
+	maps.Copy(all, environ)
 	cmd := exec.CommandContext(r.t.Context(), name, args...)
 	cmd.Dir = dir
 	for name, value := range all {

@@ -98,10 +98,7 @@ func (a action) run(r *repository, with, contexts map[string]string) actionRun {
 	variables := map[string]string{
 		"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": r.dir, "GITHUB_REPOSITORY": "acme/shop", "RUNNER_TEMP": temp,
 		"GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary"), "GITHUB_PATH": filepath.Join(temp, "path"),
-		forbiddenVariable: with["forbidden"],
-	}
-	if contexts["forbidden"] != "" {
-		variables[forbiddenVariable] = "1"
+		forbiddenVariable: contexts["forbidden"],
 	}
 	var out actionRun
 	for _, s := range a.Runs.Steps {
@@ -172,7 +169,7 @@ func annotations(stdout string) []annotation {
 	var out []annotation
 	for _, m := range workflowCommand.FindAllStringSubmatch(stdout, -1) {
 		a := annotation{level: m[1]}
-		for _, property := range strings.Split(m[2], ",") {
+		for property := range strings.SplitSeq(m[2], ",") {
 			switch name, value, _ := strings.Cut(property, "="); name {
 			case "file":
 				a.file = value
