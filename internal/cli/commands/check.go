@@ -95,7 +95,7 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 			redactVerdict(v)
 		}
 	}
-	result := commandResult{print: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
+	result := commandResult{show: func(p printers.Printer) error { return p.Verdicts(verdicts) }}
 	if out.isReport() {
 		b := a.newReport("check", out)
 		fill(b)

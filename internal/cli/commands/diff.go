@@ -77,7 +77,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if out.redact {
 		redactChanges(items)
 	}
-	result := commandResult{print: func(p printers.Printer) error { return p.Changes(items, objects) }}
+	result := commandResult{show: func(p printers.Printer) error { return p.Changes(items, objects) }}
 	if out.isReport() {
 		b := a.newReport("diff", out)
 		b.addSteps(steps, guard.EnforceAudit)

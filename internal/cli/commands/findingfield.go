@@ -44,7 +44,7 @@ func findingField(f guard.Finding, o, old *manifest.Object, written snapshot.Obj
 
 // policyField returns the field of a policy that a finding about it concerns.
 func policyField(f guard.Finding, o *manifest.Object, p *policykind.Policy) string {
-	switch f.Code {
+	switch f.Code { //nolint:exhaustive // the others are about a rule
 	case api.ReasonInvalid:
 		return invalidField(p.Invalid)
 	case api.ReasonTargetNotFound, api.ReasonConflicted, api.ReasonNoPath:

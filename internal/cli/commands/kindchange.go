@@ -38,7 +38,7 @@ func (k guardKinds) Profiles() []api.ProfileInForce { return k.kinds.Profiles() 
 
 // Schema implements guard.KindReader.
 func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	if k.source.set == nil && !k.kinds.Defined(ref) {
+	if k.set == nil && !k.kinds.Defined(ref) {
 		return k.app.schema(ctx, ref)
 	}
 	return k.kinds.Schema(ref), nil

@@ -114,10 +114,10 @@ func (f *reportFlags) isReport() bool {
 	return isReport(f.format) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return isReport(o.format) })
 }
 
-// commandResult is the result of a command: print writes it in the formats of printers,
+// commandResult is the result of a command: show writes it in the formats of printers,
 // and report is for the others.
 type commandResult struct {
-	print  func(printers.Printer) error
+	show   func(printers.Printer) error
 	report *report.Report // nil if no output needs it
 }
 
@@ -160,7 +160,7 @@ func (r *commandResult) write(f *reportFlags, p printers.Printer) error {
 	case formatMarkdown:
 		text = []byte(r.report.Markdown(commentSize))
 	default:
-		return r.print(p)
+		return r.show(p)
 	}
 	if err != nil {
 		return fmt.Errorf("write the result as %s: %w", p.Format, err)

@@ -16,7 +16,7 @@ func (q *query) schemaViolations(found []api.Violation) []api.Violation {
 	}
 	var out []api.Violation
 	for _, p := range q.problems {
-		ref := p.Object.Ref(q.kinds, q.source.namespace)
+		ref := p.Object.Ref(q.kinds, q.namespace)
 		if !q.IncludesKind(p.Object.Kind) || !q.includesObject(ref) || known[ref] && !p.Unknown {
 			continue
 		}
@@ -40,5 +40,5 @@ func (q *query) includesObject(ref api.Ref) bool {
 			return true
 		}
 	}
-	return len(q.Objects) == 0 && (q.allNamespaces || !q.namespaceSet || ref.Namespace == "" || ref.Namespace == q.source.namespace)
+	return len(q.Objects) == 0 && (q.allNamespaces || !q.namespaceSet || ref.Namespace == "" || ref.Namespace == q.namespace)
 }

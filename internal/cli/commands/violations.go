@@ -93,7 +93,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 	if out.redact {
 		redactViolations(found)
 	}
-	result.print = func(p printers.Printer) error { return p.Violations(found) }
+	result.show = func(p printers.Printer) error { return p.Violations(found) }
 	if err := a.writeResult(&out, result); err != nil {
 		return err
 	}

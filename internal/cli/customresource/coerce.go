@@ -1,9 +1,9 @@
 package customresource
 
 import (
+	"encoding/json"
 	"errors"
 
-	"encoding/json"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"

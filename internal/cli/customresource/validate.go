@@ -139,7 +139,7 @@ func (k *Kind) validateRules(ctx context.Context, v *version, errs field.ErrorLi
 
 // preventsRules reports whether CEL rules cannot be evaluated because of an error.
 func preventsRules(err *field.Error) bool {
-	switch err.Type { //nolint:exhaustive // the other types do not matter
+	switch err.Type {
 	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
 		return true
 	default:

@@ -20,6 +20,7 @@ func find(n *yaml.Node, field string) *yaml.Node {
 		case yaml.SequenceNode:
 			value, field = findItem(n, field)
 			key = value
+		default: // a scalar has no fields
 		}
 		if value == nil {
 			return found

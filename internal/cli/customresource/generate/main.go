@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,14 +17,14 @@ import (
 )
 
 func main() {
-	if err := run("builtin", filepath.Join("..", "..", "..", "deploy", "crds")); err != nil {
+	if err := run(context.Background(), "builtin", filepath.Join("..", "..", "..", "deploy", "crds")); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run replaces the files of a folder.
-func run(folder, own string) error {
-	files, err := definitions(own)
+func run(ctx context.Context, folder, own string) error {
+	files, err := definitions(ctx, own)
 	if err != nil {
 		return err
 	}
@@ -43,8 +44,8 @@ func run(folder, own string) error {
 
 // definitions returns the files to embed by their names, which name the group and the
 // kind.
-func definitions(own string) (map[string][]byte, error) {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+func definitions(ctx context.Context, own string) (map[string][]byte, error) {
+	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module of Gateway API: %w", err)
 	}

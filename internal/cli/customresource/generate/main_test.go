@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,7 @@ import (
 )
 
 func TestTheEmbeddedDefinitionsAreUpToDate(t *testing.T) {
-	want, err := definitions("../../../../deploy/crds")
+	want, err := definitions(t.Context(), "../../../../deploy/crds")
 	require.NoError(t, err)
 	files, err := os.ReadDir("../builtin")
 	require.NoError(t, err)
@@ -18,7 +19,7 @@ func TestTheEmbeddedDefinitionsAreUpToDate(t *testing.T) {
 	for name, data := range want {
 		got, err := os.ReadFile(filepath.Join("..", "builtin", name))
 		require.NoError(t, err)
-		assert.True(t, string(data) == string(got), "%s is out of date: run make generate", name)
+		assert.True(t, bytes.Equal(data, got), "%s is out of date: run make generate", name)
 	}
 }
 
@@ -26,10 +27,10 @@ func TestRunReplacesTheFiles(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "builtin")
 	require.NoError(t, os.MkdirAll(folder, 0o750))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "old.json"), nil, 0o600))
-	require.NoError(t, run(folder, "../../../../deploy/crds"))
+	require.NoError(t, run(t.Context(), folder, "../../../../deploy/crds"))
 	assert.NoFileExists(t, filepath.Join(folder, "old.json"))
 	assert.FileExists(t, filepath.Join(folder, "gateway.networking.k8s.io_HTTPRoute.json"))
-	assert.ErrorContains(t, run(folder, t.TempDir()), "no files in")
+	assert.ErrorContains(t, run(t.Context(), folder, t.TempDir()), "no files in")
 }
 
 func TestStripKeepsPropertiesThatAreNamedAsDocumentation(t *testing.T) {
