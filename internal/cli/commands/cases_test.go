@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,49 @@ func TestCheckCases(t *testing.T) {
 			require.Len(t, verdicts.Items, len(c.Changes), c.Name)
 			for i, change := range c.Changes {
 				compareVerdict(t, change, verdicts.Items[i])
+			}
+		})
+	}
+}
+
+// The change from one revision to another has the verdict of the same change by itself, but
+// for warnings that the object had before.
+func TestCheckCasesAsRevisions(t *testing.T) {
+	for _, c := range cases.Load(t) {
+		if len(c.Changes) > 1 {
+			continue // the order may differ
+		}
+		t.Run(c.File, func(t *testing.T) {
+			change := c.Changes[0]
+			var after []cases.Object
+			for _, o := range c.Against {
+				if o.GroupVersionKind().GroupKind() != change.Object.GroupVersionKind().GroupKind() ||
+					o.GetNamespace() != change.Object.GetNamespace() || o.GetName() != change.Object.GetName() {
+					after = append(after, o)
+				}
+			}
+			if change.Operation != "DELETE" {
+				after = append(after, change.Object)
+			}
+			args := []string{"check", "-o", "json", "--from", manifests(t, c.Against), "--to", manifests(t, after)}
+			if c.MayOverride {
+				args = append(args, "--may-override")
+			}
+			if c.BlastRadiusLimit > 0 {
+				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
+			}
+			got := run(t, "", args...)
+			require.NotEqual(t, exitError, got.code, got.stderr)
+			items := decode[api.VerdictList](t, got.stdout).Items
+			require.NotEmpty(t, items, c.Name)
+			verdict := items[0]
+			want := change.Verdict
+			assert.Equal(t, want.Allowed, verdict.Allowed, "%s: %+v", c.Name, verdict)
+			assert.Equal(t, want.Reasons, cases.Of(verdict.Reasons, want.Reasons))
+			assert.Equal(t, want.Changes, verdict.Changes)
+			for _, w := range cases.Of(verdict.Warnings, nil) {
+				w.Says = nil
+				assert.True(t, slices.ContainsFunc(want.Warnings, func(f cases.Finding) bool { f.Says = nil; return reflect.DeepEqual(f, w) }), "%+v", w)
 			}
 		})
 	}
