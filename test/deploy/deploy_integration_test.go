@@ -128,8 +128,8 @@ func installsStaticWebhooks(t *testing.T, cluster *env.Env) {
 	quiet(t, cluster.Apply(strings.ReplaceAll(rendered.Stdout, "FILL-IN", ca.Stdout), "--server-side"))
 	stored := cluster.Kubectl("get", configurations, "overrule", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.caBundle}")
 	// those of most kinds, of other versions, of system deletions, of Services,
-	// of namespaces and of CRDs validate; one mutates
-	assert.Equal(t, slices.Repeat([]string{ca.Stdout}, 7), strings.Fields(stored.Stdout))
+	// of namespaces and of CRDs validate; two mutate
+	assert.Equal(t, slices.Repeat([]string{ca.Stdout}, 8), strings.Fields(stored.Stdout))
 }
 
 func uninstalls(t *testing.T, cluster *env.Env) {
