@@ -78,7 +78,8 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
 	}
 	if reader.err == nil {
-		q.Engine, q.Object, q.Hides, q.Cost = s.opts.Guard.Engine, v.Get(ref), reader.hides, guard.DefaultBudget
+		q.Engine, q.Object, q.Hides = s.opts.Guard.Engine, v.Get(ref), reader.hides
+		q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
 		return s.answerQuestion(ctx, q, reader)
 	}
 	return s.denyUnknownRights(c, reader.err)

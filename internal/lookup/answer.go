@@ -30,8 +30,8 @@ type Question struct {
 	Parts   []api.ReviewPart
 	// Hides reports whether the reader is not allowed to get an object. It is required.
 	Hides effective.Hides
-	// Cost limits the evaluation of conditions, as in Query.
-	Cost uint64
+	// Cost and PathCost limit the evaluation of conditions, as in Query.
+	Cost, PathCost uint64
 	// MaxPaths limits the items and the explanations, 0 for no limit.
 	MaxPaths int
 }
@@ -62,7 +62,7 @@ type answering struct {
 // too long.
 func (q *Question) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 	a := &answering{Question: q}
-	a.query = &Query{View: q.View, Engine: q.Engine, Objects: []snapshot.Object{q.Object}, Section: q.Section, Kinds: q.Kinds, Cost: q.Cost}
+	a.query = &Query{View: q.View, Engine: q.Engine, Objects: []snapshot.Object{q.Object}, Section: q.Section, Kinds: q.Kinds, Cost: q.Cost, PathCost: q.PathCost}
 	a.query.Hides = func(ref api.Ref) bool {
 		hidden := q.Hides(ref)
 		a.status.Redacted = a.status.Redacted || hidden

@@ -44,15 +44,15 @@ type Query struct {
 	// Hides reports whether the reader is not allowed to read an object, nil if all
 	// may be read. Values of such policies are left out of all results.
 	Hides effective.Hides
-	// Cost limits the evaluation of conditions, 0 for no limit.
-	Cost uint64
+	// Cost limits the evaluation of conditions, 0 for no limit. Each path adds PathCost.
+	Cost, PathCost uint64
 }
 
 func (q *Query) budget(ctx context.Context) *effective.Budget {
 	if q.Cost == 0 {
 		return effective.NewBudget(ctx, math.MaxUint64)
 	}
-	return effective.NewBudget(ctx, q.Cost)
+	return effective.NewBudget(ctx, q.Cost).Grow(q.PathCost)
 }
 
 // IncludesKind reports whether the query includes a policy kind.

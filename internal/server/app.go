@@ -42,7 +42,7 @@ type app struct {
 	certificates *certProvider
 	pathTokens   *pathTokens
 	engine       *effective.Engine
-	reviewer     *rights.Reviewer
+	readers      *rights.Reviewer // its cache is apart from that of the guard
 	guard        *guard.Guard
 	coordinator  *coordination.Coordinator // nil if disabled
 	peerServer   *peerServer               // nil if disabled
@@ -101,13 +101,16 @@ func (a *app) createCertificates() (err error) {
 }
 
 func (a *app) createGuard() error {
-	var err error
-	if a.reviewer, err = newReviewer(a.config, a.watcher); err != nil {
+	reviewer, err := newReviewer(a.config, a.watcher)
+	if err != nil {
+		return err
+	}
+	if a.readers, err = newReviewer(a.config, a.watcher); err != nil {
 		return err
 	}
 	a.engine = effective.NewEngine()
 	a.guard = &guard.Guard{
-		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: a.reviewer, BlastRadius: a.options.blastRadius,
+		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: reviewer, BlastRadius: a.options.blastRadius,
 	}
 	return nil
 }
@@ -117,7 +120,7 @@ func (a *app) createWebhooks() error {
 	a.inFlight = inflight.New(a.store, inflight.Options{ReadStored: a.watcher.ReadStored})
 	options := webhook.Options{
 		Store: a.store, Enforcement: o.enforcement,
-		Guard: a.guard, Readers: a.reviewer, InFlight: a.inFlight,
+		Guard: a.guard, Readers: a.readers, InFlight: a.inFlight,
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 		CheckFresh: a.watcher.CheckFresh, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),

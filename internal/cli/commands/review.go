@@ -31,8 +31,11 @@ var (
 // enough to list the cluster: cause is the error of that. It returns cause if that is
 // another error, or if no object of a cluster is named.
 func (a *app) review(ctx context.Context, cause error, f queryFlags, args []string, parts ...api.ReviewPart) (*reviewed, error) {
-	if !apierrors.IsForbidden(cause) || len(f.paths) > 0 || len(args) == 0 || f.allNamespaces {
+	switch {
+	case !errors.Is(cause, errReadCluster) || !apierrors.IsForbidden(cause):
 		return nil, cause
+	case len(args) == 0 || f.allNamespaces:
+		return nil, fmt.Errorf("%w; or name an object of one namespace, such as httproute/NAME, to ask Overrule about it", cause)
 	}
 	r, err := a.newReview(f, args)
 	if err != nil {

@@ -113,8 +113,11 @@ func (a *app) clusterConfig() (*rest.Config, error) {
 	return config, nil
 }
 
+// errReadCluster is the start of the error of a cluster that cannot be listed.
+var errReadCluster = errors.New("read the cluster")
+
 func clusterError(err error) error {
-	return fmt.Errorf("read the cluster: %w; or specify manifests with -f or --against", err)
+	return fmt.Errorf("%w: %w; or specify manifests with -f or --against", errReadCluster, err)
 }
 
 // warnProblems prints which resources of the cluster could not be read.
