@@ -184,6 +184,30 @@ func TestReviewDoesNotShowErrorsOfHiddenPolicies(t *testing.T) {
 	assert.Equal(t, "the reason is not shown, because you are not allowed to get the policy", broken.Message)
 }
 
+func TestReviewDoesNotShowTheTriggersOfHiddenLimits(t *testing.T) {
+	limits := `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: infra, name: gw-limits, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  limits: {toys: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /toys}}], hostnames: [secret.example.com]}]}}
+`
+	bindings := func(r *readers) (api.Binding, string) {
+		d := newTestServer(t, Options{Readers: r}, cluster, limits)
+		got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
+		require.NotEmpty(t, got.Explanations)
+		require.Len(t, got.Explanations[0].Bindings, 1)
+		return got.Explanations[0].Bindings[0], jsonOf(t, got)
+	}
+	shown, _ := bindings(&readers{})
+	assert.Equal(t, []string{"secret.example.com"}, shown.Hostnames)
+	hidden, text := bindings(&readers{namespaces: []string{"app"}})
+	assert.True(t, hidden.Redacted)
+	assert.Equal(t, api.BindingBound, hidden.State)
+	assert.NotContains(t, text, "secret.example.com")
+}
+
 func TestReviewReplacesForgedStatus(t *testing.T) {
 	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth)
 	want := answered(t, d.asked(t, policyReview(t, aboutRoute)))
@@ -396,6 +420,13 @@ func TestReviewOfARequest(t *testing.T) {
 		hidden := said(t, d.asked(t, policyReview(t, fmt.Sprintf(rest, "secret-edge"))))
 		absent := said(t, d.asked(t, policyReview(t, fmt.Sprintf(rest, "absent"))))
 		assert.Equal(t, strings.ReplaceAll(hidden, "secret-edge", "absent"), absent)
+	})
+	t.Run("the listeners of a hidden gateway are not listed", func(t *testing.T) {
+		d := newTestServer(t, Options{Readers: &readers{namespaces: []string{"app"}}}, strings.ReplaceAll(cluster, "port: 80,", "port: 80, hostname: secret.example.com,"))
+		got := ask(d, "{url: 'http://other.example.com/toys'}")
+		require.Len(t, got.Request.At, 1)
+		assert.NotContains(t, jsonOf(t, got), "secret.example.com")
+		assert.Contains(t, got.Request.At[0].Message, "HTTPRoute app/toystore")
 	})
 	t.Run("with all rights the whole answer is shown", func(t *testing.T) {
 		d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth, otherRoute)

@@ -29,7 +29,7 @@ func TestHiddenValuesDoNotChangeAnswersInRandomWorlds(t *testing.T) {
 		w := newRandomWorld(t, newDice(seed))
 		marked := w.marked(t)
 		for _, ref := range w.objectsOf("app") {
-			for _, q := range questions() {
+			for _, q := range questions(t) {
 				before, status := answerOf(t, w.View, ref, q)
 				after, _ := answerOf(t, marked, ref, q)
 				require.Equal(t, before, after, "seed %d, %s\n%s", seed, ref, w)
@@ -46,12 +46,11 @@ func TestHiddenValuesDoNotChangeAnswersInRandomWorlds(t *testing.T) {
 }
 
 // questions returns the questions about an object, without the object.
-func questions() []lookup.Question {
+func questions(t *testing.T) []lookup.Question {
+	t.Helper()
 	all := []api.ReviewPart{api.ReviewItems, api.ReviewOutcomes, api.ReviewExplanations, api.ReviewReaches}
 	rule, err := merge.ParseName("a")
-	if err != nil {
-		panic(err) // it is a constant
-	}
+	require.NoError(t, err)
 	name := func(lookup.Field) string { return "field" }
 	return []lookup.Question{
 		{Parts: all},
