@@ -80,7 +80,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	result := commandResult{show: func(p printers.Printer) error { return p.Changes(items, objects) }}
 	if out.isReport() {
 		b := a.newReport("diff", out)
-		b.addSteps(steps, guard.EnforceAudit)
+		b.addManifestFindings(steps)
 		b.addChanges(&net)
 		result.report = b.done()
 	}

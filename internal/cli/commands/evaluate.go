@@ -111,7 +111,7 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, allows func(*g
 	if f.revisions.isSet() {
 		return a.evaluateRevisions(ctx, f, allows)
 	}
-	set, err := manifest.Read(f.paths, a.In)
+	set, err := a.readManifests(f.paths)
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
@@ -311,9 +311,14 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 	return nil
 }
 
-// removeOutdated removes the warnings of a step that what is missing was created by a
-// later one.
+// removeOutdated removes the warnings of a step that a later one made obsolete: what was
+// missing was created, or the policy that overrides was deleted.
 func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) error {
+	if e.decision != nil {
+		e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
+			return f.Code == api.ReasonOverridden && f.Policy != nil && c.view.Get(*f.Policy) == nil
+		})
+	}
 	missing := func(f guard.Finding) bool { return f.Code == api.ReasonNoPath || f.Code == api.ReasonTargetNotFound }
 	if e.decision == nil || e.final || e.kindChange != nil || !slices.ContainsFunc(e.decision.Warnings, missing) {
 		return nil

@@ -19,6 +19,8 @@ type netChange struct {
 	effective.Pair
 	object    api.Ref
 	operation string
+	// several is set if other objects changed it before.
+	several bool
 }
 
 // add adds the paths that a write changes.
@@ -33,14 +35,14 @@ func (n *netChanges) add(e evaluatedStep) {
 		if p.Before != nil {
 			from := keyOfEffective(p.Before)
 			if was := n.paths[from]; was != nil {
-				next.Before = was.Before
+				next.Before, next.several = was.Before, was.several || was.object != ref
 				delete(n.paths, from)
 			}
 			if p.Again { // another path is in the place of After already
 				key = from
 			}
 		} else if was := n.paths[key]; was != nil {
-			next.Before = was.Before
+			next.Before, next.several = was.Before, was.several || was.object != ref
 		}
 		n.paths[key] = next
 	}

@@ -18,7 +18,7 @@ type reportBuilder struct {
 
 func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 	return &reportBuilder{
-		Report: report.Report{Command: command, Version: build.Read().Version},
+		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes},
 		paths:  reportPaths{root: f.root}, redact: f.redact,
 	}
 }
@@ -27,6 +27,14 @@ func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 func (b *reportBuilder) done() *report.Report {
 	slices.SortStableFunc(b.Findings, func(x, y report.Finding) int { return int(x.Severity) - int(y.Severity) })
 	return &b.Report
+}
+
+// addManifestFindings adds the objects of a change, and what is wrong with their manifests.
+func (b *reportBuilder) addManifestFindings(steps []evaluatedStep) {
+	b.addSteps(steps, guard.EnforceAudit)
+	b.Findings = slices.DeleteFunc(b.Findings, func(f report.Finding) bool {
+		return f.Code != api.ReasonSchemaInvalid && f.Code != api.ReasonUnknownField
+	})
 }
 
 // addSteps adds the objects of a change, and their findings.
@@ -62,9 +70,16 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 	})
 }
 
-// addChanges adds what changes in the end.
+// addChanges adds what changes in the end. A path that several objects change has no
+// object of its own.
 func (b *reportBuilder) addChanges(n *netChanges) {
-	b.Changes = n.items()
+	for _, c := range n.changed() {
+		change := c.change()
+		if c.several {
+			change.Object, change.Operation = api.Ref{}, ""
+		}
+		b.Changes = append(b.Changes, change)
+	}
 	b.Diagram = diagram(n.changed())
 	if b.redact {
 		redactChanges(b.Changes)

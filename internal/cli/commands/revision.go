@@ -30,13 +30,13 @@ func (f *revisionFlags) isSet() bool { return len(f.from)+len(f.to) > 0 }
 
 // readRevision reads the manifests of a revision, which may have none.
 func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
-	set, err := manifest.Read(paths, a.In)
+	set, err := a.readManifests(paths)
 	var errs []error
 	for _, e := range flattenErrors(err) {
 		switch {
 		case e == nil:
 		case errors.Is(e, manifest.ErrEmpty):
-			a.warnf("%s: %v", flag, e)
+			a.notef("%s: %v", flag, e)
 		default:
 			errs = append(errs, e)
 		}
@@ -73,10 +73,45 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 	}
 	r := revisions{source: s, kinds: kinds}
 	steps := r.steps(from, to)
-	if r.common == 0 && r.deleted > 0 && r.deleted < len(steps) {
-		a.warnf("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", r.deleted, len(steps)-r.deleted)
+	if r.common == 0 && r.deleted > 0 {
+		a.notef("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", r.deleted, len(steps)-r.deleted)
 	}
+	a.noteDeletedNamespaces(&r, steps, to)
+	a.noteUnvalidatedKinds(&r, steps)
 	return s, steps, nil
+}
+
+// noteDeletedNamespaces prints which Namespaces the change deletes although the second
+// revision has objects in them.
+func (a *app) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set) {
+	for _, s := range steps {
+		if !s.remove || s.object.Kind != kindNamespace {
+			continue
+		}
+		n := 0
+		for _, o := range to.Objects {
+			if r.ref(o).Namespace == s.object.Name {
+				n++
+			}
+		}
+		if n > 0 {
+			a.notef("the change deletes Namespace %s, and with it %d objects that --to has there; keep its manifest, or remove theirs", s.object.Name, n)
+		}
+	}
+}
+
+// noteUnvalidatedKinds prints the policy kinds of the change whose fields are not
+// validated, since they have no definition.
+func (a *app) noteUnvalidatedKinds(r *revisions, steps []step) {
+	noted := make(map[api.PolicyKind]bool)
+	for _, s := range steps {
+		k := s.object.Kind
+		if s.remove || noted[k] || r.kinds.Of(k) == nil || r.kinds.CRD(k) != nil || r.kinds.Defined(k) {
+			continue
+		}
+		noted[k] = true
+		a.notef("fields of %s are not validated, and a misspelled one is read as it is: add its CustomResourceDefinition to --from and --to", k)
+	}
 }
 
 // revisions compares two sets of manifests.

@@ -119,7 +119,7 @@ func TestRevisionsAreCompared(t *testing.T) {
 		},
 		"an override that a new name keeps in force is moved": {
 			base, append(base[:4:4], "auth.yaml", overrideOn("a", "sso-2")), nil,
-			[]string{"CREATE AuthPolicy infra/sso-2 Overridden", "DELETE AuthPolicy infra/sso BlastRadius"}, exitOK,
+			[]string{"CREATE AuthPolicy infra/sso-2", "DELETE AuthPolicy infra/sso BlastRadius"}, exitOK,
 		},
 		"a route that moves to a gateway whose policy comes later is allowed in another order": {
 			base, []string{"gateways.yaml", twoGateways, "route.yaml", routeOn("b"), "auth.yaml", overrideOn("a", "sso"), "b.yaml", overrideOn("b", "sso-b")}, nil,
@@ -226,6 +226,28 @@ func TestRevisionsThatCannotBeCompared(t *testing.T) {
 	}
 }
 
+func TestSourcesThatAreNotRendered(t *testing.T) {
+	kustomization := revision(t, "gateways.yaml", twoGateways, "kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [gateways.yaml]\n")
+	want := "kustomization.yaml is a kustomization, and is not applied: render it first with kubectl kustomize"
+	for _, args := range [][]string{{"check", "--from", kustomization, "--to", kustomization}, {"check", "-f", kustomization, "--against", kustomization}, {"violations", "-f", kustomization}} {
+		got := run(t, "", args...)
+		assert.Equal(t, exitOK, got.code, got.stderr)
+		assert.Contains(t, got.stderr, "warning: "+kustomization+"/"+want)
+	}
+	for name, c := range map[string]struct{ file, text, want string }{
+		"a kustomization without a kind": {"kustomization.yml", "resources: [x.yaml]", "kind is required; this is a kustomization: render it first with kubectl kustomize"},
+		"a chart":                        {"Chart.yaml", "apiVersion: v2\nname: x", "kind is required; this looks like a file of a Helm chart: render it first with helm template"},
+		"values of a chart":              {"values.yaml", "name: x", "kind is required; this looks like a file of a Helm chart"},
+		"a template that is valid YAML":  {"route.yaml", strings.Replace(routeOn("a"), "name: shop", "name: '{{ .Values.name }}'", 1), `"{{ .Values.name }}" looks like a template: render it first`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", "violations", "-f", revision(t, c.file, c.text))
+			assert.Equal(t, exitError, got.code)
+			assert.Contains(t, got.stderr, c.want)
+		})
+	}
+}
+
 func TestUnlikeRevisionsAreReported(t *testing.T) {
 	full, empty := revision(t, "gateways.yaml", twoGateways), t.TempDir()
 	got := run(t, "", "check", "--from", empty, "--to", full)
@@ -260,4 +282,31 @@ func TestDiffOfRevisionsShowsEachPathOnce(t *testing.T) {
 
 func authRef(namespace, name string) api.Ref {
 	return api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: namespace, Name: name}
+}
+
+func TestNotesOfRevisions(t *testing.T) {
+	namespace := "---\n{apiVersion: v1, kind: Namespace, metadata: {name: app}}\n"
+	configMap := "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
+	custom := "---\n" + authOn("HTTPRoute", "app", "shop", "shop", "rules: {authentication: {a: {value: 1}}}")
+	definition := "---\n" + crd("authpolicies", "kuadrant.io", "AuthPolicy", "")
+	for name, c := range map[string]struct{ from, to, want string }{
+		"a change that deletes everything":                     {twoGateways, configMap, "no object is in both --from and --to: the change deletes 3 and creates 0"},
+		"a deleted namespace with objects":                     {twoGateways + namespace + "---" + routeOn("a"), twoGateways + "---" + routeOn("a"), "the change deletes Namespace app, and with it 1 objects that --to has there"},
+		"a policy of a kind without a definition":              {twoGateways, twoGateways + custom, "fields of AuthPolicy.kuadrant.io are not validated"},
+		"no note on a policy of a kind with a definition":      {twoGateways + definition, twoGateways + definition + custom, ""},
+		"no note on a namespace whose objects are deleted too": {twoGateways + namespace + "---" + routeOn("a"), twoGateways, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"check", "--may-override", "--from", revision(t, "all.yaml", c.from), "--to", revision(t, "all.yaml", c.to)}
+			got, markdown := run(t, "", args...), run(t, "", append(args, "-o", "markdown")...)
+			require.Equal(t, exitOK, got.code, got.stderr)
+			if c.want == "" {
+				assert.NotContains(t, got.stderr, "warning: ")
+				assert.NotContains(t, markdown.stdout, "\n> ")
+				return
+			}
+			assert.Contains(t, got.stderr, "warning: "+c.want)
+			assert.Contains(t, markdown.stdout, "\n> "+strings.SplitN(c.want, " ", 2)[0], "a reader of the report sees it")
+		})
+	}
 }

@@ -44,6 +44,8 @@ type app struct {
 	verbose bool
 	// validate is what to do about unknown fields of manifests.
 	validate validateMode
+	// notes are warnings that a report has, too.
+	notes []string
 	// reportsProblems is set if the command reports what is wrong with manifests
 	// itself.
 	reportsProblems bool
@@ -104,3 +106,9 @@ func (a *app) infof(format string, args ...any) {
 
 // warnf prints a warning to stderr.
 func (a *app) warnf(format string, args ...any) { a.infof("warning: "+format, args...) }
+
+// notef prints a warning to stderr that a report has, too.
+func (a *app) notef(format string, args ...any) {
+	a.notes = append(a.notes, fmt.Sprintf(format, args...))
+	a.warnf(format, args...)
+}

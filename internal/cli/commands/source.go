@@ -42,7 +42,7 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if len(paths) == 0 {
 		return a.clusterSource(ctx)
 	}
-	set, err := manifest.Read(paths, a.In)
+	set, err := a.readManifests(paths)
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
@@ -162,6 +162,23 @@ func manifestErrors(err error) error {
 		return fmt.Errorf("invalid manifests:\n%w", err)
 	}
 	return err
+}
+
+// readManifests reads manifests, and prints which of them are kustomizations.
+func (a *app) readManifests(paths []string) (*manifest.Set, error) {
+	set, err := manifest.Read(paths, a.In)
+	a.warnKustomizations(set)
+	return set, err
+}
+
+// warnKustomizations prints which files are kustomizations: the objects below them are
+// read as they are, without its patches.
+func (a *app) warnKustomizations(set *manifest.Set) {
+	for _, o := range set.Objects {
+		if o.Kind.Group == "kustomize.config.k8s.io" {
+			a.notef("%s is a kustomization, and is not applied: render it first with kubectl kustomize, or kustomize build", o.At.File)
+		}
+	}
 }
 
 // reportRead prints how many objects were read and ignored, with --verbose.

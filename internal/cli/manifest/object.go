@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -80,6 +81,18 @@ func (o *Object) item(object map[string]any) map[string]any {
 	return out
 }
 
+// renderHint returns how to render the manifests of a file that has none itself.
+func renderHint(file string) string {
+	switch strings.ToLower(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))) {
+	case "kustomization":
+		return "; this is a kustomization: render it first with kubectl kustomize, or kustomize build"
+	case "chart", "values":
+		return "; this looks like a file of a Helm chart: render it first with helm template"
+	default:
+		return ""
+	}
+}
+
 func newObject(at Position, content map[string]any) (*Object, error) {
 	o := &Object{At: at, content: content}
 	var errs []error
@@ -101,9 +114,15 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 	switch {
 	case len(errs) > 0:
 	case o.Kind.Kind == "":
-		errs = append(errs, at.errorf("kind is required"))
+		errs = append(errs, at.errorf("kind is required%s", renderHint(at.File)))
 	case version == "":
 		errs = append(errs, at.errorf("apiVersion is required for kind %s", o.Kind.Kind))
+	}
+	for _, value := range []string{o.Kind.Kind, version, o.Name, o.Namespace} {
+		if strings.Contains(value, "{{") {
+			errs = append(errs, at.errorf("%w: %q looks like a template: render it first, for example with helm template", ErrFormat, value))
+			break
+		}
 	}
 	if group, _, found := strings.Cut(version, "/"); found {
 		o.Kind.Group = group

@@ -32,7 +32,7 @@ func (r *Report) Summary() string { return r.Markdown(SummaryLimit) }
 // at most limit bytes: what does not fit is left out, from the end of each part, and
 // counted in a note. The summary line is always complete, which takes about 250 bytes.
 func (r *Report) Markdown(limit int) string {
-	out := Marker + "\n" + "**" + r.summaryLine() + "**\n"
+	out := Marker + "\n" + "**" + r.summaryLine() + "**\n" + r.notes(limit/4)
 	if len(r.Findings) == 0 && len(r.Changes) == 0 && r.denied() == 0 {
 		return out + "\n" + r.evaluated() + "\n"
 	}
@@ -45,12 +45,32 @@ func (r *Report) Markdown(limit int) string {
 		diagram = ""
 	}
 	space -= len(diagram)
-	changes, paths := r.changes(space)
+	asIf := ""
+	if r.denied() > 0 && len(r.Changes) > 0 {
+		asIf = "\n" + asIfAllowed + "\n"
+	}
+	changes, paths := r.changes(space - len(asIf))
 	note := cutText(findings, paths, cutDiagram)
 	if len(out)+len(note) > limit {
 		note = ""
 	}
-	return out + table + diagram + changes + note
+	return out + table + asIf + diagram + changes + note
+}
+
+// asIfAllowed says what is shown of a denied change.
+const asIfAllowed = "The effective policies below are those after the change, as if it were allowed."
+
+// notes returns the notes as a quote of at most limit bytes.
+func (r *Report) notes(limit int) string {
+	var out strings.Builder
+	for _, note := range r.Notes {
+		line := "\n> " + text(cut(oneLine(note), messageLimit)) + "\n"
+		if out.Len()+len(line) > limit {
+			break
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 // summaryLine returns the counts of the report.

@@ -274,6 +274,17 @@ func TestMarkdownShowsLongValuesInPart(t *testing.T) {
 	assert.Equal(t, []string{"null"}, lines(nil))
 }
 
+func TestMarkdownOfNotes(t *testing.T) {
+	r := &Report{Command: "check", Notes: []string{"--from is *empty*", "a note\nof two lines"}}
+	assert.Equal(t, Marker+"\n**Overrule: no findings; no effective policy changes**\n\n> --from is &#42;empty&#42;\n\n> a note of two lines\n\nNo object in the change affects effective policies.\n", r.Markdown(CommentLimit))
+	assert.NotContains(t, r.Markdown(60), "\n> ", "they are left out first")
+}
+
+func TestMarkdownOfRedactedValues(t *testing.T) {
+	r := &Report{Command: "diff", Changes: []api.Change{{Rules: []api.RuleChange{{Rule: "a", After: &api.RuleValue{Redacted: true, From: api.Ref{Kind: "K", Name: "n"}}}}}}}
+	assert.Contains(t, r.Markdown(CommentLimit), "\n+ a = (redacted)  from K n\n")
+}
+
 // large returns a report whose Markdown has over 2 MB.
 func large() *Report {
 	r := full()
@@ -284,7 +295,7 @@ func large() *Report {
 		f.Object.Name = fmt.Sprintf("policy-%d", i)
 		r.Findings = append(r.Findings, f)
 		c := full().Changes[0]
-		c.Object.Name = f.Object.Name
+		c.Rules[0].Rule = f.Object.Name
 		c.Rules[0].After.Value = []string{long[:400], long[:400], long[:400]}
 		r.Changes = append(r.Changes, c)
 	}
@@ -330,7 +341,7 @@ func TestMarkdownCountsWhatIsCut(t *testing.T) {
 	assert.Contains(t, r.Markdown(CommentLimit), "\nNot shown, because the text is limited in size: the diagram. The log of the job shows the rest.\n")
 	for i := range 60 {
 		c := full().Changes[0]
-		c.Object.Name = strings.Repeat("x", 200) + fmt.Sprint(i)
+		c.Rules[0].Rule = strings.Repeat("x", 200) + fmt.Sprint(i)
 		r.Changes = append(r.Changes, c)
 	}
 	p := rendered(t, r.Markdown(20000))

@@ -49,7 +49,7 @@ func (r *Report) changeGroups() []changeGroup {
 	var out []changeGroup
 	for _, c := range r.Changes {
 		equal := c
-		equal.Path = nil
+		equal.Path, equal.Object, equal.Operation = nil, api.Ref{}, ""
 		key := compact(equal)
 		i, ok := at[key]
 		if !ok {
@@ -58,6 +58,9 @@ func (r *Report) changeGroups() []changeGroup {
 			out = append(out, changeGroup{Change: c})
 		}
 		out[i].paths = append(out[i].paths, c.Path)
+		if g := &out[i].Change; g.Object != c.Object || g.Operation != c.Operation {
+			g.Object, g.Operation = api.Ref{}, "" // several objects
+		}
 	}
 	return out
 }
@@ -109,6 +112,9 @@ func ruleLines(sign, rule string, v *api.RuleValue) []string {
 	from = oneLine(cut(from, nameLimit))
 	name := sign + oneLine(cut(rule, nameLimit))
 	value := lines(v.Value)
+	if v.Redacted {
+		value = []string{"(redacted)"}
+	}
 	if len(value) == 1 {
 		return []string{name + " = " + value[0] + from}
 	}

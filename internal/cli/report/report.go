@@ -13,6 +13,9 @@ type Report struct {
 	Command string
 	// Version is the version of the plugin.
 	Version string
+	// Notes are what a reader has to know about the result as a whole, such as that one of
+	// the revisions is empty.
+	Notes []string
 	// Objects are the objects that were evaluated, in the order of their evaluation.
 	Objects []Object
 	// Findings are sorted by severity, the most severe first, then as the command
