@@ -40,6 +40,7 @@ func (f *changeFlags) add(cmd *cobra.Command) {
 
 var (
 	errMayOverride = errors.New("invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply")
+	errStdinTwice  = errors.New("only one of them can be - for stdin")
 	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
 )
 
@@ -51,6 +52,10 @@ func (f *changeFlags) validate() error {
 		return errOneRevision
 	case !f.revisions.isSet() && len(f.paths) == 0:
 		return errNoChange
+	case readsTwice(f.revisions.from, f.revisions.to):
+		return fmt.Errorf("invalid --from and --to: %w", errStdinTwice)
+	case readsTwice(f.paths, f.against):
+		return fmt.Errorf("invalid --filename and --against: %w", errStdinTwice)
 	case f.mayOverride && len(f.against) == 0 && !f.revisions.isSet():
 		return errMayOverride
 	case f.blastRadius < 0:
@@ -58,6 +63,12 @@ func (f *changeFlags) validate() error {
 	default:
 		return nil
 	}
+}
+
+// readsTwice reports whether two lists of paths both have standard input, of which the
+// second would read nothing.
+func readsTwice(a, b []string) bool {
+	return slices.Contains(a, manifest.Stdin) && slices.Contains(b, manifest.Stdin)
 }
 
 // step is one write of a change: the manifest is applied, or its object is deleted.

@@ -261,3 +261,4 @@ func TestDiffOfRevisionsShowsEachPathOnce(t *testing.T) {
 func authRef(namespace, name string) api.Ref {
 	return api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: namespace, Name: name}
 }
+		"standard input for both":         {[]string{"--from", "-", "--to", "-"}, "invalid --from and --to: only one of them can be - for stdin"},
