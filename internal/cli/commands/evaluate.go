@@ -88,6 +88,9 @@ type evaluatedStep struct {
 	pairs       []effective.Pair // the paths that differ
 	// final is set if the step cannot be applied, or needs not be.
 	final bool
+	// sequence is the place of the step in the order in which the steps of two revisions
+	// were applied; 0 if they were in the order of the result.
+	sequence int
 
 	kindChange *kindChange
 }
@@ -230,7 +233,7 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	out := evaluatedStep{step: s}
 	c.remove = s.remove
 	ref := s.object.Ref(c.kinds, c.namespace)
-	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[s.object.Kind] {
+	if c.isDeleted(s) {
 		return out, nil // already deleted with its namespace or kind
 	}
 	if c.raw.list == nil {
@@ -257,6 +260,11 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	out.kindChange = c.kindChange
 	addWarnings(out.decision, stored.Problems)
 	return out, nil
+}
+
+// isDeleted reports whether an earlier step deleted the namespace or the kind of an object.
+func (c *changeEvaluator) isDeleted(s step) bool {
+	return c.deletedNamespaces[s.object.Ref(c.kinds, c.namespace).Namespace] || c.deletedKinds[s.object.Kind]
 }
 
 // apply updates the view, the kinds and the raw objects after a step that takes
