@@ -58,7 +58,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	var cut []error
 	for _, e := range steps {
 		ref, operation := e.objectAndOperation()
-		a.warnSchemaFindings(e.decision)
+		a.warnSchemaFindings(e.decision, out.redact)
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, e.differences()...)
 		for _, f := range e.decision.Denials {

@@ -252,4 +252,19 @@ func TestRedactValues(t *testing.T) {
 	assert.Contains(t, got.stdout, secret, "the messages have it otherwise")
 	got = run(t, "", "diff", "--from", from, "--to", to, "--redact-values")
 	assert.Contains(t, got.stdout, "+ rules.authentication.sso = (redacted)  from AuthPolicy app/shop")
+	got = run(t, "", "diff", "--from", from, "--to", to, "--redact-values", "-o", "markdown")
+	assert.Contains(t, got.stdout, "+ rules.authentication.sso = (redacted)  from AuthPolicy app/shop", "null would be another value")
+}
+
+func TestRedactedValuesAreInNoWarning(t *testing.T) {
+	const secret = "sEcReT-4711"
+	definition := sizedProfile + crd("owns", "example.com", "Own", `, versions: [{name: v1, served: true, storage: true,
+  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string, enum: [red]}}}}}}}]`)
+	invalid := "{apiVersion: example.com/v1, kind: Own, metadata: {name: own}, spec: {color: " + secret + "}}"
+	from, to := revision(t, "crd.yaml", definition), revision(t, "crd.yaml", definition, "own.yaml", invalid)
+	got := run(t, "", "diff", "--from", from, "--to", to, "--redact-values")
+	assert.NotContains(t, got.stdout+got.stderr, secret)
+	assert.Contains(t, got.stderr, "Own default/own: details are omitted")
+	got = run(t, "", "diff", "--from", from, "--to", to)
+	assert.Contains(t, got.stderr, `spec.color: Unsupported value: "`+secret+`"`)
 }
