@@ -312,7 +312,7 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 	}
 	standing, ref := make(map[string]bool), e.decision.Change.Object().Ref()
 	for _, p := range c.problems {
-		if p.Object.Ref(c.kinds, c.namespace) == ref {
+		if c.isOf(p, ref) {
 			standing[findingKey(finding(p))] = true
 		}
 	}
