@@ -188,6 +188,7 @@ func TestOutputFilesThatCannotBeWritten(t *testing.T) {
 		"no path":                     {[]string{"--output-file", "sarif"}, `invalid --output-file "sarif": must be FORMAT=PATH`},
 		"an empty path":               {[]string{"--output-file", "sarif="}, `invalid --output-file "sarif=": must be FORMAT=PATH`},
 		"an unknown format":           {[]string{"--output-file", "pdf=x"}, `invalid --output-file "pdf=x": the format must be table, tree, json, yaml, github, sarif, junit, gitlab or markdown`},
+		"one file twice by two paths": {[]string{"--output-file", "json=" + dir + "/x", "--output-file", "yaml=" + dir + "/./x"}, "is already written in another format"},
 		"one file twice":              {[]string{"--output-file", "json=" + dir + "/x", "--output-file", "yaml=" + dir + "/x"}, "is already written in another format"},
 		"a root that is no directory": {[]string{"--report-root", dir + "/nowhere"}, "must be a directory"},
 		"an unknown --fail-on":        {[]string{"--fail-on", "error"}, `invalid value "error" for --fail-on: must be one of deny, warn, never`},
