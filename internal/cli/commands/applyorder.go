@@ -26,6 +26,7 @@ type applyOrder struct {
 	// denials are the first decisions on the steps that were denied.
 	denials map[int]*guard.Decision
 	last    int // the step that took effect last
+	applied int // the number of evaluations
 }
 
 // maxRetries bounds the evaluations of steps that were denied, for each step.
@@ -90,7 +91,11 @@ func (o *applyOrder) try(ctx context.Context, i int) (allowed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o.results[i] = e
+	if o.denials[i] != nil && !o.steps[i].remove && o.evaluator.isDeleted(o.steps[i]) {
+		return false, nil // the object cannot be created without its namespace or its kind
+	}
+	o.results[i], o.applied = e, o.applied+1
+	o.results[i].sequence = o.applied
 	if e.decision != nil && !o.allows(e.decision) {
 		if o.denials[i] == nil {
 			o.denials[i] = e.decision
@@ -110,8 +115,12 @@ func (o *applyOrder) try(ctx context.Context, i int) (allowed bool, err error) {
 // addWarning adds the warning that a step is allowed only after another one.
 func (o *applyOrder) addWarning(i, after int) {
 	first, d := o.denials[i].Denials[0], o.results[i].decision
-	if d == nil {
+	switch {
+	case d == nil && o.steps[i].remove:
 		return // its namespace or its kind was deleted meanwhile
+	case d == nil: // effective policies do not depend on it any more
+		d = &guard.Decision{Change: o.denials[i].Change, After: o.evaluator.view}
+		o.results[i].decision, o.results[i].final = d, true
 	}
 	ref := d.Change.Object().Ref()
 	d.Warnings = append([]guard.Finding{{

@@ -74,12 +74,8 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 		verdicts = append(verdicts, e.decision.Verdict(enforcement))
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
-		var net netChanges
 		b.addSteps(steps, enforcement)
-		for _, e := range steps {
-			net.add(e)
-		}
-		b.addChanges(&net)
+		b.addChanges(newNetChanges(steps))
 	})
 }
 

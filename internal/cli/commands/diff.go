@@ -52,16 +52,15 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if err != nil {
 		return a.diffByDryRun(ctx, err, flags, out)
 	}
-	var net netChanges
+	net := newNetChanges(steps)
 	var items []api.Change
 	var objects []printers.ChangedObject
 	var cut []error
 	for _, e := range steps {
 		ref, operation := e.objectAndOperation()
-		a.warnSchemaFindings(e.decision)
+		a.warnSchemaFindings(e.decision, out.redact)
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, e.differences()...)
-		net.add(e)
 		for _, f := range e.decision.Denials {
 			if e.decision.Cut && f.Code == api.ReasonTooMuch {
 				cut = append(cut, fmt.Errorf("%s: %s", ref, f.Message()))
@@ -81,7 +80,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if out.isReport() {
 		b := a.newReport("diff", out)
 		b.addManifestFindings(steps)
-		b.addChanges(&net)
+		b.addChanges(net)
 		result.report = b.done()
 	}
 	return a.writeResult(&out, result)

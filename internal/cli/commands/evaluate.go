@@ -40,6 +40,7 @@ func (f *changeFlags) add(cmd *cobra.Command) {
 
 var (
 	errMayOverride = errors.New("invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply")
+	errStdinTwice  = errors.New("only one of them can be - for stdin")
 	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
 )
 
@@ -51,6 +52,10 @@ func (f *changeFlags) validate() error {
 		return errOneRevision
 	case !f.revisions.isSet() && len(f.paths) == 0:
 		return errNoChange
+	case readsTwice(f.revisions.from, f.revisions.to):
+		return fmt.Errorf("invalid --from and --to: %w", errStdinTwice)
+	case readsTwice(f.paths, f.against):
+		return fmt.Errorf("invalid --filename and --against: %w", errStdinTwice)
 	case f.mayOverride && len(f.against) == 0 && !f.revisions.isSet():
 		return errMayOverride
 	case f.blastRadius < 0:
@@ -58,6 +63,12 @@ func (f *changeFlags) validate() error {
 	default:
 		return nil
 	}
+}
+
+// readsTwice reports whether two lists of paths both have standard input, of which the
+// second would read nothing.
+func readsTwice(a, b []string) bool {
+	return slices.Contains(a, manifest.Stdin) && slices.Contains(b, manifest.Stdin)
 }
 
 // step is one write of a change: the manifest is applied, or its object is deleted.
@@ -77,6 +88,9 @@ type evaluatedStep struct {
 	pairs       []effective.Pair // the paths that differ
 	// final is set if the step cannot be applied, or needs not be.
 	final bool
+	// sequence is the place of the step in the order in which the steps of two revisions
+	// were applied; 0 if they were in the order of the result.
+	sequence int
 
 	kindChange *kindChange
 }
@@ -219,7 +233,7 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	out := evaluatedStep{step: s}
 	c.remove = s.remove
 	ref := s.object.Ref(c.kinds, c.namespace)
-	if c.deletedNamespaces[ref.Namespace] || c.deletedKinds[s.object.Kind] {
+	if c.isDeleted(s) {
 		return out, nil // already deleted with its namespace or kind
 	}
 	if c.raw.list == nil {
@@ -246,6 +260,11 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	out.kindChange = c.kindChange
 	addWarnings(out.decision, stored.Problems)
 	return out, nil
+}
+
+// isDeleted reports whether an earlier step deleted the namespace or the kind of an object.
+func (c *changeEvaluator) isDeleted(s step) bool {
+	return c.deletedNamespaces[s.object.Ref(c.kinds, c.namespace).Namespace] || c.deletedKinds[s.object.Kind]
 }
 
 // apply updates the view, the kinds and the raw objects after a step that takes
@@ -293,7 +312,7 @@ func (c *changeEvaluator) removeStanding(ctx context.Context, e *evaluatedStep) 
 	}
 	standing, ref := make(map[string]bool), e.decision.Change.Object().Ref()
 	for _, p := range c.problems {
-		if p.Object.Ref(c.kinds, c.namespace) == ref {
+		if c.isOf(p, ref) {
 			standing[findingKey(finding(p))] = true
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -80,15 +82,33 @@ func targetField(o *manifest.Object, k *policykind.Kind, message string) string 
 			continue
 		}
 		list, _ := value.([]any)
+		at, longest := "spec."+name, ""
 		for i, item := range list {
 			target, _ := item.(map[string]any)
-			if called, _ := target["name"].(string); called != "" && strings.Contains(message, called) {
-				return fmt.Sprintf("spec.%s[%d]", name, i)
+			if called, _ := target["name"].(string); len(called) > len(longest) && hasName(message, called) {
+				at, longest = fmt.Sprintf("spec.%s[%d]", name, i), called
 			}
 		}
-		return "spec." + name
+		return at
 	}
 	return ""
+}
+
+// hasName reports whether a message has a name of an object, not as a part of another one.
+func hasName(message, name string) bool {
+	partOfName := func(r rune) bool { return r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for start := 0; ; start++ {
+		at := strings.Index(message[start:], name)
+		if at < 0 {
+			return false
+		}
+		start += at
+		last, _ := utf8.DecodeLastRuneInString(message[:start])
+		next, _ := utf8.DecodeRuneInString(message[start+len(name):])
+		if !partOfName(last) && !partOfName(next) {
+			return true
+		}
+	}
 }
 
 // unsetField returns the entry of a list of unset rules that names a rule.

@@ -23,11 +23,18 @@ type netChange struct {
 	several bool
 }
 
+// newNetChanges returns what the steps of a change change in the end.
+func newNetChanges(steps []evaluatedStep) *netChanges {
+	n := &netChanges{paths: make(map[string]*netChange)}
+	bySequence := func(a, b evaluatedStep) int { return a.sequence - b.sequence }
+	for _, e := range slices.SortedStableFunc(slices.Values(steps), bySequence) {
+		n.add(e)
+	}
+	return n
+}
+
 // add adds the paths that a write changes.
 func (n *netChanges) add(e evaluatedStep) {
-	if n.paths == nil {
-		n.paths = make(map[string]*netChange)
-	}
 	ref, operation := e.objectAndOperation()
 	for _, p := range e.pairs {
 		next := &netChange{Pair: p, object: ref, operation: operation}

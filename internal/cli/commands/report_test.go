@@ -188,6 +188,7 @@ func TestOutputFilesThatCannotBeWritten(t *testing.T) {
 		"no path":                     {[]string{"--output-file", "sarif"}, `invalid --output-file "sarif": must be FORMAT=PATH`},
 		"an empty path":               {[]string{"--output-file", "sarif="}, `invalid --output-file "sarif=": must be FORMAT=PATH`},
 		"an unknown format":           {[]string{"--output-file", "pdf=x"}, `invalid --output-file "pdf=x": the format must be table, tree, json, yaml, github, sarif, junit, gitlab or markdown`},
+		"one file twice by two paths": {[]string{"--output-file", "json=" + dir + "/x", "--output-file", "yaml=" + dir + "/./x"}, "is already written in another format"},
 		"one file twice":              {[]string{"--output-file", "json=" + dir + "/x", "--output-file", "yaml=" + dir + "/x"}, "is already written in another format"},
 		"a root that is no directory": {[]string{"--report-root", dir + "/nowhere"}, "must be a directory"},
 		"an unknown --fail-on":        {[]string{"--fail-on", "error"}, `invalid value "error" for --fail-on: must be one of deny, warn, never`},
@@ -252,4 +253,19 @@ func TestRedactValues(t *testing.T) {
 	assert.Contains(t, got.stdout, secret, "the messages have it otherwise")
 	got = run(t, "", "diff", "--from", from, "--to", to, "--redact-values")
 	assert.Contains(t, got.stdout, "+ rules.authentication.sso = (redacted)  from AuthPolicy app/shop")
+	got = run(t, "", "diff", "--from", from, "--to", to, "--redact-values", "-o", "markdown")
+	assert.Contains(t, got.stdout, "+ rules.authentication.sso = (redacted)  from AuthPolicy app/shop", "null would be another value")
+}
+
+func TestRedactedValuesAreInNoWarning(t *testing.T) {
+	const secret = "sEcReT-4711"
+	definition := sizedProfile + crd("owns", "example.com", "Own", `, versions: [{name: v1, served: true, storage: true,
+  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string, enum: [red]}}}}}}}]`)
+	invalid := "{apiVersion: example.com/v1, kind: Own, metadata: {name: own}, spec: {color: " + secret + "}}"
+	from, to := revision(t, "crd.yaml", definition), revision(t, "crd.yaml", definition, "own.yaml", invalid)
+	got := run(t, "", "diff", "--from", from, "--to", to, "--redact-values")
+	assert.NotContains(t, got.stdout+got.stderr, secret)
+	assert.Contains(t, got.stderr, "Own default/own: details are omitted")
+	got = run(t, "", "diff", "--from", from, "--to", to)
+	assert.Contains(t, got.stderr, `spec.color: Unsupported value: "`+secret+`"`)
 }

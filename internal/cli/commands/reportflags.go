@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -95,7 +96,7 @@ func (f *reportFlags) validate() error {
 			errs = append(errs, fmt.Errorf("invalid --output-file %q: must be FORMAT=PATH", text))
 		case !slices.Contains(f.formats, printers.Format(format)):
 			errs = append(errs, fmt.Errorf("invalid --output-file %q: the format must be %s", text, joinOr(f.formats)))
-		case slices.ContainsFunc(f.outputs, func(o outputFile) bool { return o.path == path }):
+		case slices.ContainsFunc(f.outputs, func(o outputFile) bool { return filepath.Clean(o.path) == filepath.Clean(path) }):
 			errs = append(errs, fmt.Errorf("invalid --output-file %q: the file is already written in another format; specify one file for each format", text))
 		default:
 			f.outputs = append(f.outputs, outputFile{printers.Format(format), path})

@@ -121,7 +121,7 @@ func (l *violationLocator) problemOf(v api.Violation) *manifest.Problem {
 	}
 	for i := range l.problems {
 		p := &l.problems[i]
-		if (byMessage && p.Message == v.Message || !byMessage && !p.Unknown) && p.Object.Ref(l.kinds, l.namespace) == *v.Policy {
+		if (byMessage && p.Message == v.Message || !byMessage && !p.Unknown) && l.isOf(*p, *v.Policy) {
 			return p
 		}
 	}

@@ -181,20 +181,22 @@ func (r *revisions) rank(k api.PolicyKind) int {
 		return 0
 	case k == manifest.KindCRD:
 		return 1
-	case k == policykind.KindProfile, constraint.IsKind(k):
+	case k == policykind.KindProfile:
 		return 2
-	case r.kinds.Of(k) != nil || r.source.kinds.Of(k) != nil:
-		return 8
-	case gateway.IsRoute(k):
-		return 7
-	case k.Kind == gateway.KindGatewayClass:
+	case constraint.IsKind(k): // it has no effect before its policy kind is known
 		return 3
-	case k.Kind == gateway.KindGateway:
+	case r.kinds.Of(k) != nil || r.source.kinds.Of(k) != nil:
+		return 9
+	case gateway.IsRoute(k):
+		return 8
+	case k.Kind == gateway.KindGatewayClass:
 		return 4
+	case k.Kind == gateway.KindGateway:
+		return 5
 	case k.Kind == gateway.KindReferenceGrant:
-		return 6
+		return 7
 	default:
-		return 5 // ListenerSets, Services
+		return 6 // ListenerSets, Services
 	}
 }
 

@@ -175,6 +175,62 @@ func TestAnInvalidManifestBeforeTheChangeCanBeRepaired(t *testing.T) {
 	assert.Equal(t, exitNegative, result.code)
 }
 
+// Manifests of a kind that is a policy kind by a PolicyProfile, and has a constraint.
+const (
+	sizedProfile = `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: own}
+spec: {group: example.com, kind: Own, class: inherited, targets: {fields: [targetRef]}}
+`
+	smallSizes = `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: small}
+spec:
+  policyKind: {group: example.com, kind: Own}
+  rules: [{path: size, max: 5}]
+`
+)
+
+func sizedPolicy(size int) string {
+	return fmt.Sprintf(`
+apiVersion: example.com/v1
+kind: Own
+metadata: {namespace: app, name: own}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}, size: %d}
+`, size)
+}
+
+func TestRevisionsWithKindsAndNamespaces(t *testing.T) {
+	base := twoGateways + "---" + routeOn("a") + "---"
+	namespace := "\n{apiVersion: v1, kind: Namespace, metadata: {name: app}}\n"
+	for name, c := range map[string]struct {
+		from, to string
+		want     []string
+		code     int
+	}{
+		"a constraint is created after the profile of its kind": {
+			base, base + sizedPolicy(4) + "---" + smallSizes + "---" + sizedProfile,
+			[]string{"CREATE PolicyProfile own", "CREATE ClusterPolicyConstraint small", "CREATE Own app/own"}, exitOK,
+		},
+		"a policy that is allowed once its kind is no policy kind returns a warning about the order": {
+			base + smallSizes + "---" + sizedProfile, base + smallSizes + "---" + sizedPolicy(6),
+			[]string{"CREATE Own app/own ApplyOrder", "DELETE PolicyProfile own"}, exitOK,
+		},
+		"a policy that is denied stays denied if its namespace is deleted by the same change": {
+			base + smallSizes + "---" + sizedProfile + "---" + namespace, base + smallSizes + "---" + sizedProfile + "---" + sizedPolicy(6),
+			[]string{"CREATE Own app/own denied:RequirementUnmet", "DELETE Namespace app"}, exitNegative,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, result := compared(t, revision(t, "all.yaml", c.from), revision(t, "all.yaml", c.to))
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.code, result.code, result.stderr)
+		})
+	}
+}
+
 func TestOrderIsNoBypass(t *testing.T) {
 	constraint := `
 apiVersion: overrule.dev/v1alpha1
@@ -209,6 +265,7 @@ func TestRevisionsThatCannotBeCompared(t *testing.T) {
 		"the other one":                   {[]string{"--to", full}, errOneRevision.Error()},
 		"revisions and a change":          {[]string{"--from", full, "--to", full, "-f", full}, errRevisionFlags.Error()},
 		"revisions and a deletion":        {[]string{"--from", full, "--to", full, "--delete"}, errRevisionFlags.Error()},
+		"standard input for both":         {[]string{"--from", "-", "--to", "-"}, "invalid --from and --to: only one of them can be - for stdin"},
 		"revisions and existing objects":  {[]string{"--from", full, "--to", full, "--against", full}, errRevisionFlags.Error()},
 		"no change at all":                {nil, errNoChange.Error()},
 		"a folder that does not exist":    {[]string{"--from", full + "/nowhere", "--to", full}, "nowhere: file does not exist; check the path"},
@@ -278,6 +335,30 @@ func TestDiffOfRevisionsShowsEachPathOnce(t *testing.T) {
 
 	back := run(t, "", "diff", "--from", from, "--to", from)
 	assert.Equal(t, result{exitOK, "", "no difference between --from and --to affects effective policies\n"}, back)
+}
+
+// A report shows the changes in the order in which they took effect: here the update of the
+// route's policy, which is denied before the default of the gateway is there.
+func TestReportsShowTheNetChangeOfAnotherOrder(t *testing.T) {
+	base := twoGateways + "---" + routeOn("a") + `---
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: sso}
+spec:
+  policyKind: {group: kuadrant.io, kind: AuthPolicy}
+  rules: [{path: rules.authentication.sso, required: true}]
+---`
+	from := revision(t, "all.yaml", base+authOn("HTTPRoute", "app", "shop", "shop", "rules: {authentication: {sso: {value: 1}}, authorization: {a: {value: 1}}}"))
+	to := revision(t, "all.yaml", base+authOn("HTTPRoute", "app", "shop", "shop", "rules: {authorization: {a: {value: 1}}}")+
+		"---"+authOn("Gateway", "infra", "sso", "a", "defaults: {strategy: merge, rules: {authentication: {sso: {value: 2}}, authorization: {z: {value: 1}}}}"))
+	lines, _ := compared(t, from, to)
+	require.Equal(t, []string{"UPDATE AuthPolicy app/shop ApplyOrder", "CREATE AuthPolicy infra/sso BlastRadius"}, lines)
+	got := run(t, "", "check", "--from", from, "--to", to, "-o", "markdown")
+	assert.Contains(t, got.stdout, `
+- rules.authentication.sso = {"value":1}  from AuthPolicy app/shop
++ rules.authentication.sso = {"value":2}  from AuthPolicy infra/sso (defaults)
++ rules.authorization.z = {"value":1}  from AuthPolicy infra/sso (defaults)
+`)
 }
 
 func authRef(namespace, name string) api.Ref {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/policykind"
@@ -80,6 +81,12 @@ func (s *source) decodable(set *manifest.Set, problems []manifest.Problem) *mani
 		_, err := o.Decode(s.kinds, s.namespace, merge.Newest, false)
 		return err != nil && !errors.Is(err, snapshot.ErrKind)
 	})}
+}
+
+// isOf reports whether a problem is that of an object. It compares the names first: many
+// objects may have problems.
+func (s *source) isOf(p manifest.Problem, ref api.Ref) bool {
+	return p.Object.Name == ref.Name && p.Object.Ref(s.kinds, s.namespace) == ref
 }
 
 // maxProblemWarnings is the number of problems that are printed as warnings.

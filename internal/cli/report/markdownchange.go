@@ -111,9 +111,9 @@ func ruleLines(sign, rule string, v *api.RuleValue) []string {
 	}
 	from = oneLine(cut(from, nameLimit))
 	name := sign + oneLine(cut(rule, nameLimit))
-	value := lines(v.Value)
-	if v.Redacted {
-		value = []string{"(redacted)"}
+	value := []string{redacted}
+	if !v.Redacted {
+		value = lines(v.Value)
 	}
 	if len(value) == 1 {
 		return []string{name + " = " + value[0] + from}
@@ -124,6 +124,9 @@ func ruleLines(sign, rule string, v *api.RuleValue) []string {
 	}
 	return out
 }
+
+// redacted stands for a value that is omitted.
+const redacted = "(redacted)"
 
 // lines returns a value on one line if it is short, and as YAML otherwise.
 func lines(v any) []string {
