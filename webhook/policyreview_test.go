@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -282,7 +283,10 @@ func TestReviewDoesNotSayWhetherAHiddenObjectExists(t *testing.T) {
 	absent := d.asked(t, policyReview(t, strings.ReplaceAll(aboutRoute, "toystore", "nostore")))
 	assert.Equal(t, strings.ReplaceAll(jsonOf(t, hidden), "toystore", "nostore"), jsonOf(t, absent))
 	assert.Equal(t, "HTTPRoute app/toystore not found, or you are not allowed to get it", said(t, hidden))
-	assert.Len(t, r.asked, 2, "the same question is asked in both cases")
+	require.Len(t, r.asked, 6, "all of the kind, those of the namespace, the object")
+	kind, inNamespace := api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute"}, api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app"}
+	assert.Equal(t, []api.Ref{kind, inNamespace}, r.asked[:2])
+	assert.Equal(t, r.asked[:2], r.asked[3:5], "the same question is asked in both cases")
 
 	r.namespaces = []string{"app"}
 	absent = d.asked(t, policyReview(t, strings.ReplaceAll(aboutRoute, "toystore", "nostore")))
@@ -298,12 +302,14 @@ func TestReviewWithoutKnownRights(t *testing.T) {
 	assert.Contains(t, d.log.String(), "marked cause")
 
 	r.err, r.onAsked = nil, func() {
-		if len(r.asked) > 2 { // the object is known, the policies are not
+		if len(r.asked) > 2 && r.asked[len(r.asked)-1].Kind == "AuthPolicy" { // the object is known, the policies are not
 			r.err = errors.New("marked cause")
 		}
 	}
+	logged := strings.Count(d.log.String(), "marked cause")
 	a = d.asked(t, policyReview(t, aboutRoute))
 	assert.Equal(t, rightsMessage, said(t, a))
+	assert.Equal(t, logged+1, strings.Count(d.log.String(), "marked cause"), "the cause is logged then, too")
 
 	assert.Contains(t, said(t, newTestServer(t, Options{}, cluster).asked(t, policyReview(t, aboutRoute))), "not supported")
 }
@@ -340,9 +346,25 @@ func TestReviewAsksTheAPIServerAboutAFewObjectsOnly(t *testing.T) {
 		addObjects(t, d.opts.Store, strings.ReplaceAll(gatewayAuth, "gw-auth", fmt.Sprintf("gw-%d", i)))
 	}
 	got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
-	assert.Len(t, r.asked, maxReviewedObjects)
+	named := slices.DeleteFunc(r.asked, func(ref api.Ref) bool { return ref.Name == "" })
+	assert.Len(t, named, maxReviewedObjects-1, "besides the route, which is in a namespace of which all may be read")
 	assert.Contains(t, got.Message, "256")
 	assert.NotContains(t, jsonOf(t, got), "ours")
+}
+
+func TestReviewByAUserWithWideRightsIsNotLimited(t *testing.T) {
+	for name, r := range map[string]*readers{"of the cluster": {}, "of the namespace": {namespaces: []string{"app", "infra"}}} {
+		t.Run(name, func(t *testing.T) {
+			d := newTestServer(t, Options{Readers: r}, cluster)
+			for i := range maxReviewedObjects + 10 {
+				addObjects(t, d.opts.Store, strings.ReplaceAll(gatewayAuth, "gw-auth", fmt.Sprintf("gw-%d", i)))
+			}
+			got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
+			assert.Empty(t, got.Message)
+			assert.False(t, got.Redacted)
+			assert.Less(t, len(r.asked), 10, "not about each object")
+		})
+	}
 }
 
 func TestReviewsHaveALimitOfTheirOwn(t *testing.T) {
