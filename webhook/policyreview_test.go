@@ -411,6 +411,18 @@ spec:
   - {name: longer, matches: [{path: {type: PathPrefix, value: /toys/cars}}]}
 `
 
+// The message names routes that send requests to a backend.
+func TestReviewOfABackendDoesNotNameHiddenRoutes(t *testing.T) {
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {namespace: app, name: cart}\nspec: {ports: [{port: 80}]}\n"
+	sending := strings.ReplaceAll(otherRoute, "  rules:\n", "  rules:\n  - {backendRefs: [{namespace: app, name: cart, port: 80}]}\n")
+	own := strings.NewReplacer("namespace: shop", "namespace: app", "secret-shop", "own-shop").Replace(sending)
+	for want, r := range map[string]*readers{"HTTPRoute app/own-shop": {namespaces: []string{"app"}}, "HTTPRoute app/own-shop, HTTPRoute shop/secret-shop": {}} {
+		d := newTestServer(t, Options{Readers: r}, cluster, service, sending, own)
+		got := answered(t, d.asked(t, policyReview(t, "spec: {object: {kind: Service, name: cart}, parts: [Reaches]}\n")))
+		assert.True(t, strings.HasSuffix(got.Message, "specify one of its routes: "+want), got.Message)
+	}
+}
+
 func TestReviewOfARequest(t *testing.T) {
 	ask := func(d *testServer, request string) api.ReviewStatus {
 		return answered(t, d.asked(t, policyReview(t, strings.TrimSuffix(aboutRoute, "}\n")+", request: "+request+"}\n")))
