@@ -411,6 +411,25 @@ spec:
   - {name: longer, matches: [{path: {type: PathPrefix, value: /toys/cars}}]}
 `
 
+// The outcome of a hidden policy has the paths of the question alone: of one that is in
+// effect on another section, it would say that it is on no path.
+func TestReviewOfASectionHasNoOutcomeOfHiddenPoliciesOfOthers(t *testing.T) {
+	about := strings.ReplaceAll(aboutRoute, "name: toystore}", "name: toystore, section: toys}, parts: [Outcomes]")
+	of := func(section string) string {
+		return strings.NewReplacer("name: toystore}", "name: toystore, sectionName: "+section+"}", "toystore-auth", "auth-"+section).
+			Replace(routeAuth("rules: {authentication: {a: {b: 1}}}"))
+	}
+	for want, r := range map[string]*readers{"auth-toys": {except: "AuthPolicy"}, "auth-admin auth-toys": {}} {
+		d := newTestServer(t, Options{Readers: r}, cluster, of("toys"), of("admin"))
+		var names []string
+		for _, o := range answered(t, d.asked(t, policyReview(t, about))).Outcomes {
+			names = append(names, o.Policy.Name)
+			assert.Equal(t, api.Enforced, o.State)
+		}
+		assert.Equal(t, want, strings.Join(names, " "))
+	}
+}
+
 // The message names routes that send requests to a backend.
 func TestReviewOfABackendDoesNotNameHiddenRoutes(t *testing.T) {
 	const service = "apiVersion: v1\nkind: Service\nmetadata: {namespace: app, name: cart}\nspec: {ports: [{port: 80}]}\n"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,7 +133,7 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	}
 	policies := a.query.NamedPolicies()
 	if len(policies) == 0 {
-		policies = a.paths.Policies
+		policies = maps.Clone(a.paths.Policies)
 		a.query.AddTargeting(policies)
 	}
 	var shown, hidden []*policykind.Policy
@@ -140,10 +141,10 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 		switch {
 		case i >= maxOutcomes:
 			a.left.Outcomes++
-		case a.query.Hides(p.Ref()):
-			hidden = append(hidden, p)
-		default:
+		case !a.query.Hides(p.Ref()):
 			shown = append(shown, p)
+		case a.paths.Policies[p] || a.Section == "": // else its paths are of other sections, and not known
+			hidden = append(hidden, p)
 		}
 	}
 	outcomes, err := a.query.Outcomes(ctx, shown)
