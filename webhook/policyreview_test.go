@@ -339,6 +339,21 @@ func TestReviewOfManyPathsIsLimitedInSize(t *testing.T) {
 	assert.Empty(t, got.Explanations)
 }
 
+func TestReviewOfARequestIsLimitedInSize(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth)
+	for i := range 1000 {
+		addObjects(t, d.opts.Store, strings.ReplaceAll(otherRoute, "secret-shop", fmt.Sprintf("store-%d", i)))
+	}
+	a := d.asked(t, policyReview(t, strings.TrimSuffix(aboutRoute, "}\n")+", request: {url: 'http://shop/toys/cars'}}\n"))
+	got := answered(t, a)
+	require.Len(t, got.Request.At, 1)
+	assert.True(t, got.Request.At[0].Served)
+	assert.Less(t, len(jsonOf(t, got.Request)), 65<<10)
+	require.NotNil(t, got.Truncated)
+	assert.Equal(t, 1001, len(got.Request.At[0].Candidates)+got.Truncated.Request, "that of the object included")
+	assert.Greater(t, len(got.Request.At[0].Candidates), 100)
+}
+
 func TestReviewAsksTheAPIServerAboutAFewObjectsOnly(t *testing.T) {
 	r := &readers{namespaces: []string{"app"}}
 	d := newTestServer(t, Options{Readers: r}, cluster)

@@ -44,6 +44,7 @@ const (
 	maxExplanationBytes = 384 << 10
 	maxOutcomeBytes     = 160 << 10
 	maxReachBytes       = 96 << 10
+	maxRequestBytes     = 64 << 10
 )
 
 // maxOutcomes is the number of policies whose outcome is computed.
@@ -103,7 +104,29 @@ func (a *answering) findRequest() error {
 	}
 	served.restrict(r)
 	a.query.Request, a.status.Request = served, served.API()
+	a.limitRequest()
 	return nil
+}
+
+// limitRequest leaves out of the answer the last of the places of the request, and of the
+// rules that it meets at each. Paths are still those of all.
+func (a *answering) limitRequest() {
+	limit := Limit{Bytes: maxRequestBytes}
+	kept := []api.RequestAt{}
+	for _, at := range a.status.Request.At {
+		all := at.Candidates
+		at.Candidates = nil
+		if !limit.fits(0, at) {
+			a.left.Request++
+			continue
+		}
+		for len(at.Candidates) < len(all) && limit.fits(0, all[len(at.Candidates)]) {
+			at.Candidates = all[:len(at.Candidates)+1]
+		}
+		a.left.Request += len(all) - len(at.Candidates)
+		kept = append(kept, at)
+	}
+	a.status.Request.At = kept
 }
 
 func (a *answering) has(part api.ReviewPart) bool { return slices.Contains(a.Parts, part) }
