@@ -80,17 +80,17 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 	if reader.err == nil {
 		q.Engine, q.Object, q.Hides = s.opts.Guard.Engine, v.Get(ref), reader.hides
 		q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
-		return s.answerQuestion(ctx, q, reader)
+		return s.answerQuestion(ctx, c, q, reader)
 	}
 	return s.denyUnknownRights(c, reader.err)
 }
 
 // answerQuestion returns the answer as a patch of the status.
-func (s *Server) answerQuestion(ctx context.Context, q *lookup.Question, reader *reviewReader) response {
+func (s *Server) answerQuestion(ctx context.Context, c *call, q *lookup.Question, reader *reviewReader) response {
 	status, err := q.Answer(ctx)
 	switch {
 	case reader.err != nil:
-		return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
+		return s.denyUnknownRights(c, reader.err)
 	case errors.Is(err, effective.ErrTooMuch):
 		return deny(string(api.ReasonTooMuch), tooMuchMessage)
 	case errors.Is(err, lookup.ErrNotFound):
@@ -134,22 +134,38 @@ type reviewReader struct {
 	ctx     context.Context //nolint:containedctx // of one review
 	readers Readers
 	user    *authenticationv1.UserInfo
-	known   map[api.Ref]bool
-	asked   int   // objects that are not in known or were added to it
-	err     error // the first one; all that is asked after it is hidden
+	known   map[api.Ref]bool // by object, and by kind and namespace: whether it is hidden
+	asked   int              // objects that are not in known or were added to it
+	err     error            // the first one; all that is asked after it is hidden
 }
 
 // hides reports whether the user is not allowed to get an object, also if that is not
-// known.
+// known. Objects that the user is allowed to get by a wide right are not counted.
 func (r *reviewReader) hides(ref api.Ref) bool {
 	if hidden, ok := r.known[ref]; ok {
 		return hidden
+	}
+	inNamespace := api.Ref{Group: ref.Group, Kind: ref.Kind, Namespace: ref.Namespace}
+	if !r.ask(api.Ref{Group: ref.Group, Kind: ref.Kind}) {
+		return false
+	}
+	if hidden, ok := r.known[inNamespace]; ok && !hidden {
+		return false
 	}
 	if r.err != nil {
 		return true
 	}
 	if r.asked++; r.asked > maxReviewedObjects {
 		return true
+	}
+	return r.ask(inNamespace) && r.ask(ref)
+}
+
+// ask reports whether an object, or all of a kind or of a namespace, is hidden.
+func (r *reviewReader) ask(ref api.Ref) bool {
+	hidden, ok := r.known[ref]
+	if ok || r.err != nil {
+		return hidden || !ok
 	}
 	may, err := r.readers.MayGet(r.ctx, r.user, ref)
 	r.err = err

@@ -260,6 +260,41 @@ func TestDeniedReviews(t *testing.T) {
 	}
 }
 
+// The API server validates the schema after mutating webhooks. A message that names what
+// is supported for each of many items would take a gigabyte.
+func TestReviewsThatAreTooLargeHaveShortDenials(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth)
+	many, long := strings.Repeat("{},", 100_000), strings.Repeat("x", 1<<20)
+	in := func(rest string) string { return strings.TrimSuffix(aboutRoute, "}\n") + ", " + rest + "}\n" }
+	inRequest := func(rest string) string { return in("request: {url: 'http://shop/', " + rest + "}") }
+	tests := map[string]string{
+		"spec.policyKinds: Too many":             in("policyKinds: [" + many + "]"),
+		"spec.policyKinds[0]: Too long":          in("policyKinds: [{group: " + long + "}]"),
+		"spec.parts: Too many":                   in("parts: [" + strings.Repeat("x,", 100_000) + "]"),
+		"spec.parts[0]: Too long":                in("parts: [" + long + "]"),
+		"spec.rule: Too long":                    in("rule: " + long),
+		"spec.object.name: Too long":             strings.ReplaceAll(aboutRoute, "toystore", long),
+		"spec.object.kind: Too long":             strings.ReplaceAll(aboutRoute, "HTTPRoute", long),
+		"spec.object.group: Too long":            strings.ReplaceAll(aboutRoute, "gateway.networking.k8s.io", long),
+		"spec.object.namespace: Too long":        strings.ReplaceAll(aboutRoute, "name: toystore", "name: toystore, namespace: "+long),
+		"spec.object.section: Too long":          strings.ReplaceAll(aboutRoute, "name: toystore", "name: toystore, section: "+long),
+		"spec.request.url: Too long":             in("request: {url: 'http://shop/" + long + "'}"),
+		"spec.request.method: Too long":          inRequest("method: " + long),
+		"spec.request.gateway: Too long":         inRequest("gateway: " + long),
+		"spec.request.serverName: Too long":      inRequest("serverName: " + long),
+		"spec.request.clientNamespace: Too long": inRequest("clientNamespace: " + long),
+		"spec.request.headers: Too many":         inRequest("headers: [" + strings.Repeat("'a: b',", 100_000) + "]"),
+		"spec.request.headers: Too long":         inRequest("headers: ['a: " + long + "']"),
+	}
+	for want, rest := range tests {
+		t.Run(want, func(t *testing.T) {
+			message := said(t, d.asked(t, policyReview(t, rest)))
+			assert.Contains(t, message, want)
+			assert.Less(t, len(message), 1000)
+		})
+	}
+}
+
 func TestReviewDoesNotSayWhetherAHiddenObjectExists(t *testing.T) {
 	r := &readers{namespaces: []string{"infra"}}
 	d := newTestServer(t, Options{Readers: r}, cluster)
@@ -267,7 +302,10 @@ func TestReviewDoesNotSayWhetherAHiddenObjectExists(t *testing.T) {
 	absent := d.asked(t, policyReview(t, strings.ReplaceAll(aboutRoute, "toystore", "nostore")))
 	assert.Equal(t, strings.ReplaceAll(jsonOf(t, hidden), "toystore", "nostore"), jsonOf(t, absent))
 	assert.Equal(t, "HTTPRoute app/toystore not found, or you are not allowed to get it", said(t, hidden))
-	assert.Len(t, r.asked, 2, "the same question is asked in both cases")
+	require.Len(t, r.asked, 6, "all of the kind, those of the namespace, the object")
+	kind, inNamespace := api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute"}, api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app"}
+	assert.Equal(t, []api.Ref{kind, inNamespace}, r.asked[:2])
+	assert.Equal(t, r.asked[:2], r.asked[3:5], "the same question is asked in both cases")
 
 	r.namespaces = []string{"app"}
 	absent = d.asked(t, policyReview(t, strings.ReplaceAll(aboutRoute, "toystore", "nostore")))
@@ -283,12 +321,14 @@ func TestReviewWithoutKnownRights(t *testing.T) {
 	assert.Contains(t, d.log.String(), "marked cause")
 
 	r.err, r.onAsked = nil, func() {
-		if len(r.asked) > 2 { // the object is known, the policies are not
+		if len(r.asked) > 2 && r.asked[len(r.asked)-1].Kind == "AuthPolicy" { // the object is known, the policies are not
 			r.err = errors.New("marked cause")
 		}
 	}
+	logged := strings.Count(d.log.String(), "marked cause")
 	a = d.asked(t, policyReview(t, aboutRoute))
 	assert.Equal(t, rightsMessage, said(t, a))
+	assert.Equal(t, logged+1, strings.Count(d.log.String(), "marked cause"), "the cause is logged then, too")
 
 	assert.Contains(t, said(t, newTestServer(t, Options{}, cluster).asked(t, policyReview(t, aboutRoute))), "not supported")
 }
@@ -318,6 +358,21 @@ func TestReviewOfManyPathsIsLimitedInSize(t *testing.T) {
 	assert.Empty(t, got.Explanations)
 }
 
+func TestReviewOfARequestIsLimitedInSize(t *testing.T) {
+	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayAuth)
+	for i := range 1000 {
+		addObjects(t, d.opts.Store, strings.ReplaceAll(otherRoute, "secret-shop", fmt.Sprintf("store-%d", i)))
+	}
+	a := d.asked(t, policyReview(t, strings.TrimSuffix(aboutRoute, "}\n")+", request: {url: 'http://shop/toys/cars'}}\n"))
+	got := answered(t, a)
+	require.Len(t, got.Request.At, 1)
+	assert.True(t, got.Request.At[0].Served)
+	assert.Less(t, len(jsonOf(t, got.Request)), 65<<10)
+	require.NotNil(t, got.Truncated)
+	assert.Equal(t, 1001, len(got.Request.At[0].Candidates)+got.Truncated.Request, "that of the object included")
+	assert.Greater(t, len(got.Request.At[0].Candidates), 100)
+}
+
 func TestReviewAsksTheAPIServerAboutAFewObjectsOnly(t *testing.T) {
 	r := &readers{namespaces: []string{"app"}}
 	d := newTestServer(t, Options{Readers: r}, cluster)
@@ -325,9 +380,25 @@ func TestReviewAsksTheAPIServerAboutAFewObjectsOnly(t *testing.T) {
 		addObjects(t, d.opts.Store, strings.ReplaceAll(gatewayAuth, "gw-auth", fmt.Sprintf("gw-%d", i)))
 	}
 	got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
-	assert.Len(t, r.asked, maxReviewedObjects)
+	named := slices.DeleteFunc(r.asked, func(ref api.Ref) bool { return ref.Name == "" })
+	assert.Len(t, named, maxReviewedObjects-1, "besides the route, which is in a namespace of which all may be read")
 	assert.Contains(t, got.Message, "256")
 	assert.NotContains(t, jsonOf(t, got), "ours")
+}
+
+func TestReviewByAUserWithWideRightsIsNotLimited(t *testing.T) {
+	for name, r := range map[string]*readers{"of the cluster": {}, "of the namespace": {namespaces: []string{"app", "infra"}}} {
+		t.Run(name, func(t *testing.T) {
+			d := newTestServer(t, Options{Readers: r}, cluster)
+			for i := range maxReviewedObjects + 10 {
+				addObjects(t, d.opts.Store, strings.ReplaceAll(gatewayAuth, "gw-auth", fmt.Sprintf("gw-%d", i)))
+			}
+			got := answered(t, d.asked(t, policyReview(t, aboutRoute)))
+			assert.Empty(t, got.Message)
+			assert.False(t, got.Redacted)
+			assert.Less(t, len(r.asked), 10, "not about each object")
+		})
+	}
 }
 
 func TestReviewsHaveALimitOfTheirOwn(t *testing.T) {
@@ -373,6 +444,37 @@ spec:
   - {name: hidden-rule, matches: [{path: {type: PathPrefix, value: /hidden}}]}
   - {name: longer, matches: [{path: {type: PathPrefix, value: /toys/cars}}]}
 `
+
+// The outcome of a hidden policy has the paths of the question alone: of one that is in
+// effect on another section, it would say that it is on no path.
+func TestReviewOfASectionHasNoOutcomeOfHiddenPoliciesOfOthers(t *testing.T) {
+	about := strings.ReplaceAll(aboutRoute, "name: toystore}", "name: toystore, section: toys}, parts: [Outcomes]")
+	of := func(section string) string {
+		return strings.NewReplacer("name: toystore}", "name: toystore, sectionName: "+section+"}", "toystore-auth", "auth-"+section).
+			Replace(routeAuth("rules: {authentication: {a: {b: 1}}}"))
+	}
+	for want, r := range map[string]*readers{"auth-toys": {except: "AuthPolicy"}, "auth-admin auth-toys": {}} {
+		d := newTestServer(t, Options{Readers: r}, cluster, of("toys"), of("admin"))
+		var names []string
+		for _, o := range answered(t, d.asked(t, policyReview(t, about))).Outcomes {
+			names = append(names, o.Policy.Name)
+			assert.Equal(t, api.Enforced, o.State)
+		}
+		assert.Equal(t, want, strings.Join(names, " "))
+	}
+}
+
+// The message names routes that send requests to a backend.
+func TestReviewOfABackendDoesNotNameHiddenRoutes(t *testing.T) {
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {namespace: app, name: cart}\nspec: {ports: [{port: 80}]}\n"
+	sending := strings.ReplaceAll(otherRoute, "  rules:\n", "  rules:\n  - {backendRefs: [{namespace: app, name: cart, port: 80}]}\n")
+	own := strings.NewReplacer("namespace: shop", "namespace: app", "secret-shop", "own-shop").Replace(sending)
+	for want, r := range map[string]*readers{"HTTPRoute app/own-shop": {namespaces: []string{"app"}}, "HTTPRoute app/own-shop, HTTPRoute shop/secret-shop": {}} {
+		d := newTestServer(t, Options{Readers: r}, cluster, service, sending, own)
+		got := answered(t, d.asked(t, policyReview(t, "spec: {object: {kind: Service, name: cart}, parts: [Reaches]}\n")))
+		assert.True(t, strings.HasSuffix(got.Message, "specify one of its routes: "+want), got.Message)
+	}
+}
 
 func TestReviewOfARequest(t *testing.T) {
 	ask := func(d *testServer, request string) api.ReviewStatus {

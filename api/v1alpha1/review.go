@@ -186,6 +186,10 @@ type ReviewTruncation struct {
 	Explanations int `json:"explanations,omitempty"`
 	// +optional
 	Reaches int `json:"reaches,omitempty"`
+	// Request counts gateways, Services and rules that the request meets.
+	//
+	// +optional
+	Request int `json:"request,omitempty"`
 	// Message says how to ask for less.
 	Message string `json:"message"`
 }

@@ -24,14 +24,15 @@ func (e *Effective) route(h Hides) *api.EffectiveRoute {
 	for _, f := range e.member.places {
 		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
 		value, origin, ok := e.valueOf(f.rule)
-		if ok {
+		if hidden, first := e.hidesField(f.rule, h); hidden {
+			shown.Redacted, origin, value = true, first, nil
+		}
+		if ok || shown.Redacted {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
-			shown.Redacted = e.hidesField(f.rule, h)
 		}
 		switch {
 		case shown.Redacted:
-			shown.Value = nil
 			object = dropAt(object, f.at)
 		case ok:
 			object = setAt(object, f.at, value)
@@ -49,9 +50,20 @@ func (e *Effective) route(h Hides) *api.EffectiveRoute {
 	return out
 }
 
-// hidesField reports whether some rule at or below a key has a hidden value.
-func (e *Effective) hidesField(k merge.Key, h Hides) bool {
-	return h != nil && slices.ContainsFunc(e.Rules, func(r merge.Effective) bool { return k.Holds(r.Key) && h.hides(e.Ref(r.From.Policy)) })
+// hidesField reports whether some rule at or below a key has a hidden value, and returns
+// the origin of the first one at or below it. Whether a hidden value is null must not be
+// shown.
+func (e *Effective) hidesField(k merge.Key, h Hides) (hidden bool, first merge.Origin) {
+	for _, r := range e.Rules {
+		if h == nil || !k.Holds(r.Key) {
+			continue
+		}
+		if first.Policy == nil {
+			first = r.From
+		}
+		hidden = hidden || h.hides(e.Ref(r.From.Policy))
+	}
+	return hidden, first
 }
 
 // valueOf returns the effective value at a rule key, and the origin of the first rule

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -51,4 +52,24 @@ func TestShownValueTakesPrecedenceOverHiddenOne(t *testing.T) {
 		assert.False(t, f.Redacted)
 		assert.Equal(t, map[string]any{"rules": []any{map[string]any{"timeouts": map[string]any{"request": "1s"}}}}, item.Route.Spec)
 	}
+}
+
+// A null in an override of a hidden policy removes the route's own value.
+func TestWhetherAHiddenValueIsNullIsNotShown(t *testing.T) {
+	profile := freeProbe("strategy: {allowed: [patch, merge]}\nblocks: {defaults: [defaults], overrides: [overrides]}\n" +
+		"fields: [{rule: b, route: 'spec.rules[*].timeouts'}]")
+	answer := func(value string) api.EffectivePolicy {
+		v := world(t, docs(profile, gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 1s, backend: 1s}}]", "g"),
+			probeDoc("p", 1, onGateway+"overrides: {strategy: patch, b: {backend: "+value+", request: null}}"),
+			probeDoc("own", 1, onRoute+"b: {zone: a}")))
+		paths := walked(t, v, effective.Scope{All: true})
+		require.Len(t, paths, 1)
+		return paths[0].APIHiding(func(ref api.Ref) bool { return ref.Name == "p" })
+	}
+	null, set := answer("null"), answer("5s")
+	assert.Equal(t, set, null)
+	f := null.Route.Fields[0]
+	assert.True(t, f.Redacted)
+	assert.Nil(t, f.Value)
+	assert.Equal(t, "p", f.From.Name)
 }

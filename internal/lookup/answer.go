@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,6 +44,7 @@ const (
 	maxExplanationBytes = 384 << 10
 	maxOutcomeBytes     = 160 << 10
 	maxReachBytes       = 96 << 10
+	maxRequestBytes     = 64 << 10
 )
 
 // maxOutcomes is the number of policies whose outcome is computed.
@@ -102,7 +104,29 @@ func (a *answering) findRequest() error {
 	}
 	served.restrict(r)
 	a.query.Request, a.status.Request = served, served.API()
+	a.limitRequest()
 	return nil
+}
+
+// limitRequest leaves out of the answer the last of the places of the request, and of the
+// rules that it meets at each. Paths are still those of all.
+func (a *answering) limitRequest() {
+	limit := Limit{Bytes: maxRequestBytes}
+	kept := []api.RequestAt{}
+	for _, at := range a.status.Request.At {
+		all := at.Candidates
+		at.Candidates = nil
+		if !limit.fits(0, at) {
+			a.left.Request++
+			continue
+		}
+		for len(at.Candidates) < len(all) && limit.fits(0, all[len(at.Candidates)]) {
+			at.Candidates = all[:len(at.Candidates)+1]
+		}
+		a.left.Request += len(all) - len(at.Candidates)
+		kept = append(kept, at)
+	}
+	a.status.Request.At = kept
 }
 
 func (a *answering) has(part api.ReviewPart) bool { return slices.Contains(a.Parts, part) }
@@ -132,7 +156,7 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 	}
 	policies := a.query.NamedPolicies()
 	if len(policies) == 0 {
-		policies = a.paths.Policies
+		policies = maps.Clone(a.paths.Policies)
 		a.query.AddTargeting(policies)
 	}
 	var shown, hidden []*policykind.Policy
@@ -140,10 +164,10 @@ func (a *answering) addOutcomes(ctx context.Context) error {
 		switch {
 		case i >= maxOutcomes:
 			a.left.Outcomes++
-		case a.query.Hides(p.Ref()):
-			hidden = append(hidden, p)
-		default:
+		case !a.query.Hides(p.Ref()):
 			shown = append(shown, p)
+		case a.paths.Policies[p] || a.Section == "": // else its paths are of other sections, and not known
+			hidden = append(hidden, p)
 		}
 	}
 	outcomes, err := a.query.Outcomes(ctx, shown)

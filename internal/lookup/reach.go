@@ -140,12 +140,14 @@ func (q *Query) summarize(ctx context.Context, rule *merge.Name, on func(gateway
 	return found, err
 }
 
-// routesHint names the routes that send traffic to a backend: the paths of most
-// policy kinds end above the backend.
+// routesHint names the routes that send traffic to a backend and that the reader is
+// allowed to get: the paths of most policy kinds end above the backend.
 func (q *Query) routesHint() string {
 	var routes []string
 	for r := range q.View.RoutesTo(q.Objects[0].Ref()) {
-		routes = append(routes, r.Ref().String())
+		if ref := r.Ref(); q.Hides == nil || !q.Hides(ref) {
+			routes = append(routes, ref.String())
+		}
 	}
 	if len(routes) == 0 {
 		return ""

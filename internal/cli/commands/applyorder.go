@@ -25,6 +25,9 @@ type applyOrder struct {
 	waiting []int           // steps that are denied, by their index
 	// denials are the first decisions on the steps that were denied.
 	denials map[int]*guard.Decision
+	// stopped is set if retries ran out: some of the waiting steps may be allowed in
+	// another order.
+	stopped bool
 	last    int // the step that took effect last
 	applied int // the number of evaluations
 }
@@ -41,16 +44,21 @@ func (o *applyOrder) run(ctx context.Context) ([]evaluatedStep, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !allowed {
+		switch {
+		case !allowed:
 			o.waiting = append(o.waiting, i)
-		} else if err := o.retry(ctx); err != nil {
-			return nil, err
+		case o.results[i].decision == nil: // nothing depends on it
+		default:
+			if err := o.retry(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	o.retries = max(o.retries, 2*len(o.waiting)) // with all others in effect, each is tried once more
 	if err := o.retry(ctx); err != nil {
 		return nil, err
 	}
+	o.stopped = o.retries <= 0 && len(o.waiting) > 0
 	for _, i := range o.waiting {
 		if err := o.evaluator.removeStanding(ctx, &o.results[i]); err != nil {
 			return nil, err

@@ -154,7 +154,11 @@ func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, allows func(
 		return nil, manifestErrors(err)
 	}
 	order := applyOrder{evaluator: c, steps: steps, allows: allows}
-	return order.run(ctx)
+	out, err := order.run(ctx)
+	if order.stopped {
+		a.notef("the search for an order in which all changes are allowed was stopped: %d are denied in the orders that were tried", len(order.waiting))
+	}
+	return out, err
 }
 
 // evaluateSet is evaluateChanges for the objects of a set. The source is that of the
