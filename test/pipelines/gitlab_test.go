@@ -76,6 +76,7 @@ func TestGitLabJob(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t, base, c.change)
 			r.setComments(c.notes...)
+			r.write(files{".overrule/overrule.sarif": "of an earlier run"})
 			job, got := runJob(r, c.variables)
 			require.Equal(t, c.code, got.code, "%s%s", got.stdout, got.stderr)
 			notes := r.readComments()
@@ -88,6 +89,7 @@ func TestGitLabJob(t *testing.T) {
 				requireReports(t, r.dir, job, c.code == 1)
 			} else {
 				assert.Equal(t, 1, strings.Count(got.stderr, "cannot render the kustomization"), got.stderr)
+				assert.NoFileExists(t, filepath.Join(r.dir, ".overrule/overrule.sarif"))
 			}
 		})
 	}
