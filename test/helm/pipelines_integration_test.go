@@ -73,7 +73,7 @@ func TestPipelinesRenderCharts(t *testing.T) {
 		},
 		"a value without effect is no finding": {"rule: sso\nother: 1\n", "--values=values/prod.yaml", 0, ""},
 		"a chart that cannot be rendered is an error": {
-			"rule: sso\n", "--values\nvalues/missing.yaml", 2, "::error title=Overrule::cannot render the Helm chart the charts/gw of the base; see the error above\n",
+			"rule: sso\n", "--values\nvalues/missing.yaml", 2, `::error title=Overrule::cannot render the Helm chart "the charts/gw" of the base:%0A`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

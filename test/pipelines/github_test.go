@@ -39,6 +39,20 @@ func pullRequest(r *repository) map[string]string {
 	}
 }
 
+// missing is the annotation of a path that one of the revisions does not have.
+var missing = annotation{"warning", "", "", "Overrule"}
+
+// notices returns the lines of a comment about such paths.
+func notices(body string) string {
+	var out []string
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "> ") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 // weakPolicies are policies whose override has another rule.
 var weakPolicies = strings.ReplaceAll(policies, `sso: {jwt: {issuerUrl: "https://sso.example.com"}}`, "key: {apiKey: {}}")
 
@@ -52,6 +66,7 @@ func TestActionOnPullRequests(t *testing.T) {
 		annotations []annotation
 		comments    int
 		summary     string // its first line of text
+		notice      string // below the summary of the comment
 	}{
 		"an overlay that breaks an override fails its own cluster": {
 			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/prod"},
@@ -67,9 +82,11 @@ func TestActionOnPullRequests(t *testing.T) {
 			code: 1, denied: "true", annotations: edited("plain files/policies.yaml"), comments: 1,
 			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace**",
 		},
-		"several paths are one cluster": {
-			change: files{"base/policies.yaml": weakPolicies}, with: map[string]string{"paths": "base\noverlays/prod/route.yaml"},
-			code: 1, denied: "true", annotations: edited("base/policies.yaml"), comments: 1,
+		"several paths are one cluster, also if a file moved from one to another": {
+			change: files{"base/kustomization.yaml": "resources: [gateway.yaml]\n", "base/policies.yaml": "", "moved @to/*p*.yaml": weakPolicies},
+			with:   map[string]string{"paths": "base\n\tmoved @to/*p*.yaml \noverlays/prod/route.yaml"},
+			code:   1, denied: "true", annotations: append([]annotation{missing}, edited("moved @to/*p*.yaml")...), comments: 1,
+			notice:  "> <code>moved \\@to/\\*p\\*.yaml</code> is not in base HEAD~1: its objects are new, unless another path has them in the base. If it was moved, also specify its earlier path.",
 			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace**",
 		},
 		"fail-on: never passes a denied change": {
@@ -87,13 +104,15 @@ func TestActionOnPullRequests(t *testing.T) {
 		"a folder that is new has an empty base": {
 			change: files{"it's #1, new/kustomization.yaml": "resources: [../base, ../overlays/dev/route.yaml]\n", "overlays/dev/kustomization.yaml": overlay + "# changed\n"},
 			with:   map[string]string{"paths": "it's #1, new", "kustomize-args": "--load-restrictor\nLoadRestrictionsNone"}, denied: "false", comments: 1,
-			annotations: []annotation{{"warning", "base/policies.yaml", "2", "BlastRadius: AuthPolicy infra/gw-auth"}},
+			annotations: []annotation{missing, {"warning", "base/policies.yaml", "2", "BlastRadius: AuthPolicy infra/gw-auth"}},
+			notice:      "> <code>it's \\#1, new</code> is not in base HEAD~1: its objects are new, unless another path has them in the base. If it was moved, also specify its earlier path.",
 			summary:     "**Overrule: 1 warning; 1 effective policy changes in 1 namespace**",
 		},
 		"a folder that is removed deletes its objects": {
 			change: files{"base/policies.yaml": "", "base/kustomization.yaml": "resources: [gateway.yaml]\n"},
 			with:   map[string]string{"paths": "base/policies.yaml\nbase/gateway.yaml\noverlays/prod/route.yaml"},
-			code:   1, denied: "true", annotations: findings("error", "base/policies.yaml", overrideLine, 2), comments: 1,
+			code:   1, denied: "true", annotations: append([]annotation{missing}, findings("error", "base/policies.yaml", overrideLine, 2)...), comments: 1,
+			notice:  "> <code>base/policies.yaml</code> is not in head HEAD: its objects are deleted, unless another path has them. If it was moved, also specify its new path.",
 			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace**",
 		},
 		"a command of the user renders both revisions": {
@@ -103,14 +122,16 @@ func TestActionOnPullRequests(t *testing.T) {
 			summary:     "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace**",
 		},
 		"arguments reach the plugin": {
-			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/prod", "args": "--enforcement\nwarn"},
+			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/prod", "args": "--may-override\n--blast-radius-limit\n10"},
 			denied: "false", comments: 1, annotations: patched("warning"),
 			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace**",
 		},
 		"objects of another repository are arguments": {
 			change: files{"shop/auth.yaml": routePolicy, "shop/route.yaml": route}, denied: "false", comments: 1,
-			with: map[string]string{"paths": "shop", "args": "--from=base/gateway.yaml\n--from=base/policies.yaml\n--to=base/gateway.yaml\n--to=base/policies.yaml"},
+			with:   map[string]string{"paths": "shop", "args": "--from=base/gateway.yaml\n--from=base/policies.yaml\n--to=base/gateway.yaml\n--to=base/policies.yaml"},
+			notice: "> <code>shop</code> is not in base HEAD~1: its objects are new, unless another path has them in the base. If it was moved, also specify its earlier path.",
 			annotations: []annotation{
+				missing,
 				{"warning", "shop/route.yaml", "1", "BlastRadius: HTTPRoute app/shop"},
 				{"warning", "shop/auth.yaml", "8", "Overridden: AuthPolicy app/shop-auth"},
 			},
@@ -144,7 +165,11 @@ func TestActionOnPullRequests(t *testing.T) {
 				summary = strings.Split(got.summary, "\n")[1]
 			}
 			assert.Equal(t, c.summary, summary)
-			assert.Len(t, r.readComments(), c.comments)
+			comments := r.readComments()
+			require.Len(t, comments, c.comments)
+			if c.comments > 0 {
+				assert.Equal(t, r.named(c.notice), notices(comments[0].Body))
+			}
 			r.requireUnchanged()
 		})
 	}
@@ -184,13 +209,24 @@ func TestActionUpdatesItsComment(t *testing.T) {
 	forged.ID, forged.User.Type = 1, "User"
 	other := own
 	other.ID, other.Body = 2, "<!-- overrule -->\n<!-- name: production -->\nof another cluster"
+	forged.User.Login = "mallory"
 	r := newRepository(t, base, files{"overlays/prod/kustomization.yaml": overlay + "# no effect\n"})
-	r.setComments(forged, other, own)
-	got := readAction(t).run(r, map[string]string{"paths": "overlays/prod", "name": "prod"}, pullRequest(r))
-	require.Zero(t, got.code, got.stderr)
+	with, contexts := map[string]string{"paths": "overlays/prod", "name": "prod"}, pullRequest(r)
 	updated := own
 	updated.Body = "<!-- overrule -->\n<!-- name: prod -->\n### prod\n\n**Overrule: no findings; no effective policy changes**\n\nNo object in the change affects effective policies.\n"
+
+	r.setComments(forged, other, own)
+	got := readAction(t).run(r, with, contexts)
+	require.Zero(t, got.code, got.stderr)
 	assert.Equal(t, []comment{forged, other, updated}, r.readComments())
+
+	own.User.Type, own.User.Login = "User", "dev"
+	updated.User = own.User
+	r.setComments(forged, other, own)
+	contexts["login"] = "dev"
+	got = readAction(t).run(r, with, contexts)
+	require.Zero(t, got.code, got.stderr)
+	assert.Equal(t, []comment{forged, other, updated}, r.readComments(), "the token of a user updates the comment of that user")
 }
 
 func TestActionWarnsIfItCannotComment(t *testing.T) {
@@ -201,11 +237,23 @@ func TestActionWarnsIfItCannotComment(t *testing.T) {
 	got := readAction(t).run(r, map[string]string{"paths": "overlays/prod"}, contexts)
 	assert.Equal(t, 1, got.code, "of the check")
 	assert.Equal(t, append(patched("error"), annotation{"warning", "", "", "Overrule"}), annotations(got.stdout))
+	assert.Contains(t, got.stdout, "::warning title=Overrule::no comment was written: cannot create it%0A"+
+		"gh: Resource not accessible by integration (HTTP 403)%0AThe token needs the permission pull-requests: write, which pull requests from forks do not have.\n")
 
-	contexts["forbidden"] = ""
-	got = readAction(t).run(r, map[string]string{"paths": "overlays/prod", "name": "a --> b"}, contexts)
-	assert.Equal(t, 1, got.code, "of the check")
-	assert.Empty(t, r.readComments(), "the name is invalid")
+	require.NoError(t, os.WriteFile(r.comments, []byte("{"), 0o600))
+	got = readAction(t).run(r, map[string]string{"paths": "overlays/dev"}, contexts)
+	assert.Zero(t, got.code, "of the check")
+	assert.Contains(t, got.stdout, "::warning title=Overrule::no comment was written: cannot list the comments%0Aunexpected end of JSON input\n", "what gh printed, and no guess")
+}
+
+func TestActionRejectsAnInvalidName(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t, base, files{"readme.md": "none"})
+	got := readAction(t).run(r, map[string]string{"paths": "overlays/prod", "name": "a --> b"}, pullRequest(r))
+	assert.Equal(t, 2, got.code)
+	assert.Contains(t, got.stdout, `::error title=Overrule::invalid name "a --> b": must be ASCII letters, digits, spaces and the characters . _ / -, without --`+"\n")
+	assert.Len(t, annotations(got.stdout), 1)
+	assert.Empty(t, r.readComments())
 }
 
 func TestActionFindsTheBase(t *testing.T) {
@@ -284,24 +332,37 @@ func TestActionReportsWhatCannotBeRendered(t *testing.T) {
 			[]files{base, {"x": "y"}}, map[string]string{"paths": "overlays"}, []string{"overlays", "base HEAD~1", "dev/kustomization.yaml"},
 		},
 		"the manifests of two clusters": {
-			[]files{base, {"x": "y"}}, map[string]string{"paths": "overlays/dev\noverlays/prod"}, []string{"duplicate object"},
+			[]files{base, {"x": "y"}}, map[string]string{"paths": "overlays/dev\noverlays/prod", "redact-values": "true"}, []string{"duplicate object", "check each cluster on its own"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t, c.commits...)
+			earlier := comment{ID: 3, Body: "<!-- overrule -->\n<!-- name:  -->\n**Overrule: no findings"}
+			earlier.User.Type = "Bot"
+			r.setComments(earlier)
 			got := readAction(t).run(r, c.with, pullRequest(r))
 			require.Equal(t, 2, got.code, got.stderr)
 			message := got.stdout[strings.LastIndex(got.stdout, "::error title=Overrule::"):]
+			comments := r.readComments()
+			require.Len(t, comments, 1)
+			text, ok := strings.CutPrefix(comments[0].Body, "<!-- overrule -->\n<!-- name:  -->\n**Overrule: the change could not be checked**\n\n")
+			require.True(t, ok, comments[0].Body)
+			redacted := c.with["redact-values"] == "true"
+			if redacted {
+				assert.Equal(t, "The log of the job has the error.\n", text)
+			}
+			for line := range strings.Lines(text) {
+				assert.Equal(t, !redacted, strings.HasPrefix(line, "    "), "a block of code: %s", text)
+			}
 			for _, part := range c.want {
-				if label, revision, ok := strings.Cut(part, " HEAD"); ok {
-					part = label + " " + r.sha("HEAD" + revision)[:12]
-				}
+				part = r.named(part)
 				assert.Contains(t, message, part)
+				assert.Equal(t, !redacted, strings.Contains(text, part), text)
+				assert.NotContains(t, got.stderr, part, "an error is printed once")
 			}
 			assert.Len(t, annotations(got.stdout+"\n"+got.stderr), 1, "what is rendered writes none")
 			assert.Empty(t, got.outputs["sarif"], "upload-sarif is left out")
-			assert.Empty(t, r.readComments())
 			r.requireUnchanged()
 		})
 	}

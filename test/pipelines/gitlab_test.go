@@ -3,6 +3,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -57,30 +58,38 @@ func TestGitLabJob(t *testing.T) {
 		notes     []comment
 		code      int
 		want      int // notes
+		text      string
 	}{
-		"a broken override fails the job and gets a note":    {change: broken, code: 1, want: 1},
-		"the note of an earlier run is updated":              {change: broken, notes: []comment{system, earlier}, code: 1, want: 2},
-		"also on the second page":                            {change: broken, notes: append(unrelated, earlier), code: 1, want: 101},
-		"a change without effect gets no note":               {change: files{"readme.md": "none"}},
-		"the job of another cluster passes":                  {change: broken, variables: map[string]string{"CLUSTER": "dev"}},
-		"without a token there is no note":                   {change: broken, variables: map[string]string{"OVERRULE_TOKEN": ""}, code: 1},
-		"a token that is not allowed is no failure":          {change: broken, variables: map[string]string{forbiddenVariable: "1"}, code: 1},
-		"what cannot be rendered fails the job with no note": {change: files{"overlays/prod/kustomization.yaml": "x: y\n"}, code: 2},
+		"a broken override fails the job and gets a note": {change: broken, code: 1, want: 1},
+		"the note of an earlier run is updated":           {change: broken, notes: []comment{system, earlier}, code: 1, want: 2},
+		"also on the second page":                         {change: broken, notes: append(unrelated, earlier), code: 1, want: 101},
+		"a change without effect gets no note":            {change: files{"readme.md": "none"}},
+		"the job of another cluster passes":               {change: broken, variables: map[string]string{"CLUSTER": "dev"}},
+		"without a token there is no note":                {change: broken, variables: map[string]string{"OVERRULE_TOKEN": ""}, code: 1},
+		"a token that is not allowed is no failure":       {change: broken, variables: map[string]string{forbiddenVariable: "1"}, code: 1},
+		"what cannot be rendered fails the job, and updates the note": {
+			change: files{"overlays/prod/kustomization.yaml": "x: y\n"}, notes: []comment{earlier}, code: 2, want: 1, text: "the change could not be checked**\n\n    ",
+		},
+		"but creates none": {change: files{"overlays/prod/kustomization.yaml": "x: y\n"}, code: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t, base, c.change)
 			r.setComments(c.notes...)
+			r.write(files{".overrule/overrule.sarif": "of an earlier run"})
 			job, got := runJob(r, c.variables)
 			require.Equal(t, c.code, got.code, "%s%s", got.stdout, got.stderr)
 			notes := r.readComments()
 			require.Len(t, notes, c.want)
 			if c.want > 0 {
-				assert.True(t, strings.HasPrefix(notes[c.want-1].Body, "<!-- overrule -->\n<!-- name: prod -->\n### prod\n\n**Overrule: 1 denied"), notes[c.want-1].Body)
+				assert.True(t, strings.HasPrefix(notes[c.want-1].Body, "<!-- overrule -->\n<!-- name: prod -->\n### prod\n\n**Overrule: "+cmp.Or(c.text, "1 denied")), notes[c.want-1].Body)
 			}
 			assert.NotContains(t, got.stdout+got.stderr, gitlabToken)
 			if c.code < 2 {
 				requireReports(t, r.dir, job, c.code == 1)
+			} else {
+				assert.Equal(t, 1, strings.Count(got.stderr, "cannot render the kustomization"), got.stderr)
+				assert.NoFileExists(t, filepath.Join(r.dir, ".overrule/overrule.sarif"))
 			}
 		})
 	}

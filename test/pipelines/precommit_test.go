@@ -58,7 +58,7 @@ func TestHook(t *testing.T) {
 		},
 		"what cannot be rendered is an error": {
 			commits: []files{base}, staged: files{"overlays/prod/kustomization.yaml": "resources: [missing.yaml]\n"},
-			args: []string{"overlays/prod"}, code: 2, want: "cannot render the kustomization overlays/prod of the index",
+			args: []string{"overlays/prod"}, code: 2, want: `cannot render the kustomization "overlays/prod" of the index`,
 		},
 		"paths are required": {commits: []files{base}, staged: broken, code: 2, want: "no paths"},
 	} {

@@ -26,7 +26,9 @@ const (
 	commentsVariable = "TEST_COMMENTS"
 	// forbiddenVariable makes writes of comments fail.
 	forbiddenVariable = "TEST_FORBIDDEN"
-	gitlabToken       = "glpat-secret"
+	// loginVariable is the user of the token of GitHub. Without it, the token is of a job.
+	loginVariable = "TEST_LOGIN"
+	gitlabToken   = "glpat-secret"
 )
 
 // comment is a comment of GitHub or a note of GitLab.
@@ -35,7 +37,8 @@ type comment struct {
 	Body   string `json:"body"`
 	System bool   `json:"system"`
 	User   struct {
-		Type string `json:"type"`
+		Type  string `json:"type"`
+		Login string `json:"login"`
 	} `json:"user"`
 }
 
@@ -123,6 +126,9 @@ func runGH(args []string, out io.Writer) error {
 		return fmt.Errorf("gh: unexpected arguments %q", args)
 	}
 	path, _, _ := strings.Cut(rest[1], "?")
+	if path == "user" {
+		return printUser(f["jq"], out)
+	}
 	if method := f["method"]; method != "" {
 		file, ok := strings.CutPrefix(f["field"], "body=@")
 		if !ok {
@@ -143,6 +149,16 @@ func runGH(args []string, out io.Writer) error {
 		return err
 	}
 	return filter(f["jq"], text, out)
+}
+
+// printUser is "gh api user", which prints the answer of the API also if it is an error.
+func printUser(query string, out io.Writer) error {
+	login := os.Getenv(loginVariable)
+	if login == "" {
+		fmt.Fprint(out, `{"message":"Resource not accessible by integration","status":"403"}`)
+		return fmt.Errorf("gh: Resource not accessible by integration (HTTP 403)")
+	}
+	return filter(query, []byte(`{"login":"`+login+`"}`), out)
 }
 
 // filter prints the results of a filter, as jq -r and gh do.

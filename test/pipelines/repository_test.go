@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -136,6 +137,15 @@ func (r *repository) sha(revision string) string {
 	r.t.Helper()
 	return r.git("rev-parse", revision)
 }
+
+// named returns a text with the name of its revision, such as "base HEAD~1", as the scripts
+// write it.
+func (r *repository) named(text string) string {
+	r.t.Helper()
+	return revision.ReplaceAllStringFunc(text, func(name string) string { return r.sha(name)[:12] })
+}
+
+var revision = regexp.MustCompile(`HEAD(~\d)?`)
 
 // shallowClone returns a clone with the last commit only.
 func (r *repository) shallowClone() *repository {

@@ -98,7 +98,7 @@ func (a action) run(r *repository, with, contexts map[string]string) actionRun {
 	variables := map[string]string{
 		"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": r.dir, "GITHUB_REPOSITORY": "acme/shop", "RUNNER_TEMP": temp,
 		"GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary"), "GITHUB_PATH": filepath.Join(temp, "path"),
-		forbiddenVariable: contexts["forbidden"],
+		forbiddenVariable: contexts["forbidden"], loginVariable: contexts["login"],
 	}
 	var out actionRun
 	for _, s := range a.Runs.Steps {

@@ -33,6 +33,7 @@ report() {
 }
 
 output exit-code "$code"
+if [ -f "$OVERRULE_OUT/overrule.md" ]; then output markdown "$OVERRULE_OUT/overrule.md"; fi
 if [ "$code" -gt 1 ]; then
 	output denied false
 	exit 0
@@ -40,6 +41,5 @@ fi
 denied=false
 if grep -q '^ *"allowed": false' "$OVERRULE_OUT/overrule.json"; then denied=true; fi
 output denied "$denied"
-output markdown "$OVERRULE_OUT/overrule.md"
 output sarif "$(report overrule.sarif "${SARIF_FILE:-}")"
 output junit "$(report overrule.junit.xml "${JUNIT_FILE:-}")"

@@ -6,33 +6,48 @@ set -euo pipefail
 
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 
+# warn TEXT writes an annotation, with what gh printed.
 warn() {
-	local text=${1//'%'/%25}
+	local text="no comment was written: $1"
+	if [ -s "$work/stderr" ]; then text+=$'\n'$(cat "$work/stderr"); fi
+	if grep -q 'HTTP 40[34]' "$work/stderr"; then
+		text+=$'\nThe token needs the permission pull-requests: write, which pull requests from forks do not have.'
+	fi
+	text=${text//'%'/%25}
+	text=${text//$'\r'/%0D}
 	echo "::warning title=Overrule::${text//$'\n'/%0A}"
 	exit 0
 }
 
+# call ARGUMENT... calls the API.
+call() { gh api "$@" 2>"$work/stderr"; }
+
 if [ "${OVERRULE_COMMENT:-true}" != true ] || [ -z "${PULL_REQUEST:-}" ] || [ -z "${MARKDOWN:-}" ]; then exit 0; fi
-command -v gh >/dev/null || warn "no comment was written: gh not found; install it, or set comment: false"
+work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/overrule-comment.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+touch "$work/stderr"
+command -v gh >/dev/null || warn "gh not found; install it, or set comment: false"
 
-body=$(mktemp "${RUNNER_TEMP:-/tmp}/overrule-comment.XXXXXX")
-trap 'rm -f "$body"' EXIT
-bash "$scripts/body.sh" "$MARKDOWN" "${OVERRULE_NAME:-}" 65536 >"$body" || warn "no comment was written: invalid name"
+body=$work/body
+bash "$scripts/body.sh" "$MARKDOWN" "${OVERRULE_NAME:-}" 65536 >"$body" 2>"$work/stderr" || warn "its text is invalid"
 START=$(head -n 2 "$body")
-export START
+# The token of a job or of an app has no user: then its comments are those of a bot.
+AUTHOR=$(call user --jq .login) || AUTHOR=
+export START AUTHOR
 
-denied="no comment was written: the token needs the permission pull-requests: write, which pull requests from forks do not have. The report is in the summary of the job."
 # A comment of another user is left alone, even if it starts with the same lines.
 # shellcheck disable=SC2016 # $ENV is of jq
-filter='.[] | select(.user.type == "Bot" and (.body | gsub("\r"; "") | startswith($ENV.START))) | .id'
-ids=$(gh api --paginate "repos/$GITHUB_REPOSITORY/issues/$PULL_REQUEST/comments?per_page=100" --jq "$filter") || warn "$denied"
+filter='.[] | select(if $ENV.AUTHOR == "" then .user.type == "Bot" else .user.login == $ENV.AUTHOR end) |
+	select(.body | gsub("\r"; "") | startswith($ENV.START)) | .id'
+repository=repos/$GITHUB_REPOSITORY
+ids=$(call --paginate "$repository/issues/$PULL_REQUEST/comments?per_page=100" --jq "$filter") || warn "cannot list the comments"
 id=${ids%%$'\n'*}
 if [ -n "$id" ]; then
-	gh api --silent --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$id" --field "body=@$body" || warn "$denied"
+	call --silent --method PATCH "$repository/issues/comments/$id" --field "body=@$body" || warn "cannot update comment $id"
 	echo "comment $id updated"
 elif grep -qE '^(\||<details>)' "$body"; then
-	gh api --silent --method POST "repos/$GITHUB_REPOSITORY/issues/$PULL_REQUEST/comments" --field "body=@$body" || warn "$denied"
+	call --silent --method POST "$repository/issues/$PULL_REQUEST/comments" --field "body=@$body" || warn "cannot create it"
 	echo "comment created"
 else
-	echo "no comment: the change has no findings and no effect"
+	echo "no comment: the change has no findings and no effect, or could not be checked"
 fi

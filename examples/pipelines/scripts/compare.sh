@@ -8,7 +8,8 @@
 # later. These variables configure it:
 #
 #   OVERRULE_PATHS           folders and files, one in each line: manifests, kustomizations
-#                            and Helm charts, of one cluster
+#                            and Helm charts, of one cluster. White space around a path is
+#                            removed
 #   OVERRULE_RENDER          a command that writes manifests to the folder $OUT, in place of
 #                            OVERRULE_PATHS. It runs in each tree
 #   OVERRULE_KUSTOMIZE_ARGS  arguments of "kustomize build", one in each line
@@ -18,36 +19,19 @@
 #   OVERRULE_FAIL_ON, OVERRULE_VALIDATE, OVERRULE_REDACT_VALUES
 #                            as the flags --fail-on, --validate and --redact-values
 #   OVERRULE_OUT             folder for the reports overrule.md, .sarif, .json,
-#                            .junit.xml and .gitlab.json (default: none is written)
+#                            .junit.xml and .gitlab.json (default: none is written). If
+#                            the change cannot be checked, overrule.md says why, and there
+#                            is no other. It must not be in a folder of OVERRULE_PATHS, but
+#                            files and folders whose name starts with a dot are not read
 #   OVERRULE_BASE_NAME, OVERRULE_HEAD_NAME
 #                            names of the revisions for messages
 set -euo pipefail
 
-format=${OVERRULE_FORMAT:-table}
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=fail.sh
+source "$scripts/fail.sh"
 
-# fail prints an error, on GitHub as an annotation, and exits with 2.
-fail() {
-	local text=$1
-	echo "overrule: $text" >&2
-	if [ "$format" = github ]; then
-		text=${text//'%'/%25}
-		text=${text//$'\r'/%0D}
-		echo "::error title=Overrule::${text//$'\n'/%0A}"
-	fi
-	exit 2
-}
-
-# show prints messages of other programs. They may have lines that GitHub's runner would
-# read as commands.
-show() {
-	if [ "$format" = github ]; then
-		sed -e 's/##\[/## [/g' -e 's/^/| /' "$1" >&2
-	else
-		cat "$1" >&2
-	fi
-}
-
-# read_lines sets the array lines to the lines of a text that are not empty.
+# read_lines TEXT sets the array lines to the lines of a text that are not empty.
 read_lines() {
 	local line
 	lines=()
@@ -77,7 +61,7 @@ kustomize_build() {
 	if command -v kustomize >/dev/null; then
 		command=(kustomize build)
 	elif ! command -v kubectl >/dev/null; then
-		fail "kustomize and kubectl not found; install one of them to render $path"
+		fail "kustomize and kubectl not found; install one of them to render \"$path\""
 	fi
 	printf 'resources: [%s]\nbuildMetadata: [originAnnotations]\n' "$(quoted "$(relative "$2" "$1")")" >"$2/kustomization.yaml"
 	read_lines "${OVERRULE_KUSTOMIZE_ARGS:-}"
@@ -89,7 +73,7 @@ kustomize_build() {
 # Helm writes before each object gets the path of the template relative to FOLDER.
 helm_template() {
 	local lines
-	command -v helm >/dev/null || fail "helm not found; install it to render $path"
+	command -v helm >/dev/null || fail "helm not found; install it to render \"$path\""
 	read_lines "${OVERRULE_HELM_ARGS:-}"
 	(cd "$tree" && helm template "$(basename "$1")" "$1" ${lines[@]+"${lines[@]}"}) >"$2/helm.txt" 2>"$work/stderr" || return
 	CHART=$(relative "$2" "$1") awk '
@@ -103,19 +87,27 @@ is_kustomization() {
 	[ -f "$1/kustomization.yaml" ] || [ -f "$1/kustomization.yml" ] || [ -f "$1/Kustomization" ]
 }
 
+# read_paths sets the array paths to OVERRULE_PATHS, without white space around each.
+read_paths() {
+	local path
+	paths=()
+	read_lines "${OVERRULE_PATHS:-}"
+	for path in ${lines[@]+"${lines[@]}"}; do
+		path=${path#"${path%%[![:space:]]*}"}
+		paths+=("${path%"${path##*[![:space:]]}"}")
+	done
+}
+
 # check_plain fails for a folder of manifests with something that is to be rendered: without
 # that, patches and templates would be read as objects.
 check_plain() {
 	local found
 	found=$(cd "$1" && find . -mindepth 1 -name '.*' -prune -o -type f \( -name kustomization.yaml -o -name kustomization.yml -o -name Kustomization -o -name Chart.yaml \) -print | sort | head -n 1)
-	[ -z "$found" ] || fail "$path of $revision has ${found#./}; specify the folders below $path, one in each line, so that they are rendered"
+	[ -z "$found" ] || fail "\"$path\" of $revision has ${found#./}; specify the folders below \"$path\", one in each line, so that they are rendered"
 }
 
-# fail_to_render WHAT fails after the error of the program that renders.
-fail_to_render() {
-	show "$work/stderr"
-	fail "cannot render $1 of $revision; see the error above"
-}
+# fail_to_render WHAT fails with the error of the program that renders.
+fail_to_render() { fail "cannot render $1 of $revision" "$work/stderr"; }
 
 # render_path appends what the plugin is to read for a path to the array manifests.
 render_path() {
@@ -128,10 +120,10 @@ render_path() {
 	source=$(cd "$source" && pwd -P)
 	if is_kustomization "$source"; then
 		mkdir -p "$folder"
-		kustomize_build "$source" "$folder" || fail_to_render "the kustomization $path"
+		kustomize_build "$source" "$folder" || fail_to_render "the kustomization \"$path\""
 	elif [ -f "$source/Chart.yaml" ]; then
 		mkdir -p "$folder"
-		helm_template "$source" "$folder" || fail_to_render "the Helm chart $path"
+		helm_template "$source" "$folder" || fail_to_render "the Helm chart \"$path\""
 	else
 		check_plain "$source"
 		manifests+=("$source")
@@ -157,28 +149,55 @@ render() {
 	if [ ${#manifests[@]} -eq 0 ]; then manifests=("$out"); fi # an empty folder
 }
 
-# check_paths fails for paths that are invalid, or in neither tree.
+# check_paths fails for paths that are invalid, or in neither tree. It sets the array
+# notices to what is to be said about those in one tree only.
 check_paths() {
 	local path
 	[ ${#paths[@]} -gt 0 ] || fail "no paths: specify the folders with manifests, or a command that renders them"
 	for path in "${paths[@]}"; do
 		case "/$path/" in
-		//* | */../*) fail "invalid path $path: must be relative to the repository, without .." ;;
+		//* | */../*) fail "invalid path \"$path\": must be relative to the repository, without .." ;;
 		esac
 		if [ -e "$head/$path" ]; then
-			[ -e "$base/$path" ] || echo "overrule: $path is not in $base_name: all of its objects are new" >&2
+			[ -e "$base/$path" ] || notices+=("\"$path\" is not in $base_name: its objects are new, unless another path has them in the base. If it was moved, also specify its earlier path")
 		elif [ -e "$base/$path" ]; then
-			echo "overrule: $path is not in $head_name: all of its objects are deleted" >&2
+			notices+=("\"$path\" is not in $head_name: its objects are deleted, unless another path has them. If it was moved, also specify its new path")
 		else
-			fail "$path does not exist, neither in $base_name nor in $head_name; check the paths"
+			fail "\"$path\" does not exist, neither in $base_name nor in $head_name; check the paths"
 		fi
 	done
+}
+
+# notify prints the notices, on GitHub as annotations.
+notify() {
+	local notice
+	for notice in ${notices[@]+"${notices[@]}"}; do
+		if [ "${OVERRULE_FORMAT:-}" = github ]; then
+			annotate warning "$notice"
+		else
+			echo "overrule: $notice" >&2
+		fi
+	done
+}
+
+# add_notices adds the notices to the Markdown, after its summary line. Paths cannot add
+# markup, nor mention users.
+add_notices() {
+	local report=${OVERRULE_OUT:-}/overrule.md
+	if [ ${#notices[@]} -eq 0 ] || [ ! -f "$report" ]; then return; fi
+	{
+		head -n 2 "$report"
+		echo
+		printf '%s.\n' "${notices[@]}" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/[]\\`*_{}[()#!|~@]/\\&/g' -e 's/^"\(.*\)" is not in/> <code>\1<\/code> is not in/'
+		tail -n +3 "$report"
+	} >"$work/markdown"
+	cat "$work/markdown" >"$report"
 }
 
 # arguments sets the array flags to the flags of the plugin.
 arguments() {
 	local manifest report lines
-	flags=(--output="$format" --fail-on="${OVERRULE_FAIL_ON:-deny}")
+	flags=(--output="${OVERRULE_FORMAT:-table}" --fail-on="${OVERRULE_FAIL_ON:-deny}")
 	for manifest in "${from[@]}"; do flags+=(--from="$manifest"); done
 	for manifest in "${manifests[@]}"; do flags+=(--to="$manifest"); done
 	if [ -n "${OVERRULE_VALIDATE:-}" ]; then flags+=(--validate="$OVERRULE_VALIDATE"); fi
@@ -199,11 +218,12 @@ check() {
 	kubectl-overrule check "${flags[@]}" 2>"$work/stderr" || code=$?
 	# That an empty folder of this script has no manifests is no news.
 	grep -v "^warning: --[a-z]*: $work/[a-z]*: " "$work/stderr" >"$work/messages" || true
-	show "$work/messages"
 	if grep -q 'duplicate object' "$work/messages"; then
-		echo "overrule: if the paths are of different clusters, check each cluster on its own" >&2
+		echo "if the paths are of different clusters, check each cluster on its own" >>"$work/messages"
 	fi
-	if [ "$code" -gt 1 ]; then fail "the change could not be checked:"$'\n'"$(cat "$work/messages")"; fi
+	if [ "$code" -gt 1 ]; then fail "the change could not be checked" "$work/messages"; fi
+	show "$work/messages"
+	add_notices
 	exit "$code"
 }
 
@@ -216,9 +236,10 @@ work=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/overrule.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 work=$(cd "$work" && pwd -P)
 
-read_lines "${OVERRULE_PATHS:-}"
-paths=(${lines[@]+"${lines[@]}"})
+read_paths
+notices=()
 [ -n "${OVERRULE_RENDER:-}" ] || check_paths
+notify
 render "$base" "$work/base" "$base_name"
 from=("${manifests[@]}")
 render "$head" "$work/head" "$head_name"

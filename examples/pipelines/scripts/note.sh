@@ -11,7 +11,7 @@ warn() {
 	exit 0
 }
 
-if [ -z "${CI_MERGE_REQUEST_IID:-}" ]; then exit 0; fi
+if [ -z "${CI_MERGE_REQUEST_IID:-}" ] || [ ! -f "$OVERRULE_OUT/overrule.md" ]; then exit 0; fi
 [ -n "${OVERRULE_TOKEN:-}" ] || warn "set the variable OVERRULE_TOKEN to a project access token with the scope api"
 for program in curl jq; do
 	command -v "$program" >/dev/null || warn "$program not found; install it"
@@ -19,7 +19,7 @@ done
 
 body=$(mktemp "${TMPDIR:-/tmp}/overrule-note.XXXXXX")
 trap 'rm -f "$body"' EXIT
-bash "$scripts/body.sh" "$OVERRULE_OUT/overrule.md" "${OVERRULE_NAME:-}" 1000000 >"$body" || warn "invalid name"
+bash "$scripts/body.sh" "$OVERRULE_OUT/overrule.md" "${OVERRULE_NAME:-}" 1000000 >"$body" || warn "its text is invalid"
 START=$(head -n 2 "$body")
 export START
 notes=$CI_API_V4_URL/projects/$CI_PROJECT_ID/merge_requests/$CI_MERGE_REQUEST_IID/notes
@@ -40,13 +40,13 @@ earlier_note() {
 	echo "$id"
 }
 
-id=$(earlier_note) || warn "cannot list the notes; check that OVERRULE_TOKEN has the scope api"
+id=$(earlier_note) || warn "cannot list the notes, see the error above; check that OVERRULE_TOKEN has the scope api"
 if [ -n "$id" ]; then
-	call --output /dev/null --request PUT --data-urlencode "body@$body" "$notes/$id" || warn "cannot update note $id"
+	call --output /dev/null --request PUT --data-urlencode "body@$body" "$notes/$id" || warn "cannot update note $id, see the error above"
 	echo "note $id updated"
 elif grep -qE '^(\||<details>)' "$body"; then
-	call --output /dev/null --request POST --data-urlencode "body@$body" "$notes" || warn "cannot create it"
+	call --output /dev/null --request POST --data-urlencode "body@$body" "$notes" || warn "cannot create it, see the error above"
 	echo "note created"
 else
-	echo "no note: the change has no findings and no effect"
+	echo "no note: the change has no findings and no effect, or could not be checked"
 fi
