@@ -47,12 +47,7 @@ func (r *readers) MayGet(_ context.Context, user *authenticationv1.UserInfo, obj
 	if object.Kind == r.except {
 		return false, nil
 	}
-	for _, n := range r.namespaces {
-		if n == object.Namespace {
-			return true, nil
-		}
-	}
-	return r.namespaces == nil, nil
+	return r.namespaces == nil || slices.Contains(r.namespaces, object.Namespace), nil
 }
 
 var developer = authenticationv1.UserInfo{

@@ -2,7 +2,6 @@ package effective_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -66,7 +65,7 @@ func answerOf(t *testing.T, v *snapshot.View, ref api.Ref, q lookup.Question) (s
 	q.View, q.Engine, q.Object, q.Hides = v, effective.NewEngine(), v.Get(ref), hiddenFrom
 	status, err := q.Answer(t.Context())
 	if err != nil {
-		require.True(t, errors.Is(err, lookup.ErrNotFound), "%v", err)
+		require.ErrorIs(t, err, lookup.ErrNotFound)
 		return err.Error(), nil
 	}
 	data, err := json.Marshal(status)

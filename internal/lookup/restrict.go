@@ -56,7 +56,7 @@ func (s *Served) restrict(r *reader) {
 		kept.add(r.restrict(s.At[i], on), on)
 	}
 	s.At, s.answers, s.paths, s.roots = append([]api.RequestAt{}, kept.At...), kept.answers, kept.paths, kept.roots
-	s.ServedRequest.Served = kept.ServedRequest.Served
+	s.Served = kept.Served
 	if len(s.At) == 0 {
 		s.Message = fmt.Sprintf("the request does not go through %s", r.object.Ref())
 	}
