@@ -48,19 +48,21 @@ func newLimiter(o Options) limiter {
 }
 
 // Limits of EffectivePolicyReviews. An answer takes some milliseconds, or up to a second
-// with ten thousand paths, and then some 100 MiB of memory.
+// with ten thousand paths, and then up to 100 MiB of memory. Nodes have many CPUs, and
+// the container has a memory limit for writes.
 const (
+	maxReviewSlots    = 3
 	maxWaitingReviews = 64
 	maxReviewMemory   = 8 << 20
 	maxReviewBody     = 2 << 20 // an object of 1.5 MiB, with what the API server adds
 )
 
 // newReviewLimiter returns the limiter of EffectivePolicyReviews: they use at most half of
-// the CPUs.
+// the CPUs, and at most maxReviewSlots.
 func newReviewLimiter() limiter {
 	return limiter{
 		memory: semaphore.NewWeighted(maxReviewMemory), memorySize: maxReviewMemory, maxReview: maxReviewBody,
-		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: maxWaitingReviews,
+		slots: make(chan struct{}, min(max(1, runtime.GOMAXPROCS(0)/2), maxReviewSlots)), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: maxWaitingReviews,
 		waiting: new(atomic.Int64), waitingGauge: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waiting"}), // the metric is that of writes
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -423,6 +424,16 @@ func TestReviewsHaveALimitOfTheirOwn(t *testing.T) {
 	r.onAsked = nil
 	close(leave)
 	asking.Wait()
+}
+
+// Large answers take much memory.
+func TestReviewsDoNotTakeMoreSlotsOnLargeNodes(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for procs, want := range map[int]int{1: 1, 2: 1, 4: 2, 64: 3} {
+		runtime.GOMAXPROCS(procs)
+		assert.Equal(t, want, cap(newReviewLimiter().slots), "%d CPUs", procs)
+	}
 }
 
 func TestDenialsOfReviewsRecordNoEvent(t *testing.T) {
