@@ -54,7 +54,7 @@ func TestErrorsOfReviews(t *testing.T) {
 			assert.ErrorContains(t, got, test.text)
 			assert.NotContains(t, got.Error(), "s3cret")
 			for _, is := range []error{errNotFound, errNoAnswer, errNoReviews} {
-				assert.Equal(t, is == test.is, errors.Is(got, is), "%v", is)
+				assert.Equal(t, errors.Is(test.is, is), errors.Is(got, is), "%v", is)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ var (
 // review asks Overrule about an object with the rights of the user, where these are not
 // enough to list the cluster: cause is the error of that. It returns cause if that is
 // another error, or if no object of a cluster is named.
-func (a *app) review(ctx context.Context, cause error, f queryFlags, args []string, parts ...api.ReviewPart) (*reviewed, error) {
+func (a *app) review(cause error, f queryFlags, args []string, parts ...api.ReviewPart) (*reviewed, error) {
 	switch {
 	case !errors.Is(cause, errReadCluster) || !apierrors.IsForbidden(cause):
 		return nil, cause
@@ -183,4 +183,4 @@ type notFoundError string
 func (e notFoundError) Error() string { return string(e) }
 
 // Is reports whether the target is errNotFound.
-func (e notFoundError) Is(target error) bool { return target == errNotFound } //nolint:errorlint // the target is compared
+func (e notFoundError) Is(target error) bool { return target == errNotFound }

@@ -16,7 +16,7 @@ var errReviewPaths = errors.New("invalid --all-paths or --without: requires the 
 
 // effectiveByReview is the command effective. cause is why the cluster cannot be listed.
 func (a *app) effectiveByReview(ctx context.Context, cause error, flags effectiveFlags, args []string) error {
-	r, err := a.review(ctx, cause, flags.queryFlags, args, api.ReviewItems, api.ReviewOutcomes)
+	r, err := a.review(cause, flags.queryFlags, args, api.ReviewItems, api.ReviewOutcomes)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (a *app) effectiveByReview(ctx context.Context, cause error, flags effectiv
 
 // explainByReview is the command explain.
 func (a *app) explainByReview(ctx context.Context, cause error, flags queryFlags, args []string, rule *merge.Name) error {
-	r, err := a.review(ctx, cause, flags, args, api.ReviewExplanations)
+	r, err := a.review(cause, flags, args, api.ReviewExplanations)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a *app) explainByReview(ctx context.Context, cause error, flags queryFlags
 
 // outcomeByReview is the command outcome.
 func (a *app) outcomeByReview(ctx context.Context, cause error, flags queryFlags, args []string) error {
-	r, err := a.review(ctx, cause, flags, args, api.ReviewOutcomes)
+	r, err := a.review(cause, flags, args, api.ReviewOutcomes)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func notPolicyError(ref api.Ref) error {
 
 // reachByReview is the command reach.
 func (a *app) reachByReview(ctx context.Context, cause error, flags reachFlags, args []string, rule *merge.Name) error {
-	r, err := a.review(ctx, cause, flags.queryFlags, args, api.ReviewReaches)
+	r, err := a.review(cause, flags.queryFlags, args, api.ReviewReaches)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *app) reachByReview(ctx context.Context, cause error, flags reachFlags, 
 
 // graphByReview returns the picture of an object.
 func (a *app) graphByReview(ctx context.Context, cause error, flags queryFlags, args []string) (*graph.Builder, error) {
-	r, err := a.review(ctx, cause, flags, args, graphParts...)
+	r, err := a.review(cause, flags, args, graphParts...)
 	if err != nil {
 		return nil, err
 	}
