@@ -27,6 +27,7 @@ func (a *app) effectiveByReview(ctx context.Context, cause error, flags effectiv
 	if err != nil {
 		return err
 	}
+	r.noteOwners(status)
 	return a.printer().EffectiveFor(nil, status.Items, status.Outcomes)
 }
 
@@ -43,6 +44,7 @@ func (a *app) explainByReview(ctx context.Context, cause error, flags queryFlags
 	if err != nil {
 		return err
 	}
+	r.noteOwners(status)
 	return a.printer().ExplanationsFor(nil, status.Explanations)
 }
 
@@ -58,6 +60,7 @@ func (a *app) outcomeByReview(ctx context.Context, cause error, flags queryFlags
 	}
 	for _, o := range status.Outcomes {
 		if o.Policy == r.ref() {
+			r.noteOwners(&api.ReviewStatus{Outcomes: []api.Outcome{o}})
 			return a.printer().Outcomes([]api.Outcome{o})
 		}
 	}

@@ -41,7 +41,7 @@ func TestSource(t *testing.T) {
 		"that names an absolute path":                  {annotated("path: /etc/passwd"), ""},
 		"Helm's comment":                               {"---\n# Source: ../base/a b.yaml\n" + object, "base/a b.yaml"},
 		"after other comments":                         {"# a\n\n# Source: ../base/a b.yaml\r\n" + object, "base/a b.yaml"},
-		"a comment in the object is none of Helm's":    {object + "# Source: ../base/a b.yaml\n", ""},
+		"a comment in the object is not Helm's":        {object + "# Source: ../base/a b.yaml\n", ""},
 		"a comment of another document is not its own": {"# Source: ../base/a b.yaml\n---\n" + object, ""},
 		"an object that was not rendered":              {object, ""},
 	} {

@@ -132,7 +132,7 @@ func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, 
 }
 
 const (
-	// manyObjects is the size of a set for which the garbage collector is told to run
+	// manyObjects is the size of a set for which the garbage collector runs
 	// less often.
 	manyObjects = 1000
 	// storeMemory is the memory in bytes above which it runs as often as needed.
