@@ -237,8 +237,11 @@ func (c *changeEvaluator) evaluateStep(ctx context.Context, s step) (evaluatedSt
 	out := evaluatedStep{step: s}
 	c.remove = s.remove
 	ref := s.object.Ref(c.kinds, c.namespace)
-	if c.isDeleted(s) {
-		return out, nil // already deleted with its namespace or kind
+	if c.isDeleted(s) { // with its namespace or kind
+		if !s.remove && c.deletedKinds[s.object.Kind] {
+			out.stored, out.decision, out.final = s.object, c.notServed(ref, s.object), true
+		}
+		return out, nil
 	}
 	if c.raw.list == nil {
 		out.old = c.raw.objects[ref].object
@@ -355,7 +358,9 @@ func (c *changeEvaluator) removeOutdated(ctx context.Context, e *evaluatedStep) 
 		return err
 	}
 	e.decision.Warnings = slices.DeleteFunc(e.decision.Warnings, func(f guard.Finding) bool {
-		return missing(f) && !slices.ContainsFunc(same.Warnings, func(s guard.Finding) bool { return s.Code == f.Code })
+		return missing(f) && !slices.ContainsFunc(same.Warnings, func(s guard.Finding) bool {
+			return s.Code == f.Code && (s.What == f.What || f.Code == api.ReasonNoPath) // a reason may have changed
+		})
 	})
 	return nil
 }

@@ -283,6 +283,24 @@ func TestRevisionsThatCannotBeCompared(t *testing.T) {
 	}
 }
 
+func TestObjectsOfAKindThatIsNoLongerServedAreDenied(t *testing.T) {
+	definition := `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: owns.example.com, labels: {gateway.networking.k8s.io/policy: direct}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Own, plural: owns}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+	policy := "---\n{apiVersion: example.com/v1, kind: Own, metadata: {namespace: app, name: new}, spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}, size: 1}}\n"
+	base := twoGateways + "---" + routeOn("a")
+	got, result := compared(t, revision(t, "all.yaml", base+definition), revision(t, "all.yaml", base+strings.Replace(definition, "served: true", "served: false", 1)+policy))
+	assert.Equal(t, exitNegative, result.code, result.stdout)
+	assert.Contains(t, got, "CREATE Own app/new denied:SchemaInvalid")
+}
+
 func TestSourcesThatAreNotRendered(t *testing.T) {
 	kustomization := revision(t, "gateways.yaml", twoGateways, "kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [gateways.yaml]\n")
 	want := "kustomization.yaml is a kustomization, and is not applied: render it first with kubectl kustomize"

@@ -149,6 +149,14 @@ func (c *changeEvaluator) rejection(ref api.Ref, exists bool, problems []manifes
 	return out
 }
 
+// notServed returns the decision about an object whose kind an earlier step deletes.
+func (c *changeEvaluator) notServed(ref api.Ref, o *manifest.Object) *guard.Decision {
+	problem := customresource.Problem{
+		Field: "kind", Message: fmt.Sprintf("no matches for kind %q: the change deletes its CustomResourceDefinition, or no longer serves it", o.Kind),
+	}
+	return c.rejection(ref, false, []manifest.Problem{{Object: o, Problem: problem}})
+}
+
 // finding returns a problem as a finding.
 func finding(p manifest.Problem) guard.Finding {
 	f := guard.Finding{Code: api.ReasonSchemaInvalid, Action: api.Deny, What: p.Message, Field: p.Field}
