@@ -3,6 +3,8 @@ package effective_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,12 +28,13 @@ func TestHiddenValuesDoNotChangeAnswersInRandomWorlds(t *testing.T) {
 	answers, redacted := 0, 0
 	for seed := range uint64(80) {
 		w := newRandomWorld(t, newDice(seed))
-		marked := w.marked(t)
+		plain, marked := w.marked(t, "PLAIN", false), w.marked(t, "SECRET", true)
 		for _, ref := range w.objectsOf("app") {
 			for _, q := range questions(t) {
-				before, status := answerOf(t, w.View, ref, q)
+				before, status := answerOf(t, plain, ref, q)
 				after, _ := answerOf(t, marked, ref, q)
 				require.Equal(t, before, after, "seed %d, %s\n%s", seed, ref, w)
+				require.NotContains(t, before+after, "PLAIN", "seed %d, %s", seed, ref)
 				require.NotContains(t, after, "SECRET", "seed %d, %s", seed, ref)
 				answers++
 				if status != nil && status.Redacted {
@@ -83,31 +86,35 @@ func (w *randomWorld) objectsOf(namespace string) []api.Ref {
 	return out
 }
 
-// marked returns the view with other values in all policies and routes that are hidden,
-// each its own.
-func (w *randomWorld) marked(t *testing.T) *snapshot.View {
+// marked returns the view with conditions on all overrides that are hidden, some of which
+// are met, and with other values in all policies and routes that are hidden, each its own.
+func (w *randomWorld) marked(t *testing.T, word string, values bool) *snapshot.View {
 	t.Helper()
-	v, n := w.View, 0
-	for ref, text := range w.texts {
+	v, n, conditions := w.View, 0, 0
+	for _, ref := range slices.SortedFunc(maps.Keys(w.texts), api.CompareRefs) {
 		if !hiddenFrom(ref) {
 			continue
 		}
+		text := w.texts[ref]
 		var o object
 		require.NoError(t, json.Unmarshal([]byte(text), &o))
 		spec, _ := o["spec"].(object)
-		mark := func(values object, keys ...string) {
+		mark := func(of object, keys ...string) {
 			for _, key := range keys {
-				if _, ok := values[key].(string); ok {
+				if _, ok := of[key].(string); ok && values {
 					n++
-					values[key] = fmt.Sprintf("SECRET-%d", n)
+					of[key] = fmt.Sprintf("%s-%d", word, n)
 				}
 			}
 		}
 		switch w.Get(ref).(type) {
 		case *policykind.Policy:
 			mark(spec, "a", "b", "c")
-			overrides, _ := spec["overrides"].(object)
-			mark(overrides, "a")
+			if overrides, ok := spec["overrides"].(object); ok {
+				mark(overrides, "a")
+				conditions++
+				overrides["when"] = fmt.Sprintf("'%s' %s '%s'", word, []string{"==", "!="}[conditions%2], word)
+			}
 		case *gateway.Route:
 			markRules(spec, mark)
 		}

@@ -24,7 +24,7 @@ var randomProfiles = docs(
 levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]
 shortPaths: true
 strategy: {allowed: [patch, atomic], bareField: strategy}
-blocks: {overrides: [overrides]}`),
+blocks: {overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtGateway", `
 targets: {fields: [targetRefs], namespaces: free, classFrom: ["*"]}
 levels: [GatewayClass, Gateway]`),
