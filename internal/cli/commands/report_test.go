@@ -132,30 +132,33 @@ func TestFailOn(t *testing.T) {
 	denied, warned := deniedChange(t), warnedChange(t)
 	broken := []string{"-f", revision(t, "a.yaml", "kind: ["), "--against", revision(t, "a.yaml", twoGateways)}
 	violating := filepath.Join(revision(t, "all.yaml", twoGateways+"---"+authOn("Gateway", "infra", "sso", "a", "rules: 7")), "all.yaml")
+	for _, c := range []struct {
+		args []string
+		on   string
+		want int
+	}{
+		{denied, "deny", exitNegative},
+		{denied, "warn", exitNegative},
+		{denied, "never", exitOK},
+		{warned, "deny", exitOK},
+		{warned, "warn", exitNegative},
+		{warned, "never", exitOK},
+		{broken, "deny", exitError},
+		{broken, "warn", exitError},
+		{broken, "never", exitError},
+	} {
+		got := run(t, "", append([]string{"check", "--fail-on", c.on}, c.args...)...)
+		assert.Equal(t, c.want, got.code, "--fail-on %s: %s", c.on, got.stderr)
+	}
 	for _, format := range reportFormats {
 		t.Run(string(format), func(t *testing.T) {
-			for _, c := range []struct {
-				args []string
-				on   string
-				want int
-			}{
-				{denied, "deny", exitNegative},
-				{denied, "warn", exitNegative},
-				{denied, "never", exitOK},
-				{warned, "deny", exitOK},
-				{warned, "warn", exitNegative},
-				{warned, "never", exitOK},
-				{broken, "deny", exitError},
-				{broken, "warn", exitError},
-				{broken, "never", exitError},
-			} {
-				got := run(t, "", append([]string{"check", "-o", string(format), "--fail-on", c.on}, c.args...)...)
-				assert.Equal(t, c.want, got.code, "--fail-on %s: %s", c.on, got.stderr)
-			}
+			assert.Equal(t, exitNegative, run(t, "", append([]string{"check", "-o", string(format)}, denied...)...).code)
+			assert.Equal(t, exitOK, run(t, "", append([]string{"check", "-o", string(format)}, warned...)...).code)
+			assert.Equal(t, exitError, run(t, "", append([]string{"check", "-o", string(format)}, broken...)...).code)
 			assert.Equal(t, exitNegative, run(t, "", "violations", "-o", string(format), "-f", violating).code)
-			assert.Equal(t, exitOK, run(t, "", "violations", "-o", string(format), "--fail-on", "never", "-f", violating).code)
 		})
 	}
+	assert.Equal(t, exitOK, run(t, "", "violations", "--fail-on", "never", "-f", violating).code)
 	assert.Equal(t, exitNegative, run(t, "", append([]string{"check"}, denied...)...).code, "the default is deny")
 	assert.Equal(t, exitOK, run(t, "", append([]string{"check"}, warned...)...).code)
 }
