@@ -42,11 +42,11 @@ func pullRequest(r *repository) map[string]string {
 // missing is the annotation of a path that one of the revisions does not have.
 var missing = annotation{"warning", "", "", "Overrule"}
 
-// notices returns the lines of a comment about such paths.
+// notices returns the lines of a comment about such paths, without the notes of the plugin.
 func notices(body string) string {
 	var out []string
 	for line := range strings.Lines(body) {
-		if strings.HasPrefix(line, "> ") {
+		if strings.HasPrefix(line, "> ") && !strings.HasPrefix(line, "> --from ") && !strings.Contains(line, " are not validated") {
 			out = append(out, strings.TrimSpace(line))
 		}
 	}

@@ -27,7 +27,7 @@ import (
 // manifest.Object.Locate; "" for the whole object. old is the manifest before the write,
 // nil if there is none or it is not known.
 func findingField(f guard.Finding, o, old *manifest.Object, written snapshot.Object) string {
-	if f.Field != "" || f.Code == api.ReasonBlastRadius {
+	if f.Field != "" {
 		return f.Field
 	}
 	p, isPolicy := written.(*policykind.Policy)

@@ -36,7 +36,8 @@ func (a *app) readRevision(flag string, paths []string) (*manifest.Set, error) {
 		switch {
 		case e == nil:
 		case errors.Is(e, manifest.ErrEmpty):
-			a.notef("%s: %v", flag, e)
+			a.warnf("%s: %v", flag, e)
+			a.notes = append(a.notes, flag+" has no manifests")
 		default:
 			errs = append(errs, e)
 		}

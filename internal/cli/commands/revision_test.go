@@ -328,6 +328,7 @@ func TestUnlikeRevisionsAreReported(t *testing.T) {
 	got := run(t, "", "check", "--from", empty, "--to", full)
 	assert.Equal(t, exitOK, got.code, got.stderr)
 	assert.Contains(t, got.stderr, "warning: --from: "+empty+": no manifests found")
+	assert.Contains(t, run(t, "", "check", "--from", empty, "--to", full, "-o", "markdown").stdout, "\n> --from has no manifests\n", "without a path, which may be a temporary one")
 
 	got = run(t, "", "check", "--from", full, "--to", revision(t, "route.yaml", routeOn("a")))
 	assert.Contains(t, got.stderr, "warning: no object is in both --from and --to: the change deletes 3 and creates 1")
