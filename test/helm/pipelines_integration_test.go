@@ -85,8 +85,7 @@ func TestPipelinesRenderCharts(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			err := cmd.Run()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) {
+			if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), "%s%s", stdout.String(), stderr.String())
