@@ -26,7 +26,7 @@ func hiddenFrom(ref api.Ref) bool { return ref.Namespace != "app" }
 // that it is not allowed to get: neither the values nor whether they are equal are shown.
 func TestHiddenValuesDoNotChangeAnswersInRandomWorlds(t *testing.T) {
 	answers, redacted := 0, 0
-	for seed := range uint64(80) {
+	for seed := range uint64(30) {
 		w := newRandomWorld(t, newDice(seed))
 		plain, marked := w.marked(t, "PLAIN", false), w.marked(t, "SECRET", true)
 		for _, ref := range w.objectsOf("app") {
@@ -43,8 +43,8 @@ func TestHiddenValuesDoNotChangeAnswersInRandomWorlds(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, answers, 500)
-	assert.Greater(t, redacted, 200)
+	assert.Greater(t, answers, 200)
+	assert.Greater(t, redacted, 80)
 }
 
 // questions returns the questions about an object, without the object.

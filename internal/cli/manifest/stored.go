@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"runtime/debug"
 	"sync"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -100,9 +99,6 @@ func (k *Kinds) DefinedCRD(ref api.PolicyKind) *customresource.Kind {
 // for those by which objects cannot be validated.
 func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, []Problem, []error) {
 	errs := s.define(kinds)
-	if len(s.Objects) > manyObjects {
-		defer collectLess()()
-	}
 	stored, failed := make([]Stored, len(s.Objects)), make([]error, len(s.Objects))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -129,26 +125,6 @@ func (s *Set) Store(ctx context.Context, kinds *Kinds, namespace string) (*Set, 
 		}
 	}
 	return out, problems, errs
-}
-
-const (
-	// manyObjects is the size of a set for which the garbage collector runs
-	// less often.
-	manyObjects = 1000
-	// storeMemory is the memory in bytes above which it runs as often as needed.
-	storeMemory = 600 << 20
-)
-
-// collectLess makes the garbage collector run less often until the returned function is
-// called: it would take half of the time of validating many objects, which leaves much
-// garbage, next to many objects that stay.
-func collectLess() (restore func()) {
-	limit, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(400)
-	debug.SetMemoryLimit(min(limit, storeMemory))
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
 }
 
 // containsError reports whether errors have one with the same message: all objects of a
