@@ -142,9 +142,6 @@ func (a *app) writeResult(f *reportFlags, r commandResult) error {
 	return errors.Join(errs...)
 }
 
-// commentSize is the maximum size of a comment on GitHub.
-const commentSize = 65_536
-
 // write writes the result in the format of a printer.
 func (r *commandResult) write(f *reportFlags, p printers.Printer) error {
 	var text []byte
@@ -159,7 +156,7 @@ func (r *commandResult) write(f *reportFlags, p printers.Printer) error {
 	case formatGitLab:
 		text, err = r.report.GitLab()
 	case formatMarkdown:
-		text = []byte(r.report.Markdown(commentSize))
+		text = []byte(r.report.Markdown(report.CommentLimit))
 	default:
 		return r.show(p)
 	}

@@ -122,7 +122,7 @@ type revisions struct {
 	common, deleted int
 }
 
-// steps returns the writes that lead from one set to another, sorted by applyOrder.
+// steps returns the writes that lead from one set to another, in the order of compare.
 func (r *revisions) steps(from, to *manifest.Set) []step {
 	before := make(map[api.Ref]*manifest.Object)
 	for _, o := range from.Objects {

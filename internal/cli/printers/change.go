@@ -87,7 +87,7 @@ func ruleValueLines(sign, rule string, v *api.RuleValue) []string {
 	from := "  from " + v.From.Kind + " " + policyName(v.From, v.Block)
 	value := lines(v.Value, diffValue)
 	if v.Redacted {
-		value = []string{"(redacted)"}
+		value = []string{redacted}
 	}
 	if len(value) == 1 {
 		return []string{sign + rule + " = " + value[0] + from}
