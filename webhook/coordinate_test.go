@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
@@ -25,9 +26,12 @@ type fakeCoordinator struct {
 	refused error // of Forward, before the answers
 	excepts []coordination.Place
 	accepts bool
+	// until is the deadline of the last Await.
+	until time.Time
 }
 
-func (f *fakeCoordinator) Await(_ context.Context, _ time.Duration, except coordination.Place) (coordination.Place, error) {
+func (f *fakeCoordinator) Await(ctx context.Context, _ time.Duration, except coordination.Place) (coordination.Place, error) {
+	f.until, _ = ctx.Deadline()
 	f.excepts = append(f.excepts, except)
 	if len(f.places) == 0 {
 		return coordination.Place{}, f.err
@@ -111,6 +115,24 @@ func TestWriteWithoutLeader(t *testing.T) {
 				assert.Equal(t, int32(http.StatusTooManyRequests), resp.Result.Code)
 				assert.Contains(t, resp.Result.Message, c.message)
 			}
+		})
+	}
+}
+
+// TestOptionalWritesHaveHalfOfTheTime: if the response is late, the API server
+// admits them.
+func TestOptionalWritesHaveHalfOfTheTime(t *testing.T) {
+	const all = DefaultTimeout - responseMargin
+	for kind, left := range map[string]time.Duration{"HTTPRoute": all, "Service": all / 2, "Namespace": all / 2, "CustomResourceDefinition": all / 2} {
+		t.Run(kind, func(t *testing.T) {
+			c := &fakeCoordinator{err: coordination.ErrNoLeader}
+			d := withInFlight(t, Options{Coordinator: c}, cluster)
+			r := create(t, routeLimits(1))
+			r.Kind = metav1.GroupVersionKind{Group: map[string]string{"HTTPRoute": "gateway.networking.k8s.io", "CustomResourceDefinition": "apiextensions.k8s.io"}[kind], Version: "v1", Kind: kind}
+			before := time.Now()
+			d.post(t, PathValidate, review(t, r))
+			after := time.Now()
+			assert.WithinRange(t, c.until, before.Add(left-time.Millisecond), after.Add(left))
 		})
 	}
 }

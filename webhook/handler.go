@@ -17,6 +17,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // Tokens verify the last element of request paths: PathValidate + "/" + token. Only
@@ -116,6 +117,10 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 			s.rejectReview(w, r, webhook, e, err)
 			return
 		}
+		if !forwarded && webhookconfig.Optional(kindOf(c.request)) {
+			ctx, cancel = withFraction(ctx, 2)
+			defer cancel()
+		}
 		if s.coordinates(c) {
 			s.coordinate(ctx, w, c)
 			return
@@ -178,7 +183,8 @@ func (s *Server) closeIfDraining(w http.ResponseWriter) {
 
 const (
 	// responseMargin is the time that a response takes to arrive on a busy CPU: the
-	// API server ignores a denial that arrives after the timeout.
+	// API server ignores a denial that arrives after the timeout. It then admits a write
+	// of an optional webhook, which is why such a write has half of the time.
 	responseMargin = 500 * time.Millisecond
 	// forwardMargin is the time that a response takes from one replica to another.
 	forwardMargin = 20 * time.Millisecond

@@ -49,7 +49,7 @@ read request.userInfo.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, out, enforcement) },
 	}
 	flags.add(cmd)
-	out.add(cmd, reportFormats)
+	a.addReportFlags(cmd, &out, reportFormats)
 	out.addFailOn(cmd, "if a change is denied (deny), also if it returns a warning (warn), or never")
 	flags.checkRights = true
 	cliflag.EnumVar(cmd.Flags(), &enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "what to do about findings that deny: deny, or warn or audit to allow the change and print what would be denied")
@@ -87,7 +87,7 @@ func (a *app) writeVerdicts(out reportFlags, verdicts []api.Verdict, fill func(*
 		v := &verdicts[i]
 		denied = denied || !v.Allowed
 		warned = warned || len(v.Reasons)+len(v.Warnings) > 0
-		if out.redact {
+		if a.redact {
 			redactVerdict(v)
 		}
 	}

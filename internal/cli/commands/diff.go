@@ -40,7 +40,7 @@ and each path is shown once, as it was before the change and as it is after it.`
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.diff(cmd.Context(), flags, out) },
 	}
 	flags.add(cmd)
-	out.add(cmd, changeFormats)
+	a.addReportFlags(cmd, &out, changeFormats)
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	var cut []error
 	for _, e := range steps {
 		ref, operation := e.objectAndOperation()
-		a.warnSchemaFindings(e.decision, out.redact)
+		a.warnSchemaFindings(e.decision)
 		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, e.differences()...)
 		for _, f := range e.decision.Denials {
@@ -73,7 +73,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if flags.revisions.isSet() {
 		items = net.items()
 	}
-	if out.redact {
+	if a.redact {
 		redactChanges(items)
 	}
 	result := commandResult{show: func(p printers.Printer) error { return p.Changes(items, objects) }}

@@ -271,4 +271,10 @@ func TestRedactedValuesAreInNoWarning(t *testing.T) {
 	assert.Contains(t, got.stderr, "Own default/own: details are omitted")
 	got = run(t, "", "diff", "--from", from, "--to", to)
 	assert.Contains(t, got.stderr, `spec.color: Unsupported value: "`+secret+`"`)
+
+	for _, command := range []string{"check", "diff"} {
+		got = run(t, invalid, command, "-f", "-", "--against", to, "--redact-values")
+		assert.NotContains(t, got.stdout+got.stderr, secret, command)
+		assert.Contains(t, got.stderr, "own.yaml:1:71: Own own: details are omitted", command)
+	}
 }

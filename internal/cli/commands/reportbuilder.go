@@ -19,7 +19,7 @@ type reportBuilder struct {
 func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 	return &reportBuilder{
 		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes},
-		paths:  reportPaths{root: f.root}, redact: f.redact,
+		paths:  reportPaths{root: f.root}, redact: a.redact,
 	}
 }
 

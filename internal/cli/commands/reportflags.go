@@ -53,7 +53,6 @@ type reportFlags struct {
 	files   []string // FORMAT=PATH
 	outputs []outputFile
 	failOn  failOn
-	redact  bool
 	root    string
 }
 
@@ -63,12 +62,12 @@ type outputFile struct {
 	path   string
 }
 
-func (f *reportFlags) add(cmd *cobra.Command, formats []printers.Format) {
+func (a *app) addReportFlags(cmd *cobra.Command, f *reportFlags, formats []printers.Format) {
 	f.formats = formats
 	flags := cmd.Flags()
 	cliflag.EnumVarP(flags, &f.format, "output", "o", printers.Table, formats, "output format: "+joinOr(formats))
 	flags.StringArrayVar(&f.files, "output-file", nil, "also write the result to a file, given as FORMAT=PATH (repeatable)")
-	flags.BoolVar(&f.redact, "redact-values", false, "omit the values of policies from the result")
+	flags.BoolVar(&a.redact, "redact-values", false, "omit the values of policies from the result")
 	flags.StringVar(&f.root, "report-root", "", "directory that the paths of files in reports are relative to (default: the root of the Git repository of each file)")
 }
 

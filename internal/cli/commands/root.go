@@ -42,6 +42,8 @@ type app struct {
 	config  *genericclioptions.ConfigFlags
 	output  printers.Format
 	verbose bool
+	// redact is set if the values of policies are omitted.
+	redact bool
 	// validate is what to do about unknown fields of manifests.
 	validate validateMode
 	// notes are warnings that a report has, too.

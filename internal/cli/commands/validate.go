@@ -95,6 +95,9 @@ const maxProblemWarnings = 20
 // warnManifestProblems prints what is wrong with manifests.
 func (a *app) warnManifestProblems(problems []manifest.Problem) {
 	for _, p := range problems[:min(len(problems), maxProblemWarnings)] {
+		if a.redact {
+			p.Message = redactedMessage(finding(p).Code, "", nil, p.Message)
+		}
 		a.warnf("%s", problemText(p))
 	}
 	if more := len(problems) - maxProblemWarnings; more > 0 {

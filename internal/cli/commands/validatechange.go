@@ -232,12 +232,12 @@ func (c *changeEvaluator) decode(ctx context.Context, kinds *manifest.Kinds, s s
 }
 
 // warnSchemaFindings prints why the API server rejects an object of a change, and which
-// fields of it it does not know, without values if redact is set.
-func (a *app) warnSchemaFindings(d *guard.Decision, redact bool) {
+// fields of it it does not know.
+func (a *app) warnSchemaFindings(d *guard.Decision) {
 	for _, f := range slices.Concat(d.Denials, d.Warnings) {
 		if f.Code == api.ReasonSchemaInvalid || f.Code == api.ReasonUnknownField {
 			reason := f.Reason()
-			if redact {
+			if a.redact {
 				redactReason(&reason)
 			}
 			a.warnf("%s: %s", d.Change.Object().Ref(), reason.Message)

@@ -55,7 +55,7 @@ With --fail-on=warn it is also 1 for those that would only return a warning.`,
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
-	out.add(cmd, reportFormats)
+	a.addReportFlags(cmd, &out, reportFormats)
 	out.addFailOn(cmd, "if there are violations that deny a write (deny), also if one returns a warning (warn), or never")
 	return cmd
 }
@@ -90,7 +90,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, out reportFlags,
 		}
 		result.report = b.done()
 	}
-	if out.redact {
+	if a.redact {
 		redactViolations(found)
 	}
 	result.show = func(p printers.Printer) error { return p.Violations(found) }
