@@ -209,7 +209,7 @@ func golden(t *testing.T, name string, messages []string) {
 
 // For kinds of every shape, each policy without a path has a specific reason. If paths
 // go through its target, the reason is that they are of clients in other namespaces.
-func TestNoPathAlwaysHasAReason(t *testing.T) {
+func TestNoPathAlwaysHasAReasonInRandomWorlds(t *testing.T) {
 	reasons := 0
 	for seed := range uint64(300) {
 		w := newRandomWorld(t, newDice(seed))

@@ -89,7 +89,7 @@ func onOtherRoutes(a, b randomChange) bool {
 	return only && also && !slices.ContainsFunc(x, func(r api.Ref) bool { return slices.Contains(y, r) })
 }
 
-func TestFootprintsOfDependentChangesOverlap(t *testing.T) {
+func TestFootprintsOfDependentChangesOverlapInRandomWorlds(t *testing.T) {
 	const rounds, pairs = 500, 8
 	overlapping, required := 0, 0
 	for seed := range uint64(rounds) {

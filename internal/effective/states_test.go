@@ -49,7 +49,7 @@ var almostAlike = docs(
 	worlds.ProfileDoc("Short", "levels: [Gateway, Route, Backend]\nshortPaths: true"),
 )
 
-func TestCountStatesMatchesWalk(t *testing.T) {
+func TestCountStatesMatchesWalkInRandomWorlds(t *testing.T) {
 	builtin, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	others := slices.DeleteFunc(slices.Concat(world(t, almostAlike).Kinds(), builtin), func(k *policykind.Kind) bool {

@@ -73,10 +73,10 @@ func (k *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) 
 	}
 }
 
-// lostGroups returns the groups of rules that are in force on a path before the write and
+// LostGroups returns the groups of rules that are in force on a path before the write and
 // not after it: for rules.a.* and the like a, for a rule of its own the rule itself. A
 // path that is removed loses none.
-func lostGroups(p effective.Pair) []string {
+func LostGroups(p effective.Pair) []string {
 	if p.Before == nil || p.After == nil {
 		return nil
 	}
@@ -151,9 +151,9 @@ func (ev *evaluation) reportBlastRadius() {
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
 		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
-			objectText(ev.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.lostText())}
+			objectText(ev.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), LostText(b.lost))}
 		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
-			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.lostText())
+			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), LostText(b.lost))
 		if b.limit == 0 || b.paths.count() <= b.limit || !ev.changesOtherNamespaces() || ev.change.Acknowledged == hash {
 			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
@@ -168,10 +168,11 @@ func (ev *evaluation) reportBlastRadius() {
 	}
 }
 
-// lostText names the groups of rules that paths lose.
-func (k *kindImpact) lostText() string {
-	names := slices.SortedFunc(maps.Keys(k.lost), func(x, y string) int {
-		return cmp.Or(cmp.Compare(k.lost[y], k.lost[x]), strings.Compare(x, y))
+// LostText names the groups of rules (LostGroups) that paths lose, with the number of
+// paths, in parentheses after a space; "" for none.
+func LostText(lost map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(lost), func(x, y string) int {
+		return cmp.Or(cmp.Compare(lost[y], lost[x]), strings.Compare(x, y))
 	})
 	const most = 3
 	var parts []string
@@ -181,10 +182,10 @@ func (k *kindImpact) lostText() string {
 			break
 		}
 		verb := "lose"
-		if k.lost[name] == 1 {
+		if lost[name] == 1 {
 			verb = "loses"
 		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", k.lost[name], verb, name))
+		parts = append(parts, fmt.Sprintf("%d %s %s", lost[name], verb, name))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -20,7 +20,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		return err
 	}
 	if byRequests.Before != p.Before || byRequests.After != p.After {
-		ev.overrides.prev.changed, ev.overrides.prev.lostGroups = byRequests.Changed(), lostGroups(byRequests)
+		ev.overrides.prev.changed, ev.overrides.prev.lostGroups = byRequests.Changed(), LostGroups(byRequests)
 	}
 	if ev.overrides.prev.changed {
 		ev.countPath(byRequests)
@@ -108,7 +108,7 @@ func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
 	}
 	prev.kind, prev.before, prev.after, prev.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
 	if prev.changed {
-		prev.lostGroups = lostGroups(p)
+		prev.lostGroups = LostGroups(p)
 	}
 	return prev
 }

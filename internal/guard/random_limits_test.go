@@ -165,7 +165,7 @@ func (x *randomWrite) lost(l rateInForce, at ratePath) bool {
 
 const randomWrites = 1000
 
-func TestRandomUnboundOverridesAreLost(t *testing.T) {
+func TestUnboundOverridesAreLostInRandomWorlds(t *testing.T) {
 	var denied, kept int
 	for seed := range uint64(randomWrites) {
 		x, ok := randomRateWrite(t, seed)
@@ -271,7 +271,7 @@ func (w rateWorld) over(name string, top bool) ratesOf {
 }
 
 // A policy is denied for triggers that match nothing if they did not so before.
-func TestRandomUnmatchedTriggersAreDenied(t *testing.T) {
+func TestUnmatchedTriggersAreDeniedInRandomWorlds(t *testing.T) {
 	var denied, allowed int
 	for seed := range uint64(randomWrites) {
 		x, ok := randomRateWrite(t, seed)

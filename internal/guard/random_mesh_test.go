@@ -237,7 +237,7 @@ func (c plainChange) meshLosses(w plainWorld) (lost []string, ends bool) {
 
 // No request to a Service loses an override by an allowed change, and what is denied is a
 // loss.
-func TestAllowedChangesInMeshLoseNoOverride(t *testing.T) {
+func TestAllowedMeshChangesLoseNoOverrideInRandomWorlds(t *testing.T) {
 	var changes, denied, warned int
 	base := world(t, meshKind)
 	for seed := range rounds(t, 150) {

@@ -201,7 +201,7 @@ func rounds(t testing.TB, few int) uint64 {
 
 // No override is lost by an allowed change of those who may not remove it, and
 // what is denied is a loss.
-func TestAllowedChangesLoseNoOverride(t *testing.T) {
+func TestAllowedChangesLoseNoOverrideInRandomWorlds(t *testing.T) {
 	const changes = 10
 	n := rounds(t, 300)
 	var mu sync.Mutex

@@ -88,11 +88,12 @@ func TestCanaryExpectsEnforcementMode(t *testing.T) {
 			c := shared(t)
 			g := c.prepare(t, "canary-enforcement")
 			s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--enforcement=" + row.server, "--canary-interval=0"}})
-			restored := func() bool {
+			called := func() bool { // by both configurations
 				r, _ := runCanary(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
-				return r.Attempts[2].Outcome == canary.Passed
+				_, first := outcomesOf(r)
+				return strings.Contains(first, row.first) && r.Attempts[2].Outcome == canary.Passed
 			}
-			soon(t, restored, "the API server does not call it")
+			soon(t, called, "the API server does not call it")
 			r, code := runCanary(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 			_, first := outcomesOf(r)
 			assert.Equal(t, row.code, code, r.Text())

@@ -25,7 +25,7 @@ const (
 	pairsPerHandover        = 40
 	pairEvery, lateEvery    = 50 * time.Millisecond, 400 * time.Millisecond
 	pairsBeforeTheHandover  = 6
-	writersDuringHandovers  = 4
+	writersDuringHandovers  = 2
 	replicasDuringHandovers = 3
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 // writeInterval is the time between two writes of a kubectlWriters' writer.
-const writeInterval = 30 * time.Millisecond
+const writeInterval = 50 * time.Millisecond
 
 // kubectlWriters write in a loop as kubectl does: the client retries after a 429.
 // They repeat a write if the API server itself did not answer.

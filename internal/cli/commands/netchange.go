@@ -14,13 +14,17 @@ type netChanges struct {
 	paths map[string]*netChange // by pathKey
 }
 
-// netChange is the change of one path. The object is the last one that changed it.
+// netChange is the change of one path.
 type netChange struct {
 	effective.Pair
-	object    api.Ref
-	operation string
-	// several is set if other objects changed it before.
-	several bool
+	causes []*evaluatedStep // in the order of the writes
+}
+
+// after sets what a change is on top of: a change of the same path by earlier writes.
+func (c *netChange) after(was *netChange) {
+	c.Before = was.Before
+	earlier := slices.DeleteFunc(slices.Clone(was.causes), func(e *evaluatedStep) bool { return e == c.causes[0] })
+	c.causes = append(earlier, c.causes...)
 }
 
 // newNetChanges returns what the steps of a change change in the end.
@@ -28,28 +32,27 @@ func newNetChanges(steps []evaluatedStep) *netChanges {
 	n := &netChanges{paths: make(map[string]*netChange)}
 	bySequence := func(a, b evaluatedStep) int { return a.sequence - b.sequence }
 	for _, e := range slices.SortedStableFunc(slices.Values(steps), bySequence) {
-		n.add(e)
+		n.add(&e)
 	}
 	return n
 }
 
 // add adds the paths that a write changes.
-func (n *netChanges) add(e evaluatedStep) {
-	ref, operation := e.objectAndOperation()
+func (n *netChanges) add(e *evaluatedStep) {
 	for _, p := range e.pairs {
-		next := &netChange{Pair: p, object: ref, operation: operation}
+		next := &netChange{Pair: p, causes: []*evaluatedStep{e}}
 		key := keyOfEffective(p.Effective())
 		if p.Before != nil {
 			from := keyOfEffective(p.Before)
 			if was := n.paths[from]; was != nil {
-				next.Before, next.several = was.Before, was.several || was.object != ref
+				next.after(was)
 				delete(n.paths, from)
 			}
 			if p.Again { // another path is in the place of After already
 				key = from
 			}
 		} else if was := n.paths[key]; was != nil {
-			next.Before, next.several = was.Before, was.several || was.object != ref
+			next.after(was)
 		}
 		n.paths[key] = next
 	}
@@ -78,7 +81,16 @@ func (c *netChange) item() api.EffectivePolicy {
 // change returns the change as the JSON contract shows it.
 func (c *netChange) change() api.Change {
 	i := c.item()
-	return api.Change{Object: c.object, Operation: c.operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules()}
+	object, operation := c.causes[len(c.causes)-1].objectAndOperation()
+	return api.Change{Object: object, Operation: operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules()}
+}
+
+// was returns the path before the change, nil if there was none or it is the same.
+func (c *netChange) was() []api.PathElement {
+	if c.Before == nil || c.After == nil || keyOfEffective(c.Before) == keyOfEffective(c.After) {
+		return nil
+	}
+	return c.Before.Path.Elements()
 }
 
 // items returns the changes as the JSON contract shows them.

@@ -9,11 +9,15 @@ import (
 // redactChanges removes the values of rules.
 func redactChanges(items []api.Change) {
 	for _, c := range items {
-		for _, r := range c.Rules {
-			for _, v := range []*api.RuleValue{r.Before, r.After} {
-				if v != nil {
-					v.Value, v.Redacted = nil, true
-				}
+		redactRules(c.Rules)
+	}
+}
+
+func redactRules(rules []api.RuleChange) {
+	for _, r := range rules {
+		for _, v := range []*api.RuleValue{r.Before, r.After} {
+			if v != nil {
+				v.Value, v.Redacted = nil, true
 			}
 		}
 	}

@@ -40,10 +40,9 @@ func (b *reportBuilder) addManifestFindings(steps []evaluatedStep) {
 // addSteps adds the objects of a change, and their findings.
 func (b *reportBuilder) addSteps(steps []evaluatedStep, enforcement guard.Enforcement) {
 	for _, e := range steps {
-		ref, operation := e.objectAndOperation()
-		b.Objects = append(b.Objects, report.Object{
-			Ref: ref, Operation: operation, Allowed: enforcement.Allows(e.decision), At: b.paths.location(e.stored, ""),
-		})
+		o := b.object(&e)
+		o.Allowed = enforcement.Allows(e.decision)
+		b.Objects = append(b.Objects, o)
 		severity := report.Error
 		if !enforcement.Denies() {
 			severity = report.Warning
@@ -70,20 +69,31 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 	})
 }
 
-// addChanges adds what changes in the end. A path that several objects change has no
-// object of its own.
+// addChanges adds what changes in the end.
 func (b *reportBuilder) addChanges(n *netChanges) {
-	for _, c := range n.changed() {
-		change := c.change()
-		if c.several {
-			change.Object, change.Operation = api.Ref{}, ""
+	changed := n.changed()
+	lost := make(map[string]int)
+	for _, c := range changed {
+		change := report.Change{Change: c.change(), Was: c.was(), Lost: guard.LostGroups(c.Pair)}
+		for _, e := range c.causes {
+			change.Causes = append(change.Causes, b.object(e))
+		}
+		for _, group := range change.Lost {
+			lost[group]++
+		}
+		if b.redact {
+			redactRules(change.Rules)
 		}
 		b.Changes = append(b.Changes, change)
 	}
-	b.Diagram = diagram(n.changed())
-	if b.redact {
-		redactChanges(b.Changes)
-	}
+	b.Lost = guard.LostText(lost)
+	b.Diagram = diagram(changed)
+}
+
+// object returns the object of a step.
+func (b *reportBuilder) object(e *evaluatedStep) report.Object {
+	ref, operation := e.objectAndOperation()
+	return report.Object{Ref: ref, Operation: operation, At: b.paths.location(e.stored, "")}
 }
 
 // addDryRun adds the objects of dry runs, and their findings.

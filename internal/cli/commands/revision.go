@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -104,14 +105,15 @@ func (a *app) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set
 // noteUnvalidatedKinds prints the policy kinds of the change whose fields are not
 // validated, since they have no definition.
 func (a *app) noteUnvalidatedKinds(r *revisions, steps []step) {
-	noted := make(map[api.PolicyKind]bool)
+	noted := make(map[string]bool)
 	for _, s := range steps {
-		k := s.object.Kind
-		if s.remove || noted[k] || r.kinds.Of(k) == nil || r.kinds.CRD(k) != nil || r.kinds.Defined(k) {
-			continue
+		if k := s.object.Kind; !s.remove && r.kinds.Of(k) != nil && r.kinds.CRD(k) == nil && !r.kinds.Defined(k) {
+			noted[k.String()] = true
 		}
-		noted[k] = true
-		a.notef("fields of %s are not validated, and a misspelled one is read as it is: add its CustomResourceDefinition to --from and --to", k)
+	}
+	if len(noted) > 0 {
+		a.notef("fields of %s are not validated, so that a misspelled one is not found: add the CustomResourceDefinition to --from and --to",
+			strings.Join(slices.Sorted(maps.Keys(noted)), ", "))
 	}
 }
 

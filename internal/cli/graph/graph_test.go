@@ -148,7 +148,7 @@ func TestPartlyLost(t *testing.T) {
 	kept.Rules[0].Block = "bare"
 	g := build(overridden("edge", "a", "x"), kept)
 	assert.Equal(t, []Line{{Text: "sso", Comment: "replaced by ns/of-edge on 1 of 2 paths"}}, g.Notes[0].Lines)
-	assert.Equal(t, "no effect: overridden on 1 of 2 paths", g.Notes[0].Status)
+	assert.Equal(t, "no effect on 1 of 2 paths: overridden", g.Notes[0].Status)
 }
 
 // The picture shows less of more paths, until it fits.

@@ -49,13 +49,13 @@ func compareBoxes(a, b *Box) int {
 // status says on which paths the policy has no effect, and why.
 func (n *noteTally) status() string {
 	var parts []string
-	add := func(s api.State, words string) {
+	add := func(s api.State, why string) {
 		if count := n.states[s]; count > 0 {
-			parts = append(parts, words+onPaths(count, n.paths))
+			parts = append(parts, "no effect"+onPaths(count, n.paths)+": "+why)
 		}
 	}
-	add(api.Overridden, "no effect: overridden")
-	add(api.Inactive, "no effect: its condition is not met")
+	add(api.Overridden, "overridden")
+	add(api.Inactive, "its condition is not met")
 	parts = append(parts, slices.Sorted(maps.Keys(n.messages))...)
 	return strings.Join(append(parts, slices.Sorted(maps.Keys(n.changes))...), "; ")
 }
@@ -120,8 +120,11 @@ func (w *drawing) addResults() {
 			r.Lines = append(r.Lines, Line{Text: rule, Lost: true, Comment: "removed, was from " + r.policies(r.removed[rule])})
 		}
 		r.Lines = cut(r.Lines, w.lines)
-		if len(r.Lines) == 0 {
+		switch {
+		case len(r.Lines) == 0:
 			r.Lines = []Line{{Text: "no rule"}}
+		case len(r.rules) == 0:
+			r.Lines = append([]Line{{Text: "no rule any more"}}, r.Lines...)
 		}
 		if count[boxKind{r.box, r.Kind}] > 1 {
 			r.Via = r.viaText()

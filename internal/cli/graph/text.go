@@ -88,8 +88,8 @@ func printable(text string) string {
 func (g *Graph) legend(escape func(string) string) []string {
 	var out []string
 	for _, text := range []string{
-		"Thick line: overrides. Thin line: defaults, or rules that are neither. Dashed line: does not apply.",
-		"Struck through: has no effect, replaced by the policy that is named.",
+		"Line from a policy: thick for overrides, thin for defaults or rules that are neither, dashed if it does not apply.",
+		"Struck through: has no effect, replaced by the policy that is named, or removed by the change.",
 		g.Collapsed,
 	} {
 		for len(text) > 0 {

@@ -96,7 +96,7 @@ func (f Finding) line() string {
 
 // message returns the message with the path of a violation.
 func (f Finding) message() string {
-	path := pathName(f.Path)
+	path := PathName(f.Path)
 	if path == "" {
 		return f.Message
 	}

@@ -26,13 +26,17 @@ func hostile() *Report {
 			Severity: Severity(i % 3), Code: api.ReasonCode(text), Object: object, Operation: text, Rule: text, Policy: &object, Message: text,
 			At: Location{File: text, Line: i, Column: i, EndColumn: i}, Path: []api.PathElement{{Kind: text, Namespace: text, Name: text, Section: text, Client: text}},
 		})
-		r.Changes = append(r.Changes, api.Change{
-			Object: object, Operation: text, PolicyKind: object.PolicyKind(), Path: []api.PathElement{{Kind: text, Name: text}},
-			Rules: []api.RuleChange{{
-				Rule: text, Before: &api.RuleValue{Value: text, From: object, Block: text},
-				After: &api.RuleValue{Value: map[string]any{text: []any{text, strings.Repeat(text, 3)}}, From: object, Block: text},
-			}},
+		r.Changes = append(r.Changes, Change{
+			Change: api.Change{
+				Object: object, Operation: text, PolicyKind: object.PolicyKind(), Path: []api.PathElement{{Kind: text, Name: text}},
+				Rules: []api.RuleChange{{
+					Rule: text, Before: &api.RuleValue{Value: text, From: object, Block: text},
+					After: &api.RuleValue{Value: map[string]any{text: []any{text, strings.Repeat(text, 3)}}, From: object, Block: text},
+				}},
+			},
+			Causes: r.Objects[i:], Was: []api.PathElement{{Kind: text, Name: text}}, Lost: []string{text},
 		})
+		r.Lost = text
 	}
 	return r
 }

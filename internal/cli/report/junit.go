@@ -135,7 +135,7 @@ func changesText(n int) string {
 func violationCase(f Finding, warningsFail bool) junit.Testcase {
 	name := string(f.Code) + " " + f.Object.Key()
 	if len(f.Path) > 0 {
-		name += " on " + pathName(f.Path)
+		name += " on " + PathName(f.Path)
 	}
 	if f.Rule != "" {
 		name += " " + f.Rule

@@ -89,7 +89,7 @@ func TestJUnit(t *testing.T) {
 			[]testcase{{class, "Invalid infra/gw-auth", "passed", "", "", "", "warning: Invalid: AuthPolicy infra/gw-auth: m"}},
 		},
 		"an object of a diff passes with its number of changes": {
-			Report{Command: "diff", Objects: append(object(true), Object{Ref: gwAuth, Operation: "UPDATE", Allowed: true}), Changes: []api.Change{{Object: adminAuth, Operation: "CREATE"}, {Object: adminAuth, Operation: "CREATE"}}}, false,
+			Report{Command: "diff", Objects: append(object(true), Object{Ref: gwAuth, Operation: "UPDATE", Allowed: true}), Changes: []Change{{Change: api.Change{Object: adminAuth, Operation: "CREATE"}}, {Change: api.Change{Object: adminAuth, Operation: "CREATE"}}}}, false,
 			[]testcase{{class, name, "passed", "", "", "", "2 effective policies change"}, {class, "infra/gw-auth (UPDATE)", "passed", "", "", "", "no effective policy changes"}},
 		},
 	} {

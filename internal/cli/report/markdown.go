@@ -22,6 +22,8 @@ const (
 	// messageLimit and nameLimit are the lengths of texts in the table, in characters.
 	messageLimit = 2000
 	nameLimit    = 600
+	// lostLimit is the length of what paths lose, in the summary line.
+	lostLimit = 120
 )
 
 // Summary returns the Markdown for GITHUB_STEP_SUMMARY.
@@ -30,7 +32,7 @@ func (r *Report) Summary() string { return r.Markdown(SummaryLimit) }
 // Markdown returns the report as Markdown for a pull request: Marker, a summary line, a
 // table of the findings, the diagram, and the rules before and after for each path. It has
 // at most limit bytes: what does not fit is left out, from the end of each part, and
-// counted in a note. The summary line is always complete, which takes about 250 bytes.
+// counted in a note. The summary line is always complete, which takes up to 1 KB.
 func (r *Report) Markdown(limit int) string {
 	out := Marker + "\n" + "**" + r.summaryLine() + "**\n" + r.notes(limit/4)
 	if len(r.Findings) == 0 && len(r.Changes) == 0 && r.denied() == 0 {
@@ -123,7 +125,7 @@ func (r *Report) changesSummary() string {
 	if len(namespaces) > 0 {
 		out += " in " + counted(len(namespaces), "namespace", "namespaces")
 	}
-	return out
+	return out + text(cut(oneLine(r.Lost), lostLimit))
 }
 
 // evaluated returns the text of a report without findings and changes.
@@ -175,7 +177,7 @@ func (r *Report) row(f Finding) string {
 		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
 	}
 	message := text(cut(f.Message, messageLimit))
-	if path := pathName(f.Path); path != "" {
+	if path := PathName(f.Path); path != "" {
 		message += "<br>on " + code(cut(path, nameLimit))
 	}
 	cells := []string{r.severity(f.Severity), reason, object, code(cut(f.At.String(), nameLimit)), message}
@@ -211,6 +213,14 @@ func details(summary, content string) string {
 	return "\n<details>\n<summary>" + summary + "</summary>\n\n" + content + "\n</details>\n"
 }
 
+// joinAnd joins parts as "a, b and c".
+func joinAnd(parts []string) string {
+	if n := len(parts); n > 1 {
+		parts = append(slices.Clone(parts[:n-2]), parts[n-2]+" and "+parts[n-1])
+	}
+	return strings.Join(parts, ", ")
+}
+
 // cutText returns the note about what is left out, "" if nothing is.
 func cutText(findings, paths int, diagram bool) string {
 	var parts []string
@@ -226,8 +236,5 @@ func cutText(findings, paths int, diagram bool) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	if n := len(parts); n > 1 {
-		parts = append(slices.Clone(parts[:n-2]), parts[n-2]+" and "+parts[n-1])
-	}
-	return "\nNot shown, because the text is limited in size: " + strings.Join(parts, ", ") + ". The log of the job shows the rest.\n"
+	return "\nNot shown, because the text is limited in size: " + joinAnd(parts) + ". The log of the job shows the rest.\n"
 }

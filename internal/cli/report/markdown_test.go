@@ -28,7 +28,7 @@ type page struct {
 
 // elements are the HTML elements that a report consists of.
 var elements = map[string]bool{
-	"p": true, "strong": true, "table": true, "thead": true, "tbody": true, "tr": true, "th": true, "td": true, "a": true, "code": true,
+	"p": true, "strong": true, "b": true, "table": true, "thead": true, "tbody": true, "tr": true, "th": true, "td": true, "a": true, "code": true,
 	"br": true, "details": true, "summary": true, "pre": true, "ul": true, "li": true,
 }
 
@@ -197,16 +197,16 @@ func TestMarkdownSummaryLine(t *testing.T) {
 	}
 	one := full().Changes[:1]
 	for want, r := range map[string]Report{
-		"Overrule: 1 denied, 2 warnings, 1 note; 3 effective policies change in 2 namespaces": *full(),
-		"Overrule: no findings; no effective policy changes":                                  {Command: "check"},
-		"Overrule: no findings; 1 effective policy changes in 1 namespace":                    {Command: "check", Changes: one},
-		"Overrule: 1 effective policy changes in 1 namespace":                                 {Command: "diff", Changes: one},
-		"Overrule: no effective policy changes":                                               {Command: "diff"},
-		"Overrule: 2 denied; no effective policy changes":                                     {Command: "check", Findings: findings(Error, Error)},
-		"Overrule: 1 warning, 2 notes; no effective policy changes":                           {Command: "check", Findings: findings(Note, Warning, Note)},
-		"Overrule: 1 denied; no effective policy changes":                                     {Command: "check", Objects: []Object{{Ref: gwAuth}}},
-		"Overrule: no violations":                                                             {Command: "violations"},
-		"Overrule: 2 violations":                                                              {Command: "violations", Findings: findings(Error, Warning)},
+		"Overrule: 1 denied, 2 warnings, 1 note; 3 effective policies change in 2 namespaces (1 loses authentication)": *full(),
+		"Overrule: no findings; no effective policy changes":                                                           {Command: "check"},
+		"Overrule: no findings; 1 effective policy changes in 1 namespace":                                             {Command: "check", Changes: one},
+		"Overrule: 1 effective policy changes in 1 namespace":                                                          {Command: "diff", Changes: one},
+		"Overrule: no effective policy changes":                                                                        {Command: "diff"},
+		"Overrule: 2 denied; no effective policy changes":                                                              {Command: "check", Findings: findings(Error, Error)},
+		"Overrule: 1 warning, 2 notes; no effective policy changes":                                                    {Command: "check", Findings: findings(Note, Warning, Note)},
+		"Overrule: 1 denied; no effective policy changes":                                                              {Command: "check", Objects: []Object{{Ref: gwAuth}}},
+		"Overrule: no violations":                                                                                      {Command: "violations"},
+		"Overrule: 2 violations":                                                                                       {Command: "violations", Findings: findings(Error, Warning)},
 	} {
 		lines := strings.Split(r.Markdown(CommentLimit), "\n")
 		assert.Equal(t, []string{"<!-- overrule -->", "**" + want + "**"}, lines[:2])
@@ -243,7 +243,7 @@ func TestMarkdownWordsOfSeverities(t *testing.T) {
 func TestMarkdownGroupsPathsWithEqualChanges(t *testing.T) {
 	p := rendered(t, full().Markdown(CommentLimit))
 	assert.Equal(t, []string{
-		"Diagram of the changed paths", "AuthPolicy on Gateway infra/edge#http > HTTPRoute app/toystore#admin",
+		"Diagram of the changed paths", "AuthPolicy on Gateway infra/edge#http > HTTPRoute app/toystore#admin: loses authentication",
 		"RateLimitPolicy on Gateway infra/edge#http > HTTPRoute app/toystore#toys and 1 more path",
 	}, p.summaries)
 	assert.Contains(t, p.text, "HTTPRoute shop/cart#rule-1")
@@ -281,7 +281,7 @@ func TestMarkdownOfNotes(t *testing.T) {
 }
 
 func TestMarkdownOfRedactedValues(t *testing.T) {
-	r := &Report{Command: "diff", Changes: []api.Change{{Rules: []api.RuleChange{{Rule: "a", After: &api.RuleValue{Redacted: true, From: api.Ref{Kind: "K", Name: "n"}}}}}}}
+	r := &Report{Command: "diff", Changes: []Change{{Change: api.Change{Rules: []api.RuleChange{{Rule: "a", After: &api.RuleValue{Redacted: true, From: api.Ref{Kind: "K", Name: "n"}}}}}}}}
 	assert.Contains(t, r.Markdown(CommentLimit), "\n+ a = (redacted)  from K n\n")
 }
 
@@ -363,16 +363,16 @@ func FuzzMarkdown(f *testing.F) {
 	}
 	f.Add("a\\", "`", "~~~\n", 40, 1000)
 	f.Fuzz(func(t *testing.T, message, name, value string, n, limit int) {
-		n, limit = max(0, n)%50, 600+max(0, limit)%100000
+		n, limit = max(0, n)%50, 1200+max(0, limit)%100000
 		r := &Report{Command: "check", Diagram: value}
 		for i := range n {
 			object := api.Ref{Kind: "AuthPolicy", Namespace: name, Name: name}
 			r.Findings = append(r.Findings, Finding{Severity: Severity(i % 3), Code: "Invalid", Object: object, Message: message, At: Location{File: name, Line: i}})
-			r.Changes = append(r.Changes, api.Change{
-				Object: object, PolicyKind: object.PolicyKind(), Path: routePath(name, name, name, i),
-				Rules: []api.RuleChange{{Rule: name, After: &api.RuleValue{Value: []any{value, i}, From: object, Block: name}}},
-			})
+			c := changed(object, routePath(name, name, name, i), []api.RuleChange{{Rule: name, After: &api.RuleValue{Value: []any{value, i}, From: object, Block: name}}})
+			c.Was, c.Lost = routePath(name, value, name, i), []string{name}
+			r.Changes = append(r.Changes, c)
 		}
+		r.Lost = name
 		markdown := r.Markdown(limit)
 		assert.LessOrEqual(t, len(markdown), limit)
 		p := rendered(t, markdown)

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -19,13 +20,18 @@ const (
 	valueLine  = 500
 	// listedPaths is the number of paths of a group that are listed.
 	listedPaths = 20
+	// listedCauses is the number of objects that are named as the cause of a change.
+	listedCauses = 5
 )
 
 // changeGroup is a set of paths with equal changes.
 type changeGroup struct {
-	api.Change // its path is that of the first one
-	paths      [][]api.PathElement
+	Change // that of the first path; the causes are those of all paths
+	paths  []changedPath
 }
+
+// changedPath is a path after the change and before it.
+type changedPath struct{ now, was []api.PathElement }
 
 // changes returns the changed paths, in at most limit bytes, and the number of those that
 // do not fit. Paths with equal changes are shown together.
@@ -48,7 +54,7 @@ func (r *Report) changeGroups() []changeGroup {
 	at := make(map[string]int)
 	var out []changeGroup
 	for _, c := range r.Changes {
-		equal := c
+		equal := Change{Change: c.Change, Lost: c.Lost}
 		equal.Path, equal.Object, equal.Operation = nil, api.Ref{}, ""
 		key := compact(equal)
 		i, ok := at[key]
@@ -57,38 +63,72 @@ func (r *Report) changeGroups() []changeGroup {
 			at[key] = i
 			out = append(out, changeGroup{Change: c})
 		}
-		out[i].paths = append(out[i].paths, c.Path)
-		if g := &out[i].Change; g.Object != c.Object || g.Operation != c.Operation {
-			g.Object, g.Operation = api.Ref{}, "" // several objects
+		g := &out[i]
+		g.paths = append(g.paths, changedPath{c.Path, c.Was})
+		for _, o := range c.Causes {
+			if ok && !slices.Contains(g.Causes, o) {
+				g.Causes = append(slices.Clip(g.Causes), o)
+			}
 		}
 	}
 	return out
 }
 
 func (g changeGroup) markdown() string {
-	summary := text(cut(g.PolicyKind.Kind, nameLimit)) + " on " + code(cut(pathName(g.Path), nameLimit))
+	summary := text(cut(g.PolicyKind.Kind, nameLimit)) + " on " + code(cut(PathName(g.Path), nameLimit))
 	if n := len(g.paths) - 1; n > 0 {
 		summary += " and " + counted(n, "more path", "more paths")
 	}
-	var content strings.Builder
-	if o := g.Object.String(); o != "" {
-		content.WriteString("Changed by " + strings.TrimSpace(text(cut(g.Operation, nameLimit))+" "+code(cut(o, nameLimit))) + "\n\n")
+	if len(g.Lost) > 0 {
+		summary += ": <b>loses " + text(cut(strings.Join(g.Lost, ", "), nameLimit)) + "</b>"
 	}
-	for i, p := range g.paths {
-		if len(g.paths) == 1 {
-			break
-		}
-		if i == listedPaths {
-			fmt.Fprintf(&content, "- and %s\n", counted(len(g.paths)-i, "more path", "more paths"))
-			break
-		}
-		content.WriteString("- " + code(cut(pathName(p), nameLimit)) + "\n")
+	var content strings.Builder
+	content.WriteString(g.causes())
+	if p := g.paths[0]; len(g.paths) == 1 && p.was != nil {
+		content.WriteString("Before the change its requests were served on " + code(cut(PathName(p.was), nameLimit)) + ".\n\n")
 	}
 	if len(g.paths) > 1 {
-		content.WriteByte('\n')
+		content.WriteString(g.listPaths() + "\n")
 	}
 	content.WriteString(fence("diff", strings.Join(g.diff(), "\n")))
 	return details(summary, content.String())
+}
+
+// causes names the objects that changed the paths, and where they are.
+func (g changeGroup) causes() string {
+	var parts []string
+	for i, o := range g.Causes {
+		if i == listedCauses {
+			parts = append(parts, counted(len(g.Causes)-i, "more object", "more objects"))
+			break
+		}
+		part := strings.TrimSpace(text(cut(o.Operation, nameLimit)) + " " + code(cut(o.Ref.String(), nameLimit)))
+		if at := o.At.String(); at != "" {
+			part += " (" + code(cut(at, nameLimit)) + ")"
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Changed by " + joinAnd(parts) + "\n\n"
+}
+
+// listPaths lists the paths, with those that served their requests before.
+func (g changeGroup) listPaths() string {
+	var out strings.Builder
+	for i, p := range g.paths {
+		if i == listedPaths {
+			fmt.Fprintf(&out, "- and %s\n", counted(len(g.paths)-i, "more path", "more paths"))
+			break
+		}
+		out.WriteString("- " + code(cut(PathName(p.now), nameLimit)))
+		if p.was != nil {
+			out.WriteString(", before the change on " + code(cut(PathName(p.was), nameLimit)))
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
 }
 
 // diff returns the rules before and after, as lines of a diff.

@@ -6,9 +6,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// pathName returns a path as the tables of the plugin show it, such as
+// PathName returns a path as the tables of the plugin show it, such as
 // "Gateway infra/edge#http > HTTPRoute app/toystore#toys".
-func pathName(path []api.PathElement) string {
+func PathName(path []api.PathElement) string {
 	var parts []string
 	for i, e := range path {
 		switch {

@@ -23,9 +23,24 @@ type Report struct {
 	Findings []Finding
 	// Changes are the differences of effective policies, sorted by policy kind and path.
 	// Each path of a policy kind is in it once.
-	Changes []api.Change
+	Changes []Change
+	// Lost says what paths lose, for the summary line: guard.LostText.
+	Lost string
 	// Diagram is a Mermaid flowchart of the changed paths, "" for none.
 	Diagram string
+}
+
+// Change is the change of the effective policy of a path. Its object is the last one that
+// changed it.
+type Change struct {
+	api.Change
+	// Causes are the objects that changed it, in the order of their writes.
+	Causes []Object
+	// Was is the path that served the requests before the change, nil for the same or none.
+	Was []api.PathElement
+	// Lost are the groups of rules that are in effect before the change only:
+	// guard.LostGroups.
+	Lost []string
 }
 
 // Object is an object that was evaluated.

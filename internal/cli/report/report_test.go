@@ -83,18 +83,34 @@ func full() *Report {
 				At:      Location{File: "apps/toystore/limits.yaml"},
 			},
 		},
-		Changes: []api.Change{
+		Changes: []Change{
 			{
-				Object: adminAuth, Operation: "CREATE", PolicyKind: toystoreAuth.PolicyKind(), Path: routePath("app", "toystore", "admin", 1),
-				Rules: []api.RuleChange{
-					{Rule: "rules.authorization.admins", After: &api.RuleValue{Value: map[string]any{"opa": map[string]any{"rego": "allow { input.auth.identity.admin }"}}, From: adminAuth, Block: "bare"}},
-					{Rule: "rules.authentication.sso", Before: &api.RuleValue{Value: map[string]any{"jwt": map[string]any{"issuerUrl": "https://sso.example.com", "audiences": []any{"https://toystore.example.com", "https://admin.example.com"}}}, From: gwAuth, Block: "overrides"}},
+				Change: api.Change{
+					Object: adminAuth, Operation: "CREATE", PolicyKind: toystoreAuth.PolicyKind(), Path: routePath("app", "toystore", "admin", 1),
+					Rules: []api.RuleChange{
+						{Rule: "rules.authorization.admins", After: &api.RuleValue{Value: map[string]any{"opa": map[string]any{"rego": "allow { input.auth.identity.admin }"}}, From: adminAuth, Block: "bare"}},
+						{Rule: "rules.authentication.sso", Before: &api.RuleValue{Value: map[string]any{"jwt": map[string]any{"issuerUrl": "https://sso.example.com", "audiences": []any{"https://toystore.example.com", "https://admin.example.com"}}}, From: gwAuth, Block: "overrides"}},
+					},
 				},
+				Causes: []Object{
+					{Ref: toystore, Operation: "DELETE"},
+					{Ref: adminAuth, Operation: "CREATE", At: Location{File: "apps/toystore/21-admin-auth.yaml", Line: 2, Column: 1}},
+				},
+				Was: routePath("app", "store", "admin", 0), Lost: []string{"authentication"},
 			},
-			{Object: toystoreLimit, Operation: "UPDATE", PolicyKind: toystoreLimit.PolicyKind(), Path: routePath("app", "toystore", "toys", 0), Rules: browse},
-			{Object: toystoreLimit, Operation: "UPDATE", PolicyKind: toystoreLimit.PolicyKind(), Path: routePath("shop", "cart", "rule-1", 0), Rules: browse},
+			changed(toystoreLimit, routePath("app", "toystore", "toys", 0), browse),
+			changed(toystoreLimit, routePath("shop", "cart", "rule-1", 0), browse),
 		},
+		Lost:    " (1 loses authentication)",
 		Diagram: "flowchart LR\n  n0[\"Gateway infra/edge\"] --> n1[\"HTTPRoute app/toystore\"]\n",
+	}
+}
+
+// changed returns the change of a path by the update of a policy.
+func changed(policy api.Ref, path []api.PathElement, rules []api.RuleChange) Change {
+	return Change{
+		Change: api.Change{Object: policy, Operation: "UPDATE", PolicyKind: policy.PolicyKind(), Path: path, Rules: rules},
+		Causes: []Object{{Ref: policy, Operation: "UPDATE", At: Location{File: "limits.yaml"}}},
 	}
 }
 
