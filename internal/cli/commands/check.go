@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +62,7 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	if err := out.validate(); err != nil {
 		return err
 	}
-	steps, err := a.evaluateChanges(ctx, flags, enforcement.Allows)
+	steps, shown, err := a.evaluateCheck(ctx, flags, enforcement, out.isReport())
 	if err != nil {
 		tried, err := a.checkByDryRun(ctx, err, flags)
 		if err != nil {
@@ -75,8 +76,26 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	}
 	return a.writeVerdicts(out, verdicts, func(b *reportBuilder) {
 		b.addSteps(steps, enforcement)
-		b.addChanges(newNetChanges(steps))
+		b.addChanges(newNetChanges(shown))
 	})
+}
+
+// evaluateCheck evaluates a change. A report shows what the change does as if it were
+// allowed: shown are the steps for that.
+func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement guard.Enforcement, report bool) (steps, shown []evaluatedStep, err error) {
+	c, err := a.readChange(ctx, flags)
+	if err != nil {
+		return nil, nil, err
+	}
+	if steps, err = a.evaluate(ctx, c, enforcement.Allows); err != nil {
+		return nil, nil, err
+	}
+	denied := func(e evaluatedStep) bool { return !enforcement.Allows(e.decision) }
+	if !report || !slices.ContainsFunc(steps, denied) {
+		return steps, steps, nil
+	}
+	shown, err = a.evaluateAsAllowed(ctx, c)
+	return steps, shown, err
 }
 
 // writeVerdicts writes the result of check, and returns errDenied if it fails. fill adds

@@ -11,7 +11,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/guard"
 )
 
 func (a *app) diffCommand() *cobra.Command {
@@ -48,9 +47,13 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	if err := out.validate(); err != nil {
 		return err
 	}
-	steps, err := a.evaluateChanges(ctx, flags, func(*guard.Decision) bool { return true })
+	c, err := a.readChange(ctx, flags)
 	if err != nil {
 		return a.diffByDryRun(ctx, err, flags, out)
+	}
+	steps, err := a.evaluate(ctx, c, allowsAll)
+	if err != nil {
+		return err
 	}
 	net := newNetChanges(steps)
 	var items []api.Change

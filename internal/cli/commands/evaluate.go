@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -116,14 +117,25 @@ type changeEvaluator struct {
 	deletedKinds      map[api.PolicyKind]bool
 }
 
-// evaluateChanges evaluates the change of the flags, and returns the steps that affect
-// effective policies. allows reports whether a step takes effect for those after it.
-func (a *app) evaluateChanges(ctx context.Context, f changeFlags, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
+// change is a change that was read, and what it is applied to.
+type change struct {
+	flags  changeFlags
+	source *source
+	set    *manifest.Set // of a change that is no difference of revisions
+	steps  []step        // of a difference of revisions
+}
+
+// readChange reads the change of the flags.
+func (a *app) readChange(ctx context.Context, f changeFlags) (*change, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	if f.revisions.isSet() {
-		return a.evaluateRevisions(ctx, f, allows)
+		s, steps, err := a.readRevisions(ctx, f.revisions)
+		if err != nil {
+			return nil, err
+		}
+		return &change{flags: f, source: s, steps: steps}, nil
 	}
 	set, err := a.readManifests(f.paths)
 	if err != nil {
@@ -133,15 +145,31 @@ func (a *app) evaluateChanges(ctx context.Context, f changeFlags, allows func(*g
 	if err != nil {
 		return nil, &unlistedError{err, set}
 	}
-	return a.evaluateSet(ctx, f, s, set, allows)
+	return &change{flags: f, source: s, set: set}, nil
 }
 
-// evaluateRevisions evaluates the change from one revision to another.
-func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
-	s, steps, err := a.readRevisions(ctx, f.revisions)
-	if err != nil {
-		return nil, err
+// allowsAll lets every step of a change take effect.
+func allowsAll(*guard.Decision) bool { return true }
+
+// evaluate evaluates a change, and returns the steps that affect effective policies.
+// allows reports whether a step takes effect for those after it.
+func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
+	s := *c.source // that of the result afterwards
+	if c.flags.revisions.isSet() {
+		return a.evaluateRevisions(ctx, c.flags, &s, c.steps, allows)
 	}
+	return a.evaluateSet(ctx, c.flags, &s, c.set, allows)
+}
+
+// evaluateAsAllowed is evaluate as if every step were allowed. It prints nothing.
+func (a *app) evaluateAsAllowed(ctx context.Context, c *change) ([]evaluatedStep, error) {
+	quiet := *a
+	quiet.ErrOut = io.Discard
+	return quiet.evaluate(ctx, c, allowsAll)
+}
+
+// evaluateRevisions evaluates the steps from one revision to another.
+func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, s *source, steps []step, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
 	c, err := a.newEvaluator(ctx, f, s)
 	if err != nil {
 		return nil, err
@@ -162,8 +190,8 @@ func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, allows func(
 	return out, err
 }
 
-// evaluateSet is evaluateChanges for the objects of a set. The source is that of the
-// result afterwards.
+// evaluateSet is evaluate for the objects of a set. The source is that of the result
+// afterwards.
 func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *manifest.Set, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
 	if err := a.newChangeValidator(s).checkChange(ctx, set, s, f.remove); err != nil {
 		return nil, manifestErrors(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -54,4 +55,22 @@ func TestNetImpact(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+// A report shows the effective policies as if every object of the change were allowed,
+// also on paths that depend on one that is denied.
+func TestReportsShowDeniedChanges(t *testing.T) {
+	own := func(value string) string {
+		return authOn("HTTPRoute", "app", "own", "shop", "rules: {authentication: {a: {value: "+value+"}}}")
+	}
+	constraint := `{apiVersion: overrule.dev/v1alpha1, kind: ClusterPolicyConstraint, metadata: {name: one}, spec: {policyKind: {group: kuadrant.io, kind: AuthPolicy}, rules: [{path: rules.authentication.a.value, enum: [1]}]}}`
+	onBoth := strings.Replace(routeOn("a"), "name: a}", "name: a}, {namespace: infra, name: b}", 1)
+	from := revision(t, "gateways.yaml", twoGateways, "constraint.yaml", constraint, "route.yaml", routeOn("a"), "own.yaml", own("1"))
+	to := revision(t, "gateways.yaml", twoGateways, "constraint.yaml", constraint, "route.yaml", onBoth, "own.yaml", own("2"))
+	got := run(t, "", "check", "--from", from, "--to", to, "-o", "markdown")
+	require.Equal(t, exitNegative, got.code, got.stderr)
+	_, onB, found := strings.Cut(got.stdout, "<summary>AuthPolicy on <code>Gateway infra/b")
+	require.True(t, found, got.stdout)
+	assert.Contains(t, onB, "+ rules.authentication.a = {\"value\":2}")
+	assert.Equal(t, 1, strings.Count(got.stderr, "are not validated"), "nothing is printed twice: %s", got.stderr)
 }
