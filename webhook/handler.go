@@ -17,7 +17,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // Tokens verify the last element of request paths: PathValidate + "/" + token. Only
@@ -117,8 +116,8 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 			s.rejectReview(w, r, webhook, e, err)
 			return
 		}
-		if !forwarded && webhookconfig.Optional(kindOf(c.request)) {
-			ctx, cancel = withFraction(ctx, 2)
+		if !forwarded && c.isAdmittedLate() {
+			ctx, cancel = c.withLateMargin(ctx)
 			defer cancel()
 		}
 		if s.coordinates(c) {
@@ -183,9 +182,10 @@ func (s *Server) closeIfDraining(w http.ResponseWriter) {
 
 const (
 	// responseMargin is the time that a response takes to arrive on a busy CPU: the
-	// API server ignores a denial that arrives after the timeout. It then admits a write
-	// of an optional webhook, which is why such a write has half of the time.
+	// API server ignores a denial that arrives after the timeout.
 	responseMargin = 500 * time.Millisecond
+	// lateMargin is the same for writes that the API server then admits.
+	lateMargin = time.Second
 	// forwardMargin is the time that a response takes from one replica to another.
 	forwardMargin = 20 * time.Millisecond
 	// maxTimeout is the largest timeoutSeconds of a webhook configuration: no client
@@ -215,6 +215,22 @@ func (c *call) remaining(r *http.Request) time.Duration {
 		return d
 	}
 	return min(d, max(time.Duration(left)*time.Millisecond-forwardMargin, 0))
+}
+
+// isAdmittedLate reports whether the API server admits a write if the response is late,
+// whatever the failure policy is, and its evaluation needs little time. That of a
+// CustomResourceDefinition may read all policies of its kind.
+func (c *call) isAdmittedLate() bool {
+	k := kindOf(c.request)
+	return k == (api.PolicyKind{Kind: gateway.KindService}) || k == (api.PolicyKind{Kind: gateway.KindNamespace})
+}
+
+// withLateMargin returns a context with lateMargin in place of responseMargin, and at least
+// half of the timeout.
+func (c *call) withLateMargin(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, _ := ctx.Deadline()
+	less := min(lateMargin, c.timeout/2) - min(responseMargin, c.timeout/2)
+	return context.WithDeadline(ctx, end.Add(-less))
 }
 
 func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {

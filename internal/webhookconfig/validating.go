@@ -6,10 +6,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
-
-	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 // Validating returns the validating configuration. It has one webhook for most writes,
@@ -52,12 +48,6 @@ func (c Configuration) optionalWebhook(name string, resources ...Resource) *ac.V
 	return c.validatingWebhook(name + "." + validateWebhook).
 		WithRules(rules(resources, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithFailurePolicy(admissionregistrationv1.Ignore)
-}
-
-// Optional reports whether the writes of a kind have an optional webhook: a write is
-// admitted if the response arrives too late.
-func Optional(k api.PolicyKind) bool {
-	return slices.Contains([]api.PolicyKind{{Kind: gateway.KindService}, {Kind: gateway.KindNamespace}, policykind.KindDefinition}, k)
 }
 
 // services returns the webhook of Services. If no policy depends on them it has no rules,

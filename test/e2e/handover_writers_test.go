@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// writeInterval is the time between two writes of a kubectlWriters' writer.
-const writeInterval = 50 * time.Millisecond
+// writeInterval is the time between two writes of a writer: other tests need the CPU, too.
+const writeInterval = 100 * time.Millisecond
 
 // kubectlWriters write in a loop as kubectl does: the client retries after a 429.
 // They repeat a write if the API server itself did not answer.

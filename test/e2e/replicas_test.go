@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -136,6 +137,7 @@ func startWriters(t *testing.T, g testNamespaces, writers int) *stream {
 		group.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				s.done(writeOne(policies, g, fmt.Sprintf("stream-%d", i), n))
+				time.Sleep(writeInterval)
 			}
 		})
 	}

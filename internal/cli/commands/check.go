@@ -94,8 +94,11 @@ func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement 
 	if !report || !slices.ContainsFunc(steps, denied) {
 		return steps, steps, nil
 	}
-	shown, err = a.evaluateAsAllowed(ctx, c)
-	return steps, shown, err
+	if shown, err = a.evaluateAsAllowed(ctx, c); err != nil {
+		a.warnf("the report shows each denied object as if it were allowed alone: %v", err)
+		shown = steps
+	}
+	return steps, shown, nil
 }
 
 // writeVerdicts writes the result of check, and returns errDenied if it fails. fill adds

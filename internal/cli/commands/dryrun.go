@@ -148,6 +148,9 @@ func (d *dryRun) evaluate(ctx context.Context, o *manifest.Object) (api.Verdict,
 	operation, err := d.write(ctx, mapping, object, ref)
 	v := api.Verdict{Object: ref, Operation: operation, Allowed: err == nil, DryRun: true}
 	if v.Reasons, err = denialReasons(err); err != nil {
+		if d.app.redact {
+			err = withoutDetails(err)
+		}
 		return v, fmt.Errorf("dry run of %s of %s: %w", operation, ref, err)
 	}
 	for _, text := range d.warnings {
@@ -185,10 +188,14 @@ func (d *dryRun) resource(r schema.GroupVersionResource, scope meta.RESTScope, n
 // denialOf matches a denial by the validating webhook.
 var denialOf = regexp.MustCompile(`(?s)admission webhook "[a-z.]*validate\.overrule\.dev" denied the request: (.*)`)
 
-// denialReasons returns the findings in a denial, and any other error as it is.
+// denialReasons returns the findings in a denial, what in the object is invalid, and any
+// other error as it is.
 func denialReasons(err error) ([]api.Reason, error) {
 	if err == nil {
 		return nil, nil
+	}
+	if apierrors.IsInvalid(err) {
+		return invalidReasons(err), nil
 	}
 	found := denialOf.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -199,6 +206,30 @@ func denialReasons(err error) ([]api.Reason, error) {
 		out = append(out, reasonOf(line))
 	}
 	return out, nil
+}
+
+// invalidReasons returns what the API server finds invalid in an object.
+func invalidReasons(err error) []api.Reason {
+	var out []api.Reason
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, c := range status.Status().Details.Causes {
+			out = append(out, api.Reason{Code: api.ReasonSchemaInvalid, Message: c.Field + ": " + c.Message})
+		}
+	}
+	if len(out) == 0 {
+		out = []api.Reason{{Code: api.ReasonSchemaInvalid, Message: err.Error()}}
+	}
+	return out
+}
+
+// withoutDetails returns an error without its message, which may quote the object.
+func withoutDetails(err error) error {
+	reason := apierrors.ReasonForError(err)
+	if reason == metav1.StatusReasonUnknown {
+		return errors.New("it failed; details are omitted, since they may have values of policies")
+	}
+	return fmt.Errorf("the API server returns %s; details are omitted, since they may have values of policies", reason)
 }
 
 var codeOf = regexp.MustCompile(`^([A-Z][A-Za-z]+): (.*)$`)

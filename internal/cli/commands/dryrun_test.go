@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -29,6 +30,32 @@ func TestFindingsOfDenials(t *testing.T) {
 	reasons, err = denialReasons(nil)
 	assert.Empty(t, reasons)
 	assert.NoError(t, err)
+
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "kuadrant.io", Kind: "AuthPolicy"}, "own", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "when"), "s3cret", "must be a boolean"), field.Required(field.NewPath("spec", "targetRef"), ""),
+	})
+	reasons, err = denialReasons(invalid)
+	require.NoError(t, err)
+	assert.Equal(t, []api.Reason{
+		{Code: api.ReasonSchemaInvalid, Message: `spec.when: Invalid value: "s3cret": must be a boolean`},
+		{Code: api.ReasonSchemaInvalid, Message: "spec.targetRef: Required value"},
+	}, reasons, "as for a change that is evaluated here")
+	invalid.ErrStatus.Details = nil
+	reasons, err = denialReasons(invalid)
+	require.NoError(t, err)
+	require.Len(t, reasons, 1)
+	assert.Contains(t, reasons[0].Message, "s3cret")
+}
+
+func TestErrorsOfDryRunsWithoutValues(t *testing.T) {
+	for want, err := range map[string]error{
+		"the API server returns Forbidden; details are omitted": apierrors.NewForbidden(reviewResource.GroupResource(), "q", errors.New("s3cret")),
+		"it failed; details are omitted":                        errors.New("s3cret"),
+	} {
+		got := withoutDetails(err)
+		assert.ErrorContains(t, got, want)
+		assert.NotContains(t, got.Error(), "s3cret")
+	}
 }
 
 func TestErrorsOfReviews(t *testing.T) {

@@ -183,7 +183,6 @@ func (a *app) evaluateRevisions(ctx context.Context, f changeFlags, s *source, s
 	}
 	order := applyOrder{evaluator: c, steps: steps, allows: allows}
 	out, err := order.run(ctx)
-	warnOfNetImpact(out)
 	if order.stopped {
 		a.notef("the search for an order in which all changes are allowed was stopped: %d are denied in the orders that were tried", len(order.waiting))
 	}

@@ -1,17 +1,20 @@
 package commands
 
 import (
+	"cmp"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
 )
 
 // netChanges are what a sequence of writes changes in the end: for each path of a policy
-// kind its effective policy before the first write and after the last one.
+// kind its effective policy before the first write and after the last one. A path has
+// several changes if it took over requests of others.
 type netChanges struct {
-	paths map[string]*netChange // by pathKey
+	paths map[string][]*netChange // by the pathKey after the writes; that before, if it was removed
 }
 
 // netChange is the change of one path.
@@ -20,16 +23,9 @@ type netChange struct {
 	causes []*evaluatedStep // in the order of the writes
 }
 
-// after sets what a change is on top of: a change of the same path by earlier writes.
-func (c *netChange) after(was *netChange) {
-	c.Before = was.Before
-	earlier := slices.DeleteFunc(slices.Clone(was.causes), func(e *evaluatedStep) bool { return e == c.causes[0] })
-	c.causes = append(earlier, c.causes...)
-}
-
 // newNetChanges returns what the steps of a change change in the end.
 func newNetChanges(steps []evaluatedStep) *netChanges {
-	n := &netChanges{paths: make(map[string]*netChange)}
+	n := &netChanges{paths: make(map[string][]*netChange)}
 	bySequence := func(a, b evaluatedStep) int { return a.sequence - b.sequence }
 	for _, e := range slices.SortedStableFunc(slices.Values(steps), bySequence) {
 		n.add(&e)
@@ -37,39 +33,51 @@ func newNetChanges(steps []evaluatedStep) *netChanges {
 	return n
 }
 
-// add adds the paths that a write changes.
+// add adds the paths that a write changes. Each is on top of what earlier writes changed:
+// the pairs of the write are looked up before any of them is added.
 func (n *netChanges) add(e *evaluatedStep) {
+	next := make(map[string][]*netChange)
+	var replaced []string
 	for _, p := range e.pairs {
-		next := &netChange{Pair: p, causes: []*evaluatedStep{e}}
-		key := keyOfEffective(p.Effective())
+		from, to := keyOfEffective(p.Effective()), keyOfEffective(p.Effective())
 		if p.Before != nil {
-			from := keyOfEffective(p.Before)
-			if was := n.paths[from]; was != nil {
-				next.after(was)
-				delete(n.paths, from)
-			}
-			if p.Again { // another path is in the place of After already
-				key = from
-			}
-		} else if was := n.paths[key]; was != nil {
-			next.after(was)
+			from = keyOfEffective(p.Before)
 		}
-		n.paths[key] = next
+		if len(n.paths[from]) == 0 {
+			next[to] = append(next[to], &netChange{Pair: p, causes: []*evaluatedStep{e}})
+			continue
+		}
+		replaced = append(replaced, from)
+		for _, was := range n.paths[from] {
+			c := &netChange{Pair: p, causes: append(slices.Clone(was.causes), e)}
+			c.Before = was.Before
+			next[to] = append(next[to], c)
+		}
+	}
+	for _, from := range replaced {
+		delete(n.paths, from)
+	}
+	for to, changes := range next {
+		n.paths[to] = append(n.paths[to], changes...)
 	}
 }
 
 func keyOfEffective(e *effective.Effective) string { return pathKey(e.Kind.Ref(), e.Path.Elements()) }
 
 // changed returns the changes of paths whose effective policy differs in the end, sorted
-// by policy kind and path.
+// by policy kind and path. What a path was itself before comes before what it took over.
 func (n *netChanges) changed() []*netChange {
 	var out []*netChange
-	for _, c := range n.paths {
-		if c.Effective() != nil && c.Changed() {
-			out = append(out, c)
+	for _, changes := range n.paths {
+		for _, c := range changes {
+			if c.Effective() != nil && c.Changed() {
+				out = append(out, c)
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *netChange) int { return effective.CompareItems(a.item(), b.item()) })
+	slices.SortFunc(out, func(a, b *netChange) int {
+		return cmp.Or(effective.CompareItems(a.item(), b.item()), api.ComparePaths(a.was(), b.was()))
+	})
 	return out
 }
 
@@ -148,6 +156,10 @@ func (c *netChange) graphPath() graph.Path {
 		switch {
 		case c.After == nil:
 			p.Change = "removed from the path"
+		case c.Before == nil:
+			if c.created(p.Policy) {
+				p.Change = "added"
+			}
 		case !had[p.Policy]:
 			p.Change = "added"
 		}
@@ -156,6 +168,14 @@ func (c *netChange) graphPath() graph.Path {
 		out.Policies = append(out.Policies, c.removedPolicies(&out)...)
 	}
 	return out
+}
+
+// created reports whether the change creates a policy.
+func (c *netChange) created(policy api.Ref) bool {
+	return slices.ContainsFunc(c.causes, func(e *evaluatedStep) bool {
+		ref, operation := e.objectAndOperation()
+		return ref == policy && operation == string(guard.Create)
+	})
 }
 
 // policies returns the policies on a path.

@@ -18,7 +18,7 @@ type reportBuilder struct {
 
 func (a *app) newReport(command string, f reportFlags) *reportBuilder {
 	return &reportBuilder{
-		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes},
+		Report: report.Report{Command: command, Version: build.Read().Version, Notes: a.notes, Remarks: a.remarks},
 		paths:  reportPaths{root: f.root}, redact: a.redact,
 	}
 }
@@ -74,7 +74,7 @@ func (b *reportBuilder) addChanges(n *netChanges) {
 	changed := n.changed()
 	lost := make(map[string]int)
 	for _, c := range changed {
-		change := report.Change{Change: c.change(), Was: c.was(), Lost: guard.LostGroups(c.Pair)}
+		change := report.Change{Change: c.change(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil, Lost: guard.LostGroups(c.Pair)}
 		for _, e := range c.causes {
 			change.Causes = append(change.Causes, b.object(e))
 		}

@@ -112,8 +112,10 @@ func (a *app) noteUnvalidatedKinds(r *revisions, steps []step) {
 		}
 	}
 	if len(noted) > 0 {
-		a.notef("fields of %s are not validated, so that a misspelled one is not found: add the CustomResourceDefinition to --from and --to",
+		remark := fmt.Sprintf("fields of %s are not validated, so that a misspelled one is not found: add the CustomResourceDefinition to --from and --to",
 			strings.Join(slices.Sorted(maps.Keys(noted)), ", "))
+		a.remarks = append(a.remarks, remark)
+		a.warnf("%s", remark)
 	}
 }
 

@@ -48,6 +48,8 @@ type app struct {
 	validate validateMode
 	// notes are warnings that a report has, too.
 	notes []string
+	// remarks are notes that come last in a report.
+	remarks []string
 	// reportsProblems is set if the command reports what is wrong with manifests
 	// itself.
 	reportsProblems bool

@@ -89,6 +89,7 @@ func (g *Graph) legend(escape func(string) string) []string {
 	var out []string
 	for _, text := range []string{
 		"Line from a policy: thick for overrides, thin for defaults or rules that are neither, dashed if it does not apply.",
+		"Line to a green box: what is in effect.",
 		"Struck through: has no effect, replaced by the policy that is named, or removed by the change.",
 		g.Collapsed,
 	} {

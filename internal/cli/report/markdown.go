@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 const (
@@ -34,11 +36,12 @@ func (r *Report) Summary() string { return r.Markdown(SummaryLimit) }
 // at most limit bytes: what does not fit is left out, from the end of each part, and
 // counted in a note. The summary line is always complete, which takes up to 1 KB.
 func (r *Report) Markdown(limit int) string {
-	out := Marker + "\n" + "**" + r.summaryLine() + "**\n" + r.notes(limit/4)
+	out := Marker + "\n" + "**" + r.summaryLine() + "**\n" + quote(r.Notes, limit/4)
+	remarks := quote(r.Remarks, limit/8)
 	if len(r.Findings) == 0 && len(r.Changes) == 0 && r.denied() == 0 {
-		return out + "\n" + r.evaluated() + "\n"
+		return out + "\n" + r.evaluated() + "\n" + remarks
 	}
-	space := limit - len(out) - cutNote
+	space := limit - len(out) - len(remarks) - cutNote
 	table, findings := r.table(space)
 	space -= len(table)
 	diagram := r.diagram()
@@ -53,19 +56,22 @@ func (r *Report) Markdown(limit int) string {
 	}
 	changes, paths := r.changes(space - len(asIf))
 	note := cutText(findings, paths, cutDiagram)
-	if len(out)+len(note) > limit {
+	if len(out)+len(remarks)+len(note) > limit {
 		note = ""
 	}
-	return out + table + asIf + diagram + changes + note
+	return out + table + asIf + diagram + changes + remarks + note
 }
+
+// impactBelow stands for the number of paths that a single object of a change affects.
+const impactBelow = "effective policies change, see the paths below"
 
 // asIfAllowed says what is shown of a denied change.
 const asIfAllowed = "The effective policies below are those after the change, as if it were allowed."
 
-// notes returns the notes as a quote of at most limit bytes.
-func (r *Report) notes(limit int) string {
+// quote returns notes as a quote of at most limit bytes.
+func quote(notes []string, limit int) string {
 	var out strings.Builder
-	for _, note := range r.Notes {
+	for _, note := range notes {
 		line := "\n> " + text(cut(oneLine(note), messageLimit)) + "\n"
 		if out.Len()+len(line) > limit {
 			break
@@ -177,6 +183,9 @@ func (r *Report) row(f Finding) string {
 		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
 	}
 	message := text(cut(f.Message, messageLimit))
+	if f.Code == api.ReasonBlastRadius && f.Severity == Warning && len(r.Changes) > 0 {
+		message = impactBelow // the paths are listed with what they lose
+	}
 	if path := PathName(f.Path); path != "" {
 		message += "<br>on " + code(cut(path, nameLimit))
 	}

@@ -278,6 +278,47 @@ func TestMarkdownOfNotes(t *testing.T) {
 	r := &Report{Command: "check", Notes: []string{"--from is *empty*", "a note\nof two lines"}}
 	assert.Equal(t, Marker+"\n**Overrule: no findings; no effective policy changes**\n\n> --from is &#42;empty&#42;\n\n> a note of two lines\n\nNo object in the change affects effective policies.\n", r.Markdown(CommentLimit))
 	assert.NotContains(t, r.Markdown(60), "\n> ", "they are left out first")
+
+	r = full()
+	r.Remarks = []string{"fields are not validated"}
+	markdown := r.Markdown(CommentLimit)
+	assert.True(t, strings.HasSuffix(markdown, "\n</details>\n\n> fields are not validated\n"), "they come last")
+	assert.LessOrEqual(t, len(r.Markdown(2000)), 2000)
+}
+
+func TestMarkdownOfPathsThatBeginOrEnd(t *testing.T) {
+	c := full().Changes[1]
+	r := &Report{Command: "diff", Changes: []Change{c, c, c, c}}
+	for i := range r.Changes {
+		r.Changes[i].Path = routePath("app", fmt.Sprint("r", i), "toys", 0)
+	}
+	r.Changes[1].New = true
+	r.Changes[2].Removed = true
+	r.Changes[3].Was = routePath("app", "before", "toys", 0)
+	const on = "RateLimitPolicy on Gateway infra/edge#http > HTTPRoute app/"
+	p := rendered(t, r.Markdown(CommentLimit))
+	assert.Equal(t, []string{on + "r0#toys and 1 more path", on + "r1#toys: new", on + "r2#toys: removed"}, p.summaries)
+	assert.Contains(t, p.text, "r3#toys, before the change on Gateway infra/edge#http > HTTPRoute app/before#toys")
+}
+
+// The number of paths that one object of a change affects is not what it is about in the
+// end: a comment refers to the paths.
+func TestMarkdownOfBlastRadius(t *testing.T) {
+	r := full()
+	f := &r.Findings[len(r.Findings)-1]
+	require.Equal(t, api.ReasonBlastRadius, f.Code)
+	message := func() string {
+		rows := rendered(t, r.Markdown(CommentLimit)).rows
+		return rows[len(rows)-1][4]
+	}
+	f.Severity = Warning
+	assert.Equal(t, impactBelow, message())
+	r.Changes = nil
+	assert.Equal(t, f.Message, message(), "there are no paths")
+	r = full()
+	f = &r.Findings[len(r.Findings)-1]
+	f.Severity = Note
+	assert.Equal(t, f.Message, message())
 }
 
 func TestMarkdownOfRedactedValues(t *testing.T) {

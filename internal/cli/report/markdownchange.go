@@ -54,7 +54,7 @@ func (r *Report) changeGroups() []changeGroup {
 	at := make(map[string]int)
 	var out []changeGroup
 	for _, c := range r.Changes {
-		equal := Change{Change: c.Change, Lost: c.Lost}
+		equal := Change{Change: c.Change, Lost: c.Lost, New: c.New, Removed: c.Removed}
 		equal.Path, equal.Object, equal.Operation = nil, api.Ref{}, ""
 		key := compact(equal)
 		i, ok := at[key]
@@ -79,13 +79,18 @@ func (g changeGroup) markdown() string {
 	if n := len(g.paths) - 1; n > 0 {
 		summary += " and " + counted(n, "more path", "more paths")
 	}
-	if len(g.Lost) > 0 {
+	switch {
+	case len(g.Lost) > 0:
 		summary += ": <b>loses " + text(cut(strings.Join(g.Lost, ", "), nameLimit)) + "</b>"
+	case g.New:
+		summary += ": <b>new</b>"
+	case g.Removed:
+		summary += ": <b>removed</b>"
 	}
 	var content strings.Builder
 	content.WriteString(g.causes())
 	if p := g.paths[0]; len(g.paths) == 1 && p.was != nil {
-		content.WriteString("Before the change its requests were served on " + code(cut(PathName(p.was), nameLimit)) + ".\n\n")
+		content.WriteString("Before the change these requests were served on " + code(cut(PathName(p.was), nameLimit)) + ".\n\n")
 	}
 	if len(g.paths) > 1 {
 		content.WriteString(g.listPaths() + "\n")

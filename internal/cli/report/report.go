@@ -16,13 +16,17 @@ type Report struct {
 	// Notes are what a reader has to know about the result as a whole, such as that one of
 	// the revisions is empty.
 	Notes []string
+	// Remarks are what a reader may want to know about the result as a whole. They come
+	// last.
+	Remarks []string
 	// Objects are the objects that were evaluated, in the order of their evaluation.
 	Objects []Object
 	// Findings are sorted by severity, the most severe first, then as the command
 	// found them.
 	Findings []Finding
 	// Changes are the differences of effective policies, sorted by policy kind and path.
-	// Each path of a policy kind is in it once.
+	// Each path of a policy kind is in it once, and once more for each path whose requests
+	// it took over.
 	Changes []Change
 	// Lost says what paths lose, for the summary line: guard.LostText.
 	Lost string
@@ -38,6 +42,9 @@ type Change struct {
 	Causes []Object
 	// Was is the path that served the requests before the change, nil for the same or none.
 	Was []api.PathElement
+	// New is set if the path does not exist before the change, and Removed if it does not
+	// exist after it.
+	New, Removed bool
 	// Lost are the groups of rules that are in effect before the change only:
 	// guard.LostGroups.
 	Lost []string
