@@ -6,6 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/graph"
+	"overrule.dev/overrule/internal/cli/report"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 )
@@ -93,12 +94,16 @@ func (c *netChange) change() api.Change {
 	return api.Change{Object: object, Operation: operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules()}
 }
 
-// was returns the path before the change, nil if there was none or it is the same.
+// was returns the path before the change, nil if there was none or it has the same name.
 func (c *netChange) was() []api.PathElement {
-	if c.Before == nil || c.After == nil || keyOfEffective(c.Before) == keyOfEffective(c.After) {
+	if c.Before == nil || c.After == nil {
 		return nil
 	}
-	return c.Before.Path.Elements()
+	before := c.Before.Path.Elements()
+	if report.PathName(before) == report.PathName(c.After.Path.Elements()) {
+		return nil
+	}
+	return before
 }
 
 // items returns the changes as the JSON contract shows them.
