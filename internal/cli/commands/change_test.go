@@ -266,9 +266,9 @@ spec:
 `, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Equal(t, []string{"UPDATE AuthPolicy gw-auth (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-	got = runOnStoredPolicies(t, nil, errGone, gwAuth, "check", "--delete", "-f", "-")
+	got = runOnStoredPolicies(t, nil, []error{errGone}, gwAuth, "check", "--delete", "-f", "-")
 	require.Equal(t, exitOK, got.code, "nothing is read: "+got.stderr)
-	got = runOnStoredPolicies(t, nil, errGone, gwAuth, "check", "--delete", "--blast-radius-limit=1", "-f", "-")
+	got = runOnStoredPolicies(t, nil, []error{errGone}, gwAuth, "check", "--delete", "--blast-radius-limit=1", "-f", "-")
 	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
 }

@@ -95,6 +95,9 @@ func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement 
 		return steps, steps, nil
 	}
 	if shown, err = a.evaluateAsAllowed(ctx, c); err != nil {
+		if a.redact {
+			err = withoutDetails(err)
+		}
 		a.warnf("the report shows each denied object as if it were allowed alone: %v", err)
 		shown = steps
 	}

@@ -214,10 +214,11 @@ metadata: {namespace: app, name: late}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {sso: 1}}}
 `
 
-// runOnStoredPolicies runs a command on a cluster whose AuthPolicies can be listed,
-// as a user who is allowed to remove overrides.
-func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed error, stdin string, args ...string) result {
+// runOnStoredPolicies runs a command on a cluster as a user who is allowed to remove
+// overrides. listed are the errors of the first lists of its AuthPolicies.
+func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed []error, stdin string, args ...string) result {
 	t.Helper()
+	lists := 0
 	s := startReviewer(t, true)
 	a := &app{
 		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
@@ -231,7 +232,11 @@ func runOnStoredPolicies(t *testing.T, given []*policykind.Kind, listed error, s
 			var o map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(lateAuth), &o))
 			o["metadata"] = map[string]any{"namespace": "app", "name": "early", "creationTimestamp": "2025-01-01T00:00:00Z"}
-			return []map[string]any{o}, listed
+			lists++
+			if lists <= len(listed) && listed[lists-1] != nil {
+				return nil, listed[lists-1]
+			}
+			return []map[string]any{o}, nil
 		},
 	}
 	return a.exec(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
@@ -243,9 +248,18 @@ func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
 	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
 	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-	got = runOnStoredPolicies(t, nil, errGone, authOf("own", "none"), "check", "-f", "-")
+	got = runOnStoredPolicies(t, nil, []error{errGone}, authOf("own", "none"), "check", "-f", "-")
 	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
+
+	got = runOnStoredPolicies(t, nil, []error{nil, errGone}, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "markdown")
+	require.Equal(t, exitNegative, got.code, "the verdict stays: %s", got.stderr)
+	assert.Contains(t, got.stdout, "**Overrule: 1 denied")
+	assert.Contains(t, got.stderr, "warning: the report shows each denied object as if it were allowed alone: ")
+	assert.Contains(t, got.stderr, "gone")
+	got = runOnStoredPolicies(t, nil, []error{nil, errGone}, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "markdown", "--redact-values")
+	assert.Contains(t, got.stderr, "it failed; details are omitted")
+	assert.NotContains(t, got.stderr, "gone")
 }
 
 // A profile of the cluster is older than any that a change creates.
