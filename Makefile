@@ -147,7 +147,7 @@ test: controlplane build ## Run unit tests, integration tests and the core of th
 	@hack/test core
 
 .PHONY: test-all
-test-all: controlplane build ## Run every test of every module, and the soak test (under 20 minutes); CI runs this.
+test-all: controlplane build ## Run every test of every module, and the soak test (under 25 minutes); CI runs this.
 	@hack/test all
 
 .PHONY: test-soak
