@@ -135,6 +135,17 @@ func TestLateMargin(t *testing.T) {
 			assert.WithinRange(t, c.until, before.Add(DefaultTimeout-margin), after.Add(DefaultTimeout-margin))
 		})
 	}
+	c := &fakeCoordinator{accepts: true, err: coordination.ErrNoLeader}
+	d := withInFlight(t, Options{Coordinator: c}, cluster)
+	forwarded := create(t, routeLimits(1))
+	forwarded.Kind = metav1.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/validate?timeout=3s", bytes.NewReader(review(t, forwarded)))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(coordination.HeaderRemaining, "1000")
+	before := time.Now()
+	d.PeerHandler().ServeHTTP(httptest.NewRecorder(), r)
+	assert.WithinRange(t, c.until, before.Add(time.Second-forwardMargin), time.Now().Add(time.Second-forwardMargin), "another replica subtracted it")
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	short, cancel := (&call{timeout: time.Second}).withLateMargin(ctx)

@@ -62,7 +62,7 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	if err := out.validate(); err != nil {
 		return err
 	}
-	steps, shown, err := a.evaluateCheck(ctx, flags, enforcement, out.isReport())
+	steps, shown, err := a.evaluateCheck(ctx, flags, enforcement, out.showsChanges())
 	if err != nil {
 		tried, err := a.checkByDryRun(ctx, err, flags)
 		if err != nil {
@@ -80,9 +80,9 @@ func (a *app) check(ctx context.Context, flags changeFlags, out reportFlags, enf
 	})
 }
 
-// evaluateCheck evaluates a change. A report shows what the change does as if it were
-// allowed: shown are the steps for that.
-func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement guard.Enforcement, report bool) (steps, shown []evaluatedStep, err error) {
+// evaluateCheck evaluates a change. If changes of effective policies are shown, they are
+// those as if it were allowed: shown are the steps for that.
+func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement guard.Enforcement, showsChanges bool) (steps, shown []evaluatedStep, err error) {
 	c, err := a.readChange(ctx, flags)
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +91,7 @@ func (a *app) evaluateCheck(ctx context.Context, flags changeFlags, enforcement 
 		return nil, nil, err
 	}
 	denied := func(e evaluatedStep) bool { return !enforcement.Allows(e.decision) }
-	if !report || !slices.ContainsFunc(steps, denied) {
+	if !showsChanges || !slices.ContainsFunc(steps, denied) {
 		return steps, steps, nil
 	}
 	if shown, err = a.evaluateAsAllowed(ctx, c); err != nil {

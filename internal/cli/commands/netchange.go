@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -40,7 +39,8 @@ func (n *netChanges) add(e *evaluatedStep) {
 	next := make(map[string][]*netChange)
 	var replaced []string
 	for _, p := range e.pairs {
-		from, to := keyOfEffective(p.Effective()), keyOfEffective(p.Effective())
+		to := keyOfEffective(p.Effective())
+		from := to
 		if p.Before != nil {
 			from = keyOfEffective(p.Before)
 		}
@@ -77,7 +77,10 @@ func (n *netChanges) changed() []*netChange {
 		}
 	}
 	slices.SortFunc(out, func(a, b *netChange) int {
-		return cmp.Or(effective.CompareItems(a.item(), b.item()), api.ComparePaths(a.was(), b.was()))
+		if c := effective.CompareItems(a.item(), b.item()); c != 0 {
+			return c
+		}
+		return api.ComparePaths(a.was(), b.was()) // of few: names take time
 	})
 	return out
 }

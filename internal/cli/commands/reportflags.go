@@ -110,8 +110,18 @@ func (f *reportFlags) validate() error {
 // isReport reports whether some output is in the format of a CI system, for which a
 // report is built.
 func (f *reportFlags) isReport() bool {
-	isReport := func(format printers.Format) bool { return !slices.Contains(printers.Formats, format) }
-	return isReport(f.format) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return isReport(o.format) })
+	return f.has(func(format printers.Format) bool { return !slices.Contains(printers.Formats, format) })
+}
+
+// showsChanges reports whether some output shows effective policies before and after a
+// change: Markdown does, and GitHub's job summary is Markdown.
+func (f *reportFlags) showsChanges() bool {
+	return f.has(func(format printers.Format) bool { return format == formatMarkdown || format == formatGitHub })
+}
+
+// has reports whether some output is in a format.
+func (f *reportFlags) has(is func(printers.Format) bool) bool {
+	return is(f.format) || slices.ContainsFunc(f.outputs, func(o outputFile) bool { return is(o.format) })
 }
 
 // commandResult is the result of a command: show writes it in the formats of printers,

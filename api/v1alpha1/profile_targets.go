@@ -1,0 +1,112 @@
+package v1alpha1
+
+// ProfileTargets defines the target references of a kind.
+//
+// +kubebuilder:object:generate=true
+type ProfileTargets struct {
+	// Fields lists the fields that contain one reference or a list of references. A
+	// reference with a selector instead of a name selects objects by label.
+	//
+	// +listType=atomic
+	// +optional
+	Fields []string `json:"fields,omitempty"`
+	// Selectors lists the fields that contain references that select by label: a
+	// list of {group, kind, matchLabels, matchExpressions}.
+	//
+	// +listType=atomic
+	// +optional
+	Selectors []string `json:"selectors,omitempty"`
+	// Workloads lists the fields that contain selectors of pods. Overrule does not
+	// evaluate them: a warning is returned for such a policy.
+	//
+	// +listType=atomic
+	// +optional
+	Workloads []string `json:"workloads,omitempty"`
+	// Kinds lists the kinds that may be targeted. If empty, any kind may be.
+	//
+	// +listType=atomic
+	// +optional
+	Kinds []TargetKind `json:"kinds,omitempty"`
+	// Namespaces defines whether a target may be in another namespace than its
+	// policy: own, referenceGrant, consumer or free. It defaults to own.
+	//
+	// +optional
+	Namespaces TargetNamespaces `json:"namespaces,omitempty"`
+	// ClassFrom lists the namespaces whose policies may target a GatewayClass; *
+	// matches all. Cluster-scoped policies always may.
+	//
+	// +listType=atomic
+	// +optional
+	ClassFrom []string `json:"classFrom,omitempty"`
+	// Implicit defines what a policy without a target is attached to. If it is not
+	// set, policies must have a target.
+	//
+	// +optional
+	Implicit *ImplicitTarget `json:"implicit,omitempty"`
+}
+
+// TargetKind is a kind that may be targeted.
+//
+// +kubebuilder:object:generate=true
+type TargetKind struct {
+	// Group is the API group of the kind: "" for the core group, * for any.
+	Group string `json:"group"`
+	// Kind is the kind, or * for any kind of the group.
+	Kind string `json:"kind"`
+	// Section defines what a sectionName refers to. It defaults to the listener of
+	// a Gateway or ListenerSet, the rule of a route, and the port name of a Service.
+	//
+	// +optional
+	Section SectionType `json:"section,omitempty"`
+	// Virtual is set for kinds without objects in the cluster: a target of such a
+	// kind is never reported as not found, and has a path of its own.
+	//
+	// +optional
+	Virtual bool `json:"virtual,omitempty"`
+}
+
+// SectionType is what the sectionName of a target refers to.
+//
+// +kubebuilder:validation:Enum=None;Listener;Rule;PortName;PortNumber
+type SectionType string
+
+// The types of a section.
+const (
+	SectionNone       SectionType = "None" // may not be set
+	SectionListener   SectionType = "Listener"
+	SectionRule       SectionType = "Rule"
+	SectionPortName   SectionType = "PortName"
+	SectionPortNumber SectionType = "PortNumber"
+)
+
+// TargetNamespaces defines under which condition a target may be in another namespace
+// than its policy.
+//
+// +kubebuilder:validation:Enum=own;referenceGrant;consumer;free
+type TargetNamespaces string
+
+// The values of TargetNamespaces (SEMANTICS section 5).
+const (
+	// NamespacesOwn requires a target in the policy's own namespace.
+	NamespacesOwn TargetNamespaces = "own"
+	// NamespacesReferenceGrant requires a ReferenceGrant in the target's namespace.
+	NamespacesReferenceGrant TargetNamespaces = "referenceGrant"
+	// NamespacesConsumer allows any namespace, but the policy affects only traffic from
+	// its own namespace.
+	NamespacesConsumer TargetNamespaces = "consumer"
+	// NamespacesFree allows any namespace.
+	NamespacesFree TargetNamespaces = "free"
+)
+
+// ImplicitTarget is what a policy without a target is attached to: its namespace, or
+// the mesh.
+//
+// +kubebuilder:object:generate=true
+type ImplicitTarget struct {
+	// MeshNamespace is the root namespace: a policy without a target in it is
+	// attached to the whole mesh. In other namespaces it is attached to the
+	// namespace.
+	//
+	// +optional
+	MeshNamespace string `json:"meshNamespace,omitempty"`
+}
