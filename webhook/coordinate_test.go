@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
@@ -117,42 +116,6 @@ func TestWriteWithoutLeader(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestLateMargin: if the response to such a write is late, the API server admits it.
-func TestLateMargin(t *testing.T) {
-	for kind, margin := range map[string]time.Duration{
-		"HTTPRoute": responseMargin, "CustomResourceDefinition": responseMargin, "Service": lateMargin, "Namespace": lateMargin,
-	} {
-		t.Run(kind, func(t *testing.T) {
-			c := &fakeCoordinator{err: coordination.ErrNoLeader}
-			d := withInFlight(t, Options{Coordinator: c}, cluster)
-			r := create(t, routeLimits(1))
-			r.Kind = metav1.GroupVersionKind{Group: map[string]string{"HTTPRoute": "gateway.networking.k8s.io", "CustomResourceDefinition": "apiextensions.k8s.io"}[kind], Version: "v1", Kind: kind}
-			before := time.Now()
-			d.post(t, PathValidate, review(t, r))
-			after := time.Now()
-			assert.WithinRange(t, c.until, before.Add(DefaultTimeout-margin), after.Add(DefaultTimeout-margin))
-		})
-	}
-	c := &fakeCoordinator{accepts: true, err: coordination.ErrNoLeader}
-	d := withInFlight(t, Options{Coordinator: c}, cluster)
-	forwarded := create(t, routeLimits(1))
-	forwarded.Kind = metav1.GroupVersionKind{Version: "v1", Kind: "Namespace"}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/validate?timeout=3s", bytes.NewReader(review(t, forwarded)))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(coordination.HeaderRemaining, "1000")
-	before := time.Now()
-	d.PeerHandler().ServeHTTP(httptest.NewRecorder(), r)
-	assert.WithinRange(t, c.until, before.Add(time.Second-forwardMargin), time.Now().Add(time.Second-forwardMargin), "another replica subtracted it")
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	short, cancel := (&call{timeout: time.Second}).withLateMargin(ctx)
-	defer cancel()
-	want, _ := ctx.Deadline()
-	got, _ := short.Deadline()
-	assert.Equal(t, want, got, "a short timeout is halved once")
 }
 
 func TestWhatIsNotCoordinated(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // Tokens verify the last element of request paths: PathValidate + "/" + token. Only
@@ -98,7 +96,7 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, webhook)
 		defer c.span.End()
 		// The deadline of the review. evaluateInTime (admit.go) answers when it is missed.
-		ctx, cancel := context.WithTimeout(ctx, c.remaining(r))
+		ctx, cancel := context.WithTimeout(ctx, s.remaining(c, r))
 		defer cancel()
 		_, reading := s.startSpan(ctx, spanRead)
 		var ok bool
@@ -117,8 +115,8 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 			s.rejectReview(w, r, webhook, e, err)
 			return
 		}
-		if !forwarded && c.isAdmittedLate() {
-			ctx, cancel = c.withLateMargin(ctx)
+		if !forwarded && s.isAdmittedLate(c) {
+			ctx, cancel = s.withLateReserve(ctx, c)
 			defer cancel()
 		}
 		if s.coordinates(c) {
@@ -179,59 +177,6 @@ func (s *Server) closeIfDraining(w http.ResponseWriter) {
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
-}
-
-const (
-	// responseMargin is the time that a response takes to arrive on a busy CPU: the
-	// API server ignores a denial that arrives after the timeout.
-	responseMargin = 500 * time.Millisecond
-	// lateMargin is the same for writes that the API server then admits.
-	lateMargin = time.Second
-	// forwardMargin is the time that a response takes from one replica to another.
-	forwardMargin = 20 * time.Millisecond
-	// maxTimeout is the largest timeoutSeconds of a webhook configuration: no client
-	// can occupy a slot or memory for longer.
-	maxTimeout = webhookconfig.MaxTimeout
-)
-
-// apiServerTimeout returns how long the API server waits for the response of a request:
-// its timeout parameter, which the API server rounds up to a second.
-func (s *Server) apiServerTimeout(r *http.Request) time.Duration {
-	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
-	if err != nil || d <= 0 {
-		d = s.opts.Timeout
-	}
-	return min(d, maxTimeout)
-}
-
-// remaining returns the time that a request may take: the timeout of the API server less
-// responseMargin, or what is left of that if another replica forwarded it.
-func (c *call) remaining(r *http.Request) time.Duration {
-	d := max(c.timeout-responseMargin, c.timeout/2)
-	if !c.forwarded {
-		return d
-	}
-	left, err := strconv.ParseInt(r.Header.Get(coordination.HeaderRemaining), 10, 64)
-	if err != nil {
-		return d
-	}
-	return min(d, max(time.Duration(left)*time.Millisecond-forwardMargin, 0))
-}
-
-// isAdmittedLate reports whether the API server admits a write if the response is late,
-// whatever the failure policy is, and its evaluation needs little time. That of a
-// CustomResourceDefinition may read all policies of its kind.
-func (c *call) isAdmittedLate() bool {
-	k := kindOf(c.request)
-	return k == (api.PolicyKind{Kind: gateway.KindService}) || k == (api.PolicyKind{Kind: gateway.KindNamespace})
-}
-
-// withLateMargin returns a context with lateMargin in place of responseMargin, and at least
-// half of the timeout.
-func (c *call) withLateMargin(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, _ := ctx.Deadline()
-	less := min(lateMargin, c.timeout/2) - min(responseMargin, c.timeout/2)
-	return context.WithDeadline(ctx, end.Add(-less))
 }
 
 func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {

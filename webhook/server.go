@@ -55,6 +55,12 @@ type Options struct {
 	// Timeout is how long the API server waits for a response if the request does not
 	// say it; 0 means DefaultTimeout.
 	Timeout time.Duration
+	// ResponseReserve is the part of a timeout that is left for the response to arrive,
+	// LateReserve the same for writes that the API server admits if it does not; 0 means
+	// that they are computed from the timeout. Both are at most half of it.
+	ResponseReserve, LateReserve time.Duration
+	// IgnoreFailures is set if all webhooks have failurePolicy Ignore.
+	IgnoreFailures bool
 	// MaxConcurrent is the number of reviews that are evaluated at once, MaxQueue
 	// the number that wait; 0 means two for each CPU, and DefaultQueue.
 	MaxConcurrent, MaxQueue int

@@ -436,25 +436,3 @@ func TestExpensiveConditionsAreDenied(t *testing.T) {
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
 	assertNames(t, message, []string{"TooMuch: RateLimitPolicy app/toystore-limits: ", "RateLimitPolicy infra/gw-limits", "3 units", "HTTPRoute app/toystore", "Gateway infra/edge", "2 rules of 2 policies"})
 }
-
-func TestCallTimeout(t *testing.T) {
-	s := New(Options{})
-	for query, want := range map[string]time.Duration{
-		"":                     DefaultTimeout - responseMargin,
-		"?timeout=":            DefaultTimeout - responseMargin,
-		"?timeout=soon":        DefaultTimeout - responseMargin,
-		"?timeout=10":          DefaultTimeout - responseMargin,
-		"?timeout=-1s":         DefaultTimeout - responseMargin,
-		"?timeout=0s":          DefaultTimeout - responseMargin,
-		"?timeout=10s":         10*time.Second - responseMargin,
-		"?timeout=1s":          time.Second - responseMargin,
-		"?timeout=300ms":       150 * time.Millisecond,
-		"?timeout=30s":         30*time.Second - responseMargin,
-		"?timeout=31s":         30*time.Second - responseMargin,
-		"?timeout=24h":         30*time.Second - responseMargin,
-		"?timeout=1s&timeout=": time.Second - responseMargin,
-	} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
-		assert.Equal(t, want, (&call{timeout: s.apiServerTimeout(r)}).remaining(r), query)
-	}
-}

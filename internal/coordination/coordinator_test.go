@@ -259,6 +259,18 @@ func TestTimeoutOfTheWebhookThatExceedsTheLease(t *testing.T) {
 	})
 }
 
+func TestFollowerForwardsALongerTimeoutThanItsOwn(t *testing.T) {
+	simulate(t, func(s *simulation) {
+		a := s.start("a", func(o *Options) { o.Bounds = NewBounds(10*time.Second, 0) })
+		s.until(a)
+		b := s.start("b")
+		s.run(time.Second)
+		place, err := b.Await(s.Context(), 10*time.Second, Place{})
+		require.NoError(t, err)
+		assert.Equal(t, "a", place.Address, "a rollout replaces one replica after the other")
+	})
+}
+
 func TestAwaitWithoutLeader(t *testing.T) {
 	simulate(t, func(s *simulation) {
 		a := s.start("a")

@@ -36,9 +36,6 @@ const refusedPause = 100 * time.Millisecond
 // write, or failed, the zero Place for none. Errors: ErrNoLeader, ErrProtocol,
 // *TimeoutError.
 func (c *Coordinator) Await(ctx context.Context, timeout time.Duration, except Place) (Place, error) {
-	if err := c.opts.Bounds.checkTimeout(timeout); err != nil {
-		return Place{}, err
-	}
 	if except != (Place{}) {
 		c.Wake()
 	}
@@ -68,6 +65,10 @@ func (c *Coordinator) place(timeout time.Duration) (p Place, ok bool, next <-cha
 	defer c.mu.Unlock()
 	switch {
 	case c.role == evaluating:
+		// Only the leader checks: while a new timeout is rolled out, replicas differ.
+		if err := c.opts.Bounds.checkTimeout(timeout); err != nil {
+			return Place{}, false, nil, err
+		}
 		return Place{Term: c.term}, c.valid(timeout), c.changed, nil
 	case c.role != following, c.leader.identity == "", c.leader.identity == c.opts.Identity:
 		return Place{}, false, c.changed, nil

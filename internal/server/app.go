@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -116,24 +117,25 @@ func (a *app) createGuard() error {
 }
 
 func (a *app) createWebhooks() error {
-	o := a.options
 	a.inFlight = inflight.New(a.store, inflight.Options{ReadStored: a.watcher.ReadStored})
-	options := webhook.Options{
-		Store: a.store, Enforcement: o.enforcement, Timeout: o.webhookTimeout,
-		Guard: a.guard, Readers: a.readers, InFlight: a.inFlight,
-		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
-		CheckFresh: a.watcher.CheckFresh, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),
-		Metrics: webhook.NewMetrics(crmetrics.Registry),
-		Tokens:  a.pathTokens.tokens,
-		Events:  a.manager.GetEventRecorder("overrule"),
-		Tracer:  a.tracing.tracer(),
-		Log:     a.log.WithName("webhook"),
-	}
+	options := a.options.webhookOptions()
+	options.Store, options.Guard, options.Readers, options.InFlight = a.store, a.guard, a.readers, a.inFlight
+	options.CheckFresh, options.Await, options.Stored, options.Replica = a.watcher.CheckFresh, a.watcher.Await, a.watcher.Stored, hostname()
+	options.Metrics, options.Tokens = webhook.NewMetrics(crmetrics.Registry), a.pathTokens.tokens
+	options.Events, options.Tracer, options.Log = a.manager.GetEventRecorder("overrule"), a.tracing.tracer(), a.log.WithName("webhook")
 	if a.coordinator != nil {
 		options.Coordinator = a.coordinator
 	}
 	a.webhooks = webhook.New(options)
 	return nil
+}
+
+// webhookOptions are those that the flags determine.
+func (o *options) webhookOptions() webhook.Options {
+	return webhook.Options{
+		Enforcement: o.enforcement, Timeout: o.webhookTimeout, IgnoreFailures: o.failurePolicy == admissionregistrationv1.Ignore,
+		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
+	}
 }
 
 func (a *app) registerMetrics() error {

@@ -43,6 +43,11 @@ const (
 // coordinated reports whether replicas evaluate as one.
 func (o *options) coordinated() bool { return o.coordination == coordinationLeader }
 
+// bounds are those of the coordination.
+func (o *options) bounds() coordination.Bounds {
+	return coordination.NewBounds(o.webhookTimeout, o.leaseDuration)
+}
+
 // createCoordination creates the part of this replica in the coordination. With
 // --coordination=none it stays nil.
 func (a *app) createCoordination() error {
@@ -70,7 +75,7 @@ func (a *app) createCoordination() error {
 	a.coordinator = coordination.New(coordination.Options{
 		Leases: client.Leases(a.options.namespace), Name: leaseName, Address: address,
 		Identity: cmp.Or(a.options.podName, hostname()) + "_" + string(uuid.NewUUID()),
-		Bounds:   coordination.NewBounds(a.options.webhookTimeout, a.options.leaseDuration),
+		Bounds:   a.options.bounds(),
 		State:    replicaState{a}, Peers: coordination.NewClient(peerTransport(peers.ClientTLS())), Work: a.leaderWork.Run,
 		Metrics: coordination.NewMetrics(crmetrics.Registry), Log: log,
 	})

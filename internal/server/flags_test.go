@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/internal/controllers/canary"
+	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/test/messages"
 )
 
@@ -89,4 +92,24 @@ func TestEveryFlagHasHelp(t *testing.T) {
 	NewCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		assert.NotEmpty(t, f.Usage, f.Name)
 	})
+}
+
+// The timeout of the webhooks is one value: registered, expected by the handler, and the
+// bound of the coordination.
+func TestWebhookTimeoutReachesAllThatDependOnIt(t *testing.T) {
+	o := parseOptions(t, "--webhook-timeout=10s")
+	a := &app{options: o, certificates: &certProvider{}}
+	assert.Equal(t, 10*time.Second, a.webhookConfiguration().Timeout)
+	assert.Equal(t, 10*time.Second, o.webhookOptions().Timeout)
+	assert.Equal(t, coordination.NewBounds(10*time.Second, 14*time.Second), o.bounds())
+	o = parseOptions(t, "--webhook-timeout=10s", "--lease-duration=60s")
+	assert.Equal(t, coordination.NewBounds(10*time.Second, time.Minute), o.bounds())
+	assert.Equal(t, coordination.NewBounds(3*time.Second, 7*time.Second), new(parseOptions(t)).bounds())
+	assert.Greater(t, writeTimeout, webhookconfig.MaxTimeout, "the longest one, which a caller may send")
+	assert.Equal(t, 24*time.Second, canary.TimeoutFor(o.webhookTimeout), "two webhooks, and the API server")
+}
+
+func TestHandlerKnowsThatFailuresAreIgnored(t *testing.T) {
+	assert.False(t, new(parseOptions(t)).webhookOptions().IgnoreFailures)
+	assert.True(t, new(parseOptions(t, "--failure-policy=Ignore")).webhookOptions().IgnoreFailures)
 }

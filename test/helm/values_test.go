@@ -75,6 +75,7 @@ func TestFlagsFromValues(t *testing.T) {
 		"none":                   {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
 		"all":                    {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
 		"no leader":              {values{"coordination": "none"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--coordination=none"}},
+		"a timeout":              {values{"webhookTimeoutSeconds": 10}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--webhook-timeout=10s"}},
 		"a number of YAML":       {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
 		"a canary":               {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
 		"no canary":              {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
@@ -115,8 +116,8 @@ func TestOptionalObjects(t *testing.T) {
 	assert.NotContains(t, untrusted, id{kind: "ClusterRole", name: "overrule-webhooks"})
 }
 
-func TestStaticWebhooksHaveTheFailurePolicy(t *testing.T) {
-	objects := rendered(t, static.with(values{"failurePolicy": "Ignore"}))
+func TestStaticWebhooksHaveTheFailurePolicyAndTheTimeout(t *testing.T) {
+	objects := rendered(t, static.with(values{"failurePolicy": "Ignore", "webhookTimeoutSeconds": 10}))
 	for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
 		hooks, _, err := unstructured.NestedSlice(objects.get(t, kind, "overrule"), "webhooks")
 		require.NoError(t, err)
@@ -127,6 +128,11 @@ func TestStaticWebhooksHaveTheFailurePolicy(t *testing.T) {
 				want = "Fail" // a dry run without an answer must fail
 			}
 			assert.Equal(t, want, hook.(map[string]any)["failurePolicy"], kind)
+			seconds := int64(10)
+			if hook.(map[string]any)["name"] == "system.validate.overrule.dev" {
+				seconds = 1 // in every installation
+			}
+			assert.EqualValues(t, seconds, hook.(map[string]any)["timeoutSeconds"], kind)
 		}
 	}
 }
@@ -140,6 +146,8 @@ func TestSchemaRejects(t *testing.T) {
 		"one that is not there further in": {values{"image.name": "x"}, "name"},
 		"an enforcement of no kind":        {values{"enforcement": "block"}, "/enforcement"},
 		"a failure policy in small":        {values{"failurePolicy": "fail"}, "/failurePolicy"},
+		"a timeout above 30 s":             {values{"webhookTimeoutSeconds": 31}, "/webhookTimeoutSeconds"},
+		"a timeout by a flag":              {values{"extraArgs": []any{"--webhook-timeout=5s"}}, "/extraArgs/0"},
 		"no replicas":                      {values{"replicas": 0}, "/replicas"},
 		"replicas in words":                {values{"replicas": "two"}, "/replicas"},
 		"half a path":                      {values{"blastRadiusLimit": 0.5}, "/blastRadiusLimit"},

@@ -1,0 +1,100 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/coordination"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/webhookconfig"
+)
+
+// maxTimeout is the largest timeoutSeconds of a webhook configuration: no client can
+// occupy a slot or memory for longer.
+const maxTimeout = webhookconfig.MaxTimeout
+
+// Reserves are the parts of the timeout of a call in which nothing is evaluated. A response
+// that arrives after the timeout is ignored.
+const (
+	// minResponseReserve is what a call takes besides its evaluation. The timeout of the
+	// API server begins before that of this server, with a TCP and a TLS handshake, and
+	// ends with the last byte of the response: two round trips of some milliseconds
+	// between zones, and CPU at both ends. A container with a CPU limit can stand still
+	// for 100 ms in each of the two, and an API server under load is as slow. An
+	// evaluation notices its deadline within grace, and competes for the CPU until then.
+	// Beyond that a late denial is an error at the client, and the write is not stored.
+	minResponseReserve = 500 * time.Millisecond
+	// minLateReserve is the same for writes that the API server admits if the response
+	// is late: what is an error elsewhere bypasses the evaluation. It is twice as much,
+	// which is the time of several throttled periods, of a slow garbage collection, or
+	// of a packet that is sent again.
+	minLateReserve = time.Second
+	// forwardReserve is what a forwarded review takes besides its evaluation: grace, a
+	// round trip between zones, and a pause of a container with a CPU limit. If the
+	// response of the leader is later, this replica answers with NoLeader: no write
+	// escapes, but the client retries one that may take as long again, and the leader
+	// has an admitted write in flight that is never stored.
+	forwardReserve = grace + 100*time.Millisecond
+)
+
+// Users who increase the timeout have a slow cluster, in which the rest of a call is slow,
+// too: the reserves are at least these parts of it, and at most half.
+const (
+	responsePart = 6
+	latePart     = 3
+)
+
+// responseReserve returns the reserve for a response.
+func (o *Options) responseReserve(timeout time.Duration) time.Duration {
+	return min(cmp.Or(o.ResponseReserve, max(minResponseReserve, timeout/responsePart)), timeout/2)
+}
+
+// lateReserve returns the reserve for a response to a write that is admitted if it is late.
+func (o *Options) lateReserve(timeout time.Duration) time.Duration {
+	return min(cmp.Or(o.LateReserve, max(minLateReserve, timeout/latePart)), timeout/2)
+}
+
+// apiServerTimeout returns how long the API server waits for the response of a request:
+// its timeout parameter, which the API server rounds up to a second.
+func (s *Server) apiServerTimeout(r *http.Request) time.Duration {
+	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || d <= 0 {
+		d = s.opts.Timeout
+	}
+	return min(d, maxTimeout)
+}
+
+// remaining returns the time that a request may take: the timeout of the API server less
+// the reserve, or what is left of that if another replica forwarded it.
+func (s *Server) remaining(c *call, r *http.Request) time.Duration {
+	d := c.timeout - s.opts.responseReserve(c.timeout)
+	if !c.forwarded {
+		return d
+	}
+	left, err := strconv.ParseInt(r.Header.Get(coordination.HeaderRemaining), 10, 64)
+	if err != nil {
+		return d
+	}
+	return min(d, max(time.Duration(left)*time.Millisecond-forwardReserve, 0))
+}
+
+// withLateReserve returns a context with the late reserve in place of the other one.
+func (s *Server) withLateReserve(ctx context.Context, c *call) (context.Context, context.CancelFunc) {
+	end, _ := ctx.Deadline()
+	return context.WithDeadline(ctx, end.Add(s.opts.responseReserve(c.timeout)-s.opts.lateReserve(c.timeout)))
+}
+
+// ignoredKinds are those whose webhooks always have failurePolicy Ignore, besides that of
+// system writes, which are never denied.
+var ignoredKinds = []api.PolicyKind{{Kind: gateway.KindService}, {Kind: gateway.KindNamespace}, policykind.KindDefinition}
+
+// isAdmittedLate reports whether the API server admits a write if the response is late.
+func (s *Server) isAdmittedLate(c *call) bool {
+	return c.webhook == webhookValidate && (s.opts.IgnoreFailures || slices.Contains(ignoredKinds, kindOf(c.request)))
+}
