@@ -32,49 +32,6 @@ func fielded(t testing.TB, v *snapshot.View) []string {
 
 const controlling = "strategy: {allowed: [merge]}\nblocks: {defaults: [defaults], overrides: [overrides]}\n"
 
-// A field of the route itself is below every policy. An empty list, or nothing
-// of any other kind, is unset.
-func TestControlledFieldsOfRule(t *testing.T) {
-	profile := freeProbe(controlling + "fields: [{rule: a, route: 'spec.rules[*].retry.codes'}, {rule: b, route: 'spec.rules[*].timeouts.request'}]")
-	defaults, overrides := probeDoc("p", 1, onGateway+"defaults: {a: [5], b: 5s}"), probeDoc("p", 1, onGateway+"overrides: {a: [5], b: 5s}")
-	tests := map[string]struct {
-		rule, policy string
-		want         string
-		state        api.State
-	}{
-		"the route's own value replaces a default":   {"{name: x, retry: {codes: [1]}, timeouts: {request: 1s}}", defaults, "r#x: a=[1] r/object b=1s r/object", api.Overridden},
-		"of several, each for itself":                {"{name: x, timeouts: {request: 1s}}", defaults, "r#x: a=[5] p/defaults b=1s r/object", api.PartiallyEnforced},
-		"an empty list is unset":                     {"{name: x, retry: {codes: []}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
-		"so is an empty text":                        {"{name: x, timeouts: {request: ''}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
-		"null is unset":                              {"{name: x, retry: null, timeouts: {request: null}}", defaults, "r#x: a=[5] p/defaults b=5s p/defaults", api.Enforced},
-		"an override replaces the route's own value": {"{name: x, retry: {codes: [1]}, timeouts: {request: 1s}}", overrides, "r#x: a=[5] p/overrides b=5s p/overrides", api.Enforced},
-		"a bare rule is a default":                   {"{name: x, timeouts: {request: 1s}}", probeDoc("p", 1, onRoute+"b: 5s"), "r#x: b=1s r/object", api.Overridden},
-		"a rule that controls no field stays":        {"{name: x, timeouts: {request: 1s}}", probeDoc("p", 1, onRoute+"b: 5s\nother: 1"), "r#x: b=1s r/object other=1 p/bare", api.PartiallyEnforced},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			v := world(t, docs(profile, gatewayDoc("g", "c", "http"), routeDoc("r", "["+test.rule+"]", "g"), test.policy))
-			assert.Equal(t, []string{test.want}, fielded(t, v))
-			out := outcomeOf(t, v, probeRef("app", "p"))
-			assert.Equal(t, test.state, out.State)
-			for _, l := range out.Lost {
-				assert.Equal(t, routeRef("r"), l.To, "what beat it is the route")
-			}
-		})
-	}
-	t.Run("an HTTPRoute without rules has one, with nothing set", func(t *testing.T) {
-		v := world(t, docs(profile, gatewayDoc("g", "c", "http"), "kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{namespace: infra, name: g}]}", defaults))
-		assert.Equal(t, []string{"r#rule-1: a=[5] p/defaults b=5s p/defaults"}, fielded(t, v))
-	})
-	t.Run("a route without a policy is no path", func(t *testing.T) {
-		assert.Empty(t, fielded(t, world(t, docs(profile, gatewayDoc("g", "c", "http"), routeDoc("r", "[{retry: {codes: [1]}}]", "g")))))
-	})
-	t.Run("other kinds of routes do not have the field", func(t *testing.T) {
-		v := world(t, docs(profile, gatewayDoc("g", "c", "http"), "kind: GRPCRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{timeouts: {request: 1s}}]}", defaults))
-		assert.Equal(t, []string{"r#rule-1: a=[5] p/defaults b=5s p/defaults"}, fielded(t, v))
-	})
-}
-
 // Items of a list in a rule have paths of their own, if they have the object with the
 // fields.
 func TestControlledFieldsOfItems(t *testing.T) {

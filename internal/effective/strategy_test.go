@@ -54,84 +54,6 @@ func freeProbe(spec string) string {
 	return worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: free}\n"+spec)
 }
 
-// The lower policy decides whether it is merged onto its closest parent.
-func TestLowerPolicyDecidesStrategy(t *testing.T) {
-	profile := freeProbe("strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Together: merge}, by: lower}")
-	const merged = "mergeType: merge\n"
-	tests := map[string]struct {
-		policies []string
-		want     string
-	}{
-		"the most specific replaces": {
-			[]string{probeDoc("gateway", 1, onGateway+"a: gateway\nb: gateway"), probeDoc("route", 1, onRoute+"a: route")},
-			`{"a":"route"}`,
-		},
-		"merged onto its parent": {
-			[]string{probeDoc("gateway", 1, onGateway+"a: gateway\nb: gateway"), probeDoc("route", 1, onRoute+merged+"a: route\nc: route")},
-			`{"a":"route","b":"gateway","c":"route"}`,
-		},
-		"in another word for it": {
-			[]string{probeDoc("gateway", 1, onGateway+"b: gateway"), probeDoc("route", 1, onRoute+"mergeType: Together\na: route")},
-			`{"a":"route","b":"gateway"}`,
-		},
-		"the closest parent alone": {
-			[]string{
-				probeDoc("gateway", 1, onGateway+"a: gateway\nb: gateway\nd: gateway"), probeDoc("listener", 1, onListener+"a: listener\nb: listener"),
-				probeDoc("route", 1, onRoute+merged+"a: route"),
-			},
-			`{"a":"route","b":"listener"}`,
-		},
-		"the parent's own word is about what is above it": {
-			[]string{
-				probeDoc("gateway", 1, onGateway+"a: gateway\nd: gateway"), probeDoc("listener", 1, onListener+merged+"a: listener\nb: listener"),
-				probeDoc("route", 1, onRoute+merged+"a: route"),
-			},
-			`{"a":"route","b":"listener","d":"gateway"}`,
-		},
-		"and no way past one that replaces": {
-			[]string{
-				probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("listener", 1, onListener+merged+"b: listener"),
-				probeDoc("route", 1, onRoute+"a: route"),
-			},
-			`{"a":"route"}`,
-		},
-		"a higher policy's word is not about what is below it": {
-			[]string{probeDoc("gateway", 1, onGateway+merged+"b: gateway"), probeDoc("route", 1, onRoute+"a: route")},
-			`{"a":"route"}`,
-		},
-		"a rule onto its route": {
-			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute+"b: route"), probeDoc("rule", 1, onRule+merged+"a: rule")},
-			`{"a":"rule","b":"route"}`,
-		},
-		"one without a rule replaces all above it": {
-			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("listener", 1, onListener+merged+"b: listener"), probeDoc("route", 1, onRoute)},
-			`{}`,
-		},
-		"and what is merged onto it stays": {
-			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute), probeDoc("rule", 1, onRule+merged+"a: rule")},
-			`{"a":"rule"}`,
-		},
-		"merged without a rule it changes nothing": {
-			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("listener", 1, onListener+merged+"b: listener"), probeDoc("route", 1, onRoute+merged)},
-			`{"b":"listener","d":"gateway"}`,
-		},
-		"nor between two that are merged": {
-			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute+merged), probeDoc("rule", 1, onRule+merged+"a: rule")},
-			`{"a":"rule","d":"gateway"}`,
-		},
-		"nor under one that replaces": {
-			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute+"b: route"), probeDoc("rule", 1, onRule+merged)},
-			`{"b":"route"}`,
-		},
-		"alone": {[]string{probeDoc("route", 1, onRoute+merged+"a: route")}, `{"a":"route"}`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, specOf(t, world(t, docs(append(test.policies, profile, chain)...))))
-		})
-	}
-}
-
 // SEMANTICS section 3: in kinds in which the closest policy replaces those above
 // it, one without a rule does, too, but not in kinds with merging, overrides or
 // collecting.
@@ -193,40 +115,6 @@ func TestAnnotationOverPolicyWithoutRules(t *testing.T) {
 	}
 }
 
-// An annotation of the route decides how the policies above it are applied.
-func TestRouteAnnotationDecidesStrategy(t *testing.T) {
-	profile := freeProbe("strategy: {allowed: [atomic, merge], annotation: {name: example.com/how, values: " +
-		"{deep: {strategy: merge}, deep-over: {strategy: merge, overrides: true}, over: {strategy: atomic, overrides: true}}}}")
-	policies := docs(
-		probeDoc("gateway", 1, onGateway+"a: gateway\nb: gateway"), probeDoc("listener", 1, onListener+"a: listener\nd: listener"),
-		probeDoc("route", 1, onRoute+"a: route\nc: route"), probeDoc("rule", 1, onRule+"a: rule"),
-	)
-	for value, want := range map[string]string{
-		"":          `{"a":"rule"}`,
-		"unheard":   `{"a":"rule"}`,
-		"deep":      `{"a":"rule","b":"gateway","d":"listener"}`, // the route's own policy is atomic still
-		"deep-over": `{"a":"gateway","b":"gateway","d":"listener"}`,
-		"over":      `{"a":"gateway","b":"gateway"}`,
-	} {
-		annotated := strings.Replace(chain, "name: r}", "name: r, annotations: {example.com/how: '"+value+"'}}", 1)
-		assert.Equal(t, want, specOf(t, world(t, docs(profile, annotated, policies))), value)
-	}
-}
-
-// A field of the policy makes its bare rules overrides.
-func TestBareRulesAsOverrides(t *testing.T) {
-	profile := freeProbe("strategy: {allowed: [merge]}\nblocks: {bare: {field: mode, overrides: [Override, Force]}}")
-	for mode, want := range map[string]string{
-		"":               `{"a":"route","b":"gateway"}`,
-		"mode: Default":  `{"a":"route","b":"gateway"}`,
-		"mode: Override": `{"a":"gateway","b":"gateway"}`,
-		"mode: Force":    `{"a":"gateway","b":"gateway"}`,
-	} {
-		v := world(t, docs(profile, chain, probeDoc("gateway", 1, onGateway+mode+"\na: gateway\nb: gateway"), probeDoc("route", 1, onRoute+"a: route")))
-		assert.Equal(t, want, specOf(t, v), mode)
-	}
-}
-
 // Items of keyed lists are merged one by one, and returned as a list.
 func TestKeyedLists(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nblocks: {overrides: [overrides]}\nlists: [{path: rules, key: name}]")
@@ -239,67 +127,6 @@ func TestKeyedLists(t *testing.T) {
 		{Rule: "rules.m.limit", To: probeRef("app", "gateway"), Paths: 1},
 		{Rule: "rules.m.name", To: probeRef("app", "gateway"), Paths: 1, Equal: true},
 	}, outcomeOf(t, v, probeRef("app", "route")).Lost)
-}
-
-// SEMANTICS section 5, sameTarget: two policies of one gateway.
-func TestSameTarget(t *testing.T) {
-	type outcome struct {
-		state api.State
-		lost  []string
-	}
-	both := func(older, newer string) []string {
-		return []string{probeDoc("z-older", 1, onGateway+older), probeDoc("newer", 2, onGateway+newer)}
-	}
-	defaults := both("defaults: {a: older, b: older}", "defaults: {a: newer, c: newer}")
-	overrides := both("overrides: {a: older, b: older}", "overrides: {a: newer, c: newer}")
-	against := both("overrides: {a: older}", "defaults: {a: newer, c: newer}")
-	upwards := both("defaults: {a: older, b: older}", "overrides: {a: newer}")
-	apart := both("defaults: {b: older}", "overrides: {c: newer}")
-	enforced, conflicted := outcome{state: api.Enforced}, outcome{state: api.Conflicted}
-	loses := func(rules ...string) outcome { return outcome{api.PartiallyEnforced, rules} }
-	tests := []struct {
-		mode         string
-		what         string
-		policies     []string
-		want         string
-		older, newer outcome
-	}{
-		{"hierarchical", "of defaults the newer wins", defaults, `{"a":"newer","b":"older","c":"newer"}`, loses("a"), enforced},
-		{"hierarchical", "of overrides the older", overrides, `{"a":"older","b":"older","c":"newer"}`, enforced, loses("a")},
-		{"hierarchical", "an override beats a newer default", against, `{"a":"older","c":"newer"}`, enforced, loses("a")},
-		{"hierarchical", "and an older one", upwards, `{"a":"newer","b":"older"}`, loses("a"), enforced},
-		{"hierarchical", "apart they do not meet", apart, `{"b":"older","c":"newer"}`, enforced, enforced},
-
-		{"oldestWins", "of defaults the older wins", defaults, `{"a":"older","b":"older","c":"newer"}`, enforced, loses("a")},
-		{"oldestWins", "of overrides, too", overrides, `{"a":"older","b":"older","c":"newer"}`, enforced, loses("a")},
-		{"oldestWins", "an override beats a newer default", against, `{"a":"older","c":"newer"}`, enforced, loses("a")},
-		{"oldestWins", "and an older one", upwards, `{"a":"newer","b":"older"}`, loses("a"), enforced},
-		{"oldestWins", "apart they do not meet", apart, `{"b":"older","c":"newer"}`, enforced, enforced},
-
-		{"none", "the older holds the target", defaults, `{"a":"older","b":"older"}`, enforced, conflicted},
-		{"none", "whatever the blocks", upwards, `{"a":"older","b":"older"}`, enforced, conflicted},
-		{"none", "apart, too", apart, `{"b":"older"}`, enforced, conflicted},
-
-		{"fieldConflict", "where rules meet the newer is out as a whole", defaults, `{"a":"older","b":"older"}`, enforced, conflicted},
-		{"fieldConflict", "whatever the blocks", upwards, `{"a":"older","b":"older"}`, enforced, conflicted},
-		{"fieldConflict", "apart they do not meet", apart, `{"b":"older","c":"newer"}`, enforced, enforced},
-	}
-	for _, test := range tests {
-		t.Run(test.mode+": "+test.what, func(t *testing.T) {
-			profile := freeProbe("strategy: {allowed: [merge]}\nblocks: {defaults: [defaults], overrides: [overrides]}\nsameTarget: " + test.mode)
-			v := world(t, docs(append(test.policies, profile, chain)...))
-			assert.Equal(t, test.want, specOf(t, v))
-			for name, want := range map[string]outcome{"z-older": test.older, "newer": test.newer} {
-				got := outcomeOf(t, v, probeRef("app", name))
-				assert.Equal(t, want.state, got.State, name)
-				var lost []string
-				for _, l := range got.Lost {
-					lost = append(lost, l.Rule)
-				}
-				assert.Equal(t, want.lost, lost, name)
-			}
-		})
-	}
 }
 
 // SEMANTICS section 6: Conflicted is reported per target; the state is that of the

@@ -2,7 +2,6 @@ package guard_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,44 +11,6 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 )
-
-// defaulting is a block of defaults beside others.
-func defaulting(all ...string) string {
-	return "defaults: {strategy: merge, " + limitsDoc(all...) + "}"
-}
-
-// An override that is shadowed already is not free to all: what comes before it is
-// reported for the next lower policy, too.
-func TestLimitsBeforeDisplacedOverride(t *testing.T) {
-	toys := overriding(aLimit("toys", onToys))
-	second := func(spec string) string { return rateOf("app", "second", toRoute, spec) }
-	weakened := func(limit string) []string { return []string{"Deny OverrideWeakened limits." + limit} }
-	behindDefault := []string{rateTop(toys), rateOf("infra", "second", toGateway, defaulting(aLimit("b", "")))}
-	behindOwn := []string{rateTop(defaulting(aLimit("b", "")) + "\n" + toys)}
-	behindLower := []string{rateTop(toys), rateOwn(defaulting(aLimit("a", "")))}
-	for name, c := range map[string]struct {
-		before []string
-		write  string
-		want   []string
-	}{
-		"by a default as high, and a lower limit comes":           {behindDefault, rateOwn(defaulting(aLimit("a", ""))), weakened("a")},
-		"by a default of its own policy, and a lower limit comes": {behindOwn, rateOwn(defaulting(aLimit("a", ""))), weakened("a")},
-		"by a default, and a lower limit comes after that":        {behindDefault, rateOwn(defaulting(aLimit("c", ""))), nil},
-		"by a default, and a lower limit comes on another rule":   {behindDefault, rateOwn(defaulting(aLimit("a", onAssets))), nil},
-		"by a lower limit, which is edited":                       {behindLower, rateOwn(defaulting(strings.Replace(aLimit("a", ""), "5", "500", 1))), nil},
-		"by a lower limit, which gets another name":               {behindLower, rateOwn(defaulting(aLimit("b", ""))), nil},
-		"by a lower limit, and another of its policy comes":       {behindLower, rateOwn(defaulting(aLimit("A", ""), aLimit("a", ""))), nil},
-		"by a lower limit, and one of another policy comes":       {behindLower, second(defaulting(aLimit("A", ""))), weakened("A")},
-		"by a lower limit, and one of another comes after it":     {behindLower, second(defaulting(aLimit("b", ""))), nil},
-		"by a lower limit, which goes, and another one was there": {append(behindLower[:2:2], second(defaulting(aLimit("b", "")))), rateOwn(defaulting(aLimit("x", ""))), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := bindingWorld(c.before...)
-			assert.Equal(t, c.want, overrideFindings(t, "dev", before, c.write))
-			assert.Equal(t, warningsOf(c.want), overrideFindings(t, "boss", before, c.write), "who may override is warned")
-		})
-	}
-}
 
 // manyHidden is a world in which a lower limit comes before so many overrides, and
 // the findings about these.
@@ -95,13 +56,4 @@ func TestAuditCountsDisplacedOverrides(t *testing.T) {
 		assert.Equal(t, api.ReasonOverrideWeakened, one.Code)
 	}
 	assert.Equal(t, []string{"3"}, names(got[20].Message))
-}
-
-// warningsOf turns denials into warnings.
-func warningsOf(denied []string) []string {
-	var out []string
-	for _, text := range denied {
-		out = append(out, strings.Replace(text, "Deny ", "Warn ", 1))
-	}
-	return out
 }

@@ -18,52 +18,6 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// SEMANTICS section 8, NoPath: a policy that reaches no path, with the reason.
-func TestPolicyWithoutPath(t *testing.T) {
-	const (
-		class = "kind: GatewayClass\nmetadata: {name: c}"
-	)
-	base := docs(class, gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]"), routeDoc("there", "[{}]", "g"), gatewayDoc("h", "c", "http"))
-	policy := func(targets, rest string) string {
-		return policyDoc("Paint", "app", "p", "targetRefs: ["+targets+"]\n"+rest)
-	}
-	tests := map[string]struct {
-		world, policy string
-		want          []string
-	}{
-		"on a route":                           {base, policy("{kind: HTTPRoute, name: r}", "a: 1"), []string{"Warn NoPath: HTTPRoute app/r, Gateway, parentRefs"}},
-		"on a route, without a rule":           {base, policy("{kind: HTTPRoute, name: r}", "strategy: patch"), []string{"Warn NoPath: HTTPRoute app/r, Gateway, parentRefs"}},
-		"that was on none before":              {docs(base, policy("{kind: HTTPRoute, name: r}", "a: 2")), policy("{kind: HTTPRoute, name: r}", "a: 1"), []string{"Warn NoPath: HTTPRoute app/r, Gateway, parentRefs"}},
-		"of one target, and on one by another": {base, policy("{kind: HTTPRoute, name: r}, {kind: HTTPRoute, name: there}", "a: 1"), nil},
-		"of one target, of two": {
-			base, policy("{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}", "a: 1"),
-			[]string{"Warn TargetNotFound: HTTPRoute app/none", "Warn NoPath: HTTPRoute app/r, Gateway, parentRefs"},
-		},
-		"on a gateway": {
-			base, policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: h}]\na: 1"),
-			[]string{"Warn NoPath: Gateway infra/h"},
-		},
-		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p, spec.overrides, Invalid, "number"`}},
-		"of a kind without such a level": {
-			docs(base, worlds.ProfileDoc("Probe", "levels: [Gateway]")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
-			[]string{"Warn NotRead: Probe, HTTPRoute app/r, Gateway"},
-		},
-		"whose target another one holds": {
-			docs(base, policyDoc("Label", "app", "older", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")), policyDoc("Label", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
-			[]string{"Deny Conflicted Label app/older: HTTPRoute app/r, Label"},
-		},
-		"of a kind whose profile audits it": {
-			docs(base, worlds.ProfileDoc("Probe", "actions: {NoPath: Audit}")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
-			[]string{"Audit NoPath: HTTPRoute app/r, Gateway, parentRefs"},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, findings(t, evaluate(t, world(t, test.world), test.policy)))
-		})
-	}
-}
-
 // A selector can have thousands of targets, and a terminal has ten lines.
 func TestPolicyWithoutPathOnManyTargets(t *testing.T) {
 	var text, targets []string

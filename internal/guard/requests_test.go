@@ -105,51 +105,6 @@ func TestListenersThatConflict(t *testing.T) {
 	}
 }
 
-// A regular expression of which another rule takes some values still has the others, and
-// its precedence is the implementation's.
-func TestRegularExpressionsBesideOtherRules(t *testing.T) {
-	g := gatewayDoc("g", "istio", "http")
-	header := func(kind, value string) string {
-		return "matches: [{headers: [{name: v, type: " + kind + ", value: '" + value + "'}]}]"
-	}
-	path := func(kind, value string) string {
-		return "matches: [{path: {type: " + kind + ", value: '" + value + "'}}]"
-	}
-	route := func(rules string) string { return routeDoc("r", rules, "g") }
-	onAlt := policyDoc("Paint", "app", "alt", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: alt}]\n"+hard)
-	values, langs := "{name: first, "+header("Exact", "v1")+"}", "{name: alt, "+path("RegularExpression", "/(en|de)/.+")+"}"
-	for name, test := range map[string]struct {
-		before, write string
-		want          string
-	}{
-		"another rule has the first value of it": {
-			route("[" + values + ", {name: alt, " + header("RegularExpression", "v1|v2") + "}]"),
-			route("[" + values + ", {name: other, " + header("RegularExpression", "v1|v2") + "}, {name: alt, " + path("PathPrefix", "/x") + "}]"), "Deny",
-		},
-		"a value goes to another rule with the name, and it to a new one": {
-			route("[{name: alt, " + header("RegularExpression", "v[0-9]+") + "}]"),
-			route("[{name: alt, " + header("Exact", "v0") + "}, {name: x, " + header("RegularExpression", "v[0-9]+") + "}]"), "Deny",
-		},
-		"an exact path that it takes, too": {
-			route("[" + langs + "]"), route("[" + langs + ", {name: x, " + path("Exact", "/en/a") + "}]"), "Warn",
-		},
-		"a route on a hostname, beside a rule that comes first by another order": {
-			route("[" + langs + ", {name: rest}]"), hostRoute("new", "{}"), "Warn",
-		},
-		"another path": {route("[" + langs + "]"), route("[" + langs + ", {name: x, " + path("Exact", "/fr/a") + "}]"), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ev := evaluate(t, world(t, docs(g, onAlt, test.before)), test.write)
-			got := slices.DeleteFunc(codes(t, ev), func(c string) bool { return !strings.Contains(c, "OverrideEvaded") })
-			var want []string
-			if test.want != "" {
-				want = []string{test.want + " OverrideEvaded a"}
-			}
-			assert.ElementsMatch(t, want, got)
-		})
-	}
-}
-
 // A label of a namespace may admit a listener set that takes connections of a listener
 // with an override.
 func TestNamespaceAdmitsListenerSet(t *testing.T) {

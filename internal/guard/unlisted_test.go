@@ -46,14 +46,13 @@ func evaluateUnlisted(t testing.TB, r guard.Permissions, user string, v *snapsho
 	return strings.Join(names(err.Error()), ", ")
 }
 
-// unseen requires of a way by which an override goes out of force that it is not
+// checkUnlisted requires of a way by which an override goes out of force that it is not
 // open while the kind of the override was never listed either.
-func (w overrideCase) checkUnlisted(t *testing.T, v *snapshot.View, c guard.Change) {
+func checkUnlisted(t *testing.T, v *snapshot.View, c guard.Change, kind string) {
 	t.Helper()
-	if _, ok := c.Object().(*policykind.Policy); ok || len(w.want) == 0 {
+	if _, ok := c.Object().(*policykind.Policy); ok {
 		return
 	}
-	kind, _, _ := strings.Cut(w.of, " ")
 	v = withoutList(v, kind)
 	c.Before = v.Get(c.Object().Ref())
 	assert.NotEmpty(t, evaluateUnlisted(t, bossAndDev(), "dev", v, c))
