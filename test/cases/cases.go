@@ -109,7 +109,7 @@ func Shown(findings []Finding) int {
 	return n
 }
 
-//go:embed data/*.yaml guardrails/*.yaml fixtures.yaml
+//go:embed data/*.yaml guardrails/*.yaml entries.yaml fixtures.yaml
 var files embed.FS
 
 // Load returns all cases, in the order of their files.

@@ -86,10 +86,25 @@ func (r *Row) complete(fixtures map[string][]Object) error {
 	if len(r.Steps) == 0 {
 		r.Steps = []Write{r.Write}
 	}
+	stored, err := r.existing(fixtures)
+	if err != nil {
+		return err
+	}
+	for i := range r.Steps {
+		if err := r.Steps[i].complete(stored); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// existing adds the objects of the fixtures and the creation times, makes the patches, and
+// returns the objects by their ids.
+func (r *Row) existing(fixtures map[string][]Object) (map[string]*Object, error) {
 	c := Case{With: r.With, Against: r.Against}
 	stored, err := c.existing(fixtures)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for ref, patch := range r.Given {
 		o, err := find(stored, ref)
@@ -97,16 +112,11 @@ func (r *Row) complete(fixtures map[string][]Object) error {
 			err = patchObject(o, patch)
 		}
 		if err != nil {
-			return fmt.Errorf("given %s: %w", ref, err)
+			return nil, fmt.Errorf("given %s: %w", ref, err)
 		}
 	}
 	r.Against = c.Against
-	for i := range r.Steps {
-		if err := r.Steps[i].complete(stored); err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
-	}
-	return nil
+	return stored, nil
 }
 
 func (w *Write) complete(stored map[string]*Object) error {
@@ -244,6 +254,58 @@ func (r *Row) Holds() []Change {
 			continue
 		}
 		out = append(out, Change{Operation: "DELETE", Object: *o, Old: o})
+	}
+	return out
+}
+
+// Entries are the rows that need an API server.
+type Entries struct {
+	// Definitions are the objects of the cluster that the entries share.
+	Definitions []Object `json:"definitions"`
+	Entries     []Entry  `json:"entries"`
+	// Sequences are the names of those that are written in Go.
+	Sequences []string `json:"sequences"`
+}
+
+// Entry is a row that needs an API server, with calls of kubectl.
+type Entry struct {
+	Name    string                     `json:"name"`
+	With    []string                   `json:"with,omitempty"`
+	Given   map[string]json.RawMessage `json:"given,omitempty"`
+	Against []Object                   `json:"against,omitempty"`
+	Steps   []Command                  `json:"steps"`
+}
+
+// Command is a call of kubectl. One that is denied is made by the writer and then by
+// the overrider, who has the right to override, unless As names one of them.
+type Command struct {
+	As string `json:"as,omitempty"`
+	// Kubectl are the arguments, without the patch.
+	Kubectl  string          `json:"kubectl"`
+	Patch    json.RawMessage `json:"patch,omitempty"`
+	Manifest json.RawMessage `json:"manifest,omitempty"`
+	// Dry: the call that is allowed is a dry run.
+	Dry    bool           `json:"dry,omitempty"`
+	Denied api.ReasonCode `json:"denied,omitempty"`
+	Says   []string       `json:"says,omitempty"`
+}
+
+// Overridable reports whether the right to override turns the denial into a warning.
+func (c *Command) Overridable() bool { return slices.Contains(lossCodes, c.Denied) }
+
+// LoadEntries returns the rows that need an API server.
+func LoadEntries(tb testing.TB) Entries {
+	tb.Helper()
+	var fixtures map[string][]Object
+	read(tb, "fixtures.yaml", &fixtures)
+	var out Entries
+	read(tb, "entries.yaml", &out)
+	for i := range out.Entries {
+		e := &out.Entries[i]
+		r := Row{With: e.With, Given: e.Given, Against: e.Against}
+		_, err := r.existing(fixtures)
+		require.NoError(tb, err, e.Name)
+		e.Against = r.Against
 	}
 	return out
 }
