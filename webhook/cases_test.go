@@ -29,16 +29,58 @@ func TestVerdictCases(t *testing.T) {
 		t.Run(c.File, func(t *testing.T) {
 			d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
 			d.opts.Now = func() time.Time { return cases.Now }
-			if c.Changes[0].Object.GetKind() == api.KindPolicyProfile {
-				d.opts.Guard.KindReader = rereads{d, t, c.Against}
-			}
-			for i := range c.Against {
-				d.put(t, &c.Against[i])
-			}
+			d.exist(t, c.Against, c.Changes[0].Object.GetKind())
 			for i := range c.Changes {
 				d.verdict(t, &c.Changes[i])
 			}
 		})
+	}
+}
+
+// The webhook gives the verdicts of the rows of docs/guardrails.md, with and without the
+// right to override. Definitions are read again by the cache, not here.
+func TestGuardrails(t *testing.T) {
+	for _, r := range cases.Guardrails(t) {
+		kind := r.Steps[0].Change.Object.GetKind()
+		if kind == "CustomResourceDefinition" {
+			continue
+		}
+		t.Run(r.File+"/"+r.Name, func(t *testing.T) {
+			d := newTestServer(t, Options{Guard: &guard.Guard{}})
+			d.opts.Now = func() time.Time { return cases.Now }
+			against := r.Against
+			for i := range r.Steps {
+				d.exist(t, against, kind)
+				w := &r.Steps[i]
+				for _, may := range []bool{true, false} {
+					if may && w.Denied == "" {
+						continue
+					}
+					d.opts.Guard.Permissions = rights.Fixed(may, nil)
+					got := d.evaluate(t, asRequest(t, &w.Change))
+					assert.Empty(t, w.Mismatch(got, may), "step %d, with the right to override: %t: %+v", i, may, got)
+				}
+				a := d.validated(t, asRequest(t, &w.Change))
+				assert.Equal(t, w.Denied == "", a.Allowed)
+				if !a.Allowed {
+					assert.Contains(t, a.Result.Message, string(w.Denied)+": ")
+				} else {
+					d.made(t, &w.Change)
+				}
+				against = w.After(against)
+			}
+		})
+	}
+}
+
+// exist makes objects exist, and lets writes of profiles read policies again.
+func (d *testServer) exist(t *testing.T, objects []cases.Object, written string) {
+	t.Helper()
+	if written == api.KindPolicyProfile {
+		d.opts.Guard.KindReader = rereads{t, objects}
+	}
+	for i := range objects {
+		d.put(t, &objects[i])
 	}
 }
 
@@ -47,16 +89,17 @@ func (d *testServer) put(t *testing.T, o *cases.Object) {
 	t.Helper()
 	switch o.GetKind() {
 	case "CustomResourceDefinition":
-		var crd apiextensionsv1.CustomResourceDefinition
-		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &crd))
-		if profile, ok := policykind.FromLabel(&crd); ok {
+		crd := converted[apiextensionsv1.CustomResourceDefinition](t, o)
+		if profile, ok := policykind.FromLabel(crd); ok {
 			d.read(t, profile, policykind.Label, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
 		}
 		return
 	case api.KindPolicyProfile:
-		var p api.PolicyProfile
-		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p))
-		d.read(t, p.Spec, policykind.Cluster, nil)
+		p := converted[api.PolicyProfile](t, o)
+		v, _ := d.opts.Store.View()
+		if k := v.Kind(api.PolicyKind{Group: p.Spec.Group, Kind: p.Spec.Kind}); k == nil || k.Source != policykind.Cluster { // the oldest profile is in force
+			d.read(t, p.Spec, policykind.Cluster, nil)
+		}
 		return
 	}
 	gvk := o.GroupVersionKind()
@@ -67,11 +110,18 @@ func (d *testServer) put(t *testing.T, o *cases.Object) {
 	d.opts.Store.Apply(snapshot.Put(object))
 }
 
-// rereads reads the policies of a case again, by another profile.
+// converted is an object as its type.
+func converted[T any](t *testing.T, o *cases.Object) *T {
+	t.Helper()
+	out := new(T)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, out))
+	return out
+}
+
+// rereads reads the existing policies again after a write of a profile.
 type rereads struct {
-	*testServer
-	t    *testing.T
-	from []cases.Object
+	t       *testing.T
+	objects []cases.Object
 }
 
 func (rereads) Profiles() []api.ProfileInForce { return nil }
@@ -82,26 +132,42 @@ func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 
 func (r rereads) ViewAfterKindChange(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	profiles, err := policykind.NewProfiles()
-	if err != nil {
-		return nil, err
+	require.NoError(r.t, err)
+	for i := range r.objects {
+		if o := &r.objects[i]; o.GetKind() == api.KindPolicyProfile {
+			require.NoError(r.t, profiles.Put(converted[api.PolicyProfile](r.t, o), 0))
+		}
 	}
-	written := before
+	written := after
 	if after != nil {
-		written = after
 		require.NoError(r.t, profiles.Put(&after.(*policykind.Profile).PolicyProfile, 0))
+	} else {
+		written = before
+		profiles.Remove(before.Ref().Name)
 	}
+	profiles.RemoveDeleting(written.Ref().Name)
 	spec := written.(*policykind.Profile).Spec
-	kind := profiles.Of(api.PolicyKind{Group: spec.Group, Kind: spec.Kind})
-	kinds := slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Ref() == kind.Ref() })
+	ref := api.PolicyKind{Group: spec.Group, Kind: spec.Kind}
+	kinds := slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Ref() == ref })
+	kind := profiles.Of(ref)
 	var policies []snapshot.Change
-	for i := range r.from {
-		if o := &r.from[i]; o.GetKind() == kind.Kind {
-			object, err := snapshot.Decode(kind.Ref(), kind, marshalled(r.t, o), policykind.InFlight(cases.Now))
+	for i := range r.objects {
+		switch o := &r.objects[i]; {
+		case kind == nil && o.GetKind() == "CustomResourceDefinition":
+			if d := converted[apiextensionsv1.CustomResourceDefinition](r.t, o); d.Spec.Names.Kind == ref.Kind {
+				kind, err = profiles.Defined(d)
+				require.NoError(r.t, err)
+			}
+		case kind != nil && o.GetKind() == ref.Kind:
+			object, err := snapshot.Decode(ref, kind, marshalled(r.t, o), policykind.InFlight(cases.Now))
 			require.NoError(r.t, err)
 			policies = append(policies, snapshot.Put(object))
 		}
 	}
-	return v.WithKinds(append(kinds, kind)).With(policies...), nil
+	if kind != nil {
+		kinds = append(kinds, kind)
+	}
+	return v.WithKinds(kinds).With(policies...), nil
 }
 
 // read does what the watcher would do about a kind.
@@ -147,17 +213,23 @@ func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
 	return r
 }
 
-// verdict sends a change to the webhook, compares all that the guard returns for
-// it, and makes it if it is allowed.
-func (d *testServer) verdict(t *testing.T, c *cases.Change) {
+// evaluate returns the guard's verdict on a request.
+func (d *testServer) evaluate(t *testing.T, r *admissionv1.AdmissionRequest) api.Verdict {
 	t.Helper()
-	r := asRequest(t, c)
 	v, _ := d.opts.Store.View()
 	asked, err := decodeChange(v, r, cases.Now)
 	require.NoError(t, err)
 	j, err := d.opts.Guard.Evaluate(t.Context(), v, asked, nil)
 	require.NoError(t, err)
-	want, got := c.Verdict, j.Verdict(guard.EnforceDeny)
+	return j.Verdict(guard.EnforceDeny)
+}
+
+// verdict sends a change to the webhook, compares all that the guard returns for
+// it, and makes it if it is allowed.
+func (d *testServer) verdict(t *testing.T, c *cases.Change) {
+	t.Helper()
+	r := asRequest(t, c)
+	want, got := c.Verdict, d.evaluate(t, r)
 	assert.Equal(t, want, cases.Want{
 		Allowed:  got.Allowed,
 		Reasons:  cases.Of(got.Reasons, c.Verdict.Reasons),

@@ -109,7 +109,7 @@ func Shown(findings []Finding) int {
 	return n
 }
 
-//go:embed data/*.yaml fixtures.yaml
+//go:embed data/*.yaml guardrails/*.yaml entries.yaml fixtures.yaml
 var files embed.FS
 
 // Load returns all cases, in the order of their files.
@@ -142,10 +142,25 @@ func (c *Case) complete(fixtures map[string][]Object) error {
 	if c.Name == "" || c.Spec == "" || len(c.Changes) == 0 {
 		return fmt.Errorf("a case must have a name, a spec and changes")
 	}
+	stored, err := c.existing(fixtures)
+	if err != nil {
+		return err
+	}
+	for i := range c.Changes {
+		if err := c.Changes[i].complete(stored, c.Changes[0].Operation); err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// existing adds the objects of the fixtures and the creation times to Against, and
+// returns its objects by their ids.
+func (c *Case) existing(fixtures map[string][]Object) (map[string]*Object, error) {
 	var objects []Object
 	for _, name := range c.With {
 		if fixtures[name] == nil {
-			return fmt.Errorf("unknown fixture %q", name)
+			return nil, fmt.Errorf("unknown fixture %q", name)
 		}
 		for i := range fixtures[name] {
 			objects = append(objects, *fixtures[name][i].DeepCopy())
@@ -157,18 +172,13 @@ func (c *Case) complete(fixtures map[string][]Object) error {
 		o := &c.Against[i]
 		metadata, _, err := unstructured.NestedMap(o.Object, "metadata")
 		if err != nil || metadata == nil {
-			return fmt.Errorf("object %d has no metadata", i)
+			return nil, fmt.Errorf("object %d has no metadata", i)
 		}
 		metadata["creationTimestamp"] = firstCreated.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
 		o.Object["metadata"] = metadata
 		stored[id(o)] = o
 	}
-	for i := range c.Changes {
-		if err := c.Changes[i].complete(stored, c.Changes[0].Operation); err != nil {
-			return fmt.Errorf("change %d: %w", i, err)
-		}
-	}
-	return nil
+	return stored, nil
 }
 
 func (c *Change) complete(stored map[string]*Object, first string) error {
@@ -179,6 +189,12 @@ func (c *Change) complete(stored map[string]*Object, first string) error {
 	if (c.Operation == "DELETE") != (first == "DELETE") {
 		return fmt.Errorf("DELETE is combined with another operation")
 	}
+	c.store(stored)
+	return nil
+}
+
+// store makes the change, if it is allowed.
+func (c *Change) store(stored map[string]*Object) {
 	switch {
 	case !c.Verdict.Allowed:
 	case c.Operation == "DELETE":
@@ -186,7 +202,6 @@ func (c *Change) complete(stored map[string]*Object, first string) error {
 	default:
 		stored[id(&c.Object)] = &c.Object
 	}
-	return nil
 }
 
 func id(o *Object) string {

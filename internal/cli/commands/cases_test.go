@@ -91,6 +91,48 @@ func TestCheckCasesAsRevisions(t *testing.T) {
 	}
 }
 
+// check gives the verdicts of the rows of docs/guardrails.md, with and without the right
+// to override.
+func TestCheckGuardrails(t *testing.T) {
+	for _, r := range cases.Guardrails(t) {
+		if r.AdmissionOnly {
+			continue
+		}
+		t.Run(r.File+"/"+r.Name, func(t *testing.T) {
+			if deletions := r.Holds(); deletions != nil {
+				assert.True(t, slices.ContainsFunc(deletions, func(c cases.Change) bool {
+					return !checkChange(t, r.Against, &c).Allowed
+				}), "no override holds before the write")
+			}
+			against := r.Against
+			for i := range r.Steps {
+				w := &r.Steps[i]
+				got := checkChange(t, against, &w.Change)
+				assert.Empty(t, w.Mismatch(got, false), "step %d: %+v", i, got)
+				if w.Overridable() {
+					got = checkChange(t, against, &w.Change, "--may-override")
+					assert.Empty(t, w.Mismatch(got, true), "step %d with the right to override: %+v", i, got)
+				}
+				against = w.After(against)
+			}
+		})
+	}
+}
+
+// checkChange returns the verdict on a change.
+func checkChange(t *testing.T, against []cases.Object, c *cases.Change, args ...string) api.Verdict {
+	t.Helper()
+	args = append([]string{"check", "-o", "json", "--against", manifests(t, against), "-f", manifests(t, []cases.Object{c.Object})}, args...)
+	if c.Operation == "DELETE" {
+		args = append(args, "--delete")
+	}
+	got := run(t, "", args...)
+	require.NotEqual(t, exitError, got.code, got.stderr)
+	verdicts := decode[api.VerdictList](t, got.stdout)
+	require.Len(t, verdicts.Items, 1, got.stderr)
+	return verdicts.Items[0]
+}
+
 func compareVerdict(t *testing.T, want cases.Change, got api.Verdict) {
 	t.Helper()
 	assert.Equal(t, want.Operation, got.Operation)
