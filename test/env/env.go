@@ -37,7 +37,7 @@ type Env struct {
 // fails, so does the test.
 func Start(tb testing.TB, opts ...Option) *Env {
 	tb.Helper()
-	e, err := Boot(tb.Context(), opts...)
+	e, err := Boot(tb.Context(), append(opts, func(o *options) { o.test = tb.Name() })...)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		if err := e.Stop(); err != nil {
@@ -51,6 +51,9 @@ func Start(tb testing.TB, opts ...Option) *Env {
 // ErrNoControlPlane if the binaries are missing.
 func Boot(ctx context.Context, opts ...Option) (*Env, error) {
 	o := gather(opts)
+	if err := recordBoot(o.test, o); err != nil {
+		return nil, err
+	}
 	e, err := prepare(ctx, o)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ type options struct {
 	crds        []string
 	flags       []flag
 	progress    io.Writer
+	test        string // the name of the test, if there is one
 }
 
 type flag struct {
