@@ -12,7 +12,7 @@ import (
 const bootsVariable = "OVERRULE_BOOTS"
 
 // recordBoot appends that line, in one write: other processes append to the file, too.
-func recordBoot(test string, o options) error {
+func recordBoot(o options) error {
 	file := os.Getenv(bootsVariable)
 	if file == "" {
 		return nil
@@ -22,7 +22,7 @@ func recordBoot(test string, o options) error {
 		return fmt.Errorf("record the boot of a control plane: %w", err)
 	}
 	folder, _ := os.Getwd()
-	_, err = fmt.Fprintf(f, "%s %s %s %s\n", filepath.Base(os.Args[0]), folder, test, strings.Join(o.names(), ","))
+	_, err = fmt.Fprintf(f, "%s %s %s %s\n", filepath.Base(os.Args[0]), folder, o.test, strings.Join(o.names(), ","))
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("record the boot of a control plane: %w", err)
 	}
@@ -31,7 +31,7 @@ func recordBoot(test string, o options) error {
 
 func (o options) names() []string {
 	var out []string
-	for name, set := range map[string]bool{"controllers": o.controllers, "accounts": o.accounts, "bare": o.bare, "crds": len(o.crds) > 0} {
+	for name, set := range map[string]bool{"controllers": o.controllers, "one user": o.oneUser, "bare": o.bare, "crds": len(o.crds) > 0} {
 		if set {
 			out = append(out, name)
 		}
