@@ -1,6 +1,7 @@
 package env
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,9 +22,13 @@ type assets string
 
 // findAssets returns the folder that KUBEBUILDER_ASSETS names, or
 // bin/controlplane of the repository, if it has all the named programs.
-func findAssets(repository string, names ...string) (assets, error) {
+func findAssets(ctx context.Context, names ...string) (assets, error) {
 	folder := os.Getenv(assetsVariable)
 	if folder == "" {
+		repository, err := Repository(ctx)
+		if err != nil {
+			return "", err
+		}
 		folder = filepath.Join(repository, "bin", "controlplane")
 	}
 	folder, err := filepath.Abs(folder)

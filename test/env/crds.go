@@ -11,21 +11,13 @@ import (
 
 const gatewayAPI = "sigs.k8s.io/gateway-api"
 
-// installCRDs installs the CRDs of the options and waits until they are served.
-func (e *Env) installCRDs(ctx context.Context, o options) error {
-	paths := o.crds
-	if !o.bare {
-		standard, err := crdFolders(ctx)
-		if err != nil {
-			return err
-		}
-		paths = append(standard, paths...)
+// crdPaths returns the files and folders of the CRDs of the options.
+func crdPaths(ctx context.Context, o options) ([]string, error) {
+	if o.bare {
+		return o.crds, nil
 	}
-	if len(paths) == 0 {
-		return nil
-	}
-	say(o, "installing the CRDs of Gateway API and of the policies")
-	return e.InstallCRDs(paths...)
+	standard, err := crdFolders(ctx)
+	return append(standard, o.crds...), err
 }
 
 // crdFolders returns the folders of Gateway API's standard channel, of Overrule
@@ -55,10 +47,14 @@ func (e *Env) TouchCRDs() {
 // InstallCRDs installs the CRDs in files or folders and waits until they are
 // served. It creates or updates them without the annotation of client-side apply,
 // which would be too large for some.
-func (e *Env) InstallCRDs(paths ...string) error {
-	_, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{
-		Paths: paths, ErrorIfPathMissing: true, MaxTime: patience,
-	})
+func (e *Env) InstallCRDs(paths ...string) error { return e.plane.installCRDs(paths...) }
+
+func (p plane) installCRDs(paths ...string) error {
+	config, _, err := p.sign("admin", []string{masters})
+	if err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: Patience})
 	if err != nil {
 		return fmt.Errorf("install the CRDs of %v: %w", paths, err)
 	}

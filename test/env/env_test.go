@@ -14,9 +14,11 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// TestTheControlPlane runs all its subtests on one control plane.
+func TestMain(m *testing.M) { env.Main(m) }
+
+// TestTheControlPlane runs all its subtests on one control plane of the pool.
 func TestTheControlPlane(t *testing.T) {
-	e := env.Start(t, env.WithControllers(), env.WithAPIServerFlag("profiling", "false"))
+	e := env.Start(t, env.WithControllers())
 
 	t.Run("serves the policy kinds and prunes unknown fields", func(t *testing.T) {
 		got := e.Apply(policy("strange: 1"), "--validate=ignore", "-o", "jsonpath={.spec}")
@@ -82,10 +84,61 @@ func TestTheControlPlane(t *testing.T) {
 	t.Run("calls a webhook by its Service", func(t *testing.T) { callsByService(t, e) })
 }
 
-func TestABareControlPlaneHasNoCRDs(t *testing.T) {
-	e := env.Start(t, env.WithoutCRDs())
-	got := e.Kubectl("get", "crd")
-	assert.Equal(t, env.Result{Stderr: "No resources found\n"}, got)
+// TestTheNextTestFindsNothing takes the same control plane again and again: what
+// tests left, and how, has no effect on the next one.
+func TestTheNextTestFindsNothing(t *testing.T) {
+	everything := func(e *env.Env) string {
+		got := e.Kubectl("get", "crd,ns,gatewayclass,clusterrole,clusterrolebinding,validatingwebhookconfiguration,mutatingwebhookconfiguration,svc,authpolicy", "-A", "-o", "name")
+		require.Zero(t, got.Code, got.Stderr)
+		return got.Stdout
+	}
+	// used calls a function with a control plane, and not all of them get the same.
+	used := func(use func(t *testing.T, e *env.Env), opts ...env.Option) {
+		t.Run("used", func(t *testing.T) {
+			begun := time.Now()
+			e := env.Start(t, opts...)
+			t.Logf("got it after %s", time.Since(begun))
+			use(t, e)
+		})
+	}
+	var fresh string
+	used(func(_ *testing.T, e *env.Env) { fresh = everything(e) })
+	used(func(t *testing.T, e *env.Env) {
+		e.MustAddUser(t, "reader", nil, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}})
+		require.Zero(t, e.Apply(policy("")).Code)
+		require.Zero(t, e.Apply("{apiVersion: v1, kind: Namespace, metadata: {name: stuck, finalizers: [example.com/stuck]}}").Code)
+		require.Zero(t, e.Kubectl("create", "configmap", "c", "-n", "stuck").Code)
+		require.Zero(t, e.Kubectl("delete", "namespace", "stuck", "--wait=false").Code)
+		require.Zero(t, e.Kubectl("delete", "crd", "colorpolicies.policies.example.com").Code)
+		require.Zero(t, e.Kubectl("label", "crd", "timeoutpolicies.policies.example.com", "gateway.networking.k8s.io/policy-").Code)
+		register(t, e, 1, nil) // nothing responds
+		soon(t, func() bool { return e.Kubectl("create", "configmap", "probe", "--dry-run=server").Code != 0 }, "the webhook is not called")
+		require.NoError(t, e.PauseAPIServer())
+	})
+	used(func(t *testing.T, e *env.Env) {
+		assert.Equal(t, fresh, everything(e))
+		require.Zero(t, e.Kubectl("create", "configmap", "probe", "--dry-run=server").Code, "the webhook is not called")
+		assert.Equal(t, "no\n", e.Kubectl("auth", "can-i", "get", "secrets", "--as=reader").Stdout)
+		assert.NotZero(t, e.Kubectl("get", "authpolicy/p").Code)
+		require.Zero(t, e.Kubectl("create", "namespace", "stuck").Code)
+		require.Zero(t, e.Kubectl("create", "configmap", "c", "-n", "stuck").Code)
+		require.Zero(t, e.Apply("{apiVersion: policies.example.com/v1, kind: ColorPolicy, metadata: {name: c, namespace: stuck}, spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}}}").Code)
+		require.NoError(t, e.StopAPIServer())
+	})
+	used(func(t *testing.T, e *env.Env) {
+		assert.Equal(t, env.Result{Stderr: "No resources found\n"}, e.Kubectl("get", "crd"))
+		require.Zero(t, e.Kubectl("create", "namespace", "short-lived").Code)
+		require.Zero(t, e.Kubectl("delete", "namespace", "short-lived").Code, "the controllers work")
+	}, env.WithoutCRDs())
+	used(func(t *testing.T, e *env.Env) { assert.Equal(t, fresh, everything(e)) })
+}
+
+// A test that has a control plane of the pool gets a second one outside it.
+func TestASecondControlPlane(t *testing.T) {
+	env.Long(t)
+	first, second := env.Start(t), env.Start(t)
+	assert.NotEqual(t, first.Config.Host, second.Config.Host)
+	require.Zero(t, second.Kubectl("get", "authpolicies", "-A").Code)
 }
 
 func policy(extra string) string {
@@ -111,8 +164,7 @@ func table(s string) [][]string {
 	return rows
 }
 
-// soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
-	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)
+	env.Soon(t, condition, msg)
 }

@@ -7,11 +7,12 @@ type Option func(*options)
 
 type options struct {
 	controllers bool
-	accounts    bool
+	oneUser     bool
 	bare        bool
 	crds        []string
 	flags       []flag
 	progress    io.Writer
+	test        string // the name of the test, if there is one
 }
 
 type flag struct {
@@ -27,15 +28,26 @@ func gather(opts []Option) options {
 	return o
 }
 
-// WithControllers also runs kube-controller-manager, with the namespace
-// controller and the garbage collector. They share the user
-// system:kube-controller-manager.
+func (o options) programs() []string {
+	names := []string{etcdProgram, apiServerProgram, "kubectl"}
+	if o.controllers {
+		names = append(names, controllersProgram)
+	}
+	return names
+}
+
+// WithControllers also runs kube-controller-manager, with the namespace controller
+// and the garbage collector, each with a service account as in most clusters.
+// Control planes of the pool always run it.
 func WithControllers() Option { return func(o *options) { o.controllers = true } }
 
-// WithControllerAccounts is WithControllers with a service account for each
-// controller, as in most clusters.
-func WithControllerAccounts() Option {
-	return func(o *options) { o.controllers, o.accounts = true, true }
+// WithControllerAccounts is WithControllers.
+func WithControllerAccounts() Option { return WithControllers() }
+
+// WithOneControllerUser is WithControllers, but the controllers share the user
+// system:kube-controller-manager.
+func WithOneControllerUser() Option {
+	return func(o *options) { o.controllers, o.oneUser = true, true }
 }
 
 // WithoutCRDs installs no CRDs: neither Gateway API's nor those of examples/crds.

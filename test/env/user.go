@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // User is a user of the API server.
@@ -31,22 +30,16 @@ type User struct {
 // whole cluster. Without rules, the user has only the rights of the groups. It
 // may be called by parallel tests.
 func (e *Env) AddUser(ctx context.Context, name string, groups []string, rules ...rbacv1.PolicyRule) (*User, error) {
-	e.users.Lock()
-	made, err := e.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
-	e.users.Unlock()
+	config, kubeconfig, err := e.plane.sign(name, groups)
 	if err != nil {
-		return nil, fmt.Errorf("add user %s: %w", name, err)
-	}
-	content, err := made.KubeConfig()
-	if err != nil {
-		return nil, fmt.Errorf("write a kubeconfig for user %s: %w", name, err)
+		return nil, err
 	}
 	if len(rules) > 0 {
 		if err := e.grant(ctx, name, rules); err != nil {
 			return nil, err
 		}
 	}
-	return e.newUser(name, made.Config(), content)
+	return e.newUser(name, config, kubeconfig)
 }
 
 // MustAddUser is AddUser for a test; if it fails, so does the test.
@@ -93,7 +86,7 @@ func (e *Env) newUser(name string, config *rest.Config, kubeconfig []byte) (*Use
 	if err != nil {
 		return nil, fmt.Errorf("make a home for user %s: %w", name, err)
 	}
-	u := &User{Name: name, Config: config, Kubeconfig: home + "/kubeconfig", home: home, assets: e.assets}
+	u := &User{Name: name, Config: config, Kubeconfig: home + "/kubeconfig", home: home, assets: e.plane.assets}
 	if err := os.WriteFile(u.Kubeconfig, kubeconfig, 0o600); err != nil {
 		return nil, fmt.Errorf("write a kubeconfig for user %s: %w", name, err)
 	}

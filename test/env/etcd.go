@@ -1,4 +1,0 @@
-package env
-
-// Etcd returns the URL of etcd. It needs no credentials.
-func (e *Env) Etcd() string { return e.plane.ControlPlane.Etcd.URL.String() }
