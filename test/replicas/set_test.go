@@ -19,8 +19,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/faultproxy"
@@ -37,6 +39,7 @@ const localhost = "127.0.0.1"
 var plane = sync.OnceValues(func() (*env.Env, error) { return env.Boot(context.Background()) })
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // envtest logs each CRD that it installs
 	code := m.Run()
 	if e, err := plane(); err == nil {
 		if err := e.Stop(); err != nil {

@@ -137,7 +137,8 @@ type writers struct {
 func startWriters(t *testing.T, e *env.Env) *writers {
 	t.Helper()
 	developer := e.MustAddUser(t, newTenant("developer").app, nil, rbacv1.PolicyRule{
-		APIGroups: []string{"kuadrant.io", "gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"},
+		APIGroups: []string{"kuadrant.io", "gateway.networking.k8s.io"}, Resources: []string{"*"},
+		Verbs: []string{"get", "create", "patch", "delete"},
 	})
 	var group sync.WaitGroup
 	stopped := make(chan struct{})
