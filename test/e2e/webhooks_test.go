@@ -70,7 +70,7 @@ func TestWebhookEditsAreReverted(t *testing.T) {
 		"a webhook is removed":        {`{"op":"remove","path":"/webhooks/0"}`, ".overrule.dev is missing"},
 		"all of it at once": {
 			`{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://localhost:1/"}},` + conditions + `,{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":1}`,
-			"timeoutSeconds is 1, expected 3",
+			"timeoutSeconds is 1, expected 10",
 		},
 	} {
 		for _, kind := range []string{"validating", "mutating"} {
