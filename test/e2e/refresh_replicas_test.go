@@ -62,7 +62,7 @@ func TestRefreshContinuesAfterLeaderChange(t *testing.T) {
 func (c *cluster) bootRefreshing(t *testing.T, service *serviceProxy) *server.Server {
 	t.Helper()
 	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
-		"--log-level=debug", "--drain-period=1s", "--lease-duration=15s", "--refresh", "--refresh-qps=50", service.flag(),
+		"--log-level=debug", "--drain-period=1s", "--webhook-timeout=5s", "--lease-duration=15s", "--refresh", "--refresh-qps=50", service.flag(),
 	}})
 	t.Cleanup(func() { requireNoPanic(t, s) })
 	return s

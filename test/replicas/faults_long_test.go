@@ -69,7 +69,7 @@ var faultGroups = []struct {
 		{name: "the Lease names another holder", inject: (*replicaSet).editLease, after: changes},
 		{name: "the Lease cannot be read or written", inject: (*replicaSet).forbidLease, after: changes},
 	}},
-	{"connections", []fault{
+	{"network", []fault{
 		{name: "all are slow", inject: during(faultproxy.Both(faultproxy.Direction{Delay: 100 * time.Millisecond}), apis, peers)},
 		{name: "those between replicas are half-open", inject: during(hold(), peers), after: stays},
 		{name: "responses of other replicas are lost", inject: during(loseResponses(), peers), after: stays},

@@ -139,7 +139,7 @@ func newProxy(t *testing.T, host string, targets ...string) *faultproxy.Proxy {
 func (m *member) start(t *testing.T) {
 	t.Helper()
 	s, err := m.set.site.Boot(t.Context(), server.Options{Unprobed: true, Args: append(m.set.serviceFlags(),
-		"--lease-duration="+leaseDuration.String(), "--kubeconfig="+m.kubeconfig,
+		"--webhook-timeout=5s", "--lease-duration="+leaseDuration.String(), "--kubeconfig="+m.kubeconfig,
 		"--peer-bind-address="+m.peerBind, "--peer-address="+m.peer.Address(),
 	)})
 	require.NoError(t, err)
