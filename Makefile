@@ -156,7 +156,7 @@ test-all: controlplane build ## Run every test but the long parts; CI runs this.
 	@hack/test all
 
 .PHONY: long
-long: controlplane build ## Run one of the long parts in a bounded size: make long PART=soak (hack/long list prints them).
+long: controlplane build ## Run one of the long parts in a bounded size: make long PART=handovers (hack/long list prints them).
 	@hack/long run $(PART)
 
 .PHONY: model
@@ -164,7 +164,7 @@ model: ## Run the model of several replicas with spin, which must be installed (
 	@test/model/run
 
 .PHONY: proof
-proof: controlplane build ## Run all long parts at full size: 30 minutes of soak, 1,000 pairs of writes, 50 handovers, fuzzing, the model, footprint and more (3 hours).
+proof: controlplane build ## Run all long parts at full size: 1,000 pairs of writes, 50 handovers, faults, fuzzing, the model, footprint and more (3 hours).
 	@for part in $$(hack/long list); do echo "== $$part"; hack/long full $$part; done
 	@test/model/run full
 	@$(MAKE) bench-footprint

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -46,8 +47,10 @@ type apiServer struct {
 	// storedWrites are the changes that were stored, in their order.
 	storedWrites []storedWrite
 
-	lease         *coordinationv1.Lease
+	lease         *coordinationv1.Lease // nil if it was deleted
 	leaseVersions int
+	// edited: no replica has acquired the Lease since someone else wrote it.
+	edited bool
 	// lapses counts the acquisitions of a Lease that had run out.
 	lapses int
 }
@@ -150,23 +153,57 @@ func (s *apiServer) writeLease(lease *coordinationv1.Lease) (*coordinationv1.Lea
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := lease.DeepCopy()
-	if lease.ResourceVersion != s.lease.ResourceVersion {
+	s.leaseVersions++
+	switch {
+	case s.lease == nil && lease.ResourceVersion != "":
+		return nil, apierrors.NewNotFound(leaseResource, lease.Name)
+	case s.lease == nil:
+		out.UID = types.UID(fmt.Sprint("lease-", s.leaseVersions))
+	case lease.ResourceVersion != s.lease.ResourceVersion:
 		return nil, apierrors.NewConflict(leaseResource, lease.Name, errConflict)
 	}
-	if lapsed(s.lease, lease) {
-		s.lapses++
+	if acquired(s.lease, lease) {
+		s.edited = false
+		if lapsed(s.lease, lease) {
+			s.lapses++
+		}
 	}
-	s.leaseVersions++
 	out.ResourceVersion = strconv.Itoa(s.leaseVersions)
 	s.lease = out
 	return out.DeepCopy(), nil
 }
 
+// editLease changes the Lease as a user does: it is deleted, names a replica that did not
+// acquire it, or is replaced by another one that does.
+func (s *apiServer) editLease(a action, holder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edited = true
+	s.leaseVersions++
+	out := s.lease.DeepCopy()
+	out.Spec.HolderIdentity, out.ResourceVersion = &holder, strconv.Itoa(s.leaseVersions)
+	switch a {
+	case deleteLease:
+		out = nil
+	case replaceLease:
+		out.UID = types.UID(fmt.Sprint("lease-", s.leaseVersions))
+	default:
+	}
+	s.lease = out
+}
+
+// acquired reports whether a replica writes the Lease in a new term.
+func acquired(before, after *coordinationv1.Lease) bool {
+	return before == nil || *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions
+}
+
 // lapsed reports whether a Lease is acquired that its holder has not given away.
 func lapsed(before, after *coordinationv1.Lease) bool {
+	if before == nil {
+		return true
+	}
 	transferred := before.Annotations[coordination.AnnotationTransferred] != "" && *before.Spec.HolderIdentity == *after.Spec.HolderIdentity
-	return *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions &&
-		before.Annotations[coordination.AnnotationReleased] == "" && !transferred
+	return before.Annotations[coordination.AnnotationReleased] == "" && !transferred
 }
 
 var (
@@ -187,12 +224,23 @@ func (c leaseClient) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*c
 	s := c.replica.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.DeepCopy(), nil
+	if s.lease == nil {
+		return nil, apierrors.NewNotFound(leaseResource, "overrule")
+	}
+	return s.lease.DeepCopy(), c.replica.response()
+}
+
+func (c leaseClient) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return c.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
 func (c leaseClient) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	if err := c.replica.reachAPIServer(ctx); err != nil {
 		return nil, err
 	}
-	return c.replica.server.writeLease(lease)
+	out, err := c.replica.server.writeLease(lease)
+	if err == nil {
+		err = c.replica.response()
+	}
+	return out, err
 }

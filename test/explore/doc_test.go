@@ -6,8 +6,9 @@
 // evaluated, or is held in its evaluation or before its answer; it is released; the API
 // server stores an admitted write, or never does; a replica receives an event of its watch,
 // or drops the watch and lists. The others change replicas and the clock: handover, crash,
-// restart, loss of the API server, a suspended process, a second, the end of a Lease, the
-// expiry of writes. After each step the replicas run until nothing happens any more.
+// restart, loss of the API server or of its responses, half-open connections between
+// replicas, a Lease that is deleted, edited or replaced, a suspended process, a second, the
+// end of a Lease, the expiry of writes. After each step the replicas run until nothing happens any more.
 //
 // # Property
 //

@@ -44,6 +44,8 @@ type replica struct {
 	moved     chan struct{} // closed when position changes
 	paused    chan struct{} // closed when the process continues; nil if it runs
 	cut       bool          // from the API server
+	deaf      bool          // responses of the API server are lost
+	isolated  bool          // connections to other replicas are half-open
 	left      bool          // handed over: it does not lead again
 }
 
@@ -137,8 +139,24 @@ func (r *replica) reachAPIServer(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// response returns an error if the response of the API server is lost.
+func (r *replica) response() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deaf {
+		return errDisconnected
+	}
+	return nil
+}
+
+func (r *replica) isIsolated() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.isolated
+}
+
 func (r *replica) readStored(ctx context.Context, ref api.Ref) (snapshot.Observation, error) {
-	return r.server.read(ref), r.reachAPIServer(ctx)
+	return r.server.read(ref), errors.Join(r.reachAPIServer(ctx), r.response())
 }
 
 // behind returns how many events the cache lacks.
@@ -346,6 +364,14 @@ func (n network) RoundTrip(request *http.Request) (*http.Response, error) {
 	to := n.from.replicaAt(request.URL.Host)
 	if to == nil {
 		return nil, errDisconnected
+	}
+	if n.from.isIsolated() || to.isIsolated() {
+		select {
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		case <-n.from.dead:
+			return nil, errDisconnected
+		}
 	}
 	w, done := httptest.NewRecorder(), make(chan struct{})
 	n.from.running.Go(func() {

@@ -130,7 +130,7 @@ func (s *simulation) leader() *replica {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	for _, r := range s.replicas {
-		if r.identity == *s.server.lease.Spec.HolderIdentity && r.alive() {
+		if s.server.lease != nil && r.identity == *s.server.lease.Spec.HolderIdentity && r.alive() {
 			return r
 		}
 	}

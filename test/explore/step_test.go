@@ -20,10 +20,17 @@ const (
 	crash    action = "crash"
 	restart  action = "restart"
 	cut      action = "cut off from the API server:"
-	heal     action = "reconnect to the API server:"
+	heal     action = "repair the connections of"
+	deafen   action = "lose the responses of the API server to"
+	isolate  action = "hold all connections to other replicas of"
 	pause    action = "pause"
 	resume   action = "resume"
 	wait     action = "wait 1s"
+
+	deleteLease  action = "delete the Lease"
+	nameOther    action = "make the Lease name a replica that did not acquire it"
+	replaceLease action = "replace the Lease by one that names such a replica"
+
 	// lapse lets a Lease run out whose holder does not renew it.
 	lapse action = "wait until the Lease has run out"
 	// expire lets writes in flight expire.
@@ -59,7 +66,7 @@ func (s step) String() string {
 // isFault reports whether a step counts for options.maxFaults.
 func (s step) isFault() bool {
 	switch s.action {
-	case handOver, crash, restart, cut, heal, pause, resume, wait, expire:
+	case handOver, crash, restart, cut, heal, deafen, isolate, pause, resume, wait, expire, deleteLease, nameOther, replaceLease:
 		return true
 	default:
 		return false
@@ -109,6 +116,9 @@ func (s *simulation) enabled() []step {
 	for _, name := range s.names {
 		out = append(out, s.enabledAt(s.replicas[name])...)
 	}
+	if s.leader() != nil && !s.edited() {
+		out = append(out, step{action: deleteLease}, step{action: nameOther}, step{action: replaceLease})
+	}
 	out = append(out, s.waits(waiting)...)
 	if s.faults < s.maxFaults {
 		return out
@@ -120,6 +130,24 @@ func (s *simulation) enabled() []step {
 		}
 	}
 	return kept
+}
+
+// edited reports whether the Lease is as someone other than its holder wrote it.
+func (s *simulation) edited() bool {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	return s.server.edited
+}
+
+// other returns the identity of the first replica that does not lead.
+func (s *simulation) other() string {
+	leader := s.leader()
+	for _, name := range s.names {
+		if r := s.replicas[name]; r != leader {
+			return r.identity
+		}
+	}
+	return "nobody"
 }
 
 // reviews returns the steps by which a write is reviewed.
@@ -157,10 +185,12 @@ func (s *simulation) enabledAt(r *replica) []step {
 		}
 	}
 	leads := s.leader() == r && !r.left
-	if r.cut {
+	if r.cut || r.deaf || r.isolated {
 		add(heal)
 	} else if leads {
 		add(cut)
+		add(deafen)
+		add(isolate)
 	}
 	if leads {
 		add(handOver)
@@ -176,8 +206,10 @@ func (s *simulation) waits(waiting bool) []step {
 	if waiting {
 		out = append(out, step{action: wait})
 	}
-	connected := func(r *replica) bool { return r != nil && r.alive() && r.isPaused() == nil && !r.cut && !r.left }
-	if connected(s.leader()) {
+	connected := func(r *replica) bool {
+		return r != nil && r.alive() && r.isPaused() == nil && !r.cut && !r.deaf && !r.left
+	}
+	if connected(s.leader()) && !s.edited() {
 		if len(s.leader().log.Refs()) > 0 {
 			out = append(out, step{action: expire})
 		}
@@ -251,10 +283,12 @@ func (s *simulation) coordinate(a action, r *replica) {
 	case restart:
 		s.start(r.name)
 		time.Sleep(100 * time.Millisecond) // it greets the leader
-	case cut, heal:
+	case cut, deafen, isolate, heal:
 		r.mu.Lock()
-		r.cut = a == cut
+		r.cut, r.deaf, r.isolated = a == cut, a == deafen, a == isolate
 		r.mu.Unlock()
+	case deleteLease, nameOther, replaceLease:
+		s.server.editLease(a, s.other())
 	case pause:
 		r.pause()
 	case resume:

@@ -1,6 +1,7 @@
 // Package faultproxy forwards TCP connections and injects faults on the way: it
 // delays or holds back what one side sends, resets connections, or loses the
-// response to a request that was forwarded.
+// response to a request that was forwarded. With several servers it balances as a
+// Service does.
 package faultproxy
 
 import (
@@ -54,27 +55,29 @@ type Proxy struct {
 	cancel   context.CancelFunc
 
 	mu      sync.Mutex
-	target  string
+	targets []string
 	faults  Faults
 	changed chan struct{} // closed when the faults change
 	conns   map[*conn]struct{}
-	total   int
+	total   map[string]int // accepted connections, by target
+	next    int
 }
 
 // conn is one forwarded connection.
 type conn struct {
+	target         string
 	client, server *net.TCPConn
 	ctx            context.Context // ends with the connection
 	cancel         context.CancelFunc
 }
 
 // Start starts a proxy on an address, such as 127.0.0.1:0. The caller calls Close.
-func Start(ctx context.Context, address, target string) (*Proxy, error) {
+func Start(ctx context.Context, address string, targets ...string) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("start a proxy of %s: %w", target, err)
+		return nil, fmt.Errorf("start a proxy of %s: %w", targets, err)
 	}
-	p := &Proxy{listener: listener, target: target, changed: make(chan struct{}), conns: map[*conn]struct{}{}}
+	p := &Proxy{listener: listener, targets: targets, changed: make(chan struct{}), conns: map[*conn]struct{}{}, total: map[string]int{}}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.served.Go(p.accept)
 	return p, nil
@@ -83,11 +86,12 @@ func Start(ctx context.Context, address, target string) (*Proxy, error) {
 // Address is the host:port that the proxy listens on.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// SetTarget sets the server of new connections.
-func (p *Proxy) SetTarget(address string) {
+// SetTargets sets the servers of new connections, which get them in turn. Without any,
+// new connections are reset. An open connection stays with its server.
+func (p *Proxy) SetTargets(addresses ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.target = address
+	p.targets = addresses
 }
 
 // Set replaces the faults of all connections, open and new ones.
@@ -108,11 +112,17 @@ func (p *Proxy) Reset() {
 	}
 }
 
-// Connections returns how many connections are open, and how many were accepted.
-func (p *Proxy) Connections() (open, total int) {
+// Connections returns how many connections to a target are open, and how many were
+// accepted.
+func (p *Proxy) Connections(target string) (open, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.conns), p.total
+	for c := range p.conns {
+		if c.target == target {
+			open++
+		}
+	}
+	return open, p.total[target]
 }
 
 // Close stops the proxy and resets its connections.
@@ -138,8 +148,8 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client *net.TCPConn) {
-	target, reject := p.connect()
-	if reject {
+	target, ok := p.connect()
+	if !ok {
 		reset(client)
 		return
 	}
@@ -148,7 +158,7 @@ func (p *Proxy) serve(client *net.TCPConn) {
 		reset(client)
 		return
 	}
-	c := &conn{client: client, server: server.(*net.TCPConn)}
+	c := &conn{target: target, client: client, server: server.(*net.TCPConn)}
 	c.ctx, c.cancel = context.WithCancel(p.ctx)
 	p.add(c)
 	defer p.remove(c)
@@ -158,11 +168,17 @@ func (p *Proxy) serve(client *net.TCPConn) {
 	pumps.Wait()
 }
 
-func (p *Proxy) connect() (target string, reject bool) {
+// connect returns the target of a new connection, unless that is to be reset.
+func (p *Proxy) connect() (target string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total++
-	return p.target, p.faults.Reject
+	if p.faults.Reject || len(p.targets) == 0 {
+		return "", false
+	}
+	p.next++
+	target = p.targets[p.next%len(p.targets)]
+	p.total[target]++
+	return target, true
 }
 
 func (p *Proxy) add(c *conn) {

@@ -21,6 +21,7 @@ import (
 // backend is a server behind a proxy that counts its requests.
 type backend struct {
 	proxy    *Proxy
+	address  string
 	requests atomic.Int32
 	handled  chan struct{} // one for each request
 }
@@ -35,7 +36,8 @@ func newBackend(t *testing.T) *backend {
 	}))
 	t.Cleanup(server.Close)
 	var err error
-	b.proxy, err = Start(t.Context(), "127.0.0.1:0", strings.TrimPrefix(server.URL, "http://"))
+	b.address = strings.TrimPrefix(server.URL, "http://")
+	b.proxy, err = Start(t.Context(), "127.0.0.1:0", b.address)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.proxy.Close()) })
 	return b
@@ -90,7 +92,7 @@ func TestForwards(t *testing.T) {
 	got, err := b.echo(t.Context(), client(t), large)
 	require.NoError(t, err)
 	assert.Equal(t, large, got)
-	_, total := b.proxy.Connections()
+	_, total := b.proxy.Connections(b.address)
 	assert.Equal(t, 1, total)
 }
 
@@ -120,22 +122,8 @@ func TestHeldRequestArrivesLater(t *testing.T) {
 	assert.EqualValues(t, 1, b.requests.Load())
 	b.proxy.Set(Faults{})
 	require.NoError(t, <-done)
-	_, total := b.proxy.Connections()
+	_, total := b.proxy.Connections(b.address)
 	assert.Equal(t, 1, total, "on the same connection")
-}
-
-func TestHeldResponse(t *testing.T) {
-	b := newBackend(t)
-	b.proxy.Set(Faults{ToClient: Direction{Behavior: Hold}})
-	done := b.begin(t, client(t))
-	<-b.handled
-	select {
-	case err := <-done:
-		require.Fail(t, "it was forwarded", "%v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	b.proxy.Set(Faults{})
-	require.NoError(t, <-done)
 }
 
 func TestLostResponse(t *testing.T) {
@@ -197,21 +185,24 @@ func TestHoldHidesThatTheServerHasClosed(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestTargetOfNewConnections(t *testing.T) {
+func TestTargetsOfNewConnections(t *testing.T) {
 	first, second := newBackend(t), newBackend(t)
 	kept := client(t)
 	_, err := first.echo(t.Context(), kept, "")
 	require.NoError(t, err)
-	first.proxy.SetTarget(second.proxy.Address())
+	first.proxy.SetTargets(first.address, second.address)
+	for range 4 {
+		_, err = first.echo(t.Context(), client(t), "")
+		require.NoError(t, err)
+	}
+	assert.EqualValues(t, 3, first.requests.Load())
+	assert.EqualValues(t, 2, second.requests.Load(), "new connections in turn")
+	_, total := first.proxy.Connections(second.address)
+	assert.Equal(t, 2, total)
 
-	_, err = first.echo(t.Context(), client(t), "")
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, second.requests.Load())
-	_, err = first.echo(t.Context(), kept, "")
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, second.requests.Load())
-
-	require.NoError(t, second.proxy.Close())
+	first.proxy.SetTargets()
 	_, err = first.echo(t.Context(), client(t), "no one listens")
 	requireReset(t, err)
+	_, err = first.echo(t.Context(), kept, "")
+	require.NoError(t, err, "an open connection stays")
 }

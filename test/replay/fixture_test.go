@@ -114,9 +114,9 @@ func (s *story) history() *History {
 
 // found replays the history and returns its findings: the operation, the object, the
 // number of the write, from 1, and the reason codes.
-func (s *story) found(o Options) []string {
+func (s *story) found() []string {
 	s.t.Helper()
-	report, err := Replay(s.t.Context(), s.history(), o)
+	report, err := Replay(s.t.Context(), s.history())
 	require.NoError(s.t, err)
 	first := s.version - int64(len(s.writes))
 	out := []string{}

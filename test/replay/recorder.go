@@ -13,9 +13,6 @@ import (
 
 // Recorder records what an API server stores.
 type Recorder struct {
-	// Options of the replay. They can be set until it starts.
-	Options Options
-
 	etcd    etcd
 	end     string // the key whose write ends the recording
 	content []keyValue
@@ -81,7 +78,7 @@ func (r *Recorder) Check(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Replay(ctx, h, r.Options)
+	return Replay(ctx, h)
 }
 
 // maxShown is the number of findings that a failed test shows.

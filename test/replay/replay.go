@@ -16,20 +16,6 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// Options of a replay.
-type Options struct {
-	// Ignore, if set, reports the writes that are not evaluated, only applied.
-	Ignore func(Write) bool
-	// User, if set, returns who made a write, which is not stored: constraints can
-	// depend on it. Without User it is a user without a name.
-	User func(Write) authenticationv1.UserInfo
-	// MayOverride, if set, reports whether the user who made a write is allowed to
-	// remove overrides; without it, no one is.
-	MayOverride func(Write) bool
-	// BlastRadius is the limit of the servers that evaluated the writes, 0 for none.
-	BlastRadius int
-}
-
 // Finding is a write that was stored and is denied in the replay.
 type Finding struct {
 	Write
@@ -61,13 +47,13 @@ func (r *Report) String() string {
 
 // Replay evaluates each write of a history on the state before it, and then applies it,
 // whatever the decision is. The error is that of a write that could not be evaluated.
-func Replay(ctx context.Context, h *History, o Options) (*Report, error) {
+func Replay(ctx context.Context, h *History) (*Report, error) {
 	began := time.Now()
 	s, err := newState(h.Objects)
 	if err != nil {
 		return nil, err
 	}
-	e := newEvaluator(s, o)
+	e := newEvaluator(s)
 	out := &Report{}
 	for w, err := range h.Writes {
 		if err != nil {
@@ -87,29 +73,22 @@ func Replay(ctx context.Context, h *History, o Options) (*Report, error) {
 
 // evaluator evaluates writes, one after another.
 type evaluator struct {
-	options Options
 	before  *state // the state before the write
 	handler http.Handler
-	user    *permissions
 }
 
-func newEvaluator(s *state, o Options) evaluator {
-	user := &permissions{}
-	return evaluator{o, s, webhook.New(webhook.Options{Store: s.store, Guard: &guard.Guard{
-		Engine: effective.NewEngine(), KindReader: s, Permissions: user, BlastRadius: o.BlastRadius,
-	}}).Handler(), user}
+func newEvaluator(s *state) evaluator {
+	return evaluator{s, webhook.New(webhook.Options{Store: s.store, Guard: &guard.Guard{
+		Engine: effective.NewEngine(), KindReader: s, Permissions: permissions{},
+	}}).Handler()}
 }
 
 // evaluate evaluates a write, and adds the result to a report.
 func (e evaluator) evaluate(ctx context.Context, w Write, into *Report) error {
 	request, err := e.before.request(w)
-	if err != nil || request == nil || e.options.Ignore != nil && e.options.Ignore(w) {
+	if err != nil || request == nil {
 		return err
 	}
-	if e.options.User != nil && request.UserInfo.Username == "" {
-		request.UserInfo = e.options.User(w)
-	}
-	e.user.mayOverride = e.options.MayOverride != nil && e.options.MayOverride(w)
 	response, err := review(ctx, e.handler, request)
 	if err != nil {
 		return err
@@ -121,17 +100,17 @@ func (e evaluator) evaluate(ctx context.Context, w Write, into *Report) error {
 	return nil
 }
 
-// permissions are those of the user who made the write that is evaluated. They implement
+// permissions are those of the users who write, none of whom may override. They implement
 // guard.Permissions.
-type permissions struct{ mayOverride bool }
+type permissions struct{}
 
 // MayOverride implements guard.Permissions.
-func (p *permissions) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
-	return p.mayOverride, nil
+func (permissions) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return false, nil
 }
 
 // Check implements guard.Permissions.
-func (p *permissions) Check(policy api.Ref) string { return "the override of " + policy.String() }
+func (permissions) Check(policy api.Ref) string { return "the override of " + policy.String() }
 
 // newFinding returns the finding for a denial. Each line of its message begins with a
 // reason code.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -155,7 +154,7 @@ func TestFindings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.ElementsMatch(t, c.want, c.history(t).found(Options{}))
+			assert.ElementsMatch(t, c.want, c.history(t).found())
 		})
 	}
 }
@@ -175,39 +174,9 @@ func ownedOverride(t testing.TB) *story {
 	return s.edit(auth, func(o *Object) { o.SetOwnerReferences([]metav1.OwnerReference{owner}) })
 }
 
-func TestOptions(t *testing.T) {
-	s := newStory(t, base+"---"+gatewayAuth+"---"+strings.Replace(routeAtEdge, "name: toys", "name: books", 1)).write(above).remove(auth)
-	ofAuth := func(w Write) bool { return w.Ref.Name == "auth" }
-	notAuth := func(w Write) bool { return !ofAuth(w) }
-	assert.Len(t, s.found(Options{}), 1)
-	assert.Len(t, s.found(Options{MayOverride: notAuth, Ignore: notAuth}), 1)
-	assert.Empty(t, s.found(Options{MayOverride: ofAuth}))
-	assert.Empty(t, s.found(Options{Ignore: ofAuth}))
-	assert.Equal(t, []string{"DELETE AuthPolicy infra/auth 2 [BlastRadius]"}, s.found(Options{MayOverride: ofAuth, Ignore: notAuth, BlastRadius: 1}))
-}
-
-func TestUserOfAWrite(t *testing.T) {
-	const constraint = `
-apiVersion: overrule.dev/v1alpha1
-kind: ClusterPolicyConstraint
-metadata: {name: admins}
-spec:
-  policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
-  targets: [{group: "", kind: Namespace, name: infra}]
-  validations: [{expression: "before == effective || request.userInfo.username == 'admin'", message: only admins change limits}]
-`
-	limit := func(n string) string { return strings.Replace(above, "limit: 5", "limit: "+n, 1) }
-	s := newStory(t, base+"---"+constraint+"---"+above).write(limit("6")).write(limit("7"))
-	users := map[int64]string{s.version - 1: "admin", s.version: "someone"}
-	got := s.found(Options{User: func(w Write) authenticationv1.UserInfo {
-		return authenticationv1.UserInfo{Username: users[w.Version]}
-	}})
-	assert.Equal(t, []string{"UPDATE RateLimitPolicy infra/gate 2 [RequirementUnmet]"}, got)
-}
-
 func TestReportCounts(t *testing.T) {
 	s := newStory(t, base).write(above).write(below).edit(policyBelow, func(o *Object) { o.Object["status"] = map[string]any{} })
-	report, err := Replay(t.Context(), s.history(), Options{})
+	report, err := Replay(t.Context(), s.history())
 	require.NoError(t, err)
 	assert.Equal(t, []int{3, 2, 1}, []int{report.Writes, report.Evaluated, len(report.Findings)})
 	assert.True(t, slices.Contains(report.Findings[0].Codes, api.ReasonRequirementUnmet))

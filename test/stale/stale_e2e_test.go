@@ -21,6 +21,7 @@ import (
 
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/faultproxy"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/test/shop"
 )
@@ -69,7 +70,7 @@ spec:
 type proxiedServer struct {
 	*env.Env
 	*server.Server
-	proxy *tcpProxy
+	proxy *faultproxy.Proxy
 }
 
 func TestShortInterruptionsAreTolerated(t *testing.T) {
@@ -108,13 +109,16 @@ func start(t *testing.T) *proxiedServer {
 	require.Zero(t, got.Code, got.Stderr)
 	at, err := url.Parse(e.Config.Host)
 	require.NoError(t, err)
-	f := &proxiedServer{Env: e, proxy: newTCPProxy(t, at.Host)}
+	f := &proxiedServer{Env: e}
+	f.proxy, err = faultproxy.Start(t.Context(), "127.0.0.1:0", at.Host)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, f.proxy.Close()) })
 	site, err := server.Install(t.Context(), e)
 	require.NoError(t, err)
 	config, err := os.ReadFile(site.Account.Kubeconfig)
 	require.NoError(t, err)
 	path := e.File("far.kubeconfig")
-	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.proxy.address())), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.proxy.Address())), 0o600))
 	// failurePolicy Ignore makes writes that are not evaluated visible. Without
 	// leader election the server does not exit when it cannot renew a lease.
 	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--coordination=none", "--log-level=debug"}})
@@ -138,7 +142,7 @@ func (f *proxiedServer) apiServerRestarts(t *testing.T) {
 func (f *proxiedServer) connectionsAreCut(t *testing.T) {
 	before := f.count(staleMessage)
 	for range 3 {
-		f.proxy.cut()
+		f.proxy.Reset()
 		f.denies(t, "always")
 		f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	}
@@ -146,8 +150,7 @@ func (f *proxiedServer) connectionsAreCut(t *testing.T) {
 }
 
 func (f *proxiedServer) packetsAreDropped(t *testing.T) {
-	f.proxy.block(true)
-	t.Cleanup(func() { f.proxy.block(false) })
+	f.proxy.Set(faultproxy.Both(faultproxy.Direction{Behavior: faultproxy.Hold}))
 	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that packets are dropped")
 	got := f.Apply(override("blocked"))
 	require.Zero(t, got.Code, got.Stderr)
@@ -156,7 +159,7 @@ func (f *proxiedServer) packetsAreDropped(t *testing.T) {
 	assert.NotContains(t, missed.Stderr, "Warning", "it is not evaluated")
 	assert.Positive(t, f.count(`"msg":"not ready","webhook":"validate"`))
 
-	f.proxy.block(false)
+	f.proxy.Set(faultproxy.Faults{})
 	f.soon(t, func() bool { return f.ready(t) }, "it does not recover")
 	f.denies(t, "blocked") // at once: its cache has the writes that it missed
 	assert.Positive(t, f.count(freshMessage))
@@ -179,7 +182,7 @@ func (f *proxiedServer) rightIsRemoved(t *testing.T) {
 	require.Zero(t, binding.Code, binding.Stderr)
 	got := f.Kubectl("delete", "clusterrolebinding", "test:overrule-reader-examples")
 	require.Zero(t, got.Code, got.Stderr)
-	f.proxy.cut() // an open watch continues without the right
+	f.proxy.Reset() // an open watch continues without the right
 
 	reported := func() bool {
 		return strings.Contains(f.readyz(t), "[!] kinds: colorpolicies.policies.example.com: watch disconnected")

@@ -1,6 +1,6 @@
 //go:build e2e
 
-package e2e
+package replicas
 
 import (
 	"context"
@@ -79,15 +79,15 @@ func (w pairWrite) stored(ctx context.Context, c client.Client) (bool, error) {
 	return jsonpatch.Equal(before, after), err
 }
 
-// pairText replaces the placeholders of a pair, pair-N and PairN, and those of
-// the namespaces.
-func (g testNamespaces) pairText(text string, n int) string {
+// text replaces the placeholders of pair n, pair-N and PairN, and those of the
+// namespaces.
+func (g tenant) text(manifest string, n int) string {
 	number := fmt.Sprint(n)
-	return strings.NewReplacer("pair-N", "pair-"+number, "PairN", "Pair"+number, "pairN", "pair"+number).Replace(g.expand(text))
+	return strings.NewReplacer("pair-N", "pair-"+number, "PairN", "Pair"+number, "pairN", "pair"+number).Replace(g.expand(manifest))
 }
 
-func (g testNamespaces) pairWrite(w pairWrite, n int) pairWrite {
-	return pairWrite{g.pairText(w.manifest, n), g.pairText(w.patch, n)}
+func (g tenant) write(w pairWrite, n int) pairWrite {
+	return pairWrite{g.text(w.manifest, n), g.text(w.patch, n)}
 }
 
 // pairConstraint forbids a combination of two limits on a path: each of a pair of
@@ -95,7 +95,7 @@ func (g testNamespaces) pairWrite(w pairWrite, n int) pairWrite {
 const pairConstraint = `
 apiVersion: overrule.dev/v1alpha1
 kind: ClusterPolicyConstraint
-metadata: {name: not-both, labels: {test: pairs}}
+metadata: {name: INFRA}
 spec:
   policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
   targets: [{group: "", kind: Namespace, name: INFRA}]
@@ -161,7 +161,7 @@ spec:
 	pairNewConstraint = `
 apiVersion: overrule.dev/v1alpha1
 kind: ClusterPolicyConstraint
-metadata: {name: pair-N, labels: {test: pairs}}
+metadata: {name: pair-N}
 spec:
   policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
   targets: [{kind: Gateway, namespace: APP, name: pair-N}]
@@ -171,7 +171,7 @@ spec:
 	pairKind = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: pairNs.policies.example.com, labels: {test: pairs}}
+metadata: {name: pairNs.policies.example.com}
 spec:
   group: policies.example.com
   scope: Namespaced
@@ -185,7 +185,7 @@ spec:
 	pairProfile = `
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyProfile
-metadata: {name: pair-N, labels: {test: pairs}}
+metadata: {name: pair-N}
 spec:
   group: policies.example.com
   kind: PairN
@@ -198,7 +198,7 @@ spec:
 	pairProfileConstraint = `
 apiVersion: overrule.dev/v1alpha1
 kind: ClusterPolicyConstraint
-metadata: {name: pair-N, labels: {test: pairs}}
+metadata: {name: pair-N}
 spec:
   policyKind: {group: policies.example.com, kind: PairN}
   targets: [{kind: Gateway, namespace: INFRA, name: pair-N}]
