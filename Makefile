@@ -1,6 +1,6 @@
 # "make help" lists the targets. They need Go, make, git, bash and diff. "make
-# test-all" also needs a C compiler, and "make dist" GNU tar. Everything else is
-# built from the Go module proxy into bin/.
+# test-all" also needs a C compiler, "make model" spin, and "make dist" GNU tar.
+# Everything else is built from the Go module proxy into bin/.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -9,6 +9,11 @@ MAKEFLAGS += --no-print-directory
 
 GOLANGCI_LINT_VERSION  := v2.15.0
 CONTROLLER_GEN_VERSION := v0.23.0
+
+# The programs, the tests and the linters share one set of compiled packages, which is
+# the same in each clone.
+export CGO_ENABLED ?= 0
+export GOFLAGS     := $(strip $(GOFLAGS) -trimpath)
 
 BIN     := $(CURDIR)/bin
 TOOLS   := $(BIN)/tools
@@ -49,11 +54,11 @@ BENCHTIME ?=
 BENCHPKGS ?= ./...
 # RACE=1 runs test-unit under the race detector, which needs a C compiler.
 RACE ?=
-# SOAK is the time for which test-soak repeats the faults. Each is injected at least once.
-SOAK ?=
+# PART is a part of "make long".
+PART ?=
 # ROUTES selects one row of bench-footprint (100, 1000 or 10000) or bench-refresh (1000 or 10000).
 ROUTES ?=
-export RACE FUZZTIME BENCH BENCHTIME SOAK
+export RACE FUZZTIME BENCH BENCHTIME
 
 ##@ Demo
 
@@ -143,27 +148,24 @@ test-unit: ## Run the tests that need no API server; unchanged packages are cach
 	go test $(if $(RACE),-race) ./...
 
 .PHONY: test
-test: controlplane build ## Run unit tests, integration tests and the core of the end-to-end tests (under 5 minutes).
+test: controlplane build ## Run unit tests, integration tests and the core of the end-to-end tests (under 3 minutes).
 	@hack/test core
 
 .PHONY: test-all
-test-all: controlplane build ## Run every test of every module, and the soak test (under 25 minutes); CI runs this.
+test-all: controlplane build ## Run every test but the long parts; CI runs this.
 	@hack/test all
 
-.PHONY: test-soak
-test-soak: controlplane-core build ## Inject faults into servers under a stream of writes (about 2 minutes; SOAK=30m repeats the faults).
-	go test -count=1 -v -timeout 2h -tags soak ./test/soak
+.PHONY: long
+long: controlplane build ## Run one of the long parts in a bounded size: make long PART=soak (hack/long list prints them).
+	@hack/long run $(PART)
 
 .PHONY: model
 model: ## Run the model of several replicas with spin, which must be installed (1 to 3 minutes; test/model/README.md).
 	@test/model/run
 
 .PHONY: proof
-proof: controlplane build ## Run the bounded tests of test-all at full size: 1,000 pairs of writes, 50 handovers, 200,000 random changes, 30 minutes of soak, fuzzing, footprint (2.5 hours).
-	OVERRULE_PAIRS=1000 OVERRULE_HANDOVERS=50 go test -count=1 -v -timeout 60m -parallel 1 -tags e2e -run 'TestConflictingWrites|TestOtherWrites|TestUncoordinatedWrites|TestHandovers' ./test/e2e
-	OVERRULE_WORLDS=20000 go test -count=1 -v -timeout 60m -run 'TestAllowedChangesLoseNoOverride' ./internal/guard
-	@$(MAKE) test-soak SOAK=$(or $(SOAK),30m)
-	@$(MAKE) fuzz
+proof: controlplane build ## Run all long parts at full size: 30 minutes of soak, 1,000 pairs of writes, 50 handovers, fuzzing, the model, footprint and more (3 hours).
+	@for part in $$(hack/long list); do echo "== $$part"; hack/long full $$part; done
 	@test/model/run full
 	@$(MAKE) bench-footprint
 

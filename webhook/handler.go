@@ -17,6 +17,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // Tokens verify the last element of request paths: PathValidate + "/" + token. Only
@@ -92,7 +93,7 @@ type call struct {
 // here, as it does at the API server.
 func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: apiServerTimeout(r), forwarded: forwarded}
+		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: s.apiServerTimeout(r), forwarded: forwarded}
 		var ctx context.Context
 		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, webhook)
 		defer c.span.End()
@@ -190,15 +191,15 @@ const (
 	forwardMargin = 20 * time.Millisecond
 	// maxTimeout is the largest timeoutSeconds of a webhook configuration: no client
 	// can occupy a slot or memory for longer.
-	maxTimeout = 30 * time.Second
+	maxTimeout = webhookconfig.MaxTimeout
 )
 
 // apiServerTimeout returns how long the API server waits for the response of a request:
 // its timeout parameter, which the API server rounds up to a second.
-func apiServerTimeout(r *http.Request) time.Duration {
+func (s *Server) apiServerTimeout(r *http.Request) time.Duration {
 	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || d <= 0 {
-		d = DefaultTimeout
+		d = s.opts.Timeout
 	}
 	return min(d, maxTimeout)
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -14,11 +15,12 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // Defaults of Options.
 const (
-	DefaultTimeout = 3 * time.Second
+	DefaultTimeout = webhookconfig.DefaultTimeout
 	// DefaultBodyLimit fits a review with two objects of 1.5 MiB, the limit of etcd.
 	// Each byte of an object can take six in JSON (\u003c).
 	DefaultBodyLimit = 20 << 20
@@ -50,6 +52,9 @@ type Options struct {
 	Replica string
 	// Enforcement is the effect of a denial.
 	Enforcement guard.Enforcement
+	// Timeout is how long the API server waits for a response if the request does not
+	// say it; 0 means DefaultTimeout.
+	Timeout time.Duration
 	// MaxConcurrent is the number of reviews that are evaluated at once, MaxQueue
 	// the number that wait; 0 means two for each CPU, and DefaultQueue.
 	MaxConcurrent, MaxQueue int
@@ -83,6 +88,7 @@ type Server struct {
 // New returns a server.
 func New(o Options) *Server {
 	o.setLimitDefaults()
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

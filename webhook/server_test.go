@@ -438,6 +438,7 @@ func TestExpensiveConditionsAreDenied(t *testing.T) {
 }
 
 func TestCallTimeout(t *testing.T) {
+	s := New(Options{})
 	for query, want := range map[string]time.Duration{
 		"":                     DefaultTimeout - responseMargin,
 		"?timeout=":            DefaultTimeout - responseMargin,
@@ -454,6 +455,6 @@ func TestCallTimeout(t *testing.T) {
 		"?timeout=1s&timeout=": time.Second - responseMargin,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
-		assert.Equal(t, want, (&call{timeout: apiServerTimeout(r)}).remaining(r), query)
+		assert.Equal(t, want, (&call{timeout: s.apiServerTimeout(r)}).remaining(r), query)
 	}
 }

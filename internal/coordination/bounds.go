@@ -7,16 +7,12 @@ import (
 
 // Defaults of Bounds.
 const (
-	DefaultLeaseDuration = 7 * time.Second
 	// DefaultStoreTime is S: how long the API server may take to store a write once it
 	// has the response of the webhook.
 	DefaultStoreTime = 1500 * time.Millisecond
 	// DefaultDrift is D: by how much two clocks may differ while a lease runs out.
 	DefaultDrift = 250 * time.Millisecond
 )
-
-// MinLeaseDuration leaves two seconds of V with a webhook timeout of 3 seconds.
-const MinLeaseDuration = 7 * time.Second
 
 // Intervals of the requests to the API server and between replicas.
 const (
@@ -28,20 +24,32 @@ const (
 	leaseTimeout = 1500 * time.Millisecond
 )
 
-// usualTimeout is the timeoutSeconds of the webhooks that the server writes.
-const usualTimeout = 3 * time.Second
+// LeaseDuration returns the shortest lease for a timeout of the webhooks, in whole seconds.
+// What is left of it for V lets the leader evaluate until a renewal that gets no response
+// has failed: the shorter a lease is, the sooner another replica replaces a leader that
+// has crashed.
+func LeaseDuration(timeout time.Duration) time.Duration {
+	least := timeout + DefaultStoreTime + DefaultDrift + renewInterval + leaseTimeout
+	return (least + time.Second - 1).Truncate(time.Second)
+}
 
 // Bounds are the times that the protocol relies on. All are positive.
 type Bounds struct {
+	// Timeout is T of the webhooks that the server writes. A review may have another.
+	Timeout time.Duration
 	// Lease is how long a Lease is valid, in whole seconds.
 	Lease time.Duration
 	// Store is S, and Drift is D of the package comment.
 	Store, Drift time.Duration
 }
 
-// DefaultBounds returns the bounds for a lease duration.
-func DefaultBounds(lease time.Duration) Bounds {
-	return Bounds{Lease: lease, Store: DefaultStoreTime, Drift: DefaultDrift}
+// NewBounds returns the bounds for a timeout of the webhooks and a lease; 0 means
+// LeaseDuration.
+func NewBounds(timeout, lease time.Duration) Bounds {
+	if lease == 0 {
+		lease = LeaseDuration(timeout)
+	}
+	return Bounds{Timeout: timeout, Lease: lease, Store: DefaultStoreTime, Drift: DefaultDrift}
 }
 
 // validity returns V for a review with a timeout.
@@ -57,8 +65,8 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("timeoutSeconds of the webhook is %s, and --lease-duration=%s allows at most %s; decrease timeoutSeconds, or increase --lease-duration",
-		e.Timeout, e.Bounds.Lease, e.Bounds.validity(0).Truncate(time.Second)-time.Second)
+	return fmt.Sprintf("timeoutSeconds of the webhook is %s, and --lease-duration=%s allows at most %s; decrease timeoutSeconds, or set --webhook-timeout=%s",
+		e.Timeout, e.Bounds.Lease, e.Bounds.validity(0).Truncate(time.Second)-time.Second, e.Timeout)
 }
 
 // checkTimeout returns a TimeoutError if a leader that renews its Lease in time could not

@@ -25,7 +25,7 @@ func (s *simulation) placeOf(r *replica) Place {
 func TestFirstReplicaWaitsForALeaseThatMayHaveBeenDeleted(t *testing.T) {
 	simulate(t, func(s *simulation) {
 		a := s.start("a")
-		s.run(DefaultLeaseDuration - time.Second)
+		s.run(LeaseDuration(webhookTimeout) - time.Second)
 		assert.Nil(t, s.evaluating())
 		assert.Less(t, s.until(a), 2*time.Second)
 		b := s.start("b")
@@ -183,7 +183,7 @@ func TestRestartedProcessDoesNotContinueItsLease(t *testing.T) {
 
 func TestLongerLeaseOfTheHolderIsRespected(t *testing.T) {
 	simulate(t, func(s *simulation) {
-		a := s.start("a", func(o *Options) { o.Bounds = DefaultBounds(20 * time.Second) })
+		a := s.start("a", func(o *Options) { o.Bounds = NewBounds(webhookTimeout, 20*time.Second) })
 		s.until(a)
 		b := s.start("b")
 		s.run(time.Second)
@@ -253,7 +253,7 @@ func TestTimeoutOfTheWebhookThatExceedsTheLease(t *testing.T) {
 		tooLong := &TimeoutError{}
 		require.ErrorAs(t, err, &tooLong)
 		assert.EqualError(t, err, "timeoutSeconds of the webhook is 10s, and --lease-duration=7s allows at most 4s; "+
-			"decrease timeoutSeconds, or increase --lease-duration")
+			"decrease timeoutSeconds, or set --webhook-timeout=10s")
 		_, err = a.Await(s.Context(), 4*time.Second, Place{})
 		require.NoError(t, err)
 	})

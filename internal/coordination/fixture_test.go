@@ -299,7 +299,7 @@ func simulate(t *testing.T, test func(*simulation)) {
 func (s *simulation) start(name string, changes ...func(*Options)) *replica {
 	r := &replica{state: &fakeState{}, lease: &leaseClient{table: s.table}, ended: make(chan error, 1), work: &counter{}}
 	o := Options{
-		Leases: r.lease, Name: "overrule", Identity: name + "_1", Address: name, Bounds: DefaultBounds(DefaultLeaseDuration),
+		Leases: r.lease, Name: "overrule", Identity: name + "_1", Address: name, Bounds: NewBounds(webhookTimeout, 0),
 		State: r.state, Peers: NewClient(s.network), Work: r.work.run, Metrics: NewMetrics(nil), Log: testr.New(s.T),
 	}
 	for _, change := range changes {

@@ -123,7 +123,7 @@ func (c *Coordinator) Healthy() error {
 func (c *Coordinator) Leading() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.role == evaluating && c.valid(usualTimeout)
+	return c.role == evaluating && c.valid(c.opts.Bounds.Timeout)
 }
 
 // Accepts reports whether this replica leads in a term: it evaluates what is forwarded in

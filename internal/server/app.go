@@ -119,7 +119,7 @@ func (a *app) createWebhooks() error {
 	o := a.options
 	a.inFlight = inflight.New(a.store, inflight.Options{ReadStored: a.watcher.ReadStored})
 	options := webhook.Options{
-		Store: a.store, Enforcement: o.enforcement,
+		Store: a.store, Enforcement: o.enforcement, Timeout: o.webhookTimeout,
 		Guard: a.guard, Readers: a.readers, InFlight: a.inFlight,
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 		CheckFresh: a.watcher.CheckFresh, Await: a.watcher.Await, Stored: a.watcher.Stored, Replica: hostname(),

@@ -50,7 +50,7 @@ func (a *app) addCanary() (err error) {
 
 func (a *app) newCanaryRunner() (*canaryRunner, error) {
 	o, log := a.options, a.log.WithName("canary")
-	c, err := canary.New(a.config, canary.Options{Enforcement: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
+	c, err := canary.New(a.config, canary.Options{Enforcement: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName, Timeout: canary.TimeoutFor(o.webhookTimeout)})
 	if err != nil {
 		return nil, fmt.Errorf("create canary: %w", err)
 	}

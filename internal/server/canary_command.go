@@ -14,6 +14,7 @@ import (
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // The exit codes of the canary command.
@@ -78,7 +79,7 @@ Exit codes: 0 passed, 1 failed, 2 could not run.`,
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
 	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "enforcement that the servers run with: deny, warn or audit")
 	f.StringVar(&o.namespace, "canary-namespace", "", "namespace in which to also create a route; not the namespace of the servers (default: none)")
-	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for responses; a webhook that hangs takes up to six seconds")
+	f.DurationVar(&o.timeout, "timeout", canary.TimeoutFor(webhookconfig.DefaultTimeout), "how long to wait for responses; a webhook that hangs takes up to twice the --webhook-timeout of the servers")
 	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "output format: text or json")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(cliflag.Error(err)) })
 	return cmd

@@ -70,7 +70,7 @@ func (a *app) createCoordination() error {
 	a.coordinator = coordination.New(coordination.Options{
 		Leases: client.Leases(a.options.namespace), Name: leaseName, Address: address,
 		Identity: cmp.Or(a.options.podName, hostname()) + "_" + string(uuid.NewUUID()),
-		Bounds:   coordination.DefaultBounds(a.options.leaseDuration),
+		Bounds:   coordination.NewBounds(a.options.webhookTimeout, a.options.leaseDuration),
 		State:    replicaState{a}, Peers: coordination.NewClient(peerTransport(peers.ClientTLS())), Work: a.leaderWork.Run,
 		Metrics: coordination.NewMetrics(crmetrics.Registry), Log: log,
 	})

@@ -13,8 +13,8 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cliflag"
-	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // options are the values of the flags.
@@ -33,6 +33,7 @@ type options struct {
 	failurePolicy   admissionregistrationv1.FailurePolicyType
 	manageWebhooks  bool
 	coordination    string
+	webhookTimeout  time.Duration
 	leaseDuration   time.Duration
 	peerBindAddress string
 	peerAddress     string
@@ -106,8 +107,9 @@ func (o *options) bind(f *pflag.FlagSet) {
 	cliflag.EnumVar(f, &o.failurePolicy, "failure-policy", admissionregistrationv1.Fail,
 		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write when no replica can evaluate it")
 	f.BoolVar(&o.manageWebhooks, "manage-webhooks", true, "write the webhook configurations and keep their rules and caBundle up to date")
+	f.DurationVar(&o.webhookTimeout, "webhook-timeout", webhookconfig.DefaultTimeout, "how long the API server waits for a response, in whole seconds: timeoutSeconds of the webhooks, at most 30s")
 	cliflag.EnumVar(f, &o.coordination, "coordination", coordinationLeader, []string{coordinationLeader, coordinationNone}, "leader: the replicas evaluate as one, by a leader to which the others forward writes; or none: each evaluates alone, for a single replica")
-	f.DurationVar(&o.leaseDuration, "lease-duration", coordination.DefaultLeaseDuration, "with --coordination=leader: how long the Lease of a leader that has crashed stays valid, in whole seconds; at least 7s, and more if the webhooks have a timeoutSeconds above 4")
+	f.DurationVar(&o.leaseDuration, "lease-duration", 0, "with --coordination=leader: how long the Lease of a leader that has crashed stays valid, in whole seconds (0: as short as possible, 7s with the default of --webhook-timeout)")
 	f.StringVar(&o.peerBindAddress, "peer-bind-address", ":9444", "with --coordination=leader: address to serve other replicas on (HTTPS with client certificates)")
 	f.StringVar(&o.peerAddress, "peer-address", "", "with --coordination=leader: HOST:PORT at which other replicas reach this one (default: $POD_IP and the port of --peer-bind-address)")
 	cliflag.EnumVar(f, &o.logLevel, "log-level", "info", []string{"error", "info", "debug"}, "error, info or debug (debug has a line for each decision)")

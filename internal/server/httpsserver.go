@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -86,8 +87,8 @@ const (
 	// it uses later or never. net/http counts that wait as reading the header, so
 	// the header has the same timeout.
 	idleTimeout  = 2 * time.Minute
-	readTimeout  = 15 * time.Second // of the TLS handshake, and of bodies that no handler reads
-	writeTimeout = 45 * time.Second // the longest timeoutSeconds is 30
+	readTimeout  = 15 * time.Second                       // of the TLS handshake, and of bodies that no handler reads
+	writeTimeout = webhookconfig.MaxTimeout + readTimeout // of reading a review, and answering it in time
 	headerBytes  = 16 << 10
 	// maxConnections bounds goroutines and buffers. An API server has one
 	// connection for each call in flight, and some idle ones.

@@ -17,6 +17,7 @@ import (
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -55,6 +56,7 @@ func (o *options) validate(f *pflag.FlagSet) error {
 // validates is not checked here.
 func (o *options) valueChecks() []flagCheck {
 	least := resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI)
+	leastLease := coordination.LeaseDuration(o.webhookTimeout)
 	return []flagCheck{
 		{"namespace", isLabel(o.namespace), mustBeLabel},
 		{"service", isLabel(o.service), mustBeLabel},
@@ -64,7 +66,8 @@ func (o *options) valueChecks() []flagCheck {
 		{"health-bind-address", isHostPort(o.healthAddress), mustBeAddress},
 		{"peer-bind-address", isHostPort(o.peerBindAddress), mustBeAddress},
 		{"peer-address", o.peerAddress == "" || isHostPort(o.peerAddress), "must be HOST:PORT"},
-		{"lease-duration", o.leaseDuration >= coordination.MinLeaseDuration && o.leaseDuration%time.Second == 0, fmt.Sprintf("must be a whole number of seconds, at least %s", coordination.MinLeaseDuration)},
+		{"webhook-timeout", isTimeout(o.webhookTimeout), fmt.Sprintf("must be a whole number of seconds from %s to %s, the limits of timeoutSeconds", webhookconfig.MinTimeout, webhookconfig.MaxTimeout)},
+		{"lease-duration", o.leaseDuration == 0 || o.leaseDuration >= leastLease && o.leaseDuration%time.Second == 0, fmt.Sprintf("must be a whole number of seconds, and at least %s with --webhook-timeout=%s; increase it, or decrease --webhook-timeout", leastLease, o.webhookTimeout)},
 		// Profiles contain data from memory.
 		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
@@ -119,6 +122,11 @@ func (o *options) armChecks() []flagCheck {
 		{"arm", o.failurePolicy == admissionregistrationv1.Fail, "requires --failure-policy=Fail"},
 		{"arm", o.enforcement != guard.EnforceAudit, "requires --enforcement=deny or --enforcement=warn: with audit the canary does not see whether writes are evaluated"},
 	}
+}
+
+// isTimeout reports whether a duration can be the timeoutSeconds of a webhook.
+func isTimeout(d time.Duration) bool {
+	return d >= webhookconfig.MinTimeout && d <= webhookconfig.MaxTimeout && d%time.Second == 0
 }
 
 func isLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }

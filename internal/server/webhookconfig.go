@@ -46,8 +46,8 @@ func (a *app) newInspector() *webhookconfig.Inspector {
 func (a *app) webhookConfiguration() webhookconfig.Configuration {
 	return webhookconfig.Configuration{
 		Name: webhookConfigName, Namespace: a.options.namespace, Service: a.options.service, Port: a.options.servicePort,
-		FailurePolicy: a.options.failurePolicy,
-		Annotations:   a.certificates.annotations,
+		FailurePolicy: a.options.failurePolicy, Timeout: a.options.webhookTimeout,
+		Annotations: a.certificates.annotations,
 	}
 }
 

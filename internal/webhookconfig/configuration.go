@@ -1,7 +1,9 @@
 package webhookconfig
 
 import (
+	"cmp"
 	"maps"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +21,9 @@ type Configuration struct {
 	Namespace, Service string
 	Port               int32
 	FailurePolicy      admissionregistrationv1.FailurePolicyType
+	// Timeout is how long the API server waits for a response, in whole seconds from
+	// MinTimeout to MaxTimeout; 0 means DefaultTimeout.
+	Timeout time.Duration
 	// CABundle is left out if it is empty.
 	CABundle []byte
 	// Token, if set, is the last element of the paths.
@@ -41,8 +46,22 @@ const (
 // always Fail.
 const reviewWebhook = "review.overrule.dev"
 
-// timeoutSeconds of a call, which is the longest time that kubectl waits for it.
-const timeoutSeconds = 3
+// Timeouts of the webhooks.
+const (
+	// DefaultTimeout is enough for the largest writes that are evaluated (docs/performance.md)
+	// and for what else takes time in a call (webhook: responseReserve). Longer, it would
+	// delay every write while no replica answers, and the leader's successor after a crash
+	// (coordination.LeaseDuration).
+	DefaultTimeout = 3 * time.Second
+	// MinTimeout and MaxTimeout are the limits of the API server.
+	MinTimeout = time.Second
+	MaxTimeout = 30 * time.Second
+)
+
+// timeoutSeconds is Timeout as it stands in the configurations.
+func (c Configuration) timeoutSeconds() int32 {
+	return int32(cmp.Or(c.Timeout, DefaultTimeout) / time.Second)
+}
 
 func labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": "overrule", "app.kubernetes.io/managed-by": "overrule"}

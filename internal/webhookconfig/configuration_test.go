@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -220,4 +221,19 @@ func TestSubresourceRules(t *testing.T) {
 	assert.Equal(t, otherVersionThan+
 		"['example.com/v1/paints', 'example.com/v1beta1/dyes'])", *hook.MatchConditions[0].Expression)
 	assert.NotContains(t, strings.Join(c.Definitions(), " "), "/status")
+}
+
+func TestTimeoutIsRegistered(t *testing.T) {
+	c := configuration()
+	c.Timeout = 17 * time.Second
+	for _, hook := range c.Validating().Webhooks {
+		want := int32(17)
+		if *hook.Name == systemWebhook {
+			want = 1
+		}
+		assert.Equal(t, want, *hook.TimeoutSeconds, *hook.Name)
+	}
+	for _, hook := range c.Mutating().Webhooks {
+		assert.Equal(t, int32(17), *hook.TimeoutSeconds, *hook.Name)
+	}
 }

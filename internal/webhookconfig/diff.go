@@ -41,8 +41,8 @@ func webhookDifferences(w, h webhook, bundles bool) []string {
 	differ := func(field string, want, live any) {
 		add(!equality.Semantic.DeepEqual(want, live), field+" differs")
 	}
-	value := func(field string, want, live any) {
-		add(!equality.Semantic.DeepEqual(want, live), fmt.Sprintf("%s is %s, expected %s", field, jsonValue(live), jsonValue(want)))
+	value := func(field string, want, live any, advice string) {
+		add(!equality.Semantic.DeepEqual(want, live), fmt.Sprintf("%s is %s, expected %s%s", field, jsonValue(live), jsonValue(want), advice))
 	}
 	add(h.ClientConfig.URL != nil || !equality.Semantic.DeepEqual(w.ClientConfig.Service, h.ClientConfig.Service),
 		fmt.Sprintf("clientConfig does not point to Service %s with the expected path and port", serviceOf(w)))
@@ -52,16 +52,24 @@ func webhookDifferences(w, h webhook, bundles bool) []string {
 	if !equality.Semantic.DeepEqual(w.Rules, h.Rules) {
 		out = append(out, diffRules(w.Rules, h.Rules))
 	}
-	value("failurePolicy", w.FailurePolicy, h.FailurePolicy)
-	value("timeoutSeconds", w.TimeoutSeconds, h.TimeoutSeconds)
-	value("matchPolicy", w.MatchPolicy, h.MatchPolicy)
-	value("sideEffects", w.SideEffects, h.SideEffects)
-	value("reinvocationPolicy", w.ReinvocationPolicy, h.ReinvocationPolicy)
+	value("failurePolicy", w.FailurePolicy, h.FailurePolicy, "")
+	value("timeoutSeconds", w.TimeoutSeconds, h.TimeoutSeconds, timeoutAdvice(w))
+	value("matchPolicy", w.MatchPolicy, h.MatchPolicy, "")
+	value("sideEffects", w.SideEffects, h.SideEffects, "")
+	value("reinvocationPolicy", w.ReinvocationPolicy, h.ReinvocationPolicy, "")
 	differ("namespaceSelector", w.NamespaceSelector, h.NamespaceSelector)
 	differ("objectSelector", w.ObjectSelector, h.ObjectSelector)
 	add(!equality.Semantic.DeepEqual(w.AdmissionReviewVersions, h.AdmissionReviewVersions), "admissionReviewVersions differ")
 	add(!equalConditions(w.MatchConditions, h.MatchConditions), "matchConditions differ")
 	return out
+}
+
+// timeoutAdvice says how to change the timeoutSeconds of a webhook, if that is possible.
+func timeoutAdvice(w webhook) string {
+	if w.Name == systemWebhook {
+		return ""
+	}
+	return " (set --webhook-timeout instead)"
 }
 
 // equalConditions compares conditions without white space, which a manifest may add.

@@ -24,15 +24,15 @@ func TestDifferences(t *testing.T) {
 	for want, edit := range map[string]func(h *webhook){
 		"":                                 func(h *webhook) {},
 		"validate.overrule.dev is missing": func(h *webhook) { h.Name = "renamed.overrule.dev" },
-		"validate.overrule.dev: clientConfig … overrule-system/hooks":      func(h *webhook) { h.ClientConfig.Service, h.ClientConfig.URL = nil, &url },
-		"validate.overrule.dev: caBundle is empty":                         func(h *webhook) { h.ClientConfig.CABundle = nil },
-		"validate.overrule.dev: caBundle differs":                          func(h *webhook) { h.ClientConfig.CABundle = []byte("theirs") },
-		"validate.overrule.dev: failurePolicy is null, expected Ignore":    func(h *webhook) { h.FailurePolicy = nil },
-		"validate.overrule.dev: timeoutSeconds is 30, expected 3":          func(h *webhook) { h.TimeoutSeconds = &three },
-		"validate.overrule.dev: matchPolicy is Exact, expected Equivalent": func(h *webhook) { h.MatchPolicy = &never },
-		"validate.overrule.dev: namespaceSelector differs":                 func(h *webhook) { h.NamespaceSelector.MatchLabels = map[string]string{"a": "b"} },
-		"validate.overrule.dev: objectSelector differs":                    func(h *webhook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}} },
-		"validate.overrule.dev: matchConditions differ":                    func(h *webhook) { h.MatchConditions[0].Expression = "false" },
+		"validate.overrule.dev: clientConfig … overrule-system/hooks":                             func(h *webhook) { h.ClientConfig.Service, h.ClientConfig.URL = nil, &url },
+		"validate.overrule.dev: caBundle is empty":                                                func(h *webhook) { h.ClientConfig.CABundle = nil },
+		"validate.overrule.dev: caBundle differs":                                                 func(h *webhook) { h.ClientConfig.CABundle = []byte("theirs") },
+		"validate.overrule.dev: failurePolicy is null, expected Ignore":                           func(h *webhook) { h.FailurePolicy = nil },
+		"validate.overrule.dev: timeoutSeconds is 30, expected 3 (set --webhook-timeout instead)": func(h *webhook) { h.TimeoutSeconds = &three },
+		"validate.overrule.dev: matchPolicy is Exact, expected Equivalent":                        func(h *webhook) { h.MatchPolicy = &never },
+		"validate.overrule.dev: namespaceSelector differs":                                        func(h *webhook) { h.NamespaceSelector.MatchLabels = map[string]string{"a": "b"} },
+		"validate.overrule.dev: objectSelector differs":                                           func(h *webhook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}} },
+		"validate.overrule.dev: matchConditions differ":                                           func(h *webhook) { h.MatchConditions[0].Expression = "false" },
 		"validate.overrule.dev: rules … CREATE gatewayclasses.gateway.networking.k8s.io, DELETE gatewayclasses.gateway.networking.k8s.io, UPDATE gatewayclasses.gateway.networking.k8s.io": func(h *webhook) { h.Rules = h.Rules[1:] },
 		"validate.overrule.dev: rules differ": func(h *webhook) { h.Rules[0].APIVersions = []string{"v1", "v2"} },
 	} {
@@ -47,6 +47,12 @@ func TestDifferences(t *testing.T) {
 			assertDifferences(t, want, got)
 		})
 	}
+}
+
+func TestTimeoutOfSystemWritesIsFixed(t *testing.T) {
+	want, there, long := wantedWebhooks(t), wantedWebhooks(t), int32(30)
+	there[1].TimeoutSeconds = &long
+	assert.Equal(t, []string{"system.validate.overrule.dev: timeoutSeconds is 30, expected 1"}, differences(want, there, true))
 }
 
 func TestManyMissingRulesAreCounted(t *testing.T) {

@@ -26,7 +26,7 @@ func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfigura
 		WithNamespaceSelector(c.namespaceSelector()).
 		WithObjectSelector(acmeta.LabelSelector()). // explicit, so that a narrower one is reverted
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
-		WithTimeoutSeconds(timeoutSeconds).
+		WithTimeoutSeconds(c.timeoutSeconds()).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
 		WithAdmissionReviewVersions("v1")
 	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.ownerReferences()...).
@@ -47,7 +47,7 @@ func (c Configuration) reviews() *ac.MutatingWebhookApplyConfiguration {
 		WithNamespaceSelector(acmeta.LabelSelector()).
 		WithObjectSelector(acmeta.LabelSelector()).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
-		WithTimeoutSeconds(timeoutSeconds).
+		WithTimeoutSeconds(c.timeoutSeconds()).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
 		WithAdmissionReviewVersions("v1")
 }

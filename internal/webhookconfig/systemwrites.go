@@ -38,12 +38,20 @@ var (
 // IsGarbageCollector reports whether a user is the garbage collector.
 func IsGarbageCollector(user string) bool { return slices.Contains(gcUsers, user) }
 
-// systemTimeoutSeconds is how long a system write waits for a server that hangs.
+// systemTimeoutSeconds is how long a system write waits for a server that hangs: as short
+// as the API server permits, since a namespace has thousands of objects, and none of these
+// writes is denied.
 const systemTimeoutSeconds = 1
+
+// systemWebhook is the webhook of system writes.
+const (
+	systemName    = "system"
+	systemWebhook = systemName + "." + validateWebhook
+)
 
 // systemWrites returns the webhook of system writes. The main webhook excludes them.
 func (c Configuration) systemWrites(resources []Resource) *ac.ValidatingWebhookApplyConfiguration {
-	return c.optionalWebhook("system", resources...).
+	return c.optionalWebhook(systemName, resources...).
 		WithMatchConditions(condition("of-the-system", systemWriteCondition)).
 		WithTimeoutSeconds(systemTimeoutSeconds)
 }

@@ -38,7 +38,7 @@ func (c Configuration) validatingWebhook(name string) *ac.ValidatingWebhookApply
 		WithNamespaceSelector(c.namespaceSelector()).
 		WithObjectSelector(acmeta.LabelSelector()). // explicit, so that a narrower one is reverted
 		WithSideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun).
-		WithTimeoutSeconds(timeoutSeconds).
+		WithTimeoutSeconds(c.timeoutSeconds()).
 		WithAdmissionReviewVersions("v1")
 }
 

@@ -69,7 +69,7 @@ func (s *simulation) start(name string) *replica {
 	r.identity = fmt.Sprintf("%s_%d", name, s.processes)
 	r.coordinator = coordination.New(coordination.Options{
 		Leases: leaseClient{replica: r}, Name: "overrule", Identity: r.identity, Address: name,
-		Bounds: coordination.DefaultBounds(leaseDuration), State: r, Peers: coordination.NewClient(network{r}),
+		Bounds: coordination.NewBounds(webhookTimeout, leaseDuration), State: r, Peers: coordination.NewClient(network{r}),
 		Metrics: s.metrics, Log: logr.Discard(),
 	})
 	r.handler = r.coordinator.Handler(http.HandlerFunc(r.serveForwarded), 1<<20)

@@ -23,7 +23,7 @@ import (
 // Times of the simulation. The API server stores a write within storeTime of the answer,
 // or of the request if the leader that admitted it, or its successor, still leads.
 const (
-	leaseDuration  = coordination.DefaultLeaseDuration
+	leaseDuration  = 7 * time.Second // coordination.LeaseDuration of webhookTimeout
 	webhookTimeout = 3 * time.Second
 	storeTime      = coordination.DefaultStoreTime
 	requestTimeout = 10 * time.Second

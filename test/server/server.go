@@ -163,9 +163,11 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 		"--webhook-bind-address=" + s.Webhook,
 		"--metrics-bind-address=" + s.Metrics,
 		"--health-bind-address=" + s.Health,
+		// A busy machine is no fault: tests of these times set their own.
+		"--webhook-timeout=10s",
 	}
 	if !slices.Contains(args, "--coordination=none") {
-		usual = append(usual, "--peer-bind-address="+s.Peers)
+		usual = append(usual, "--peer-bind-address="+s.Peers, "--lease-duration=60s")
 	}
 	var err error
 	s.Process, err = process.Start(process.Spec{Path: site.binary, Args: append(usual, args...), Env: environ()})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -215,22 +214,6 @@ func TestMermaidIsEscaped(t *testing.T) {
 	assert.NotContains(t, text, "`")
 	for line := range strings.Lines(text) {
 		assert.Contains(t, []int{0, 2}, strings.Count(line, `"`)%4, line)
-	}
-}
-
-func TestDOTIsParsed(t *testing.T) {
-	if _, err := exec.LookPath("dot"); err != nil {
-		t.Skip("dot is not installed: install graphviz")
-	}
-	for name, g := range map[string]*Graph{"hostile": hostileGraph(), "random": random(rand.New(rand.NewPCG(1, 2)))} {
-		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), "dot", "-Tplain")
-			cmd.Stdin = strings.NewReader(g.DOT())
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			require.NoError(t, cmd.Run(), stderr.String())
-			assert.Empty(t, stderr.String())
-		})
 	}
 }
 

@@ -13,9 +13,13 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// DefaultTimeout of a run: three seconds for each of two webhooks, and a margin for a
-// busy API server.
-const DefaultTimeout = 10 * time.Second
+// serverTime is what an API server may take for a write besides its webhooks: when it is
+// busy, a run that is cut off looks as if writes are not evaluated.
+const serverTime = 4 * time.Second
+
+// TimeoutFor returns the timeout of a run for a timeout of the webhooks: a write calls two
+// of them, one after the other.
+func TimeoutFor(webhook time.Duration) time.Duration { return 2*webhook + serverTime }
 
 // Options of a Canary.
 type Options struct {
@@ -26,7 +30,7 @@ type Options struct {
 	// Configuration is the name of the webhook configurations. They are read to
 	// diagnose failures.
 	Configuration string
-	// Timeout of a run; 0 means DefaultTimeout.
+	// Timeout of a run (TimeoutFor).
 	Timeout time.Duration
 }
 
@@ -54,9 +58,6 @@ func New(cfg *rest.Config, o Options) (*Canary, error) {
 	raw, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
 	}
 	return &Canary{opts: o, client: client, api: raw}, nil
 }

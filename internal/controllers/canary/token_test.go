@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,7 @@ func TestPathTokenIsRedacted(t *testing.T) {
 				assert.NoError(t, json.NewEncoder(w).Encode(status))
 			}))
 			t.Cleanup(apiServer.Close)
-			c, err := New(&rest.Config{Host: apiServer.URL}, Options{Enforcement: api.Deny, Namespace: "app", Configuration: "overrule"})
+			c, err := New(&rest.Config{Host: apiServer.URL}, Options{Enforcement: api.Deny, Namespace: "app", Configuration: "overrule", Timeout: time.Minute})
 			require.NoError(t, err)
 			r := c.Run(t.Context())
 			asJSON, err := json.Marshal(r)
