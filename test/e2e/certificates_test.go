@@ -19,8 +19,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/keyutil"
 
 	"overrule.dev/overrule/test/env"
@@ -143,107 +141,18 @@ func TestCertificateFromFiles(t *testing.T) {
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	assert.Equal(t, inPEM(by.cert), c.bundle(t))
 
-	w := startWriters(t, g, 4)
-	for round := range 3 {
-		mount(t, dir, by.serving(t))
-		soon(t, func() bool { return serial(t, (*r.backends.Load())[0]) == by.issued }, "a new certificate is not served")
-		cut := by.serving(t)
-		cut["tls.key"] = cut["tls.key"][:90]
-		mount(t, dir, cut)
-		soon(t, func() bool {
-			return strings.Count(s.Log(), dir+"/tls.key: truncated PEM block: provide the complete file") == round+1
-		}, "the error is not reported")
-		assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "the valid certificate is served")
-	}
+	w := startWriters(t, g, 2)
+	mount(t, dir, by.serving(t))
+	soon(t, func() bool { return serial(t, (*r.backends.Load())[0]) == by.issued }, "a new certificate is not served")
+	w.awaitMore(t, 12)
+	cut := by.serving(t)
+	cut["tls.key"] = cut["tls.key"][:90]
+	mount(t, dir, cut)
+	soon(t, func() bool {
+		return strings.Contains(s.Log(), dir+"/tls.key: truncated PEM block: provide the complete file")
+	}, "the error is not reported")
+	assert.Equal(t, by.issued-1, serial(t, (*r.backends.Load())[0]), "the valid certificate is served")
+	w.awaitMore(t, 12)
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
-	assert.Positive(t, w.writes.Load())
-	c.awaitCalled(t)
-}
-
-const certificate = `
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {namespace: overrule-system, name: overrule-serving}
-spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.svc], issuerRef: {name: none}}
-`
-
-// The test takes the part of cert-manager's controllers; test/certmanager runs
-// the real ones.
-func TestCertificateFromCertManager(t *testing.T) {
-	env.Long(t)
-	c := alone(t, env.WithControllers()) // installs cert-manager's CRDs
-	g := c.prepare(t, "cert-manager")
-	succeed(t, g.apply(gatewayLimits))
-	_, err := server.Install(t.Context(), c.Env)
-	require.NoError(t, err)
-	root, err := env.Repository(t.Context())
-	require.NoError(t, err)
-	succeed(t, c.Kubectl("apply", "-f", filepath.Join(root, "deploy", "components", "cert-manager", "rbac.yaml")))
-	r, dir, by := newServiceProxy(t), t.TempDir(), newIssuer(t)
-	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
-	s := c.startUnready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
-	says := func(text string) {
-		t.Helper()
-		soon(t, func() bool { return strings.Contains(s.Log(), text) }, "it does not say: "+text)
-	}
-	says("certificate overrule-system/overrule-serving: API cert-manager.io/v1 is not served: install cert-manager")
-
-	module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
-	require.NoError(t, err)
-	require.NoError(t, c.InstallCRDs(filepath.Join(module, "deploy", "crds")))
-	says("certificate overrule-system/overrule-serving: not found: apply it")
-	succeed(t, c.Apply(certificate))
-	says("not Ready: it has no conditions yet; check that cert-manager runs")
-	status := func(is, message string) {
-		t.Helper()
-		succeed(t, c.Kubectl("-n", server.Namespace, "patch", "certificate/overrule-serving", "--subresource=status", "--type=merge", "-p",
-			`{"status":{"conditions":[{"type":"Ready","status":"`+is+`","reason":"Pending","message":"`+message+`"}]}}`))
-	}
-	status("False", "issuer none is not there")
-	says("not Ready: Ready is False (Pending): issuer none is not there: check its issuer and its CertificateRequests")
-	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is no CA bundle yet")
-	mount(t, dir, by.serving(t))
-	status("True", "it is")
-	says(`"msg":"certificate is issued"`)
-
-	from := func() string {
-		return c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",
-			`jsonpath={.items[*].metadata.annotations.cert-manager\.io/inject-ca-from}`).Stdout
-	}
-	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "the annotation for cainjector is missing")
-	assert.Empty(t, c.bundle(t))
-	c.inject(t, inPEM(by.cert))
-	c.awaitCalled(t)
-	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-
-	succeed(t, c.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))
-	soon(t, func() bool {
-		return strings.Contains(c.Kubectl("get", "validatingwebhookconfiguration/overrule", "--show-labels").Stdout, "app.kubernetes.io/name=overrule")
-	}, "Overrule's fields are not restored")
-	assert.Equal(t, inPEM(by.cert), c.bundle(t), "fields of others stay")
-}
-
-// inject writes the caBundles as cainjector does.
-func (c *cluster) inject(t *testing.T, ca string) {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(c.Config)
-	require.NoError(t, err)
-	hooks := client.AdmissionregistrationV1()
-	options := metav1.UpdateOptions{FieldManager: "cainjector"}
-	soon(t, func() bool {
-		v, err := hooks.ValidatingWebhookConfigurations().Get(t.Context(), server.Name, metav1.GetOptions{})
-		require.NoError(t, err)
-		for i := range v.Webhooks {
-			v.Webhooks[i].ClientConfig.CABundle = []byte(ca)
-		}
-		_, failed := hooks.ValidatingWebhookConfigurations().Update(t.Context(), v, options)
-		m, err := hooks.MutatingWebhookConfigurations().Get(t.Context(), server.Name, metav1.GetOptions{})
-		require.NoError(t, err)
-		for i := range m.Webhooks {
-			m.Webhooks[i].ClientConfig.CABundle = []byte(ca)
-		}
-		_, too := hooks.MutatingWebhookConfigurations().Update(t.Context(), m, options)
-		return failed == nil && too == nil
-	}, "the server writes at the same time, repeatedly")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/webhook"
 )
@@ -41,21 +40,27 @@ users:
 `
 )
 
-func TestClientCertificateRequired(t *testing.T) {
-	env.Long(t)
-	t.Parallel()
-	by, dir := newIssuer(t), t.TempDir()
-	as := func(name string) map[string]string {
-		return by.files(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	}
-	files := as("kube-apiserver")
+// admissionFiles writes the configuration of an API server whose client
+// certificate is of an issuer, and returns the file for its flag.
+func admissionFiles(t *testing.T, by *issuer, dir string) string {
+	t.Helper()
+	files := by.client(t, "kube-apiserver")
 	files["admission"], files["kubeconfig"] = strings.ReplaceAll(admission, "DIR", dir), strings.ReplaceAll(admissionKubeconfig, "DIR", dir)
 	for name, content := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
-	guardedPlane := env.Start(t, env.WithAPIServerFlag("admission-control-config-file", filepath.Join(dir, "admission")))
-	s := server.Start(t, guardedPlane, server.Options{Args: []string{"--client-ca-file=" + filepath.Join(dir, "ca.crt"), "--client-subject=kube-apiserver"}})
+	return filepath.Join(dir, "admission")
+}
 
+func (i *issuer) client(t *testing.T, name string) map[string]string {
+	t.Helper()
+	return i.files(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+}
+
+// The API server's certificate, which is in a folder, is accepted. The certs
+// package has other certificates.
+func requiresClientCertificate(t *testing.T, c *cluster, by *issuer, dir string) {
+	s := server.Start(t, c.Env, server.Options{Args: []string{"--client-ca-file=" + filepath.Join(dir, "ca.crt"), "--client-subject=kube-apiserver"}})
 	call := func(certificates ...tls.Certificate) error {
 		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}}
 		defer client.CloseIdleConnections()
@@ -72,8 +77,7 @@ func TestClientCertificateRequired(t *testing.T) {
 		require.NoError(t, err)
 		return p
 	}
-	require.NoError(t, call(pair(files)))
+	require.NoError(t, call(pair(by.client(t, "kube-apiserver"))))
 	assert.ErrorContains(t, call(), "certificate required")
-	assert.ErrorContains(t, call(pair(as("other-user"))), "bad certificate")
-	assert.Error(t, call(pair(newIssuer(t).serving(t))), "another authority")
+	assert.ErrorContains(t, call(pair(by.client(t, "other-user"))), "bad certificate")
 }

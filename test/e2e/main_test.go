@@ -6,11 +6,12 @@
 package e2e
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,24 @@ func (g testNamespaces) get(t *testing.T, object, field string) string {
 	return got.Stdout
 }
 
+// httpGet returns the body of the response to a plain HTTP request, whatever its status.
+func httpGet(t *testing.T, address string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+func metricsPage(t *testing.T, s *server.Server) string {
+	t.Helper()
+	return httpGet(t, s.Metrics+"/metrics")
+}
+
 func succeed(t *testing.T, got env.Result) {
 	t.Helper()
 	require.Zero(t, got.Code, got.Stdout+got.Stderr)
@@ -136,5 +155,5 @@ func denied(t *testing.T, got env.Result, says ...string) {
 // soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
-	require.Eventually(t, condition, time.Minute, 20*time.Millisecond, msg)
+	env.Soon(t, condition, msg)
 }

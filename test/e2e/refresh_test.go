@@ -5,12 +5,9 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,14 +37,7 @@ func manyRoutes(n int) string {
 // none.
 func gauge(t *testing.T, s *server.Server, name string) float64 {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(metricsPage(t, s)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			require.NoError(t, err)
@@ -81,16 +71,18 @@ func (g testNamespaces) annotations(t *testing.T, kind string) map[string]map[st
 	return out
 }
 
-// awaitIdle waits until nothing is pending and nothing was written for a while.
+// awaitIdle waits until nothing is pending, and nothing was written between some
+// looks at it.
 func awaitIdle(t *testing.T, s *server.Server) {
 	t.Helper()
-	last, since := -1.0, time.Now()
-	require.Eventually(t, func() bool {
-		if now := gauge(t, s, refreshWrites); now != last || gauge(t, s, "overrule_annotation_updates_pending") > 0 {
-			last, since = now, time.Now()
+	last, same := -1.0, 0
+	soon(t, func() bool {
+		now := gauge(t, s, refreshWrites)
+		if same++; now != last || gauge(t, s, "overrule_annotation_updates_pending") > 0 {
+			last, same = now, 0
 		}
-		return time.Since(since) > 3*time.Second
-	}, 5*time.Minute, 100*time.Millisecond, "it goes on")
+		return same >= 8
+	}, "it goes on")
 }
 
 const (
@@ -113,20 +105,22 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 	}
 	succeed(t, c.Kubectl("-n", g.infra, "patch", "gateway/edge", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))
-	awaitIdle(t, s)
+	soon(t, func() bool { return g.annotations(t, "httproutes")["toystore"][affected] == "true" }, "the route with a policy is not annotated")
 	before := g.annotations(t, "httproutes")
 	require.Len(t, before, 21)
 	require.Empty(t, before["r0000"])
 
 	writes := gauge(t, s, refreshWrites)
 	succeed(t, g.apply(gatewayAuth))
-	awaitIdle(t, s)
-	after := g.annotations(t, "httproutes")
-	for name, has := range after {
-		assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
-		assert.Equal(t, "true", has[affected], name)
-	}
-	assert.Contains(t, g.annotations(t, "authpolicies")["toystore-auth"]["overrule.dev/outcome"], `"state":"PartiallyEnforced"`)
+	var after map[string]map[string]string
+	soon(t, func() bool {
+		after = g.annotations(t, "httproutes")
+		done := gw(condition+".status") == "True" && strings.Contains(g.annotations(t, "authpolicies")["toystore-auth"]["overrule.dev/outcome"], `"state":"PartiallyEnforced"`)
+		for _, has := range after {
+			done = done && strings.Contains(has[effectivePolicy], g.infra+"/gw-auth") && has[affected] == "true"
+		}
+		return done
+	}, "annotations are not refreshed")
 	assert.LessOrEqual(t, gauge(t, s, refreshWrites)-writes, 24.0, "the routes, two policies and the gateway, each once")
 	assert.Zero(t, gauge(t, s, `overrule_annotation_updates_total{result="failed"}`))
 
@@ -170,19 +164,17 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 	})
 
 	succeed(t, c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth"))
-	awaitIdle(t, s)
-	for name, has := range g.annotations(t, "httproutes") {
-		switch name {
-		case "r0004":
-			assert.Equal(t, after[name], has)
-		case "toystore":
-			assert.NotContains(t, has[effectivePolicy], "gw-auth")
-			assert.Equal(t, "true", has[affected], "by its own policy")
-		default:
-			assert.Empty(t, has, name)
+	soon(t, func() bool {
+		now := g.annotations(t, "httproutes")
+		done := gw(condition) == "" && !strings.Contains(now["toystore"][effectivePolicy], "gw-auth")
+		for name, has := range now {
+			done = done && (len(has) == 0 || name == "r0004" || name == "toystore")
 		}
-	}
-	assert.Empty(t, gw(condition))
+		return done
+	}, "annotations are not removed")
+	now := g.annotations(t, "httproutes")
+	assert.Equal(t, after["r0004"], now["r0004"])
+	assert.Equal(t, "true", now["toystore"][affected], "by its own policy")
 	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`))
 }
 
@@ -201,68 +193,4 @@ func TestAffectedByAnnotationsCanBeRemoved(t *testing.T) {
 	c.start(t, "--refresh", "--refresh-qps=100", "--refresh-affected=false")
 	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the annotations stay")
 	assert.Contains(t, has(), effectivePolicy)
-}
-
-func TestMissingRefreshRightIsReported(t *testing.T) {
-	env.Long(t)
-	c := shared(t)
-	c.grantRefresh(t, false)
-	g := c.prepare(t, "righted")
-	s := c.start(t, "--refresh", "--refresh-qps=100")
-	succeed(t, g.apply(routeAuth))
-	succeed(t, g.apply(gatewayAuth))
-	soon(t, func() bool {
-		return strings.Contains(g.annotations(t, "httproutes")["toystore"][effectivePolicy], "gw-auth")
-	}, "routes are not refreshed")
-	soon(t, func() bool { return gauge(t, s, `overrule_annotation_updates_total{result="forbidden"}`) > 0 }, "the missing right is not counted")
-	const says = "system:serviceaccount:overrule-system:overrule-refresher is not allowed to patch authpolicies.kuadrant.io"
-	assert.Equal(t, 1, strings.Count(s.Log(), says), s.Log())
-	succeed(t, g.apply(strings.Replace(gatewayAuth, "ours", "others", 1)))
-	soon(t, func() bool { return gauge(t, s, "overrule_annotation_updates_pending") > 0 }, "other kinds do not wait for the right")
-	assert.Equal(t, 1, strings.Count(s.Log(), says))
-}
-
-func TestRefreshDisabledByDefault(t *testing.T) {
-	c := shared(t)
-	c.grantRefresh(t, true)
-	g := c.prepare(t, "stale")
-	s := c.start(t)
-	succeed(t, g.apply(routeAuth))
-	was := g.annotations(t, "httproutes")["toystore"]
-	succeed(t, g.apply(gatewayAuth))
-	soon(t, func() bool { return gauge(t, s, `overrule_audit_runs_total{result="done",scope="changed"}`) > 0 }, "the change is not observed")
-	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
-	assert.NotContains(t, c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
-}
-
-func TestRefreshRateLimit(t *testing.T) {
-	env.Long(t)
-	c := shared(t)
-	c.grantRefresh(t, true)
-	const routes, rate = 1000, 100
-	g := c.prepare(t, "thousand")
-	s := c.start(t, "--log-level=info", "--refresh", fmt.Sprintf("--refresh-qps=%d", rate))
-	succeed(t, g.apply(manyRoutes(routes), "--server-side"))
-	awaitIdle(t, s)
-	before, begun := gauge(t, s, refreshWrites), time.Now()
-	succeed(t, g.apply(gatewayAuth))
-	lost, most := 0, 0.0
-	for i := 0; ; i++ {
-		if g.apply(limits(fmt.Sprintf("name: p%d", i%5), i+1), "--server-side", "--force-conflicts").Code != 0 {
-			lost++
-		}
-		now := gauge(t, s, refreshWrites) - before
-		most = max(most, now-rate*(time.Since(begun).Seconds()+1)) // a burst of one second
-		if i > 20 && now >= routes && gauge(t, s, "overrule_annotation_updates_pending") < 10 || time.Since(begun) > 5*time.Minute {
-			break
-		}
-	}
-	assert.Zero(t, lost, "writes lost during the refresh")
-	assert.LessOrEqual(t, most, 0.0, "writes beyond the rate")
-	t.Logf("%v refresh writes in %s", gauge(t, s, refreshWrites)-before, time.Since(begun).Round(time.Second))
-	awaitIdle(t, s)
-	for name, has := range g.annotations(t, "httproutes") {
-		require.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
-	}
-	assert.Zero(t, gauge(t, s, `overrule_annotation_updates_total{result="failed"}`))
 }

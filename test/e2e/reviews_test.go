@@ -53,10 +53,16 @@ func (g testNamespaces) developer(t *testing.T) *env.User {
 	t.Helper()
 	who := g.c.MustAddUser(t, g.app+"-developer", nil)
 	succeed(t, g.apply(strings.ReplaceAll(developerRights, "USER", who.Name)))
+	g.awaitMayAsk(t, who)
+	return who
+}
+
+// awaitMayAsk waits until the API server has observed the rights of a user.
+func (g testNamespaces) awaitMayAsk(t *testing.T, who *env.User) {
+	t.Helper()
 	soon(t, func() bool {
 		return who.Kubectl("auth", "can-i", "create", "effectivepolicyreviews.overrule.dev", "-n", g.app).Code == 0
 	}, "no right to ask")
-	return who
 }
 
 // hiddenAuth and ownAuth are the policies of the gateway and of the route.
@@ -142,13 +148,9 @@ func TestReviews(t *testing.T) {
 		assert.Contains(t, string(text), "s3cret")
 		assert.False(t, got.Redacted)
 	})
-	t.Run("an impersonated user is that user", func(t *testing.T) {
-		got := g.askReview(t, c.User, reviewOf("HTTPRoute", "toystore", ""), "--as", who.Name)
-		assert.Equal(t, g.askReview(t, who, reviewOf("HTTPRoute", "toystore", "")), got)
-	})
-	t.Run("a forged answer is replaced", func(t *testing.T) {
-		want := g.askReview(t, who, reviewOf("HTTPRoute", "toystore", ""))
-		assert.Equal(t, want, g.askReview(t, who, reviewOf("HTTPRoute", "toystore", "status: {message: all is fine}\n")))
+	t.Run("an impersonated user is that user, and a forged answer is replaced", func(t *testing.T) {
+		forged := reviewOf("HTTPRoute", "toystore", "status: {message: all is fine}\n")
+		assert.Equal(t, g.askReview(t, who, reviewOf("HTTPRoute", "toystore", "")), g.askReview(t, c.User, forged, "--as", who.Name))
 	})
 	t.Run("questions that are wrong", func(t *testing.T) { g.refuseWrongReviews(t, who) })
 	t.Run("a review is not stored", func(t *testing.T) {
@@ -172,40 +174,27 @@ func TestReviews(t *testing.T) {
 	t.Run("without a server", func(t *testing.T) { g.refuseReviewsWithoutServer(t, who) })
 }
 
-// refuseWrongReviews asks what cannot be answered.
+// refuseWrongReviews asks what cannot be answered. The webhook package has every
+// such question; these need the API server's authorization and schema.
 func (g testNamespaces) refuseWrongReviews(t *testing.T, who *env.User) {
 	absent := "HTTPRoute APP/absent not found, or you are not allowed to get it"
 	g.refuseReview(t, who, reviewOf("HTTPRoute", "absent", ""), absent)
 	succeed(t, g.apply(strings.ReplaceAll(toystore, "name: toystore", "name: other")))
 	limited := g.c.MustAddUser(t, g.app+"-asker", nil)
 	succeed(t, g.kubectl("create", "rolebinding", "asker", "--clusterrole=overrule-reviews", "--user="+limited.Name))
-	soon(t, func() bool {
-		return limited.Kubectl("auth", "can-i", "create", "effectivepolicyreviews.overrule.dev", "-n", g.app).Code == 0
-	}, "no right to ask")
+	g.awaitMayAsk(t, limited)
 	g.refuseReview(t, limited, reviewOf("HTTPRoute", "other", ""), "HTTPRoute APP/other not found, or you are not allowed to get it")
 	g.refuseReview(t, limited, reviewOf("HTTPRoute", "absent", ""), absent)
-
-	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Gateway", "edge", ""), "name: edge", "name: edge, namespace: INFRA"), "spec.object.namespace", "INFRA")
 	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Gateway", "edge", ""), "namespace: APP", "namespace: INFRA"), "is forbidden")
-	g.refuseReview(t, who, strings.ReplaceAll(reviewOf("Deployment", "x", ""), "gateway.networking.k8s.io", "apps"), "Unsupported value", "Deployment.apps")
 	g.refuseReview(t, who, reviewOf("HTTPRoute", "toystore", "  question: what holds\n"), `unknown field "spec.question"`)
-	g.refuseReview(t, who, reviewOf("HTTPRoute", "toystore", "  rule: rules.nope\n"), "rule rules.nope not found")
 
-	for _, verb := range [][]string{{"patch", "epr", "question", "--type=merge", "-p", `{"spec":{"rule":"x"}}`}, {"get", "epr", "question"}, {"delete", "epr", "question"}} {
-		got := who.Kubectl(append([]string{"-n", g.app}, verb...)...)
-		assert.Equal(t, 1, got.Code, verb)
-		assert.Contains(t, got.Stderr, "Forbidden", verb)
-		got = g.kubectl(verb...)
-		assert.Equal(t, 1, got.Code, verb)
-		assert.Contains(t, got.Stderr, "NotFound", verb)
-	}
 	// A server-side apply of an object that does not exist creates it. It needs the right to patch.
 	got := g.c.User.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "apply", "--server-side", "--dry-run=server", "-o", "yaml", "-f", "-")
 	succeed(t, got)
 	assert.Contains(t, got.Stdout, "explanations:")
-	got = g.c.User.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "apply", "--server-side", "-f", "-")
+	got = g.kubectl("get", "epr", "question")
 	assert.Equal(t, 1, got.Code)
-	assert.Contains(t, got.Stderr, "--dry-run=server")
+	assert.Contains(t, got.Stderr, "NotFound")
 }
 
 // asksByPlugin runs the commands that ask Overrule with the rights of a developer.
@@ -229,28 +218,21 @@ func (g testNamespaces) asksByPlugin(t *testing.T, who *env.User) {
 		got = ask(c.command, c.object, "-o", "json")
 		require.NoError(t, outputschema.Validate(t, c.kind, got.Stdout), got.Stdout)
 	}
-	assert.Contains(t, ask("graph", "httproute/toystore").Stdout, "gateway")
 	assert.Contains(t, ask("reach", "--affecting", "httproute/toystore").Stdout, "gateway")
-	assert.Contains(t, ask("explain", "authpolicy/route", "rules.authentication.key").Stdout, "rules.authentication.key")
-	for want, args := range map[string][]string{
-		"HTTPRoute APP/nothing not found, or you are not allowed to get it": {"effective", "httproute/nothing"},
-		"rule rules.nope not found":                                         {"explain", "httproute/toystore", "rules.nope"},
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"effective", "httproute/nothing"}, 1, "error: HTTPRoute APP/nothing not found, or you are not allowed to get it"},
+		{[]string{"outcome", "httproute/toystore"}, 2, "is not a policy; use kubectl overrule effective"},
+		{[]string{"reach", "--affecting", "authpolicy/route"}, 2, "is a policy; omit --affecting"},
+		{[]string{"effective", "--without", "httproute/toystore"}, 2, "--without"},
+		{[]string{"effective"}, 2, "cannot list"},
 	} {
-		got := ask(args...)
-		assert.Equal(t, 1, got.Code, "as for any object that is not found")
-		assert.Contains(t, got.Stderr, g.expand("error: "+want))
-	}
-	for want, args := range map[string][]string{
-		"is not a policy; use kubectl overrule effective": {"outcome", "httproute/toystore"},
-		"is not a policy; use --affecting":                {"reach", "httproute/toystore"},
-		"is a policy; omit --affecting":                   {"reach", "--affecting", "authpolicy/route"},
-		"--without":                                       {"effective", "--without", "httproute/toystore"},
-		`unknown kind "nokind"`:                           {"effective", "nokind/x"},
-		"cannot list":                                     {"effective"},
-	} {
-		got := ask(args...)
-		assert.Equal(t, 2, got.Code, args)
-		assert.Contains(t, got.Stderr, want, args)
+		got := ask(c.args...)
+		assert.Equal(t, c.code, got.Code, c.args)
+		assert.Contains(t, got.Stderr, g.expand(c.says), c.args)
 	}
 }
 
@@ -284,8 +266,6 @@ func (g testNamespaces) checksByDryRun(t *testing.T, who *env.User) {
 	require.NotEmpty(t, list.Items[0].Reasons)
 	assert.Equal(t, api.ReasonSchemaInvalid, list.Items[0].Reasons[0].Code, "the API server rejects it")
 	assert.NotContains(t, got.Stdout+got.Stderr, "s3cret")
-	_, list = check(ownAuth, "check", "--delete")
-	assert.Equal(t, "DELETE", list.Items[0].Operation)
 	assert.Equal(t, "mine", g.get(t, "authpolicy/route", ".spec.rules.authentication.sso.issuer"), "nothing is stored")
 }
 
@@ -339,14 +319,8 @@ func (g testNamespaces) asksByPage(t *testing.T, who *env.User) {
 	status, body = get(of("picture", "toystore"))
 	require.Equal(t, http.StatusOK, status, body)
 	assert.Contains(t, body, "<svg")
-	status, body = get(of("manifest", "toystore"))
-	require.Equal(t, http.StatusOK, status, body)
-	assert.Contains(t, body, "parentRefs")
 	status, body = get(of("object", "nothing"))
 	assert.Equal(t, http.StatusNotFound, status, body)
-	status, body = get("http://" + page.Host + "/api/search?q=toystore")
-	require.Equal(t, http.StatusOK, status, body)
-	assert.Contains(t, body, "toystore")
 	status, body = get("http://" + page.Host + "/api/violations")
 	assert.Equal(t, http.StatusUnprocessableEntity, status, body)
 	status, body = get("http://" + page.Host + "/api/state")
@@ -358,9 +332,6 @@ func (g testNamespaces) asksByPage(t *testing.T, who *env.User) {
 func (g testNamespaces) refuseReviewsWithoutServer(t *testing.T, who *env.User) {
 	forged := reviewOf("HTTPRoute", "toystore", "status: {message: all is fine}\n")
 	g.refuseReview(t, who, forged, `failed calling webhook "review.overrule.dev"`)
-	got := who.KubectlWith(g.expand(forged), "create", "-f", "-")
-	require.Equal(t, 1, got.Code)
-
 	silent := who.Overrule("effective", "-n", g.app, "httproute/toystore")
 	assert.Equal(t, 2, silent.Code)
 	assert.Contains(t, silent.Stderr, "overrule does not run")
@@ -369,7 +340,7 @@ func (g testNamespaces) refuseReviewsWithoutServer(t *testing.T, who *env.User) 
 		got := who.KubectlWith(g.expand(reviewOf("HTTPRoute", "toystore", "")), "create", "--dry-run=server", "-f", "-")
 		return got.Code == 1 && strings.Contains(got.Stderr, "Overrule did not answer")
 	}, "a dry run without an answer succeeds")
-	got = who.KubectlWith(g.expand(forged), "create", "-f", "-")
+	got := who.KubectlWith(g.expand(forged), "create", "-f", "-")
 	require.Equal(t, 1, got.Code)
 	assert.Contains(t, got.Stderr, "kubectl create --dry-run=server -o yaml -f FILE")
 	assert.Empty(t, g.c.Kubectl("get", "effectivepolicyreviews", "-A", "-o", "name").Stdout)

@@ -91,30 +91,25 @@ func (c *cluster) awaitGone(t *testing.T, object ...string) {
 	}, strings.Join(object, " ")+" is still there")
 }
 
-// A namespace terminates whatever users the controllers are, and whatever objects
-// it has.
+// terminate deletes the namespaces of the test while no server answers.
+func terminate(t *testing.T, g testNamespaces) {
+	t.Helper()
+	s := g.c.start(t)
+	populate(t, g)
+	require.NoError(t, s.Stop())
+	require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are rejected")
+	succeed(t, g.c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
+	g.c.awaitGone(t, "-n", g.infra, "authpolicy/gw-auth")
+	succeed(t, g.c.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false"))
+	removeFinalizers(t, g)
+	g.c.awaitGone(t, "namespace", g.app, g.infra)
+}
+
+// A namespace terminates if the controllers share a user.
 func TestNamespaceTerminatesWithoutServer(t *testing.T) {
 	env.Long(t)
-	t.Parallel()
-	for name, controllers := range map[string]env.Option{
-		"one user":           env.WithControllers(),
-		"an account for one": env.WithControllerAccounts(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := alone(t, controllers)
-			g := c.prepare(t, "terminating")
-			s := c.start(t)
-			populate(t, g)
-			require.NoError(t, s.Stop())
-			require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are rejected")
-
-			succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
-			c.awaitGone(t, "-n", g.infra, "authpolicy/gw-auth")
-			succeed(t, c.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false"))
-			removeFinalizers(t, g)
-			c.awaitGone(t, "namespace", g.app, g.infra)
-		})
-	}
+	c := shared(t)
+	terminate(t, c.prepare(t, "terminating"))
 }
 
 // manyOwners is so large that comparing the owners exceeds the cost limit of
@@ -177,14 +172,26 @@ func TestOnlySystemDeletionsWithoutServer(t *testing.T) {
 	}
 }
 
+// auditPolicy makes the API server record all requests.
+const auditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+
+// TestAPIServerWithFlags has what needs an API server with flags of its own: an
+// audit log, a client certificate for webhooks, and an account for each controller.
+func TestAPIServerWithFlags(t *testing.T) {
+	env.Long(t)
+	dir, by := t.TempDir(), newIssuer(t)
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	require.NoError(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
+	c := alone(t, env.WithControllerAccounts(), env.WithAPIServerFlag("audit-policy-file", policy), env.WithAPIServerFlag("audit-log-path", log),
+		env.WithAPIServerFlag("admission-control-config-file", admissionFiles(t, by, dir)))
+	t.Run("system deletions are audited", func(t *testing.T) { auditsSystemDeletions(t, c, log) })
+	t.Run("a namespace terminates without a server", func(t *testing.T) { terminate(t, c.prepare(t, "terminating")) })
+	t.Run("only a client with the certificate is served", func(t *testing.T) { requiresClientCertificate(t, c, by, dir) })
+}
+
 // A deletion by garbage collection or by the namespace controller is evaluated
 // and audited as long as a server answers.
-func TestSystemDeletionsAreAudited(t *testing.T) {
-	env.Long(t)
-	dir := t.TempDir()
-	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	require.NoError(t, os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
-	c := alone(t, env.WithControllerAccounts(), env.WithAPIServerFlag("audit-policy-file", policy), env.WithAPIServerFlag("audit-log-path", log))
+func auditsSystemDeletions(t *testing.T, c *cluster, log string) {
 	g := c.prepare(t, "recorded")
 	s := c.start(t)
 	populate(t, g)
@@ -220,4 +227,6 @@ func TestSystemDeletionsAreAudited(t *testing.T) {
 	removeFinalizers(t, g)
 	assert.Equal(t, before+2, edits(), "one review for each finalizer, and nothing is annotated")
 	c.awaitGone(t, "namespace", g.app)
+	require.NoError(t, s.Stop())
+	c.removeWebhooks(t)
 }

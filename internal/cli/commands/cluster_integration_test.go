@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,6 +45,7 @@ func TestCommandsOnAPIServer(t *testing.T) {
 	t.Run("user", func(t *testing.T) { testUser(t, reader) })
 	t.Run("schema", func(t *testing.T) { testSchema(t, e, reader) })
 	t.Run("render", func(t *testing.T) { testRender(t, e, reader) })
+	t.Run("request", func(t *testing.T) { testRequest(t, e, reader) })
 	t.Run("stored", func(t *testing.T) { testStored(t, e, overrider) })
 	t.Run("violations", func(t *testing.T) {
 		got := runAs(t, reader, "", "violations", "-n", "app", "httproute/toystore", "-o", "json")
@@ -125,6 +127,38 @@ func testRender(t *testing.T, e *env.Env, reader *env.User) {
 	require.Equal(t, exitOK, got.code, got.stderr)
 	assert.Empty(t, got.stderr)
 	assert.Equal(t, published(t, "example-2"), yamlDocuments(t, []byte(got.stdout)))
+}
+
+// testRequest asks where a request goes, as users who are not allowed to list one
+// of the resources that requests and policies depend on.
+func testRequest(t *testing.T, e *env.Env, reader *env.User) {
+	ask := func(user *env.User) result {
+		return runAs(t, user, "", "effective", "--request", "http://toystore.example.com/toys/1", "-o", "json")
+	}
+	lister := func(group string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"list"}}
+	}
+	routing := []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "listenersets", "referencegrants", "backendtlspolicies"}
+	others := []rbacv1.PolicyRule{
+		lister("apiextensions.k8s.io", "customresourcedefinitions"), lister(api.Group, "policyprofiles", "policyconstraints", "clusterpolicyconstraints"),
+		lister("policies.example.com", "*"), lister("", "namespaces", "services"),
+	}
+	everything := ask(reader)
+	require.Equal(t, exitOK, everything.code, everything.stderr)
+	assert.Equal(t, []string{"edge#http toystore#toys"}, places(decode[api.EffectivePolicyList](t, everything.stdout).Request))
+
+	noPolicies := ask(e.MustAddUser(t, "no-policies", nil, append([]rbacv1.PolicyRule{lister(api.GatewayGroup, routing...), lister("kuadrant.io", "ratelimitpolicies")}, others...)...))
+	require.Equal(t, exitOK, noPolicies.code, noPolicies.stderr)
+	assert.Contains(t, noPolicies.stderr, "warning: read authpolicies.kuadrant.io: ")
+	assert.Contains(t, noPolicies.stderr, "forbidden")
+	assert.Equal(t, []string{"edge#http toystore#toys"}, places(decode[api.EffectivePolicyList](t, noPolicies.stdout).Request))
+
+	noRoutes := ask(e.MustAddUser(t, "no-routes", nil, append([]rbacv1.PolicyRule{
+		lister(api.GatewayGroup, slices.DeleteFunc(slices.Clone(routing), func(r string) bool { return r == "httproutes" })...), lister("kuadrant.io", "*"),
+	}, others...)...))
+	assert.Equal(t, exitError, noRoutes.code, "what routes requests is not read")
+	assert.Empty(t, noRoutes.stdout)
+	assert.Contains(t, noRoutes.stderr, "httproutes.gateway.networking.k8s.io is forbidden")
 }
 
 // testStored acknowledges a deletion on the object and checks it again.
