@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"overrule.dev/overrule/test/heavy"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // bindings returns the heavy cases of limits that bind to rules of routes, at a size at
@@ -17,17 +17,15 @@ import (
 func bindings(t *testing.T) map[string]func(limits int) (*testServer, []byte) {
 	t.Helper()
 	out := make(map[string]func(limits int) (*testServer, []byte))
-	for _, c := range heavy.Cases() {
+	for _, c := range worlds.HeavyCases() {
 		if !strings.HasPrefix(c.What, "bindings/") {
 			continue
 		}
 		out[c.Name] = func(limits int) (*testServer, []byte) {
-			size := heavy.Size{Gateways: 1, Listeners: 1, Routes: c.Small.Routes, RouteRules: 16, Matches: 16, Rules: limits}
-			objects, write, err := c.Build(size)
-			require.NoError(t, err)
-			review, err := write.Review(uid)
-			require.NoError(t, err)
-			return heavyServer(objects, c.BlastRadius), review
+			size := worlds.Shape{Gateways: 1, Listeners: 1, Routes: c.Small.Routes, RouteRules: 16, Matches: 16, Rules: limits}
+			objects, write := c.Build(t, size)
+			review := write.Review(t, uid)
+			return heavyServer(objects.Store, c.BlastRadius), review
 		}
 	}
 	require.NotEmpty(t, out)

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/heavy"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // noRights denies the right to remove overrides.
@@ -38,13 +38,11 @@ func heavyServer(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *te
 }
 
 func TestHeavyWriteIsEvaluated(t *testing.T) {
-	for _, c := range heavy.Cases() {
+	for _, c := range worlds.HeavyCases() {
 		t.Run(c.Name, func(t *testing.T) {
-			objects, write, err := c.Build(c.Small)
-			require.NoError(t, err)
-			review, err := write.Review(uid)
-			require.NoError(t, err)
-			d := heavyServer(objects, c.BlastRadius)
+			objects, write := c.Build(t, c.Small)
+			review := write.Review(t, uid)
+			d := heavyServer(objects.Store, c.BlastRadius)
 
 			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 			assertWanted(t, c.Want(c.Small), a)
@@ -55,7 +53,7 @@ func TestHeavyWriteIsEvaluated(t *testing.T) {
 }
 
 // assertWanted checks an evaluation that was completed.
-func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionResponse) {
+func assertWanted(t *testing.T, want worlds.Want, a *admissionv1.AdmissionResponse) {
 	t.Helper()
 	if want.Denied == "" {
 		require.True(t, a.Allowed, "%v", a.Result)
@@ -69,23 +67,21 @@ func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionRespons
 
 // Without time there is an answer, too: a denial, unless nothing is denied.
 func TestHeavyWriteWithoutTimeIsDenied(t *testing.T) {
-	for _, c := range heavy.Cases() {
+	for _, c := range worlds.HeavyCases() {
 		t.Run(c.Name, func(t *testing.T) {
-			objects, write, err := c.Build(c.Small)
-			require.NoError(t, err)
-			review, err := write.Review(uid)
-			require.NoError(t, err)
+			objects, write := c.Build(t, c.Small)
+			review := write.Review(t, uid)
 
-			a := responseOf(t, heavyServer(objects, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
+			a := responseOf(t, heavyServer(objects.Store, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
 			assert.NotEmpty(t, said(t, a))
-			a = responseOf(t, heavyServer(objects, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
+			a = responseOf(t, heavyServer(objects.Store, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.NotEmpty(t, a.Warnings)
-			a = responseOf(t, heavyServer(objects, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
+			a = responseOf(t, heavyServer(objects.Store, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.Empty(t, a.Warnings)
 			assert.NotEmpty(t, a.AuditAnnotations["would-deny"])
-			a = responseOf(t, heavyServer(objects, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
+			a = responseOf(t, heavyServer(objects.Store, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.Empty(t, a.Patch)
 		})

@@ -10,7 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/test/heavy"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // asConfigured is the query with which the API server calls.
@@ -20,16 +20,14 @@ var asConfigured = fmt.Sprintf("?timeout=%s", DefaultTimeout)
 // configurations give, and the evaluation ends soon after it. That the
 // answer is in time is the server's own deadline; none is measured here.
 func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
-	for _, c := range heavy.Cases() {
+	for _, c := range worlds.HeavyCases() {
 		if !c.Representative {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			objects, write, err := c.Build(c.Full)
-			require.NoError(t, err)
-			review, err := write.Review(uid)
-			require.NoError(t, err)
-			d := heavyServer(objects, c.BlastRadius)
+			objects, write := c.Build(t, c.Full)
+			review := write.Review(t, uid)
+			d := heavyServer(objects.Store, c.BlastRadius)
 
 			a := responseOf(t, d.post(t, PathMutate+asConfigured, review))
 			assert.True(t, a.Allowed, "the mutating webhook denies nothing")
@@ -62,8 +60,6 @@ func assertSaysWhat(t *testing.T, message string) {
 // assertFree waits for the only slot. It is free once the evaluation has ended.
 func assertFree(t *testing.T, d *testServer) {
 	t.Helper()
-	trifle, err := heavy.Trivial().Review(uid)
-	require.NoError(t, err)
-	a := responseOf(t, d.post(t, PathValidate+"?timeout=60s", trifle))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=60s", worlds.Trivial().Review(t, uid)))
 	require.True(t, a.Allowed, "the evaluation does not end: %v", a.Result)
 }

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // sinks feed a store with a fixture as a Watcher does.
@@ -63,7 +63,7 @@ func received(tb testing.TB, object map[string]any) kruntime.Object {
 	tb.Helper()
 	data, err := json.Marshal(object)
 	require.NoError(tb, err)
-	if b := builtinOf(fixture.KindOf(object)); b != nil {
+	if b := builtinOf(worlds.KindOf(object)); b != nil {
 		out := b.example.DeepCopyObject()
 		require.NoError(tb, json.Unmarshal(data, out))
 		return out
@@ -74,11 +74,11 @@ func received(tb testing.TB, object map[string]any) kruntime.Object {
 }
 
 // list feeds objects as streaming lists: each is decoded as it arrives.
-func (s *sinks) list(tb testing.TB, size fixture.Size, wanted func(api.PolicyKind) bool) {
+func (s *sinks) list(tb testing.TB, size worlds.Size, wanted func(api.PolicyKind) bool) {
 	tb.Helper()
 	lists := make(map[api.PolicyKind][]any)
-	for o := range fixture.Objects(size) {
-		kind := fixture.KindOf(o)
+	for o := range worlds.Objects(size) {
+		kind := worlds.KindOf(o)
 		if !wanted(kind) {
 			continue
 		}
@@ -103,7 +103,7 @@ func renamed(route map[string]any) map[string]any {
 // change: objects alternate between two states.
 func BenchmarkEvent(b *testing.B) {
 	const differing = 500
-	s, size := newSinks(b), fixture.Full
+	s, size := newSinks(b), worlds.Full
 	s.list(b, size, func(api.PolicyKind) bool { return true })
 	tests := []struct {
 		name       string
@@ -119,7 +119,7 @@ func BenchmarkEvent(b *testing.B) {
 			i := n * size.Routes / differing
 			o := test.was(i)
 			after, was = append(after, received(b, test.after(i))), append(was, received(b, o))
-			to = append(to, s.of(fixture.KindOf(o)))
+			to = append(to, s.of(worlds.KindOf(o)))
 		}
 		events := append(after, was...)
 		b.Run(test.name, func(b *testing.B) {
@@ -137,7 +137,7 @@ func BenchmarkEvent(b *testing.B) {
 // keeps alive, per route and per policy. There is no other informer cache. The
 // measurement is not repeated per op.
 func BenchmarkMemory(b *testing.B) {
-	s, size := newSinks(b), fixture.Full
+	s, size := newSinks(b), worlds.Full
 	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(gateway.KindHTTPRoute) }
 	isPolicy := func(k api.PolicyKind) bool { return builtinOf(k) == nil }
 	s.list(b, size, func(k api.PolicyKind) bool { return !isRoute(k) && !isPolicy(k) })
@@ -167,28 +167,27 @@ func alive() float64 {
 // The benchmarks feed the same objects that the fixture's own store has, and each event
 // is a change.
 func TestBenchmarkFixtureIsComplete(t *testing.T) {
-	size := fixture.Size{Gateways: 20, Routes: 200}
-	want, err := fixture.New(size)
-	require.NoError(t, err)
+	size := worlds.Size{Gateways: 20, Routes: 200}
+	want := worlds.Mix(t, size)
 	s := newSinks(t)
 	s.list(t, size, func(api.PolicyKind) bool { return true })
 	have, ready := s.store.View()
 	require.True(t, ready)
 	whole, _ := want.Store.View()
 	count := map[api.PolicyKind]int{}
-	for o := range fixture.Objects(size) {
-		kind := fixture.KindOf(o)
+	for o := range worlds.Objects(size) {
+		kind := worlds.KindOf(o)
 		count[kind]++
-		assert.NotNil(t, have.Get(fixture.RefOf(o)), "%s", fixture.RefOf(o))
+		assert.NotNil(t, have.Get(worlds.RefOf(o)), "%s", worlds.RefOf(o))
 	}
 	for kind, n := range count {
 		assert.Equal(t, n, have.Count(kind), "%s", kind)
 		assert.Equal(t, n, whole.Count(kind), "%s", kind)
 	}
 	route := renamed(size.Route(7))
-	require.NoError(t, s.of(fixture.KindOf(route)).Update(received(t, route)))
+	require.NoError(t, s.of(worlds.KindOf(route)).Update(received(t, route)))
 	after, _ := s.store.View()
-	got := after.Get(fixture.RefOf(route)).(*gateway.Route)
+	got := after.Get(worlds.RefOf(route)).(*gateway.Route)
 	assert.Equal(t, "new-route-00007.apps.example.com", string(got.Hostnames[0]))
 }
 

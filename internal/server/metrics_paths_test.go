@@ -18,14 +18,13 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // newTestCounter returns a cluster and a counter of its paths.
-func newTestCounter(t testing.TB, size fixture.Size) (*fixture.Cluster, *pathCounter) {
+func newTestCounter(t testing.TB, size worlds.Size) (*worlds.Cluster, *pathCounter) {
 	t.Helper()
-	c, err := fixture.New(size)
-	require.NoError(t, err)
+	c := worlds.Mix(t, size)
 	return c, &pathCounter{engine: effective.NewEngine(), log: logr.Discard()}
 }
 
@@ -40,7 +39,7 @@ func sameCount(a, b effective.StateCounts) bool {
 }
 
 func TestConcurrentScrapesCountOnce(t *testing.T) {
-	c, paths := newTestCounter(t, fixture.Size{Gateways: 10, Routes: 300})
+	c, paths := newTestCounter(t, worlds.Size{Gateways: 10, Routes: 300})
 	got := make([]effective.StateCounts, 8)
 	var scrapes sync.WaitGroup
 	for i := range got {
@@ -54,7 +53,7 @@ func TestConcurrentScrapesCountOnce(t *testing.T) {
 }
 
 func TestPathCountIsCached(t *testing.T) {
-	c, paths := newTestCounter(t, fixture.Size{Gateways: 1, Routes: 10})
+	c, paths := newTestCounter(t, worlds.Size{Gateways: 1, Routes: 10})
 	age := func() { paths.countedAt = paths.countedAt.Add(-2 * pathCountTTL) }
 	first := paths.countStore(c.Store)
 	age()
@@ -77,8 +76,7 @@ func total(s effective.States) int { return s.Enforced + s.PartiallyEnforced + s
 
 // A panic in the count ends neither the process nor the scrape.
 func TestPanicOmitsTheMetricAndIsLogged(t *testing.T) {
-	c, err := fixture.New(fixture.Size{Gateways: 1, Routes: 10})
-	require.NoError(t, err)
+	c := worlds.Mix(t, worlds.Size{Gateways: 1, Routes: 10})
 	var logged []string
 	held := newStoreCollector(c.Store, nil, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
 	for range 2 { // not counted again before it expires
@@ -96,16 +94,14 @@ func TestPanicOmitsTheMetricAndIsLogged(t *testing.T) {
 // holds no lock that evaluations need. "bare" has no policies; "walk" visits every
 // path, for comparison.
 func BenchmarkScrape(b *testing.B) {
-	c, err := fixture.New(fixture.Full)
-	require.NoError(b, err)
-	bare, err := fixture.New(fixture.Full)
-	require.NoError(b, err)
+	c := worlds.Mix(b, worlds.Full)
+	bare := worlds.Mix(b, worlds.Full)
 	for _, kind := range []api.PolicyKind{bare.Auth.Ref(), bare.Limits.Ref()} {
 		bare.Store.Replace(kind, nil)
 	}
 	for _, at := range []struct {
 		name    string
-		cluster *fixture.Cluster
+		cluster *worlds.Cluster
 		changed bool
 	}{{"unchanged", c, false}, {"changed", c, true}, {"bare", bare, true}} {
 		b.Run(at.name, func(b *testing.B) {

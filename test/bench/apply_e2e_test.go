@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 )
 
 const (
@@ -44,7 +44,7 @@ var httpRoutes = schema.GroupVersionResource{Group: "gateway.networking.k8s.io",
 // --server-side, over one connection. …-added is the median of the additional
 // time of a variant, compared with the one without a webhook in the same round.
 func BenchmarkApply(b *testing.B) {
-	a := newApplying(b, newCluster(b, fixture.Full.Routes))
+	a := newApplying(b, newCluster(b, worlds.Full.Routes))
 	requests, kubectls := samples{}, samples{}
 	for b.Loop() {
 		a.rounds(b, 30, a.kubectl, kubectls)
@@ -169,8 +169,7 @@ func (a *applying) route(tb testing.TB, w *variant, i int) *unstructured.Unstruc
 	tb.Helper()
 	out := withoutServerFields(a.size.LargeRoute(i))
 	out.SetNamespace(w.namespace)
-	hostnames := out.Object["spec"].(map[string]any)["hostnames"].([]any)
-	hostnames[0] = fmt.Sprintf("n%d-%s", a.n, hostnames[0])
+	worlds.Rename(worlds.Spec(out.Object), fmt.Sprintf("n%d-", a.n))
 	return out
 }
 

@@ -129,15 +129,12 @@ func TestFiguresMayDifferByATenth(t *testing.T) {
 		baseline, now figures
 		want          []string
 	}{
-		"the same":                    {figures{"B/op": 100}, figures{"B/op": 100}, nil},
 		"a tenth more":                {figures{"B/op": 100}, figures{"B/op": 110}, nil},
-		"a tenth less":                {figures{"B/op": 100}, figures{"B/op": 90}, nil},
 		"more than that":              {figures{"B/op": 1_000_000}, figures{"B/op": 1_110_000}, []string{"B/op: 1110000, baseline 1000000"}},
 		"less than that":              {figures{"B/op": 100}, figures{"B/op": 89}, []string{"B/op: 89, baseline 100"}},
 		"something instead of none":   {figures{"allocs/op": 0}, figures{"allocs/op": 1}, []string{"allocs/op: 1, baseline 0"}},
-		"not measured":                {figures{"MiB": 4.5}, figures{"B/op": 1}, []string{"MiB: 0, baseline 4.5"}},
-		"several, in a stable order":  {figures{"b": 1, "a": 1}, figures{"a": 2, "b": 2}, []string{"a: 2, baseline 1", "b: 2, baseline 1"}},
-		"not in the baseline, a time": {figures{}, figures{"ns/op": 1}, nil},
+		"not measured, in order":      {figures{"b": 1, "MiB": 4.5}, figures{}, []string{"MiB: 0, baseline 4.5", "b: 0, baseline 1"}},
+		"not in the baseline: a time": {figures{}, figures{"ns/op": 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.want, differences(test.baseline, test.now))
@@ -153,13 +150,4 @@ func TestTheBaselineIsTheMedianOfItsSamples(t *testing.T) {
 	got, err := readBaseline(file)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]figures{"one": {"allocs/op": 3, "B/op": 100}, "two-part": {"MiB": 4.5}}, got)
-}
-
-func TestUnreadableBaseline(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "baseline.txt")
-	_, err := readBaseline(file)
-	require.ErrorContains(t, err, "read the baseline: open "+file)
-	require.NoError(t, os.WriteFile(file, []byte("BenchmarkOperation/one 20 9\n"), 0o600))
-	_, err = readBaseline(file)
-	assert.EqualError(t, err, "read the baseline: "+file+":1: missing units")
 }

@@ -74,20 +74,8 @@ func (w webhookClient) call(ctx context.Context, review []byte) (time.Duration, 
 }
 
 func TestDeniedCallIsNoSample(t *testing.T) {
-	answers := map[string]struct {
-		answer http.HandlerFunc
-		want   string
-	}{
-		"a denial":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"allowed":false}`) }, `not allowed: 200 OK: {"allowed":false}`},
-		"a rejected call":     {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "not allowed: 503"},
-		"a closed connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-	}
-	for name, test := range answers {
-		t.Run(name, func(t *testing.T) {
-			s := httptest.NewServer(test.answer)
-			defer s.Close()
-			_, err := webhookClient{s.Client(), s.URL}.call(t.Context(), []byte(`{}`))
-			require.ErrorContains(t, err, test.want)
-		})
-	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"allowed":false}`) }))
+	defer s.Close()
+	_, err := webhookClient{s.Client(), s.URL}.call(t.Context(), []byte(`{}`))
+	require.ErrorContains(t, err, `not allowed: 200 OK: {"allowed":false}`)
 }

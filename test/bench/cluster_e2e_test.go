@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/test/env"
-	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // cluster is a real control plane that stores a fixture, and has the objects that
@@ -30,7 +30,7 @@ import (
 type cluster struct {
 	*env.Env
 	site *server.Site
-	size fixture.Size
+	size worlds.Size
 }
 
 // newCluster boots a control plane and creates the objects of a fixture with that
@@ -38,12 +38,12 @@ type cluster struct {
 // and its data removed, when the test or benchmark ends.
 func newCluster(tb testing.TB, routes int) *cluster {
 	tb.Helper()
-	size := fixture.Size{Gateways: max(routes/10, 2), Routes: routes}
-	return storing(tb, size, fixture.Objects(size))
+	size := worlds.Size{Gateways: max(routes/10, 2), Routes: routes}
+	return storing(tb, size, worlds.Objects(size))
 }
 
-// storing boots a control plane that stores some objects of a fixture.
-func storing(tb testing.TB, size fixture.Size, objects iter.Seq[map[string]any]) *cluster {
+// storing boots a control plane that stores some objects of a worlds.
+func storing(tb testing.TB, size worlds.Size, objects iter.Seq[map[string]any]) *cluster {
 	tb.Helper()
 	ctrl.SetLogger(logr.Discard()) // envtest logs each CRD that it installs
 	c := &cluster{Env: env.Start(tb), size: size}
@@ -98,7 +98,7 @@ func (c *cluster) client() (client.Client, error) {
 
 func create(ctx context.Context, to client.Client, object map[string]any) error {
 	if err := to.Create(ctx, withoutServerFields(object)); err != nil {
-		return fmt.Errorf("create %s: %w", fixture.RefOf(object), err)
+		return fmt.Errorf("create %s: %w", worlds.RefOf(object), err)
 	}
 	return nil
 }

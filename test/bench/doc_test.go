@@ -1,5 +1,5 @@
 // Package bench measures Overrule and a reference in the same run, on clusters of
-// package fixture. No value is a test: "make bench" prints them in one table with
+// package worlds. No value is a test: "make bench" prints them in one table with
 // the limits that they should meet.
 //
 // Each value is a metric of a benchmark, so benchstat compares two runs. The

@@ -6,11 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/worlds"
 )
 
 const (
@@ -41,7 +39,6 @@ const (
 // second; the CPU time per write hardly depends on that. Each write that is sent
 // must be stored.
 func BenchmarkFootprint(b *testing.B) {
-	var rows []footprint
 	for _, routes := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("routes=%d", routes), func(b *testing.B) {
 			c := newCluster(b, routes)
@@ -57,20 +54,18 @@ func BenchmarkFootprint(b *testing.B) {
 			b.ReportMetric(float64(f.failed), "not-stored")
 			b.ReportMetric(f.idle, "idle-cores")
 			b.ReportMetric(f.cores, "cores")
+			b.ReportMetric(f.cores/f.rate*1000, "CPU-ms/write")
 			b.ReportMetric(mib(f.start), "start-MiB")
 			b.ReportMetric(mib(f.most), "resident-MiB")
 			b.ReportMetric(mib(f.peak), "peak-MiB")
 			b.ReportMetric(mib(f.heap), "heap-MiB")
 			assert.Zero(b, f.failed, "of %d writes, so many were not stored: the log says why", f.sent)
-			rows = append(rows, f)
 		})
 	}
-	b.Log("\n" + footprints(rows))
 }
 
 // footprint is the resource usage of a server.
 type footprint struct {
-	routes            int
 	rate, idle, cores float64
 	start, most, peak uint64 // resident bytes: when ready, the maximum while writing, the maximum ever
 	heap              uint64 // bytes: the maximum while writing
@@ -78,18 +73,6 @@ type footprint struct {
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
-
-func footprints(rows []footprint) string {
-	var text strings.Builder
-	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(out, "routes\twrites/s\tnot stored\tcores\tCPU a write\tcores idle\tresident\tpeak\theap\t")
-	for _, f := range rows {
-		_, _ = fmt.Fprintf(out, "%d\t%.0f\t%d\t%.2f\t%.1f ms\t%.3f\t%.0f MiB\t%.0f MiB\t%.0f MiB\t\n",
-			f.routes, f.rate, f.failed, f.cores, f.cores/f.rate*1000, f.idle, mib(f.most), mib(f.peak), mib(f.heap))
-	}
-	_ = out.Flush()
-	return text.String()
-}
 
 func usage(tb testing.TB, s *server.Server) process.Usage {
 	tb.Helper()
@@ -101,7 +84,7 @@ func usage(tb testing.TB, s *server.Server) process.Usage {
 // footprint measures a server while it is idle, and during writes.
 func (c *cluster) footprint(tb testing.TB, s *server.Server) footprint {
 	tb.Helper()
-	f := footprint{routes: c.size.Routes, start: usage(tb, s).Held}
+	f := footprint{start: usage(tb, s).Held}
 	before, since := usage(tb, s), time.Now()
 	time.Sleep(idling)
 	f.idle = cores(before, usage(tb, s), since)
@@ -174,7 +157,7 @@ func (c *cluster) stream(ctx context.Context, tb testing.TB, f *footprint) {
 func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 	const busy = 3 // policies
 	round, slot := i/10, i%10
-	n := func(n, of int, write func(int) fixture.Write) error {
+	n := func(n, of int, write func(int) worlds.Write) error {
 		w := write(n % of)
 		if n/of%2 == 1 {
 			w = w.Back()
@@ -183,7 +166,7 @@ func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 	}
 	switch {
 	case slot == 0:
-		return n(round, c.size.Gateways-busy, func(n int) fixture.Write { return c.size.GatewayPolicyWrite(busy + n) })
+		return n(round, c.size.Gateways-busy, func(n int) worlds.Write { return c.size.GatewayPolicyWrite(busy + n) })
 	case slot <= 3:
 		return n(round*3+slot-1, c.size.Routes, c.renamed)
 	default:
@@ -192,15 +175,14 @@ func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
 }
 
 // renamed returns a write of another first hostname on the same listeners.
-func (c *cluster) renamed(i int) fixture.Write {
-	w := fixture.Write{Before: c.size.Route(i), After: c.size.Route(i)}
-	hostnames := w.After["spec"].(map[string]any)["hostnames"].([]any)
-	hostnames[0] = "new-" + hostnames[0].(string)
+func (c *cluster) renamed(i int) worlds.Write {
+	w := worlds.Write{Before: c.size.Route(i), After: c.size.Route(i)}
+	worlds.Rename(worlds.Spec(w.After), "new-")
 	return w
 }
 
 // send patches the stored object to the written one.
-func send(ctx context.Context, to client.Client, w fixture.Write) error {
+func send(ctx context.Context, to client.Client, w worlds.Write) error {
 	ref := w.Ref()
 	data, err := json.Marshal(map[string]any{"spec": w.After["spec"]})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -26,14 +26,13 @@ import (
 // routes with all their objects.
 func BenchmarkGatewayPolicyWrite(b *testing.B) {
 	const routes = 10_000
-	b.Run("own-policy", uniformWrites(fixture.Uniform{Routes: routes, OwnPolicy: true}))
-	b.Run("own-policy-when", uniformWrites(fixture.Uniform{Routes: routes, OwnPolicy: true, When: true}))
-	b.Run("no-policy", uniformWrites(fixture.Uniform{Routes: routes}))
+	b.Run("own-policy", uniformWrites(worlds.Uniform{Routes: routes, OwnPolicy: true}))
+	b.Run("own-policy-when", uniformWrites(worlds.Uniform{Routes: routes, OwnPolicy: true, When: true}))
+	b.Run("no-policy", uniformWrites(worlds.Uniform{Routes: routes}))
 	b.Run("mix", func(b *testing.B) {
-		c, err := fixture.New(fixture.Full)
-		require.NoError(b, err)
-		gatewayWrites(b, newProduction(b, c), func(n int) fixture.Write {
-			w := c.Size.GatewayPolicyWrite(fixture.Busy)
+		c := worlds.Mix(b, worlds.Full)
+		gatewayWrites(b, newProduction(b, c), func(n int) worlds.Write {
+			w := c.Size.GatewayPolicyWrite(worlds.Busy)
 			if n%2 == 1 {
 				return w.Back()
 			}
@@ -44,19 +43,18 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 
 // uniformWrites returns the benchmark of writes of the gateway's policy in a
 // uniform cluster with additional objects.
-func uniformWrites(u fixture.Uniform, more ...map[string]any) func(*testing.B) {
+func uniformWrites(u worlds.Uniform, more ...map[string]any) func(*testing.B) {
 	return func(b *testing.B) {
-		c, err := fixture.NewUniform(u)
-		require.NoError(b, err)
-		require.NoError(b, c.Put(more...))
-		gatewayWrites(b, newProduction(b, c), func(n int) fixture.Write {
-			return fixture.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)}
+		c := u.Cluster(b)
+		c.Put(b, more...)
+		gatewayWrites(b, newProduction(b, c), func(n int) worlds.Write {
+			return worlds.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)}
 		})
 	}
 }
 
 // gatewayWrites evaluates one write after the other, each based on those before.
-func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write) {
+func gatewayWrites(b *testing.B, p *production, write func(n int) worlds.Write) {
 	b.Helper()
 	handler := p.hooks.Handler()
 	n := 0
@@ -104,8 +102,7 @@ func BenchmarkEffective(b *testing.B) { b.Run("paths=5000", fromCold(5_000)) }
 
 func fromCold(paths int) func(*testing.B) {
 	return func(b *testing.B) {
-		c, err := fixture.NewUniform(fixture.Uniform{Routes: paths, OwnPolicy: true})
-		require.NoError(b, err)
+		c := worlds.Uniform{Routes: paths, OwnPolicy: true}.Cluster(b)
 		v, _ := c.Store.View()
 		all := effective.Scope{All: true}
 		b.ReportAllocs()
@@ -126,21 +123,19 @@ func fromCold(paths int) func(*testing.B) {
 // A gateway's policy is written repeatedly, and each write is in the store before
 // the next.
 func TestGatewayWritesAreStored(t *testing.T) {
-	u := fixture.Uniform{Routes: 20, OwnPolicy: true, When: true}
-	c, err := fixture.NewUniform(u)
-	require.NoError(t, err)
+	u := worlds.Uniform{Routes: 20, OwnPolicy: true, When: true}
+	c := u.Cluster(t)
 	p := newProduction(t, c)
 	for n := range 3 {
-		s := newReviewedWrite(t, fixture.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)})
+		s := newReviewedWrite(t, worlds.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)})
 		require.NoError(t, validate(p.hooks.Handler(), s.review))
 		assert.Equal(t, 1, p.inFlight.Len())
 		require.NoError(t, p.event(s.watchEvent))
 		assert.Zero(t, p.inFlight.Len())
-		want, err := c.Decode(u.GatewayPolicy(n + 1))
-		require.NoError(t, err)
+		want := c.Decode(t, u.GatewayPolicy(n+1))
 		v, _ := c.Store.View()
 		assert.True(t, sameObject(v.Get(s.ref), want))
 	}
 	require.ErrorContains(t, validate(p.hooks.Handler(), []byte("{}")), "the write was not allowed: 400")
-	require.ErrorContains(t, p.event(watchEvent{ref: fixture.RefOf(u.GatewayPolicy(0)), data: []byte("[")}), "RateLimitPolicy")
+	require.ErrorContains(t, p.event(watchEvent{ref: worlds.RefOf(u.GatewayPolicy(0)), data: []byte("[")}), "RateLimitPolicy")
 }

@@ -13,11 +13,11 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // spare is the gateway with a fixed number of routes, of one path each.
-var spare = fixture.Uniform{Routes: 100, Rules: 1, OwnPolicy: true}
+var spare = worlds.Uniform{Routes: 100, Rules: 1, OwnPolicy: true}
 
 // differing is the number of routes or policies that the operations take turns
 // with.
@@ -26,7 +26,7 @@ const differing = 500
 // growthCluster is a cluster of a size, with one more gateway that is the same in
 // each.
 type growthCluster struct {
-	*fixture.Cluster
+	*worlds.Cluster
 	heldMiB  float64
 	guard    *guard.Guard
 	inFlight *inflight.Log
@@ -35,33 +35,32 @@ type growthCluster struct {
 func newGrowthCluster(t testing.TB, routes int) *growthCluster {
 	t.Helper()
 	before := liveHeapMiB()
-	c, err := fixture.New(fixture.Size{Gateways: routes / 10, Routes: routes})
-	require.NoError(t, err)
+	c := worlds.Mix(t, worlds.Size{Gateways: routes / 10, Routes: routes})
 	w := withGuard(c)
 	w.heldMiB = liveHeapMiB() - before
 	w.inFlight = inflight.New(c.Store, inflight.Options{})
-	objects := []map[string]any{onSpareGateway(c.Size.Gateway(fixture.Busy)), onSpareGateway(spare.GatewayPolicy(0))}
+	objects := []map[string]any{onSpareGateway(c.Size.Gateway(worlds.Busy)), onSpareGateway(spare.GatewayPolicy(0))}
 	for i := range spare.Routes {
 		objects = append(objects, onSpareGateway(spare.Route(i)), onSpareGateway(spare.RoutePolicy(i)))
 	}
-	require.NoError(t, c.Put(objects...))
+	c.Put(t, objects...)
 	return w
 }
 
 // withGuard adds a guard without a time limit to a cluster. The writer may change
 // overrides.
-func withGuard(c *fixture.Cluster) *growthCluster {
-	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Permissions: allowAll{}}}
+func withGuard(c *worlds.Cluster) *growthCluster {
+	return &growthCluster{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Permissions: rightsOf(true)}}
 }
 
-// allowAll grants every right.
-type allowAll struct{}
+// rightsOf says whether users may change overrides.
+type rightsOf bool
 
-func (allowAll) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
-	return true, nil
+func (r rightsOf) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return bool(r), nil
 }
 
-func (allowAll) Check(api.Ref) string { return "" }
+func (rightsOf) Check(api.Ref) string { return "check" }
 
 // liveHeapMiB returns the live heap in MiB. The second collection frees the
 // pools' objects that the first one only marked.

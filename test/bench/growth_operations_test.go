@@ -1,19 +1,18 @@
 package bench
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admission/v1"
 
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -28,22 +27,15 @@ func routeWrite(t testing.TB, w *growthCluster) operation {
 	var reviews [][]byte
 	for _, i := range w.spread() {
 		write := w.Size.RouteWrite(i)
-		require.NoError(t, w.Put(write.Before))
+		w.Put(t, write.Before)
 		reviews = append(reviews, dryRun(t, write))
 	}
 	return func(i int) error { return validate(handler, reviews[i%len(reviews)]) }
 }
 
-func dryRun(t testing.TB, write fixture.Write) []byte {
+func dryRun(t testing.TB, write worlds.Write) []byte {
 	t.Helper()
-	data, err := write.Review()
-	require.NoError(t, err)
-	var review admissionv1.AdmissionReview
-	require.NoError(t, json.Unmarshal(data, &review))
-	review.Request.DryRun = new(true)
-	data, err = json.Marshal(review)
-	require.NoError(t, err)
-	return data
+	return bytes.Replace(write.Review(t, ""), []byte(`"dryRun":false`), []byte(`"dryRun":true`), 1)
 }
 
 // gatewayPolicy writes the policy of the gateway that is the same in each
@@ -56,23 +48,18 @@ func gatewayPolicy(t testing.TB, w *growthCluster) operation {
 // wholePolicy writes the policy of a gateway that has all routes.
 func wholePolicy(t testing.TB, routes int) operation {
 	t.Helper()
-	u := fixture.Uniform{Routes: routes, Rules: spare.Rules, OwnPolicy: true}
-	c, err := fixture.NewUniform(u)
-	require.NoError(t, err)
+	u := worlds.Uniform{Routes: routes, Rules: spare.Rules, OwnPolicy: true}
+	c := u.Cluster(t)
 	return withGuard(c).policyWrite(t, u, u.GatewayPolicy)
 }
 
 // policyWrite writes the policy of a gateway, with another value each time, so
 // that the memo has no result after the write.
-func (w *growthCluster) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) map[string]any) operation {
+func (w *growthCluster) policyWrite(t testing.TB, u worlds.Uniform, policy func(int) map[string]any) operation {
 	t.Helper()
-	before, err := w.Decode(policy(0))
-	require.NoError(t, err)
+	before := w.Decode(t, policy(0))
 	return func(i int) error {
-		after, err := w.Decode(policy(1 + i))
-		if err != nil {
-			return err
-		}
+		after := w.Decode(t, policy(1+i))
 		v, _ := w.Store.View()
 		j, err := w.guard.Evaluate(t.Context(), v, guard.Change{
 			Operation: guard.Update, Before: before, After: after,
@@ -111,16 +98,14 @@ func routeEvent(t testing.TB, w *growthCluster) operation {
 // unstructured object.
 func policyEvent(t testing.TB, w *growthCluster) operation {
 	t.Helper()
+	kinds := map[string]*policykind.Kind{w.Auth.Kind: w.Auth, w.Limits.Kind: w.Limits}
 	var objects []map[string]any
 	for _, i := range w.spread() {
 		objects = append(objects, received[map[string]any](t, w.Size.RoutePolicy(i)))
 	}
 	return func(i int) error {
-		o, kind := objects[i%len(objects)], w.Auth
-		if fixture.KindOf(o) == w.Limits.Ref() {
-			kind = w.Limits
-		}
-		w.Store.Apply(snapshot.Put(kind.Read(o, merge.Newest).Pack()))
+		o := objects[i%len(objects)]
+		w.Store.Apply(snapshot.Put(kinds[o["kind"].(string)].Read(o, merge.Newest).Pack()))
 		return nil
 	}
 }

@@ -2,28 +2,25 @@ package bench
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"runtime/metrics"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/heavy"
+	"overrule.dev/overrule/test/worlds"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -37,12 +34,11 @@ const heavyTimeout = "?timeout=3s"
 // the mutating webhook (mutate-ms), the peak growth of the heap (peak-MiB), and
 // whether the response was that the write is too large (too-much: 1).
 func BenchmarkHeavy(b *testing.B) {
-	for _, c := range heavy.Cases() {
+	for _, c := range worlds.HeavyCases() {
 		b.Run(c.What, func(b *testing.B) {
-			objects, write, err := c.Build(c.Full)
-			require.NoError(b, err)
-			review, err := write.Review("heavy")
-			require.NoError(b, err)
+			cluster, write := c.Build(b, c.Full)
+			objects := cluster.Store
+			review := write.Review(b, "heavy")
 			var sum heavyFigures
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -91,19 +87,10 @@ func timed(do func()) time.Duration {
 	return time.Since(start)
 }
 
-// heavyRights grants no right to remove overrides.
-type heavyRights struct{}
-
-func (heavyRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
-	return false, nil
-}
-
-func (heavyRights) Check(api.Ref) string { return "check" }
-
 // heavyServer is the handler as in production, with one evaluation slot.
 func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
-		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: heavyRights{}, BlastRadius: blastRadius},
+		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: rightsOf(false), BlastRadius: blastRadius},
 		InFlight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	}).Handler()
 }
@@ -125,8 +112,7 @@ func postHeavy(b *testing.B, h http.Handler, path string, review []byte) *admiss
 // evaluated.
 func awaitSlot(b *testing.B, h http.Handler) {
 	b.Helper()
-	review, err := heavy.Trivial().Review("trifle")
-	require.NoError(b, err)
+	review := worlds.Trivial().Review(b, "trifle")
 	for range 40 {
 		if a := postHeavy(b, h, webhook.PathValidate, review); a.Allowed {
 			return
@@ -144,28 +130,24 @@ func tooMuch(a *admissionv1.AdmissionResponse) int {
 
 // watchHeap measures the growth of the heap until stop is called.
 func watchHeap() (stop func() uint64) {
-	var mu sync.Mutex
-	var most uint64
 	before := heapBytes()
-	done := make(chan struct{})
+	most := before
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		for {
+			most = max(most, heapBytes())
 			select {
 			case <-done:
 				return
 			case <-time.After(2 * time.Millisecond):
-				now := heapBytes()
-				mu.Lock()
-				most = max(most, now)
-				mu.Unlock()
 			}
 		}
 	}()
 	return func() uint64 {
 		close(done)
-		mu.Lock()
-		defer mu.Unlock()
-		return max(most, heapBytes(), before) - before
+		<-ended
+		return most - before
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // forms of three limits: with triggers as in the RFC, which bind to rules of
@@ -54,7 +54,7 @@ func edited(o map[string]any, version int, edit func(spec map[string]any)) map[s
 
 // limitedGateway returns the gateway's policy after n writes, with three default
 // limits.
-func limitedGateway(tb testing.TB, u fixture.Uniform, form string, n int) map[string]any {
+func limitedGateway(tb testing.TB, u worlds.Uniform, form string, n int) map[string]any {
 	tb.Helper()
 	return edited(u.GatewayPolicy(0), n, func(spec map[string]any) {
 		delete(spec, "overrides")
@@ -63,14 +63,14 @@ func limitedGateway(tb testing.TB, u fixture.Uniform, form string, n int) map[st
 }
 
 // limitedRoute returns the policy of the first route.
-func limitedRoute(tb testing.TB, u fixture.Uniform, form string) map[string]any {
+func limitedRoute(tb testing.TB, u worlds.Uniform, form string) map[string]any {
 	tb.Helper()
 	return edited(u.RoutePolicy(0), 0, func(spec map[string]any) { spec["limits"] = limitsOf(tb, form, u.Route(0), 10) })
 }
 
 // routeAfter returns the first route after n writes: after every second one, its
 // last rule has another path, to which its limit is not bound.
-func routeAfter(u fixture.Uniform, n int) map[string]any {
+func routeAfter(u worlds.Uniform, n int) map[string]any {
 	return edited(u.Route(0), n, func(spec map[string]any) {
 		rules := append([]any(nil), spec["rules"].([]any)...)
 		last := maps.Clone(rules[boundRules-1].(map[string]any))
@@ -83,13 +83,12 @@ func routeAfter(u fixture.Uniform, n int) map[string]any {
 }
 
 // boundCluster has a gateway with routes and these policies.
-func boundCluster(tb testing.TB, routes int, policies ...func(u fixture.Uniform) map[string]any) (*production, fixture.Uniform) {
+func boundCluster(tb testing.TB, routes int, policies ...func(u worlds.Uniform) map[string]any) (*production, worlds.Uniform) {
 	tb.Helper()
-	u := fixture.Uniform{Routes: routes, Rules: boundRules}
-	c, err := fixture.NewUniform(u)
-	require.NoError(tb, err)
+	u := worlds.Uniform{Routes: routes, Rules: boundRules}
+	c := u.Cluster(tb)
 	for _, p := range policies {
-		require.NoError(tb, c.Put(p(u)))
+		c.Put(tb, p(u))
 	}
 	return newProduction(tb, c), u
 }
@@ -101,9 +100,9 @@ func boundCluster(tb testing.TB, routes int, policies ...func(u fixture.Uniform)
 func BenchmarkRouteWriteLimits(b *testing.B) {
 	for _, form := range forms {
 		b.Run(form, func(b *testing.B) {
-			p, u := boundCluster(b, 1_000, func(u fixture.Uniform) map[string]any { return limitedRoute(b, u, form) })
-			gatewayWrites(b, p, func(n int) fixture.Write {
-				return fixture.Write{Before: routeAfter(u, n), After: routeAfter(u, n+1)}
+			p, u := boundCluster(b, 1_000, func(u worlds.Uniform) map[string]any { return limitedRoute(b, u, form) })
+			gatewayWrites(b, p, func(n int) worlds.Write {
+				return worlds.Write{Before: routeAfter(u, n), After: routeAfter(u, n+1)}
 			})
 		})
 	}
@@ -115,9 +114,9 @@ func BenchmarkRouteWriteLimits(b *testing.B) {
 func BenchmarkGatewayPolicyWriteLimits(b *testing.B) {
 	for _, form := range forms {
 		b.Run(form, func(b *testing.B) {
-			p, u := boundCluster(b, 10_000, func(u fixture.Uniform) map[string]any { return limitedGateway(b, u, form, 0) })
-			gatewayWrites(b, p, func(n int) fixture.Write {
-				return fixture.Write{Before: limitedGateway(b, u, form, n), After: limitedGateway(b, u, form, n+1)}
+			p, u := boundCluster(b, 10_000, func(u worlds.Uniform) map[string]any { return limitedGateway(b, u, form, 0) })
+			gatewayWrites(b, p, func(n int) worlds.Write {
+				return worlds.Write{Before: limitedGateway(b, u, form, n), After: limitedGateway(b, u, form, n+1)}
 			})
 		})
 	}
@@ -133,8 +132,8 @@ func TestBenchmarkLimitsAreBound(t *testing.T) {
 	} {
 		t.Run(form, func(t *testing.T) {
 			p, u := boundCluster(t, 2,
-				func(u fixture.Uniform) map[string]any { return limitedGateway(t, u, form, 0) },
-				func(u fixture.Uniform) map[string]any { return limitedRoute(t, u, form) })
+				func(u worlds.Uniform) map[string]any { return limitedGateway(t, u, form, 0) },
+				func(u worlds.Uniform) map[string]any { return limitedRoute(t, u, form) })
 			v, _ := p.Store.View()
 			bound := map[string]int{}
 			require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, effective.NewBudget(t.Context(), 1<<20),
@@ -174,8 +173,7 @@ func warningsOf(t *testing.T, p *production, before, after map[string]any) []str
 
 func decoded(t *testing.T, p *production, object map[string]any) snapshot.Object {
 	t.Helper()
-	o, err := p.Decode(object)
-	require.NoError(t, err)
+	o := p.Decode(t, object)
 	if policy, ok := o.(*policykind.Policy); ok {
 		require.NoError(t, policy.Invalid)
 	}

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -18,7 +18,7 @@ import (
 const few = 1_000
 
 // mixed is a cluster with few routes, half of them on its busy gateway.
-var mixed = fixture.Size{Gateways: few / 10, Routes: few}
+var mixed = worlds.Size{Gateways: few / 10, Routes: few}
 
 // operations are measured in each run of the tests: see the regression test. Each
 // creates its own cluster.
@@ -31,10 +31,10 @@ var operations = []struct {
 	{"route-policy-write", mixedWrites(mixed.RoutePolicyWrite(someRoute))},
 	{"route-policy-annotation", annotations(mixed.RoutePolicyWrite(someRoute))},
 	{"gateway-write", mixedWrites(portWrite())},
-	{"gateway-policy-write", uniformWrites(fixture.Uniform{Routes: few, OwnPolicy: true})},
-	{"gateway-policy-write-when", uniformWrites(fixture.Uniform{Routes: few, OwnPolicy: true, When: true})},
-	{"gateway-policy-write-alone", uniformWrites(fixture.Uniform{Routes: few})},
-	{"gateway-policy-write-constraints", uniformWrites(fixture.Uniform{Routes: few, OwnPolicy: true}, constraints()...)},
+	{"gateway-policy-write", uniformWrites(worlds.Uniform{Routes: few, OwnPolicy: true})},
+	{"gateway-policy-write-when", uniformWrites(worlds.Uniform{Routes: few, OwnPolicy: true, When: true})},
+	{"gateway-policy-write-alone", uniformWrites(worlds.Uniform{Routes: few})},
+	{"gateway-policy-write-constraints", uniformWrites(worlds.Uniform{Routes: few, OwnPolicy: true}, constraints()...)},
 	{"route-event", inMixed(routeEvent)},
 	{"policy-event", inMixed(policyEvent)},
 	{"effective-policies", fromCold(few)},
@@ -68,9 +68,9 @@ func BenchmarkOperation(b *testing.B) {
 }
 
 // mixedWrites returns the benchmark of one write and its reverse.
-func mixedWrites(there fixture.Write) func(*testing.B) {
+func mixedWrites(there worlds.Write) func(*testing.B) {
 	return func(b *testing.B) {
-		gatewayWrites(b, newProduction(b, mixedWith(b, there.Before)), func(n int) fixture.Write {
+		gatewayWrites(b, newProduction(b, mixedWith(b, there.Before)), func(n int) worlds.Write {
 			if n%2 == 1 {
 				return there.Back()
 			}
@@ -79,28 +79,26 @@ func mixedWrites(there fixture.Write) func(*testing.B) {
 	}
 }
 
-func mixedWith(b *testing.B, object map[string]any) *fixture.Cluster {
+func mixedWith(b *testing.B, object map[string]any) *worlds.Cluster {
 	b.Helper()
-	c, err := fixture.New(mixed)
-	require.NoError(b, err)
-	require.NoError(b, c.Put(object))
+	c := worlds.Mix(b, mixed)
+	c.Put(b, object)
 	return c
 }
 
-func annotations(w fixture.Write) func(*testing.B) {
+func annotations(w worlds.Write) func(*testing.B) {
 	return func(b *testing.B) {
 		handler := newProduction(b, mixedWith(b, w.Before)).hooks.Handler()
-		review, err := w.Review()
-		require.NoError(b, err)
+		review := w.Review(b, "")
 		measure(b, func(int) error { return postReview(handler, webhook.PathMutate, review) })
 	}
 }
 
 // portWrite returns a write of another port of a listener of the busy gateway.
-func portWrite() fixture.Write {
-	before := mixed.Gateway(fixture.Busy)
-	return fixture.Write{Before: before, After: edited(before, 0, func(spec map[string]any) {
-		changed := mixed.Gateway(fixture.Busy)["spec"].(map[string]any)["listeners"].([]any)
+func portWrite() worlds.Write {
+	before := mixed.Gateway(worlds.Busy)
+	return worlds.Write{Before: before, After: edited(before, 0, func(spec map[string]any) {
+		changed := mixed.Gateway(worlds.Busy)["spec"].(map[string]any)["listeners"].([]any)
 		changed[0].(map[string]any)["port"] = 8443
 		spec["listeners"] = changed
 	})}
@@ -136,18 +134,17 @@ func decodes(b *testing.B) {
 	data, err := json.Marshal(route)
 	require.NoError(b, err)
 	measure(b, func(int) error {
-		_, err := snapshot.Decode(fixture.KindOf(route), nil, data, 0)
+		_, err := snapshot.Decode(worlds.KindOf(route), nil, data, 0)
 		return err
 	})
 }
 
 func lists(b *testing.B) {
-	c, err := fixture.New(mixed)
-	require.NoError(b, err)
+	c := worlds.Mix(b, mixed)
 	v, _ := c.Store.View()
 	var all []snapshot.Object
 	for i := range few {
-		all = append(all, v.Get(fixture.RefOf(mixed.Route(i))))
+		all = append(all, v.Get(worlds.RefOf(mixed.Route(i))))
 	}
 	kind := all[0].Ref().PolicyKind()
 	require.Equal(b, gateway.KindHTTPRoute, kind.Kind)

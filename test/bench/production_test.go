@@ -21,10 +21,9 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -51,14 +50,14 @@ func apiServer(tb testing.TB) *rest.Config {
 
 // production is Overrule with a cluster in memory, wired as in internal/server.
 type production struct {
-	*fixture.Cluster
+	*worlds.Cluster
 	guard    *guard.Guard
 	hooks    *webhook.Server
 	inFlight *inflight.Log
 	auditor  *audit.Auditor
 }
 
-func newProduction(tb testing.TB, c *fixture.Cluster) *production {
+func newProduction(tb testing.TB, c *worlds.Cluster) *production {
 	tb.Helper()
 	cfg := apiServer(tb)
 	watcher, err := cache.New(cfg, c.Store, cache.Options{})
@@ -96,26 +95,15 @@ type watchEvent struct {
 	data []byte // the object as it was written
 }
 
-// newest is a resourceVersion after all those of a fixture.
+// newest is a resourceVersion after all those of a worlds.
 const newest = "1000000000"
 
 // event handles the watch event of a stored write as an informer does: the object
 // is read, put into the store, and removed from the in-flight log.
 func (p *production) event(s watchEvent) error {
-	kind := p.Auth
-	switch s.ref.PolicyKind() {
-	case p.Auth.Ref():
-	case p.Limits.Ref():
-		kind = p.Limits
-	default:
-		kind = nil
-	}
-	o, err := snapshot.Decode(s.ref.PolicyKind(), kind, s.data, 0)
+	o, err := p.Read(s.ref.PolicyKind(), s.data)
 	if err != nil {
 		return err
-	}
-	if policy, ok := o.(*policykind.Policy); ok {
-		o = policy.Pack()
 	}
 	p.Store.Apply(snapshot.Put(o))
 	p.Store.Observe(snapshot.Observation{Ref: s.ref, UID: s.uid, Version: newest})

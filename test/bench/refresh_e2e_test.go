@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/worlds"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 func BenchmarkRefresh(b *testing.B) {
 	for _, at := range []struct{ routes, rate int }{{1_000, 10}, {10_000, 100}} {
 		b.Run(fmt.Sprintf("routes=%d", at.routes), func(b *testing.B) {
-			c := storing(b, fixture.Size{Gateways: 1, Routes: at.routes}, withoutPolicies(at.routes))
+			c := storing(b, worlds.Size{Gateways: 1, Routes: at.routes}, withoutPolicies(at.routes))
 			server.LetRefresh(b, c.Env, true)
 			s, err := c.site.Boot(b.Context(), server.Options{Args: []string{"--refresh", fmt.Sprintf("--refresh-qps=%d", at.rate)}})
 			require.NoError(b, err)
@@ -58,7 +58,7 @@ func BenchmarkRefresh(b *testing.B) {
 // withoutPolicies yields the namespaces, the gateway and the routes of a cluster.
 func withoutPolicies(routes int) iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
-		for object := range fixture.Objects(fixture.Size{Gateways: 1, Routes: routes}) {
+		for object := range worlds.Objects(worlds.Size{Gateways: 1, Routes: routes}) {
 			if kind, _ := object["kind"].(string); !strings.HasSuffix(kind, "Policy") && !yield(object) {
 				return
 			}
@@ -156,12 +156,12 @@ func (r *refreshing) round(b *testing.B, n int) {
 // write creates the gateway's policy, or gives it another value.
 func (r *refreshing) write(tb testing.TB, n int) {
 	tb.Helper()
-	policy := fixture.Uniform{}.GatewayPolicy(n)
+	policy := worlds.Uniform{}.GatewayPolicy(n)
 	if n == 0 {
 		require.NoError(tb, create(tb.Context(), r.to, policy))
 		return
 	}
-	require.NoError(tb, send(tb.Context(), r.to, fixture.Write{Before: fixture.Uniform{}.GatewayPolicy(n - 1), After: policy}))
+	require.NoError(tb, send(tb.Context(), r.to, worlds.Write{Before: worlds.Uniform{}.GatewayPolicy(n - 1), After: policy}))
 }
 
 // settle waits until every route was written and nothing is pending, and keeps
@@ -191,17 +191,13 @@ func (r *refreshing) settle(tb testing.TB, start time.Time, before float64) time
 // attempts returns the number of refresh writes that the server sent so far.
 func (r *refreshing) attempts(tb testing.TB) float64 {
 	tb.Helper()
-	sum := 0.0
-	for _, n := range r.written.read(tb) {
-		sum += n
-	}
-	return sum
+	return r.written.sum(tb)
 }
 
 // requireAnnotated fails unless every route has the annotation of the policy.
 func (r *refreshing) requireAnnotated(tb testing.TB) {
 	tb.Helper()
-	policy := fixture.RefOf(fixture.Uniform{}.GatewayPolicy(0))
+	policy := worlds.RefOf(worlds.Uniform{}.GatewayPolicy(0))
 	list, err := r.routes.List(tb.Context(), metav1.ListOptions{})
 	require.NoError(tb, err)
 	require.Len(tb, list.Items, r.size.Routes)
@@ -231,9 +227,8 @@ func (r *refreshing) send(ctx context.Context, tb testing.TB, n int, into *[]tim
 // duration.
 func (r *refreshing) one(tb testing.TB) time.Duration {
 	tb.Helper()
-	w := fixture.Write{Before: r.size.Route(r.sent % differing), After: r.size.Route(r.sent % differing)}
-	hostnames := w.After["spec"].(map[string]any)["hostnames"].([]any)
-	hostnames[0] = fmt.Sprintf("n%d-%s", r.sent, hostnames[0])
+	w := worlds.Write{Before: r.size.Route(r.sent % differing), After: r.size.Route(r.sent % differing)}
+	worlds.Rename(worlds.Spec(w.After), fmt.Sprintf("n%d-", r.sent))
 	r.sent++
 	start := time.Now()
 	assert.NoError(tb, send(tb.Context(), r.to, w))

@@ -61,21 +61,18 @@ func (r registration) configurations(tb testing.TB) (*admissionregistrationv1.Va
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	require.NoError(tb, yaml.UnmarshalStrict([]byte(documents[1]), &mutating))
 	validating.Name, mutating.Name = r.name, r.name
+	to := admissionregistrationv1.ServiceReference{Namespace: r.namespace, Name: r.service, Port: &r.port}
 	for i := range validating.Webhooks {
 		hook := &validating.Webhooks[i]
-		r.setService(hook.ClientConfig.Service)
-		hook.NamespaceSelector = r.selector()
+		to.Path, hook.NamespaceSelector = hook.ClientConfig.Service.Path, r.selector()
+		*hook.ClientConfig.Service = to
 	}
 	for i := range mutating.Webhooks {
 		hook := &mutating.Webhooks[i]
-		r.setService(hook.ClientConfig.Service)
-		hook.NamespaceSelector = r.selector()
+		to.Path, hook.NamespaceSelector = hook.ClientConfig.Service.Path, r.selector()
+		*hook.ClientConfig.Service = to
 	}
 	return &validating, &mutating
-}
-
-func (r registration) setService(to *admissionregistrationv1.ServiceReference) {
-	to.Namespace, to.Name, to.Port = r.namespace, r.service, &r.port
 }
 
 func (r registration) selector() *metav1.LabelSelector {
@@ -103,6 +100,16 @@ func (m metric) read(tb testing.TB) map[string]float64 {
 				out[label.GetValue()] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
 			}
 		}
+	}
+	return out
+}
+
+// sum returns the sum of the values.
+func (m metric) sum(tb testing.TB) float64 {
+	tb.Helper()
+	out := 0.0
+	for _, n := range m.read(tb) {
+		out += n
 	}
 	return out
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/test/process"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/worlds"
 )
 
 const (
@@ -99,18 +99,11 @@ type replicas struct {
 
 func newReplicas(tb testing.TB, routes int) *replicas {
 	tb.Helper()
-	const namespace, name = "bench-server", "replicas"
-	r := &replicas{cluster: newCluster(tb, routes)}
-	bundle, key, err := cert.GenerateSelfSignedCertKey(name+"."+namespace+".svc", nil, nil)
-	require.NoError(tb, err)
-	r.proxy = newReviewProxy(tb, bundle, key)
+	r := &replicas{cluster: newCluster(tb, routes), proxy: newReviewProxy()}
+	var err error
 	r.to, err = r.client()
 	require.NoError(tb, err)
-	port := portOf(tb, r.proxy.Listener.Addr().String())
-	require.NoError(tb, r.RouteService(tb.Context(), namespace, name, port))
-	r.register(tb, registration{
-		name: name, namespace: namespace, service: name, port: port, ca: bundle, except: []string{namespace, server.Namespace},
-	})
+	r.serveHooks(tb, r.proxy, registration{name: "replicas", except: []string{benchServer, server.Namespace}})
 	return r
 }
 
@@ -166,8 +159,7 @@ func (r *replicas) kill(tb testing.TB, s *server.Server) {
 func (r *replicas) writeRoute(ctx context.Context) error {
 	n := int(r.routes.Add(1))
 	w := r.renamed(n % r.size.Routes)
-	hostnames := w.After["spec"].(map[string]any)["hostnames"].([]any)
-	hostnames[0] = fmt.Sprintf("n%d-%s", n, hostnames[0])
+	worlds.Rename(worlds.Spec(w.After), fmt.Sprintf("n%d-", n))
 	return send(ctx, r.to, w)
 }
 

@@ -8,15 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"overrule.dev/overrule/test/server"
@@ -25,7 +21,6 @@ import (
 // reviewProxy is between the API server and replicas. It measures each call of
 // /validate, from the request that it sends to the end of the response.
 type reviewProxy struct {
-	*httptest.Server
 	client *http.Client
 
 	mu       sync.Mutex
@@ -42,20 +37,10 @@ type calls struct {
 	tooMany, unavailable, failed int
 }
 
-// newReviewProxy serves with a certificate that the API server trusts.
-func newReviewProxy(tb testing.TB, bundle, key []byte) *reviewProxy {
-	tb.Helper()
-	pair, err := tls.X509KeyPair(bundle, key)
-	require.NoError(tb, err)
-	p := &reviewProxy{client: &http.Client{Transport: &http.Transport{
+func newReviewProxy() *reviewProxy {
+	return &reviewProxy{client: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: writers, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}}
-	p.Server = httptest.NewUnstartedServer(p)
-	p.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
-	p.Config.ErrorLog = log.New(io.Discard, "", 0)
-	p.StartTLS()
-	tb.Cleanup(p.Close)
-	return p
 }
 
 // use sets the replicas that are called.

@@ -41,11 +41,3 @@ func TestRoundsAreComparedOneByOne(t *testing.T) {
 	s := samples{none: {3, 100, 5}, "nothing": {4, 102, 8}}
 	assert.Equal(t, []time.Duration{1, 2, 3}, s.added("nothing"))
 }
-
-func TestQuantilesAreSamples(t *testing.T) {
-	took := []time.Duration{5, 1, 4, 2, 3}
-	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
-		assert.Equal(t, want, quantile(took, q))
-	}
-	assert.Equal(t, []time.Duration{5, 1, 4, 2, 3}, took, "the caller's order is unchanged")
-}

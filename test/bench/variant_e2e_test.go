@@ -3,10 +3,15 @@
 package bench_test
 
 import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
 	"net"
-	"os"
-	"path/filepath"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/process"
@@ -25,9 +31,9 @@ import (
 // webhook configurations select.
 type variant struct {
 	name, namespace string
-	// answered counts the reviews that the server of the variant has answered, by
-	// webhook; nil without a server.
-	answered *metric
+	// answered returns how many reviews the server of the variant has answered; nil
+	// without a server.
+	answered func(testing.TB) float64
 }
 
 func newVariant(name string) *variant { return &variant{name: name, namespace: "bench-" + name} }
@@ -47,11 +53,7 @@ func (w *variant) reviews(tb testing.TB) float64 {
 	if w.answered == nil {
 		return 0
 	}
-	sum := 0.0
-	for _, n := range w.answered.read(tb) {
-		sum += n
-	}
-	return sum
+	return w.answered(tb)
 }
 
 // variants are the three variants. They do not differ before serve is called.
@@ -82,7 +84,7 @@ func (c *cluster) namespace(tb testing.TB, name string) {
 }
 
 // runOverrule has the API server call Overrule for all namespaces except some.
-func (c *cluster) runOverrule(tb testing.TB, except ...string) *metric {
+func (c *cluster) runOverrule(tb testing.TB, except ...string) func(testing.TB) float64 {
 	tb.Helper()
 	s, err := c.site.Boot(tb.Context(), server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
 	require.NoError(tb, err)
@@ -95,41 +97,42 @@ func (c *cluster) runOverrule(tb testing.TB, except ...string) *metric {
 		name: server.Name, namespace: server.Namespace, service: server.Name, port: portOf(tb, s.Webhook),
 		ca: secret.Data["ca-bundle.crt"], except: except,
 	})
-	return &metric{s.Metrics, "overrule_decisions_total", "webhook"}
+	return metric{s.Metrics, "overrule_decisions_total", "webhook"}.sum
 }
 
-// runNothing has the API server call a server that does nothing for one
-// namespace.
-func (c *cluster) runNothing(tb testing.TB, only string) *metric {
+// runNothing has the API server call controller-runtime's webhook that allows everything,
+// in this process, for one namespace.
+func (c *cluster) runNothing(tb testing.TB, only string) func(testing.TB) float64 {
 	tb.Helper()
-	const namespace, name = "bench-server", "nothing"
-	hooks, metrics := freeAddress(tb), freeAddress(tb)
-	bundle, key, err := cert.GenerateSelfSignedCertKey(name+"."+namespace+".svc", nil, nil)
-	require.NoError(tb, err)
-	folder := tb.TempDir()
-	require.NoError(tb, os.WriteFile(filepath.Join(folder, "tls.crt"), bundle, 0o600))
-	require.NoError(tb, os.WriteFile(filepath.Join(folder, "tls.key"), key, 0o600))
-	run(tb, metrics+"/metrics", process.Spec{
-		Path: build(tb, "nothing"),
-		Args: []string{"-webhook-bind-address=" + hooks, "-metrics-bind-address=" + metrics, "-cert-dir=" + folder},
-	})
-	require.NoError(tb, c.RouteService(tb.Context(), namespace, name, portOf(tb, hooks)))
-	c.register(tb, registration{
-		name: name, namespace: namespace, service: name, port: portOf(tb, hooks), ca: bundle, only: []string{only},
-	})
-	return &metric{metrics, "controller_runtime_webhook_requests_total", "webhook"}
+	var answered atomic.Int64
+	hook := &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		answered.Add(1)
+		return admission.Allowed("")
+	})}
+	c.serveHooks(tb, hook, registration{name: "nothing", only: []string{only}})
+	return func(testing.TB) float64 { return float64(answered.Load()) }
 }
 
-// run starts a program, waits until it answers, and stops it when the test ends.
-func run(tb testing.TB, ready string, spec process.Spec) *process.Process {
+// serveHooks serves a handler in this process, and has the API server call it.
+func (c *cluster) serveHooks(tb testing.TB, h http.Handler, r registration) {
 	tb.Helper()
-	p, err := process.Start(spec)
+	r.namespace, r.service = benchServer, r.name
+	bundle, key, err := cert.GenerateSelfSignedCertKey(r.name+"."+r.namespace+".svc", nil, nil)
 	require.NoError(tb, err)
-	stopAtEnd(tb, p)
-	wait := process.Wait{Limit: startLimit, Pause: everyReady, Problem: "it does not answer"}
-	require.NoError(tb, p.Until(tb.Context(), wait, process.OK("http://"+ready)))
-	return p
+	pair, err := tls.X509KeyPair(bundle, key)
+	require.NoError(tb, err)
+	s := httptest.NewUnstartedServer(h)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	tb.Cleanup(s.Close)
+	r.ca, r.port = bundle, portOf(tb, s.Listener.Addr().String())
+	require.NoError(tb, c.RouteService(tb.Context(), r.namespace, r.service, r.port))
+	c.register(tb, r)
 }
+
+// benchServer is the namespace of the Services of this process.
+const benchServer = "bench-server"
 
 func stopAtEnd(tb testing.TB, p *process.Process) {
 	tb.Helper()

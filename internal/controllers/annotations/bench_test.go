@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // countingCluster counts writes and does not return them as observations.
@@ -47,15 +47,14 @@ func heapBytes() uint64 {
 // that.
 func BenchmarkFullResync(b *testing.B) {
 	for b.Loop() {
-		size := fixture.Full
-		c, err := fixture.Empty(size)
-		require.NoError(b, err)
+		size := worlds.Full
+		c := worlds.Empty(b)
 		cluster, engine := &countingCluster{}, effective.NewEngine()
 		r := New(Options{Store: c.Store, Engine: engine, Cluster: cluster, Affected: true, Delay: time.Millisecond})
 		var seen []snapshot.Observation
-		for object := range fixture.Objects(size) {
-			require.NoError(b, c.Put(object))
-			seen = append(seen, snapshot.Observation{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
+		for object := range worlds.Objects(size) {
+			c.Put(b, object)
+			seen = append(seen, snapshot.Observation{Ref: worlds.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
 		}
 		before := heapBytes()
 		r.inventory.observe(seen)
@@ -86,18 +85,16 @@ func BenchmarkFullResync(b *testing.B) {
 
 // measureReviews evaluates writes of routes, at most 2,000 and one per millisecond,
 // while on returns true, and returns the median duration and the number of writes.
-func measureReviews(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size, on func() bool) (time.Duration, int) {
+func measureReviews(b *testing.B, g *guard.Guard, c *worlds.Cluster, size worlds.Size, on func() bool) (time.Duration, int) {
 	b.Helper()
 	var took []time.Duration
 	for i := 0; i < 2000 && on(); i++ {
 		v, _ := c.Store.View()
 		w := size.RouteWrite(i)
-		before, err := c.Decode(w.Before)
-		require.NoError(b, err)
-		after, err := c.Decode(w.After)
-		require.NoError(b, err)
+		before := c.Decode(b, w.Before)
+		after := c.Decode(b, w.After)
 		start := time.Now()
-		_, err = g.Evaluate(b.Context(), v.With(snapshot.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
+		_, err := g.Evaluate(b.Context(), v.With(snapshot.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
 		took = append(took, time.Since(start))
 		require.NoError(b, err)
 		time.Sleep(time.Millisecond)

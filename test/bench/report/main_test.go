@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,32 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fileOf returns a file with lines of results.
-func fileOf(t *testing.T, lines string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "bench.txt")
-	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
-	return file
+// The table has medians, reads several files, and meets a limit to the digit.
+func TestTheTable(t *testing.T) {
+	want, err := os.ReadFile("testdata/table.md")
+	require.NoError(t, err)
+	more := filepath.Join(t.TempDir(), "bench.txt")
+	require.NoError(t, os.WriteFile(more, []byte("BenchmarkOnOneCPU 1 20 ns/op\nPASS\n"), 0o600))
+	var got bytes.Buffer
+	require.NoError(t, run([]string{"testdata/bench.txt", more}, &got))
+	assert.Equal(t, string(want), got.String())
 }
 
-func TestResultsOfAllFilesAreRead(t *testing.T) {
-	first, second := fileOf(t, "BenchmarkOne-2 1 20 ns/op\nPASS\n"), fileOf(t, "BenchmarkTwo-2 1 20 ns/op\n")
-	got, err := read([]string{first, second})
-	require.NoError(t, err)
-	require.Len(t, got, 2)
-	assert.Equal(t, "One-2", got[0].Name.String())
-	assert.Equal(t, "Two-2", got[1].Name.String())
-}
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
 func TestUnreadableResults(t *testing.T) {
-	broken := fileOf(t, "BenchmarkEvent 1 20 ns/op 3\n")
-	for name, test := range map[string]struct{ file, want string }{
-		"a file that does not exist": {"testdata/nothing.txt", "read the results: open testdata/nothing.txt: no such file or directory"},
-		"a line that breaks off":     {broken, "read the results: " + broken + ":1: missing units"},
-		"a folder":                   {"testdata", "read the results: testdata:0: read testdata: is a directory"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.EqualError(t, run([]string{test.file}, io.Discard), test.want)
-		})
-	}
+	broken := filepath.Join(t.TempDir(), "bench.txt")
+	require.NoError(t, os.WriteFile(broken, []byte("BenchmarkEvent 1 20 ns/op 3\n"), 0o600))
+	require.ErrorContains(t, run([]string{"testdata/nothing.txt"}, io.Discard), "read the results: open testdata/nothing.txt: ")
+	require.EqualError(t, run([]string{broken}, io.Discard), "read the results: "+broken+":1: missing units")
+	require.EqualError(t, run([]string{"testdata/bench.txt"}, fullDisk{}), "write the table: the disk is full")
 }
