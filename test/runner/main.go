@@ -5,7 +5,8 @@
 //
 // A test that passes then is flaky: the run passes, and ends with the list of these tests
 // and how each failed first. Otherwise the run fails, and its first failure is printed
-// last, whole. Values of flags are separated with "=".
+// last, whole. Values of flags are separated with "=". The flag -C names the folder of
+// another module.
 package main
 
 import (
@@ -158,7 +159,15 @@ func (r *runner) recovered() int {
 
 // goTest runs the go command. The race detector needs cgo.
 func goTest(ctx context.Context, args []string, out io.Writer) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	full := []string{"test"}
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-C=") {
+			full = append(full, arg) // must be the first flag
+		}
+	}
+	full = append(full, "-json")
+	full = append(full, slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-C=") })...)
+	cmd := exec.CommandContext(ctx, "go", full...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if slices.Contains(args, "-race") {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
