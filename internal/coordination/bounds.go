@@ -16,11 +16,18 @@ const (
 
 // Intervals of the requests to the API server and between replicas.
 const (
+	// renewInterval is short compared with V, so that a slow renewal leaves time for the
+	// next one. One write of a small object each is little, even for a busy API server.
 	renewInterval = 750 * time.Millisecond
-	pollInterval  = 500 * time.Millisecond
+	// pollInterval is how long a follower may forward to a replica that leads no more,
+	// and adds to the time without a leader after a crash.
+	pollInterval = 500 * time.Millisecond
+	// helloInterval is how long a replica that is ready may be unknown as a successor: a
+	// rollout ends the leader some seconds after it.
 	helloInterval = time.Second
 	// leaseTimeout limits a request for the Lease: a leader that gets no response in
-	// time sends the next renewal on a connection that may work.
+	// time sends the next renewal on a connection that may work. A loaded API server, or
+	// a packet that is sent again, takes about a second.
 	leaseTimeout = 1500 * time.Millisecond
 )
 

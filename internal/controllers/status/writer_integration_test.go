@@ -45,8 +45,7 @@ func TestWriterOnAPIServer(t *testing.T) {
 	}
 	becomes := func(name, reason string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return condition(name, "reason") == reason }, time.Minute, 50*time.Millisecond,
-			"%s is not %s", name, reason)
+		env.Soon(t, func() bool { return condition(name, "reason") == reason }, "%s is not %s", name, reason)
 	}
 	apply := func(text string) {
 		t.Helper()
