@@ -20,6 +20,12 @@ const (
 	mostThere = 16
 )
 
+// References of grants.
+const (
+	paints   = "{group: example.com, kind: Paint, namespace: app}"
+	gateways = "{group: gateway.networking.k8s.io, kind: Gateway}"
+)
+
 // conditional returns policies of one condition each.
 func conditional(n int, namespace, target string) []string {
 	out := make([]string, n)
