@@ -285,7 +285,9 @@ type Command struct {
 	Patch    json.RawMessage `json:"patch,omitempty"`
 	Manifest json.RawMessage `json:"manifest,omitempty"`
 	// Dry: the call that is allowed is a dry run.
-	Dry    bool           `json:"dry,omitempty"`
+	Dry bool `json:"dry,omitempty"`
+	// Gone: the call is repeated until it fails, since the object does not exist.
+	Gone   bool           `json:"gone,omitempty"`
 	Denied api.ReasonCode `json:"denied,omitempty"`
 	Says   []string       `json:"says,omitempty"`
 }

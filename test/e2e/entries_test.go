@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestEntries(t *testing.T) {
 	require.Len(t, sequences, len(all.Sequences))
 	for _, name := range all.Sequences {
 		require.Contains(t, sequences, name)
-		objects.WriteString(manifest(t, name, append(world, sequenceObjects(t, name)...)))
+		objects.WriteString(manifest(t, name, slices.Concat(world, sequenceObjects(t, name))))
 	}
 	listed := kubectlCases(t)
 	for _, one := range listed {
@@ -87,12 +88,15 @@ func TestEntries(t *testing.T) {
 // defineEntries creates the policy kinds, and deletes them when the test ends.
 func (c *cluster) defineEntries(t *testing.T, all cases.Entries) {
 	t.Helper()
-	text := manifest(t, "", all.Definitions)
+	last := len(all.Definitions) - 1
 	t.Cleanup(func() {
 		c.removeWebhooks(t) // its server has stopped
-		succeed(t, c.KubectlWith(text, "delete", "--ignore-not-found", "--timeout=2m", "-f", "-"))
+		succeed(t, c.KubectlWith(manifest(t, "", all.Definitions), "delete", "--ignore-not-found", "--timeout=2m", "-f", "-"))
+		succeed(t, c.Kubectl("delete", "policyprofile", "--all"))
 	})
-	succeed(t, c.KubectlWith(text, "apply", "--server-side", "-f", "-"))
+	succeed(t, c.KubectlWith(manifest(t, "", all.Definitions[:last]), "apply", "--server-side", "-f", "-"))
+	env.Soon(t, func() bool { return c.Kubectl("get", "corals,tints,primers,rusts,cobalts", "-A").Code == 0 }, "the kinds are not served")
+	succeed(t, c.KubectlWith(manifest(t, "", all.Definitions[last:]), "apply", "--server-side", "-f", "-"))
 }
 
 // addWriters creates the two users.
@@ -111,7 +115,11 @@ func (c *cluster) step(t *testing.T, name string, s *cases.Command) {
 	as := func(user string, more ...string) env.Result {
 		return c.KubectlWith(stdin, append(append([]string{"--as", user}, args...), more...)...)
 	}
-	if s.Denied == "" {
+	switch {
+	case s.Gone:
+		env.Soon(t, func() bool { return as(writer).Code != 0 }, "the object still exists")
+		return
+	case s.Denied == "":
 		got := as(writer)
 		succeed(t, got)
 		assert.NotContains(t, got.Stderr, "would no longer")
