@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -152,7 +151,7 @@ var all = append([]api.Ref{appRef, authRef, colourRef}, hierarchyRefs...)
 // soon polls until condition holds.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
-	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)
+	env.Soon(t, condition, msg)
 }
 
 // must fails the test if a kubectl command failed.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
@@ -21,6 +20,9 @@ import (
 
 	"overrule.dev/overrule/test/env"
 )
+
+// TestMain lets the tests share control planes.
+func TestMain(m *testing.M) { env.Main(m) }
 
 // selfSignedBundle returns the bundle of a CA that signs nothing else.
 func selfSignedBundle(t *testing.T) []byte {
@@ -116,13 +118,13 @@ func TestServicesWebhookStaysWithoutRules(t *testing.T) {
 		refused := func() bool {
 			return plane.Apply("{apiVersion: v1, kind: Service, metadata: {name: tried, namespace: default}, spec: {ports: [{port: 80}]}}", "--dry-run=server").Code != 0
 		}
-		require.Eventually(t, refused, time.Minute, 50*time.Millisecond, "it is not called for Services")
+		env.Soon(t, refused, "it is not called for Services")
 
 		_, h = entry(false)
 		assert.Empty(t, h.Rules)
 		assert.Equal(t, string(theirs), string(h.ClientConfig.CABundle))
 		patch(types.JSONPatchType, "eve", fail)
-		require.Eventually(t, func() bool { return !refused() }, time.Minute, 50*time.Millisecond, "it is called for Services")
+		env.Soon(t, func() bool { return !refused() }, "it is called for Services")
 
 		patch(types.JSONPatchType, "eve", fmt.Sprintf(`[{"op":"add","path":"/webhooks/%d/rules","value":[
 			{"apiGroups":["*"],"apiVersions":["*"],"resources":["*"],"operations":["*"]}]}]`, at))

@@ -139,10 +139,10 @@ func (s *service) configured(field string) (validating, mutating string) {
 // eventually waits until both configurations have a value in a field.
 func (s *service) eventually(t *testing.T, field, want string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	env.Soon(t, func() bool {
 		v, m := s.configured(field)
 		return v == want && m == want
-	}, time.Minute, 50*time.Millisecond, "%s is not %s", field, want)
+	}, "%s is not %s", field, want)
 }
 
 // broken is a policy of which the webhook, and not the schema, knows that it
@@ -164,7 +164,7 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 	s := serve(t)
 	policies := `["authpolicies"]`
 	s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
-	require.Eventually(t, func() bool { return s.denies("AuthPolicy", "default") }, time.Minute, 50*time.Millisecond, "the API server does not call")
+	env.Soon(t, func() bool { return s.denies("AuthPolicy", "default") }, "the API server does not call")
 
 	t.Run("leads the API server to the Service, and trusts its authority", func(t *testing.T) {
 		v, m := s.configured("clientConfig.caBundle")
@@ -212,7 +212,7 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 			return s.plane.Kubectl("get", "events.events.k8s.io", "-A", "-o",
 				`jsonpath={range .items[?(@.action=="Admit")]}{.type} {.reason} {.regarding.kind} {.regarding.namespace}/{.regarding.name}{"\n"}{end}`).Stdout
 		}
-		require.Eventually(t, func() bool { return strings.Contains(recorded(), "loud") }, time.Minute, 100*time.Millisecond, "there is no Event")
+		env.Soon(t, func() bool { return strings.Contains(recorded(), "loud") }, "there is no Event")
 		assert.Equal(t, "Warning Invalid AuthPolicy default/loud\n", recorded())
 	})
 
@@ -223,17 +223,17 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		s.mu.Unlock()
 		s.changed <- struct{}{}
 		s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, `["authpolicies","ratelimitpolicies"]`)
-		require.Eventually(t, func() bool { return s.denies("RateLimitPolicy", "default") }, time.Minute, 50*time.Millisecond, "the new kind is not evaluated")
+		env.Soon(t, func() bool { return s.denies("RateLimitPolicy", "default") }, "the new kind is not evaluated")
 	})
 
 	t.Run("trusts the old authority and the new one", func(t *testing.T) {
-		require.Eventually(t, func() bool {
+		env.Soon(t, func() bool {
 			v, m := s.configured("clientConfig.caBundle")
 			bundle, err := base64.StdEncoding.DecodeString(v)
 			require.NoError(t, err)
 			certificates, err := cert.ParseCertsPEM(bundle)
 			return err == nil && v == m && len(certificates) == 2 && s.authority.last() == string(bundle)
-		}, 2*time.Minute, 100*time.Millisecond, "the bundle does not hold both")
+		}, "the bundle does not hold both")
 		assert.True(t, s.denies("AuthPolicy", "default"))
 	})
 }

@@ -64,7 +64,7 @@ func stopPool(dir string) error {
 // poolable reports whether a control plane of the pool meets the options. A test that
 // has one gets another one outside the pool: two such tests would wait for each other.
 func (o options) poolable() bool {
-	return os.Getenv(poolVariable) != "" && len(o.flags) == 0 && !o.oneUser && !holders.has(o.test)
+	return os.Getenv(poolVariable) != "" && len(o.flags) == 0 && !holders.has(o.test)
 }
 
 // lease is the exclusive use of a control plane of the pool.
