@@ -6,7 +6,6 @@
 package e2e
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +19,7 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
+func TestMain(m *testing.M) { env.Main(m) }
 
 // removeWebhooks deletes the webhook configurations of an earlier test's servers,
 // which the API server would keep calling.
