@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-func TestMain(m *testing.M) { env.Main(m) }
+func TestMain(m *testing.M) { os.Exit(env.Run(m)) }
 
 // removeWebhooks deletes the webhook configurations of an earlier test's servers,
 // which the API server would keep calling.
