@@ -26,32 +26,26 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"overrule.dev/overrule/test/env"
 )
 
 const secretName = "overrule-ca"
 
 var apiServer *rest.Config
 
-func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
+func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS is not set: it names the folder with etcd and kube-apiserver (make controlplane builds one)")
-		return 1
-	}
-	environment := &envtest.Environment{}
-	config, err := environment.Start()
+	plane, err := env.Boot(context.Background(), env.WithoutCRDs())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "start the API server:", err)
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	apiServer = config
+	apiServer = plane.Config
 	code := m.Run()
-	if err := environment.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stop the API server:", err)
+	if err := plane.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
@@ -153,7 +147,7 @@ func (f *testReplicas) eventually(check func() error) {
 		err = check()
 		return err == nil
 	}
-	ok := assert.Eventually(f.t, satisfied, time.Minute, 10*time.Millisecond)
+	ok := assert.Eventually(f.t, satisfied, env.Patience, 10*time.Millisecond)
 	require.True(f.t, ok, "still: %v", err)
 }
 

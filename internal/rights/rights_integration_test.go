@@ -3,7 +3,6 @@
 package rights_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -119,10 +118,7 @@ func named(user string, groups ...string) authenticationv1.UserInfo {
 }
 
 func TestRightsOnAnAPIServer(t *testing.T) {
-	e := env.Start(t, env.WithoutCRDs())
-	root, err := env.Repository(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, e.InstallCRDs(filepath.Join(root, "examples", "crds")))
+	e := env.Start(t)
 	got := e.Apply(roles)
 	require.Zero(t, got.Code, got.Stderr)
 	asker := e.MustAddUser(t, "asker", nil, rbacv1.PolicyRule{

@@ -21,6 +21,9 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
+// TestMain lets the tests share control planes.
+func TestMain(m *testing.M) { env.Main(m) }
+
 // selfSignedBundle returns the bundle of a CA that signs nothing else.
 func selfSignedBundle(t *testing.T) []byte {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,7 +58,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 }
 
 func TestPodSecurityAdmission(t *testing.T) {
-	cluster := env.Start(t, env.WithoutCRDs())
+	cluster := env.Start(t)
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	pod := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -105,9 +104,9 @@ func removesWebhookRights(t *testing.T, cluster *env.Env) {
 	const configuration = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 	assert.True(t, can(t, server, "create", configuration))
 	quiet(t, cluster.Kubectl("delete", "clusterrolebinding", "overrule-webhooks"))
-	require.Eventually(t, func() bool { return !can(t, server, "create", configuration) }, limit, tick)
+	env.Soon(t, func() bool { return !can(t, server, "create", configuration) }, "the right stays")
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
-	require.Eventually(t, func() bool { return can(t, server, "create", configuration) }, limit, tick)
+	env.Soon(t, func() bool { return can(t, server, "create", configuration) }, "the right does not come back")
 }
 
 func installsStaticWebhooks(t *testing.T, cluster *env.Env) {
@@ -137,15 +136,15 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	quiet(t, cluster.Kubectl("delete", "--ignore-not-found", "clusterrolebinding", "overrule-webhooks"))
 	quiet(t, cluster.Kubectl("delete", "--ignore-not-found", configurations, "overrule"))
-	// Not waiting: no controller deletes the content of the namespace here.
+	// Not waiting: the controllers may not run.
 	done := cluster.Kubectl("delete", "--ignore-not-found", "--wait=false", "-k", folder("base"))
 	require.Zero(t, done.Code, done.Stderr)
 
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // a CRD is deleted once its objects are gone
+	env.Soon(t, func() bool { // a CRD is deleted once its objects are gone
 		cluster.TouchCRDs()
 		left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
-		assert.Empty(c, left.Stdout)
-	}, time.Minute, time.Second)
+		return left.Code == 0 && left.Stdout == ""
+	}, "something is left")
 }
 
 // quiet requires that a command succeeds with nothing on stderr: a warning is a

@@ -5,7 +5,6 @@ package deploy_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,17 +12,14 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// limit and tick are for RBAC changes, which the API server observes by a watch.
-const (
-	limit = time.Minute
-	tick  = 200 * time.Millisecond
-)
+// TestMain lets the tests share control planes.
+func TestMain(m *testing.M) { env.Main(m) }
 
 func TestServerRights(t *testing.T) {
 	cluster := env.Start(t)
 	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
 	server := serverAccount(t, cluster)
-	require.Eventually(t, func() bool { return can(t, server, "list", "namespaces", "-A") }, limit, tick)
+	env.Soon(t, func() bool { return can(t, server, "list", "namespaces", "-A") }, "the rights are not in force")
 
 	tests := map[string]struct {
 		ask string

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
+func TestMain(m *testing.M) { os.Exit(env.Run(m)) }
 
 // removeWebhooks deletes the webhook configurations of an earlier test's servers,
 // which the API server would keep calling.

@@ -31,7 +31,7 @@ func recordBoot(o options) error {
 
 func (o options) names() []string {
 	var out []string
-	for name, set := range map[string]bool{"controllers": o.controllers, "one user": o.oneUser, "bare": o.bare, "crds": len(o.crds) > 0} {
+	for name, set := range map[string]bool{"controllers": o.controllers, "accounts": o.accounts, "bare": o.bare, "crds": len(o.crds) > 0} {
 		if set {
 			out = append(out, name)
 		}

@@ -129,7 +129,7 @@ func TestTheNextTestFindsNothing(t *testing.T) {
 		assert.Equal(t, env.Result{Stderr: "No resources found\n"}, e.Kubectl("get", "crd"))
 		require.Zero(t, e.Kubectl("create", "namespace", "short-lived").Code)
 		require.Zero(t, e.Kubectl("delete", "namespace", "short-lived").Code, "the controllers work")
-	}, env.WithoutCRDs())
+	}, env.WithoutCRDs(), env.WithControllerAccounts())
 	used(func(t *testing.T, e *env.Env) { assert.Equal(t, fresh, everything(e)) })
 }
 

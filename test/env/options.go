@@ -7,7 +7,7 @@ type Option func(*options)
 
 type options struct {
 	controllers bool
-	oneUser     bool
+	accounts    bool
 	bare        bool
 	crds        []string
 	flags       []flag
@@ -37,17 +37,14 @@ func (o options) programs() []string {
 }
 
 // WithControllers also runs kube-controller-manager, with the namespace controller
-// and the garbage collector, each with a service account as in most clusters.
-// Control planes of the pool always run it.
+// and the garbage collector. They share the user system:kube-controller-manager.
+// Without this option, they may run, too: in a control plane of the pool.
 func WithControllers() Option { return func(o *options) { o.controllers = true } }
 
-// WithControllerAccounts is WithControllers.
-func WithControllerAccounts() Option { return WithControllers() }
-
-// WithOneControllerUser is WithControllers, but the controllers share the user
-// system:kube-controller-manager.
-func WithOneControllerUser() Option {
-	return func(o *options) { o.controllers, o.oneUser = true, true }
+// WithControllerAccounts is WithControllers with a service account for each
+// controller, as in most clusters.
+func WithControllerAccounts() Option {
+	return func(o *options) { o.controllers, o.accounts = true, true }
 }
 
 // WithoutCRDs installs no CRDs: neither Gateway API's nor those of examples/crds.

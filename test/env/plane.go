@@ -59,7 +59,7 @@ func (p plane) boot(ctx context.Context, o options) error {
 		return nil
 	}
 	say(o, "starting kube-controller-manager")
-	return p.bootControllers(!o.oneUser)
+	return p.bootControllers(o.accounts)
 }
 
 func say(o options, act string) { _, _ = fmt.Fprintln(o.progress, act) }

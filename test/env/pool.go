@@ -21,7 +21,10 @@ const poolVariable = "OVERRULE_PLANES"
 
 // Main runs the tests of a package with a pool of its own, unless there is one, and
 // exits. A package needs it if it starts several control planes.
-func Main(m *testing.M) { os.Exit(WithPool(runtime.NumCPU(), m.Run)) }
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main without the exit: it returns the exit code.
+func Run(m *testing.M) int { return WithPool(runtime.NumCPU(), m.Run) }
 
 // WithPool calls run while there is a pool of at most size control planes, and stops
 // them. It returns the code that run returned, or 1 if there is a problem.
@@ -64,7 +67,7 @@ func stopPool(dir string) error {
 // poolable reports whether a control plane of the pool meets the options. A test that
 // has one gets another one outside the pool: two such tests would wait for each other.
 func (o options) poolable() bool {
-	return os.Getenv(poolVariable) != "" && len(o.flags) == 0 && !o.oneUser && !holders.has(o.test)
+	return os.Getenv(poolVariable) != "" && len(o.flags) == 0 && !holders.has(o.test)
 }
 
 // lease is the exclusive use of a control plane of the pool.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -47,7 +48,7 @@ var volatile = []string{
 // there is none or it is broken.
 func (p plane) renew(ctx context.Context, o options) error {
 	if _, err := os.Stat(p.file(savedFile)); err == nil {
-		if err := p.reuse(ctx, o.bare); err == nil || ctx.Err() != nil {
+		if err := p.reuse(ctx, o); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (p plane) clear() error {
 }
 
 // reuse resets a control plane whose API server may be suspended or stopped.
-func (p plane) reuse(ctx context.Context, bare bool) error {
+func (p plane) reuse(ctx context.Context, o options) error {
 	if p.find(etcdProgram) == 0 || p.find(controllersProgram) == 0 {
 		return ErrNoProcess
 	}
@@ -88,7 +89,12 @@ func (p plane) reuse(ctx context.Context, bare bool) error {
 	if err := p.awaitAPIServer(ctx); err != nil {
 		return err
 	}
-	return p.reset(ctx, bare)
+	if o.controllers && p.argument(controllersProgram, "use-service-account-credentials") != strconv.FormatBool(o.accounts) {
+		if err := errors.Join(p.end(controllersProgram, syscall.SIGKILL), p.bootControllers(o.accounts)); err != nil {
+			return err
+		}
+	}
+	return p.reset(ctx, o.bare)
 }
 
 // reset writes to etcd itself, of which the API server and the controllers learn by

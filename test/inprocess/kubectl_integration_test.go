@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,10 +22,13 @@ const (
 	warned = `{apiVersion: v1, kind: Pod, metadata: {name: warned, namespace: default, annotations: {container.apparmor.security.beta.kubernetes.io/a: runtime/default}}, spec: {containers: [{name: a, image: a}]}}`
 )
 
+// TestMain lets the tests share control planes.
+func TestMain(m *testing.M) { env.Main(m) }
+
 // The program is the reference: both run each command, one after the other, and
 // have the same output.
 func TestItSaysWhatTheProgramSays(t *testing.T) {
-	c := inprocess.Start(t, env.WithAPIServerFlag("disable-admission-plugins", "ServiceAccount"))
+	c := inprocess.Start(t)
 	for _, command := range []struct {
 		stdin string
 		args  []string
@@ -84,7 +86,7 @@ func TestWhatIsStoredIsWhatTheProgramStores(t *testing.T) {
 		require.NotZero(t, c.Kubectl("get", "glazes").Code)
 		got := c.Apply(glaze)
 		require.Zero(t, got.Code, got.Stderr)
-		require.Eventually(t, func() bool { return c.Kubectl("get", "glazes").Code == 0 }, time.Minute, 20*time.Millisecond)
+		env.Soon(t, func() bool { return c.Kubectl("get", "glazes").Code == 0 }, "the kind is not served")
 	})
 	t.Run("commands run in parallel, each with its own warnings", func(t *testing.T) {
 		var group sync.WaitGroup

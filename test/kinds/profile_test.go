@@ -17,7 +17,7 @@ import (
 // soon waits until a condition is met.
 func soon(t *testing.T, msg string, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, time.Minute, 100*time.Millisecond, msg)
+	env.Soon(t, condition, msg)
 }
 
 func succeed(t *testing.T, got env.Result) env.Result {

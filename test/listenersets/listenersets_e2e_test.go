@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -231,10 +230,10 @@ func (w *world) applied(t *testing.T, manifest string) {
 func (w *world) soonDenied(t *testing.T, manifest string) {
 	t.Helper()
 	var got env.Result
-	require.Eventually(t, func() bool {
+	env.Soon(t, func() bool {
 		got = w.dev.Apply(manifest, "--dry-run=server")
 		return strings.Contains(got.Stderr, "OverrideEvaded")
-	}, time.Minute, 100*time.Millisecond, "the write is not denied")
+	}, "the write is not denied")
 	assert.Contains(t, got.Stderr, "override rules.authentication.sso of AuthPolicy infra/gw-auth")
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,10 +31,10 @@ func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	got := plane.KubectlWith(policyWithoutTarget, "apply", "-f", "-")
 	require.Zero(t, got.Code, got.Stderr)
 	var trace map[string]traces.Span
-	require.Eventually(t, func() bool {
+	env.Soon(t, func() bool {
 		trace = of(collector.Spans(), "astray")
 		return len(ancestors(trace, "live read")) >= 3 && len(ancestors(trace, "mutate")) >= 2
-	}, time.Minute, 100*time.Millisecond, "the spans of the API server and of Overrule come together")
+	}, "the spans of the API server and of Overrule come together")
 
 	assert.Equal(t, []string{"overrule: live read", "overrule: evaluate", "overrule: validate"}, ancestors(trace, "live read")[:3])
 	for _, hook := range []string{"validate", "mutate"} {

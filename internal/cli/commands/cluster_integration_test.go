@@ -16,6 +16,9 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
+// TestMain lets the tests share control planes.
+func TestMain(m *testing.M) { env.Main(m) }
+
 // readers are allowed to read everything, and nothing else.
 var readers = []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 

@@ -20,7 +20,7 @@ import (
 // loadUntil loads states, as the page does, until one meets a condition.
 func loadUntil(t *testing.T, feed *clusterFeed, what string, is func(ui.State) bool) ui.State {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), env.Patience)
 	defer cancel()
 	for {
 		require.NoError(t, feed.Wait(ctx), what)

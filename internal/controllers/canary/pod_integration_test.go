@@ -92,7 +92,7 @@ func result(o Outcome, response string) Result {
 var canPatchStatus = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
 
 func TestPodConditionAndEvents(t *testing.T) {
-	plane := env.Start(t, env.WithoutCRDs())
+	plane := env.Start(t)
 	s := newPodFixture(t, plane, "reports", canPatchStatus)
 	s.Pod.Idle(t.Context())
 	s.assertCondition(t, corev1.ConditionUnknown, "NotLeading", notLeading)

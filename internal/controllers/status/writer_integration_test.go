@@ -4,7 +4,6 @@ package status_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -35,10 +34,7 @@ func profile(name, field string) string {
 
 // TestWriterOnAPIServer runs a Writer with only the permission to write statuses.
 func TestWriterOnAPIServer(t *testing.T) {
-	e := env.Start(t, env.WithoutCRDs())
-	root, err := env.Repository(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, e.InstallCRDs(filepath.Join(root, "deploy", "crds")))
+	e := env.Start(t)
 	writes(t, e)
 	condition := func(name, field string) string {
 		return e.Kubectl("get", "policyprofile", name, "-o", "jsonpath={.status.conditions[0]."+field+"}").Stdout
