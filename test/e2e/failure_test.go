@@ -69,7 +69,7 @@ func TestServerWithoutRightsIsNotReady(t *testing.T) {
 	for _, file := range rights {
 		succeed(t, c.Kubectl("delete", "-f", file))
 	}
-	succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all")) // those of a server that had the rights
+	succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets", "--all")) // those of a server that had the rights
 	s := c.startUnready(t, r)
 	soon(t, func() bool { return strings.Contains(s.Log(), "forbidden") }, "it still has rights")
 	requireCallFailed(t, g.apply(limits("name: p", 20)))
@@ -99,7 +99,7 @@ func (c *cluster) startUnready(t *testing.T, r *serviceProxy, flags ...string) *
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	s := c.run(t, account, append([]string{
-		r.flag(), "--webhook-bind-address=" + loopback(port), "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
+		r.flag(), "--webhook-timeout=10s", "--lease-duration=60s", "--webhook-bind-address=" + loopback(port), "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
 	}, flags...)...)
 	r.setBackends(loopback(port))
 	return s
