@@ -134,12 +134,12 @@ func renewAfter(t *testing.T, authority map[string][]byte, namespace, name strin
 // soon waits until a condition is met.
 func soon(t *testing.T, condition func() bool, problem func() string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(env.Patience)
 	for !condition() {
 		if time.Now().After(deadline) {
 			require.FailNow(t, "condition not met", problem())
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(env.Poll)
 	}
 }
 

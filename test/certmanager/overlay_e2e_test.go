@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cert-manager/cert-manager/pkg/apis/certmanager"
 	cmmeta "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
@@ -79,7 +78,7 @@ func TestServerReportsWaitingForCertManager(t *testing.T) {
 	}
 	require.NoError(t, volume.Write(secret))
 
-	wait := process.Wait{Limit: time.Minute, Pause: 100 * time.Millisecond, Problem: "it is not ready"}
+	wait := process.Wait{Limit: env.Patience, Pause: env.Poll, Problem: "it is not ready"}
 	require.NoError(t, s.Until(t.Context(), wait, process.OK("http://"+health+"/readyz?verbose")))
 	awaitInjected(t, server.Name, secret[cmmeta.TLSCAKey])
 }

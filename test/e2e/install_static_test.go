@@ -50,7 +50,7 @@ func staticWebhooks(t *testing.T, c *cluster) {
 			text := httpGet(t, s.Health+"/readyz?verbose")
 			return strings.Contains(text, "[!] webhooks: ") && strings.Contains(text, "caBundle")
 		}, "the caBundle is not reported")
-		got := g.apply(limits("name: p", 20))
+		got := g.apply(limits("name: p", 30))
 		requireCallFailed(t, got)
 		assert.Contains(t, got.Stderr, "x509: certificate signed by unknown authority")
 		bundle := c.Kubectl("-n", server.Namespace, "get", "secret/overrule-ca", "-o", `jsonpath={.data.ca-bundle\.crt}`)

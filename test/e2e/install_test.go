@@ -30,7 +30,10 @@ func TestInstallation(t *testing.T) {
 		{"static webhooks are applied first", staticWebhooks},
 		{"CRDs are deleted and created again", recreatedCRDs},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.test(t, c) })
+		t.Run(part.name, func(t *testing.T) {
+			c.removeWebhooks(t)
+			part.test(t, c)
+		})
 	}
 }
 
@@ -127,7 +130,6 @@ func deletedNamespace(t *testing.T, c *cluster) {
 		assert.Equal(t, uid, got.Stdout, "%s belongs to the new namespace", configuration)
 	}
 	require.NoError(t, s.Stop())
-	c.removeWebhooks(t)
 }
 
 // All CRDs that a server reads are deleted and come back in another order, while
@@ -169,8 +171,8 @@ func recreatedCRDs(t *testing.T, c *cluster) {
 		c.undefine(t)
 		if i > 0 {
 			require.NoError(t, s.Stop())
-			c.removeWebhooks(t)
-			// Not Start: the control plane has no policy to ask by yet.
+			succeed(t, c.Kubectl(append([]string{"delete"}, configurations...)...))
+			// Unprobed: there is no policy yet to ask by.
 			s = server.Start(t, c.Env, server.Options{Unprobed: true})
 			soon(t, func() bool { return strings.Count(c.registered(t), "overrule") == 2 }, "it does not register itself")
 		}
