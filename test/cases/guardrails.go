@@ -286,6 +286,9 @@ type Command struct {
 	Manifest json.RawMessage `json:"manifest,omitempty"`
 	// Dry: the call that is allowed is a dry run.
 	Dry bool `json:"dry,omitempty"`
+	// Slow: the calls are dry runs, repeated until they have the expected result: the API
+	// server admits a write if the answer takes longer than the webhook's timeout.
+	Slow bool `json:"slow,omitempty"`
 	// Gone: the call is repeated until it fails, since the object does not exist.
 	Gone   bool           `json:"gone,omitempty"`
 	Denied api.ReasonCode `json:"denied,omitempty"`

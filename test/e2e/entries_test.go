@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"overrule.dev/overrule/test/cases"
 	"overrule.dev/overrule/test/env"
@@ -48,7 +49,7 @@ func TestEntries(t *testing.T) {
 	for _, one := range listed {
 		objects.WriteString(manifest(t, one.File, one.Against))
 	}
-	succeed(t, c.KubectlWith(objects.String(), "apply", "--server-side", "-f", "-"))
+	succeed(t, c.Apply(objects.String()))
 	c.start(t)
 	env.Soon(t, func() bool {
 		rules := c.rules(t)
@@ -125,13 +126,20 @@ func (c *cluster) step(t *testing.T, name string, s *cases.Command) {
 		assert.NotContains(t, got.Stderr, "would no longer")
 		return
 	}
+	var dry []string
+	if s.Dry || s.Slow {
+		dry = []string{"--dry-run=server"}
+	}
+	if s.Slow {
+		var got env.Result
+		env.Soon(t, func() bool { got = as(writer, dry...); return got.Code != 0 }, "not denied")
+		requireDenied(t, got, s)
+		env.Soon(t, func() bool { return strings.Contains(as(overrider, dry...).Stderr, "would no longer") }, "no warning")
+		return
+	}
 	requireDenied(t, as(writer), s)
 	if s.As == writer {
 		return
-	}
-	var dry []string
-	if s.Dry {
-		dry = []string{"--dry-run=server"}
 	}
 	got := as(overrider, dry...)
 	if !s.Overridable() {
@@ -177,7 +185,9 @@ func manifest(t *testing.T, name string, objects []cases.Object) string {
 	t.Helper()
 	var out strings.Builder
 	for i := range objects {
-		data, err := json.Marshal(&objects[i])
+		o := objects[i].DeepCopy()
+		unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
+		data, err := json.Marshal(o)
 		require.NoError(t, err)
 		out.WriteString("---\n" + own(name, string(data)) + "\n")
 	}
