@@ -214,7 +214,7 @@ func (w *Write) After(objects []Object) []Object {
 // Mismatch returns how a verdict for a writer differs from the expected one, "" if it
 // does not.
 func (w *Write) Mismatch(got api.Verdict, mayOverride bool) string {
-	denied := w.Denied != "" && !(mayOverride && w.Overridable())
+	denied := w.Denied != "" && (!mayOverride || !w.Overridable())
 	if got.Allowed == denied {
 		return fmt.Sprintf("allowed: %t", got.Allowed)
 	}
