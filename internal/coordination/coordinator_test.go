@@ -111,6 +111,30 @@ func TestLeaderWithoutConnectionStopsInTime(t *testing.T) {
 	}
 }
 
+// A leader is valid from when it sent a renewal: another replica counts from when it was
+// stored, which may be long before the response.
+func TestLateResponseToARenewalDoesNotExtendTheTerm(t *testing.T) {
+	simulate(t, func(s *simulation) {
+		a := s.start("a")
+		s.until(a)
+		const late = leaseTimeout - 100*time.Millisecond
+		a.lease.setLate(late)
+		s.run(5 * time.Second)
+		stored := s.table.get().Spec.RenewTime.Time
+		for s.table.get().Spec.RenewTime.Time.Equal(stored) {
+			s.run(10 * time.Millisecond)
+		}
+		s.run(late + 10*time.Millisecond) // it has the response
+		sent := s.table.get().Spec.RenewTime.Time
+		a.lease.set(true, false)
+		bounds := a.opts.Bounds
+		s.run(bounds.validity(bounds.Timeout) - time.Since(sent) - 50*time.Millisecond)
+		assert.Same(t, a, s.evaluating())
+		s.run(100 * time.Millisecond)
+		assert.Nil(t, s.evaluating(), "the lease may have run out for others when the writes of its reviews are stored")
+	})
+}
+
 func TestShortInterruptionKeepsTheTerm(t *testing.T) {
 	simulate(t, func(s *simulation) {
 		a := s.start("a")

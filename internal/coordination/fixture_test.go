@@ -93,6 +93,15 @@ type leaseClient struct {
 	mu sync.Mutex
 	// cut makes requests time out, and lost only their responses.
 	cut, lost bool
+	// late is how long responses take.
+	late time.Duration
+}
+
+// setLate sets how long responses take.
+func (c *leaseClient) setLate(late time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.late = late
 }
 
 func (c *leaseClient) set(cut, lost bool) {
@@ -108,9 +117,12 @@ func (c *leaseClient) respond(ctx context.Context) error { return c.fault(ctx, t
 
 func (c *leaseClient) fault(ctx context.Context, lost bool) error {
 	c.mu.Lock()
-	broken := c.cut || lost && c.lost
+	broken, late := c.cut || lost && c.lost, c.late
 	c.mu.Unlock()
 	if !broken {
+		if lost && late > 0 {
+			time.Sleep(late)
+		}
 		return nil
 	}
 	<-ctx.Done()

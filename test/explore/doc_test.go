@@ -8,7 +8,8 @@
 // or drops the watch and lists. The others change replicas and the clock: handover, crash,
 // restart, loss of the API server or of its responses, half-open connections between
 // replicas, a Lease that is deleted, edited or replaced, a suspended process, a second, the
-// end of a Lease, the expiry of writes. After each step the replicas run until nothing happens any more.
+// end of a Lease, the expiry of writes. After each step the replicas run until nothing
+// happens any more.
 //
 // # Property
 //
@@ -21,9 +22,9 @@
 //
 // With OVERRULE_DEPTH=n: all interleavings of two writes at two replicas with n steps of
 // the second sort (faults), and of three writes with n-1; one review of each write, and one
-// relist. Without it, in about 20 seconds: two writes of the first scenario with one fault,
-// those of the others without, and three writes at one replica without a relist. A wait until the Lease has
-// run out follows from a fault, and is not counted.
+// relist. Without it, in some seconds: two writes without a fault. The long part "explore"
+// visits those of the first scenario with one fault, and three writes at one replica without
+// a relist. A wait until the Lease has run out follows from a fault, and is not counted.
 //
 // The bounds of time are those of the protocol: the API server waits 3 s for an answer, and
 // stores a write within 1.5 s of it or, as long as no Lease has run out, within 10 s of the

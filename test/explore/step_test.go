@@ -147,7 +147,7 @@ func (s *simulation) other() string {
 			return r.identity
 		}
 	}
-	return "nobody"
+	return "no-one"
 }
 
 // reviews returns the steps by which a write is reviewed.

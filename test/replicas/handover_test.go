@@ -28,6 +28,8 @@ type fault struct {
 	denies bool
 	// after is what becomes of the leader.
 	after leaderAfter
+	// handsOver: the next leader does not wait until the Lease has run out.
+	handsOver bool
 }
 
 // leaderAfter is whether the leader stays the same.
@@ -49,7 +51,7 @@ func loseResponses() faultproxy.Faults {
 }
 
 var (
-	graceful = fault{name: "graceful", inject: (*replicaSet).terminate, after: changes}
+	graceful = fault{name: "graceful", inject: (*replicaSet).terminate, after: changes, handsOver: true}
 	killed   = fault{name: "killed", inject: (*replicaSet).kill, breaks: ofLeader, after: changes}
 )
 
@@ -109,6 +111,10 @@ func testFaults(t *testing.T, replicas int, faults ...fault) {
 		f.inject(r, leader)
 		most := lost() // the replica may have been replaced
 		r.settle()
+		if f.handsOver {
+			n, _ := r.leader().metric("overrule_handover_seconds_count", "graceful")
+			assert.Positive(t, n, "%s: the leader hands over", f.name)
+		}
 		during.Wait()
 		w.awaitWrites(moreWrites)
 		p.writeRange(to-pairsPerFault/4, to, 0)
