@@ -223,12 +223,12 @@ func (p plane) awaitAPIServer(ctx context.Context) error {
 
 // await waits until a program responds with status 200.
 func (p plane) await(ctx context.Context, name string, config *rest.Config, path string) error {
-	client, err := rest.HTTPClientFor(config)
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", name, err)
 	}
+	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	defer client.CloseIdleConnections()
-	client.Timeout = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	for {
