@@ -60,7 +60,7 @@ const (
 
 // timeoutSeconds is Timeout as it stands in the configurations.
 func (c Configuration) timeoutSeconds() int32 {
-	return int32(cmp.Or(c.Timeout, DefaultTimeout) / time.Second)
+	return int32(cmp.Or(c.Timeout, DefaultTimeout) / time.Second) //nolint:gosec // at most MaxTimeout
 }
 
 func labels() map[string]string {

@@ -130,7 +130,7 @@ func TestCertificateFromFiles(t *testing.T) {
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.crt: not found: provide certificates in PEM format")
 	}, "the missing file is not reported")
-	assert.Zero(t, serial(t, r.Address()))
+	assert.Zero(t, serial(t, r.backend))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
 	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
 	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "a server without a certificate gets no calls")
@@ -143,7 +143,7 @@ func TestCertificateFromFiles(t *testing.T) {
 
 	w := startWriters(t, g, 2)
 	mount(t, dir, by.serving(t))
-	soon(t, func() bool { return serial(t, r.Address()) == by.issued }, "a new certificate is not served")
+	soon(t, func() bool { return serial(t, r.backend) == by.issued }, "a new certificate is not served")
 	w.awaitMore(t, 12)
 	cut := by.serving(t)
 	cut["tls.key"] = cut["tls.key"][:90]
@@ -151,7 +151,7 @@ func TestCertificateFromFiles(t *testing.T) {
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.key: truncated PEM block: provide the complete file")
 	}, "the error is not reported")
-	assert.Equal(t, by.issued-1, serial(t, r.Address()), "the valid certificate is served")
+	assert.Equal(t, by.issued-1, serial(t, r.backend), "the valid certificate is served")
 	w.awaitMore(t, 12)
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())

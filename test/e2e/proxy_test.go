@@ -15,14 +15,18 @@ import (
 
 // serviceProxy forwards connections as a Service does, from the port of the webhook
 // configurations.
-type serviceProxy struct{ *faultproxy.Proxy }
+type serviceProxy struct {
+	*faultproxy.Proxy
+
+	backend string // the first one
+}
 
 func newServiceProxy(t *testing.T) *serviceProxy {
 	t.Helper()
 	p, err := faultproxy.Start(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
-	return &serviceProxy{p}
+	return &serviceProxy{Proxy: p}
 }
 
 // flag returns the server's flag for the port of the proxy.
@@ -33,7 +37,10 @@ func (s *serviceProxy) port() int32 {
 }
 
 // setBackends sets the servers of new connections, which get them in turn.
-func (s *serviceProxy) setBackends(addresses ...string) { s.SetTargets(addresses...) }
+func (s *serviceProxy) setBackends(addresses ...string) {
+	s.backend = addresses[0]
+	s.SetTargets(addresses...)
+}
 
 // closeConnections closes all connections, and each new one until setBackends is
 // called.

@@ -43,13 +43,6 @@ func (c *cluster) dialVerified(t *testing.T, s *server.Server) error {
 	return err
 }
 
-func (c *cluster) leader(t *testing.T) string {
-	t.Helper()
-	got := c.Kubectl("-n", server.Namespace, "get", "lease/overrule", "--ignore-not-found", "-o", "jsonpath={.spec.holderIdentity}")
-	succeed(t, got)
-	return got.Stdout
-}
-
 // boot runs a replica behind a proxy and does not wait until it is called.
 func (c *cluster) boot(t *testing.T, r interface{ flag() string }, args ...string) *server.Server {
 	t.Helper()

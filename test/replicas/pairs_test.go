@@ -201,7 +201,7 @@ func (p *pairs) writeAll() []string {
 		switch {
 		case r.errs[0] != nil && r.errs[1] != nil:
 			assert.Fail(p.t, "none passed", "%s %d: %v", s.name, p.from+i, r.errs)
-		case r.errs[0] == nil && r.errs[1] == nil && !(s.oneWay && older(p.t, r.versions[1], r.versions[0])):
+		case r.errs[0] == nil && r.errs[1] == nil && (!s.oneWay || !older(p.t, r.versions[1], r.versions[0])):
 			out.mu.Lock()
 			out.pairs = append(out.pairs, fmt.Sprintf("%s %d at %s and %s", s.name, p.from+i, r.versions[0], r.versions[1]))
 			out.mu.Unlock()

@@ -260,10 +260,10 @@ func routeCases() []Heavy {
 // ruleCases are policies with very many rules.
 func ruleCases() []Heavy {
 	full := Shape{Gateways: 1, Listeners: 2, Routes: 5000, RouteRules: 1, Rules: 2000}
-	lost, hundred, equal := full, full, full
+	lost, hundred := full, full
 	lost.Listeners = 1
 	hundred.Listeners, hundred.Policies, hundred.Rules = 1, 100, 100
-	equal = hundred
+	equal := hundred
 	equal.Routes = 500
 	few := Shape{Gateways: 1, Listeners: 2, Routes: 3, RouteRules: 1, Policies: 4, Rules: 5}
 	lose := func(s Shape) Object { return ownLimits(0, limits(many(s.Rules, "l", rates(5)))) }
