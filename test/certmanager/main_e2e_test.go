@@ -131,17 +131,15 @@ func renewAfter(t *testing.T, authority map[string][]byte, namespace, name strin
 	return secret
 }
 
-// soon waits until a condition is met.
-func soon(t *testing.T, condition func() bool, problem func() string) {
+// soon is env.Soon with a message that is made when the wait has failed.
+func soon(t *testing.T, condition func() bool, problem lazy) {
 	t.Helper()
-	deadline := time.Now().Add(env.Patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			require.FailNow(t, "condition not met", problem())
-		}
-		time.Sleep(env.Poll)
-	}
+	env.Soon(t, condition, "%s", problem)
 }
+
+type lazy func() string
+
+func (l lazy) String() string { return l() }
 
 func meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}

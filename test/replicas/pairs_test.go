@@ -92,17 +92,16 @@ func createAll(t *testing.T, c client.Client, manifests string) {
 	t.Helper()
 	for manifest := range strings.SplitSeq(manifests, "---") {
 		object := decode(t, manifest)
-		var err error
-		for range int(env.Patience / env.Poll) {
-			err = c.Create(t.Context(), object.DeepCopy())
-			if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) && !isInterrupted(err) {
-				break
+		env.Soon(t, func() bool {
+			err := c.Create(t.Context(), object.DeepCopy())
+			if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || isInterrupted(err) {
+				return false
 			}
-			time.Sleep(env.Poll)
-		}
-		if !apierrors.IsAlreadyExists(err) {
-			assert.NoError(t, err, object.GetName())
-		}
+			if !apierrors.IsAlreadyExists(err) {
+				assert.NoError(t, err, object.GetName())
+			}
+			return true
+		}, "%s is not created", object.GetName())
 	}
 }
 

@@ -5,8 +5,8 @@
 //
 // A test that passes then is flaky: the run passes, and ends with the list of these tests
 // and how each failed first. Otherwise the run fails, and its first failure is printed
-// last, whole. Values of flags are separated with "=". The flag -C names the folder of
-// another module.
+// last, whole. Values of flags are separated with "=". The flag -C=DIR runs a group in
+// the folder of another module.
 package main
 
 import (
@@ -38,7 +38,10 @@ func main() {
 }
 
 // group is one call of "go test".
-type group struct{ flags, packages []string }
+type group struct {
+	dir             string // "" for the current one
+	flags, packages []string
+}
 
 // parse returns the groups of the arguments.
 func parse(args []string) ([]group, error) {
@@ -51,7 +54,9 @@ func parse(args []string) ([]group, error) {
 			return nil, fmt.Errorf("argument %q before the first --", arg)
 		default:
 			g := &groups[len(groups)-1]
-			if strings.HasPrefix(arg, "-") {
+			if dir, ok := strings.CutPrefix(arg, "-C="); ok {
+				g.dir = dir
+			} else if strings.HasPrefix(arg, "-") {
 				g.flags = append(g.flags, arg)
 			} else {
 				g.packages = append(g.packages, arg)
@@ -69,8 +74,8 @@ func parse(args []string) ([]group, error) {
 // runner runs groups of tests.
 type runner struct {
 	out io.Writer
-	// test runs "go test -json" with arguments, and writes its output.
-	test func(ctx context.Context, args []string, out io.Writer) error
+	// test runs "go test -json" with arguments in a folder, and writes its output.
+	test func(ctx context.Context, dir string, args []string, out io.Writer) error
 
 	passed   int // packages
 	failures []failure
@@ -96,7 +101,7 @@ func (r *runner) run(ctx context.Context, groups []group) {
 	began := time.Now()
 	var failed []failure
 	for _, g := range groups {
-		res := r.groupResult(ctx, slices.Concat(g.flags, g.packages))
+		res := r.groupResult(ctx, g.dir, slices.Concat(g.flags, g.packages))
 		r.passed += res.passed
 		for _, f := range res.failures {
 			f.group = g
@@ -117,13 +122,13 @@ func (r *runner) run(ctx context.Context, groups []group) {
 // passesAlone runs a test again, without others beside it.
 func (r *runner) passesAlone(ctx context.Context, f failure) bool {
 	_, _ = fmt.Fprintf(r.out, "== %s runs again\n", f)
-	again := r.groupResult(ctx, append(slices.Clone(f.group.flags), "-count=1", "-run=^"+f.test+"$", f.pkg))
+	again := r.groupResult(ctx, f.group.dir, append(slices.Clone(f.group.flags), "-count=1", "-run=^"+f.test+"$", f.pkg))
 	return len(again.failures) == 0 && again.passed == 1
 }
 
-func (r *runner) groupResult(ctx context.Context, args []string) *results {
+func (r *runner) groupResult(ctx context.Context, dir string, args []string) *results {
 	res := newResults(r.out)
-	if err := r.test(ctx, args, res); err != nil && len(res.failures) == 0 {
+	if err := r.test(ctx, dir, args, res); err != nil && len(res.failures) == 0 {
 		res.failures = append(res.failures, failure{pkg: "go test", output: err.Error() + "\n" + res.other.String()})
 	}
 	return res
@@ -158,17 +163,9 @@ func (r *runner) recovered() int {
 }
 
 // goTest runs the go command. The race detector needs cgo.
-func goTest(ctx context.Context, args []string, out io.Writer) error {
-	full := []string{"test"}
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-C=") {
-			full = append(full, arg) // must be the first flag
-		}
-	}
-	full = append(full, "-json")
-	full = append(full, slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-C=") })...)
-	cmd := exec.CommandContext(ctx, "go", full...)
-	cmd.Stdout, cmd.Stderr = out, out
+func goTest(ctx context.Context, dir string, args []string, out io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	if slices.Contains(args, "-race") {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	}

@@ -2,10 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,15 +32,11 @@ func tested(t *testing.T, names ...string) (string, bool) {
 	var groups []group
 	for _, name := range names {
 		write(name+"/a_test.go", "package a\nimport (\"os\"; \"testing\")\nvar _ = os.Getenv\n"+packages[name])
-		groups = append(groups, group{flags: []string{"-vet=off"}, packages: []string{"m/" + name}})
+		groups = append(groups, group{dir, []string{"-vet=off"}, []string{"m/" + name}})
 	}
+	t.Setenv("MARK", filepath.Join(dir, "mark"))
 	var out bytes.Buffer
-	r := &runner{out: &out, test: func(ctx context.Context, args []string, to io.Writer) error {
-		cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, to, to
-		cmd.Env = append(os.Environ(), "MARK="+filepath.Join(dir, "mark"))
-		return cmd.Run()
-	}}
+	r := &runner{out: &out, test: goTest}
 	r.run(t.Context(), groups)
 	passed := r.report()
 	return out.String(), passed
@@ -72,9 +65,9 @@ func TestTheFirstFailureIsLast(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	groups, err := parse([]string{"--", "-race", "./a", "--", "-p=3", "./b", "./c"})
+	groups, err := parse([]string{"--", "-race", "./a", "--", "-p=3", "-C=other", "./b", "./c"})
 	require.NoError(t, err)
-	assert.Equal(t, []group{{[]string{"-race"}, []string{"./a"}}, {[]string{"-p=3"}, []string{"./b", "./c"}}}, groups)
+	assert.Equal(t, []group{{"", []string{"-race"}, []string{"./a"}}, {"other", []string{"-p=3"}, []string{"./b", "./c"}}}, groups)
 
 	_, err = parse([]string{"-race"})
 	require.EqualError(t, err, `argument "-race" before the first --`)
