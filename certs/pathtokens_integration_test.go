@@ -76,6 +76,17 @@ func (d *tokenReplicas) edit(change func(*corev1.Secret)) {
 	})
 }
 
+// awaitLog waits for a line of the log: it is written after what it says.
+func (d *tokenReplicas) awaitLog(line string) {
+	d.t.Helper()
+	d.eventually(func() error {
+		if log := d.log.String(); !strings.Contains(log, line) {
+			return fmt.Errorf("the log lacks %q:\n%s", line, log)
+		}
+		return nil
+	})
+}
+
 func (d *tokenReplicas) delete() {
 	d.t.Helper()
 	require.NoError(d.t, d.client.CoreV1().Secrets(d.namespace).Delete(d.t.Context(), pathSecretName, metav1.DeleteOptions{}))
@@ -153,7 +164,7 @@ func TestReplicasShareTokens(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]byte{keyToken: []byte(token)}, secret.Data)
 	assert.Equal(t, corev1.SecretTypeOpaque, secret.Type)
-	assert.Contains(t, d.log.String(), string(stepTokenCreated))
+	d.awaitLog(string(stepTokenCreated))
 	assert.NotContains(t, d.log.String(), token)
 }
 
@@ -203,10 +214,10 @@ func TestEditsOfTheTokenSecretRejectNoCall(t *testing.T) {
 				}
 				return err
 			})
+			d.awaitLog(c.wantLog)
 			calls, refused := finish()
 			assert.Zero(t, refused, "of %d calls", calls)
 			assert.Positive(t, calls)
-			assert.Contains(t, d.log.String(), c.wantLog)
 			assert.NotContains(t, d.log.String(), now)
 			assert.NotContains(t, d.log.String(), previous)
 		})
