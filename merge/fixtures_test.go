@@ -184,12 +184,6 @@ func at(o merge.Origin) string {
 	return text
 }
 
-// aged sets the creation time of a policy, in seconds.
-func aged(created int64, p *merge.Policy) *merge.Policy {
-	p.Created = created
-	return p
-}
-
 // on returns layers of policies on the same target.
 func on(level int, meet merge.SameTarget, policies ...*merge.Policy) []merge.Layer {
 	out := make([]merge.Layer, len(policies))
@@ -209,9 +203,3 @@ func as(b merge.Block, s merge.Strategy, layers ...merge.Layer) []merge.Layer {
 
 // path concatenates the layers of a path.
 func path(layers ...[]merge.Layer) []merge.Layer { return slices.Concat(layers...) }
-
-// ranked sets the rank of a policy.
-func ranked(rank int, p *merge.Policy) *merge.Policy {
-	p.Rank = rank
-	return p
-}

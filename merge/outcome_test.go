@@ -8,72 +8,6 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-func TestReplacedWhole(t *testing.T) {
-	route := func() *merge.Policy { return policy("route", bare(rule("a", 1), rule("b", 1))) }
-	empty := policy("empty")
-	tests := map[string]struct {
-		layers []merge.Layer
-		of, by string
-	}{
-		"an atomic override takes every rule": {
-			layers: stack(policy("gw", overrides(atomic, rule("a", 1))), route()), of: "route", by: "gw",
-		},
-		"rules that are overridden one by one": {
-			layers: stack(policy("gw", overrides(mixed, rule("a", 2), rule("b", 2))), route()), of: "route",
-		},
-		"an atomic default is refused": {
-			layers: stack(policy("gw", defaults(atomic, rule("c", 1), rule("d", 1))), route()), of: "gw", by: "route",
-		},
-		"a block of it survives": {
-			layers: stack(policy("gw", defaults(atomic, rule("c", 1)), overrides(mixed, rule("d", 1))), route()), of: "gw",
-		},
-		"one rule was unset before": {
-			layers: stack(policy("gw", defaults(atomic, rule("c", 1), rule("d", 1))), unsets(t, route(), "c")), of: "gw",
-		},
-		"two policies took a part each": {
-			layers: stack(policy("class", overrides(atomic, rule("c", 1))), policy("gw", overrides(mixed, rule("a", 2))), route()), of: "route",
-		},
-		"a policy without a rule replaces it": {
-			layers: []merge.Layer{{Policy: route(), As: &merge.Reading{Strategy: merge.Atomic, Block: merge.Bare, By: empty}}, {Policy: empty, Level: 1}},
-			of:     "route", by: "empty",
-		},
-		"an atomic override of a group takes what has an equal value, too": {
-			layers: path(on(0, collect, policy("gw", overrides(atomic, rule("a", 1)))), on(1, hierarchical, route())), of: "route", by: "gw",
-		},
-		"a policy without a rule is replaced by none": {
-			layers: stack(policy("gw", overrides(atomic, rule("a", 1))), empty), of: "empty",
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			for _, o := range fold(t, test.layers...).Outcomes {
-				if o.Policy.Name != test.of {
-					continue
-				}
-				by := o.ReplacedBy()
-				if test.by == "" {
-					assert.Nil(t, by)
-				} else if assert.NotNil(t, by) {
-					assert.Equal(t, test.by, by.Name)
-				}
-			}
-		})
-	}
-}
-
-// All rules of a policy are lost to a policy without rules that replaces it, whatever is
-// in force.
-func TestReplacedByPolicyWithoutRules(t *testing.T) {
-	low, empty := policy("low", bare(rule("a", 1))), policy("empty")
-	high := policy("high", bare(rule("b", 2), rule("c", 3)))
-	layers := stack(high, empty, low)
-	layers[0].As = &merge.Reading{Block: merge.Bare, Strategy: merge.Merge, By: empty}
-	r := fold(t, layers...)
-	assert.Equal(t, []string{"a=1 low/bare"}, effectiveOf(r))
-	assert.Equal(t, []string{"high: b bare to empty/bare", "high: c bare to empty/bare"}, lossesOf(r))
-	assert.Equal(t, []string{"high 0 of 2", "empty 0 of 0", "low 1 of 1"}, countsOf(r))
-}
-
 // A policy has no rule if none of its blocks has one.
 func TestEmpty(t *testing.T) {
 	assert.True(t, policy("p").Empty())
@@ -89,4 +23,49 @@ func TestOrderOfReplacingPolicies(t *testing.T) {
 	assert.Positive(t, merge.Compare(read(two), read(nil)))
 	assert.Negative(t, merge.Compare(read(one), read(two)))
 	assert.Zero(t, merge.Compare(read(one), read(one)))
+}
+
+// A key of a policy is counted once, even if several blocks have it.
+func TestFoldCounts(t *testing.T) {
+	result := fold(t, stack(
+		policy("gw", defaults(mixed, rule("a", 1), rule("b", 1)), overrides(mixed, rule("a", 2))),
+		policy("empty"),
+		policy("route", bare(rule("b", 3))),
+	)...)
+	assert.Equal(t, []string{"gw 1 of 2", "empty 0 of 0", "route 1 of 1"}, countsOf(result))
+	gw := result.Outcomes[0]
+	assert.True(t, gw.TookPart)
+	assert.True(t, gw.BlockApplied(merge.Defaults))
+	assert.False(t, gw.BlockApplied(merge.Bare))
+	assert.True(t, gw.BlockApplied(merge.Overrides))
+	assert.False(t, result.Outcomes[1].TookPart)
+}
+
+// BlockApplied is about the blocks of the policy, AppliedAs about what they acted as.
+func TestOutcomeAppliedAs(t *testing.T) {
+	gw := policy("gw", bare(rule("a", 1), rule("b", 1)), when(overrides(mixed, rule("z", 1)), over("z", 1)))
+	result := fold(t, path(
+		as(merge.Overrides, mixed, on(0, hierarchical, gw)...),
+		on(1, hierarchical, policy("route", bare(rule("a", 2)))),
+	)...)
+	assert.Equal(t, []string{"gw 2 of 2 silent", "route 0 of 1"}, countsOf(result))
+	o := result.Outcomes[0]
+	assert.True(t, o.TookPart)
+	assert.True(t, o.BlockApplied(merge.Bare))
+	assert.False(t, o.BlockApplied(merge.Overrides), "its condition is not met")
+	assert.True(t, o.AppliedAs(merge.Bare, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
+	assert.False(t, o.AppliedAs(merge.Overrides, merge.Overrides))
+
+	route := result.Outcomes[1]
+	assert.True(t, route.AppliedAs(merge.Bare, merge.Bare))
+	assert.False(t, route.AppliedAs(merge.Bare, merge.Overrides))
+}
+
+func TestOutcomeOfOtherBlocks(t *testing.T) {
+	o := fold(t, stack(policy("p", defaults(mixed, rule("a", 1)), overrides(mixed, rule("b", 1))))...).Outcomes[0]
+	assert.True(t, o.AppliedAs(merge.Defaults, merge.Defaults))
+	assert.True(t, o.AppliedAs(merge.Overrides, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Defaults, merge.Overrides))
+	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
 }

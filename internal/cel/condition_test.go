@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/test/tables"
 )
 
 type m = map[string]any
@@ -129,58 +130,16 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestEvaluateErrors(t *testing.T) {
-	cases := map[string]struct{ when, says string }{
-		"a key is missing inside exists":          {`spec.holes.exists(r, r.limit > 500)`, "no such key: limit"},
-		"a key is missing inside all":             {`spec.holes.all(r, r.limit > 50)`, "no such key: limit"},
-		"a key is missing inside map":             {`spec.holes.map(r, r.limit) == []`, "no such key: limit"},
-		"a key is missing inside filter":          {`spec.holes.filter(r, r.limit > 5) == []`, "no such key: limit"},
-		"a key is missing inside a range's body":  {`spec.holes.filter(r, r.limit > 5).exists(r, r.limit > 5)`, "no such key: limit"},
-		"a key is missing in a nested loop":       {`spec.names.all(n, spec.holes.all(r, r.limit > 50))`, "no such key: limit"},
-		"a key is missing in a pair":              {`spec.limits.all(k, l, l.unit == "s")`, `no such key: limits["a.b"].unit`},
-		"an outer key is missing inside a body":   {`spec.limits.a.rates.all(r, r.limit > spec.limits.a.min)`, "no such key: limits.a.min"},
-		"an outer range is missing inside a body": {`spec.names.all(n, spec.limits[n].rates.all(r, r.limit > 5))`, "no such key: limits.b"},
-		"a key is missing in a literal":           {`{"a": 1}.b == 1`, "no such key: b"},
-		"a computed key is missing in self":       {`self["limits"] == 1`, "no such key: limits"},
-		"a field of a number":                     {`spec.limits.a.max.unit == 1`, "no such key: unit"},
-		"a field of a list":                       {`spec.names.a == 1`, "unsupported index"},
-		"a field of null":                         {`spec.limits.a.off.x == 1`, "no such key"},
-		"an index of a text":                      {`spec.limits.a.unit["x"] == 1`, "no such key"},
-		"a number as the key of a map":            {`spec.limits[5] == 1`, "no such overload"},
-		"an index behind the end":                 {`spec.names[2] == "a"`, "bounds: 2"},
-		"a computed index behind the end":         {`spec.names[spec.limits.a.max] == "a"`, "bounds: 100"},
-		"an index before the start":               {`spec.names[-1] == "a"`, "bounds: -1"},
-		"a text compared with a number":           {`spec.limits.a.unit > 50`, "no such overload"},
-		"a null compared with a number":           {`spec.limits.a.off > 50`, "no such overload"},
-		"has of a number":                         {`has(spec.limits.a.max.x)`, `"x", not int`},
-		"has of a list":                           {`has(spec.names.x)`, `"x", not list`},
-		"a walk over a number":                    {`spec.limits.a.max.exists(r, r == 1)`, "iterable"},
-		"a number is no answer":                   {`spec.limits.a.max`, "must evaluate to bool, not int"},
-		"a map is no answer":                      {`spec.limits`, "must evaluate to bool, not map"},
-		"a null is no answer":                     {`spec.limits.a.off`, "must evaluate to bool, not null_type"},
-		"a text is no side of or":                 {`spec.limits.a.unit || false`, "no such overload"},
-		"a missing key or a wrong type":           {`spec.limits.a.burst == 1 || spec.limits.a.unit > 50`, "no such overload"},
-		"a wrong type or a missing key":           {`spec.limits.a.unit > 50 || spec.limits.a.burst == 1`, "no such overload"},
-		"a missing key and a wrong type":          {`spec.limits.a.burst == 1 && spec.limits.a.unit > 50`, "no such overload"},
-		"a missing key or a hole in a loop":       {`spec.limits.a.burst == 1 || spec.holes.exists(r, r.limit > 500)`, "no such key: limit"},
-		"a division by zero":                      {`spec.limits.a.max / 0 == 1`, "division by zero"},
-		"a number that is too large":              {`int(spec.big) * 1000 > 5`, "integer overflow"},
-		"a bad pattern from the spec":             {`"a".matches(spec.limits.a.unit + "(")`, "missing closing )"},
-		"a pattern that is no text":               {`"a".matches(spec.limits.a.max)`, "no such overload: string.matches(int)"},
-		"a number that is searched":               {`spec.limits.a.max.indexOf("x") == 1`, "no such overload"},
-		"a number in a number":                    {`5 in spec.limits.a.max`, "no such overload"},
-		"the size of a number":                    {`size(spec.limits.a.max) == 1`, "no such overload"},
-		"numbers that are joined":                 {`spec.limits.a.max.join(",") == ""`, "no such overload"},
-		"a number that is replaced":               {`spec.limits.a.max.replace("a", "b") == ""`, "no such overload"},
-	}
+	cases := tables.Read[map[string]struct{ When, Says string }](t, "testdata/tables/evaluate-errors.yaml")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			condition, err := Compile(c.when)
+			condition, err := Compile(c.When)
 			require.NoError(t, err)
 			got := condition.Evaluate(spec())
 			var failed *EvalError
 			require.ErrorAs(t, got.Err, &failed)
 			require.Error(t, got.Err)
-			require.ErrorContains(t, got.Err, c.says)
+			require.ErrorContains(t, got.Err, c.Says)
 			require.NotErrorIs(t, got.Err, ErrBudget)
 			assert.Positive(t, got.Cost)
 			assert.Equal(t, merge.Answer{Err: got.Err, Cost: got.Cost}, got)

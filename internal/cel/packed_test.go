@@ -9,6 +9,7 @@ import (
 
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/test/tables"
 )
 
 // packed is a value that is stored as JSON.
@@ -36,20 +37,7 @@ func TestConditionsUnpackFields(t *testing.T) {
 			"list":   packed(`["x", "y"]`), "one": "1",
 		}
 	}
-	for name, expression := range map[string]string{
-		"a field below one":                  "spec.limits.a.rates[0].n > 4",
-		"all of a map":                       "spec.limits.all(name, spec.limits[name].rates.all(r, r.n > 4))",
-		"a map compared":                     `spec.limits == {"a": {"rates": [{"n": 5.0}]}, "b": {"rates": []}}`,
-		"one of its values compared":         `spec.limits.a == {"rates": [{"n": 5.0}]}`,
-		"the whole spec compared":            "spec == self.spec",
-		"a list":                             `"y" in spec.list && spec.list.size() == 2`,
-		"whether there is a field":           "has(spec.limits.a.rates) && !has(spec.limits.a.none)",
-		"a key that is missing in one":       "spec.limits.b.none == 1",
-		"a key that is missing beside one":   "spec.limits.c.rates == []",
-		"an error":                           "spec.list > 3",
-		"a map in a list":                    `spec.limits.a.rates.exists(r, r == {"n": 5.0})`,
-		"a list that is put together of one": `(spec.list + ["z"]).size() == 3`,
-	} {
+	for name, expression := range tables.Read[map[string]string](t, "testdata/tables/conditions-unpack-fields.yaml") {
 		t.Run(name, func(t *testing.T) {
 			evaluate := func(spec map[string]any) merge.Answer { // with a new condition, which has no cached answers
 				compiler, err := cel.NewCompiler(1)

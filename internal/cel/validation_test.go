@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	golden "overrule.dev/overrule/test/messages" // messages is a variable of the package
+	"overrule.dev/overrule/test/tables"
 )
 
 // variables returns the variables of the tests.
@@ -60,33 +61,20 @@ func TestValidations(t *testing.T) {
 }
 
 func TestValidationEvaluateErrors(t *testing.T) {
-	cases := map[string]struct{ expression, says string }{
-		"a missing key of effective":  {`effective.limits.b.max > 5`, "no such key: effective.limits.b"},
-		"one with a dot in a name":    {`effective.limits["a.b"].min > 5`, `no such key: effective.limits["a.b"].min`},
-		"one of before":               {`before.limits.b.max > 5`, "no such key: before.limits.b"},
-		"one of path":                 {`path.gateway.name == "a"`, "no such key: path.gateway"},
-		"a label":                     {`path.route.labels.stage == "a"`, "no such key: path.route.labels.stage"},
-		"one in a walk":               {`effective.holes.all(h, h.max < 5)`, "no such key: max"},
-		"a division by zero":          {`effective.limits.a.max / 0 == 1`, "division by zero"},
-		"a number compared with text": {`effective.limits.a.unit > 5`, "no such overload"},
-		"something that is no bool":   {`effective.limits.a.max`, "a validation must evaluate to bool, not int"},
-		"a loop over 10,000 entries":  {`effective.many.all(x, x >= 0)`, "10000 units"},
-		"a loop in a loop":            {`effective.many.all(x, effective.many.all(y, x + y >= 0))`, "10000 units"},
-		"has of a text":               {`has(effective.text.x)`, `"x", not string`},
-	}
+	cases := tables.Read[map[string]struct{ Expression, Says string }](t, "testdata/tables/validation-evaluate-errors.yaml")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			v, err := CompileValidation(c.expression)
+			v, err := CompileValidation(c.Expression)
 			require.NoError(t, err)
 			met, cost, err := v.Evaluate(variables())
 			var failed *EvalError
 			require.ErrorAs(t, err, &failed)
-			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, c.Says)
 			golden.Golden(t, err.Error())
 			assert.False(t, met)
 			assert.Positive(t, cost)
 			assert.Equal(t, errors.Is(err, ErrBudget), cost > Limit)
-			assert.Equal(t, strings.Contains(c.says, "no such key") && c.says != "no such key: max", MissesKey(err))
+			assert.Equal(t, strings.Contains(c.Says, "no such key") && c.Says != "no such key: max", MissesKey(err))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 func schema(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
@@ -43,31 +44,14 @@ properties:
 `
 
 func TestCheckAgainstSchema(t *testing.T) {
-	cases := map[string]struct {
-		spec string
-		want []string
-	}{
-		"what fits": {"validations: [{expression: 'effective.limits.all(k, l, l.max < 5)', messageExpression: effective.limits.a.unit}]\n" +
-			"rules: [{path: 'limits.*.max', max: 5}, {path: 'limits.*.unit', pattern: s}, {path: size, min: 1}]", nil},
-		"what a block has alone":      {"validations: [{expression: 'effective.extra == \"a\"'}]\nrules: [{path: extra, required: true}]", nil},
-		"what the schema leaves open": {"validations: [{expression: effective.free.a.b == 1}]\nrules: [{path: 'free.*.b[*].c', pattern: s}, {path: open.a.b, min: 1}]", nil},
-		"a missing field":             {"validations: [{expression: 'true'}, {expression: 'effective.limits.a.maks < 5'}]", []string{`spec.validations[1].expression: Invalid value: "effective.limits.a.maks < 5"`}},
-		"a field in a message":        {"validations: [{expression: 'true', messageExpression: effective.limitz.a}]", []string{`spec.validations[0].messageExpression: Invalid value: "effective.limitz.a"`}},
-		"a text and a number":         {"validations: [{expression: effective.limits.a.unit > 5}]", []string{`spec.validations[0].expression: Invalid value: "effective.limits.a.unit > 5"`}},
-		"a missing address":           {"rules: [{path: 'limits.*.maks', max: 1}]", []string{`spec.rules[0].path: Invalid value: "limits.*.maks"`}},
-		"an address that ends early":  {"rules: [{path: 'limit.*.rates[*]', max: 1}]", []string{`spec.rules[0].path: Invalid value: "limit.*.rates[*]"`}},
-		"items of an object":          {"rules: [{path: 'limits[*]', required: true}]", []string{`spec.rules[0].path: Invalid value: "limits[*]"`}},
-		"names of a list":             {"rules: [{path: 'limits.*.rates.*', required: true}]", []string{`spec.rules[0].path: Invalid value: "limits.*.rates.*"`}},
-		"a bound of a list":           {"rules: [{path: 'limits.*.rates', max: 1}]", []string{`spec.rules[0].max: Invalid value: "limits.*.rates"`}},
-		"a least bool":                {"rules: [{path: 'limits.*.enabled', min: 1}]", []string{`spec.rules[0].min: Invalid value: "limits.*.enabled"`}},
-		"a pattern of a number":       {"rules: [{path: 'limits.*.max', pattern: a}]", []string{`spec.rules[0].pattern: Invalid value: "limits.*.max"`}},
-		"all at once": {"validations: [{expression: effective.x == 1}]\nrules: [{path: z, required: true}]",
-			[]string{`spec.validations[0].expression: Invalid value: "effective.x == 1"`, `spec.rules[0].path: Invalid value: "z"`}},
-	}
+	cases := tables.Read[map[string]struct {
+		Spec string
+		Want []string
+	}](t, "testdata/tables/check-against-schema.yaml")
 	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}, {"spec", "overrides"}, {"spec", "defaults"}}}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, messages.Fields(t, valid(t, c.spec).Check(shape)))
+			assert.Equal(t, c.Want, messages.Fields(t, valid(t, c.Spec).Check(shape)))
 		})
 	}
 }

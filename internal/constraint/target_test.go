@@ -8,6 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 const sound = "validations: [{expression: 'true'}]\ntargets: "
@@ -19,59 +20,20 @@ func TestConstraintTargets(t *testing.T) {
 	paths := map[string]*gateway.Path{
 		"gateway": &atGateway, "backend": &toBackend, "set": &toSet, "mesh": &mesh, "port": &meshPort, "virtual": &virtual,
 	}
-	cases := map[string]struct {
-		targets string
-		want    []string
-	}{
-		"without targets every path":            {"[]", []string{"gateway", "backend", "set", "mesh", "port", "virtual"}},
-		"a class":                               {"[{kind: GatewayClass, name: istio}]", []string{"gateway", "backend", "set"}},
-		"another class":                         {"[{kind: GatewayClass, name: nginx}]", nil},
-		"classes by label":                      {"[{kind: GatewayClass, selector: {matchLabels: {tier: edge}}}]", []string{"gateway", "backend", "set"}},
-		"classes by another label":              {"[{kind: GatewayClass, selector: {matchLabels: {tier: core}}}]", nil},
-		"a gateway":                             {"[{kind: Gateway, namespace: infra, name: edge}]", []string{"gateway", "backend", "set"}},
-		"a gateway in any namespace":            {"[{kind: Gateway, name: edge}]", []string{"gateway", "backend", "set"}},
-		"a gateway of another namespace":        {"[{kind: Gateway, namespace: app, name: edge}]", nil},
-		"all gateways":                          {"[{kind: Gateway}]", []string{"gateway", "backend", "set"}},
-		"gateways by label":                     {"[{kind: Gateway, selector: {matchLabels: {public: 'yes'}}}]", []string{"gateway", "backend", "set"}},
-		"gateways by another label":             {"[{kind: Gateway, selector: {matchLabels: {public: 'no'}}}]", nil},
-		"a listener of the gateway's own":       {"[{kind: Gateway, name: edge, sectionName: http}]", []string{"backend"}},
-		"a listener of the set's is not its":    {"[{kind: Gateway, name: edge, sectionName: tls}]", nil},
-		"a listener set":                        {"[{kind: ListenerSet, namespace: sets, name: s}]", []string{"set"}},
-		"listener sets by label":                {"[{kind: ListenerSet, selector: {matchLabels: {own: 'yes'}}}]", []string{"set"}},
-		"its listener":                          {"[{kind: ListenerSet, name: s, sectionName: tls}]", []string{"set"}},
-		"a listener that it lacks":              {"[{kind: ListenerSet, name: s, sectionName: http}]", nil},
-		"a route":                               {"[{kind: HTTPRoute, namespace: app, name: r}]", []string{"backend", "set", "mesh", "port"}},
-		"a route of another kind":               {"[{kind: GRPCRoute, namespace: app, name: r}]", nil},
-		"routes by label":                       {"[{kind: HTTPRoute, selector: {matchLabels: {team: a}}}]", []string{"backend", "set", "mesh", "port"}},
-		"an unnamed rule":                       {"[{kind: HTTPRoute, name: r, sectionName: rule-1}]", []string{"backend", "set"}},
-		"a named rule":                          {"[{kind: HTTPRoute, name: r, sectionName: named}]", []string{"mesh", "port"}},
-		"a named rule by its place is none":     {"[{kind: HTTPRoute, name: r, sectionName: rule-2}]", nil},
-		"a Service, as backend and as parent":   {"[{kind: Service, namespace: app, name: cart}]", []string{"backend", "mesh", "port"}},
-		"Services by label":                     {"[{kind: Service, selector: {matchLabels: {stage: live}}}]", []string{"backend", "mesh", "port"}},
-		"Services by another label":             {"[{kind: Service, selector: {matchLabels: {stage: test}}}]", nil},
-		"a port by number":                      {"[{kind: Service, name: cart, sectionName: '80'}]", []string{"backend", "mesh", "port"}},
-		"a port by name":                        {"[{kind: Service, name: cart, sectionName: http}]", []string{"backend", "mesh", "port"}},
-		"another port: those of all go through": {"[{kind: Service, name: cart, sectionName: '81'}]", []string{"mesh"}},
-		"a port that no one has":                {"[{kind: Service, name: cart, sectionName: admin}]", []string{"mesh"}},
-		"another kind of backend":               {"[{group: example.com, kind: Bucket, name: b}]", []string{"mesh", "port"}},
-		"a target that exists nowhere":          {"[{group: example.com, kind: Thing, name: t}]", []string{"virtual"}},
-		"a namespace, of any object on it":      {"[{kind: Namespace, name: infra}]", []string{"gateway", "backend", "set"}},
-		"the namespace of a listener set":       {"[{kind: Namespace, name: sets}]", []string{"set"}},
-		"the namespace of a backend":            {"[{kind: Namespace, name: store}]", []string{"mesh", "port"}},
-		"namespaces by label":                   {"[{kind: Namespace, selector: {matchLabels: {team: a}}}]", []string{"backend", "set", "mesh", "port", "virtual"}},
-		"all namespaces":                        {"[{kind: Namespace}]", []string{"gateway", "backend", "set", "mesh", "port", "virtual"}},
-		"one of several":                        {"[{kind: GRPCRoute}, {kind: ListenerSet}]", []string{"set"}},
-	}
+	cases := tables.Read[map[string]struct {
+		Targets string
+		Want    []string
+	}](t, "testdata/tables/constraint-targets.yaml")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			constraint := valid(t, sound+c.targets)
+			constraint := valid(t, sound+c.Targets)
 			var got []string
 			for name, p := range paths {
 				if isOn(constraint, p) {
 					got = append(got, name)
 				}
 			}
-			assert.ElementsMatch(t, c.want, got)
+			assert.ElementsMatch(t, c.Want, got)
 		})
 	}
 }

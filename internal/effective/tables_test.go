@@ -2,19 +2,16 @@ package effective_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/tables"
 )
 
 // pathTable is a file of testdata/paths: small worlds (see worlds.World), and what a look
@@ -65,19 +62,12 @@ var looks = map[string]func(t *testing.T, table *pathTable, row pathRow, v *snap
 
 // TestPaths looks at the paths of the worlds of all tables.
 func TestPaths(t *testing.T) {
-	files, err := filepath.Glob("testdata/paths/*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var table pathTable
-		require.NoError(t, yaml.UnmarshalStrict(data, &table), file)
-		require.NotEmpty(t, table.Rows, file)
+	tables.Each(t, "testdata/paths", func(t *testing.T, table pathTable) {
+		require.NotEmpty(t, table.Rows)
 		for _, row := range table.Rows {
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml")+"/"+row.Row, func(t *testing.T) { table.run(t, row) })
+			t.Run(row.Row, func(t *testing.T) { table.run(t, row) })
 		}
-	}
+	})
 }
 
 func (table *pathTable) run(t *testing.T, row pathRow) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/tables"
 )
 
 // slow are expressions of a kilobyte that are slow to compile.
@@ -49,19 +51,7 @@ func TestSlowExpressionsExceedMaxCost(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	for p, want := range map[string]int{
-		"":                    0,
-		"a-z":                 3,
-		"(?i)a-z":             7 + 'z'/32,
-		`(?i)a-\x{100}`:       13 + 8,
-		`(?i)a-\x40`:          10 + 0xff/32,
-		`(?i)a-\x{zz}`:        12 + maxFold/32,
-		`(?i)a-\x{fffffffff}`: 19 + maxFold/32,
-		`(?i)\-\x{100}`:       13,
-		`\pL\\pL`:             7 + classCost,
-		"(?":                  2,
-		`a\`:                  2,
-	} {
+	for p, want := range tables.Read[map[string]int](t, "testdata/tables/cost.yaml") {
 		assert.Equal(t, want, Cost(p), p)
 	}
 }

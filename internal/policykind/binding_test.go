@@ -11,6 +11,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 // binding sets the binding of the limits of Paint.
@@ -74,35 +75,20 @@ func TestLimitsAreDetectedByVersionAndForm(t *testing.T) {
 		zero  = "{rates: [{limit: 0, unit: second}]}"
 		other = "{rates: [{limit: 0, window: 10s}], counters: [{expression: auth.identity.name}], when: [{predicate: a}]}"
 	)
-	for name, c := range map[string]struct {
-		version, spec string
-		binds         bool
-		wrong         []string
-	}{
-		"the form, in its version":                    {"v2beta1", "limits: {a: " + rfc + "}", true, nil},
-		"the form, in another version":                {"v1", "limits: {a: " + rfc + "}", true, nil},
-		"another form, in its version":                {"v1", "limits: {a: " + other + "}", false, nil},
-		"another form, in the form's version":         {"v2beta1", "limits: {a: " + other + "}", true, []string{"spec.limits.a.rates[0].window", "spec.limits.a.counters[0]", "spec.limits.a.when[0].predicate"}},
-		"what is wrong, in the form's version":        {"v2beta1", "limits: {a: " + zero + "}", true, []string{"spec.limits.a.rates[0].limit"}},
-		"what is wrong, in another version":           {"v1", "limits: {a: " + zero + "}", true, []string{"spec.limits.a.rates[0].limit"}},
-		"what is wrong, in blocks":                    {"v2beta1", "defaults: {limits: {a: " + zero + "}}\noverrides: {limits: {b: " + zero + "}}", true, []string{"spec.defaults.limits.a.rates[0].limit", "spec.overrides.limits.b.rates[0].limit"}},
-		"what is wrong, in one of two limits":         {"v1", "limits: {a: " + rfc + ", b: " + zero + "}", true, []string{"spec.limits.b.rates[0].limit"}},
-		"a limit that says nothing, in the version":   {"v2beta1", "limits: {a: {}}", true, []string{"spec.limits.a"}},
-		"a limit that says nothing, in another":       {"v1", "limits: {a: {}}", false, nil},
-		"both forms in one policy of another version": {"v1", "limits: {a: " + rfc + ", b: " + other + "}", true, nil},
-		"no limits":            {"v2beta1", "when: [{predicate: a}]", false, nil},
-		"no limits in a block": {"v2beta1", "overrides: {limits: {}}", false, nil},
-		"a list, as two of the RFC's examples have it": {"v2beta1", "limits: {base: [" + rfc + "]}", true, []string{"spec.limits.base"}},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Version, Spec string
+		Binds         bool
+		Wrong         []string
+	}](t, "testdata/tables/limits-are-detected-by-version-and-form.yaml") {
 		t.Run(name, func(t *testing.T) {
-			p := limits(t, c.version, c.spec)
-			assert.Equal(t, c.binds, p.Binds)
-			if c.wrong == nil {
+			p := limits(t, c.Version, c.Spec)
+			assert.Equal(t, c.Binds, p.Binds)
+			if c.Wrong == nil {
 				require.NoError(t, p.Invalid)
 				return
 			}
 			require.Error(t, p.Invalid)
-			for _, place := range c.wrong {
+			for _, place := range c.Wrong {
 				assert.ErrorContains(t, p.Invalid, place)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 // profile reads a profile of Paint.example.com in YAML, merged into that of Paint.
@@ -33,95 +34,14 @@ func mustCompile(t testing.TB, text string) *policykind.Kind {
 
 func TestCompileInvalid(t *testing.T) {
 	const patch = "strategy: {allowed: [patch]}\n"
-	tests := map[string]struct{ profile, want string }{
-		"no kind":                      {"kind: ''", `spec.kind: Required value`},
-		"a core group":                 {"{group: '', kind: Pod}", `spec.group: Invalid value: ""`},
-		"a group without a dot":        {"{group: apps, kind: Deployment}", `spec.group: Invalid value: "apps"`},
-		"a group of Kubernetes":        {"{group: networking.k8s.io, kind: NetworkPolicy}", `spec.group: Invalid value: "networking.k8s.io"`},
-		"another one":                  {"{group: rbac.authorization.k8s.io, kind: ClusterRole}", `spec.group: Invalid value: "rbac.authorization.k8s.io"`},
-		"a gateway":                    {"{group: gateway.networking.k8s.io, kind: Gateway}", `spec.kind: Invalid value: "Gateway"`},
-		"a route":                      {"{group: gateway.networking.k8s.io, kind: HTTPRoute}", `spec.kind: Invalid value: "HTTPRoute"`},
-		"an unknown level":             {"levels: [Gateway, Pod]", `spec.levels[1]: Unsupported value: "Pod"`},
-		"a level twice":                {"levels: [Gateway, Route, Route]", `spec.levels[2]: Duplicate value: "Route"`},
-		"a level twice, not in a row":  {"levels: [Gateway, Route, Gateway]", `spec.levels[2]: Duplicate value: "Gateway"`},
-		"levels out of order":          {"levels: [Route, Gateway]", `spec.levels[1]: Invalid value: "Gateway"`},
-		"a class":                      {"class: both", `spec.class: Unsupported value: "both"`},
-		"no class":                     {"class: ''", `spec.class: Unsupported value: ""`},
-		"a sameTarget":                 {"sameTarget: newest", `spec.sameTarget: Unsupported value: "newest"`},
-		"a direct kind with defaults":  {"{class: direct, blocks: {defaults: [d]}}", `spec.blocks: Forbidden`},
-		"a direct kind with overrides": {"{class: direct, blocks: {overrides: [d]}}", `spec.blocks: Forbidden`},
-		"no targets":                   {"targets: {fields: []}", `spec.targets: Required value`},
-		"nothing but workloads":        {"targets: {fields: [], workloads: [selector]}", `spec.targets: Required value`},
-		"a leave":                      {"targets: {namespaces: any}", `spec.targets.namespaces: Unsupported value: "any"`},
-		"a target kind without a kind": {"targets: {kinds: [{group: '', kind: Service}, {group: x.com, kind: ''}]}", `spec.targets.kinds[1].kind: Required value`},
-		"the meaning of a section":     {"targets: {kinds: [{group: '', kind: Service, section: Port}]}", `spec.targets.kinds[0].section: Unsupported value: "Port"`},
-		"a strategy":                   {"strategy: {allowed: [merge, deep]}", `spec.strategy.allowed[1]: Unsupported value: "deep"`},
-		"a spelling of no strategy":    {"strategy: {allowed: [merge], spellings: {Deep: deep}}", `spec.strategy.spellings[Deep]: Unsupported value: "deep"`},
-		"a spelling of one not there":  {"strategy: {allowed: [merge], spellings: {Whole: atomic}}", `spec.strategy.spellings[Whole]: Invalid value: "atomic"`},
-		"who dictates":                 {"strategy: {by: both}", `spec.strategy.by: Unsupported value: "both"`},
-		"an annotation without a name": {"strategy: {annotation: {name: '', values: {}}}", `spec.strategy.annotation.name: Required value`},
-		"an annotation's strategy":     {"strategy: {annotation: {name: a/b, values: {Deep: {strategy: deep}}}}", `spec.strategy.annotation.values[Deep].strategy: Unsupported value: "deep"`},
-		"a content":                    {"content: a..b", `spec.content: Invalid value: "a..b"`},
-		"a content of many places":     {"content: a.*", `spec.content: Invalid value: "a.*"`},
-		"a target field":               {"targets: {fields: [targetRef, '']}", `spec.targets.fields[1]: Invalid value: ""`},
-		"a target field of many":       {"targets: {fields: ['refs.*']}", `spec.targets.fields[0]: Invalid value: "refs.*"`},
-		"a selector field":             {"targets: {selectors: ['a b']}", `spec.targets.selectors[0]: Invalid value: "a b"`},
-		"a workload field":             {"targets: {workloads: [.a]}", `spec.targets.workloads[0]: Invalid value: ".a"`},
-		"an unset field":               {"unset: [a, 'b*']", `spec.unset[1]: Invalid value: "b*"`},
-		"what to ignore":               {"ignore: ['a.']", `spec.ignore[0]: Invalid value: "a."`},
-		"what to ignore in many":       {"ignore: ['*.note']", `spec.ignore[0]: Invalid value: "*.note"`},
-		"the field of bare rules":      {"blocks: {bare: {field: '', overrides: [x]}}", `spec.blocks.bare.field: Invalid value: ""`},
-		"a block that is a target":     {"blocks: {defaults: [targetRef]}", `spec.blocks.defaults[0]: Invalid value: "targetRef"`},
-		"a block that is a selector":   {"{targets: {selectors: [s]}, blocks: {overrides: [s]}}", `spec.blocks.overrides[0]: Invalid value: "s"`},
-		"a block that is an unset":     {"{unset: [u], blocks: {overrides: [u]}}", `spec.blocks.overrides[0]: Invalid value: "u"`},
-		"a block that is both":         {"blocks: {defaults: [b], overrides: [b]}", `spec.blocks.overrides[0]: Invalid value: "b"`},
-		"a block that lies deeper":     {"blocks: {defaults: [policy.defaults]}", `spec.blocks.defaults[0]: Invalid value: "policy.defaults"`},
-		"a condition that does":        {"blocks: {when: a.b}", `spec.blocks.when: Invalid value: "a.b"`},
-		"a strategy's field that does": {"strategy: {field: a.b}", `spec.strategy.field: Invalid value: "a.b"`},
-		"a bare field that does":       {"strategy: {bareField: '*'}", `spec.strategy.bareField: Invalid value: "*"`},
-		"a rule":                       {"rules: [a.*, 'b..c']", `spec.rules[1]: Invalid value: "b..c"`},
-		"a whole map":                  {patch + "whole: ['']", `spec.whole[0]: Invalid value: ""`},
-		"a gate":                       {"gates: ['a b']", `spec.gates[0]: Invalid value: "a b"`},
-		"an alternative":               {"alternatives: ['a b']", `spec.alternatives[0]: Invalid value: "a b"`},
-		"a list without a key":         {patch + "lists: [{path: a, key: ''}]", `spec.lists[0].key: Required value`},
-		"a list without a path":        {patch + "lists: [{path: '', key: name}]", `spec.lists[0].path: Invalid value: ""`},
-		"lists without patch":          {"lists: [{path: a, key: name}]", `spec.lists: Forbidden`},
-		"whole maps without patch":     {"whole: [a]", `spec.whole: Forbidden`},
-		"rules with patch":             {patch + "rules: [a.*]", `spec.rules: Forbidden`},
-		"an order of nothing":          {"order: {default: '1'}", `spec.order: Required value`},
-		"an order of two":              {"order: {field: a, annotation: b}", `spec.order.annotation: Forbidden`},
-		"an order's field":             {"order: {field: 'a b'}", `spec.order.field: Invalid value: "a b"`},
-		"a default that is no number":  {"order: {field: a, default: first}", `spec.order.default: Invalid value: "first"`},
-		"a default that is no value":   {"order: {field: a, values: [first, last], default: next}", `spec.order.default: Unsupported value: "next"`},
-		"an order's field of many":     {"order: {field: '*.priority'}", `spec.order.field: Invalid value: "*.priority"`},
-		"a second key of nothing":      {"order: {field: a, then: {}}", `spec.order.then: Required value`},
-		"a second key's default":       {"order: {field: a, then: {field: b, values: [first, last], default: next}}", `spec.order.then.default: Unsupported value: "next"`},
-		"an order across levels":       {"order: {field: a, acrossLevels: true}", `spec.order.acrossLevels: Forbidden`},
-		"a field's rule":               {"fields: [{rule: '', route: spec.rules}]", `spec.fields[0].rule: Invalid value: ""`},
-		"a field's route":              {"fields: [{rule: a, route: 'spec..x'}]", `spec.fields[0].route: Invalid value: "spec..x"`},
-		"a field's item":               {"fields: [{rule: a, route: 'spec.rules[0].x'}]", `spec.fields[0].route: Invalid value: "spec.rules[0].x"`},
-		"a field not below spec":       {"fields: [{rule: a, route: metadata.name}]", `spec.fields[0].route: Invalid value: "metadata.name"`},
-		"a field that is the spec":     {"fields: [{rule: a, route: spec}]", `spec.fields[0].route: Invalid value: "spec"`},
-		"a spec that is a list":        {"fields: [{rule: a, route: 'spec[*].x'}]", `spec.fields[0].route: Invalid value: "spec[*].x"`},
-		"a field that is an item":      {"fields: [{rule: a, route: 'spec.rules[*].filters[*]'}]", `spec.fields[0].route: Invalid value: "spec.rules[*].filters[*]"`},
-		"fields of two lists":          {"fields: [{rule: a, route: 'spec.rules[*].filters[*].x'}, {rule: b, route: 'spec.rules[*].backendRefs[*].x'}]", `spec.fields: Forbidden`},
-		"fields of a list and a rule":  {"fields: [{rule: a, route: 'spec.rules[*].filters[*].x'}, {rule: b, route: 'spec.rules[*].x'}]", `spec.fields: Forbidden`},
-		"fields without the rule":      {"{levels: [Gateway, Route], fields: [{rule: a, route: spec.hostnames}]}", `spec.fields: Forbidden`},
-		"a field of all rules":         {"fields: [{rule: a, route: spec.rules.timeouts.request}]", `spec.fields[0].route: Invalid value: "spec.rules.timeouts.request"`},
-		"whom overrides bind":          {"routeOverridesBind: All", `spec.routeOverridesBind: Unsupported value: "All"`},
-		"overrides of no routes":       {"{levels: [Gateway, Listener], routeOverridesBind: AllNamespaces}", `spec.routeOverridesBind: Forbidden`},
-		"a blast radius below zero":    {"blastRadius: -1", "spec.blastRadius: Invalid value: -1"},
-		"a reason that is none":        {"actions: {Overriden: Deny}", `spec.actions: Unsupported value: "Overriden"`},
-		"a reason that cannot change":  {"actions: {TooMuch: Warn}", `spec.actions: Unsupported value: "TooMuch"`},
-		"an action":                    {"actions: {Overridden: Refuse}", `spec.actions[Overridden]: Unsupported value: "Refuse"`},
-	}
+	tests := tables.Read[map[string]struct{ Profile, Want string }](t, "testdata/tables/compile-invalid.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := profile(t, test.profile)
+			p := profile(t, test.Profile)
 			k, err := policykind.Compile(p, policykind.Cluster)
 			assert.Nil(t, k)
 			require.ErrorContains(t, err, api.PolicyKind{Group: p.Group, Kind: p.Kind}.String())
-			assert.Equal(t, []string{test.want}, messages.Fields(t, err))
+			assert.Equal(t, []string{test.Want}, messages.Fields(t, err))
 		})
 	}
 }

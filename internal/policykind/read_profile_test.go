@@ -10,101 +10,26 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 // The content, the blocks and the strategies of a profile.
 func TestReadByProfile(t *testing.T) {
 	const blocks = "blocks: {defaults: [defaults], overrides: [overrides], when: when}\n"
-	tests := map[string]struct {
-		profile, spec string
-		want          []string
-	}{
-		"content under a field, and nothing beside it": {
-			"content: default", "default: {a: 1, b: {c: 2}}\nother: 1\n", []string{"bare atomic", "  a=1", "  b=map[c:2]"},
-		},
-		"content that lies deeper": {
-			"content: policy.conf", "policy: {conf: {a: 1}, other: 1}\n", []string{"bare atomic", "  a=1"},
-		},
-		"content that is not there": {"content: default", "other: 1\n", nil},
-		"content that is null":      {"content: default", "default: null\n", nil},
-		"content that is empty":     {"content: default", "default: {}\n", nil},
-		"blocks below the content": {
-			blocks + "content: conf\nstrategy: {allowed: [atomic, merge], field: strategy}\n",
-			"conf: {overrides: {strategy: merge, when: 'true', a: 1}, b: 2}\noverrides: {c: 3}\n",
-			[]string{"bare atomic", "  b=2", "overrides merge when true", "  a=1"},
-		},
-		"rule keys are relative to the content": {
-			"content: conf\nrules: [limits.*]\n", "conf: {limits: {a: 1, b: 2}}\n", []string{"bare atomic", "  limits.a=1", "  limits.b=2"},
-		},
-		"what is ignored is no content, nor what it leaves empty": {
-			"ignore: [priority, deep.note]", "priority: 5\na: 1\ndeep: {note: x}\n", []string{"bare atomic", "  a=1"},
-		},
-		"what stands beside it is": {
-			"ignore: [deep.note]", "deep: {note: x, b: 1}\n", []string{"bare atomic", "  deep=map[b:1]"},
-		},
-		"what is ignored is relative to the content": {
-			"content: conf\nignore: [note]\n", "conf: {note: x, a: 1}\n", []string{"bare atomic", "  a=1"},
-		},
-		"a target that lies deeper leaves no empty object behind": {
-			"targets: {fields: [policy.ref, targetRef]}", "policy: {ref: {kind: HTTPRoute, name: r}}\na: 1\n", []string{"bare atomic", "  a=1"},
-		},
-		"what no object holds is not there": {
-			"targets: {fields: [policy.ref.deep, targetRef]}\nignore: [policy.x]\n", "policy: 5\ntargetRef: {kind: HTTPRoute, name: r}\n", []string{"bare atomic", "  policy=5"},
-		},
-		"but what stands beside it": {
-			"targets: {fields: [policy.ref, targetRef]}", "policy: {ref: {kind: HTTPRoute, name: r}, b: 2}\na: 1\n", []string{"bare atomic", "  a=1", "  policy=map[b:2]"},
-		},
-
-		"bare rules that a field makes overrides": {
-			"blocks: {bare: {field: strategy.inheritance, overrides: [Override, Force]}}", "strategy: {inheritance: Override}\na: 1\n", []string{"overrides atomic", "  a=1"},
-		},
-		"by each of the values": {
-			"blocks: {bare: {field: strategy.inheritance, overrides: [Override, Force]}}", "strategy: {inheritance: Force}\na: 1\n", []string{"overrides atomic", "  a=1"},
-		},
-		"another value leaves them bare": {
-			"blocks: {bare: {field: strategy.inheritance, overrides: [Override]}}", "strategy: {inheritance: Default}\na: 1\n", []string{"bare atomic", "  a=1"},
-		},
-		"and so does none": {
-			"blocks: {bare: {field: strategy.inheritance, overrides: [Override]}}", "strategy: {inheritance: null}\na: 1\n", []string{"bare atomic", "  a=1"},
-		},
-		"a block beside them stays what it is": {
-			"blocks: {defaults: [defaults], bare: {field: mode, overrides: [Override]}}", "mode: Override\na: 1\ndefaults: {b: 2}\n",
-			[]string{"defaults atomic", "  b=2", "overrides atomic", "  a=1"},
-		},
-		"a kind whose one strategy is merge": {
-			"strategy: {allowed: [merge]}", "strategy: atomic\na: 1\n", []string{"bare merge", "  a=1", "  strategy=atomic"},
-		},
-		"other words for a strategy": {
-			blocks + "strategy: {allowed: [atomic, merge], field: how, bareField: mergeType, spellings: {Deep: merge, Replace: atomic}}",
-			"overrides: {how: Deep, a: 1}\nmergeType: Deep\nb: 1\ndefaults: {how: Replace, c: 1}\n",
-			[]string{"defaults atomic", "  c=1", "bare merge", "  b=1", "overrides merge", "  a=1"},
-		},
-		"its own words are known all the same": {
-			"strategy: {allowed: [atomic, merge], bareField: mergeType, spellings: {Deep: merge}}", "mergeType: merge\nb: 1\n", []string{"bare merge", "  b=1"},
-		},
-		"a whole content as one rule, beside others": {
-			blocks + "sameTarget: collect", "a: 1\noverrides: {b: 2}\n", []string{"bare atomic", `  ["app/p"]=map[a:1 overrides:map[b:2]]`},
-		},
-		"an empty one says something, too": {
-			"sameTarget: collect\nstrategy: {allowed: [merge]}\n", "", []string{"bare merge", `  ["app/p"]=map[]`},
-		},
-		"without what is ignored": {
-			"sameTarget: collect\nignore: [priority]\n", "priority: 1\na: 1\n", []string{"bare atomic", `  ["app/p"]=map[a:1]`},
-		},
-		"a collected content that a field makes an override": {
-			"sameTarget: collect\nblocks: {bare: {field: mode, overrides: [Override]}}\n", "mode: Override\na: 1\n", []string{"overrides atomic", `  ["app/p"]=map[a:1]`},
-		},
-	}
+	tests := tables.Read[map[string]struct {
+		Profile, Spec string
+		Want          []string
+	}](t, "testdata/tables/read-by-profile.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			text := test.spec
-			k := mustCompile(t, test.profile)
+			text := test.Spec
+			k := mustCompile(t, test.Profile)
 			if k.Targets.Fields[0] == "targetRef" {
 				text = onRoute + text
 			}
 			p := spec(t, k, text)
 			require.NoError(t, p.Invalid)
-			assert.Equal(t, test.want, blocksOf(p))
+			assert.Equal(t, test.Want, blocksOf(p))
 			assert.Equal(t, k.LowerDecidesStrategy(), p.StrategyOnHigher != nil)
 		})
 	}
@@ -156,19 +81,7 @@ func TestStrategyOnHigher(t *testing.T) {
 // The lower policy decides how the higher one is applied if the profile sets so, or if the
 // closest policy replaces those above it.
 func TestLowerDecidesStrategy(t *testing.T) {
-	for profile, want := range map[string]bool{
-		"strategy: {by: lower, allowed: [merge]}": true,
-		"":                             true,
-		"strategy: {by: higher}":       true,
-		"content: a":                   true,
-		"strategy: {allowed: [merge]}": false,
-		"strategy: {allowed: [atomic, merge], bareField: how}":           false,
-		"blocks: {defaults: [defaults]}":                                 false,
-		"blocks: {overrides: [overrides]}":                               false,
-		"blocks: {bare: {field: mode, overrides: [Override]}}":           false,
-		"sameTarget: collect":                                            false,
-		"sameTarget: collect\nstrategy: {by: lower, allowed: [merge]}\n": false,
-	} {
+	for profile, want := range tables.Read[map[string]bool](t, "testdata/tables/lower-decides-strategy.yaml") {
 		k := mustCompile(t, profile)
 		assert.Equal(t, want, k.LowerDecidesStrategy(), profile)
 		assert.Equal(t, want, spec(t, k, onRoute).StrategyOnHigher != nil, profile)
@@ -228,29 +141,15 @@ func weighing(t testing.TB, text, weight string) *policykind.Policy {
 // spec.order of a profile: the lower rank comes first.
 func TestRank(t *testing.T) {
 	const phases = "order: {field: phase, values: [AUTHN, AUTHZ, STATS], default: STATS}"
-	tests := map[string]struct {
-		profile, spec string
-		want          int
-	}{
-		"no order":                       {"{}", "priority: 5", 0},
-		"a number":                       {"order: {field: priority}", "priority: 5", 5},
-		"below zero":                     {"order: {field: priority}", "priority: -5", -5},
-		"a number as text":               {"order: {field: priority}", "priority: '5'", 5},
-		"no number":                      {"order: {field: priority}", "a: 1", 0},
-		"a null":                         {"order: {field: priority, default: '3'}", "priority: null", 3},
-		"the default":                    {"order: {field: priority, default: '7'}", "a: 1", 7},
-		"the highest first":              {"order: {field: priority, highestFirst: true}", "priority: 5", -5},
-		"its default, too":               {"order: {field: priority, highestFirst: true, default: '7'}", "a: 1", -7},
-		"a field that lies deeper":       {"order: {field: deep.priority}", "deep: {priority: 5}", 5},
-		"the first value":                {phases, "phase: AUTHN", 0},
-		"the second":                     {phases, "phase: AUTHZ", 1},
-		"the value of one that has none": {phases, "a: 1", 2},
-	}
+	tests := tables.Read[map[string]struct {
+		Profile, Spec string
+		Want          int
+	}](t, "testdata/tables/rank.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, mustCompile(t, test.profile), onRoute+test.spec)
+			p := spec(t, mustCompile(t, test.Profile), onRoute+test.Spec)
 			require.NoError(t, p.Invalid)
-			assert.Equal(t, test.want, p.Rank)
+			assert.Equal(t, test.Want, p.Rank)
 		})
 	}
 	t.Run("an annotation", func(t *testing.T) {
@@ -277,42 +176,19 @@ func TestRank(t *testing.T) {
 // Keyed lists are merged item by item, and restored as lists.
 func TestKeyedLists(t *testing.T) {
 	k := mustCompile(t, "strategy: {allowed: [patch]}\nlists: [{path: metrics, key: name}, {path: 'metrics.*.tags', key: id}, {path: 'zones.*.ports', key: name}]\n")
-	tests := map[string]struct {
-		spec  string
-		want  []string
-		shape string // spec again, if not what was read
-	}{
-		"items by their key": {
-			spec:  "metrics: [{name: b, up: true}, {name: a, down: {x: 1}}]",
-			want:  []string{"  metrics.a.down.x=1", "  metrics.a.name=a", "  metrics.b.name=b", "  metrics.b.up=true"},
-			shape: "metrics: [{name: a, down: {x: 1}}, {name: b, up: true}]", // by key
-		},
-		"a list inside an item": {
-			spec: "metrics: [{name: a, tags: [{id: x, v: 1}]}]",
-			want: []string{"  metrics.a.name=a", "  metrics.a.tags.x.id=x", "  metrics.a.tags.x.v=1"},
-		},
-		"a list behind a star": {
-			spec: "zones: {eu: {ports: [{name: http, nr: 80}]}, us: {ports: [{name: http}], other: [{name: a}]}}",
-			want: []string{"  zones.eu.ports.http.name=http", "  zones.eu.ports.http.nr=80", "  zones.us.other=[map[name:a]]", "  zones.us.ports.http.name=http"},
-		},
-		"an item without a key: one value":  {spec: "metrics: [{name: a}, {up: true}]", want: []string{"  metrics=[map[name:a] map[up:true]]"}},
-		"a key twice: one value":            {spec: "metrics: [{name: a}, {name: a, up: true}]", want: []string{"  metrics=[map[name:a] map[name:a up:true]]"}},
-		"a key that is no text: one value":  {spec: "metrics: [{name: 1}]", want: []string{"  metrics=[map[name:1]]"}},
-		"an item that is none: one value":   {spec: "metrics: [a]", want: []string{"  metrics=[a]"}},
-		"an empty list: one value":          {spec: "metrics: []", want: []string{"  metrics=[]"}},
-		"a list of another name: one value": {spec: "others: [{name: a}]", want: []string{"  others=[map[name:a]]"}},
-		"no list: what it is":               {spec: "metrics: 5", want: []string{"  metrics=5"}},
-		"a key with dots is one segment":    {spec: "metrics: [{name: a.b}]", want: []string{`  metrics["a.b"].name=a.b`}},
-		"a list of the same name deeper":    {spec: "x: {metrics: [{name: a}]}", want: []string{"  x.metrics=[map[name:a]]"}},
-	}
+	tests := tables.Read[map[string]struct {
+		Spec  string
+		Want  []string
+		Shape string // spec again, if not what was read
+	}](t, "testdata/tables/keyed-lists.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, k, onRoute+test.spec)
+			p := spec(t, k, onRoute+test.Spec)
 			require.NoError(t, p.Invalid)
-			assert.Equal(t, append([]string{"bare patch"}, test.want...), blocksOf(p))
-			shape := test.shape
+			assert.Equal(t, append([]string{"bare patch"}, test.Want...), blocksOf(p))
+			shape := test.Shape
 			if shape == "" {
-				shape = test.spec
+				shape = test.Spec
 			}
 			assert.Equal(t, object(t, shape), k.Shape(tree(p.Blocks[0].Rules)))
 		})

@@ -11,89 +11,21 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 const onRoute = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}\n"
 
 func TestReadBlocksAndRules(t *testing.T) {
-	tests := map[string]struct {
-		kind, spec string
-		want       []string
-	}{
-		"named rules of an AuthPolicy": {"AuthPolicy", `
-rules:
-  authentication: {a: {x: 1}, b: {x: 2}}
-  metadata: {m: {}}
-  authorization: {c: {}}
-  callbacks: {d: {}}
-  response:
-    unauthenticated: {code: 302}
-    unauthorized: {code: 403}
-    success:
-      headers: {h: {plain: 1}}
-      filters: {f: {plain: 2}}
-patterns: {admin: [1]}
-`, []string{
-			"bare atomic", "  patterns.admin=[1]",
-			"  rules.authentication.a=map[x:1]", "  rules.authentication.b=map[x:2]", "  rules.authorization.c=map[]", "  rules.callbacks.d=map[]",
-			"  rules.metadata.m=map[]",
-			"  rules.response.success.filters.f=map[plain:2]", "  rules.response.success.headers.h=map[plain:1]",
-			"  rules.response.unauthenticated=map[code:302]", "  rules.response.unauthorized=map[code:403]",
-		}},
-		"named rules of a RateLimitPolicy, a name with dots among them": {"RateLimitPolicy", `
-limits: {a: {rates: [{limit: 1, window: 1s}]}, "x.y": {}}
-`, []string{"bare atomic", "  limits.a=map[rates:[map[limit:1 window:1s]]]", `  limits["x.y"]=map[]`}},
-		"a field that no pattern reaches is one rule": {"RateLimitPolicy", `
-other: {deep: {er: 1}}
-limits: {a: {}}
-`, []string{"bare atomic", "  limits.a=map[]", "  other=map[deep:map[er:1]]"}},
-		"a field beside named rules is a rule at its own place": {"AuthPolicy", `
-rules: {other: {x: 1}}
-`, []string{"bare atomic", "  rules.other=map[x:1]"}},
-		"defaults and overrides, each with its strategy": {"RateLimitPolicy", `
-defaults: {strategy: merge, limits: {d: {}}}
-limits: {b: {}}
-overrides: {limits: {o: {}}}
-`, []string{
-			"defaults merge", "  limits.d=map[]",
-			"bare atomic", "  limits.b=map[]",
-			"overrides atomic", "  limits.o=map[]",
-		}},
-		"a string under when is a condition": {"RateLimitPolicy", `
-overrides: {strategy: merge, when: "spec.limits.a.rates.exists(r, r.limit > 50)", limits: {a: {}}}
-`, []string{"overrides merge when spec.limits.a.rates.exists(r, r.limit > 50)", "  limits.a=map[]"}},
-		"a list under when is content, and takes no part beside blocks": {"RateLimitPolicy", `
-overrides: {when: [{predicate: "request.path == '/'"}], limits: {a: {}}}
-when: [{predicate: "true"}]
-`, []string{
-			"overrides atomic", "  limits.a=map[]", "  when=[map[predicate:request.path == '/']]",
-		}},
-		"a null under when is none": {"RateLimitPolicy", `
-overrides: {when: null, limits: {a: {}}}
-`, []string{"overrides atomic", "  limits.a=map[]"}},
-		"a string under when beside bare rules is theirs": {"RateLimitPolicy", `
-when: "has(spec.limits.b)"
-limits: {a: {}}
-`, []string{"bare atomic when has(spec.limits.b)", "  limits.a=map[]"}},
-		"a block with nothing but a strategy or a condition is none": {"RateLimitPolicy", `
-defaults: {strategy: merge}
-overrides: {when: "true"}
-`, nil},
-		"a null stanza, a null strategy and a null list are absent": {"RateLimitPolicy", `
-defaults: null
-overrides: {strategy: null, limits: {a: {}}}
-unset: null
-limits: null
-`, []string{"overrides atomic", "  limits.a=map[]"}},
-		"a null rule is a rule": {"RateLimitPolicy", `
-limits: {a: null}
-`, []string{"bare atomic", "  limits.a=<nil>"}},
-	}
+	tests := tables.Read[map[string]struct {
+		Kind, Spec string
+		Want       []string
+	}](t, "testdata/tables/read-blocks-and-rules.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, builtin(t, test.kind), onRoute+test.spec)
+			p := spec(t, builtin(t, test.Kind), onRoute+test.Spec)
 			require.NoError(t, p.Invalid)
-			assert.Equal(t, test.want, blocksOf(p))
+			assert.Equal(t, test.Want, blocksOf(p))
 		})
 	}
 }
@@ -114,44 +46,21 @@ remove: [b]
 
 // The error of a wrong type has its field path, and is the same each time.
 func TestReadInvalid(t *testing.T) {
-	tests := map[string]struct {
-		kind, spec string
-		want       []string
-	}{
-		"no spec":                         {"RateLimitPolicy", "", []string{"spec: Required value"}},
-		"rules that are no map":           {"RateLimitPolicy", "limits: [a]", []string{`spec.limits: Invalid value: "list"`}},
-		"deep rules that are no map":      {"AuthPolicy", "overrides: {rules: {authentication: yes}}", []string{`spec.overrides.rules.authentication: Invalid value: "boolean"`}},
-		"a stanza that is no object":      {"RateLimitPolicy", "defaults: 5", []string{`spec.defaults: Invalid value: "number"`}},
-		"a strategy that is unknown":      {"RateLimitPolicy", "defaults: {strategy: replace, limits: {a: {}}}", []string{`spec.defaults.strategy: Unsupported value: "replace"`}},
-		"one that the kind lacks":         {"RateLimitPolicy", "overrides: {strategy: patch, limits: {a: {}}}", []string{`spec.overrides.strategy: Unsupported value: "patch"`}},
-		"a strategy that is no string":    {"RateLimitPolicy", "overrides: {strategy: 1, limits: {a: {}}}", []string{`spec.overrides.strategy: Unsupported value: 1`}},
-		"a stanza that is a truth":        {"RateLimitPolicy", "defaults: true", []string{`spec.defaults: Invalid value: "boolean"`}},
-		"a stanza that is a list":         {"RateLimitPolicy", "defaults: [a]", []string{`spec.defaults: Invalid value: "list"`}},
-		"an unset list that is none":      {"RateLimitPolicy", "unset: limits.a", []string{`spec.unset: Invalid value: "string"`}},
-		"an unset entry that is none":     {"RateLimitPolicy", "unset: [a, 1]", []string{`spec.unset[1]: Invalid value: "number"`}},
-		"an unset entry without sense":    {"RateLimitPolicy", "remove: ['a..b']", []string{`spec.remove[0]: Invalid value: "a..b"`}},
-		"a condition that does not fit":   {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", []string{`spec.overrides.when: Invalid value: "1 + 1"`}},
-		"an unset list that is an object": {"RateLimitPolicy", "unset: {a: b}", []string{`spec.unset: Invalid value: "object"`}},
-		"a condition that is no string":   {"RateLimitPolicy", "overrides: {when: false, limits: {a: {}}}", []string{`spec.overrides.when: Invalid value: "boolean"`}},
-		"mistakes inside a map, in one order": {"AuthPolicy", "rules: {authentication: 1, authorization: 1, callbacks: 1, metadata: 1}", []string{
-			`spec.rules.authentication: Invalid value: "number"`,
-			`spec.rules.authorization: Invalid value: "number"`,
-			`spec.rules.callbacks: Invalid value: "number"`,
-			`spec.rules.metadata: Invalid value: "number"`,
-		}},
-		"two mistakes, by their places": {"RateLimitPolicy", "overrides: 1\ndefaults: 1", []string{`spec.defaults: Invalid value: "number"`, `spec.overrides: Invalid value: "number"`}},
-	}
+	tests := tables.Read[map[string]struct {
+		Kind, Spec string
+		Want       []string
+	}](t, "testdata/tables/read-invalid.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if test.spec == "" {
-				p := builtin(t, test.kind).Read(object(t, "metadata: {namespace: app, name: p}"), created)
-				assert.Equal(t, test.want, messages.Fields(t, p.Invalid))
+			if test.Spec == "" {
+				p := builtin(t, test.Kind).Read(object(t, "metadata: {namespace: app, name: p}"), created)
+				assert.Equal(t, test.Want, messages.Fields(t, p.Invalid))
 				return
 			}
-			first := spec(t, builtin(t, test.kind), onRoute+test.spec)
-			assert.Equal(t, test.want, messages.Fields(t, first.Invalid))
+			first := spec(t, builtin(t, test.Kind), onRoute+test.Spec)
+			assert.Equal(t, test.Want, messages.Fields(t, first.Invalid))
 			for range 20 {
-				p := spec(t, builtin(t, test.kind), onRoute+test.spec)
+				p := spec(t, builtin(t, test.Kind), onRoute+test.Spec)
 				require.EqualError(t, p.Invalid, first.Invalid.Error())
 				assert.Len(t, p.Targets, 1, "its targets are known all the same")
 			}

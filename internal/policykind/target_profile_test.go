@@ -10,6 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 func service(namespace, name string) api.Ref {
@@ -288,61 +289,10 @@ spec:
 
 func TestReadInvalidTargetsByProfile(t *testing.T) {
 	const kinds = "targets: {kinds: [{group: '', kind: Service, section: PortNumber}, {group: gateway.networking.k8s.io, kind: HTTPRoute, section: None}]}"
-	tests := map[string]struct{ profile, spec, want string }{
-		"no target, by its first field": {
-			"targets: {fields: [], selectors: [policy.selectors]}", "a: 1", `spec.policy.selectors: Required value`,
-		},
-		"a selector without a kind": {
-			"targets: {selectors: [sel]}", "sel: [{matchLabels: {a: b}}]", `spec.sel[0]: Required value`,
-		},
-		"neither name nor selector": {
-			"{}", "targetRefs: [{kind: Gateway}]", `spec.targetRefs[0]: Required value`,
-		},
-		"a selector of unknown form": {
-			"{}", "targetRefs: [{kind: Gateway, selector: {labels: {a: b}}}]", `spec.targetRefs[0]: Required value`,
-		},
-		"a selector that is none": {
-			"{}", "targetRefs: [{kind: Gateway, selector: {matchLabels: [a]}}]", `spec.targetRefs[0].selector: Invalid value: ""`,
-		},
-		"an operator that is none": {
-			"targets: {selectors: [sel]}", "sel: [{kind: Gateway, matchExpressions: [{key: a, operator: Is}]}]", `spec.sel[0]: Invalid value: ""`,
-		},
-		"a namespace selector that is none": {
-			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector, selector: {matchLabels: 5}}}]",
-			`spec.sel[0].namespaces.selector: Invalid value: ""`,
-		},
-		"a namespace selector that is not there": {
-			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector}}]",
-			`spec.sel[0].namespaces.selector: Required value`,
-		},
-		"namespaces from elsewhere": {
-			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Foo}}]",
-			`spec.sel[0].namespaces.from: Unsupported value: "Foo"`,
-		},
-		"a port that is none":       {"{}", "targetRef: {kind: Service, name: s, port: 0}", `spec.targetRef.port: Invalid value: 0`},
-		"a port beyond the last":    {"{}", "targetRef: {kind: Service, name: s, port: 65536}", `spec.targetRef.port: Invalid value: 65536`},
-		"a port that is text":       {"{}", "targetRef: {kind: Service, name: s, port: http}", `spec.targetRef.port: Invalid value: "http"`},
-		"a group that is no text":   {"{}", "targetRef: {group: 5, kind: Service, name: s}", `spec.targetRef.group: Invalid value: "number"`},
-		"a section that is no text": {"{}", "targetRef: {kind: Service, name: s, sectionName: 5}", `spec.targetRef.sectionName: Invalid value: "number"`},
-		"a namespace that is no text": {
-			"{}", "targetRef: {kind: Service, name: s, namespace: [a]}", `spec.targetRef.namespace: Invalid value: "list"`,
-		},
-		"a section where none may be": {
-			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a"`,
-		},
-		"a section that is no number": {
-			kinds, "targetRef: {kind: Service, name: s, sectionName: http}", `spec.targetRef.sectionName: Invalid value: "http"`,
-		},
-		"a section that is no port": {
-			kinds, "targetRef: {kind: Service, name: s, sectionName: '0'}", `spec.targetRef.sectionName: Invalid value: "0"`,
-		},
-		"a kind that is not listed": {
-			kinds, "targetRef: {kind: Gateway, name: g}", `spec.targetRef: Unsupported value: "Gateway.gateway.networking.k8s.io"`,
-		},
-	}
+	tests := tables.Read[map[string]struct{ Profile, Spec, Want string }](t, "testdata/tables/read-invalid-targets-by-profile.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, []string{test.want}, messages.Fields(t, spec(t, mustCompile(t, test.profile), test.spec).Invalid))
+			assert.Equal(t, []string{test.Want}, messages.Fields(t, spec(t, mustCompile(t, test.Profile), test.Spec).Invalid))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 func ref(kind, namespace, name string) api.Ref {
@@ -64,31 +65,11 @@ func TestReadTargets(t *testing.T) {
 
 func TestReadInvalidTargets(t *testing.T) {
 	const group = "group: gateway.networking.k8s.io, "
-	tests := map[string]struct{ spec, want string }{
-		"none":                  {"limits: {a: {}}", "spec.targetRef: Required value"},
-		"null":                  {"targetRef: null", "spec.targetRef: Required value"},
-		"an empty list":         {"targetRef: []", "spec.targetRef: Required value"},
-		"no object":             {"targetRef: r", `spec.targetRef: Invalid value: "string"`},
-		"an entry is no object": {"targetRef: [1]", `spec.targetRef[0]: Invalid value: "number"`},
-		"without a name":        {"targetRef: {" + group + "kind: HTTPRoute}", "spec.targetRef: Required value"},
-		"a name of wrong type":  {"targetRef: {" + group + "kind: HTTPRoute, name: 5}", `spec.targetRef.name: Invalid value: "number"; spec.targetRef: Required value`},
-		"a kind that it may not target": {
-			"targetRef: {group: '', kind: Service, name: s}",
-			`spec.targetRef: Unsupported value: "Service"`,
-		},
-		"a kind without its group": {
-			"targetRef: {group: '', kind: HTTPRoute, name: s}",
-			`spec.targetRef: Unsupported value: "HTTPRoute"`,
-		},
-		"a group that it may not target": {
-			"targetRef: {group: example.com, kind: HTTPRoute, name: s}",
-			`spec.targetRef: Unsupported value: "HTTPRoute.example.com"`,
-		},
-	}
+	tests := tables.Read[map[string]struct{ Spec, Want string }](t, "testdata/tables/read-invalid-targets.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := spec(t, builtin(t, "RateLimitPolicy"), test.spec)
-			assert.Equal(t, test.want, strings.Join(messages.Fields(t, p.Invalid), "; "))
+			p := spec(t, builtin(t, "RateLimitPolicy"), test.Spec)
+			assert.Equal(t, test.Want, strings.Join(messages.Fields(t, p.Invalid), "; "))
 		})
 	}
 }

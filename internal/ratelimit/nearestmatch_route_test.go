@@ -13,6 +13,7 @@ import (
 
 	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 // routeWith has a rule for each list of matches.
@@ -39,48 +40,13 @@ func matchOf(method, kind, path string, headers ...string) gatewayv1.HTTPRouteMa
 
 func TestNearest(t *testing.T) {
 	const prefix, exact = "PathPrefix", "Exact"
-	for name, c := range map[string]struct {
-		rules  [][]gatewayv1.HTTPRouteMatch
-		stated gatewayv1.HTTPRouteMatch
-		want   []NearMatch
-	}{
-		"a slip of a letter is nearer than another path": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/assets")}, {matchOf("", prefix, "/toys")}},
-			stated: matchOf("", prefix, "/tois"),
-			want:   []NearMatch{{1, "PathPrefix /toys"}, {0, "PathPrefix /assets"}},
-		},
-		"a path that begins with the stated one is nearer than one as far by letters": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toad")}, {matchOf("", prefix, "/toys/a")}},
-			stated: matchOf("", prefix, "/toys"),
-			want:   []NearMatch{{1, "PathPrefix /toys/a"}, {0, "PathPrefix /toad"}},
-		},
-		"another type of path is nearer than another method, and that than none": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toys"), matchOf("POST", prefix, "/toys"), matchOf("GET", exact, "/toys")}},
-			stated: matchOf("GET", prefix, "/toys"),
-			want:   []NearMatch{{0, "GET Exact /toys"}, {0, "POST PathPrefix /toys"}, {0, "PathPrefix /toys"}},
-		},
-		"a header of another value is nearer than none": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys", "X-A=2")}},
-			stated: matchOf("", prefix, "/toys", "x-a=1"),
-			want:   []NearMatch{{1, "PathPrefix /toys with header X-A=2"}, {0, "PathPrefix /toys"}},
-		},
-		"a match of two rules is listed once, for the first": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/a")}, {matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys")}},
-			stated: matchOf("", prefix, "/toy"),
-			want:   []NearMatch{{1, "PathPrefix /toys"}, {0, "PathPrefix /a"}},
-		},
-		"of equally near ones the first is listed first": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/b")}, {matchOf("", prefix, "/a")}, {matchOf("", prefix, "/c")}, {matchOf("", prefix, "/e")}},
-			stated: matchOf("", prefix, "/d"),
-			want:   []NearMatch{{0, "PathPrefix /b"}, {1, "PathPrefix /a"}, {2, "PathPrefix /c"}},
-		},
-		"rules whose matches state nothing have none": {
-			rules:  [][]gatewayv1.HTTPRouteMatch{{{}}},
-			stated: matchOf("", prefix, "/toys"),
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Rules  [][]gatewayv1.HTTPRouteMatch
+		Stated gatewayv1.HTTPRouteMatch
+		Want   []NearMatch
+	}](t, "testdata/tables/nearest.yaml") {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, routeWith(c.rules...).Nearest(&Match{c.stated}, 3))
+			assert.Equal(t, c.Want, routeWith(c.Rules...).Nearest(&Match{c.Stated}, 3))
 		})
 	}
 	assert.Empty(t, routeWith([]gatewayv1.HTTPRouteMatch{matchOf("", prefix, "/a")}).Nearest(&Match{matchOf("", prefix, "/a")}, 0))

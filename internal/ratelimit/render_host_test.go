@@ -11,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 const onlyFiveASecond = "rates: [{limit: 5, unit: second}]\n"
@@ -18,66 +19,21 @@ const onlyFiveASecond = "rates: [{limit: 5, unit: second}]\n"
 // Hostnames of triggers are rendered as hosts of the action, by rule, or as a condition.
 func TestRenderHostnames(t *testing.T) {
 	const rules = "[{matches: [{path: {value: /a}}]}, {matches: [{path: {value: /b}}]}]"
-	path := func(p string) string { return "matches: [{path: {value: " + p + "}}]" }
-	for name, c := range map[string]struct {
-		triggers  string
-		hosts     []string // of the path
-		a, b      []string // of the rules' items
-		condition string
-	}{
-		"none": {
-			"[{" + path("/a") + "}, {" + path("/b") + "}]", []string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"}, "",
-		},
-		"none at all, of a route for any": {"[]", []string{""}, nil, nil, ""},
-		"one": {
-			"[{hostnames: [games.acme.com]}]", []string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"},
-			`context.request.http.host == "games.acme.com"`,
-		},
-		"one, in each trigger": {
-			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + ", hostnames: [games.acme.com]}]",
-			[]string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"}, `context.request.http.host == "games.acme.com"`,
-		},
-		"one, of a route for any": {
-			"[{hostnames: [games.acme.com]}]", []string{""}, nil, nil, `context.request.http.host == "games.acme.com"`,
-		},
-		"a wildcard": {
-			"[{hostnames: ['*.eu.acme.com']}]", []string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"},
-			`context.request.http.host matches "^([^.].*\\.eu\\.acme\\.com)$"`,
-		},
-		"several, the same in each trigger": {
-			"[{" + path("/a") + ", hostnames: [b.acme.com, a.acme.com, '*.c.com']}, {" + path("/b") + ", hostnames: ['*.c.com', a.acme.com, b.acme.com]}]",
-			[]string{"*.acme.com", "*.c.com"}, []string{"*.acme.com", "*.c.com"}, []string{"*.acme.com", "*.c.com"},
-			`context.request.http.host matches "^([^.].*\\.c\\.com|a\\.acme\\.com|b\\.acme\\.com)$"`,
-		},
-		"different ones are separated by the gateway": {
-			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + ", hostnames: [dolls.acme.com, games.acme.com]}]",
-			[]string{"*.acme.com"}, []string{"games.acme.com"}, []string{"dolls.acme.com", "games.acme.com"}, "",
-		},
-		"one that has some beside one that has none": {
-			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + "}]",
-			[]string{"*.acme.com"}, []string{"games.acme.com"}, []string{"*.acme.com"}, "",
-		},
-		"different ones of a route for any": {
-			"[{" + path("/a") + ", hostnames: ['*.acme.com']}, {" + path("/b") + "}]", []string{""}, []string{"*.acme.com"}, nil, "",
-		},
-		"different ones, of which the route's are narrower": {
-			"[{" + path("/a") + ", hostnames: ['*.com']}, {" + path("/b") + "}]",
-			[]string{"*.acme.com", "x.org"}, []string{"*.acme.com"}, []string{"*.acme.com", "x.org"}, "",
-		},
-		"different ones for one rule go together": {
-			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/a") + ", hostnames: [dolls.acme.com]}, {" + path("/b") + ", hostnames: [dolls.acme.com]}]",
-			[]string{"*.acme.com"}, []string{"dolls.acme.com", "games.acme.com"}, []string{"dolls.acme.com"}, "",
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Triggers  string
+		Hosts     []string // of the path
+		A, B      []string // of the rules' items
+		Condition string
+	}](t, "testdata/tables/render-hostnames.yaml") {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, fromRoute, []*Limit{readLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, newGatewayRoute(t, gateway.KindHTTPRoute, rules), c.hosts...)
+			addAll(r, fromRoute, []*Limit{readLimit(t, "l", onlyFiveASecond+"triggers: "+c.Triggers)}, newGatewayRoute(t, gateway.KindHTTPRoute, rules), c.Hosts...)
 			actions, limits := r.Documents()
 			require.Len(t, actions, 1)
-			assert.Equal(t, []api.GatewayRule{{Paths: []string{"/a*"}, Hosts: c.a}, {Paths: []string{"/b*"}, Hosts: c.b}}, actions[0].Rules)
+			assert.Equal(t, []api.GatewayRule{{Paths: []string{"/a*"}, Hosts: c.A}, {Paths: []string{"/b*"}, Hosts: c.B}}, actions[0].Rules)
 			conditions, configurations := []string{`ratelimit.binding == "app/limits/l"`}, 1
-			if c.condition != "" {
-				conditions, configurations = append(conditions, c.condition), 2
+			if c.Condition != "" {
+				conditions, configurations = append(conditions, c.Condition), 2
 			}
 			assert.Equal(t, conditions, limits[0].Conditions)
 			assert.Len(t, actions[0].Configurations, configurations)

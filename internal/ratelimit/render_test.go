@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/test/tables"
 )
 
 const edge = "infra/edge"
@@ -57,36 +58,10 @@ const tied = `
 `
 
 func TestRenderMatches(t *testing.T) {
-	for name, c := range map[string]struct{ rules, want string }{
-		"a prefix ends in a star":              {"[{matches: [{path: {type: PathPrefix, value: /toys}}]}]", `[{paths: ["/toys*"]}]`},
-		"a prefix is what a path is by itself": {"[{matches: [{path: {value: /toys/}}]}]", `[{paths: ["/toys/*"]}]`},
-		"a whole path stays as it is":          {"[{matches: [{path: {type: Exact, value: /toys}}]}]", `[{paths: [/toys]}]`},
-		"an expression starts with a tilde":    {"[{matches: [{path: {type: RegularExpression, value: '/toys/[0-9]+'}}]}]", `[{paths: ["~/toys/[0-9]+"]}]`},
-		"the prefix / is every path":           {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", `[{paths: ["/*"]}]`},
-		"no path is every path":                {"[{matches: [{method: PUT}]}]", `[{paths: ["/*"], methods: [PUT]}]`},
-		"a rule without matches is one":        {"[{}]", `[{paths: ["/*"]}]`},
-		"a match that is empty is one":         {"[{matches: [{}]}]", `[{paths: ["/*"]}]`},
-		"headers and query parameters": {
-			"[{matches: [{headers: [{name: x-a, value: '1'}, {type: Exact, name: x-b, value: '2'}, {type: RegularExpression, name: x-c, value: '3+'}], " +
-				"queryParams: [{name: q, value: '4'}, {type: RegularExpression, name: r, value: '5+'}]}]}]",
-			`[{paths: ["/*"], headers: [{name: x-a, value: "1"}, {name: x-b, value: "2"}, {name: x-c, value: 3+, type: RegularExpression}],
-			   query_params: [{name: q, value: "4"}, {name: r, value: 5+, type: RegularExpression}]}]`,
-		},
-		"of two headers of one name the first counts": {
-			"[{matches: [{headers: [{name: X-A, value: '1'}, {name: x-a, value: '2'}]}]}]", `[{paths: ["/*"], headers: [{name: X-A, value: "1"}]}]`,
-		},
-		"of two query parameters, too, by the case of their names": {
-			"[{matches: [{queryParams: [{name: q, value: '1'}, {name: q, value: '2'}, {name: Q, value: '3'}]}]}]",
-			`[{paths: ["/*"], query_params: [{name: q, value: "1"}, {name: Q, value: "3"}]}]`,
-		},
-		"one for each match, rule by rule": {
-			"[{matches: [{method: GET}, {method: POST}]}, {matches: [{path: {value: /a}}]}]",
-			`[{paths: ["/*"], methods: [GET]}, {paths: ["/*"], methods: [POST]}, {paths: ["/a*"]}]`,
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct{ Rules, Want string }](t, "testdata/tables/render-matches.yaml") {
 		t.Run(name, func(t *testing.T) {
-			actions, _ := renderedOf(t, "rates: [{limit: 5, unit: second}]", c.rules, "")
-			assertYAML(t, "- rules: "+c.want+tied, actions)
+			actions, _ := renderedOf(t, "rates: [{limit: 5, unit: second}]", c.Rules, "")
+			assertYAML(t, "- rules: "+c.Want+tied, actions)
 		})
 	}
 }
@@ -113,24 +88,7 @@ func TestRenderGRPCMatches(t *testing.T) {
 
 func TestRenderDescriptorActions(t *testing.T) {
 	const metadata = `- metadata: {descriptor_key: auth.identity.metadata.x-y, metadata_key: {key: envoy.filters.http.ext_authz, path: [{segment: {key: identity}}, {segment: {key: metadata}}, {segment: {key: x-y}}]}}`
-	for selector, want := range map[string]string{
-		"auth.identity.metadata.x-y":             metadata,
-		"context.request.http.path":              `- request_headers: {descriptor_key: context.request.http.path, header_name: ":path"}`,
-		"context.request.http.method":            `- request_headers: {descriptor_key: context.request.http.method, header_name: ":method"}`,
-		"context.request.http.scheme":            `- request_headers: {descriptor_key: context.request.http.scheme, header_name: ":scheme"}`,
-		"context.request.http.host":              `- request_headers: {descriptor_key: context.request.http.host, header_name: ":authority"}`,
-		"context.request.http.headers.x-user":    `- request_headers: {descriptor_key: context.request.http.headers.x-user, header_name: x-user}`,
-		"context.request.http.headers.x.y.z":     `- request_headers: {descriptor_key: context.request.http.headers.x.y.z, header_name: x.y.z}`,
-		"context.source.address":                 `- source_cluster: {descriptor_key: context.source.address}`,
-		"context.source.labels.app":              `- source_cluster: {descriptor_key: context.source.labels.app}`,
-		"context.destination.service":            `- destination_cluster: {descriptor_key: context.destination.service}`,
-		"ratelimit.domain":                       `- generic_key: {descriptor_key: ratelimit.domain, descriptor_value: infra/edge}`,
-		"ratelimit.hitsAddend":                   "",
-		"ratelimit.descriptors.generic":          "",
-		"context.request.time":                   "",
-		"context.request.http.size":              `- request_headers: {descriptor_key: context.request.http.size, header_name: ":size"}`,
-		"context.request.http.headers.X-Capital": `- request_headers: {descriptor_key: context.request.http.headers.X-Capital, header_name: X-Capital}`,
-	} {
+	for selector, want := range tables.Read[map[string]string](t, "testdata/tables/render-descriptor-actions.yaml") {
 		t.Run(selector, func(t *testing.T) {
 			actions, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], counters: ["+selector+"]}", "[{}]", "")
 			assertYAML(t, "- rules: [{paths: [\"/*\"]}]"+tied+"  "+want, actions)

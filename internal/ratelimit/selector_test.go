@@ -1,13 +1,13 @@
 package ratelimit
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 func TestValidSelectors(t *testing.T) {
@@ -38,46 +38,11 @@ func TestValidSelectors(t *testing.T) {
 }
 
 func TestInvalidSelectors(t *testing.T) {
-	for name, c := range map[string]struct{ selector, names string }{
-		"a letter too many":                   {"context.requests.http.size", "context.request.http.size"},
-		"letters swapped":                     {"auth.idnetity.username", "auth.identity.username"},
-		"a letter left out, behind auth":      {"auth.identiy.username", "auth.identity.username"},
-		"another case":                        {"Context.Request.HTTP.Size", "context.request.http.size"},
-		"slips in two parts":                  {"context.reqest.http.sheme", "context.request.http.scheme"},
-		"the first part left out":             {"request.http.size", "context.request.http.size"},
-		"auth left out":                       {"identity.username", "auth.identity.username"},
-		"a part in the middle left out":       {"context.request.size", "context.request.http.size"},
-		"all but the last left out":           {"hitsAddend", "ratelimit.hitsAddend"},
-		"part left out and a slip":            {"source.adress", "context.source.address"},
-		"the field of the proto":              {"ratelimit.hits_addend", "ratelimit.hitsAddend"},
-		"the first of two that are as near":   {"service", "context.destination.service"},
-		"three letters that are others":       {"ratelimit.dexxxiptors.x", "descriptors, domain and hitsAddend"},
-		"nothing near":                        {"user.name", "auth, context.destination, context.request.http, context.source or ratelimit"},
-		"one word that is nothing":            {"x", "auth, context.destination, context.request.http, context.source or ratelimit"},
-		"nothing near below a known part":     {"context.request.http.user", "body, fragment, headers, host, id, method, path, protocol, query, raw_body, scheme and size"},
-		"another part of the context":         {"context.tls.sni", "destination, request and source"},
-		"below a value":                       {"context.request.http.size.bytes", "context.request.http.size"},
-		"a group":                             {"context.request.http", "context.request.http.path"},
-		"auth alone":                          {"auth", "auth.identity.username"},
-		"labels without a name":               {"context.source.labels", "context.source.labels.app"},
-		"descriptors without a name":          {"ratelimit.descriptors", "ratelimit.descriptors.x"},
-		"what ties rules to limits":           {"ratelimit.binding", "ratelimit.binding"},
-		"what is below it":                    {"ratelimit.binding.x", "ratelimit.binding"},
-		"nothing":                             {"", `""`},
-		"nothing between dots":                {"auth..username", `""`},
-		"nothing behind the last dot":         {"auth.identity.", `""`},
-		"a space":                             {"auth.identity.user name", `"user name"`},
-		"an expression":                       {"auth.identity.username == 'x'", `"username == 'x'"`},
-		"a label that ends in a slash":        {"context.source.labels.app/", `"app/"`},
-		"a dot that is escaped":               {`auth.identity.metadata.annotations.a\.b`, `\`},
-		"a modifier":                          {"auth.identity.@extract:x", `"@extract:x"`},
-		"a line feed":                         {"auth.identity\n", `"identity\n"`},
-		"parts of any length are cut in what": {"auth." + strings.Repeat("x", 200) + "!", strings.Repeat("x", 100) + "…"},
-	} {
+	for name, c := range tables.Read[map[string]struct{ Selector, Names string }](t, "testdata/tables/invalid-selectors.yaml") {
 		t.Run(name, func(t *testing.T) {
-			err := CheckCounter(c.selector)
-			require.ErrorContains(t, err, c.names)
-			assert.Equal(t, err, CheckCondition(c.selector))
+			err := CheckCounter(c.Selector)
+			require.ErrorContains(t, err, c.Names)
+			assert.Equal(t, err, CheckCondition(c.Selector))
 			messages.Golden(t, err.Error())
 		})
 	}
@@ -99,22 +64,10 @@ func TestInvalidSelectors(t *testing.T) {
 
 // The RFC: "soft" conditions are not about the HTTP route.
 func TestConditionSelectorsOfTriggers(t *testing.T) {
-	for name, c := range map[string]struct{ selector, names string }{
-		"the method":            {"context.request.http.method", "triggers[].matches[].method"},
-		"the path":              {"context.request.http.path", "triggers[].matches[].path"},
-		"the host":              {"context.request.http.host", "triggers[].hostnames"},
-		"a header":              {"context.request.http.headers.x-user", "triggers[].matches[].headers"},
-		"headers":               {"context.request.http.headers", "triggers[].matches[].headers"},
-		"the query":             {"context.request.http.query", "triggers[].matches[].queryParams"},
-		"a part of the path":    {"context.request.http.path.1", "triggers[].matches[].path"},
-		"a slip of the method":  {"context.request.http.metod", "triggers[].matches[].method"},
-		"a part of the host":    {"http.host", "triggers[].hostnames"},
-		"a header, in part":     {"headers.x", "triggers[].matches[].headers"},
-		"a slip of another one": {"context.request.http.sise", "context.request.http.size"},
-	} {
+	for name, c := range tables.Read[map[string]struct{ Selector, Names string }](t, "testdata/tables/condition-selectors-of-triggers.yaml") {
 		t.Run(name, func(t *testing.T) {
-			err := CheckCondition(c.selector)
-			require.ErrorContains(t, err, c.names)
+			err := CheckCondition(c.Selector)
+			require.ErrorContains(t, err, c.Names)
 			messages.Golden(t, err.Error())
 		})
 	}

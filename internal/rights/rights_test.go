@@ -16,6 +16,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/rights"
+	"overrule.dev/overrule/test/tables"
 )
 
 // sentReview is a review that the API server received.
@@ -59,35 +60,18 @@ var user = &authenticationv1.UserInfo{
 }
 
 func TestReviewHasAllUserAttributes(t *testing.T) {
-	tests := map[string]struct {
-		policy api.Ref
-		want   authorizationv1.ResourceAttributes
-	}{
-		"a policy of a namespace": {
-			api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"},
-			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "paints", Namespace: "infra", Name: "red"},
-		},
-		"a policy of the cluster": {
-			api.Ref{Group: "example.com", Kind: "AuthPolicy", Name: "all"},
-			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "authpolicies", Name: "all"},
-		},
-		"a kind with a known plural": {
-			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
-			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly"},
-		},
-		"every policy of a kind": {
-			api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra"},
-			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "paints", Namespace: "infra"},
-		},
-	}
+	tests := tables.Read[map[string]struct {
+		Policy api.Ref
+		Want   authorizationv1.ResourceAttributes
+	}](t, "testdata/tables/review-has-all-user-attributes.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			client, requests := listen(t)
-			allowed, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
+			allowed, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.Policy)
 			require.NoError(t, err)
 			assert.True(t, allowed)
 			assert.Equal(t, []sentReview{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
-				ResourceAttributes: &test.want, User: "alice", UID: "u1", Groups: []string{"admins", "devs"},
+				ResourceAttributes: &test.Want, User: "alice", UID: "u1", Groups: []string{"admins", "devs"},
 				Extra: map[string]authorizationv1.ExtraValue{"example.com/scope": {"b", "a"}},
 			}}}, *requests)
 			assert.Equal(t, []string{"devs", "admins"}, user.Groups, "the caller keeps its order")
@@ -163,34 +147,13 @@ func TestErrorsNameUserAndPolicy(t *testing.T) {
 }
 
 func TestCheckReturnsACommand(t *testing.T) {
-	tests := map[string]struct {
-		policy api.Ref
-		want   string
-	}{
-		"for a policy of a namespace": {
-			api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "infra", Name: "gw-policy"},
-			"kubectl auth can-i override authpolicies.kuadrant.io/gw-policy -n infra",
-		},
-		"for every policy of a namespace": {
-			api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "infra"},
-			"kubectl auth can-i override authpolicies.kuadrant.io -n infra",
-		},
-		"for a policy of the cluster": {
-			api.Ref{Group: "example.com", Kind: "Paint", Name: "red"},
-			"kubectl auth can-i override paints.example.com/red -A",
-		},
-		"for a kind with a known plural": {
-			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
-			"kubectl auth can-i override flock.example.com/dolly -n infra",
-		},
-		"for a kind without a group": {
-			api.Ref{Kind: "Paint", Namespace: "infra", Name: "red"},
-			"kubectl auth can-i override paints/red -n infra",
-		},
-	}
+	tests := tables.Read[map[string]struct {
+		Policy api.Ref
+		Want   string
+	}](t, "testdata/tables/check-returns-a-command.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, rights.Fixed(false, sheep).Check(test.policy))
+			assert.Equal(t, test.Want, rights.Fixed(false, sheep).Check(test.Policy))
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"overrule.dev/overrule/test/logbuffer"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 	"overrule.dev/overrule/test/traces"
 )
 
@@ -38,65 +39,37 @@ func setEnvironment(t *testing.T, variables map[string]string) {
 }
 
 func TestTraceExporterConfiguration(t *testing.T) {
-	for name, c := range map[string]struct {
-		variables map[string]string
-		protocol  string
-	}{
-		"no variables":                {},
-		"an endpoint":                 {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, "http/protobuf"},
-		"an endpoint of traces alone": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector/v1/traces"}, "http/protobuf"},
-		"an exporter, at its default": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, "http/protobuf"},
-		"gRPC":                        {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "grpc"},
-		"the protocol of traces goes before the general one": {
-			map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, "http/protobuf",
-		},
-		"no exporter":        {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_TRACES_EXPORTER": "none"}, ""},
-		"no SDK":             {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SDK_DISABLED": "true"}, ""},
-		"an SDK after all":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SDK_DISABLED": "false"}, "http/protobuf"},
-		"a protocol, but no": {map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, ""},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Variables map[string]string
+		Protocol  string
+	}](t, "testdata/tables/trace-exporter-configuration.yaml") {
 		t.Run(name, func(t *testing.T) {
-			setEnvironment(t, c.variables)
+			setEnvironment(t, c.Variables)
 			n := &logbuffer.Buffer{}
 			traces := newTracing(t.Context(), "x", n.Logger())
 			defer traces.shutdown(t.Context())
-			if c.protocol == "" {
+			if c.Protocol == "" {
 				assert.Nil(t, traces.tracer())
 				assert.Empty(t, n.String())
 				return
 			}
 			assert.NotNil(t, traces.tracer())
-			assert.Contains(t, n.String(), `"msg"="sending traces" "protocol"="`+c.protocol+`"`)
+			assert.Contains(t, n.String(), `"msg"="sending traces" "protocol"="`+c.Protocol+`"`)
 		})
 	}
 }
 
 func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
-	for name, c := range map[string]struct {
-		variables map[string]string
-		want      string
-	}{
-		"an unknown exporter": {
-			map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `\"zipkin\" for OTEL_TRACES_EXPORTER`,
-		},
-		"an unknown protocol": {
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
-			`\"http/json\" for OTEL_EXPORTER_OTLP_PROTOCOL`,
-		},
-		"an endpoint without a scheme": {
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"},
-			`\"collector:4318\" for OTEL_EXPORTER_OTLP_ENDPOINT`,
-		},
-		"an invalid URL": {
-			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, `\"http://[::1\" for OTEL_EXPORTER_OTLP_ENDPOINT`,
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Variables map[string]string
+		Want      string
+	}](t, "testdata/tables/invalid-trace-configuration-is-logged.yaml") {
 		t.Run(name, func(t *testing.T) {
-			setEnvironment(t, c.variables)
+			setEnvironment(t, c.Variables)
 			n := &logbuffer.Buffer{}
 			traces := newTracing(t.Context(), "x", n.Logger())
 			assert.Nil(t, traces.tracer())
-			assert.Contains(t, n.String(), c.want)
+			assert.Contains(t, n.String(), c.Want)
 			messages.Golden(t, n.String())
 			traces.shutdown(t.Context())
 		})

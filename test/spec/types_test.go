@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 // typed returns a world of one gateway, one route with one rule, a kind that
@@ -58,34 +59,16 @@ const keyProfile = `  fields: [{rule: key, route: "spec.rules[*].key"}]
 // The table under "Merging into existing spec fields" of both older texts, and
 // the text around it.
 func TestTypes(t *testing.T) {
-	tests := map[string]struct{ object, policy, overridden, defaulted string }{
-		"string":            {`"foo"`, `"bar"`, `"bar"`, `"foo"`},
-		"list":              {`["a","b"]`, `["c","d"]`, `["c","d"]`, `["a","b"]`},
-		"map[string]string": {`{"foo": "a", "bar": "b"}`, `{"foo": "c", "bar": "d"}`, `{"foo": "c", "bar": "d"}`, `{"foo": "a", "bar": "b"}`},
-		"map[string]string with other keys: no merging should take place": {
-			`{"foo": "a", "bar": "b"}`, `{"foo": "c", "baz": "d"}`, `{"foo": "c", "baz": "d"}`, `{"foo": "a", "bar": "b"}`,
-		},
-		"map[string]string with none of the keys: annotations are entirely replaced by an override": {
-			`{"foo": "a"}`, `{"example.com/x": "y"}`, `{"example.com/x": "y"}`, `{"foo": "a"}`,
-		},
-		"a list of another length": {`["a","b","c"]`, `["d"]`, `["d"]`, `["a","b","c"]`},
-		"number":                   {`1`, `2`, `2`, `1`},
-		"boolean":                  {`false`, `true`, `true`, `false`},
-		// A default replaces an empty or unset value.
-		"the empty string counts as unset": {`""`, `"bar"`, `"bar"`, `"bar"`},
-		"the empty list counts as unset":   {`[]`, `["c","d"]`, `["c","d"]`, `["c","d"]`},
-		"the empty map counts as unset":    {`{}`, `{"foo": "c"}`, `{"foo": "c"}`, `{"foo": "c"}`},
-		"null counts as unset":             {`null`, `"bar"`, `"bar"`, `"bar"`},
-	}
+	tests := tables.Read[map[string]struct{ Object, Policy, Overridden, Defaulted string }](t, "testdata/tables/types.yaml")
 	for name, test := range tests {
-		for block, want := range map[string]string{"overrides": test.overridden, "defaults": test.defaulted} {
+		for block, want := range map[string]string{"overrides": test.Overridden, "defaults": test.Defaulted} {
 			t.Run(name+", "+block, func(t *testing.T) {
-				w := typed(t, keyProfile, "{key: "+test.object+"}", block, "{key: "+test.policy+"}")
+				w := typed(t, keyProfile, "{key: "+test.Object+"}", block, "{key: "+test.Policy+"}")
 				item := w.at(t, "gateway > route")
 				assert.Equal(t, obj{"key": value(t, want)}, item.Spec)
 				assert.Equal(t, value(t, want), ruleOf(item)["key"])
 				state := api.Enforced
-				if want != test.policy {
+				if want != test.Policy {
 					state = api.Overridden
 				}
 				assert.Equal(t, state, w.outcomes["policy"].State)

@@ -10,65 +10,24 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/messages"
+	"overrule.dev/overrule/test/tables"
 )
 
 func TestBindingLine(t *testing.T) {
 	from := api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "toystore", Name: "limits"}
-	get, post := "GET PathPrefix /toys", "POST PathPrefix /toys"
-	for name, c := range map[string]struct {
-		binding api.Binding
-		several bool
-		want    string
-	}{
-		"bound by its triggers": {
-			binding: api.Binding{State: api.BindingBound, By: []string{get, post}},
-			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys, POST PathPrefix /toys",
-		},
-		"bound without triggers": {
-			binding: api.Binding{State: api.BindingBound},
-			want:    "limits.toys of toystore/limits is bound to rule-1",
-		},
-		"bound to several rules without triggers, by an override": {
-			binding: api.Binding{State: api.BindingBound, Block: "overrides"}, several: true,
-			want: "limits.toys of toystore/limits (overrides) is bound to … rules",
-		},
-		"bound for some hostnames": {
-			binding: api.Binding{State: api.BindingBound, By: []string{get}, Hostnames: []string{"a.example.com", "*.b.example.com"}},
-			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys for requests to a.example.com, *.b.example.com",
-		},
-		"bound beyond what its triggers ask for": {
-			binding: api.Binding{State: api.BindingBound, By: []string{get}, AlsoMatches: []string{post, "PathPrefix /dolls"}},
-			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys; also applies to POST PathPrefix /toys, PathPrefix /dolls",
-		},
-		"shadowed": {
-			binding: api.Binding{State: api.BindingShadowed, By: []string{post}, AlsoMatches: []string{get}, ShadowedBy: "limits.readToys"},
-			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys … POST PathPrefix /toys",
-		},
-		"shadowed without triggers": {
-			binding: api.Binding{State: api.BindingShadowed, ShadowedBy: "limits.readToys"},
-			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys",
-		},
-		"unmatched": {
-			binding: api.Binding{State: api.BindingUnmatched},
-			want:    "limits.toys of toystore/limits is not bound to rule-1: its triggers select none of its matches",
-		},
-		"unmatched on several rules": {
-			binding: api.Binding{State: api.BindingUnmatched}, several: true,
-			want: "limits.toys of toystore/limits is not bound to any of these rules: its triggers select none of their matches",
-		},
-		"kept from it by its hostnames": {
-			binding: api.Binding{State: api.BindingUnmatched, Hostnames: []string{"a.example.com", "*.b.example.com"}},
-			want:    "limits.toys of toystore/limits is not bound to rule-1: the route does not serve a.example.com, *.b.example.com",
-		},
-	} {
+	for name, c := range tables.Read[map[string]struct {
+		Binding api.Binding
+		Several bool
+		Want    string
+	}](t, "testdata/tables/binding-line.yaml") {
 		t.Run(name, func(t *testing.T) {
-			c.binding.Rule, c.binding.From = "limits.toys", from
-			if c.binding.Block == "" {
-				c.binding.Block = "bare"
+			c.Binding.Rule, c.Binding.From = "limits.toys", from
+			if c.Binding.Block == "" {
+				c.Binding.Block = "bare"
 			}
-			got := (&textWriter{}).bindingLine(c.binding, "rule-1", c.several)
+			got := (&textWriter{}).bindingLine(c.Binding, "rule-1", c.Several)
 			messages.Golden(t, got)
-			for part := range strings.SplitSeq(c.want, " … ") {
+			for part := range strings.SplitSeq(c.Want, " … ") {
 				assert.Contains(t, got, part)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/tables"
 )
 
 // page is Markdown as GitHub's dialect renders it.
@@ -167,20 +168,7 @@ func TestMarkdownShowsTextsAsTheyAre(t *testing.T) {
 
 // GitHub looks for mentions and references in the text of a page, outside of code.
 func TestMarkdownMentionsNoOne(t *testing.T) {
-	for written, want := range map[string]string{
-		"@octocat":            "&#64;\u200boctocat",
-		"a@b.example":         "a&#64;\u200bb.example",
-		"@ x":                 "&#64; x",
-		"#12":                 "&#35;\u200b12",
-		"#http":               "&#35;http",
-		"GH-12":               "&#71;&#72;&#45;\u200b12",
-		"!3 &4 ^5":            "&#33;\u200b3 &#38;\u200b4 &#94;\u200b5",
-		":tada:":              "&#58;\u200btada:",
-		"a: b":                "a: b",
-		"http://x.example":    "http&#58;&#47;&#47;\u200bx.example",
-		"WWW.x.example":       "&#87;&#87;&#87;&#46;\u200bx.example",
-		"kubectl -n infra /x": "kubectl -n infra /x",
-	} {
+	for written, want := range tables.Read[map[string]string](t, "testdata/tables/markdown-mentions-no-one.yaml") {
 		assert.Equal(t, want, text(written))
 	}
 	assert.Equal(t, "<code>&#64;\u200ba &#35;12 :tada: GH-1</code>", code("@a #12 :tada:\nGH-1"), "code has no references")
