@@ -102,8 +102,6 @@ func TestWriteWithoutLeader(t *testing.T) {
 	}{
 		"no leader":      {coordination.ErrNoLeader, http.StatusOK, noLeaderMessage},
 		"other protocol": {coordination.ErrProtocol, http.StatusServiceUnavailable, ""},
-		"long timeout": {&coordination.TimeoutError{Timeout: 10 * time.Second, Bounds: coordination.NewBounds(DefaultTimeout, 0)}, http.StatusOK,
-			"set --webhook-timeout=10s; then retry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := withInFlight(t, Options{Coordinator: &fakeCoordinator{err: c.err}}, cluster)

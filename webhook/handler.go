@@ -73,7 +73,7 @@ type call struct {
 	webhook   string
 	evaluator evaluator
 	start     time.Time
-	// timeout is how long the API server waits for the response.
+	// timeout is how long the API server waits for the response, at most MaxTimeout.
 	timeout time.Duration
 	// forwarded is set if another replica sent the review.
 	forwarded bool
@@ -91,7 +91,7 @@ type call struct {
 // here, as it does at the API server.
 func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: s.apiServerTimeout(r), forwarded: forwarded}
+		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: s.callTimeout(r), forwarded: forwarded}
 		var ctx context.Context
 		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, webhook)
 		defer c.span.End()
