@@ -88,8 +88,8 @@ type Options struct {
 // Server answers admission reviews. Create it with New.
 type Server struct {
 	opts     Options
-	limiter  limiter // of writes
-	reviews  limiter // of EffectivePolicyReviews
+	limiter  limiter
+	lane     *lane // of what is not stored
 	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
 	// longTimeout is the last timeout above MaxTimeout, nil if there was none.
@@ -109,7 +109,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		opts: o, limiter: newLimiter(o), reviews: newReviewLimiter(),
+		opts: o, limiter: newLimiter(o), lane: newLane(o.Metrics.waiting),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }
