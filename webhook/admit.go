@@ -33,7 +33,7 @@ const grace = 50 * time.Millisecond
 // takes too long.
 func (s *Server) admit(ctx context.Context, v *snapshot.View, c *call) response {
 	_, waiting := s.startSpan(ctx, spanQueue)
-	ok := s.limiterOf(c.webhook).acquireSlot(ctx, c.reserved.weight)
+	ok := c.slots.acquireSlot(ctx, c.reserved.weight)
 	waiting.End()
 	if !ok {
 		return c.evaluator.onOverload()
@@ -44,7 +44,7 @@ func (s *Server) admit(ctx context.Context, v *snapshot.View, c *call) response 
 	if resp.view == nil {
 		resp.view = v
 	}
-	if late && !resp.Allowed && resp.reason == string(api.ReasonTooMuch) && ctx.Err() != nil {
+	if late && resp.isTooMuch() && ctx.Err() != nil {
 		return c.evaluator.onOverload()
 	}
 	return resp
@@ -69,7 +69,7 @@ func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, c *call) 
 	c.reserved.retain()
 	go func() {
 		defer c.reserved.release()
-		defer s.limiterOf(c.webhook).releaseSlot(c.reserved.weight)
+		defer c.slots.releaseSlot(c.reserved.weight)
 		responses <- s.evaluateRecovered(ctx, v, c)
 	}()
 	select {

@@ -99,18 +99,13 @@ func (s *Server) forward(ctx context.Context, w http.ResponseWriter, c *call, pl
 // retries. A system write must not be denied: its webhook has failurePolicy Ignore.
 func (s *Server) rejectNoLeader(w http.ResponseWriter, c *call, cause error) {
 	setSpanRejected(c.span, rejectedUnavailable)
-	message := noLeaderMessage
-	tooLong, badTimeout := errors.AsType[*coordination.TimeoutError](cause)
-	switch {
-	case errors.Is(cause, coordination.ErrProtocol), !badTimeout && webhookconfig.SystemWrite(c.request) != "":
+	if errors.Is(cause, coordination.ErrProtocol) || webhookconfig.SystemWrite(c.request) != "" {
 		s.rejectUnavailable(w, c.webhook, c.request, cause)
 		return
-	case badTimeout:
-		message = evaluationFailed(tooLong, "then retry")
 	}
 	s.opts.Metrics.unavailable(c.webhook)
 	s.opts.Log.V(1).Info("no leader", "uid", c.request.UID, "cause", cause.Error())
-	s.respond(w, c.request, c.webhook, s.denyUndecided(api.DenialNoLeader, message))
+	s.respond(w, c.request, c.webhook, s.denyUndecided(api.DenialNoLeader, noLeaderMessage))
 }
 
 // PeerHandler returns the handler of reviews that other replicas forward.

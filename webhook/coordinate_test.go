@@ -94,6 +94,20 @@ func TestTermThatEndsMeanwhile(t *testing.T) {
 	assert.Equal(t, 1, d.opts.InFlight.Len(), "it is in the log of the second term only")
 }
 
+// TestTooMuchIsAnsweredInAnyTerm: the client must not retry it, whoever leads.
+func TestTooMuchIsAnsweredInAnyTerm(t *testing.T) {
+	c := &fakeCoordinator{places: []coordination.Place{here}, checks: []error{coordination.ErrNotLeading}, err: coordination.ErrNoLeader}
+	d := withInFlight(t, Options{Coordinator: c}, cluster)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+"?timeout=20ms", bytes.NewReader(review(t, create(t, routeLimits(1)))))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	d.handler(webhookValidate, d.slow(), false).ServeHTTP(w, r)
+	resp := responseOf(t, w)
+	assert.Equal(t, int32(http.StatusForbidden), resp.Result.Code)
+	assert.Equal(t, "TooMuch", resp.AuditAnnotations["denied"])
+	assert.Empty(t, c.checks)
+}
+
 func TestWriteWithoutLeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		err     error
@@ -102,8 +116,6 @@ func TestWriteWithoutLeader(t *testing.T) {
 	}{
 		"no leader":      {coordination.ErrNoLeader, http.StatusOK, noLeaderMessage},
 		"other protocol": {coordination.ErrProtocol, http.StatusServiceUnavailable, ""},
-		"long timeout": {&coordination.TimeoutError{Timeout: 10 * time.Second, Bounds: coordination.NewBounds(DefaultTimeout, 0)}, http.StatusOK,
-			"set --webhook-timeout=10s; then retry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := withInFlight(t, Options{Coordinator: &fakeCoordinator{err: c.err}}, cluster)

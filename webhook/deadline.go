@@ -3,6 +3,7 @@ package webhook
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,12 +13,7 @@ import (
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/webhookconfig"
 )
-
-// maxTimeout is the largest timeoutSeconds of a webhook configuration: no client can
-// occupy a slot or memory for longer.
-const maxTimeout = webhookconfig.MaxTimeout
 
 // Reserves are the parts of the timeout of a call in which nothing is evaluated. A response
 // that arrives after the timeout is ignored.
@@ -60,14 +56,39 @@ func (o *Options) lateReserve(timeout time.Duration) time.Duration {
 	return min(cmp.Or(o.LateReserve, max(minLateReserve, timeout/latePart)), timeout/2)
 }
 
-// apiServerTimeout returns how long the API server waits for the response of a request:
-// its timeout parameter, which the API server rounds up to a second.
-func (s *Server) apiServerTimeout(r *http.Request) time.Duration {
+// callTimeout returns how long the API server waits for the response of a request: its
+// timeout parameter, which the API server rounds up to a second, but at most MaxTimeout.
+func (s *Server) callTimeout(r *http.Request) time.Duration {
 	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || d <= 0 {
 		d = s.opts.Timeout
 	}
-	return min(d, maxTimeout)
+	if d <= s.opts.MaxTimeout {
+		return d
+	}
+	s.longTimeout.Store(&longTimeout{d, s.opts.Now()})
+	return s.opts.MaxTimeout
+}
+
+// longTimeout is a timeout above MaxTimeout, and when it was last seen.
+type longTimeout struct {
+	timeout time.Duration
+	seen    time.Time
+}
+
+// longTimeoutReported is how long after the last call TimeoutProblem reports a timeout:
+// the webhooks of rare writes may have it alone.
+const longTimeoutReported = 10 * time.Minute
+
+// TimeoutProblem returns an error if the API server waits longer than MaxTimeout.
+func (s *Server) TimeoutProblem() error {
+	last := s.longTimeout.Load()
+	if last == nil || s.opts.Now().Sub(last.seen) > longTimeoutReported {
+		return nil
+	}
+	//nolint:err113 // the text is shown by /readyz only
+	return fmt.Errorf("timeoutSeconds of a webhook is %s, of which only %s fit into --lease-duration and are used; set timeoutSeconds to --webhook-timeout (%s), or increase --webhook-timeout",
+		last.timeout, s.opts.MaxTimeout, s.opts.Timeout)
 }
 
 // remaining returns the time that a request may take: the timeout of the API server less

@@ -14,6 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 func TestCallTimeout(t *testing.T) {
@@ -34,9 +35,33 @@ func TestCallTimeout(t *testing.T) {
 		"?timeout=1s&timeout=": time.Second,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
-		assert.Equal(t, want, s.apiServerTimeout(r), query)
+		assert.Equal(t, want, s.callTimeout(r), query)
 	}
 	assert.Equal(t, DefaultTimeout, New(Options{}).opts.Timeout)
+}
+
+// Whatever timeout a webhook has, its writes are evaluated in the time that fits, and the
+// problem is reported while such calls arrive.
+func TestTimeoutAboveTheLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bounds := coordination.NewBounds(DefaultTimeout, 0)
+		f := &fakeCoordinator{places: []coordination.Place{here, here}}
+		d := withInFlight(t, Options{Coordinator: f, MaxTimeout: bounds.MaxTimeout()}, cluster)
+		d.opts.Now = time.Now
+		send := func(timeout string) time.Duration {
+			resp := responseOf(t, d.post(t, PathValidate+"?timeout="+timeout, review(t, create(t, routeLimits(1)))))
+			assert.True(t, resp.Allowed)
+			return time.Until(f.until)
+		}
+		assert.Equal(t, 2500*time.Millisecond, send("3s"))
+		assert.NoError(t, d.TimeoutProblem())
+		assert.Equal(t, 4*time.Second-4*time.Second/responsePart, send("30s"))
+		assert.EqualError(t, d.TimeoutProblem(), "timeoutSeconds of a webhook is 30s, of which only 4s fit into --lease-duration and are used; "+
+			"set timeoutSeconds to --webhook-timeout (3s), or increase --webhook-timeout")
+		time.Sleep(longTimeoutReported + time.Second)
+		assert.NoError(t, d.TimeoutProblem(), "it was corrected")
+	})
+	assert.Equal(t, webhookconfig.MaxTimeout, New(Options{MaxTimeout: time.Minute}).opts.MaxTimeout)
 }
 
 func TestReserves(t *testing.T) {

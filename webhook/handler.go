@@ -73,12 +73,13 @@ type call struct {
 	webhook   string
 	evaluator evaluator
 	start     time.Time
-	// timeout is how long the API server waits for the response.
+	// timeout is how long the API server waits for the response, at most MaxTimeout.
 	timeout time.Duration
 	// forwarded is set if another replica sent the review.
 	forwarded bool
 	span      trace.Span
 	reserved  *reservation
+	slots     slots
 	request   *admissionv1.AdmissionRequest
 	// body is the review as it was received, nil if it is not coordinated.
 	body []byte
@@ -91,7 +92,7 @@ type call struct {
 // here, as it does at the API server.
 func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: s.apiServerTimeout(r), forwarded: forwarded}
+		c := &call{webhook: webhook, evaluator: e, start: s.opts.Now(), timeout: s.callTimeout(r), forwarded: forwarded}
 		var ctx context.Context
 		ctx, c.span = s.startReviewSpan(r.Context(), r.Header, webhook)
 		defer c.span.End()
@@ -100,7 +101,7 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 		defer cancel()
 		_, reading := s.startSpan(ctx, spanRead)
 		var ok bool
-		c.reserved, ok = s.limiterOf(webhook).reserve(ctx, r.ContentLength)
+		c.reserved, ok = s.limiter.reserve(ctx, r.ContentLength)
 		if !ok {
 			reading.End()
 			setSpanRejected(c.span, rejectedOverloaded)
@@ -113,6 +114,12 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 		if err != nil {
 			setSpanRejected(c.span, rejectedInvalidReview)
 			s.rejectReview(w, r, webhook, e, err)
+			return
+		}
+		if !s.enterLane(c) {
+			setSpanRejected(c.span, rejectedOverloaded)
+			s.opts.Metrics.overloaded(webhook)
+			s.respond(w, c.request, webhook, e.onOverload())
 			return
 		}
 		if !forwarded && s.isAdmittedLate(c) {
@@ -128,7 +135,8 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 }
 
 // evaluateHere evaluates a write on this replica, and responds. It returns false, and
-// does not respond, if the replica stopped leading meanwhile.
+// does not respond, if the replica stopped leading meanwhile. A write that is too much is
+// so on each replica.
 func (s *Server) evaluateHere(ctx context.Context, w http.ResponseWriter, c *call) bool {
 	s.awaitCache(ctx)
 	view, err := s.readyView(kindOf(c.request))
@@ -141,7 +149,7 @@ func (s *Server) evaluateHere(ctx context.Context, w http.ResponseWriter, c *cal
 	if c.webhook != webhookReview {
 		resp = s.allowSystemWrites(c.request, resp)
 	}
-	if !s.stillLeads(c) {
+	if !s.stillLeads(c) && !resp.isTooMuch() {
 		return false
 	}
 	s.recordVersion(&resp, c.webhook)

@@ -26,7 +26,8 @@ const (
 
 // limiter limits the concurrent work of the server: the bytes of the reviews in memory,
 // the number of evaluations, and the number of reviews that wait for either. Overload
-// gets a response, and never accumulates.
+// gets a response, and never accumulates. What is not stored leaves it for a lane once it
+// was read.
 type limiter struct {
 	memory       *semaphore.Weighted
 	memorySize   int64 // bytes
@@ -47,32 +48,13 @@ func newLimiter(o Options) limiter {
 	}
 }
 
-// Limits of EffectivePolicyReviews. An answer takes some milliseconds, or up to a second
-// with ten thousand paths, and then up to 100 MiB of memory. Nodes have many CPUs, and
-// the container has a memory limit for writes.
-const (
-	maxReviewSlots    = 3
-	maxWaitingReviews = 64
-	maxReviewMemory   = 8 << 20
-	maxReviewBody     = 2 << 20 // an object of 1.5 MiB, with what the API server adds
-)
-
-// newReviewLimiter returns the limiter of EffectivePolicyReviews: they use at most half of
-// the CPUs, and at most maxReviewSlots.
-func newReviewLimiter() limiter {
-	return limiter{
-		memory: semaphore.NewWeighted(maxReviewMemory), memorySize: maxReviewMemory, maxReview: maxReviewBody,
-		slots: make(chan struct{}, min(max(1, runtime.GOMAXPROCS(0)/2), maxReviewSlots)), largeReviews: semaphore.NewWeighted(maxLargeReviewBytes), maxQueue: maxWaitingReviews,
-		waiting: new(atomic.Int64), waitingGauge: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waiting"}), // the metric is that of writes
-	}
-}
-
-// limiterOf returns the limiter of a webhook.
-func (s *Server) limiterOf(webhook string) limiter {
-	if webhook == webhookReview {
-		return s.reviews
-	}
-	return s.limiter
+// slots are the evaluations that may run at once.
+type slots interface {
+	// acquireSlot waits until ctx ends for a slot for a review of a weight. It returns
+	// false if it did not get one.
+	acquireSlot(ctx context.Context, weight int64) (ok bool)
+	// releaseSlot frees what acquireSlot acquired for a review of a weight.
+	releaseSlot(weight int64)
 }
 
 // setLimitDefaults sets the limits that are not positive.
@@ -97,7 +79,7 @@ func (o *Options) setLimitDefaults() {
 // reservation is the memory reserved for a review. The handler holds it, and so does
 // the evaluation: one that exceeds its deadline still uses the review.
 type reservation struct {
-	memory  *semaphore.Weighted
+	free    func() // frees the memory
 	weight  int64
 	holders atomic.Int32
 	arrived time.Time
@@ -110,7 +92,8 @@ func (l limiter) reserve(ctx context.Context, length int64) (r *reservation, ok 
 	if length == unknownLength || length > l.maxReview {
 		length = l.maxReview
 	}
-	r = &reservation{memory: l.memory, weight: min(max(length, minWeight), l.memorySize), arrived: time.Now()}
+	weight := min(max(length, minWeight), l.memorySize)
+	r = &reservation{free: func() { l.memory.Release(weight) }, weight: weight, arrived: time.Now()}
 	r.retain()
 	return r, l.memory.TryAcquire(r.weight) || l.inQueue(func() bool { return l.memory.Acquire(ctx, r.weight) == nil })
 }
@@ -120,8 +103,15 @@ func (r *reservation) retain() { r.holders.Add(1) }
 // release frees the memory when the last holder releases it.
 func (r *reservation) release() {
 	if r.holders.Add(-1) == 0 {
-		r.memory.Release(r.weight)
+		r.free()
 	}
+}
+
+// moveTo frees the memory, and has free called in its place later. The caller is the only
+// holder.
+func (r *reservation) moveTo(free func()) {
+	r.free()
+	r.free = free
 }
 
 // waitedTooLong reports whether a review has waited for longer than the time that it
@@ -131,9 +121,8 @@ func (r *reservation) waitedTooLong(ctx context.Context) bool {
 	return ok && time.Until(end) < time.Since(r.arrived)
 }
 
-// acquireSlot waits until ctx ends for a slot for a review of a weight, and before it,
-// if the review is large, for its share of maxLargeReviewBytes. ok is false if it did
-// not get them in time, or too many reviews wait already.
+// acquireSlot implements slots. Before it waits for a slot, a large review waits for its
+// share of maxLargeReviewBytes. ok is also false if too many reviews wait already.
 func (l limiter) acquireSlot(ctx context.Context, weight int64) (ok bool) {
 	share := largeReviewBytes(weight)
 	if share > 0 && !l.largeReviews.TryAcquire(share) && !l.inQueue(func() bool { return l.largeReviews.Acquire(ctx, share) == nil }) {
@@ -173,7 +162,7 @@ func (l limiter) waitForSlot(ctx context.Context) bool {
 	})
 }
 
-// releaseSlot frees what acquireSlot acquired for a review of a weight.
+// releaseSlot implements slots.
 func (l limiter) releaseSlot(weight int64) {
 	<-l.slots
 	l.largeReviews.Release(largeReviewBytes(weight))

@@ -455,7 +455,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 			require.True(t, ok)
 			l.arrived = l.arrived.Add(-c.waited)
 			v, _ := d.opts.Store.View()
-			a := d.admit(ctx, v, &call{request: create(t, route), reserved: l, evaluator: c.evaluator(d)})
+			a := d.admit(ctx, v, &call{request: create(t, route), reserved: l, evaluator: c.evaluator(d), slots: d.limiter})
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)
 			assert.Equal(t, c.want == "Overloaded", a.retry)

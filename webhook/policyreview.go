@@ -72,7 +72,7 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 	if len(errs) > 0 {
 		return deny(string(api.ReasonInvalid), printable(fieldMessage(errs)))
 	}
-	reader := &reviewReader{ctx: ctx, readers: s.opts.Readers, user: &r.UserInfo, known: make(map[api.Ref]bool)}
+	reader := &reviewReader{ctx: ctx, time: effective.NewBudget(ctx, 0), readers: s.opts.Readers, user: &r.UserInfo, known: make(map[api.Ref]bool)}
 	ref := objectOf(&review.Spec.Object, r.Namespace)
 	if hidden := reader.hides(ref); reader.err == nil && (hidden || v.Get(ref) == nil) {
 		return deny(api.DenialNotFound, printable(lookup.NotFound(ref).Error()))
@@ -82,7 +82,7 @@ func (s *Server) answerReview(ctx context.Context, v *snapshot.View, c *call) re
 		q.Cost, q.PathCost = guard.DefaultBudget, guard.PathBudget
 		return s.answerQuestion(ctx, c, q, reader)
 	}
-	return s.denyUnknownRights(c, reader.err)
+	return s.denyUnknownRights(c, reader)
 }
 
 // answerQuestion returns the answer as a patch of the status.
@@ -90,7 +90,7 @@ func (s *Server) answerQuestion(ctx context.Context, c *call, q *lookup.Question
 	status, err := q.Answer(ctx)
 	switch {
 	case reader.err != nil:
-		return s.denyUnknownRights(c, reader.err)
+		return s.denyUnknownRights(c, reader)
 	case errors.Is(err, effective.ErrTooMuch):
 		return deny(string(api.ReasonTooMuch), tooMuchMessage)
 	case errors.Is(err, lookup.ErrNotFound):
@@ -110,9 +110,12 @@ func (s *Server) answerQuestion(ctx context.Context, c *call, q *lookup.Question
 }
 
 // denyUnknownRights denies a review because the rights of the user are not known. The
-// cause is only logged.
-func (s *Server) denyUnknownRights(c *call, cause error) response {
-	s.opts.Log.Error(cause, "cannot determine rights for a review", "uid", c.request.UID)
+// cause is only logged. If the answer took the time, it would take it again.
+func (s *Server) denyUnknownRights(c *call, reader *reviewReader) response {
+	if reader.time.Exceeded() != nil {
+		return deny(string(api.ReasonTooMuch), tooMuchMessage)
+	}
+	s.opts.Log.Error(reader.err, "cannot determine rights for a review", "uid", c.request.UID)
 	return denyWithRetry(api.DenialRightsUnknown, rightsMessage)
 }
 
@@ -131,7 +134,8 @@ const maxReviewedObjects = 256
 
 // reviewReader is the user of a review.
 type reviewReader struct {
-	ctx     context.Context //nolint:containedctx // of one review
+	ctx     context.Context   //nolint:containedctx // of one review
+	time    *effective.Budget // tells the time of the review from that of the readers
 	readers Readers
 	user    *authenticationv1.UserInfo
 	known   map[api.Ref]bool // by object, and by kind and namespace: whether it is hidden
@@ -167,8 +171,11 @@ func (r *reviewReader) ask(ref api.Ref) bool {
 	if ok || r.err != nil {
 		return hidden || !ok
 	}
-	may, err := r.readers.MayGet(r.ctx, r.user, ref)
-	r.err = err
-	r.known[ref] = !may || err != nil
+	var may bool
+	r.err = r.time.Wait(func() (err error) {
+		may, err = r.readers.MayGet(r.ctx, r.user, ref)
+		return err
+	})
+	r.known[ref] = !may || r.err != nil
 	return r.known[ref]
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -399,40 +398,6 @@ func TestReviewByAUserWithWideRightsIsNotLimited(t *testing.T) {
 			assert.False(t, got.Redacted)
 			assert.Less(t, len(r.asked), 10, "not about each object")
 		})
-	}
-}
-
-func TestReviewsHaveALimitOfTheirOwn(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	r := &readers{onAsked: func() {
-		entered <- struct{}{}
-		<-leave
-	}}
-	d := newTestServer(t, Options{Readers: r, MaxConcurrent: 1}, cluster)
-	slots := cap(d.reviews.slots)
-	var asking sync.WaitGroup
-	for range slots {
-		asking.Go(func() { d.post(t, PathReview, review(t, policyReview(t, aboutRoute))) })
-		<-entered
-	}
-	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {b: 1}}}"))).Allowed, "writes are evaluated meanwhile")
-
-	d.reviews.waiting.Store(maxWaitingReviews)
-	over := d.asked(t, policyReview(t, aboutRoute))
-	assert.EqualValues(t, http.StatusTooManyRequests, over.Result.Code)
-	d.reviews.waiting.Store(0)
-	r.onAsked = nil
-	close(leave)
-	asking.Wait()
-}
-
-// Large answers take much memory.
-func TestReviewsDoNotTakeMoreSlotsOnLargeNodes(t *testing.T) {
-	before := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(before)
-	for procs, want := range map[int]int{1: 1, 2: 1, 4: 2, 64: 3} {
-		runtime.GOMAXPROCS(procs)
-		assert.Equal(t, want, cap(newReviewLimiter().slots), "%d CPUs", procs)
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *Server) readRequest(ctx context.Context, w http.ResponseWriter, r *http
 		setReadDeadline(w, end)
 	}
 	body := newBody()
-	c.request, err = readReview(r, s.limiterOf(c.webhook).maxReview, body)
+	c.request, err = readReview(r, s.maxBody(c.webhook), body)
 	if err == nil && s.coordinates(c) {
 		c.body = body.Bytes() // the log may keep it
 	} else {
@@ -33,6 +33,14 @@ func (s *Server) readRequest(ctx context.Context, w http.ResponseWriter, r *http
 		setReadDeadline(w, time.Time{})
 	}
 	return err
+}
+
+// maxBody returns the size of the largest review of a webhook.
+func (s *Server) maxBody(webhook string) int64 {
+	if webhook == webhookReview {
+		return maxReviewBody
+	}
+	return s.limiter.maxReview
 }
 
 // setReadDeadline limits the time to read a body; zero means no limit. It ignores
@@ -114,7 +122,7 @@ func (s *Server) rejectOverloaded(w http.ResponseWriter, r *http.Request, webhoo
 	s.opts.Metrics.overloaded(webhook)
 	setReadDeadline(w, time.Now().Add(grace))
 	uid, err := uidOfReview(r.Body)
-	s.opts.Log.V(1).Info("overloaded", "webhook", webhook, "uid", uid, "length", r.ContentLength, "waiting", s.limiterOf(webhook).waiting.Load())
+	s.opts.Log.V(1).Info("overloaded", "webhook", webhook, "uid", uid, "length", r.ContentLength, "waiting", s.limiter.waiting.Load())
 	if err != nil || uid == "" {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Connection", "close") // another replica may have memory

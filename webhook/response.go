@@ -57,6 +57,12 @@ func denyWithRetry(reason, message string) response {
 	return resp
 }
 
+// isTooMuch reports whether the response is a denial because the evaluation is too much,
+// which the client does not retry.
+func (r *response) isTooMuch() bool {
+	return !r.Allowed && !r.retry && r.reason == string(api.ReasonTooMuch)
+}
+
 // retryLater turns a denial into one that the client retries after a second.
 func (r *response) retryLater() {
 	r.retry = true

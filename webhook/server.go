@@ -55,6 +55,9 @@ type Options struct {
 	// Timeout is how long the API server waits for a response if the request does not
 	// say it; 0 means DefaultTimeout.
 	Timeout time.Duration
+	// MaxTimeout is the longest timeout that is used, whatever the request says: that of
+	// coordination.Bounds. 0 means that of webhook configurations.
+	MaxTimeout time.Duration
 	// ResponseReserve is the part of a timeout that is left for the response to arrive,
 	// LateReserve the same for writes that the API server admits if it does not; 0 means
 	// that they are computed from the timeout. Both are at most half of it.
@@ -85,16 +88,20 @@ type Options struct {
 // Server answers admission reviews. Create it with New.
 type Server struct {
 	opts     Options
-	limiter  limiter // of writes
-	reviews  limiter // of EffectivePolicyReviews
+	limiter  limiter
+	lane     *lane // of what is not stored
 	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
+	// longTimeout is the last timeout above MaxTimeout, nil if there was none.
+	longTimeout atomic.Pointer[longTimeout]
 }
 
 // New returns a server.
 func New(o Options) *Server {
 	o.setLimitDefaults()
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	// No client can occupy a slot or memory for longer.
+	o.MaxTimeout = min(cmp.Or(o.MaxTimeout, webhookconfig.MaxTimeout), webhookconfig.MaxTimeout)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -102,7 +109,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		opts: o, limiter: newLimiter(o), reviews: newReviewLimiter(),
+		opts: o, limiter: newLimiter(o), lane: newLane(o.Metrics.waiting),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }

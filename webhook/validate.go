@@ -11,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/coordination"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
@@ -34,7 +35,7 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, call *call) res
 		return s.denyFailed(string(api.ReasonTooMuch), s.tooLargeMessage(r))
 	}
 	if err := s.useStored(ctx, v, r, &c); err != nil {
-		return s.denyUndecided(api.DenialFailed, evaluationFailed(err, "retry in 1s"))
+		return s.denyUndecided(api.DenialFailed, evaluationFailed(err))
 	}
 	if policyUnchanged(r, c) {
 		return allow()
@@ -42,20 +43,22 @@ func (s *Server) validate(ctx context.Context, v *snapshot.View, call *call) res
 	resp, err := s.evaluateChange(ctx, v, call, c)
 	unseen, _ := errors.AsType[*guard.UnlistedKindError](err)
 	switch {
+	case errors.Is(err, effective.ErrTooMuch):
+		return s.denyFailed(string(api.ReasonTooMuch), deadlineMessage(r))
 	case errors.Is(err, coordination.ErrNotLeading):
 		return s.denyUndecided(api.DenialNoLeader, noLeaderMessage)
 	case unseen != nil:
 		return s.denyUndecided(api.DenialPoliciesUnlisted, printable(unseen.Error()))
 	case errors.Is(err, guard.ErrPermissions):
-		return s.denyUndecided(api.DenialRightsUnknown, evaluationFailed(err, "retry in 1s"))
+		return s.denyUndecided(api.DenialRightsUnknown, evaluationFailed(err))
 	case err != nil: // a read from the API server failed
-		return s.denyUndecided(api.DenialFailed, evaluationFailed(err, "retry in 1s"))
+		return s.denyUndecided(api.DenialFailed, evaluationFailed(err))
 	}
 	return resp
 }
 
-func evaluationFailed(err error, advice string) string {
-	return fmt.Sprintf("cannot evaluate this write: %v; %s", err, advice)
+func evaluationFailed(err error) string {
+	return fmt.Sprintf("cannot evaluate this write: %v; retry in 1s", err)
 }
 
 // evaluateChange evaluates a change together with the writes in flight.

@@ -240,7 +240,7 @@ func (c *catchUp) leavesOut(r watchedResource, err error, waited time.Duration) 
 		return c.watcher.registry.isUnreadable(r.reflector)
 	}
 	if synced {
-		r.expire()
+		r.expire(err)
 	}
 	return c.watcher.rejectsWrites(r)
 }
@@ -272,6 +272,7 @@ func (r *registry) isUnreadable(f *reflector) bool {
 // of the first page. If that expires, the error is Expired (410).
 func (c *catchUp) listOnce(ctx context.Context, r watchedResource) (*metadataList, error) {
 	list := &metadataList{pending: make(map[api.Ref]snapshot.Observation)}
+	began, reached := time.Now(), r.progress.reached()
 	for options := (metav1.ListOptions{Limit: catchUpPageSize}); ; {
 		page, err := c.page(ctx, r.resource, options)
 		if err != nil {
@@ -279,6 +280,9 @@ func (c *catchUp) listOnce(ctx context.Context, r watchedResource) (*metadataLis
 		}
 		if list.version, err = strconv.ParseUint(page.ResourceVersion, 10, 64); err != nil {
 			return nil, fmt.Errorf("resourceVersion of the list of %s: %w", r.source, err)
+		}
+		if err := r.compareStorage(list.version, reached, began); err != nil {
+			return nil, err
 		}
 		for i := range page.Items {
 			item := &page.Items[i]

@@ -283,6 +283,9 @@ type faultyProxy struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
+	// held is closed when connections need not outlive those to the API server any more,
+	// nil if they do not.
+	held chan struct{}
 }
 
 // newFaultyProxy returns a configuration whose connections pass through the proxy.
@@ -322,7 +325,29 @@ func (l *faultyProxy) serve() {
 
 func (l *faultyProxy) pipe(from, to net.Conn) {
 	_, _ = io.Copy(to, from)
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	_ = to.Close()
+}
+
+// hold keeps connections open although the API server closes them, until the returned
+// function resets them.
+func (l *faultyProxy) hold() (reset func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = make(chan struct{})
+	return func() {
+		l.mu.Lock()
+		close(l.held)
+		l.held = nil
+		l.mu.Unlock()
+		l.set(true)
+		l.set(false)
+	}
 }
 
 func (l *faultyProxy) keep(conns ...net.Conn) bool {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ type SourceHealth struct {
 	// DisconnectedSince is when the last watch ended. It is zero while a watch is
 	// connected, and before the first list.
 	DisconnectedSince time.Time
+	// RestoredAt is when storage was found to be restored to an earlier state. It is zero
+	// once the resource has been listed again.
+	RestoredAt time.Time
 	// Err is why the resource cannot be watched at the moment, or nil.
 	Err error
 	// Lists counts full lists, and Failures failed calls. Both grow quickly if a watch
@@ -51,6 +55,9 @@ type healthTracker struct {
 	watchOpen bool
 	// lastList is the time of the last full list.
 	lastList time.Time
+	// expired is set if the resource must be listed again, however short the time
+	// without a watch is.
+	expired bool
 	// failingSince is when calls started to fail, zero if the last one succeeded.
 	failingSince time.Time
 	// lastLogged is the last failure that was logged since then.
@@ -97,7 +104,7 @@ func (h *healthTracker) recordEvent() {
 func (h *healthTracker) recordList() (recovered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lastList = h.now()
+	h.lastList, h.expired, h.health.RestoredAt = h.now(), false, time.Time{}
 	h.health.LastContact = h.lastList
 	h.health.Synced = true
 	h.health.Lists++
@@ -115,7 +122,7 @@ func (h *healthTracker) watchOpened(listsFirst bool) (recovered bool) {
 	defer h.mu.Unlock()
 	h.watchOpen = true
 	h.health.LastContact = h.now()
-	return !listsFirst && h.markConnected()
+	return !listsFirst && !h.expired && h.markConnected()
 }
 
 // watchClosed records that the watch has ended.
@@ -132,6 +139,30 @@ func (h *healthTracker) markStalled(since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.markDisconnected(since)
+}
+
+// expire makes the source stale until its next full list, and cause its error.
+func (h *healthTracker) expire(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.health.Synced {
+		return
+	}
+	now := h.now()
+	h.expired, h.health.Err, h.health.DisconnectedSince = true, cause, now.Add(-StaleAfter-1)
+	if _, restored := errors.AsType[*RestoredError](cause); restored {
+		h.health.RestoredAt = now
+	}
+	if h.group != nil {
+		h.group.recordChange(true)
+	}
+}
+
+// listedSince reports whether a full list has ended after a time, or must be taken.
+func (h *healthTracker) listedSince(t time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.expired || h.lastList.After(t)
 }
 
 func (h *healthTracker) markConnected() (recovered bool) {
@@ -176,11 +207,12 @@ func (h *healthTracker) markDisconnected(since time.Time) {
 }
 
 // needsRelist reports whether the watch was disconnected for so long that it must not
-// resume: unlike the end of a list, no event shows when a resumed watch has caught up.
+// resume: unlike the end of a list, no event shows when a resumed watch has caught up. The
+// same holds if the source has expired.
 func (h *healthTracker) needsRelist() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.health.stale(h.now()) && !h.lastList.After(h.health.DisconnectedSince)
+	return h.expired || h.health.stale(h.now()) && !h.lastList.After(h.health.DisconnectedSince)
 }
 
 // isSilent reports whether an open watch has received nothing for so long that it must

@@ -106,6 +106,20 @@ func (p *progress) replaced(all []objectState, version string) {
 	p.reach(version)
 }
 
+// reached returns the resourceVersion that the source has reached.
+func (p *progress) reached() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.version
+}
+
+// forget records that the target has no state of the resource until the next full list.
+func (p *progress) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listed, p.version = false, 0
+}
+
 // passed records that the source has reached a version without an event.
 func (p *progress) passed(version string) {
 	p.mu.Lock()

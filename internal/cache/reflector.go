@@ -63,7 +63,9 @@ type reflector struct {
 	log      logr.Logger
 	// onForbidden is called when the list is forbidden.
 	onForbidden func(error)
-	backoff     retryBackoff
+	// onRestore is called when storage was restored to an earlier state.
+	onRestore func(restore)
+	backoff   retryBackoff
 	// cancel ends run. It is set when the reflector is started.
 	cancel context.CancelFunc
 	// stopped is closed when the resource is not read any more with this reflector.
@@ -89,7 +91,7 @@ func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Obj
 	into.health = newHealthTracker(source)
 	return &reflector{
 		source: source, lw: lw, example: example, store: into, close: into.close,
-		health: into.health, progress: &into.progress, log: into.log, onForbidden: func(error) {}, stopped: make(chan struct{}),
+		health: into.health, progress: &into.progress, log: into.log, onForbidden: func(error) {}, onRestore: func(restore) {}, stopped: make(chan struct{}),
 		backoff: retryBackoff{sources: &sourceGroup{}, fast: delayFunc(fastBackoff), slow: delayFunc(slowBackoff)},
 	}
 }
@@ -154,10 +156,10 @@ func (f *reflector) restartWatch(reason string) {
 	go w.Interface.Stop() // Stop may block on a dead connection
 }
 
-// expire makes the source stale until it has been listed again.
-func (f *reflector) expire() {
-	f.health.markStalled(f.health.now().Add(-StaleAfter - 1))
-	f.restartWatch("resource cannot be listed")
+// expire makes the source stale until it has been listed again, and cause its error.
+func (f *reflector) expire(cause error) {
+	f.health.expire(cause)
+	f.restartWatch("resource must be listed again")
 }
 
 // list and watch wrap all calls of the client-go reflector, which retries some failures
@@ -184,11 +186,19 @@ func (f *reflector) list(ctx context.Context, o metav1.ListOptions) (runtime.Obj
 
 func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	listsFirst := o.SendInitialEvents != nil
-	if !listsFirst && f.health.needsRelist() {
-		return nil, errNeedsRelist
-	}
-	if listsFirst {
+	switch {
+	case listsFirst:
 		o.ResourceVersion = ""
+	case f.health.needsRelist():
+		return nil, errNeedsRelist
+	default:
+		err := f.checkStorage(ctx, o.ResourceVersion)
+		if _, restored := errors.AsType[*RestoredError](err); err != nil && !restored {
+			f.watchFailed(ctx, err)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	w, err := f.lw.WatchWithContext(ctx, o)
 	switch {
@@ -200,17 +210,26 @@ func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		}
 		tracked := &trackedWatch{w, sync.OnceFunc(f.health.watchClosed)}
 		f.openWatch.Store(tracked)
+		if !listsFirst && f.health.needsRelist() { // it has expired meanwhile
+			tracked.Stop()
+			return nil, errNeedsRelist
+		}
 		return tracked, nil
 	case apierrors.IsInvalid(err) && listsFirst:
 		// The API server does not support streaming lists: the reflector lists
 		// instead.
 	default:
-		f.recordFailure(ctx, err)
-		if apierrors.IsTooManyRequests(err) {
-			f.backoff.wait(ctx, f.backoff.slow()) // then the reflector retries by itself
-		}
+		f.watchFailed(ctx, err)
 	}
 	return w, err
+}
+
+// watchFailed records that a watch could not be opened.
+func (f *reflector) watchFailed(ctx context.Context, err error) {
+	f.recordFailure(ctx, err)
+	if apierrors.IsTooManyRequests(err) {
+		f.backoff.wait(ctx, f.backoff.slow()) // then the reflector retries by itself
+	}
 }
 
 func (f *reflector) recordFailure(ctx context.Context, err error) {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -27,6 +28,7 @@ type fakeAPI struct {
 	listErr, watchErr error
 	list              *gateway.RouteObjectList
 	watched           chan *watch.FakeWatcher
+	version           string // of lists, "" for "5"
 }
 
 func (s *fakeAPI) newReflector(st *snapshot.Store, log logr.Logger) *reflector {
@@ -84,7 +86,7 @@ func (s *fakeAPI) answer(err error, routes ...gateway.RouteObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listErr = err
-	s.list = &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
+	s.list = &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: cmp.Or(s.version, "5")}, Items: routes}
 }
 
 func (s *fakeAPI) call(t *testing.T, f *reflector) {
@@ -246,7 +248,7 @@ func TestRelistDoesNotReturnOlderState(t *testing.T) {
 				go func() { f.run(ctx, &sourceGroup{}); close(done) }()
 				for _, end := range []func(*watch.FakeWatcher){
 					func(w *watch.FakeWatcher) { w.Error(&apierrors.NewResourceExpired("too old").ErrStatus) },
-					func(*watch.FakeWatcher) { f.expire() },
+					func(*watch.FakeWatcher) { f.expire(errLost) },
 					func(*watch.FakeWatcher) {},
 				} {
 					w := <-a.watched

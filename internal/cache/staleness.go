@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,11 +21,15 @@ const (
 	// state that may be this old, plus the time to detect a dead connection.
 	StaleAfter = 10 * time.Second
 	// initialListTimeout is how long a starting server waits for a policy kind that
-	// cannot be listed: the API server may only be overloaded.
+	// cannot be listed, and one after a restore of storage: the API server may only be
+	// overloaded.
 	initialListTimeout = 30 * time.Second
 	// silenceTimeout is how long an open watch may receive nothing. Bookmarks arrive
 	// about once a minute: two of them are missing.
 	silenceTimeout = 3 * time.Minute
+	// storageCheckInterval is the time between two comparisons of what the sources have
+	// reached with storage.
+	storageCheckInterval = 30 * time.Second
 	// checkInterval is the time between two checks of the sources.
 	checkInterval = 500 * time.Millisecond
 )
@@ -49,6 +54,11 @@ func (h SourceHealth) stale(now time.Time) bool {
 	return !h.DisconnectedSince.IsZero() && now.Sub(h.DisconnectedSince) > StaleAfter
 }
 
+// blocksOwnWrites reports whether the stale source blocks only writes of its kind.
+func (h SourceHealth) blocksOwnWrites(now time.Time) bool {
+	return h.Kind != api.PolicyKind{} && (h.RestoredAt.IsZero() || now.Sub(h.RestoredAt) > initialListTimeout)
+}
+
 func (h SourceHealth) staleError(now time.Time) error {
 	err := fmt.Errorf("%s: watch disconnected for %s", h.Source, now.Sub(h.DisconnectedSince).Round(time.Second))
 	if h.Err != nil {
@@ -65,14 +75,15 @@ func (h SourceHealth) staleError(now time.Time) error {
 // A stale policy kind blocks only its own writes: a missing permission or a failed
 // conversion webhook of one kind must not block writes to all gateways. If a connection
 // is dead, other resources on the same connection are stale too, and these block all
-// writes.
+// writes. After a restore of storage, its policies as they were before must not be used:
+// all writes wait until it is listed again, as at the start of the server.
 func evaluateStaleness(sources []SourceHealth, now time.Time) *staleness {
 	result := &staleness{checkedAt: now, kinds: make(map[api.PolicyKind]error)}
 	others := 0
 	for _, s := range sources {
 		switch {
 		case !s.stale(now):
-		case s.Kind != api.PolicyKind{}:
+		case s.blocksOwnWrites(now):
 			result.kinds[s.Kind] = s.staleError(now)
 		case result.err == nil:
 			result.err = s.staleError(now)
@@ -135,9 +146,15 @@ func (w *Watcher) UnreadableKindsError() error {
 func (w *Watcher) supervise(ctx context.Context) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
-	ready := false
+	var comparing sync.WaitGroup
+	defer comparing.Wait()
+	ready, compared := false, time.Now()
 	for {
 		w.checkSources(time.Now())
+		if time.Since(compared) >= storageCheckInterval {
+			compared = time.Now()
+			comparing.Go(func() { w.checkStorage(ctx) })
+		}
 		if _, now := w.registry.store.View(); now && !ready {
 			ready = true
 			signal(w.registry.statusChanged) // only now is it known which targets do not exist
@@ -145,6 +162,8 @@ func (w *Watcher) supervise(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case r := <-w.restored:
+			w.relistAll(r)
 		case <-tick.C:
 		}
 	}

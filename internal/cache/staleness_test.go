@@ -37,6 +37,10 @@ func TestEvaluateStaleness(t *testing.T) {
 		h.DisconnectedSince, h.Err = since, err
 		return h
 	}
+	restored := func(h SourceHealth, at time.Time) SourceHealth {
+		h.RestoredAt = at
+		return h
+	}
 	gateways, routes := SourceHealth{Source: "gateways", Synced: true}, SourceHealth{Source: "httproutes", Synced: true}
 	for sentence, c := range map[string]struct {
 		sources      []SourceHealth
@@ -72,6 +76,14 @@ func TestEvaluateStaleness(t *testing.T) {
 			kinds: "colorpolicies.policies.example.com: watch disconnected for 11s: " +
 				"connection closed before the watch started",
 		},
+		"a policy kind that is not listed again after a restore": {
+			sources: []SourceHealth{restored(blind(policies, longAgo, errLost), late), gateways},
+			whole:   "colorpolicies.policies.example.com: watch disconnected for 11s: connection refused",
+		},
+		"a policy kind that cannot be listed after a restore": {
+			sources: []SourceHealth{restored(blind(policies, longAgo, errLost), now.Add(-initialListTimeout-1)), gateways},
+			kinds:   "colorpolicies.policies.example.com: watch disconnected for 11s: connection refused",
+		},
 		"gateways are forbidden": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
 			whole:   `gateways: watch disconnected for 11s: x is forbidden: no; `,
@@ -99,7 +111,9 @@ func assertStale(t *testing.T, want string, err error) {
 func watcherOf(s *fakeAPI, log logr.Logger) *Watcher {
 	st := snapshot.New()
 	r := newRegistry(st, nil, nil, Options{Log: log})
-	return &Watcher{registry: r, definitions: s.newReflector(st, log)}
+	w := &Watcher{registry: r, definitions: s.newReflector(st, log), restored: make(chan restore, 1)}
+	w.definitions.onRestore = w.noteRestore
+	return w
 }
 
 // during runs the reflector and the supervision of a Watcher during a test.

@@ -35,6 +35,9 @@ type Watcher struct {
 	core        []*reflector
 	staleness   atomic.Pointer[staleness] // nil before the first check
 	sources     sourceGroup
+	// restored receives what a source has found out about storage.
+	restored chan restore
+	restores atomic.Uint64
 }
 
 // New returns a Watcher that feeds the store once it is started. The store must have
@@ -48,7 +51,7 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), sources: newSourceGroup()}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), sources: newSourceGroup(), restored: make(chan restore, 1)}
 	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
 			decode: decodeDefinition, target: w.registry, log: w.registry.logger(sourceDefinitions), listed: func() {},
@@ -69,7 +72,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	var group sync.WaitGroup
 	start := func(f *reflector) {
 		ctx, cancel := context.WithCancel(ctx)
-		f.cancel = cancel
+		f.cancel, f.onRestore = cancel, w.noteRestore
 		f.health.join(&w.sources)
 		group.Go(func() {
 			defer f.health.leave()

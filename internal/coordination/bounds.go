@@ -1,9 +1,6 @@
 package coordination
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Defaults of Bounds.
 const (
@@ -42,7 +39,8 @@ func LeaseDuration(timeout time.Duration) time.Duration {
 
 // Bounds are the times that the protocol relies on. All are positive.
 type Bounds struct {
-	// Timeout is T of the webhooks that the server writes. A review may have another.
+	// Timeout is T of the webhooks that the server writes. A review may have another, of
+	// at most MaxTimeout.
 	Timeout time.Duration
 	// Lease is how long a Lease is valid, in whole seconds.
 	Lease time.Duration
@@ -64,25 +62,10 @@ func (b Bounds) validity(timeout time.Duration) time.Duration {
 	return b.Lease - b.Store - b.Drift - timeout
 }
 
-// TimeoutError is returned for a review whose timeout leaves no time to evaluate it
-// within a lease.
-type TimeoutError struct {
-	Timeout time.Duration
-	Bounds  Bounds
-}
-
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("timeoutSeconds of the webhook is %s, and --lease-duration=%s allows at most %s; decrease timeoutSeconds, or set --webhook-timeout=%s",
-		e.Timeout, e.Bounds.Lease, e.Bounds.validity(0).Truncate(time.Second)-time.Second, e.Timeout)
-}
-
-// checkTimeout returns a TimeoutError if a leader that renews its Lease in time could not
-// evaluate a review with a timeout.
-func (b Bounds) checkTimeout(timeout time.Duration) error {
-	if b.validity(timeout) <= renewInterval {
-		return &TimeoutError{Timeout: timeout, Bounds: b}
-	}
-	return nil
+// MaxTimeout returns the longest timeout of a webhook, in whole seconds, with which a
+// leader that renews its Lease in time can evaluate a review.
+func (b Bounds) MaxTimeout() time.Duration {
+	return (b.validity(0) - renewInterval - 1).Truncate(time.Second)
 }
 
 // elapsed returns the time since t: the larger one of monotonic and wall time, because

@@ -13,8 +13,21 @@ func TestLeaseForATimeout(t *testing.T) {
 	} {
 		b := NewBounds(timeout, 0)
 		assert.Equal(t, Bounds{Timeout: timeout, Lease: want, Store: DefaultStoreTime, Drift: DefaultDrift}, b)
-		assert.NoError(t, b.checkTimeout(timeout), "the server's own webhooks")
+		assert.GreaterOrEqual(t, b.MaxTimeout(), timeout, "the server's own webhooks")
 		assert.GreaterOrEqual(t, b.validity(timeout), renewInterval+leaseTimeout, "one renewal may get no response")
 	}
 	assert.Equal(t, time.Minute, NewBounds(3*time.Second, time.Minute).Lease)
+}
+
+// A lease that was renewed when the next renewal is due is valid for MaxTimeout, and not for
+// a second more.
+func TestMaxTimeout(t *testing.T) {
+	for lease, want := range map[time.Duration]time.Duration{
+		5 * time.Second: 2 * time.Second, 7 * time.Second: 4 * time.Second, 14 * time.Second: 11 * time.Second, time.Minute: 57 * time.Second,
+	} {
+		b := NewBounds(time.Second, lease)
+		assert.Equal(t, want, b.MaxTimeout(), lease)
+		assert.Greater(t, b.validity(b.MaxTimeout()), renewInterval)
+		assert.LessOrEqual(t, b.validity(b.MaxTimeout()+time.Second), renewInterval)
+	}
 }

@@ -31,10 +31,10 @@ var (
 // refusedPause is how long Await waits before it returns a place again that refused.
 const refusedPause = 100 * time.Millisecond
 
-// Await returns where to evaluate a write whose webhook has a timeout. It waits until
-// some replica evaluates, or ctx ends. except is a place that has just refused the
-// write, or failed, the zero Place for none. Errors: ErrNoLeader, ErrProtocol,
-// *TimeoutError.
+// Await returns where to evaluate a write whose webhook has a timeout, which is at most the
+// MaxTimeout of Bounds. It waits until some replica evaluates, or ctx ends. except is a
+// place that has just refused the write, or failed, the zero Place for none. Errors:
+// ErrNoLeader, ErrProtocol.
 func (c *Coordinator) Await(ctx context.Context, timeout time.Duration, except Place) (Place, error) {
 	if except != (Place{}) {
 		c.Wake()
@@ -65,10 +65,6 @@ func (c *Coordinator) place(timeout time.Duration) (p Place, ok bool, next <-cha
 	defer c.mu.Unlock()
 	switch {
 	case c.role == evaluating:
-		// Only the leader checks: while a new timeout is rolled out, replicas differ.
-		if err := c.opts.Bounds.checkTimeout(timeout); err != nil {
-			return Place{}, false, nil, err
-		}
 		return Place{Term: c.term}, c.valid(timeout), c.changed, nil
 	case c.role != following, c.leader.identity == "", c.leader.identity == c.opts.Identity:
 		return Place{}, false, c.changed, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
@@ -28,6 +29,9 @@ type Budget struct {
 	charges map[*merge.Policy]*charge
 	paths   int
 	last    *Effective // the current path
+
+	began  time.Time
+	waited time.Duration // in Wait
 }
 
 type charge struct {
@@ -36,7 +40,9 @@ type charge struct {
 }
 
 // NewBudget returns a budget of a number of units of CEL cost.
-func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: ctx, limit: units} }
+func NewBudget(ctx context.Context, units uint64) *Budget {
+	return &Budget{ctx: ctx, limit: units, began: time.Now()}
+}
 
 // Grow has each path that is walked add units to the budget.
 func (b *Budget) Grow(perPath uint64) *Budget {
@@ -74,6 +80,23 @@ func (b *Budget) Spend(by *merge.Policy, cost uint64) error {
 // Alive returns an error once the context has ended.
 func (b *Budget) Alive() error {
 	if err := b.ctx.Err(); err != nil {
+		return b.tooMuch(err)
+	}
+	return nil
+}
+
+// Wait calls a function that waits for others, such as a read from the API server.
+func (b *Budget) Wait(call func() error) error {
+	began := time.Now()
+	defer func() { b.waited += time.Since(began) }()
+	return call()
+}
+
+// Exceeded returns an error if the context has ended and at least half of the time until
+// then was not spent in Wait, and nil otherwise. So it tells an evaluation that takes too
+// long from an API server that does not answer, whatever failed when the context ended.
+func (b *Budget) Exceeded() *TooMuchError {
+	if err := b.ctx.Err(); err != nil && b.waited <= time.Since(b.began)/2 {
 		return b.tooMuch(err)
 	}
 	return nil

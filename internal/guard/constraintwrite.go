@@ -83,9 +83,9 @@ func (ev *evaluation) checkConstraintSchema(ctx context.Context, c, was *constra
 	if ev.guard.KindReader == nil {
 		return false, nil
 	}
-	schema, err := ev.guard.KindReader.Schema(ctx, kind.Ref())
+	schema, err := ev.readSchema(ctx, kind.Ref())
 	if err != nil {
-		return false, fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
+		return false, err
 	}
 	shape := constraint.Shape{Schema: schema, Content: contentPaths(kind), List: kind.SameTarget == api.Collect}
 	fault := c.Check(shape)

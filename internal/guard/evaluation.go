@@ -73,7 +73,7 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		return effective.Scope{}, ev.checkConstraintWrite(ctx)
 	}
 	ev.change.packPolicies(ev.before)
-	v, err := ev.guard.readMissingTargets(ctx, ev.before, ev.change)
+	v, err := ev.readMissingTargets(ctx)
 	if err != nil {
 		return effective.Scope{}, err
 	}

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
@@ -42,19 +41,15 @@ const PathBudget = 2 * cel.Limit
 // every touched path whose effective policy differs.
 //
 // A change that would cost too much to evaluate, or take longer than ctx lasts, is
-// denied with the reason TooMuch. The errors are those of ReadLive and KindReader,
-// ErrPermissions, and an *UnlistedKindError.
+// denied with the reason TooMuch, whatever fails after that. The errors are those of
+// ReadLive and KindReader, ErrPermissions, and an *UnlistedKindError.
 func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
 	ev := g.newEvaluation(ctx, v)
 	ev.change, ev.observe = c, observe
-	err := ev.run(ctx)
-	if tooMuch, ok := errors.AsType[*effective.TooMuchError](err); ok {
-		ev.truncated = true
-		ev.findings.add(tooMuchFinding(c, tooMuch, err))
-	} else if err != nil {
+	if err := ev.run(ctx); err != nil && !ev.reportTooMuch(err) {
 		return nil, err
 	}
-	if err := ev.allowSystemDeletion(ctx); err != nil {
+	if err := ev.allowSystemDeletion(ctx); err != nil && !ev.truncated && !ev.reportTooMuch(err) {
 		return nil, err
 	}
 	return ev.decision(), nil

@@ -40,8 +40,10 @@ func (a *authorizer) mayOverride(policy api.Ref) (bool, error) {
 	}
 	may := false
 	if a.ev.guard.Permissions != nil && a.ev.deletion.reason == "" {
-		var err error
-		if may, err = a.ev.guard.Permissions.MayOverride(a.ctx, a.ev.change.User, policy); err != nil {
+		if err := a.ev.budget.Wait(func() (err error) {
+			may, err = a.ev.guard.Permissions.MayOverride(a.ctx, a.ev.change.User, policy)
+			return err
+		}); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrPermissions, err)
 		}
 	}

@@ -34,9 +34,9 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 			})
 		}
 	}
-	schema, err := ev.guard.KindReader.Schema(ctx, kind.Ref())
+	schema, err := ev.readSchema(ctx, kind.Ref())
 	if err != nil {
-		return fmt.Errorf("get definition of %s: %w", kind.Ref(), err)
+		return err
 	}
 	if schema == nil {
 		return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
@@ -20,11 +22,36 @@ type ReadLiveFunc func(ctx context.Context, ref api.Ref) (snapshot.Object, error
 // most objects that are: Gateway API takes at most 16 targets.
 const maxLiveReads = 16
 
-// readMissingTargets adds to the view the targets of a policy that it lacks: they may have
-// been created a moment ago.
-func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
-	p, ok := c.After.(*policykind.Policy)
-	if !ok || g.ReadLive == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
+// readLive reads an object from the API server.
+func (ev *evaluation) readLive(ctx context.Context, ref api.Ref) (o snapshot.Object, err error) {
+	err = ev.budget.Wait(func() error {
+		o, err = ev.guard.ReadLive(ctx, ref)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", ref, err)
+	}
+	return o, nil
+}
+
+// readSchema reads the schema of a policy kind from the API server.
+func (ev *evaluation) readSchema(ctx context.Context, kind api.PolicyKind) (schema *apiextensionsv1.JSONSchemaProps, err error) {
+	err = ev.budget.Wait(func() error {
+		schema, err = ev.guard.KindReader.Schema(ctx, kind)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get definition of %s: %w", kind, err)
+	}
+	return schema, nil
+}
+
+// readMissingTargets returns the view before the write with the targets of a policy that it
+// lacks: they may have been created a moment ago.
+func (ev *evaluation) readMissingTargets(ctx context.Context) (*snapshot.View, error) {
+	v := ev.before
+	p, ok := ev.change.After.(*policykind.Policy)
+	if !ok || ev.guard.ReadLive == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
 		return v, nil
 	}
 	asked := make(map[api.Ref]bool)
@@ -33,9 +60,9 @@ func (g *Guard) readMissingTargets(ctx context.Context, v *snapshot.View, c Chan
 			return nil
 		}
 		asked[ref] = true
-		o, err := g.ReadLive(ctx, ref)
+		o, err := ev.readLive(ctx, ref)
 		if err != nil {
-			return fmt.Errorf("get %s: %w", ref, err)
+			return err
 		}
 		if o != nil {
 			v = v.With(snapshot.Put(o))
@@ -89,9 +116,9 @@ func (ev *evaluation) readConstraintTargets(ctx context.Context, c *constraint.C
 			continue // one in any namespace has no single address
 		}
 		asked[n.Ref] = true
-		o, err := ev.guard.ReadLive(ctx, n.Ref)
+		o, err := ev.readLive(ctx, n.Ref)
 		if err != nil {
-			return fmt.Errorf("get %s: %w", n, err)
+			return err
 		}
 		if o != nil {
 			ev.after = ev.after.With(snapshot.Put(o))

@@ -52,9 +52,9 @@ func (ev *evaluation) findSystemDeletion(ctx context.Context) error {
 	ref := (&gateway.Namespace{Name: name}).Ref()
 	n, _ := ev.before.Get(ref).(*gateway.Namespace)
 	if (n == nil || !n.Terminating) && ev.guard.ReadLive != nil {
-		o, err := ev.guard.ReadLive(ctx, ref) // its deletion is a moment ago, maybe
+		o, err := ev.readLive(ctx, ref) // its deletion is a moment ago, maybe
 		if err != nil {
-			return fmt.Errorf("get %s: %w", ref, err)
+			return err
 		}
 		n, _ = o.(*gateway.Namespace)
 	}

@@ -9,6 +9,21 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
+// reportTooMuch reports that the evaluation ended with an error because it was too much,
+// and returns false if it ended for another reason.
+func (ev *evaluation) reportTooMuch(err error) bool {
+	tooMuch, ok := errors.AsType[*effective.TooMuchError](err)
+	if !ok {
+		tooMuch = ev.budget.Exceeded()
+	}
+	if tooMuch == nil {
+		return false
+	}
+	ev.truncated = true
+	ev.findings.add(tooMuchFinding(ev.change, tooMuch, err))
+	return true
+}
+
 // tooMuchFinding says what exceeded the limits of an evaluation, and what to do about it.
 func tooMuchFinding(c Change, e *effective.TooMuchError, whole error) Finding {
 	f := Finding{

@@ -25,8 +25,8 @@ type Result struct {
 // view; it is called after the writes in flight were read, so that no write is in
 // neither. Warnings are those of the evaluation without any write in flight.
 //
-// The errors are those of guard.Evaluate, of Write.Admissible, and of ctx: a write is not
-// admitted after its deadline.
+// The errors are those of guard.Evaluate and of Write.Admissible, and effective.ErrTooMuch: a
+// write is not admitted after its deadline.
 func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Result, error) {
 	if l == nil {
 		d, err := g.Evaluate(ctx, view(), w.Change, nil)
@@ -104,8 +104,11 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 	if result.Decision.Denied() && e.write.Enforcement.Denies() || !e.write.persistent() {
 		return result, true, nil
 	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, false, fmt.Errorf("admit the write: %w", err) // the API server has given up
+	switch err := ctx.Err(); { // the API server has given up
+	case err != nil && len(related) > 0:
+		return e.contended(), true, nil
+	case err != nil:
+		return Result{}, false, fmt.Errorf("admit the write: %w: %w", effective.ErrTooMuch, err)
 	}
 	switch admission, err := e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)); {
 	case err != nil:
@@ -129,7 +132,7 @@ func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
 // evaluateGroups evaluates the write without and with the related writes in flight.
 func (e *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, groups [][]*entry) (Result, error) {
 	alone, err := e.guard.Evaluate(ctx, v, e.write.Change, nil)
-	if err != nil || !e.write.Enforcement.Denies() {
+	if err != nil || !e.write.Enforcement.Denies() || alone.Cut && ctx.Err() != nil {
 		return Result{Decision: alone}, err
 	}
 	for _, entries := range rounds(groups) {

@@ -124,7 +124,7 @@ func (a *app) createWebhooks() error {
 	options.Metrics, options.Tokens = webhook.NewMetrics(crmetrics.Registry), a.pathTokens.tokens
 	options.Events, options.Tracer, options.Log = a.manager.GetEventRecorder("overrule"), a.tracing.tracer(), a.log.WithName("webhook")
 	if a.coordinator != nil {
-		options.Coordinator = a.coordinator
+		options.Coordinator, options.MaxTimeout = a.coordinator, a.options.bounds().MaxTimeout()
 	}
 	a.webhooks = webhook.New(options)
 	return nil
@@ -163,6 +163,7 @@ func (a *app) addHTTPSServer() error {
 	a.serveReplicas()
 	a.pathTokens.protect(a.https, a.probes)
 	a.probes.addWarning("kinds", a.watcher.UnreadableKindsError)
+	a.probes.addWarning("timeout", a.webhooks.TimeoutProblem)
 	if err := addClientAuth(a.https, a.probes, o, a.log.WithName("callers")); err != nil {
 		return err
 	}

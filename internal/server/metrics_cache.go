@@ -13,16 +13,20 @@ import (
 type cacheCollector struct {
 	health func() []cache.SourceHealth
 	stale  func() error
-	now    func() time.Time
+	// restores counts restores of storage.
+	restores func() uint64
+	now      func() time.Time
 }
 
 func newCacheCollector(w *cache.Watcher) cacheCollector {
-	return cacheCollector{health: w.Health, stale: w.StaleError, now: time.Now}
+	return cacheCollector{health: w.Health, stale: w.StaleError, restores: w.Restores, now: time.Now}
 }
 
 var (
 	cacheCurrentDesc = prometheus.NewDesc("overrule_cache_current",
 		"1 while no cache is stale.", nil, nil)
+	storageRestoresDesc = prometheus.NewDesc("overrule_storage_restores_total",
+		"How often storage was found to be restored to an earlier state.", nil, nil)
 	cacheAgeDesc = prometheus.NewDesc("overrule_cache_age_seconds",
 		"Time since the last event, bookmark or list of a resource.", []string{"resource"}, nil)
 	watchListsDesc = prometheus.NewDesc("overrule_watch_lists_total",
@@ -33,7 +37,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c cacheCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cacheCurrentDesc, cacheAgeDesc, watchListsDesc, watchFailuresDesc} {
+	for _, d := range []*prometheus.Desc{cacheCurrentDesc, storageRestoresDesc, cacheAgeDesc, watchListsDesc, watchFailuresDesc} {
 		ch <- d
 	}
 }
@@ -45,6 +49,7 @@ func (c cacheCollector) Collect(ch chan<- prometheus.Metric) {
 		current = 0
 	}
 	ch <- prometheus.MustNewConstMetric(cacheCurrentDesc, prometheus.GaugeValue, current)
+	ch <- prometheus.MustNewConstMetric(storageRestoresDesc, prometheus.CounterValue, float64(c.restores()))
 	now := c.now()
 	for _, s := range c.health() {
 		// A resource that was never listed has no age; see overrule_cache_ready.

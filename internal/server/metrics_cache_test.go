@@ -18,7 +18,7 @@ func TestCacheCollector(t *testing.T) {
 	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
 	var stale error
 	f := cacheCollector{
-		now: func() time.Time { return now }, stale: func() error { return stale },
+		now: func() time.Time { return now }, stale: func() error { return stale }, restores: func() uint64 { return 1 },
 		health: func() []cache.SourceHealth {
 			return []cache.SourceHealth{
 				{Source: "authpolicies.kuadrant.io", Synced: true, LastContact: ago(40), Lists: 1},
@@ -35,6 +35,9 @@ overrule_cache_age_seconds{resource="httproutes"} 15
 # HELP overrule_cache_current 1 while no cache is stale.
 # TYPE overrule_cache_current gauge
 overrule_cache_current 1
+# HELP overrule_storage_restores_total How often storage was found to be restored to an earlier state.
+# TYPE overrule_storage_restores_total counter
+overrule_storage_restores_total 1
 # HELP overrule_watch_failures_total Failed lists and watches of a resource.
 # TYPE overrule_watch_failures_total counter
 overrule_watch_failures_total{resource="authpolicies.kuadrant.io"} 0

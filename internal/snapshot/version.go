@@ -23,6 +23,10 @@ func (s *Store) Reached(version string) {
 	}
 }
 
+// ResetVersion forgets which resourceVersions were reached: storage was restored to an
+// earlier state.
+func (s *Store) ResetVersion() { s.reached.Store(0) }
+
 // Passed records that a source has reached a resourceVersion without changes, and
 // publishes a view with it.
 func (s *Store) Passed(version string) {

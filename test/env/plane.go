@@ -75,7 +75,12 @@ func (p plane) bootEtcd(ctx context.Context) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return url, p.await(ctx, etcdProgram, &rest.Config{Host: url}, "/health")
+	return url, p.awaitEtcd(ctx, url)
+}
+
+// awaitEtcd waits until etcd is ready.
+func (p plane) awaitEtcd(ctx context.Context, url string) error {
+	return p.await(ctx, etcdProgram, &rest.Config{Host: url}, "/health")
 }
 
 func (p plane) bootAPIServer(ctx context.Context, etcd string, flags []flag) error {

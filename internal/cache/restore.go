@@ -1,0 +1,122 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An etcd that was restored from a snapshot has a lower revision than watches have reached
+// before. The API server accepts a watch that continues there, and sends nothing until
+// storage has reached that revision again: what is missing from the snapshot, and what is
+// written meanwhile, never arrives. A consistent list shows the revision: it is never lower
+// than one that was read before the list was requested.
+
+// RestoredError is why no write is evaluated after storage was restored to an earlier
+// state, until every resource has been listed again.
+type RestoredError struct {
+	// Source is the resource whose list has the resourceVersion Stored, after Reached
+	// was read.
+	Source          string
+	Stored, Reached uint64
+}
+
+func (e *RestoredError) Error() string {
+	return fmt.Sprintf("storage was restored to an earlier state: resourceVersion of %s is %d, was %d; relisting", e.Source, e.Stored, e.Reached)
+}
+
+// restore is that a source has found out by a list that storage was restored.
+type restore struct {
+	reflector *reflector
+	listed    time.Time // when the list was requested
+	err       *RestoredError
+}
+
+// checkStorage returns a RestoredError if storage is behind a resourceVersion from which a
+// watch is to continue.
+func (f *reflector) checkStorage(ctx context.Context, version string) error {
+	reached, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // it is not comparable
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	defer cancel()
+	began := time.Now()
+	list, err := f.lw.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("compare %s with storage: %w", f.source, err)
+	}
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return fmt.Errorf("compare %s with storage: %w", f.source, err)
+	}
+	stored, err := strconv.ParseUint(m.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // it is not comparable
+	}
+	return f.compareStorage(stored, reached, began)
+}
+
+// compareStorage reports that storage was restored, and returns a RestoredError, if the
+// resourceVersion of a consistent list is lower than one that was read before the list was
+// requested, at a time.
+func (f *reflector) compareStorage(stored, reached uint64, requested time.Time) error {
+	if stored >= reached {
+		return nil
+	}
+	err := &RestoredError{Source: f.source, Stored: stored, Reached: reached}
+	f.onRestore(restore{f, requested, err})
+	return err
+}
+
+// checkStorage compares all open watches with storage. Watches that are being opened do
+// so themselves.
+func (w *Watcher) checkStorage(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(catchUpConcurrency)
+	for _, f := range w.reflectors() {
+		if h := f.health.get(); !h.Synced || !h.DisconnectedSince.IsZero() {
+			continue
+		}
+		group.Go(func() error {
+			if err := f.checkStorage(ctx, strconv.FormatUint(f.progress.reached(), 10)); err != nil {
+				f.log.V(1).Info("cannot compare with storage", "cause", err.Error())
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// noteRestore has supervise relist everything. If it is about to, nothing else is needed.
+func (w *Watcher) noteRestore(r restore) {
+	select {
+	case w.restored <- r:
+	default:
+	}
+}
+
+// relistAll makes the whole cache stale until every resource has been listed again. Many
+// sources find out at once: those that expired already, or have listed since, are late.
+func (w *Watcher) relistAll(r restore) {
+	if r.reflector.health.listedSince(r.listed) {
+		return
+	}
+	w.registry.log.Error(r.err, "storage was restored to an earlier state; relisting everything")
+	w.restores.Add(1)
+	// First: no review may be evaluated between the changes of the sources.
+	w.staleness.Store(&staleness{checkedAt: time.Now(), err: r.err})
+	w.registry.store.ResetVersion()
+	for _, f := range w.reflectors() {
+		f.progress.forget()
+		f.expire(r.err)
+	}
+}
+
+// Restores returns how often storage was found to be restored to an earlier state.
+func (w *Watcher) Restores() uint64 { return w.restores.Load() }
