@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/test/worlds"
 )
 
