@@ -156,6 +156,19 @@ func (b *Binder) indexed(r *gateway.Route) *ratelimit.Route {
 	return ratelimit.NewRoute(r)
 }
 
+// Alone returns the effective policy of a single policy, as if it were alone on a path and
+// the conditions of its blocks were met.
+func Alone(p *policykind.Policy) *Effective {
+	alone := p.Policy
+	alone.Blocks = slices.Clone(p.Blocks)
+	for i := range alone.Blocks {
+		alone.Blocks[i].When = nil
+	}
+	layers := []merge.Layer{{Policy: &alone}}
+	result, _ := merge.Fold(layers, nil) // only a meter has errors
+	return &Effective{Kind: p.Kind, Layers: layers, Result: result}
+}
+
 // Standalone returns the effective policy of a single policy on the first rule of a
 // route, to bind its limits: the route need not be attached to a gateway. If several
 // blocks have the same key, the last one applies.

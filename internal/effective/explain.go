@@ -148,7 +148,7 @@ func (e *Effective) explainRules(filter *merge.Name, h Hides) []api.ExplainedRul
 				lost := api.LostFrom{
 					Policy: e.Ref(all[i].Policy), Block: l.Block.String(),
 					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce),
-					Equal: l.Equal && !e.hidesLoss(h, all[i].Policy, l),
+					Equal: e.showsEqual(h, all[i].Policy, &l),
 				}
 				if lost.Redacted = h.hides(lost.Policy); !lost.Redacted {
 					lost.Value = merge.Plain(l.Value)

@@ -13,10 +13,15 @@ type Hides func(api.Ref) bool
 
 func (h Hides) hides(ref api.Ref) bool { return h != nil && h(ref) }
 
-// hidesLoss reports whether a reader may not read one of the values of a lost rule. Then
-// it must not be shown that they are equal: a guess could be confirmed.
-func (e *Effective) hidesLoss(h Hides, of *merge.Policy, l merge.Lost) bool {
-	return h.hides(e.Ref(of)) || h.hides(e.Ref(l.To.Policy)) || l.InForce != nil && h.hides(e.Ref(l.InForce))
+// showsEqual reports whether the value of a lost rule is equal to the one in force and a
+// reader may read both: else a guess could be confirmed. Which objects h is asked about
+// does not depend on the values either.
+func (e *Effective) showsEqual(h Hides, of *merge.Policy, l *merge.Lost) bool {
+	if h == nil {
+		return l.Equal
+	}
+	hidden := h(e.Ref(of)) || h(e.Ref(l.To.Policy)) || l.InForce != nil && h(e.Ref(l.InForce))
+	return l.Equal && !hidden
 }
 
 // hidesAny reports whether a reader may not read some policy on the path.

@@ -99,11 +99,9 @@ func (reason *noPathReason) unattachedRoute(r *gateway.Route) string {
 		all = append(all, why)
 	}
 	for _, p := range r.Unread {
-		all = append(all, unsupportedKind(p))
+		all = append(all, unsupportedParent(p))
 	}
 	switch more := len(all) - maxParents; {
-	case len(all) == 0 && r.WantsDefaultGateways:
-		return "it uses default gateways, which are not supported"
 	case len(all) == 0:
 		return "it has no parentRefs"
 	case more > 0:
@@ -113,7 +111,10 @@ func (reason *noPathReason) unattachedRoute(r *gateway.Route) string {
 	}
 }
 
-func unsupportedKind(parent api.Ref) string {
+func unsupportedParent(parent api.Ref) string {
+	if parent == gateway.DefaultGateways {
+		return "it uses default gateways, which are not supported"
+	}
 	return fmt.Sprintf("%s is of kind %s, which is not supported", parent, parent.PolicyKind())
 }
 
@@ -161,7 +162,7 @@ func (reason *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 	g := reason.view.Gateway(s.GatewayNamespace, s.GatewayName)
 	switch {
 	case s.Unread != api.Ref{}:
-		return unsupportedKind(s.Unread)
+		return unsupportedParent(s.Unread)
 	case g == nil:
 		return fmt.Sprintf("Gateway %s/%s does not exist", s.GatewayNamespace, s.GatewayName)
 	case !g.Sets.Allows(g.Namespace, s.Namespace, reason.view.NamespaceLabels(s.Namespace)):

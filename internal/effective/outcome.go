@@ -175,8 +175,10 @@ func (all *Outcomes) OfHiding(v *snapshot.View, p *policykind.Policy, h Hides) a
 // lostHiding returns the losses without whether a hidden value is equal.
 func (t *tally) lostHiding(h Hides, hidden bool) map[loss]*lossCount {
 	out := make(map[loss]*lossCount, len(t.lost))
-	for l, n := range t.lost {
-		l.equal = l.equal && !hidden && !h.hides(l.to) && (l.inForce == api.Ref{} || !h.hides(l.inForce))
+	for _, l := range slices.SortedFunc(maps.Keys(t.lost), compareLosses) { // a reader's rights are limited in number
+		n := t.lost[l]
+		hidden := hidden || h(l.to) || l.inForce != (api.Ref{}) && h(l.inForce)
+		l.equal = l.equal && !hidden
 		sum := out[l]
 		if sum == nil {
 			sum = new(lossCount)

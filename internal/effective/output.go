@@ -51,7 +51,7 @@ func (e *Effective) lostRules(o *merge.Outcome, h Hides) []api.LostRule {
 	for _, l := range o.Lost {
 		out = append(out, api.LostRule{
 			Rule: l.Key.String(), Block: l.Block.String(),
-			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal && !e.hidesLoss(h, o.Policy, l),
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: e.showsEqual(h, o.Policy, &l),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })

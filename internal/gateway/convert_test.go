@@ -100,14 +100,19 @@ func TestConversionDoesNotModifyObject(t *testing.T) {
 	assert.Equal(t, read[gateway.RouteObject](t, text), o)
 }
 
-func TestWantsDefaultGateways(t *testing.T) {
+func TestUsesDefaultGateways(t *testing.T) {
 	for text, want := range map[string]bool{
-		"{}":                          false,
-		"{useDefaultGateways: None}":  false,
-		"{useDefaultGateways: All}":   true,
-		"{useDefaultGateways: Other}": true,
+		"{}":                                                    false,
+		"{useDefaultGateways: None}":                            false,
+		"{useDefaultGateways: ''}":                              false,
+		"{useDefaultGateways: null}":                            false,
+		"{useDefaultGateways: All}":                             true,
+		"{useDefaultGateways: All, parentRefs: null}":           true,
+		"{useDefaultGateways: All, parentRefs: []}":             true,
+		"{useDefaultGateways: All, parentRefs: [{name: edge}]}": true,
+		"{useDefaultGateways: Other}":                           true,
 	} {
-		assert.Equal(t, want, httpRoute(t, "metadata: {name: r}\nspec: "+text).WantsDefaultGateways, text)
+		assert.Equal(t, want, httpRoute(t, "metadata: {name: r}\nspec: "+text).UsesDefaultGateways(), text)
 	}
 }
 

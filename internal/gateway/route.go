@@ -32,12 +32,9 @@ type Route struct {
 	Hostnames []string
 	Parents   []Parent
 	// Unread are the parents of unsupported kinds, each once. The paths of their
-	// traffic are unknown.
+	// traffic are unknown. DefaultGateways is one of them if the route uses these.
 	Unread []api.Ref
 	Rules  []Rule
-	// WantsDefaultGateways is set if the route uses default gateways, which are
-	// experimental and not supported.
-	WantsDefaultGateways bool
 
 	spec       json.RawMessage
 	decodeOnce sync.Once
@@ -48,6 +45,13 @@ type Route struct {
 	compiled                  []routeMatch // on first use
 	segments                  []string     // on first use
 }
+
+// DefaultGateways stands for the default gateways, by which a route comes in if its
+// useDefaultGateways says so. They are experimental and not supported.
+var DefaultGateways = api.Ref{Kind: "default gateways"}
+
+// UsesDefaultGateways reports whether the route comes in by default gateways.
+func (r *Route) UsesDefaultGateways() bool { return slices.Contains(r.Unread, DefaultGateways) }
 
 // Ref names the route.
 func (r *Route) Ref() api.Ref {

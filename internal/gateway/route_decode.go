@@ -99,8 +99,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage, created int64) 
 	out := &Route{
 		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name, Created: meta.created(created),
 		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
-		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
-		spec:                 text,
+		spec: text,
 	}
 	for _, h := range spec.Hostnames {
 		out.Hostnames = append(out.Hostnames, strings.ToLower(string(h)))
@@ -113,6 +112,9 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage, created int64) 
 		case !slices.Contains(out.Unread, ref):
 			out.Unread = append(out.Unread, ref)
 		}
+	}
+	if scope := spec.UseDefaultGateways; scope != "" && scope != gatewayv1.GatewayDefaultScopeNone {
+		out.Unread = append(out.Unread, DefaultGateways)
 	}
 	if spec.Rules == nil && kind == KindHTTPRoute {
 		spec.Rules = []routeRule{{}}

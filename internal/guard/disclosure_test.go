@@ -2,12 +2,16 @@ package guard_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -91,4 +95,54 @@ func TestMessagesDoNotDiscloseValues(t *testing.T) {
 		assert.Equal(t, hash("guessed", "overrides: {strategy: patch, b: 1}"), hash("secret", "overrides: {strategy: patch, b: 1}"))
 		assert.NotEqual(t, hash("guessed", "overrides: {strategy: patch, b: 1}"), hash("guessed", "overrides: {strategy: patch, b: 2}"), "what is written has a part in it")
 	})
+}
+
+// What a user is answered who writes a policy does not depend on whether its values are
+// those of policies that the user may not read: no guess is confirmed.
+func TestAnswersDoNotConfirmGuessesInRandomWorlds(t *testing.T) {
+	said := 0
+	for seed := range rounds(t, 200) {
+		d := newGenerator(seed)
+		kinds := d.kinds()
+		w := newPlainWorld(d, kinds)
+		p := d.policy(kinds)
+		p.Namespace = "app"
+		n := 100
+		guessed, secret := w, w
+		for _, o := range all[plainPolicy](w) {
+			guessed = guessed.with(o.key(), valued(o, func() int { return 1 }))
+			secret = secret.with(o.key(), valued(o, func() int {
+				if n++; o.Namespace != "app" {
+					return n
+				}
+				return 1
+			}))
+		}
+		c := plainChange{after: valued(p, func() int { return 1 })}
+		if o, ok := get[plainPolicy](guessed, p.key()); ok {
+			c.before = o
+		}
+		answer := func(w plainWorld) []string {
+			v := w.view(t)
+			g := &guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}
+			ev, err := g.Evaluate(t.Context(), v, c.change(t, v), nil)
+			require.NoError(t, err)
+			said += len(messages(ev))
+			return append(messages(ev), fmt.Sprint(ev.Changes))
+		}
+		require.Equal(t, answer(guessed), answer(secret), "seed %d: %s\nin\n%s", seed, c, w)
+	}
+	assert.Greater(t, said, 200)
+}
+
+// valued is a policy without conditions and with other values.
+func valued(p plainPolicy, value func() int) plainPolicy {
+	p = copied(p)
+	for _, b := range []*plainBlock{&p.Defaults, &p.Bare, &p.Overrides} {
+		b.When = ""
+		for _, rule := range slices.Sorted(maps.Keys(b.Rules)) {
+			b.Rules[rule] = value()
+		}
+	}
+	return p
 }

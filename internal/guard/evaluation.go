@@ -139,6 +139,7 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportUnevaluated()
 	ev.reportSchemaViolations()
 	ev.reportBlastRadius()
+	ev.addOwnLosses()
 	return ev.reportLostOverrides(may)
 }
 

@@ -78,7 +78,7 @@ func (ev *evaluation) checkRoute() {
 		was = old.Unread
 	}
 	ev.reportUnreadParents(was, r.Unread)
-	if r.WantsDefaultGateways {
+	if r.UsesDefaultGateways() {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   "useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown",
 			Advice: "list the gateways in parentRefs",
@@ -89,7 +89,7 @@ func (ev *evaluation) checkRoute() {
 // reportUnreadParents reports which parents of unsupported kinds the write adds.
 func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 	for _, p := range is {
-		if p != (api.Ref{}) && !slices.Contains(was, p) {
+		if p != (api.Ref{}) && p != gateway.DefaultGateways && !slices.Contains(was, p) {
 			ev.report(api.ReasonNotRead, api.Warn, Finding{
 				What:   fmt.Sprintf("parent %s is of an unsupported kind: effective policies through it are unknown", withGroup(p)),
 				Advice: "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on",

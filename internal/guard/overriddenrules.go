@@ -150,6 +150,7 @@ func (r *overriddenRules) addOther(p effective.Pair, i int) {
 	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
 		if isOverridden(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
+			l.Equal = false // whether values of others are equal is not counted apart
 			r.otherPolicies.add(p.After, o, l, whole, false)
 		}
 	}

@@ -15,7 +15,8 @@ type overrides struct {
 	pairs         int32                // that were evaluated
 	held          []effective.Override // of the current pair
 	lost          map[lostOverrideKey]*lostOverride
-	reasons       map[*merge.Rule]api.ReasonCode    // of losses
+	reasons       map[*merge.Rule]lossReason        // of losses
+	own           []*lostOverride                   // that their own policy gives up, whether or not they hold
 	lessProtected map[api.PolicyKind]lessProtection // how kinds protect overrides less after the write
 	confirmed     map[*merge.Rule]bool              // overrides that requests are known to lose
 	terminating   terminatingPolicies

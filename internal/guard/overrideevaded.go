@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,25 +14,30 @@ import (
 // reasons OverrideRemoved and OverrideEvaded:
 // warnings for writers who are allowed to remove them, denials for all others.
 func (ev *evaluation) reportLostOverrides(may *authorizer) error {
-	findings := make(map[lostOverrideKey]*lostOverride)
+	findings, own := make(map[lostOverrideKey]*lostOverride), ev.overrides.ownLosses()
 	for _, l := range ev.overrides.sortedLosses() {
-		mine, err := may.mayOverride(l.ref(l.key.policy))
+		reported, err := ev.permit(l, own, may)
 		if err != nil {
 			return err
 		}
-		covered := false
-		if !mine {
-			if covered, err = may.hasSubstitute(l); err != nil {
-				return err
-			}
-		}
-		if covered {
+		if !reported {
 			continue
 		}
-		l.permitted, l.key.substituteNames = mine, ""
+		l.key.substituteNames = ""
 		if first := findings[l.key]; first != nil {
 			first.paths = slices.Compact(slices.Sorted(slices.Values(slices.Concat(first.paths, l.paths))))
 			continue
+		}
+		findings[l.key] = l
+	}
+	for _, l := range findings {
+		if o := own[ownLossOf(l)]; o != nil && o.key.code == l.key.code {
+			delete(own, ownLossOf(l)) // it is reported with its paths
+		}
+	}
+	for _, l := range own {
+		if _, err := ev.permit(l, nil, may); err != nil {
+			return err
 		}
 		findings[l.key] = l
 	}
@@ -41,9 +47,33 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 	return ev.reportWeakenings(may)
 }
 
+// permit sets whether the writer is allowed to remove an override that is lost, and
+// returns whether it is to be reported: unless another policy of its namespace stands in
+// for it. If its own policy gives it up, that is certain, and no other policy counts.
+func (ev *evaluation) permit(l *lostOverride, own ownLosses, may *authorizer) (reported bool, err error) {
+	if l.permitted, err = may.mayOverride(l.ref(l.key.policy)); err != nil {
+		return false, err
+	}
+	if own[ownLossOf(l)] != nil {
+		l.key.unsure, l.key.neighbor = "", false
+		return true, nil
+	}
+	if l.permitted {
+		return true, nil
+	}
+	covered, err := may.hasSubstitute(l)
+	return !covered, err
+}
+
 func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	policy := l.ref(l.key.policy)
 	f := Finding{Rule: l.key.rule, Policy: &policy}
+	if l.was == nil {
+		f.Short = fmt.Sprintf("override %s of %s would be lost", l.key.rule, policy)
+		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
+		ev.reportLoss(l, policy, f)
+		return
+	}
 	on := fmt.Sprintf("on %s", plural(len(l.paths), "path"))
 	if len(l.paths) == 1 {
 		on = "on " + endText(l.was)
@@ -54,13 +84,19 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 		f.What = fmt.Sprintf("override %s of %s, which applies %s, would be less protected: %s", l.key.rule, policy, on, l.key.lessProtected)
 		f.Short = fmt.Sprintf("override %s of %s would be less protected %s", l.key.rule, policy, on)
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
-		f.What = f.Short
+		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
 	default:
 		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(l), l.key.rule, policy, on, ev.lossCause(l))
 	}
 	if l.request != nil && l.moved() {
 		f.Request, f.ServedBy = l.request.String(), endText(l.is)
 	}
+	ev.reportLoss(l, policy, f)
+}
+
+// reportLoss adds the finding about an override of a policy that is lost, with what is
+// done about it.
+func (ev *evaluation) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 	action := api.Deny
 	switch {
 	case l.permitted:
@@ -77,7 +113,7 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
-	ev.reportForKind(l.was.Kind, l.key.code, action, f)
+	ev.reportForKind(ev.before.Kind(l.key.kind), l.key.code, action, f)
 }
 
 // affectedText names what is no longer subject to an override.
@@ -120,7 +156,7 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 	case l.version != "":
 		return fmt.Sprintf("it is dropped when written in version %s, which %s adds or changes", l.version, object)
 	case ev.change.Owner != "":
-		return fmt.Sprintf("%s would be deleted with %s, its new owner", object, ev.change.Owner)
+		return ev.ownerCause()
 	case ev.change.After == nil:
 		return fmt.Sprintf("it depends on %s", object)
 	case viaUnreadParent(l.is.Path):
@@ -134,4 +170,9 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 	default:
 		return "it does not apply after this write"
 	}
+}
+
+// ownerCause says that the object that is written would be deleted with its new owner.
+func (ev *evaluation) ownerCause() string {
+	return fmt.Sprintf("%s would be deleted with %s, its new owner", ev.change.Object().Ref(), ev.change.Owner)
 }

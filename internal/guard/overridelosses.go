@@ -22,6 +22,7 @@ type lostOverrideKey struct {
 	lessProtected   string // in what respects it is less protected, "" where it is lost
 	unsure          string // why its requests may not go there, "" if they do
 	neighbor        bool   // it is of another namespace's route and does not bind the write
+	givenUp         string // how its own policy gives it up, "" if that keeps it
 }
 
 // lostOverride is an override that is lost on a number of paths; the first path stands for
@@ -52,7 +53,11 @@ func (l *lostOverride) ref(p *merge.Policy) api.Ref {
 func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effective, s successor) *lostOverride {
 	is := s.Effective
 	substitutes := ev.remaining(o, was, is, is.Substitutes(o))
-	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: ev.lossReason(was, o), unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was)}
+	reason := ev.lossReason(was, o)
+	key := lostOverrideKey{
+		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp,
+		unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was),
+	}
 	for _, p := range substitutes {
 		key.substituteNames += was.Ref(p).Key() + " "
 	}
@@ -99,49 +104,35 @@ func (ev *evaluation) ofNeighbor(o effective.Override, was *effective.Effective)
 	return ok && o.Level >= gateway.LevelRouteNamespace && !was.Kind.BindsAllNamespaces() && was.Path.Route != nil && was.Path.Route.Namespace != written.Namespace
 }
 
-// lossReason returns OverrideRemoved if an override's own policy gives it up, and
-// OverrideEvaded if it is lost because something else is changed, its policy's target
-// included. It is the same on every path.
-func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
-	code, known := ev.overrides.reasons[o.Rule]
+// lossReason is why an override is lost: OverrideRemoved if its own policy gives it up,
+// and how; OverrideEvaded if it is lost because something else is changed, its policy's
+// target included.
+type lossReason struct {
+	code    api.ReasonCode
+	givenUp string
+}
+
+// lossReason returns why an override is lost. It is the same on every path.
+func (ev *evaluation) lossReason(was *effective.Effective, o effective.Override) lossReason {
+	reason, known := ev.overrides.reasons[o.Rule]
 	if !known {
 		if ev.overrides.reasons == nil {
-			ev.overrides.reasons = make(map[*merge.Rule]api.ReasonCode)
+			ev.overrides.reasons = make(map[*merge.Rule]lossReason)
 		}
-		code = ev.findLossReason(was, o)
-		ev.overrides.reasons[o.Rule] = code
+		reason = ev.findLossReason(was, o)
+		ev.overrides.reasons[o.Rule] = reason
 	}
-	return code
+	return reason
 }
 
 // findLossReason is lossReason without its memo.
-func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) api.ReasonCode {
-	switch {
-	case ev.indirect:
-		return api.ReasonOverrideEvaded
-	case ev.old == nil || ev.old.Ref() != was.Ref(o.Policy):
-		return api.ReasonOverrideEvaded
-	case ev.policy != nil && ev.policy.Invalid == nil && givesOverride(&ev.policy.Policy, o):
-		return api.ReasonOverrideEvaded
-	default:
-		return api.ReasonOverrideRemoved
-	}
-}
-
-// givesOverride reports whether a policy has a rule as an override of it has it, wherever
-// it is attached. How a bare block is read does not depend on the policy where its
-// override is one.
-func givesOverride(p *merge.Policy, o effective.Override) bool {
-	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
-		when := ""
-		if b.When != nil {
-			when = b.When.String()
+func (ev *evaluation) findLossReason(was *effective.Effective, o effective.Override) lossReason {
+	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
+		if how := ev.givenUp(o); how != "" {
+			return lossReason{api.ReasonOverrideRemoved, how}
 		}
-		bare := b.Block == merge.Bare && o.Block == merge.Bare
-		r := b.At(o.Key)
-		return (bare || b.Block == merge.Overrides && (b.Strategy == merge.Atomic || !o.Atomic)) && (when == "" || when == o.When) &&
-			r != nil && r.EmptyMap == o.EmptyMap && merge.Equal(r.Value, o.Value)
-	})
+	}
+	return lossReason{code: api.ReasonOverrideEvaded}
 }
 
 // sortedLosses returns the losses by policy, rule and reason.
@@ -160,6 +151,7 @@ func (o *overrides) sortedLosses() []*lostOverride {
 			strings.Compare(a.key.lessProtected, b.key.lessProtected),
 			strings.Compare(a.key.unsure, b.key.unsure),
 			cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),
+			strings.Compare(a.key.givenUp, b.key.givenUp),
 		)
 	})
 	return out

@@ -45,6 +45,7 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	if err := o.compareWithoutTerminating(scope); err != nil {
 		return err
 	}
+	o.addOwnLosses()
 	ev.addLossesOf(o)
 	return nil
 }
@@ -71,6 +72,7 @@ func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, err
 // addLossesOf adds the losses of a second evaluation of the change.
 func (ev *evaluation) addLossesOf(o *evaluation) {
 	ev.overrides.addNewLosses(o.overrides.lost)
+	ev.overrides.own = append(ev.overrides.own, o.overrides.own...)
 	for _, f := range o.overrides.weakenings {
 		ev.overrides.weakenings.add(f)
 	}

@@ -200,6 +200,11 @@ func (p plainPolicy) meshLevel(q plainRequest, client string, r *plainRoute, rul
 // another port.
 func (c plainChange) meshLosses(w plainWorld) (lost []string, ends bool) {
 	after := c.in(w)
+	if c.before != nil {
+		for _, l := range ownLosses(w, after, c.at()) {
+			lost = append(lost, "Deny "+l.policy.Namespace+"/"+l.policy.Name)
+		}
+	}
 	for _, client := range meshClients {
 		for _, q := range plainRequests {
 			if q.host != "x.example" {

@@ -58,9 +58,22 @@ func (c plainChange) in(w plainWorld) plainWorld {
 // requests move.
 func (c plainChange) expected(w plainWorld) (lost []string, moves bool) {
 	out, moves := losses(w, c.in(w), c.at())
+	var own []plainLoss
+	if c.before != nil {
+		own = ownLosses(w, c.in(w), c.at())
+	}
 	if c.owner != "" {
-		more, _ := losses(w, plainChange{before: c.before}.in(w), plainName{})
+		gone := plainChange{before: c.before}.in(w)
+		more, _ := losses(w, gone, plainName{})
 		out = append(out, more...)
+		for _, l := range ownLosses(w, gone, c.at()) {
+			if !slices.Contains(own, l) {
+				own = append(own, plainLoss{l.policy, l.rule, "OverrideEvaded"})
+			}
+		}
+	}
+	for _, l := range own {
+		out = append(out, l.String())
 	}
 	slices.Sort(out)
 	return slices.Compact(out), moves

@@ -90,6 +90,22 @@ func (w plainWorld) code(o plainOverride, written plainName) string {
 	return "OverrideRemoved"
 }
 
+// ownLosses are the overrides that a policy has in its own block before a change and not
+// as it has them before after it, wherever they hold.
+func ownLosses(before, after plainWorld, written plainName) []plainLoss {
+	p, _ := get[plainPolicy](before, written)
+	q, there := get[plainPolicy](after, written)
+	var out []plainLoss
+	for rule, value := range p.Overrides.Rules {
+		now, has := q.Overrides.Rules[rule]
+		kept := there && has && now == value && (q.Overrides.When == "" || q.Overrides.When == p.Overrides.When) && (q.Overrides.Atomic || !p.Overrides.Atomic)
+		if !kept {
+			out = append(out, plainLoss{written, rule, "OverrideRemoved"})
+		}
+	}
+	return out
+}
+
 // losesByName reports whether an override that held on a path that ends above routes is
 // not given on one that takes its traffic after.
 func (w plainWorld) losesByName(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {

@@ -130,7 +130,8 @@ func TestPermissionCheckFails(t *testing.T) {
 		// infra/second is the higher one, by its name
 		v := world(t, docs(twoTops(), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, a: 1}")))
 		g := &guard.Guard{Engine: effective.NewEngine(), Permissions: &oneAnswer{err: down}}
-		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "second"))}, nil)
+		away := policyDoc("Paint", "infra", "second", "targetRefs: [{kind: Gateway, name: nowhere}]\noverrides: {strategy: patch, a: 1}")
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, away)), nil)
 		require.ErrorIs(t, err, guard.ErrPermissions)
 	})
 	t.Run("is no matter where no override is lost", func(t *testing.T) {

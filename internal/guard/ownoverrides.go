@@ -1,0 +1,147 @@
+package guard
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// addOwnLosses adds the overrides that their policy does not have after the write as it
+// has them before, on whichever paths they hold now, or on none: else a user could detach
+// the policy, edit it, and attach it again (SEMANTICS section 8, OverrideRemoved).
+func (ev *evaluation) addOwnLosses() {
+	if ev.old == nil || ev.old.Invalid != nil {
+		return
+	}
+	for o := range ownOverrides(ev.old) {
+		key := lostOverrideKey{kind: ev.old.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded}
+		if !ev.indirect { // else the whole policy goes
+			key.code, key.givenUp = api.ReasonOverrideRemoved, ev.givenUp(o)
+		}
+		if ev.indirect || key.givenUp != "" {
+			ev.overrides.own = append(ev.overrides.own, &lostOverride{key: key})
+		}
+	}
+	if ev.policy != nil && ev.policy.Invalid == nil {
+		ev.checkOwnWeakened()
+	}
+}
+
+// ownOverrides yields the overrides of a policy, wherever it is attached. An empty map is
+// none: it replaces nothing.
+func ownOverrides(p *policykind.Policy) func(yield func(effective.Override) bool) {
+	return func(yield func(effective.Override) bool) {
+		for i := range p.Blocks {
+			b := &p.Blocks[i]
+			if b.Block != merge.Overrides {
+				continue
+			}
+			o := effective.Override{Policy: &p.Policy, Block: b.Block, When: conditionOf(b), Atomic: b.Strategy == merge.Atomic}
+			for n := range b.Rules {
+				if o.Rule = &b.Rules[n]; !o.EmptyMap && !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// conditionOf returns the condition of a block, "" for none.
+func conditionOf(b *merge.Rules) string {
+	if b.When == nil {
+		return ""
+	}
+	return b.When.String()
+}
+
+// givenUp returns how the policy that is written gives up an override of its own, wherever
+// it is attached; "" if it keeps it. How a bare block is read does not depend on the
+// policy where its override is one.
+func (ev *evaluation) givenUp(o effective.Override) string {
+	if ev.policy == nil || ev.policy.Invalid != nil {
+		return givenUpRule
+	}
+	how := givenUpRule
+	for i := range ev.policy.Blocks {
+		b := &ev.policy.Blocks[i]
+		bare := b.Block == merge.Bare && o.Block == merge.Bare
+		if !bare && b.Block != merge.Overrides {
+			continue
+		}
+		when := conditionOf(b)
+		switch r := b.At(o.Key); {
+		case r == nil && !setsPart(b, o.Key):
+		case r == nil || r.EmptyMap != o.EmptyMap || !merge.Equal(r.Value, o.Value):
+			how = "its value changed"
+		case when != "" && o.When == "":
+			how = "it is made conditional"
+		case when != "" && when != o.When:
+			how = "its condition changed"
+		case !bare && o.Atomic && b.Strategy != merge.Atomic:
+			how = "its block is no longer atomic"
+		default:
+			return ""
+		}
+	}
+	return how
+}
+
+// givenUpRule says that a policy has no such override any more.
+const givenUpRule = "it is removed"
+
+// setsPart reports whether a block has a rule above or below a key: in a kind whose rules
+// are leaves, another value of the same place.
+func setsPart(b *merge.Rules, k merge.Key) bool {
+	return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return !r.EmptyMap && (k.Holds(r.Key) || r.Key.Holds(k)) })
+}
+
+// checkOwnWeakened checks for rules that newly gate or weaken the overrides of their own
+// policy, as if it were alone on a path.
+func (ev *evaluation) checkOwnWeakened() {
+	if k := ev.policy.Kind; len(k.Gates)+len(k.Alternatives) == 0 {
+		return
+	}
+	is, was := effective.Alone(ev.policy), weakenedBefore{on: effective.Alone(ev.old)}
+	for _, w := range is.Weakeners() {
+		_, held, _ := was.classify(&w)
+		if !ev.overrides.weakenings.haveOwn(is.Ref(w.By.From.Policy), w.By.Key.String()) {
+			ev.addWeakening(is, &w, held, api.Deny)
+		}
+	}
+}
+
+// haveOwn reports whether the findings have a rule of a policy that weakens its own
+// overrides.
+func (fs findings) haveOwn(policy api.Ref, rule string) bool {
+	for _, f := range fs {
+		if f.Code == api.ReasonOverrideRemoved && f.Rule == rule && *f.Policy == policy {
+			return true
+		}
+	}
+	return false
+}
+
+// ownLosses are the overrides that their own policy gives up, by policy and rule.
+type ownLosses map[ownLoss]*lostOverride
+
+type ownLoss struct {
+	policy api.Ref
+	rule   string
+}
+
+func ownLossOf(l *lostOverride) ownLoss { return ownLoss{l.ref(l.key.policy), l.key.rule} }
+
+// ownLosses returns the overrides that their own policy gives up. What the write itself
+// does comes before what a new owner does.
+func (o *overrides) ownLosses() ownLosses {
+	out := make(ownLosses)
+	for _, l := range o.own {
+		if at := ownLossOf(l); out[at] == nil || out[at].key.givenUp == "" {
+			out[at] = l
+		}
+	}
+	return out
+}
