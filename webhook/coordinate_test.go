@@ -94,7 +94,7 @@ func TestTermThatEndsMeanwhile(t *testing.T) {
 	assert.Equal(t, 1, d.opts.InFlight.Len(), "it is in the log of the second term only")
 }
 
-// TestTooMuchIsAnsweredInAnyTerm: the client must not retry it, whoever leads.
+// TestTooMuchIsAnsweredInAnyTerm: the client must not retry it, in whatever term.
 func TestTooMuchIsAnsweredInAnyTerm(t *testing.T) {
 	c := &fakeCoordinator{places: []coordination.Place{here}, checks: []error{coordination.ErrNotLeading}, err: coordination.ErrNoLeader}
 	d := withInFlight(t, Options{Coordinator: c}, cluster)

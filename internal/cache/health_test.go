@@ -126,3 +126,19 @@ func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	assert.False(t, c.recordFailure(busy), "once")
 	assert.True(t, c.watchOpened(false))
 }
+
+// However short ago it was listed, a source that has expired does not resume its watch.
+func TestExpiredSourceIsRelisted(t *testing.T) {
+	h := newHealthTracker("httproutes")
+	h.watchOpened(true)
+	h.recordList()
+	h.expire(&RestoredError{})
+	assert.True(t, h.needsRelist())
+	h.watchOpened(false)
+	assert.False(t, h.get().DisconnectedSince.IsZero(), "a watch that was being opened does not count")
+	assert.False(t, h.get().RestoredAt.IsZero())
+	h.recordList()
+	assert.False(t, h.needsRelist())
+	assert.True(t, h.get().RestoredAt.IsZero())
+	assert.True(t, h.get().DisconnectedSince.IsZero())
+}
