@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"overrule.dev/overrule/internal/effective"
@@ -64,9 +65,18 @@ func (at *gatewayRouters) readings(routes ...*gateway.Route) []otherReading {
 	return out
 }
 
-// allReadings returns the plain reading, then the others as readings does.
-func (at *gatewayRouters) allReadings(routes ...*gateway.Route) []otherReading {
-	return append([]otherReading{{before: at.before, after: at.after}}, at.readings(routes...)...)
+// allReadings yields the plain reading, then the others as readings does.
+func (at *gatewayRouters) allReadings(routes ...*gateway.Route) iter.Seq[otherReading] {
+	return func(yield func(otherReading) bool) {
+		if !yield(otherReading{before: at.before, after: at.after}) {
+			return
+		}
+		for _, r := range at.readings(routes...) {
+			if !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // under returns the routers under a reading.

@@ -300,7 +300,7 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 	if at.before == nil {
 		return to, true
 	}
-	for _, r := range at.allReadings(x.Route) {
+	for r := range at.allReadings(x.Route) {
 		for _, l := range r.before.ListenersAt(x) {
 			for q := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
 				if q == nil || r.after == nil { // a regular expression, or no gateway
@@ -342,7 +342,7 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 		return requestMove{}, true
 	}
 	unsure := ""
-	for _, r := range at.allReadings(x.Route, y.Route) {
+	for r := range at.allReadings(x.Route, y.Route) {
 		for _, l := range r.before.ListenersAt(x) {
 			to := l // in a mesh, it is the same one
 			if !at.mesh {

@@ -287,7 +287,7 @@ func (ev *evaluation) listenersBefore(after *gateway.Gateway) gateway.ListenersB
 // mayReceive reports whether a path may receive the traffic of one that is removed.
 func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
 	if s.route == nil {
-		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
+		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.SamePort(y.Listener)
 	}
 	if level >= gateway.LevelBackend &&
 		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
