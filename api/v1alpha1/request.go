@@ -77,7 +77,6 @@ const (
 	AssumePort               AssumptionCode = "Port"
 	AssumeTLSTerminated      AssumptionCode = "TLSTerminated"
 	AssumeServerName         AssumptionCode = "ServerName"
-	AssumeListenerAccepted   AssumptionCode = "ListenerAccepted"
 	AssumeListenersIsolated  AssumptionCode = "ListenersIsolated"
 	AssumeRouteKinds         AssumptionCode = "RouteKinds"
 	AssumeRegularExpressions AssumptionCode = "RegularExpressions"

@@ -47,11 +47,15 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	return out
 }
 
-// FromListenerSet converts a ListenerSet, defaulted as by the API server.
+// FromListenerSet converts a ListenerSet, defaulted as by the API server. Without a
+// creation time it is the newest.
 func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	out := &ListenerSet{
 		Namespace: intern(namespace(s.Namespace)), Name: intern(s.Name), Labels: s.Labels,
-		Listeners: make([]Listener, len(s.Spec.Listeners)),
+		Created: Newest, Listeners: make([]Listener, len(s.Spec.Listeners)),
+	}
+	if !s.CreationTimestamp.IsZero() {
+		out.Created = s.CreationTimestamp.Unix()
 	}
 	p := &s.Spec.ParentRef
 	of := api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: out.Namespace, Name: string(p.Name)}

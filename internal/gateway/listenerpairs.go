@@ -85,8 +85,7 @@ func (l ListenersBefore) ID(p Path) ID {
 	return p.ID()
 }
 
-// sameRequests reports whether two listeners take the same requests, if no other one
-// conflicts.
+// sameRequests reports whether two listeners take the same requests.
 func (m *ListenerMatch) sameRequests(o *ListenerMatch) bool {
 	return m.Listener.SamePort(o.Listener) && m.Listener.Hostname == o.Listener.Hostname
 }

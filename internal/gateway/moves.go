@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // Move is a request that is served by one rule before a change and by another after it.
@@ -84,16 +86,28 @@ type MoveLimits struct {
 }
 
 // SameListener reports whether the request of a move comes in by one listener before and
-// after the change: one of the same name, or of the same port and hostname where no other
-// listener conflicts.
-func (m *Move) SameListener(before, after *Router) bool {
-	from, to := m.From.Listener, m.To.Listener
-	return from.Same(to) || from.sameRequests(to) && m.Request != nil && !before.Conflicted(m.Request) && !after.Conflicted(m.Request)
+// after the change: one of the same name, or of the same port and hostname.
+func (m *Move) SameListener() bool {
+	return m.From.Listener.Same(m.To.Listener) || m.From.Listener.sameRequests(m.To.Listener)
 }
 
 // sameListeners reports whether two routers have the same listeners.
 func (r *Router) sameListeners(o *Router) bool {
 	return slices.EqualFunc(r.listeners, o.listeners, func(a, b ListenerMatch) bool { return a.Same(&b) && reflect.DeepEqual(a.Listener, b.Listener) })
+}
+
+// ListenersGone returns the gateways and listener sets of which another router does not
+// have a listener as it is here, each once.
+func (r *Router) ListenersGone(other *Router) []api.Ref {
+	var out []api.Ref
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		same := func(o ListenerMatch) bool { return o.Same(l) && reflect.DeepEqual(o.Listener, l.Listener) }
+		if parent := l.Parent(); !slices.Contains(out, parent) && !slices.ContainsFunc(other.listeners, same) {
+			out = append(out, parent)
+		}
+	}
+	return out
 }
 
 // unchangedMatches returns the matches of a route that another version of it has in the
@@ -339,22 +353,18 @@ func (r *Router) served(e entry, hostname string) (q *Request, found bool) {
 }
 
 // ListenersAfter yields for each hostname whose requests come in by a listener, and that
-// may go to another one, the listener of another router by which they come in there, nil
-// for none. conflicted says that either router has several listeners for it.
-func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq2[*ListenerMatch, bool] {
-	return func(yield func(l *ListenerMatch, conflicted bool) bool) {
+// may go to another one, the listener of another router by which they come in there.
+func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq[*ListenerMatch] {
+	return func(yield func(l *ListenerMatch) bool) {
 		e := entry{listener: at, hostname: at.Listener.Hostname}
 		for _, h := range other.hostnamesIn(e) {
-			q := &Request{Transport: at.Listener.transport(), Port: at.Listener.Port}
-			q.setHost(h)
-			var to *ListenerMatch
-			if from := r.listenersFor(q); len(from) == 0 || !from[0].Same(at) {
-				continue
+			q := at.request(h)
+			if q.Transport == TransportTCP {
+				q.Transport = TransportHTTP // what is sent by the connection may have any host
+				q.setHost(h)
 			}
-			if l := other.listenersFor(q); len(l) > 0 {
-				to = l[0]
-			}
-			if !yield(to, r.Conflicted(q) || other.Conflicted(q)) {
+			from, to := r.listenersFor(q), other.listenersFor(q)
+			if len(from) > 0 && from[0].Same(at) && len(to) > 0 && !yield(to[0]) {
 				return
 			}
 		}
@@ -474,7 +484,11 @@ func witness(e, f entry, nth int) (q *Request, unsure bool) {
 	if compareHostnames(f.hostname, e.hostname) < 0 {
 		hostname = f.hostname
 	}
-	q = e.listener.request(hostname)
+	at := e.listener
+	if at.Listener.transport() == TransportTCP {
+		at = f.listener // which may read more of the connection
+	}
+	q = at.request(hostname)
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
 		return q, false // connections
 	}

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -105,8 +107,11 @@ func (g *Gateway) Ref() api.Ref {
 type ListenerSet struct {
 	Namespace, Name string
 	// X is set for an XListenerSet. A ListenerSet can have the same name.
-	X      bool
-	Labels labels.Set
+	X bool
+	// Created is in seconds since 1970, or Newest. Of two sets with listeners that
+	// conflict, the older one takes precedence.
+	Created int64
+	Labels  labels.Set
 	// Gateway that it adds its listeners to; GatewayName is empty if its parent is
 	// of another kind.
 	GatewayNamespace, GatewayName string
@@ -122,6 +127,17 @@ func (s *ListenerSet) Ref() api.Ref {
 		kind = KindOf(KindXListenerSet)
 	}
 	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: s.Namespace, Name: s.Name}
+}
+
+// CompareSets orders listener sets by precedence: the oldest one first, then by namespace
+// and name.
+func CompareSets(a, b *ListenerSet) int {
+	return cmp.Or(
+		cmp.Compare(a.Created, b.Created),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+		cmp.Compare(boolRank(a.X), boolRank(b.X)),
+	)
 }
 
 // HasListener reports whether a listener has the name and the port. An empty name and

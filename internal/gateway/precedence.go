@@ -22,15 +22,8 @@ func (r Reading) compare(a, b *Served) (int, api.Precedence) {
 	if c := cmp.Compare(a.Route.Created, b.Route.Created); c != 0 {
 		return c, api.ByOlderRoute
 	}
-	if a.Route != b.Route {
-		c := cmp.Or(
-			strings.Compare(a.Route.Namespace, b.Route.Namespace),
-			strings.Compare(a.Route.Name, b.Route.Name),
-			strings.Compare(a.Route.Kind, b.Route.Kind),
-		)
-		if c != 0 {
-			return c, api.ByName
-		}
+	if c := compareAge(a.Route, b.Route); c != 0 {
+		return c, api.ByName
 	}
 	if c := cmp.Compare(a.Rule, b.Rule); c != 0 {
 		return c, api.ByEarlierRule
@@ -39,6 +32,19 @@ func (r Reading) compare(a, b *Served) (int, api.Precedence) {
 		compareHostnames(a.Listener.Listener.Hostname, b.Listener.Listener.Hostname),
 		cmp.Compare(a.Match, b.Match),
 	), api.ByListener
+}
+
+// compareAge orders routes: the oldest one first, then by name.
+func compareAge(a, b *Route) int {
+	if a == b {
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(a.Created, b.Created),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+		strings.Compare(a.Kind, b.Kind),
+	)
 }
 
 // compareMatches is compare for the conditions alone. The precedence of a regular

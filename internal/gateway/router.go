@@ -24,9 +24,10 @@ type Routes interface {
 // Router decides which rule of which route serves a request at a gateway (SEMANTICS
 // section 9). It is cheap to make: it looks routes up when it is asked.
 type Router struct {
-	listeners []ListenerMatch
+	listeners []ListenerMatch // those that take connections
 	routes    Routes
 	reading   Reading
+	byPort    bool
 	memo      *routerMemo // nil for a router that may be used concurrently
 }
 
@@ -34,13 +35,15 @@ type Router struct {
 type routerMemo struct {
 	served    map[string]Served
 	listeners map[listenerKey][]*ListenerMatch
-	hostnames map[hostnameAt]bool // whether a route is there
+	hostnames map[hostnameAt]bool   // whether a route is there
+	kinds     map[hostnameAt]string // by host, of the oldest route
 }
 
 // hostnameAt is a hostname as routes of a listener write it.
 type hostnameAt struct {
 	listener *ListenerMatch
 	hostname string
+	kind     string // of the routes that count, "" for all
 }
 
 // listenerKey is what listeners are chosen by.
@@ -58,7 +61,7 @@ const maxMemo = 1 << 14
 // same again, and must not be used concurrently.
 func (r *Router) Memoize() *Router {
 	out := *r
-	out.memo = &routerMemo{make(map[string]Served), make(map[listenerKey][]*ListenerMatch), make(map[hostnameAt]bool)}
+	out.memo = &routerMemo{make(map[string]Served), make(map[listenerKey][]*ListenerMatch), make(map[hostnameAt]bool), make(map[hostnameAt]string)}
 	return &out
 }
 
@@ -69,11 +72,12 @@ type Reading struct {
 	// do (listener isolation). In a mesh, it has the routes of all kinds compete; else
 	// only those of the first kind do.
 	Shared bool
+	// OneKind has only the routes of one kind take part where an HTTPRoute and a
+	// GRPCRoute at a listener match a host: those of the kind of the oldest one. Else
+	// the routes of both kinds compete.
+	OneKind bool
 	// Regex is where regular expressions of paths come.
 	Regex RegexOrder
-	// LastListener has the last one of listeners that conflict take the requests, else
-	// the first one does.
-	LastListener bool
 }
 
 // RegexOrder is the precedence of regular expressions of paths, and of gRPC services and
@@ -88,9 +92,40 @@ const (
 )
 
 // NewRouter returns a router for the listeners of a gateway, its own first, then those of
-// its listener sets in their order of precedence.
+// its listener sets in their order of precedence. One that conflicts with a listener
+// before it takes nothing.
 func NewRouter(listeners []ListenerMatch, routes Routes, reading Reading) *Router {
-	return &Router{listeners: listeners, routes: routes, reading: reading}
+	return &Router{listeners: withoutConflicts(listeners), routes: routes, reading: reading}
+}
+
+// withoutConflicts returns the listeners that do not conflict with one before them.
+func withoutConflicts(all []ListenerMatch) []ListenerMatch {
+	type taken struct {
+		port             int32
+		udp              bool
+		client, hostname string
+	}
+	out := make([]ListenerMatch, 0, len(all))
+	protocols, hostnames := make(map[taken]Transport, len(all)), make(map[taken]bool, len(all))
+	for _, m := range all {
+		l := m.Listener
+		port, hostname := taken{l.Port, l.udp(), m.Client, ""}, taken{l.Port, l.udp(), m.Client, l.Hostname}
+		if first, ok := protocols[port]; ok && first != l.transport() || hostnames[hostname] {
+			continue
+		}
+		protocols[port], hostnames[hostname] = l.transport(), true
+		out = append(out, m)
+	}
+	return out
+}
+
+// ByPort returns the router that follows connections: whatever is sent to a port arrives
+// at the listeners of that port, also if they have another protocol. Else a request
+// arrives only at listeners of its transport.
+func (r *Router) ByPort() *Router {
+	out := *r
+	out.byPort = true
+	return &out
 }
 
 // With returns the router under another reading.
@@ -98,7 +133,7 @@ func (r *Router) With(reading Reading) *Router {
 	if reading == r.reading {
 		return r
 	}
-	out := &Router{listeners: r.listeners, routes: r.routes, reading: reading}
+	out := &Router{listeners: r.listeners, routes: r.routes, reading: reading, byPort: r.byPort}
 	if r.memo != nil {
 		out = out.Memoize()
 	}
@@ -158,10 +193,11 @@ func (l *Listener) transport() Transport {
 	}
 }
 
-// SamePort reports whether two listeners compete for connections.
-func (l *Listener) SamePort(o *Listener) bool {
-	return l.Port == o.Port && l.transport() == o.transport()
-}
+// SamePort reports whether two listeners compete for connections. All protocols but UDP
+// share the ports of TCP.
+func (l *Listener) SamePort(o *Listener) bool { return l.Port == o.Port && l.udp() == o.udp() }
+
+func (l *Listener) udp() bool { return l.transport() == TransportUDP }
 
 // ListenersOf returns the listeners that accept a route.
 func (r *Router) ListenersOf(route *Route) []ListenerMatch {
@@ -254,12 +290,9 @@ func (r *Router) findListeners(key listenerKey) []*ListenerMatch {
 	var out []*ListenerMatch
 	for i := range r.listeners {
 		l := &r.listeners[i]
-		if l.Client == key.client && l.Listener.transport() == key.transport && (key.port == 0 || key.port == l.Listener.Port) && hostnameTakes(l.Listener.Hostname, key.host) {
+		if l.Client == key.client && r.arrivesAt(key, l.Listener) && hostnameTakes(l.Listener.Hostname, key.host) {
 			out = append(out, l)
 		}
-	}
-	if r.reading.LastListener {
-		slices.Reverse(out)
 	}
 	slices.SortStableFunc(out, func(a, b *ListenerMatch) int {
 		return compareHostnames(a.Listener.Hostname, b.Listener.Hostname)
@@ -268,6 +301,14 @@ func (r *Router) findListeners(key listenerKey) []*ListenerMatch {
 		return out[:1]
 	}
 	return out
+}
+
+// arrivesAt reports whether a connection arrives at the port of a listener.
+func (r *Router) arrivesAt(key listenerKey, l *Listener) bool {
+	if r.byPort && key.port != 0 {
+		return key.port == l.Port && (key.transport == TransportUDP) == l.udp()
+	}
+	return l.transport() == key.transport && (key.port == 0 || key.port == l.Port)
 }
 
 // atListener returns the matches of a listener's routes on a hostname of the chain that a
@@ -285,10 +326,10 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 	default:
 		return nil, false
 	}
-	segment := firstSegment(q.Path)
+	segment, kind := firstSegment(q.Path), r.kindFor(l, chain)
 	for _, h := range hostnames {
 		for route := range r.routes.RoutesAt(l.Parent(), h, segment) {
-			if !r.attached(l, route) {
+			if !r.attached(l, route) || !route.counts(kind) {
 				continue
 			}
 			attached = true
@@ -299,7 +340,7 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 				}
 			}
 		}
-		attached = attached || r.hasRoutes(l, h)
+		attached = attached || r.hasRoutes(l, h, kind)
 	}
 	return met, attached
 }
@@ -315,9 +356,48 @@ func (r *Router) addMet(met []Served, s Served, all bool) []Served {
 	return met
 }
 
-// hasRoutes reports whether a route with a hostname is on a listener.
-func (r *Router) hasRoutes(l *ListenerMatch, hostname string) bool {
-	key := hostnameAt{l, hostname}
+// kindFor returns the kind of the routes that count at a listener for a host, given the
+// hostnames that match it: "" for all.
+func (r *Router) kindFor(l *ListenerMatch, chain []string) string {
+	if !r.reading.OneKind {
+		return ""
+	}
+	key := hostnameAt{listener: l, hostname: chain[0]}
+	if r.memo != nil {
+		if kind, ok := r.memo.kinds[key]; ok {
+			return kind
+		}
+	}
+	var oldest *Route
+	for _, h := range chain {
+		for route := range r.routes.AllRoutesAt(l.Parent(), h) {
+			if route.readsRequests() && r.attached(l, route) && (oldest == nil || compareAge(route, oldest) < 0) {
+				oldest = route
+			}
+		}
+	}
+	kind := ""
+	if oldest != nil {
+		kind = oldest.Kind
+	}
+	if r.memo != nil {
+		if len(r.memo.kinds) >= maxMemo {
+			clear(r.memo.kinds)
+		}
+		r.memo.kinds[key] = kind
+	}
+	return kind
+}
+
+// counts reports whether the route takes part where only those of one kind of routes that
+// read requests do, "" for all.
+func (r *Route) counts(kind string) bool {
+	return kind == "" || r.Kind == kind || !r.readsRequests()
+}
+
+// hasRoutes reports whether a route that counts with a hostname is on a listener.
+func (r *Router) hasRoutes(l *ListenerMatch, hostname, kind string) bool {
+	key := hostnameAt{l, hostname, kind}
 	if r.memo != nil {
 		if has, ok := r.memo.hostnames[key]; ok {
 			return has
@@ -325,7 +405,7 @@ func (r *Router) hasRoutes(l *ListenerMatch, hostname string) bool {
 	}
 	has := false
 	for route := range r.routes.AllRoutesAt(l.Parent(), hostname) {
-		if has = r.attached(l, route); has {
+		if has = r.attached(l, route) && route.counts(kind); has {
 			break
 		}
 	}
@@ -367,32 +447,4 @@ func (r *Router) SharesPorts() bool {
 		}
 	}
 	return false
-}
-
-// HasConflicts reports whether listeners conflict: they have the same port and hostname.
-func (r *Router) HasConflicts() bool {
-	return slices.ContainsFunc(r.listeners, func(l ListenerMatch) bool { return r.Precedes(&l) })
-}
-
-// Precedes reports whether another listener takes all connections of a listener, since
-// it has the same port and hostname and comes first: an implementation accepts one of
-// them.
-func (r *Router) Precedes(l *ListenerMatch) bool {
-	for i := range r.listeners {
-		o := &r.listeners[i]
-		if o.Same(l) {
-			return false
-		}
-		if o.Client == l.Client && o.Listener.SamePort(l.Listener) && o.Listener.Hostname == l.Listener.Hostname {
-			return true
-		}
-	}
-	return false
-}
-
-// Conflicted reports whether several listeners accept a request by the same hostname: an
-// implementation accepts one of them.
-func (r *Router) Conflicted(q *Request) bool {
-	all := r.With(Reading{Shared: true}).listenersFor(q)
-	return len(all) > 1 && all[0].Listener.Hostname == all[1].Listener.Hostname
 }

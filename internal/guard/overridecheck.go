@@ -164,7 +164,9 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 	}
 	for _, successor := range successors {
 		if !viaUnreadParent(successor.Path) || !movesAlong(successor.Path, o.Level) {
-			c.checkSuccessor(o, successor)
+			if err := c.checkSuccessor(o, successor); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -172,16 +174,25 @@ func (c *overrideCheck) checkSuccessors(o effective.Override) error {
 
 // checkSuccessor adds an override that is not given, or not bound, on a successor, and
 // keeps note of one that is.
-func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) {
-	if !s.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, s.Effective) {
+func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error {
+	lost, reason := !s.Sets(o) || c.ev.movesToTerminating(o, c.paths.Before, s.Effective), ""
+	if !lost {
+		reason = c.unboundOn(o, s.Effective)
+	}
+	if !lost && reason == "" {
+		c.kept.add(s.Effective, o.Policy)
+		return nil
+	}
+	var err error
+	if s.by.unsure, err = c.keptInstead(o, s.by); err != nil {
+		return err
+	}
+	if lost {
 		c.ev.addLostOverride(o, c.paths.Before, s)
-		return
-	}
-	if reason := c.unboundOn(o, s.Effective); reason != "" {
+	} else {
 		c.ev.addUnboundOverride(o, c.paths.Before, s, reason)
-		return
 	}
-	c.kept.add(s.Effective, o.Policy)
+	return nil
 }
 
 // unboundOn returns why an override that was bound is not bound on a successor, "" if

@@ -66,7 +66,7 @@ func (d generator) gateway() plainGateway {
 
 func (d generator) set() plainSet {
 	return plainSet{
-		plainName: plainName{"ListenerSet", d.namespace(), d.of("s", "u")}, Team: d.team(),
+		plainName: plainName{"ListenerSet", d.namespace(), d.of("s", "u", "v")}, Team: d.team(), Created: 1 + d.IntN(2),
 		GatewayNamespace: "infra", Gateway: d.of("g", "h"), Listeners: d.listeners(),
 	}
 }
@@ -250,8 +250,10 @@ func newPlainWorld(d generator, kinds []string) plainWorld {
 		put(d.route())
 		put(d.service())
 	}
-	for range 2 {
+	for range 3 {
 		put(d.set())
+	}
+	for range 2 {
 		put(d.grant())
 	}
 	policies := 6 + d.IntN(6)

@@ -37,6 +37,7 @@ type (
 	plainSet struct {
 		plainName
 		Team, GatewayNamespace, Gateway string
+		Created                         int // day of a month
 		Listeners                       []plainListener
 	}
 
@@ -156,7 +157,9 @@ func (g plainGateway) doc() yamlObject {
 }
 
 func (s plainSet) doc() yamlObject {
-	return s.object(s.Team, yamlObject{"parentRef": yamlObject{"namespace": s.GatewayNamespace, "name": s.Gateway}, "listeners": listenersOf(s.Listeners)})
+	out := s.object(s.Team, yamlObject{"parentRef": yamlObject{"namespace": s.GatewayNamespace, "name": s.Gateway}, "listeners": listenersOf(s.Listeners)})
+	out["metadata"].(yamlObject)["creationTimestamp"] = fmt.Sprintf("2026-01-%02dT00:00:00Z", s.Created)
+	return out
 }
 
 func (r plainRoute) doc() yamlObject {

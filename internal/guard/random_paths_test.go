@@ -87,14 +87,16 @@ func (w plainWorld) admits(from, own, other string) bool {
 	}
 }
 
-// entries are the paths of a kind as far as their listeners.
+// entries are the paths of a kind as far as their listeners, in the order of precedence.
 func (w plainWorld) entries(kind string) []plainPath {
 	var out []plainPath
 	for _, g := range all[plainGateway](w) {
 		for _, l := range g.Listeners {
 			out = append(out, plainPath{kind: kind, gateway: g, listener: l, rule: -1})
 		}
-		for _, s := range all[plainSet](w) {
+		sets := all[plainSet](w)
+		slices.SortStableFunc(sets, func(a, b plainSet) int { return a.Created - b.Created })
+		for _, s := range sets {
 			if s.GatewayNamespace != g.Namespace || s.Gateway != g.Name || !w.admits(g.Sets, g.Namespace, s.Namespace) {
 				continue
 			}

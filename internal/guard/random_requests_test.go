@@ -50,10 +50,7 @@ var plainRequests = func() []plainRequest {
 
 // plainServed is where a request goes: a path of a kind whose paths end at rules. route
 // is nil if nothing serves it.
-type plainServed struct {
-	plainPath
-	conflict bool // listeners of one port and hostname accept the request
-}
+type plainServed struct{ plainPath }
 
 func (s plainServed) place() string {
 	if s.route == nil {
@@ -79,7 +76,6 @@ func serve(entries []plainEntry, q plainRequest, shared bool) plainServed {
 	}
 	slices.SortStableFunc(at, func(a, b plainEntry) int { return specific(b.listener.Host) - specific(a.listener.Host) })
 	var out plainServed
-	out.conflict = len(at) > 1 && at[0].listener.Host == at[1].listener.Host
 	if len(at) > 1 && !shared {
 		at = at[:1]
 	}
@@ -139,7 +135,7 @@ func (w plainWorld) traffic() map[string][][2]plainServed {
 	out := make(map[string][][2]plainServed)
 	for _, g := range all[plainGateway](w) {
 		var entries []plainEntry
-		for _, p := range w.entries("AtRule") {
+		for _, p := range w.accepted("AtRule") {
 			if p.gateway.key() == g.key() {
 				entries = append(entries, plainEntry{p, slices.DeleteFunc(all[plainRoute](w), func(r plainRoute) bool { return !w.takes(p, r) })})
 			}
@@ -163,7 +159,9 @@ type plainTraffic struct {
 
 // loses reports whether an override that held on a path is lost: for a request of the
 // path that is served elsewhere or as before, or by its route at another port or gateway,
-// since nothing serves it at its own.
+// since nothing serves it at its own. It is lost where listeners are isolated or where
+// they share their routes, and not kept in the other case for requests that came to the
+// same rule.
 func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
 	if x.route == nil {
 		return c.after.losesByName(o, x, paths, known) || c.losesConnections(o, x, paths)
@@ -175,35 +173,33 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 	ends := false
 	is := c.is[x.gateway.key().String()]
 	for i, was := range c.was[x.gateway.key().String()] {
-		if was[0].route == nil || !sameRuleAt(was[0].plainPath, x) {
-			continue
-		}
 		var to [2]plainServed
 		if is != nil {
 			to = is[i]
 		}
-		if to[0].route == nil {
-			ends = true
-			continue
-		}
-		stays := self >= 0 && sameRuleAt(to[0].plainPath, paths[self])
-		if stays && !c.after.given(o, paths[self]) {
-			return true
-		}
-		if stays && (o.level < atBackend || paths[self].isSent()) {
-			continue
-		}
-		c.moves = true
-		moved := !sameListener(was[0], to[0]) || to[0].route.key() != was[0].route.key() || pairs(was[0].route, to[0].route)[to[0].rule] != was[0].rule
-		sure := !was[0].conflict && !to[0].conflict && was[1].place() == was[0].place() && to[1].place() == to[0].place()
-		if moved && !sure {
-			continue
-		}
-		for _, y := range paths {
-			if y.unread || !sameRuleAt(to[0].plainPath, y) || o.level >= atBackend && !slices.Contains(y.insteadOf(x), y.backend) {
+		for reading := range was {
+			from, at, other := was[reading], to[reading], 1-reading
+			if from.route == nil || !sameRuleAt(from.plainPath, x) {
 				continue
 			}
-			if !c.after.given(o, y) {
+			if at.route == nil {
+				ends = true
+				continue
+			}
+			stays := self >= 0 && sameRuleAt(at.plainPath, paths[self])
+			if stays && !c.after.given(o, paths[self]) {
+				return true
+			}
+			if stays && (o.level < atBackend || paths[self].isSent()) {
+				continue
+			}
+			c.moves = true
+			if !c.losesAt(o, x, at, paths) {
+				continue
+			}
+			unmoved := reading == 0 && sameListener(from, at) && at.route.key() == from.route.key() && pairs(from.route, at.route)[at.rule] == from.rule
+			unsure := !unmoved && was[other].place() == from.place() && to[other].route != nil && to[other].place() != at.place() && c.keepsAt(o, x, to[other], paths)
+			if !unsure {
 				return true
 			}
 		}
@@ -217,13 +213,29 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 	})
 }
 
+// losesAt reports whether an override of a path is lost for its requests that are served
+// somewhere after the change.
+func (c *plainTraffic) losesAt(o plainOverride, x plainPath, at plainServed, paths []plainPath) bool {
+	return slices.ContainsFunc(paths, func(y plainPath) bool {
+		return !y.unread && sameRuleAt(at.plainPath, y) && (o.level < atBackend || slices.Contains(y.insteadOf(x), y.backend)) && !c.after.given(o, y)
+	})
+}
+
+// keepsAt reports whether an override of a path is kept for its requests that are served
+// somewhere after the change.
+func (c *plainTraffic) keepsAt(o plainOverride, x plainPath, at plainServed, paths []plainPath) bool {
+	on := slices.DeleteFunc(slices.Clone(paths), func(y plainPath) bool {
+		return y.unread || !sameRuleAt(at.plainPath, y) || o.level >= atBackend && y.backend != x.backend && !slices.Contains(y.insteadOf(x), y.backend)
+	})
+	return len(on) > 0 && !slices.ContainsFunc(on, func(y plainPath) bool { return !c.after.given(o, y) })
+}
+
 // losesConnections reports whether an override that held at a listener is lost for
 // connections that come in by another one after the change.
 func (c *plainTraffic) losesConnections(o plainOverride, x plainPath, paths []plainPath) bool {
 	for _, host := range []string{"x.example", "y.example", "z.example", "far.other"} {
-		was, conflict := c.before.listenerFor(x, host)
-		is, conflictAfter := c.after.listenerFor(x, host)
-		if conflict || conflictAfter || was != x.entry() {
+		was, is := c.before.listenerFor(x, host), c.after.listenerFor(x, host)
+		if was != x.entry() {
 			continue
 		}
 		for _, y := range paths {
@@ -236,28 +248,37 @@ func (c *plainTraffic) losesConnections(o plainOverride, x plainPath, paths []pl
 }
 
 // listenerFor returns the entry by which connections to a host come in at the gateway and
-// port of a path, "" for none, and whether listeners conflict.
-func (w plainWorld) listenerFor(x plainPath, host string) (entry string, conflict bool) {
+// port of a path, "" for none.
+func (w plainWorld) listenerFor(x plainPath, host string) (entry string) {
 	best := -1
-	for _, p := range w.entries(x.kind) {
+	for _, p := range w.accepted(x.kind) {
 		if p.gateway.key() != x.gateway.key() || p.listener.Port != x.listener.Port || !matches(p.listener.Host, host) {
 			continue
 		}
-		switch n := specific(p.listener.Host); {
-		case n > best:
-			entry, best, conflict = p.entry(), n, false
-		case n == best:
-			conflict = true
+		if n := specific(p.listener.Host); n > best {
+			entry, best = p.entry(), n
 		}
 	}
-	return entry, conflict
+	return entry
+}
+
+// accepted are the entries that do not conflict with one before them.
+func (w plainWorld) accepted(kind string) []plainPath {
+	var out []plainPath
+	for _, p := range w.entries(kind) {
+		if !slices.ContainsFunc(out, func(o plainPath) bool {
+			return o.gateway.key() == p.gateway.key() && o.listener.Port == p.listener.Port && o.listener.Host == p.listener.Host
+		}) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // sameListener reports whether a request comes in by one listener: of the same name, or of
-// the same port and hostname where none conflicts.
+// the same port and hostname.
 func sameListener(was, to plainServed) bool {
-	return was.entry() == to.entry() ||
-		was.listener.Port == to.listener.Port && was.listener.Host == to.listener.Host && !was.conflict && !to.conflict
+	return was.entry() == to.entry() || was.listener.Port == to.listener.Port && was.listener.Host == to.listener.Host
 }
 
 // sameRuleAt reports whether two paths have the same listener and rule, by their names

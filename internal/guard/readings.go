@@ -2,99 +2,203 @@ package guard
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// addReadings adds the readings under which requests may go elsewhere.
-func (at *gatewayRouters) addReadings(routes []*gateway.Route) {
-	add := func(reading gateway.Reading, why string, search bool) {
-		at.others = append(at.others, otherRouters{gatewayRouters{mesh: at.mesh, before: at.before.With(reading), after: at.after.With(reading)}, why, search})
-	}
-	if at.before.SharesPorts() || at.after.SharesPorts() {
-		why := unsureIsolation
-		if at.mesh {
-			why = unsureMeshKind
-		}
-		add(gateway.Reading{Shared: true}, why, true)
-	}
-	if !at.mesh && (at.before.HasConflicts() || at.after.HasConflicts()) {
-		add(gateway.Reading{LastListener: true}, unsureConflict, true)
-	}
-	regex := at.hasRegexPaths(routes)
-	add(gateway.Reading{Regex: gateway.RegexFirst}, unsurePrecedence, regex)
-	add(gateway.Reading{Regex: gateway.RegexAfterExact}, unsurePrecedence, regex)
+// otherReading has the routers of a gateway under a reading that is not the plain one.
+type otherReading struct {
+	before, after *gateway.Router
+	why           string // requests may go elsewhere
 }
 
-// hasRegexPaths reports whether some routes, or others that compete with them for
-// requests, have regular expressions as paths.
-func (at *gatewayRouters) hasRegexPaths(routes []*gateway.Route) bool {
-	if slices.ContainsFunc(routes, (*gateway.Route).HasRegexPaths) {
-		return true
+// competing says what the routes that compete for requests have that implementations may
+// read in different ways.
+type competing struct{ regex, http, grpc bool }
+
+func (c *competing) add(r *gateway.Route) {
+	c.regex = c.regex || r.HasRegexPaths()
+	c.http = c.http || r.Kind == gateway.KindHTTPRoute
+	c.grpc = c.grpc || r.Kind == gateway.KindGRPCRoute
+}
+
+// readings returns the routers under each other reading that may decide where requests to
+// some routes go: those that differ from the plain one in the fewest respects first.
+func (at *gatewayRouters) readings(routes ...*gateway.Route) []otherReading {
+	var c competing
+	for _, r := range routes {
+		of := at.competingWith(r)
+		c.regex, c.http, c.grpc = c.regex || of.regex, c.http || of.http, c.grpc || of.grpc
 	}
-	if at.mesh {
-		return false
+	if known, ok := at.others[c]; ok {
+		return known
 	}
-	seen := make(map[string]bool) // hostnames and parents: such routes have the same others
-	for _, route := range routes {
-		key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents)
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		for _, router := range []*gateway.Router{at.before, at.after} {
-			for n := range router.Neighbors(route) {
-				if n.HasRegexPaths() {
-					return true
+	shared, kinds, regex := []bool{false}, []bool{false}, []gateway.RegexOrder{gateway.RegexLast}
+	if at.before != nil && at.before.SharesPorts() || at.after != nil && at.after.SharesPorts() {
+		shared = append(shared, true)
+	}
+	if c.http && c.grpc && !at.mesh {
+		kinds = append(kinds, true)
+	}
+	if c.regex {
+		regex = append(regex, gateway.RegexFirst, gateway.RegexAfterExact)
+	}
+	var out []otherReading
+	for respects := range 4 {
+		for _, s := range shared {
+			for _, k := range kinds {
+				for _, x := range regex {
+					if r := (gateway.Reading{Shared: s, OneKind: k, Regex: x}); respects > 0 && btoi(s)+btoi(k)+btoi(x != gateway.RegexLast) == respects {
+						out = append(out, at.under(r))
+					}
 				}
 			}
 		}
 	}
-	return false
+	if at.others == nil {
+		at.others = make(map[competing][]otherReading)
+	}
+	at.others[c] = out
+	return out
+}
+
+// allReadings yields the plain reading, then the others as readings does.
+func (at *gatewayRouters) allReadings(routes ...*gateway.Route) iter.Seq[otherReading] {
+	return func(yield func(otherReading) bool) {
+		if !yield(otherReading{before: at.before, after: at.after}) {
+			return
+		}
+		for _, r := range at.readings(routes...) {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// under returns the routers under a reading.
+func (at *gatewayRouters) under(r gateway.Reading) otherReading {
+	if known, ok := at.byReading[r]; ok {
+		return known
+	}
+	var out otherReading
+	if at.before != nil {
+		out.before = at.before.With(r)
+	}
+	if at.after != nil {
+		out.after = at.after.With(r)
+	}
+	switch {
+	case r.Shared && at.mesh:
+		out.why = unsureMeshKind
+	case r.Shared:
+		out.why = unsureIsolation
+	case r.OneKind:
+		out.why = unsureKind
+	default:
+		out.why = unsurePrecedence
+	}
+	if at.byReading == nil {
+		at.byReading = make(map[gateway.Reading]otherReading)
+	}
+	at.byReading[r] = out
+	return out
+}
+
+// competingWith says what a route, and others that compete with it for requests, have.
+func (at *gatewayRouters) competingWith(route *gateway.Route) competing {
+	key := fmt.Sprint(route.Namespace, route.Kind, route.Hostnames, route.Parents) // such routes have the same others
+	c, ok := at.competing[key]
+	if !ok {
+		for _, router := range []*gateway.Router{at.before, at.after} {
+			if router == nil {
+				continue
+			}
+			for n := range router.Neighbors(route) {
+				c.add(n)
+			}
+		}
+		if at.competing == nil {
+			at.competing = make(map[string]competing)
+		}
+		at.competing[key] = c
+	}
+	c.add(route)
+	return c
 }
 
 // Why implementations may serve a request in different ways.
 const (
 	unsureRegex      = "whether the regular expressions of its matches match such a request cannot be decided"
 	unsurePrecedence = "the precedence of regular expressions depends on the implementation"
-	unsureConflict   = "listeners of the gateway conflict, with the same port and hostname"
 	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
 	unsureMeshKind   = "the implementation may use the routes of either kind at the Service"
 	unsureIsolation  = "it depends on whether the implementation isolates listeners"
 )
 
 // sameRuleAfter reports whether a request stays on its rule and listener.
-func (at *gatewayRouters) sameRuleAfter(m gateway.Move) bool {
+func sameRuleAfter(m gateway.Move) bool {
 	from, to := m.From.Route, m.To.Route
-	return from.Ref() == to.Ref() && m.SameListener(at.before, at.after) &&
+	return from.Ref() == to.Ref() && m.SameListener() &&
 		(from == to && m.From.Rule == m.To.Rule || from != to && gateway.MatchRules(from, to)[m.To.Rule] == m.From.Rule)
 }
 
-// unsure says why an implementation may not move a request so, "" if each does.
-func (at *gatewayRouters) unsure(m gateway.Move) string {
-	if m.Request == nil {
-		return unsureRegex
+// move returns where a request goes, and where it goes instead in implementations that
+// send it to the same rule before the write. why is set if another reading than the plain
+// one was followed. A request that an implementation sends to another rule before the
+// write tells nothing: else an object that makes it unsure where requests go would take
+// them from the overrides of others.
+func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
+	out := requestMove{from: m.From, to: m.To, request: m.Request}
+	switch {
+	case m.Request == nil:
+		out.unsure = unsureRegex
+		return out
+	case why == "" && sameRuleAfter(m):
+		return out // it is served as before, whatever other readings have
 	}
-	if m.From.Route.Kind != m.To.Route.Kind && m.Request.Method != "" && m.From.Route.Kind != gateway.KindTLSRoute && m.To.Route.Kind != gateway.KindTLSRoute {
-		if at.mesh {
-			return unsureMeshKind
-		}
-		return unsureKind
-	}
-	if at.before.Conflicted(m.Request) || at.after.Conflicted(m.Request) {
-		return unsureConflict
-	}
-	same := func(r *gatewayRouters) bool {
-		return r.before.Route(m.Request).Same(m.From) && r.after.Route(m.Request).Same(m.To)
-	}
-	if !same(at) {
-		return at.others[0].why // it was found under another reading
-	}
-	for i := range at.others {
-		if !same(&at.others[i].gatewayRouters) {
-			return at.others[i].why
+	add := func(r otherReading) {
+		to := r.after.Route(m.Request)
+		if to.Route != nil && !to.Same(m.To) && r.before.Route(m.Request).Same(m.From) {
+			out.instead = append(out.instead, servedInstead{to, r.why})
 		}
 	}
-	return ""
+	if why != "" {
+		add(otherReading{at.before, at.after, why})
+	}
+	for _, r := range at.readings(m.From.Route, m.To.Route) {
+		add(r)
+	}
+	return out
+}
+
+// keptInstead says why an override of a path may be kept for the requests that a successor
+// takes over, "" if it is lost for them in every implementation.
+func (c *overrideCheck) keptInstead(o effective.Override, by requestMove) (string, error) {
+	for _, s := range by.instead {
+		kept, err := c.keptAt(o, s.Served)
+		if err != nil || kept {
+			return s.why, err
+		}
+	}
+	return by.unsure, nil
+}
+
+// keptAt reports whether an override of the path is kept for requests that a rule serves
+// after the write.
+func (c *overrideCheck) keptAt(o effective.Override, to gateway.Served) (bool, error) {
+	x := c.paths.Before
+	paths, err := c.ev.pathsThrough(to.Route.Ref(), x.Kind)
+	if err != nil {
+		return false, err
+	}
+	paths = slices.DeleteFunc(pathsOf(to, paths, x.Path.Client), func(y *effective.Effective) bool {
+		return o.Level >= gateway.LevelBackend && !sameBackend(&y.Path, &x.Path) && !takesOver(&x.Path, &y.Path)
+	})
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(y *effective.Effective) bool {
+		return !y.Sets(o) || c.ev.movesToTerminating(o, x, y) || c.unboundOn(o, y) != ""
+	}), nil
 }

@@ -76,7 +76,7 @@ func (ev *evaluation) mayLoseBetween(from, to gateway.Served) bool {
 // mayLoseTo reports whether policies may apply to one of two routes at a listener, and not
 // to the other.
 func (ev *evaluation) mayLoseTo(a, b *gateway.Route) bool {
-	return ev.everyKindUnlisted || a.Namespace != b.Namespace || ev.hasPolicies(a).any || ev.hasPolicies(b).any ||
+	return ev.everyKindUnlisted || a.Kind != b.Kind || a.Namespace != b.Namespace || ev.hasPolicies(a).any || ev.hasPolicies(b).any ||
 		slices.ContainsFunc(ev.before.Populated(), func(k *policykind.Kind) bool { return k.Reading(a.Annotations) != k.Reading(b.Annotations) })
 }
 

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 
@@ -39,16 +40,10 @@ type gatewayRouters struct {
 	mesh          bool
 	before, after *gateway.Router
 	arrivals      arrivals // nil until they are needed
-	// others are the routers under other readings.
-	others []otherRouters
-}
-
-// otherRouters are the routers of a gateway under a reading that is not the plain one.
-type otherRouters struct {
-	gatewayRouters
-
-	why    string // the answers may differ
-	search bool   // there may be moves that the plain reading does not have
+	// Memos of readings.
+	competing map[string]competing
+	others    map[competing][]otherReading
+	byReading map[gateway.Reading]otherReading
 }
 
 // rulePlace is a rule of a route at a listener, by names. In a mesh, gateway is zero.
@@ -86,8 +81,39 @@ type requestMove struct {
 	from, to gateway.Served
 	// request is one of them, nil if there may be none.
 	request *gateway.Request
-	// unsure says why an implementation may serve it in another way, "" if none does.
+	// unsure says why it is not known whether there is such a request, "" if there is.
 	unsure string
+	// instead is where implementations send it that have it on the same rule before the
+	// write, and on another one after it.
+	instead []servedInstead
+}
+
+// servedInstead is where a request goes after the write under another reading.
+type servedInstead struct {
+	gateway.Served
+
+	why string // it may go there
+}
+
+// isSure reports whether a move is the same in each implementation.
+func (m *requestMove) isSure() bool { return m.unsure == "" && len(m.instead) == 0 }
+
+// sameInstead reports whether a move may go to the same other rules as another one.
+func (m *requestMove) sameInstead(o requestMove) bool {
+	return m.unsure == o.unsure && slices.EqualFunc(m.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
+}
+
+// addMove adds a move of requests between two rules, unless it adds nothing to those that
+// are known: one that each implementation makes is enough.
+func addMove(known []requestMove, m requestMove) []requestMove {
+	same := func(o requestMove) bool { return o.from.Same(m.from) && o.to.Same(m.to) }
+	switch {
+	case slices.ContainsFunc(known, func(o requestMove) bool { return same(o) && (o.isSure() || o.sameInstead(m)) }):
+		return known
+	case m.isSure():
+		known = slices.DeleteFunc(known, same)
+	}
+	return append(known, m)
 }
 
 // readsRequests reports whether requests on a path are evaluated: those of routes at
@@ -133,10 +159,10 @@ func (ev *evaluation) routersOf(ref api.Ref) *gatewayRouters {
 		at.before, at.after = meshRouter(ev.before, ref, clients), meshRouter(ev.after, ref, clients)
 	}
 	if g, ok := ev.before.Get(ref).(*gateway.Gateway); ok {
-		at.before = ev.before.Router(g, gateway.Reading{}).Memoize()
+		at.before = ev.before.Router(g, gateway.Reading{}).ByPort().Memoize()
 	}
 	if g, ok := ev.after.Get(ref).(*gateway.Gateway); ok {
-		at.after = ev.after.Router(g, gateway.Reading{}).Memoize()
+		at.after = ev.after.Router(g, gateway.Reading{}).ByPort().Memoize()
 	}
 	if ev.requests.gateways == nil {
 		ev.requests.gateways = make(map[api.Ref]*gatewayRouters)
@@ -174,23 +200,38 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 	if at.mesh { // all routes of the Service compete
 		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
 	}
-	at.addReadings(routes)
-	if err := ev.trackMoves(at, at, re); err != nil {
+	if !at.mesh {
+		for _, parent := range at.before.ListenersGone(at.after) {
+			re.before = appendNew(re.before, ev.before.RoutesOf(parent))
+		}
+		for _, parent := range at.after.ListenersGone(at.before) {
+			re.after = appendNew(re.after, ev.after.RoutesOf(parent))
+		}
+	}
+	if err := ev.trackMoves(at, otherReading{before: at.before, after: at.after}, re); err != nil {
 		return err
 	}
-	for i := range at.others {
-		if !at.others[i].search {
-			continue
-		}
-		if err := ev.trackMoves(at, &at.others[i].gatewayRouters, re); err != nil {
+	for _, r := range at.readings(routes...) {
+		if err := ev.trackMoves(at, r, re); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// appendNew appends the routes that are not in a list.
+func appendNew(list []*gateway.Route, more iter.Seq[*gateway.Route]) []*gateway.Route {
+	out := slices.Clone(list)
+	for r := range more {
+		if !slices.Contains(list, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // trackMoves adds the moves of requests under one reading.
-func (ev *evaluation) trackMoves(at, reading *gatewayRouters, re reroutedObject) error {
+func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re reroutedObject) error {
 	var err error
 	alive := func() bool {
 		err = ev.budget.Alive()
@@ -198,29 +239,10 @@ func (ev *evaluation) trackMoves(at, reading *gatewayRouters, re reroutedObject)
 	}
 	limits := gateway.MoveLimits{Relevant: ev.mayLoseBetween, Alive: alive}
 	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
-		ev.requests.add(at, reading, m)
+		from := placeOfServed(m.From)
+		ev.requests.moves[from] = addMove(ev.requests.moves[from], at.move(m, reading.why))
 	}
 	return err
-}
-
-// add adds a move that was found under a reading, unless requests between the same two
-// rules are known to move.
-func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
-	from, to := placeOfServed(m.From), placeOfServed(m.To)
-	i := slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
-	if i >= 0 && r.moves[from][i].unsure == "" {
-		return
-	}
-	move := requestMove{from: m.From, to: m.To, request: m.Request}
-	if reading != at || !at.sameRuleAfter(m) {
-		move.unsure = at.unsure(m)
-	} // else it is served as before, whatever other readings have
-	switch {
-	case i < 0:
-		r.moves[from] = append(r.moves[from], move)
-	case move.unsure == "":
-		r.moves[from][i] = move
-	}
 }
 
 // from returns where the requests of a path's rules go after the write, if that moves
@@ -278,23 +300,21 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 	if at.before == nil {
 		return to, true
 	}
-	for _, l := range at.before.ListenersAt(x) {
-		ends = ends || at.before.Precedes(&l)
-		for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
-			if q == nil || at.after == nil { // a regular expression, or no gateway
-				ends = true
-				continue
-			}
-			from, is := at.before.Route(q), at.after.Route(q)
-			switch {
-			case is.Route == nil:
-				ends = true
-			case !slices.ContainsFunc(to, func(m requestMove) bool { return m.to.Same(is) }):
-				move := requestMove{from: from, to: is, request: gateway.Plain(q, at.before, at.after)}
-				if m := (gateway.Move{From: from, To: is, Request: q}); !at.sameRuleAfter(m) {
-					move.unsure = at.unsure(m)
+	for r := range at.allReadings(x.Route) {
+		for _, l := range r.before.ListenersAt(x) {
+			for q := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
+				if q == nil || r.after == nil { // a regular expression, or no gateway
+					ends = true
+					continue
 				}
-				to = append(to, move)
+				m := gateway.Move{From: r.before.Route(q), To: r.after.Route(q), Request: q}
+				if m.To.Route == nil {
+					ends = true
+					continue
+				}
+				move := at.move(m, r.why)
+				move.request = gateway.Plain(q, r.before, r.after)
+				to = addMove(to, move)
 			}
 		}
 	}
@@ -322,16 +342,18 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 		return requestMove{}, true
 	}
 	unsure := ""
-	for _, l := range at.before.ListenersAt(x) {
-		to := l // in a mesh, it is the same one
-		if !at.mesh {
-			to = listenerOf(y)
-		}
-		for m := range gateway.MovesBetween(at.before, at.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
-			if m.Request != nil {
-				return requestMove{from: m.From, to: m.To, request: m.Request}, true
+	for r := range at.allReadings(x.Route, y.Route) {
+		for _, l := range r.before.ListenersAt(x) {
+			to := l // in a mesh, it is the same one
+			if !at.mesh {
+				to = listenerOf(y)
 			}
-			unsure = unsureRegex
+			for m := range gateway.MovesBetween(r.before, r.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
+				if m.Request != nil {
+					return requestMove{from: m.From, to: m.To, request: m.Request}, true
+				}
+				unsure = unsureRegex
+			}
 		}
 	}
 	unsure = cmp.Or(unsure, ev.undecided(x))
@@ -346,9 +368,6 @@ func (ev *evaluation) undecided(x *gateway.Path) string {
 		return ""
 	}
 	for _, l := range at.before.ListenersAt(x) {
-		if at.before.Precedes(&l) {
-			return unsureConflict
-		}
 		for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
 			if q == nil {
 				return unsureRegex
@@ -410,7 +429,7 @@ func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) 
 		}
 		paths = pathsOf(m.to, paths, x.Path.Client)
 		for _, y := range paths {
-			if (o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path)) && !slices.ContainsFunc(out, func(s successor) bool { return s.Effective == y }) {
+			if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
 				out = append(out, successor{y, m})
 			}
 		}

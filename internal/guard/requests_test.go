@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/test/worlds"
@@ -80,29 +79,14 @@ func BenchmarkOneHostname(b *testing.B) {
 	}
 }
 
-// Of two listeners that conflict, an implementation accepts either one: that the new one
-// may take requests from an override is a warning.
+// A listener that conflicts with one before it takes nothing.
 func TestListenersThatConflict(t *testing.T) {
-	conflict := strings.Replace(gatewayDoc("g", "istio", "http", "more"), "port: 81", "port: 80", 1)
-	for name, test := range map[string]struct {
-		policy string
-		want   []string
-	}{
-		"the override is on the other one": {at("g", "http"), []string{"Warn OverrideEvaded a"}},
-		"the override is on the gateway":   {at("g", ""), []string{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := world(t, docs(gatewayDoc("g", "istio", "http"), test.policy, routeDoc("r", "[{}]", "g")))
-			ev := evaluate(t, v, conflict)
-			assert.Equal(t, test.want, slices.DeleteFunc(codes(t, ev), func(c string) bool { return !strings.Contains(c, "OverrideEvaded") }))
-			for _, f := range ev.Warnings {
-				if f.Code == api.ReasonOverrideEvaded {
-					assert.Contains(t, f.Advice, "conflict")
-					assert.NotEmpty(t, f.Request)
-				}
-			}
-		})
-	}
+	first := gatewayDoc("g", "istio", "http", "more")
+	conflict := strings.Replace(first, "port: 81", "port: 80", 1)
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), at("g", "http"), routeDoc("r", "[{}]", "g")))
+	assert.Empty(t, codes(t, evaluate(t, v, conflict)), "the new one comes last")
+	swapped := strings.NewReplacer("name: http", "name: more", "name: more", "name: http").Replace(conflict)
+	assert.Equal(t, []string{"Deny OverrideEvaded a"}, slices.DeleteFunc(codes(t, evaluate(t, v, swapped)), func(c string) bool { return !strings.Contains(c, "OverrideEvaded") }), "the new one comes first")
 }
 
 // A label of a namespace may admit a listener set that takes connections of a listener

@@ -40,7 +40,7 @@ func (ev *evaluation) rerouted() reroutedObject {
 	case *gateway.ListenerSet:
 		b, _ := before.(*gateway.ListenerSet)
 		a, _ := after.(*gateway.ListenerSet)
-		if b != nil && a != nil && reflect.DeepEqual(b.Listeners, a.Listeners) && b.GatewayNamespace == a.GatewayNamespace && b.GatewayName == a.GatewayName {
+		if b != nil && a != nil && b.Created == a.Created && reflect.DeepEqual(b.Listeners, a.Listeners) && b.GatewayNamespace == a.GatewayNamespace && b.GatewayName == a.GatewayName {
 			return reroutedObject{}
 		}
 		return ev.reroutedRoutes(slices.Collect(ev.before.RoutesOf(ref)), slices.Collect(ev.after.RoutesOf(ref)))

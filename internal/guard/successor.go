@@ -66,8 +66,8 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 		return out, nil
 	}
 	from := listenerOf(x)
-	for to, conflicted := range at.before.ListenersAfter(&from, at.after) {
-		if to == nil || p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
+	for to := range at.before.ListenersAfter(&from, at.after) {
+		if p.After != nil && sameListener(p.After.Path, gateway.Path{Gateway: to.Gateway, Set: to.Set, Listener: to.Listener}) {
 			continue
 		}
 		paths, err := ev.pathsThrough(x.Gateway.Ref(), p.Before.Kind)
@@ -79,11 +79,7 @@ func (ev *evaluation) addListenerSuccessors(p effective.Pair, out []successor) (
 			if !endsAtListener(&y.Path) || !l.Same(to) || slices.ContainsFunc(out, func(s successor) bool { return sameListener(s.Path, y.Path) }) {
 				continue
 			}
-			s := successor{Effective: y}
-			if conflicted {
-				s.by.unsure = unsureConflict
-			}
-			out = append(out, s)
+			out = append(out, successor{Effective: y})
 		}
 	}
 	return out, nil
@@ -291,7 +287,7 @@ func (ev *evaluation) listenersBefore(after *gateway.Gateway) gateway.ListenersB
 // mayReceive reports whether a path may receive the traffic of one that is removed.
 func (s *candidates) mayReceive(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
 	if s.route == nil {
-		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
+		return sameListenerName(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.SamePort(y.Listener)
 	}
 	if level >= gateway.LevelBackend &&
 		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {

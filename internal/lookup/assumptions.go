@@ -24,10 +24,6 @@ func (a *gatewayAnswer) assumptions() []api.RequestAssumption {
 	var out assumptions
 	a.assumeConnection(&out)
 	listener := a.Listener.Listener
-	if a.router.Conflicted(a.arriving) {
-		out.add(api.AssumeListenerAccepted, "several listeners have port %d and hostname %s, and the gateway accepts one of them: this is the answer of the first, %s",
-			listener.Port, hostnameText(listener.Hostname), listener.Name)
-	}
 	route := func(q *gateway.Request, r gateway.Reading) gateway.Served { return a.router.With(r).Route(q) }
 	if shared := route(a.arriving, gateway.Reading{Shared: true}); !shared.Same(a.Served) {
 		out.add(api.AssumeListenersIsolated, "the gateway isolates its listeners, so that only listener %s takes the request; without that, %s", listener.Name, serves(shared))

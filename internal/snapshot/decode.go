@@ -19,8 +19,8 @@ import (
 var ErrKind = errors.New("not a kind that effective policies depend on")
 
 // Decode decodes an object from JSON: one of a supported kind, or a policy if kind is
-// its policy kind. created is used for a policy or a route
-// without a creation time (policykind.Read).
+// its policy kind. created is used for a policy, a route or a listener set without a
+// creation time (policykind.Read).
 //
 // The error is ErrKind for any other kind; else it is that of decoding. A policy that is
 // valid JSON, and a constraint that can be decoded, return no error: their field Invalid
@@ -51,14 +51,14 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 	case ref == constraint.ClusterKind:
 		return typed(ref, data, constraint.FromClusterPolicyConstraint)
 	case ref == gateway.KindOf(gateway.KindXListenerSet):
-		return typed(ref, data, gateway.FromXListenerSet)
+		return listenerSet(ref, data, gateway.FromXListenerSet, created)
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == gateway.KindGatewayClass:
 		return typed(ref, data, gateway.FromGatewayClass)
 	case ref.Kind == gateway.KindGateway:
 		return typed(ref, data, gateway.FromGateway)
 	case ref.Kind == gateway.KindListenerSet:
-		return typed(ref, data, gateway.FromListenerSet)
+		return listenerSet(ref, data, gateway.FromListenerSet, created)
 	case ref.Kind == gateway.KindReferenceGrant:
 		return typed(ref, data, gateway.FromReferenceGrant)
 	case gateway.IsRoute(ref):
@@ -80,6 +80,16 @@ func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*
 		return nil, fmt.Errorf("decode %s: %w", ref, err)
 	}
 	return from(t), nil
+}
+
+func listenerSet(ref api.PolicyKind, data []byte, from func(*gatewayv1.ListenerSet) *gateway.ListenerSet, created int64) (Object, error) {
+	return typed(ref, data, func(s *gatewayv1.ListenerSet) *gateway.ListenerSet {
+		out := from(s)
+		if s.CreationTimestamp.IsZero() {
+			out.Created = created
+		}
+		return out
+	})
 }
 
 // DecodeStored is Decode for a stored object. It returns the object of the view if that

@@ -360,11 +360,11 @@ func (v *View) GatewayOf(p gateway.Parent) *gateway.Gateway {
 	}
 }
 
-// Listeners returns all listeners of a gateway: its own, and those that its listener sets
-// add.
+// Listeners returns all listeners of a gateway in their order of precedence: its own, then
+// those that its listener sets add, the oldest set first, then by namespace and name.
 func (v *View) Listeners(g *gateway.Gateway) []gateway.ListenerMatch {
 	out := gateway.OwnListeners(g)
-	for s := range v.SetsOf(g) {
+	for _, s := range slices.SortedFunc(v.SetsOf(g), gateway.CompareSets) {
 		out = append(out, gateway.SetListeners(g, s, v.NamespaceLabels(s.Namespace))...)
 	}
 	return out

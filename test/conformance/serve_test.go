@@ -76,7 +76,7 @@ func withoutJitter(q *gateway.Request) *gateway.Request {
 }
 
 // otherReadings are those that every test must pass under, besides the zero one.
-var otherReadings = []gateway.Reading{{Shared: true}, {Regex: gateway.RegexFirst}, {Regex: gateway.RegexAfterExact}, {LastListener: true}}
+var otherReadings = []gateway.Reading{{Shared: true}, {Regex: gateway.RegexFirst}, {Regex: gateway.RegexAfterExact}, {OneKind: true}}
 
 // route returns where a request to a gateway goes. It checks that the answers of the
 // router agree.

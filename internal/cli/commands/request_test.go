@@ -180,17 +180,12 @@ func routeManifest(name, section, more string) string {
 // What the answer depends on, where implementations differ.
 func TestRequestAssumptions(t *testing.T) {
 	two := gatewayManifest("[{name: a, port: 80, protocol: HTTP, hostname: a.org}, {name: b, port: 80, protocol: HTTP}]")
-	same := gatewayManifest("[{name: a, port: 80, protocol: HTTP}, {name: b, port: 80, protocol: HTTP}]")
 	one := gatewayManifest("[{name: a, port: 80, protocol: HTTP}]")
 	regex := "rules: [{matches: [{path: {type: RegularExpression, value: '/x.*'}}]}, {matches: [{path: {type: PathPrefix, value: /xy}}]}]"
 	for name, c := range map[string]struct{ manifests, request, want string }{
 		"listeners that share their routes": {
 			two + routeManifest("r", "b", "hostnames: [a.org]"), "http://a.org/",
 			"assumed (ListenersIsolated): the gateway isolates its listeners, so that only listener a takes the request; without that, HTTPRoute infra/r#rule-1 serves it at listener b",
-		},
-		"listeners in conflict": {
-			same + routeManifest("r", "a", ""), "http://a.org/",
-			"assumed (ListenerAccepted): several listeners have port 80 and hostname any, and the gateway accepts one of them: this is the answer of the first, a",
 		},
 		"the order of regular expressions": {
 			one + routeManifest("r", "a", regex), "http://a.org/xy",
