@@ -18,8 +18,8 @@ type requests struct {
 	moves    map[rulePlace][]requestMove
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
-	policies                map[*gateway.Route]routePolicies
-	binding                 map[api.Ref]bool // objects with policies that bind to rules
+	// steps is how many matches were looked at.
+	steps int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations, staying *gateway.Path
@@ -39,6 +39,9 @@ type gatewayRouters struct {
 	mesh          bool
 	before, after *gateway.Router
 	arrivals      arrivals // nil until they are needed
+	// arrivalsUnknown is set if so many matches compete that arrivals has some that are
+	// not certain.
+	arrivalsUnknown bool
 	// others are the routers under other readings.
 	others []otherRouters
 }
@@ -86,6 +89,8 @@ type requestMove struct {
 	from, to gateway.Served
 	// request is one of them, nil if there may be none.
 	request *gateway.Request
+	// unsearched is set if too many matches compete to look for one.
+	unsearched bool
 	// unsure says why an implementation may serve it in another way, "" if none does.
 	unsure string
 }
@@ -99,7 +104,7 @@ func readsRequests(p *gateway.Path) bool {
 	return p.Gateway != nil && p.Listener != nil || p.Service != nil && gateway.ServesMesh(p.Route.Kind)
 }
 
-// trackRequests finds the requests that the write moves.
+// trackRequests finds the requests that the write moves, where overrides are at stake.
 func (ev *evaluation) trackRequests() error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
@@ -110,12 +115,20 @@ func (ev *evaluation) trackRequests() error {
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.requests.rerouted[r.Ref()] = true
 	}
+	limits := gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps}
+	if !ev.everyKindUnlisted {
+		at := ev.newStake()
+		if at == nil {
+			return nil
+		}
+		limits.Policies, limits.AtStake = at.policies, mayLose
+	}
 	for _, entry := range re.entries {
 		at := ev.routersOf(entry)
-		if at.before == nil || at.after == nil || !ev.mayLoseOverrides(at, re) {
+		if at.before == nil || at.after == nil {
 			continue
 		}
-		if err := ev.trackGateway(entry, at, re); err != nil {
+		if err := ev.trackGateway(entry, at, re, limits); err != nil {
 			return err
 		}
 	}
@@ -169,20 +182,21 @@ func meshRouter(v *snapshot.View, service api.Ref, clients []string) *gateway.Ro
 }
 
 // trackGateway finds the requests that the write moves at a gateway.
-func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject) error {
+func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
 	routes := slices.Concat(re.before, re.after)
 	if at.mesh { // all routes of the Service compete
 		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
 	}
 	at.addReadings(routes)
-	if err := ev.trackMoves(at, at, re); err != nil {
+	if err := ev.trackMoves(at, at, "", re, limits); err != nil {
 		return err
 	}
 	for i := range at.others {
-		if !at.others[i].search {
+		o := &at.others[i]
+		if !o.search {
 			continue
 		}
-		if err := ev.trackMoves(at, &at.others[i].gatewayRouters, re); err != nil {
+		if err := ev.trackMoves(at, &o.gatewayRouters, o.why, re, limits); err != nil {
 			return err
 		}
 	}
@@ -190,31 +204,45 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 }
 
 // trackMoves adds the moves of requests under one reading.
-func (ev *evaluation) trackMoves(at, reading *gatewayRouters, re reroutedObject) error {
+func (ev *evaluation) trackMoves(at, reading *gatewayRouters, why string, re reroutedObject, limits gateway.MoveLimits) error {
 	var err error
-	alive := func() bool {
+	limits.Alive = func() bool {
 		err = ev.budget.Alive()
 		return err == nil
 	}
-	limits := gateway.MoveLimits{Relevant: ev.mayLoseBetween, Alive: alive}
 	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
-		ev.requests.add(at, reading, m)
+		ev.requests.add(at, reading, why, m)
 	}
 	return err
 }
 
+// knows reports whether requests between two rules are known to move for certain.
+func (r *requests) knows(from, to gateway.Served) bool {
+	i := r.indexOf(placeOfServed(from), placeOfServed(to))
+	return i >= 0 && r.moves[placeOfServed(from)][i].unsure == ""
+}
+
+// indexOf returns the index of a move to a rule among those from another one, or -1.
+func (r *requests) indexOf(from, to rulePlace) int {
+	return slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
+}
+
 // add adds a move that was found under a reading, unless requests between the same two
-// rules are known to move.
-func (r *requests) add(at, reading *gatewayRouters, m gateway.Move) {
+// rules are known to move. why says why an implementation may not have the reading.
+func (r *requests) add(at, reading *gatewayRouters, why string, m gateway.Move) {
 	from, to := placeOfServed(m.From), placeOfServed(m.To)
-	i := slices.IndexFunc(r.moves[from], func(o requestMove) bool { return placeOfServed(o.to) == to })
+	i := r.indexOf(from, to)
 	if i >= 0 && r.moves[from][i].unsure == "" {
 		return
 	}
-	move := requestMove{from: m.From, to: m.To, request: m.Request}
-	if reading != at || !at.sameRuleAfter(m) {
+	move := requestMove{from: m.From, to: m.To, request: m.Request, unsearched: m.Unsearched}
+	switch {
+	case m.Unsearched:
+		move.unsure = why
+	case reading != at || !at.sameRuleAfter(m):
 		move.unsure = at.unsure(m)
-	} // else it is served as before, whatever other readings have
+	default: // it is served as before, whatever other readings have
+	}
 	switch {
 	case i < 0:
 		r.moves[from] = append(r.moves[from], move)
