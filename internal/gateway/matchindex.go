@@ -336,7 +336,7 @@ func (x *matchIndex) sorted() []pathKey {
 // on an exact value: the one that the fewest matches of the group have.
 type pathGroup struct {
 	all   []indexed
-	plain []*indexed                            // without such a condition
+	plain []*indexed                          // without such a condition
 	by    map[fieldName]map[string][]*indexed // by the name and the value
 }
 

@@ -47,6 +47,7 @@ type Route struct {
 	matchesOnce, segmentsOnce sync.Once
 	compiled                  []routeMatch // on first use
 	segments                  []string     // on first use
+	matchCount                int          // likewise
 }
 
 // Ref names the route.

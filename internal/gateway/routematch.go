@@ -225,7 +225,9 @@ func (r *Route) HasRegexPaths() bool {
 func (r *Route) Segments() []string {
 	r.segmentsOnce.Do(func() {
 		for i := range r.Rules {
-			for _, s := range r.segmentsOf(i) {
+			all := r.segmentsOf(i)
+			r.matchCount += len(all)
+			for _, s := range all {
 				if s = intern(s); !slices.Contains(r.segments, s) {
 					r.segments = append(r.segments, s)
 				}
@@ -233,6 +235,12 @@ func (r *Route) Segments() []string {
 		}
 	})
 	return r.segments
+}
+
+// MatchCount returns how many matches the rules of the route have.
+func (r *Route) MatchCount() int {
+	r.Segments()
+	return r.matchCount
 }
 
 // segmentsOf returns the first segment of each match of a rule. It is much cheaper than

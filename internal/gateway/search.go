@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-const (
-	// stepsPerCompetitor is how many matches a search may look at for each changed match
-	// and each match that competes with it.
-	stepsPerCompetitor = 32
-	// maxSteps is how many it may look at in all: about half a second of work.
-	maxSteps = 1 << 22
-)
+// stepsPerCompetitor is how many matches a search may look at for each changed match and
+// each match that competes with it.
+const stepsPerCompetitor = 32
+
+// maxSteps is how many it may look at in all: about half a second of work.
+var maxSteps = 1 << 22
 
 // search looks for requests that move.
 type search struct {

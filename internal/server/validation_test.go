@@ -60,6 +60,7 @@ func TestInvalidFlagsAreReported(t *testing.T) {
 		"--blast-radius-limit":   {[]string{"-1"}, ""},
 		"--max-concurrent":       {[]string{"-1"}, ""},
 		"--max-queue":            {[]string{"-3"}, ""},
+		"--max-matches":          {[]string{"-1"}, ""},
 		"--max-bytes":            {[]string{"-1Mi", "1", "20479Ki", "1m"}, ""},
 		"--cert-validity":        {[]string{"0s", "-1h", "4s"}, ""},
 		"--drain-period":         {[]string{"-1s"}, ""},
