@@ -48,15 +48,17 @@ func (e entry) served() Served {
 func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits MoveLimits) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		s := newSearch(before, after, limits, yield)
+		unchanged := s.before.unchangedListeners(s.after)
 		for _, route := range changedBefore {
-			for e := range s.before.changedEntries(route, s.after, changedAfter) {
+			for e := range s.before.changedEntries(route, s.after, changedAfter, unchanged) {
 				if !s.from(e) {
 					return
 				}
 			}
 		}
+		unchanged = s.after.unchangedListeners(s.before)
 		for _, route := range changedAfter {
-			for e := range s.after.changedEntries(route, s.before, changedBefore) {
+			for e := range s.after.changedEntries(route, s.before, changedBefore, unchanged) {
 				if !s.to(e) {
 					return
 				}
@@ -94,7 +96,7 @@ func (m *Move) SameListener(before, after *Router) bool {
 //
 // A request that moves between two matches that both routers have comes in by another
 // listener: both listeners have the same port and hostname, and come in another order.
-func (r *Router) changedEntries(route *Route, o *Router, others []*Route) iter.Seq[entry] {
+func (r *Router) changedEntries(route *Route, o *Router, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch) iter.Seq[entry] {
 	var other *Route
 	if i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() }); i >= 0 {
 		other = others[i]
@@ -104,7 +106,7 @@ func (r *Router) changedEntries(route *Route, o *Router, others []*Route) iter.S
 		for i := range r.listeners {
 			l := &r.listeners[i]
 			var hostnames []string
-			if is := o.unchangedListener(r, l); is != nil && other != nil && o.attached(is, other) {
+			if is := unchanged[l]; is != nil && other != nil && o.attached(is, other) {
 				hostnames = is.hostnames(other)
 			}
 			ok := r.yieldEntries(route, l, func(e entry) bool {
@@ -142,29 +144,38 @@ func sameMatches(route, other *Route) func(*routeMatch) bool {
 	return func(m *routeMatch) bool { return same[m] }
 }
 
-// unchangedListener returns the listener that another router has with the same name and
-// content, if those with its port and hostname that both routers have are in the same
-// order; else nil.
-func (r *Router) unchangedListener(o *Router, l *ListenerMatch) *ListenerMatch {
-	rivals := func(of *Router) []*ListenerMatch {
-		var out []*ListenerMatch
+// unchangedListeners returns the listeners that another router has with the same name and
+// content, if those with the same port and hostname that both routers have are in the same
+// order. They are by the router's own.
+func (r *Router) unchangedListeners(o *Router) map[*ListenerMatch]*ListenerMatch {
+	type place struct {
+		transport        Transport
+		port             int32
+		hostname, client string
+	}
+	at := func(of *Router) map[place][]*ListenerMatch {
+		out := make(map[place][]*ListenerMatch)
 		for i := range of.listeners {
-			if m := &of.listeners[i]; m.Client == l.Client && m.Listener.SamePort(l.Listener) && m.Listener.Hostname == l.Listener.Hostname {
-				out = append(out, m)
-			}
+			l := &of.listeners[i]
+			p := place{l.Listener.transport(), l.Listener.Port, l.Listener.Hostname, l.Client}
+			out[p] = append(out[p], l)
 		}
 		return out
 	}
-	in := func(all []*ListenerMatch) func(*ListenerMatch) bool {
-		return func(m *ListenerMatch) bool { return !slices.ContainsFunc(all, m.equal) }
+	without := func(all, others []*ListenerMatch) []*ListenerMatch {
+		return slices.DeleteFunc(slices.Clone(all), func(l *ListenerMatch) bool { return !slices.ContainsFunc(others, l.equal) })
 	}
-	was, is := rivals(o), rivals(r)
-	bothWas, bothIs := slices.DeleteFunc(slices.Clone(was), in(is)), slices.DeleteFunc(slices.Clone(is), in(was))
-	i := slices.Index(bothWas, l)
-	if i < 0 || !slices.EqualFunc(bothWas, bothIs, (*ListenerMatch).equal) {
-		return nil
+	out := make(map[*ListenerMatch]*ListenerMatch)
+	others := at(o)
+	for p, all := range at(r) {
+		was, is := without(all, others[p]), without(others[p], all)
+		if slices.EqualFunc(was, is, (*ListenerMatch).equal) {
+			for i := range was {
+				out[was[i]] = is[i]
+			}
+		}
 	}
-	return bothIs[i]
+	return out
 }
 
 // equal reports whether two listeners have the same name and content.

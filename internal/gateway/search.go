@@ -68,7 +68,7 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 	}
 	q := e.listener.request(e.hostname)
 	at, to := own.indexFor(q), other.indexFor(q)
-	if !slices.ContainsFunc(at.listeners, e.listener.Same) || !s.matters(e, to, flip) {
+	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) || !s.matters(e, to, flip) {
 		return true
 	}
 	start := s.steps()
@@ -135,7 +135,7 @@ func (s *search) relevant(from, to Served) bool {
 // matters reports whether a move between a match and some rule of another index may.
 func (s *search) matters(e entry, to *hostIndex, flip bool) bool {
 	if s.limits.AtStake == nil {
-		return len(to.sources) > 0
+		return true
 	}
 	own := s.limits.Policies(e.served(), flip)
 	return slices.ContainsFunc(s.policiesIn(to, e.match.segment, !flip), func(other any) bool {
