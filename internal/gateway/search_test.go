@@ -209,7 +209,7 @@ func searchSteps(t *testing.T, known map[string]*gateway.Route, was, is []fullRo
 // at which something is at stake, and for no other.
 func TestSearchThatEndsNamesPairs(t *testing.T) {
 	defer gateway.SetMaxSteps(1)()
-	w := "own 1 shop.example.com: /a | /b\nlike 2 shop.example.com: /a/1 ; /b/1\nother 3 shop.example.com: /a/2 | /c"
+	w := "own 1 shop.example.com: /a/1 | /b\nother 2 shop.example.com: /a | /c\nlike 3 shop.example.com: /a ; /b"
 	before, routesBefore := routerOf(t, "http: HTTP 80", w)
 	after, _ := routerOf(t, "http: HTTP 80", strings.Join(strings.Split(w, "\n")[1:], "\n"))
 	limits := gateway.MoveLimits{
@@ -221,5 +221,5 @@ func TestSearchThatEndsNamesPairs(t *testing.T) {
 		assert.True(t, m.Unsearched)
 		got = append(got, servedText(m.From)+" to "+servedText(m.To))
 	}
-	assert.Equal(t, []string{"http own/1 to http other/1"}, got)
+	assert.Equal(t, []string{"http own/1 to http other/1", "http own/2 to http other/1", "http own/2 to http other/2"}, got)
 }
