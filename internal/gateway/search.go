@@ -237,7 +237,7 @@ type takenRequests struct {
 	beyond map[string]bool // conditions on paths
 }
 
-// maxSubsets is up to how many conditions all subsets are looked up.
+// maxSubsets is of how many conditions all subsets are looked up.
 const maxSubsets = 4
 
 // add adds a match that takes requests.
@@ -271,22 +271,19 @@ func (t *takenRequests) has(m *routeMatch) bool {
 			}
 		}
 	}
-	subsets := 1 << min(len(rest), maxSubsets)
-	if len(rest) > maxSubsets {
-		subsets = 1 << maxSubsets // of the first ones, and all of them
-	}
+	subsets := 1 << min(len(rest), maxSubsets) // of the first ones
 	for _, path := range paths {
 		if t.by[path+strings.Join(rest, "")] {
 			return true
 		}
 		for subset := range subsets {
-			key := path
+			some := []string{path}
 			for i := range min(len(rest), maxSubsets) {
 				if subset&(1<<i) != 0 {
-					key += rest[i]
+					some = append(some, rest[i])
 				}
 			}
-			if t.by[key] {
+			if t.by[strings.Join(some, "")] {
 				return true
 			}
 		}
