@@ -27,7 +27,7 @@ import (
 func TestVerdictCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
-			d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
+			d := newTestServer(t, Options{Guard: &guard.Guard{Permissions: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit, MatchLimit: c.MaxMatches}})
 			d.opts.Now = func() time.Time { return cases.Now }
 			d.exist(t, c.Against, c.Changes[0].Object.GetKind())
 			for i := range c.Changes {

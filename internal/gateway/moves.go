@@ -16,6 +16,8 @@ type Move struct {
 	// Request is a witness: it was sent through both routers. It is nil where one may
 	// exist and none was found, because of regular expressions.
 	Request *Request
+	// Unsearched is set if so many matches compete that no request was looked for.
+	Unsearched bool
 }
 
 // entry is a match of a route at a listener, on one hostname: the more specific one of the
@@ -36,40 +38,31 @@ func (e entry) served() Served {
 // hostname or a listener may differ, before and after the change; they are the same
 // objects where only the listeners change.
 //
-// A request that moves was or will be served by a changed route. The other rule comes
-// after it by precedence, or is one of a changed route too. So for each match of a
-// changed route, only matches on the same or on less specific hostnames are looked at.
-// For two matches, one request decides: the one that meets both and as few others as
-// possible. Where that is served by another rule, so are all that meet both.
+// A request that moves was or will be served by a match that is changed: one that the
+// other router does not have as it is. The other match comes after it by precedence, or
+// is changed, too. So for each changed match, those are looked at that can serve requests
+// for its hostname in the other router, in the order of precedence, up to one that takes
+// all of its requests. For two matches, one request decides: the one that meets both and
+// as few others as possible. Where that is served by another rule, so are all that meet
+// both.
 //
 // limits, which may be zero, say which moves matter and for how long to look for them.
 func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits MoveLimits) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
-		m := mover{before: before, after: after, limits: limits, yield: yield}
-		sameListeners := before.sameListeners(after)
+		s := newSearch(before, after, limits, yield)
+		unchanged := s.before.unchangedListeners(s.after)
 		for _, route := range changedBefore {
-			same := unchangedMatches(route, changedAfter)
-			for e := range before.entries(route) {
-				if sameListeners && same[e.match] || !before.reaches(e) {
-					continue // what takes its requests after the change does so by another changed match
-				}
-				for f := range after.below(e) {
-					if !m.try(e, f) {
-						return
-					}
+			for e := range s.before.changedEntries(route, s.after, changedAfter, unchanged) {
+				if !s.from(e) {
+					return
 				}
 			}
 		}
+		unchanged = s.after.unchangedListeners(s.before)
 		for _, route := range changedAfter {
-			same := unchangedMatches(route, changedBefore)
-			for f := range after.entries(route) {
-				if sameListeners && same[f.match] || !after.reaches(f) {
-					continue
-				}
-				for e := range before.below(f) {
-					if !m.try(e, f) {
-						return
-					}
+			for e := range s.after.changedEntries(route, s.before, changedBefore, unchanged) {
+				if !s.to(e) {
+					return
 				}
 			}
 		}
@@ -78,11 +71,17 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 
 // MoveLimits limit a search for moves. The zero value limits nothing.
 type MoveLimits struct {
-	// Relevant says whether a move between two rules matters; others are left out.
-	Relevant func(from, to Served) bool
-	// Alive says whether to go on. It is asked before each pair of matches: their number
-	// grows with the square of the routes on a hostname.
+	// Policies returns what moves of requests from and to a rule depend on, and AtStake
+	// whether a move between two such values matters. Matches of which none does are
+	// not looked at.
+	Policies func(s Served, after bool) any
+	AtStake  func(from, to any) bool
+	// Known says whether the moves between two rules are known already.
+	Known func(from, to Served) bool
+	// Alive says whether to go on.
 	Alive func() bool
+	// Steps, if set, is added the number of matches that were looked at.
+	Steps *int
 }
 
 // SameListener reports whether the request of a move comes in by one listener before and
@@ -91,9 +90,33 @@ func (m *Move) SameListener() bool {
 	return m.From.Listener.Same(m.To.Listener) || m.From.Listener.sameRequests(m.To.Listener)
 }
 
-// sameListeners reports whether two routers have the same listeners.
-func (r *Router) sameListeners(o *Router) bool {
-	return slices.EqualFunc(r.listeners, o.listeners, func(a, b ListenerMatch) bool { return a.Same(&b) && reflect.DeepEqual(a.Listener, b.Listener) })
+// changedEntries yields the matches of a route that another router does not have as they
+// are: of the same rule, age and conditions, on the same hostname of the same listener.
+// others are the routes of the other router in which a version of the route is looked up.
+//
+// A request that moves between two matches that both routers have comes in by another
+// listener: both listeners have the same port and hostname, and come in another order.
+func (r *Router) changedEntries(route *Route, o *Router, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch) iter.Seq[entry] {
+	var other *Route
+	if i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() }); i >= 0 {
+		other = others[i]
+	}
+	same := sameMatches(route, other)
+	return func(yield func(entry) bool) {
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			var hostnames []string
+			if is := unchanged[l]; is != nil && other != nil && o.attached(is, other) {
+				hostnames = is.hostnames(other)
+			}
+			ok := r.yieldEntries(route, l, func(e entry) bool {
+				return slices.Contains(hostnames, e.hostname) && same(e.match) || yield(e)
+			})
+			if !ok {
+				return
+			}
+		}
+	}
 }
 
 // ListenersGone returns the gateways and listener sets of which another router does not
@@ -110,19 +133,16 @@ func (r *Router) ListenersGone(other *Router) []api.Ref {
 	return out
 }
 
-// unchangedMatches returns the matches of a route that another version of it has in the
-// same place, where both attach to the same listeners. There are none if there is no
-// other version, or if it is the same one.
-func unchangedMatches(route *Route, others []*Route) map[*routeMatch]bool {
-	i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() })
-	if i < 0 || others[i] == route {
-		return nil
+// sameMatches returns which matches of a route another version of it has in the same
+// place. There are none if there is no other version.
+func sameMatches(route, other *Route) func(*routeMatch) bool {
+	if other == nil || route != other && other.Created != route.Created {
+		return func(*routeMatch) bool { return false }
 	}
-	other := others[i]
-	if other.Created != route.Created || !slices.Equal(other.Parents, route.Parents) || !slices.Equal(other.Hostnames, route.Hostnames) {
-		return nil
+	if route == other {
+		return func(*routeMatch) bool { return true }
 	}
-	out := make(map[*routeMatch]bool)
+	same := make(map[*routeMatch]bool)
 	matches := route.routeMatches()
 	for rule := range min(len(route.Rules), len(other.Rules)) {
 		if route.Rules[rule].Name != other.Rules[rule].Name {
@@ -131,23 +151,50 @@ func unchangedMatches(route *Route, others []*Route) map[*routeMatch]bool {
 		is, was := route.matchesOf(rule), other.matchesOf(rule)
 		for k := range matches {
 			if m := &matches[k]; m.rule == rule && m.match < min(len(was), len(is)) && was[m.match] == is[m.match] {
-				out[m] = true
+				same[m] = true
+			}
+		}
+	}
+	return func(m *routeMatch) bool { return same[m] }
+}
+
+// unchangedListeners returns the listeners that another router has with the same name and
+// content, if those with the same port and hostname that both routers have are in the same
+// order. They are by the router's own.
+func (r *Router) unchangedListeners(o *Router) map[*ListenerMatch]*ListenerMatch {
+	type place struct {
+		transport        Transport
+		port             int32
+		hostname, client string
+	}
+	at := func(of *Router) map[place][]*ListenerMatch {
+		out := make(map[place][]*ListenerMatch)
+		for i := range of.listeners {
+			l := &of.listeners[i]
+			p := place{l.Listener.transport(), l.Listener.Port, l.Listener.Hostname, l.Client}
+			out[p] = append(out[p], l)
+		}
+		return out
+	}
+	without := func(all, others []*ListenerMatch) []*ListenerMatch {
+		return slices.DeleteFunc(slices.Clone(all), func(l *ListenerMatch) bool { return !slices.ContainsFunc(others, l.equal) })
+	}
+	out := make(map[*ListenerMatch]*ListenerMatch)
+	others := at(o)
+	for p, all := range at(r) {
+		was, is := without(all, others[p]), without(others[p], all)
+		if slices.EqualFunc(was, is, (*ListenerMatch).equal) {
+			for i := range was {
+				out[was[i]] = is[i]
 			}
 		}
 	}
 	return out
 }
 
-// reaches reports whether requests for the hostname of a match come in by its listener:
-// they do unless another listener takes them all.
-func (r *Router) reaches(e entry) bool {
-	return slices.ContainsFunc(r.listenersOn(e), func(l *ListenerMatch) bool { return l.Same(e.listener) })
-}
-
-// listenersOn returns the listeners that take requests for the hostname of a match at its
-// port.
-func (r *Router) listenersOn(e entry) []*ListenerMatch {
-	return r.listenersFor(e.listener.request(e.hostname))
+// equal reports whether two listeners have the same name and content.
+func (m *ListenerMatch) equal(o *ListenerMatch) bool {
+	return m.Same(o) && (m.Listener == o.Listener || reflect.DeepEqual(m.Listener, o.Listener))
 }
 
 // request returns a request that comes in by the listener, for a hostname.
@@ -168,40 +215,6 @@ func (q *Request) setHost(hostname string) {
 	default:
 		q.Host = hostname
 	}
-}
-
-// mover looks for requests that move.
-type mover struct {
-	before, after *Router
-	limits        MoveLimits
-	yield         func(Move) bool
-}
-
-// try yields a request that moves from one match to another, if there is one. It reports
-// whether to go on.
-func (m *mover) try(e, f entry) bool {
-	switch {
-	case m.limits.Alive != nil && !m.limits.Alive():
-		return false
-	case e.match.excludes(f.match):
-		return true
-	case m.limits.Relevant != nil && !m.limits.Relevant(e.served(), f.served()):
-		return true
-	}
-	hidden := false
-	for nth := range tries(e, f) {
-		q, unsure := witness(e, f, nth)
-		if q == nil {
-			hidden = hidden || unsure
-			continue
-		}
-		from, to := m.before.Route(q), m.after.Route(q)
-		if from.Same(e.served()) && to.Same(f.served()) {
-			return m.yield(Move{from, to, Plain(q, m.before, m.after)})
-		}
-		hidden = hidden || (from.Same(e.served()) || from.hidesOnly(e, f)) && (to.Same(f.served()) || to.hidesOnly(e, f))
-	}
-	return !hidden || m.yield(Move{From: e.served(), To: f.served()})
 }
 
 // tries is how many requests are tried for two matches.
@@ -253,7 +266,7 @@ func Plain(q *Request, before, after *Router) *Request {
 // another version of it at another version of that, -1 for any rule.
 func MovesBetween(before, after *Router, was *Route, ruleBefore int, at *ListenerMatch, is *Route, ruleAfter int, to *ListenerMatch) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
-		m := mover{before: before, after: after, yield: yield}
+		m := newSearch(before, after, MoveLimits{}, yield)
 		for e := range before.entriesAt(was, at) {
 			if ruleBefore >= 0 && e.match.rule != ruleBefore {
 				continue
@@ -395,18 +408,7 @@ func (m *ListenerMatch) hostnames(route *Route) []string {
 	return Path{Listener: m.Listener, Route: route}.Hosts()
 }
 
-// entries yields the matches of a route at the router's listeners.
-func (r *Router) entries(route *Route) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
-		for i := range r.listeners {
-			if !r.yieldEntries(route, &r.listeners[i], yield) {
-				return
-			}
-		}
-	}
-}
-
-// entriesAt is entries at a listener that is known by its name.
+// entriesAt yields the matches of a route at a listener that is known by its name.
 func (r *Router) entriesAt(route *Route, at *ListenerMatch) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
 		for i := range r.listeners {
@@ -426,51 +428,6 @@ func (r *Router) yieldEntries(route *Route, l *ListenerMatch, yield func(entry) 
 		for k := range matches {
 			if !yield(entry{l, route, &matches[k], h}) {
 				return false
-			}
-		}
-	}
-	return true
-}
-
-// below yields the matches at the same port as another one and on its hostname or a less
-// specific one, if their paths can have something in common.
-func (r *Router) below(e entry) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
-		for _, l := range r.listenersOn(e) {
-			if !r.belowAt(l, e, yield) {
-				return
-			}
-		}
-	}
-}
-
-// belowAt is below at one listener. It reports whether to go on.
-func (r *Router) belowAt(l *ListenerMatch, e entry, yield func(entry) bool) bool {
-	chain := hostnamesFor(e.hostname)
-	own := slices.Index(chain, l.Listener.Hostname)
-	if own < 0 {
-		return true // the hostnames have nothing in common, or the listener's are more specific
-	}
-	for i, h := range chain {
-		at := r.routes.RoutesAt(l.Parent(), h, e.match.segment)
-		if e.match.segment == "" {
-			at = r.routes.AllRoutesAt(l.Parent(), h)
-		}
-		var last *Route
-		for route := range at {
-			if route == last || !r.attached(l, route) {
-				continue
-			}
-			last = route
-			matches := route.routeMatches()
-			for k := range matches {
-				m := &matches[k]
-				if e.match.segment != "" && m.segment != "" && m.segment != e.match.segment {
-					continue
-				}
-				if !yield(entry{l, route, m, chain[min(i, own)]}) {
-					return false
-				}
 			}
 		}
 	}

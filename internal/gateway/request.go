@@ -58,6 +58,14 @@ func (q *Request) sni() string {
 	return q.Host
 }
 
+// host returns the host, or the server name of a connection whose host is not known.
+func (q *Request) host() string {
+	if q.Host != "" {
+		return q.Host
+	}
+	return q.sni()
+}
+
 // Header returns the value of a header, joined with commas where it is sent several
 // times. Names are compared without regard to case.
 func (q *Request) Header(name string) (value string, ok bool) {

@@ -44,6 +44,7 @@ type Route struct {
 	matchesOnce, segmentsOnce sync.Once
 	compiled                  []routeMatch // on first use
 	segments                  []string     // on first use
+	matchCount                int          // likewise
 }
 
 // DefaultGateways stands for the default gateways, by which a route comes in if its

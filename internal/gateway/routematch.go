@@ -225,7 +225,9 @@ func (r *Route) HasRegexPaths() bool {
 func (r *Route) Segments() []string {
 	r.segmentsOnce.Do(func() {
 		for i := range r.Rules {
-			for _, s := range r.segmentsOf(i) {
+			all := r.segmentsOf(i)
+			r.matchCount += len(all)
+			for _, s := range all {
 				if s = intern(s); !slices.Contains(r.segments, s) {
 					r.segments = append(r.segments, s)
 				}
@@ -233,6 +235,12 @@ func (r *Route) Segments() []string {
 		}
 	})
 	return r.segments
+}
+
+// MatchCount returns how many matches the rules of the route have.
+func (r *Route) MatchCount() int {
+	r.Segments()
+	return r.matchCount
 }
 
 // segmentsOf returns the first segment of each match of a rule. It is much cheaper than
@@ -314,10 +322,10 @@ func (c condition) covers(o condition) bool {
 	}
 }
 
-// excludes reports whether no request can meet both matches, as far as their methods and
-// paths tell.
+// excludes reports whether no request can meet both matches, as far as their methods,
+// paths and exact values of headers and parameters tell.
 func (m *routeMatch) excludes(o *routeMatch) bool {
-	if m.verb != "" && o.verb != "" && m.verb != o.verb {
+	if m.verb != "" && o.verb != "" && m.verb != o.verb || excludeNamed(m.headers, o.headers) || excludeNamed(m.params, o.params) {
 		return true
 	}
 	a, b := &m.path, &o.path
@@ -332,6 +340,19 @@ func (m *routeMatch) excludes(o *routeMatch) bool {
 	default:
 		return !a.meets(b.value) && !b.meets(a.value)
 	}
+}
+
+// excludeNamed reports whether two lists of conditions have different exact values of a
+// name.
+func excludeNamed(a, b []namedCondition) bool {
+	for i := range a {
+		for j := range b {
+			if a[i].name == b[j].name && a[i].op == exactly && b[j].op == exactly && a[i].value != b[j].value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // takes reports whether a request meets all conditions of the match.

@@ -37,6 +37,8 @@ type routerMemo struct {
 	listeners map[listenerKey][]*ListenerMatch
 	hostnames map[hostnameAt]bool   // whether a route is there
 	kinds     map[hostnameAt]string // by host, of the oldest route
+	hosts     map[hostKey]*hostIndex
+	looked    int // at matches of the indexes
 }
 
 // hostnameAt is a hostname as routes of a listener write it.
@@ -54,14 +56,28 @@ type listenerKey struct {
 	client    string
 }
 
-// maxMemo is the most answers of each kind that are remembered.
-const maxMemo = 1 << 14
+// hostKey is what the matches that can serve a request are chosen by.
+type hostKey struct {
+	listeners listenerKey
+	host      string
+}
 
-// Memoize returns the router with a memo of its answers: it is faster if it is asked the
-// same again, and must not be used concurrently.
+// maxMemo is the most answers of each kind that are remembered, and maxHosts the most
+// indexes.
+const (
+	maxMemo  = 1 << 14
+	maxHosts = 1 << 10
+)
+
+// Memoize returns the router with a memo of its answers, and with an index of the matches
+// that it was asked about: it is faster if it is asked often, and must not be used
+// concurrently.
 func (r *Router) Memoize() *Router {
 	out := *r
-	out.memo = &routerMemo{make(map[string]Served), make(map[listenerKey][]*ListenerMatch), make(map[hostnameAt]bool), make(map[hostnameAt]string)}
+	out.memo = &routerMemo{
+		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
+		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex),
+	}
 	return &out
 }
 
@@ -219,7 +235,7 @@ func (r *Router) Route(q *Request) Served {
 	if s, ok := r.memo.served[key]; ok {
 		return s
 	}
-	s := r.candidates(q, false)[0]
+	s := r.indexFor(q).route(q)
 	if len(r.memo.served) >= maxMemo {
 		clear(r.memo.served)
 	}
@@ -238,10 +254,7 @@ func (r *Router) candidates(q *Request, all bool) []Served {
 	if len(listeners) == 0 {
 		return []Served{{}}
 	}
-	chain := hostnamesFor(q.Host)
-	if q.Host == "" {
-		chain = hostnamesFor(q.sni())
-	}
+	chain := hostnamesFor(q.host())
 	for rank, hostname := range chain {
 		var met []Served
 		attached := false
@@ -316,18 +329,8 @@ func (r *Router) arrivesAt(key listenerKey, l *Listener) bool {
 // hostname. The hostname of a route is the more specific one of its own and of the
 // listener's.
 func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank int, all bool) (met []Served, attached bool) {
-	own := slices.Index(chain, l.Listener.Hostname)
-	var hostnames []string
-	switch {
-	case own == rank:
-		hostnames = chain[rank:]
-	case own < 0 || own > rank: // by a server name that is not the host
-		hostnames = chain[rank : rank+1]
-	default:
-		return nil, false
-	}
 	segment, kind := firstSegment(q.Path), r.kindFor(l, chain)
-	for _, h := range hostnames {
+	for _, h := range l.hostnamesAt(chain, rank) {
 		for route := range r.routes.RoutesAt(l.Parent(), h, segment) {
 			if !r.attached(l, route) || !route.counts(kind) {
 				continue
@@ -343,6 +346,20 @@ func (r *Router) atListener(q *Request, l *ListenerMatch, chain []string, rank i
 		attached = attached || r.hasRoutes(l, h, kind)
 	}
 	return met, attached
+}
+
+// hostnamesAt returns the hostnames of a chain by which routes are on a listener at a rank
+// of the chain: the listener's own stands for all less specific ones.
+func (m *ListenerMatch) hostnamesAt(chain []string, rank int) []string {
+	own := slices.Index(chain, m.Listener.Hostname)
+	switch {
+	case own == rank:
+		return chain[rank:]
+	case own < 0 || own > rank: // by a server name that is not the host
+		return chain[rank : rank+1]
+	default:
+		return nil
+	}
 }
 
 // addMet adds a match, or replaces one that it precedes.

@@ -532,3 +532,21 @@ func TestMovesAgreeWithAllRequests(t *testing.T) {
 	t.Logf("%d changes, %d move requests, between %d pairs of rules", changes, moving, pairs)
 	assert.Greater(t, moving, changes/4)
 }
+
+// A router with a memo, which has an index, and one without agree.
+func TestRouterWithIndexAgreesWithoutOne(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 20))
+		w := randomWorld(r)
+		for _, shared := range []bool{false, true} {
+			plain, _ := w.router(t)
+			plain = plain.With(gateway.Reading{Shared: shared})
+			index := plain.Memoize()
+			for _, q := range requests() {
+				if r.IntN(8) == 0 {
+					require.Equal(t, servedText(plain.Route(q)), servedText(index.Route(q)), "seed %d: %s\n%s", seed, q, w)
+				}
+			}
+		}
+	}
+}

@@ -91,6 +91,7 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		ev.checkObject()
 	}
 	ev.checkConditionLimit()
+	ev.checkMatchLimit()
 	return ev.scope(), nil
 }
 

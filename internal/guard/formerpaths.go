@@ -37,7 +37,7 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 	if p.Before != nil {
 		_, out.stays = ev.staying(p)
 	}
-	out.fresh = ev.servesNewRequests(at, y)
+	out.fresh = at.arrivalsUnknown || ev.servesNewRequests(at, y)
 	for _, from := range arrivals.to(at, y) {
 		if p.Before != nil && from.IsOn(&p.Before.Path) {
 			continue
@@ -93,13 +93,14 @@ func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	}
 	at.arrivals = make(arrivals)
 	var err error
-	limits := gateway.MoveLimits{Alive: func() bool {
+	limits := gateway.MoveLimits{Steps: &ev.requests.steps, Alive: func() bool {
 		err = ev.budget.Alive()
 		return err == nil
 	}}
 	re := ev.rerouted()
 	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
 		to := placeOfServed(m.To)
+		at.arrivalsUnknown = at.arrivalsUnknown || m.Unsearched
 		if !slices.ContainsFunc(at.arrivals[to], m.From.Same) {
 			at.arrivals[to] = append(at.arrivals[to], m.From)
 		}

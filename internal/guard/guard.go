@@ -21,6 +21,9 @@ type Guard struct {
 	// BlastRadius is the most paths whose effective policy one write may change
 	// without having been acknowledged; 0 is no limit.
 	BlastRadius int
+	// MatchLimit is the most matches that the routes of one namespace may have on one
+	// hostname of a Gateway, ListenerSet or Service; 0 is no limit.
+	MatchLimit int
 	// ShowValues has messages show values of objects other than the one that is
 	// written: the reader may read them all.
 	ShowValues bool

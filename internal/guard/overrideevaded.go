@@ -91,6 +91,9 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	if l.request != nil && l.moved() {
 		f.Request, f.ServedBy = l.request.String(), endText(l.is)
 	}
+	if l.key.unsearched {
+		f.What += "; so many matches compete for its requests that it is not known whether some move there"
+	}
 	ev.reportLoss(l, policy, f)
 }
 

@@ -21,6 +21,7 @@ type lostOverrideKey struct {
 	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
 	lessProtected   string // in what respects it is less protected, "" where it is lost
 	unsure          string // why its requests may not go there, "" if they do
+	unsearched      bool   // too many matches compete to find out whether they do
 	neighbor        bool   // it is of another namespace's route and does not bind the write
 	givenUp         string // how its own policy gives it up, "" if that keeps it
 }
@@ -56,7 +57,7 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	reason := ev.lossReason(was, o)
 	key := lostOverrideKey{
 		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp,
-		unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was),
+		unsure: s.by.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
 	for _, p := range substitutes {
 		key.substituteNames += was.Ref(p).Key() + " "
@@ -89,7 +90,7 @@ func (o *overrides) addLost(loss lostOverride) *lostOverride {
 // addUnboundOverride adds an override that is given on a path, and no longer bound to its
 // rule.
 func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Effective, s successor, why string) {
-	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.by.unsure, neighbor: ev.ofNeighbor(o, was)}
+	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.by.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was)}
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		key.code = api.ReasonOverrideRemoved
 	}
@@ -150,6 +151,7 @@ func (o *overrides) sortedLosses() []*lostOverride {
 			strings.Compare(a.key.unboundReason, b.key.unboundReason),
 			strings.Compare(a.key.lessProtected, b.key.lessProtected),
 			strings.Compare(a.key.unsure, b.key.unsure),
+			cmp.Compare(btoi(a.key.unsearched), btoi(b.key.unsearched)),
 			cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),
 			strings.Compare(a.key.givenUp, b.key.givenUp),
 		)

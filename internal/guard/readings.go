@@ -152,8 +152,11 @@ func sameRuleAfter(m gateway.Move) bool {
 // write tells nothing: else an object that makes it unsure where requests go would take
 // them from the overrides of others.
 func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
-	out := requestMove{from: m.From, to: m.To, request: m.Request}
+	out := requestMove{from: m.From, to: m.To, request: m.Request, unsearched: m.Unsearched}
 	switch {
+	case m.Unsearched:
+		out.unsure = why
+		return out
 	case m.Request == nil:
 		out.unsure = unsureRegex
 		return out

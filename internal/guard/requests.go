@@ -19,8 +19,8 @@ type requests struct {
 	moves    map[rulePlace][]requestMove
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
-	policies                map[*gateway.Route]routePolicies
-	binding                 map[api.Ref]bool // objects with policies that bind to rules
+	// steps is how many matches were looked at.
+	steps int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations, staying *gateway.Path
@@ -40,6 +40,9 @@ type gatewayRouters struct {
 	mesh          bool
 	before, after *gateway.Router
 	arrivals      arrivals // nil until they are needed
+	// arrivalsUnknown is set if so many matches compete that arrivals has some that are
+	// not certain.
+	arrivalsUnknown bool
 	// Memos of readings.
 	competing map[string]competing
 	others    map[competing][]otherReading
@@ -81,6 +84,8 @@ type requestMove struct {
 	from, to gateway.Served
 	// request is one of them, nil if there may be none.
 	request *gateway.Request
+	// unsearched is set if too many matches compete to look for one.
+	unsearched bool
 	// unsure says why it is not known whether there is such a request, "" if there is.
 	unsure string
 	// instead is where implementations send it that have it on the same rule before the
@@ -125,7 +130,7 @@ func readsRequests(p *gateway.Path) bool {
 	return p.Gateway != nil && p.Listener != nil || p.Service != nil && gateway.ServesMesh(p.Route.Kind)
 }
 
-// trackRequests finds the requests that the write moves.
+// trackRequests finds the requests that the write moves, where overrides are at stake.
 func (ev *evaluation) trackRequests() error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
@@ -136,12 +141,20 @@ func (ev *evaluation) trackRequests() error {
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.requests.rerouted[r.Ref()] = true
 	}
+	limits := gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps}
+	if !ev.everyKindUnlisted {
+		at := ev.newStake()
+		if at == nil {
+			return nil
+		}
+		limits.Policies, limits.AtStake = at.policies, mayLose
+	}
 	for _, entry := range re.entries {
 		at := ev.routersOf(entry)
-		if at.before == nil || at.after == nil || !ev.mayLoseOverrides(at, re) {
+		if at.before == nil || at.after == nil {
 			continue
 		}
-		if err := ev.trackGateway(entry, at, re); err != nil {
+		if err := ev.trackGateway(entry, at, re, limits); err != nil {
 			return err
 		}
 	}
@@ -195,7 +208,7 @@ func meshRouter(v *snapshot.View, service api.Ref, clients []string) *gateway.Ro
 }
 
 // trackGateway finds the requests that the write moves at a gateway.
-func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject) error {
+func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
 	routes := slices.Concat(re.before, re.after)
 	if at.mesh { // all routes of the Service compete
 		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
@@ -208,11 +221,11 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 			re.after = appendNew(re.after, ev.after.RoutesOf(parent))
 		}
 	}
-	if err := ev.trackMoves(at, otherReading{before: at.before, after: at.after}, re); err != nil {
+	if err := ev.trackMoves(at, otherReading{before: at.before, after: at.after}, re, limits); err != nil {
 		return err
 	}
 	for _, r := range at.readings(routes...) {
-		if err := ev.trackMoves(at, r, re); err != nil {
+		if err := ev.trackMoves(at, r, re, limits); err != nil {
 			return err
 		}
 	}
@@ -231,18 +244,23 @@ func appendNew(list []*gateway.Route, more iter.Seq[*gateway.Route]) []*gateway.
 }
 
 // trackMoves adds the moves of requests under one reading.
-func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re reroutedObject) error {
+func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re reroutedObject, limits gateway.MoveLimits) error {
 	var err error
-	alive := func() bool {
+	limits.Alive = func() bool {
 		err = ev.budget.Alive()
 		return err == nil
 	}
-	limits := gateway.MoveLimits{Relevant: ev.mayLoseBetween, Alive: alive}
 	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
 		from := placeOfServed(m.From)
 		ev.requests.moves[from] = addMove(ev.requests.moves[from], at.move(m, reading.why))
 	}
 	return err
+}
+
+// knows reports whether requests between two rules are known to move in each
+// implementation.
+func (r *requests) knows(from, to gateway.Served) bool {
+	return slices.ContainsFunc(r.moves[placeOfServed(from)], func(m requestMove) bool { return m.to.Same(to) && m.isSure() })
 }
 
 // from returns where the requests of a path's rules go after the write, if that moves

@@ -111,7 +111,7 @@ func (a *app) createGuard() error {
 	}
 	a.engine = effective.NewEngine()
 	a.guard = &guard.Guard{
-		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: reviewer, BlastRadius: a.options.blastRadius,
+		Engine: a.engine, ReadLive: a.watcher.ReadLive, KindReader: a.watcher, Permissions: reviewer, BlastRadius: a.options.blastRadius, MatchLimit: a.options.maxMatches,
 	}
 	return nil
 }

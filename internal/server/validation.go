@@ -71,6 +71,7 @@ func (o *options) valueChecks() []flagCheck {
 		// Profiles contain data from memory.
 		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
+		{"max-matches", o.maxMatches >= 0, mustNotBeNegative},
 		{"max-concurrent", o.maxConcurrent >= 0, mustNotBeNegative},
 		{"max-queue", o.maxQueue >= 0, mustNotBeNegative},
 		// A review larger than the limit would wait forever, or exceed it.

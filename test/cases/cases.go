@@ -40,6 +40,9 @@ type Case struct {
 	// BlastRadiusLimit is the most paths of a kind that one change may change
 	// without an acknowledgement; 0 is no limit.
 	BlastRadiusLimit int `json:"blastRadiusLimit,omitempty"`
+	// MaxMatches is the most matches that the routes of one namespace may have on one
+	// hostname; 0 is no limit.
+	MaxMatches int `json:"maxMatches,omitempty"`
 	// Changes are made one after another, each on top of those allowed before.
 	// Either all of them are a DELETE or none is.
 	Changes []Change `json:"changes"`

@@ -74,6 +74,7 @@ func TestFlagsFromValues(t *testing.T) {
 	}{
 		"none":                   {nil, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
 		"all":                    {values{"enforcement": "audit", "failurePolicy": "Ignore", "logLevel": "debug", "blastRadiusLimit": 12345678}, []string{"--enforcement=audit", "--failure-policy=Ignore", "--log-format=json", "--log-level=debug", "--blast-radius-limit=12345678"}},
+		"a limit of matches":     {values{"maxMatches": 500}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--max-matches=500"}},
 		"no leader":              {values{"coordination": "none"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--coordination=none"}},
 		"a timeout":              {values{"webhookTimeoutSeconds": 10}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--webhook-timeout=10s"}},
 		"a number of YAML":       {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},

@@ -77,7 +77,26 @@ func (s Shape) rule(route, at int) Object {
 	})}
 }
 
-const app = "app" // the namespace of the routes
+// Neighbor returns another namespace, and the write of a route in it on the same listeners
+// and hostnames as all of the shape: another path.
+func (s Shape) Neighbor() (namespace Object, w Write) {
+	namespace = crowdNamespace("ours")
+	Meta(namespace)["name"] = neighbor
+	Meta(namespace)["labels"].(Object)["kubernetes.io/metadata.name"] = neighbor
+	return namespace, edited(func() Object {
+		own := s
+		own.RouteRules, own.Matches, own.Regex = 1, 1, false
+		return named(routeKind, neighbor, "shop", Spec(own.Route(0)))
+	}, func(spec Object) { spec["rules"] = []any{s.rule(0, 1)} })
+}
+
+// GatewayOverride returns overrides of the first gateway.
+func (s Shape) GatewayOverride() Object { return edge(10)(s) }
+
+const (
+	app      = "app" // the namespace of the routes
+	neighbor = "neighbor"
+)
 
 func crowdGateway(i int) string { return fmt.Sprintf("edge-%02d", i) }
 

@@ -34,6 +34,7 @@ func TestCheckCases(t *testing.T) {
 			if c.MayOverride {
 				args = append(args, "--may-override")
 			}
+			args = append(args, "--max-matches", strconv.Itoa(c.MaxMatches))
 			if c.BlastRadiusLimit > 0 {
 				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
 			}
@@ -71,6 +72,7 @@ func TestCheckCasesAsRevisions(t *testing.T) {
 			if c.MayOverride {
 				args = append(args, "--may-override")
 			}
+			args = append(args, "--max-matches", strconv.Itoa(c.MaxMatches))
 			if c.BlastRadiusLimit > 0 {
 				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
 			}

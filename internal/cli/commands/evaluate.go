@@ -25,6 +25,9 @@ type changeFlags struct {
 	// blastRadius is the number of paths that one change may affect without
 	// acknowledgement. 0 means no limit.
 	blastRadius int
+	// maxMatches is the number of matches that the routes of one namespace may have on
+	// one hostname. 0 means no limit.
+	maxMatches int
 	// checkRights is set if the command denies changes, so that the rights of the
 	// user matter.
 	checkRights bool
@@ -43,6 +46,7 @@ var (
 	errMayOverride = errors.New("invalid --may-override: requires --against or --from; on a cluster, your own rights or those of --as apply")
 	errStdinTwice  = errors.New("only one of them can be - for stdin")
 	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
+	errMaxMatches  = errors.New("invalid --max-matches: must not be negative")
 )
 
 func (f *changeFlags) validate() error {
@@ -61,6 +65,8 @@ func (f *changeFlags) validate() error {
 		return errMayOverride
 	case f.blastRadius < 0:
 		return errBlastRadius
+	case f.maxMatches < 0:
+		return errMaxMatches
 	default:
 		return nil
 	}
@@ -237,7 +243,7 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 		source: s, user: user, now: policykind.InFlight(a.now()), raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
-	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius}
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches}
 	return c, nil
 }
 

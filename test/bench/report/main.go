@@ -22,6 +22,7 @@ var limits = map[string][2]float64{
 	"RouteWrite/clients=1 p99": {2, 1.5}, "RoutePolicyWrite/clients=1 p99": {2, 1.5},
 	"GatewayPolicyWrite/own-policy op": {60e6, 25e6}, "GatewayPolicyWrite/own-policy-when op": {120e6, 25e6},
 	"GatewayPolicyWrite/no-policy op": {10e6, 5e6}, "Effective/paths=5000 op": {25e6, 12e6},
+	"NeighborWrite/no-policy op": {100e6, 10e6}, "NeighborWrite/override op": {100e6, 10e6},
 	"Event/route op": {50e3, 20e3}, "Event/policy op": {50e3, 20e3},
 	"Memory KiB/route": {6, 4}, "Memory KiB/policy": {6, 4},
 	"Start time": {1.3, 0},

@@ -54,6 +54,9 @@ the Secret overrule-ca. Names do not change: the server finds its objects by nam
 {{- if .Values.blastRadiusLimit }}
 - --blast-radius-limit={{ int64 .Values.blastRadiusLimit }}
 {{- end }}
+{{- if ne (int64 .Values.maxMatches) 2000 }}
+- --max-matches={{ int64 .Values.maxMatches }}
+{{- end }}
 {{- if ne (int64 .Values.webhookTimeoutSeconds) 3 }}
 - --webhook-timeout={{ int64 .Values.webhookTimeoutSeconds }}s
 {{- end }}

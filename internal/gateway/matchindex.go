@@ -1,0 +1,479 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+)
+
+// hostIndex has the matches that can serve the requests for one host that come in by the
+// same listeners: those of the most specific hostname on which routes are attached. It
+// reads the routes when it is asked, by the first segment of paths.
+type hostIndex struct {
+	router    *Router
+	listeners []*ListenerMatch // by which the requests come in
+	hostname  string
+	sources   []hostnameAt
+	parts     map[string]*matchIndex // by the first segment, "" for matches of any
+	complete  bool                   // all parts are there
+	read      int                    // matches, for their order
+}
+
+// indexed is a match in an index.
+type indexed struct {
+	entry
+
+	order int // among matches of the same precedence
+}
+
+// indexFor returns the index for the host of a request. The router must have a memo.
+func (r *Router) indexFor(q *Request) *hostIndex {
+	key := hostKey{listenerKey{q.Transport, q.Port, q.Host, q.Client}, q.host()}
+	if q.Transport == TransportTLS {
+		key.listeners.host = q.sni()
+	}
+	if known, ok := r.memo.hosts[key]; ok {
+		return known
+	}
+	if len(r.memo.hosts) >= maxHosts {
+		clear(r.memo.hosts)
+	}
+	out := r.newHostIndex(q)
+	r.memo.hosts[key] = out
+	return out
+}
+
+func (r *Router) newHostIndex(q *Request) *hostIndex {
+	x := &hostIndex{router: r, listeners: r.listenersFor(q), parts: make(map[string]*matchIndex)}
+	chain := hostnamesFor(q.host())
+	for rank := range chain {
+		for _, l := range x.listeners {
+			kind := r.kindFor(l, chain)
+			for _, h := range l.hostnamesAt(chain, rank) {
+				if r.hasRoutes(l, h, kind) {
+					x.sources = append(x.sources, hostnameAt{l, h, kind})
+				}
+			}
+		}
+		if len(x.sources) > 0 {
+			x.hostname = chain[rank]
+			break
+		}
+	}
+	return x
+}
+
+// routes yields the routes that have a match of paths with a first segment, "" for all
+// routes; it may yield one several times.
+func (x *hostIndex) routes(segment string, yield func(*ListenerMatch, *Route) bool) {
+	for _, s := range x.sources {
+		at := x.router.routes.RoutesAt(s.listener.Parent(), s.hostname, segment)
+		if segment == "" {
+			at = x.router.routes.AllRoutesAt(s.listener.Parent(), s.hostname)
+		}
+		for route := range at {
+			if x.router.attached(s.listener, route) && route.counts(s.kind) && !yield(s.listener, route) {
+				return
+			}
+		}
+	}
+}
+
+// part returns the matches of paths with a first segment, or with any for "".
+func (x *hostIndex) part(segment string) *matchIndex {
+	p := x.parts[segment]
+	if p == nil {
+		p = &matchIndex{}
+		if !x.complete {
+			p = x.readPart(segment)
+		}
+		x.parts[segment] = p
+	}
+	return p
+}
+
+func (x *hostIndex) readPart(segment string) *matchIndex {
+	out := &matchIndex{}
+	seen := make(map[routeAt]bool) // on several hostnames
+	for _, s := range x.sources {
+		for route := range x.router.routes.RoutesAt(s.listener.Parent(), s.hostname, segment) {
+			at := routeAt{s.listener, route}
+			if seen[at] || !slices.Contains(route.Segments(), segment) || !x.router.attached(s.listener, route) || !route.counts(s.kind) {
+				continue
+			}
+			seen[at] = true
+			matches := route.routeMatches()
+			for i := range matches {
+				if matches[i].segment == segment {
+					x.read++
+					out.add(indexed{entry{s.listener, route, &matches[i], x.hostname}, x.read})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// readAll reads all parts.
+func (x *hostIndex) readAll() {
+	if x.complete {
+		return
+	}
+	x.routes("", func(_ *ListenerMatch, route *Route) bool {
+		for _, segment := range route.Segments() {
+			x.part(segment)
+		}
+		return true
+	})
+	x.complete = true
+}
+
+// routeAt is a route at a listener.
+type routeAt struct {
+	listener *ListenerMatch
+	route    *Route
+}
+
+// route returns where a request for the host goes.
+func (x *hostIndex) route(q *Request) Served {
+	switch {
+	case len(x.listeners) == 0:
+		return Served{}
+	case len(x.sources) == 0:
+		return Served{Listener: x.listeners[0]}
+	}
+	var best *indexed
+	consider := func(m *indexed) {
+		if m.match.takes(q) && (best == nil || x.router.precedes(m, best)) {
+			best = m
+		}
+	}
+	segment := firstSegment(q.Path)
+	parts := []*matchIndex{x.part(""), x.part(segment)}
+	if segment == "" {
+		parts = parts[:1]
+	}
+	for _, p := range parts {
+		x.router.memo.looked += p.metBy(q, consider)
+	}
+	if best == nil {
+		return Served{Listener: x.listeners[0], Hostname: x.hostname}
+	}
+	return best.served()
+}
+
+// precedes reports whether a match comes before another one on the same hostname.
+func (r *Router) precedes(a, b *indexed) bool {
+	if c := r.compare(a.served(), b.served()); c != 0 {
+		return c < 0
+	}
+	return a.order < b.order
+}
+
+// competitors returns the matches that may have requests for the host in common with a
+// match. They are looked at.
+func (x *hostIndex) competitors(m *routeMatch) []*indexed {
+	var out []*indexed
+	collect := func(o *indexed) {
+		if !m.excludes(o.match) {
+			out = append(out, o)
+		}
+	}
+	parts := []*matchIndex{x.part("")}
+	if m.segment != "" {
+		parts = append(parts, x.part(m.segment))
+	} else {
+		x.readAll()
+		for segment, p := range x.parts {
+			if segment != "" {
+				parts = append(parts, p)
+			}
+		}
+	}
+	for _, p := range parts {
+		x.router.memo.looked += p.compatible(m, collect)
+	}
+	return out
+}
+
+// matchIndex finds matches by their paths, and by one more condition on an exact value.
+type matchIndex struct {
+	groups   map[pathKey]*pathGroup
+	literals []pathKey // of the groups, sorted by their text
+	lengths  []int     // of the texts of regular expressions, each once
+}
+
+// pathKey is what a match says about paths: an operator and a text. Of a regular
+// expression, the text is what all of its values start with.
+type pathKey struct {
+	op   operator
+	text string
+}
+
+// pathKey returns the key of the match. That of a gRPC method is its path.
+func (m *routeMatch) pathKey() pathKey {
+	regex := func(c condition) pathKey {
+		if c.regex == nil {
+			return pathKey{matchesRegex, ""}
+		}
+		text, _ := c.regex.LiteralPrefix()
+		return pathKey{matchesRegex, text}
+	}
+	switch {
+	case !m.grpc && m.path.op == matchesRegex:
+		return regex(m.path)
+	case !m.grpc:
+		return pathKey{m.path.op, m.path.value}
+	case m.service.op != exactly:
+		return pathKey{}
+	case m.method.op == exactly:
+		return pathKey{exactly, "/" + m.service.value + "/" + m.method.value}
+	default:
+		return pathKey{underPrefix, "/" + m.service.value}
+	}
+}
+
+func (x *matchIndex) add(m indexed) {
+	key := m.match.pathKey()
+	g := x.groups[key]
+	if g == nil {
+		if x.groups == nil {
+			x.groups = make(map[pathKey]*pathGroup)
+		}
+		g = &pathGroup{}
+		x.groups[key] = g
+		x.literals = nil
+		if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
+			x.lengths = append(x.lengths, n)
+		}
+	}
+	g.add(m)
+}
+
+// metBy calls visit for the matches whose paths a request meets, and returns how many
+// were looked at.
+func (x *matchIndex) metBy(q *Request, visit func(*indexed)) (looked int) {
+	x.above(pathKey{exactly, q.Path}, func(g *pathGroup) { looked += g.metBy(q, visit) })
+	return looked
+}
+
+// compatible calls visit for the matches that may have paths in common with another one,
+// and returns how many were looked at.
+func (x *matchIndex) compatible(m *routeMatch, visit func(*indexed)) (looked int) {
+	key := m.pathKey()
+	look := func(g *pathGroup) { looked += g.compatible(m, visit) }
+	if key.text == "" {
+		for _, k := range x.sorted() {
+			look(x.groups[k])
+		}
+		return looked
+	}
+	x.above(key, look)
+	from := key.text
+	if key.op == underPrefix {
+		from += "/"
+	}
+	if key.op == exactly {
+		return looked
+	}
+	all := x.sorted()
+	at, _ := slices.BinarySearchFunc(all, from, func(k pathKey, text string) int { return strings.Compare(k.text, text) })
+	for ; at < len(all) && strings.HasPrefix(all[at].text, from); at++ {
+		if !all[at].isAbove(key) { // else it was visited
+			look(x.groups[all[at]])
+		}
+	}
+	return looked
+}
+
+// isAbove reports whether above visits a key for another one.
+func (k pathKey) isAbove(o pathKey) bool {
+	switch k.op {
+	case anyValue:
+		return true
+	case exactly:
+		return k.text == o.text && o.op != matchesRegex
+	case underPrefix:
+		return strings.HasPrefix(o.text, k.text) && (len(o.text) == len(k.text) || o.text[len(k.text)] == '/')
+	default:
+		return strings.HasPrefix(o.text, k.text)
+	}
+}
+
+// above calls visit for the groups of the same path and of those that contain it.
+func (x *matchIndex) above(key pathKey, visit func(*pathGroup)) {
+	see := func(op operator, text string) {
+		if g := x.groups[pathKey{op, text}]; g != nil {
+			visit(g)
+		}
+	}
+	see(anyValue, "")
+	if key.op != matchesRegex {
+		see(exactly, key.text)
+	}
+	for i := 1; i < len(key.text); i++ {
+		if key.text[i] == '/' {
+			see(underPrefix, key.text[:i])
+		}
+	}
+	see(underPrefix, key.text)
+	for _, n := range x.lengths {
+		if n <= len(key.text) {
+			see(matchesRegex, key.text[:n])
+		}
+	}
+}
+
+func (x *matchIndex) sorted() []pathKey {
+	if x.literals == nil {
+		for k := range x.groups {
+			x.literals = append(x.literals, k)
+		}
+		slices.SortFunc(x.literals, func(a, b pathKey) int { return strings.Compare(a.text, b.text) })
+	}
+	return x.literals
+}
+
+// pathGroup has the matches with the same pathKey. Each is listed by one of its conditions
+// on an exact value: the one that the fewest matches of the group have.
+type pathGroup struct {
+	all   []indexed
+	plain []*indexed                          // without such a condition
+	by    map[fieldName]map[string][]*indexed // by the name and the value
+}
+
+// fieldName names what an exact condition is on.
+type fieldName struct {
+	sort fieldSort
+	name string
+}
+
+type fieldSort uint8
+
+const (
+	methodField fieldSort = iota
+	headerField
+	paramField
+)
+
+// field is a condition on an exact value.
+type field struct {
+	fieldName
+
+	value string
+}
+
+// fields yields the conditions of a match on exact values.
+func (m *routeMatch) fields(yield func(field) bool) {
+	if m.verb != "" && !yield(field{fieldName{methodField, ""}, m.verb}) {
+		return
+	}
+	for _, s := range []struct {
+		sort fieldSort
+		of   []namedCondition
+	}{{headerField, m.headers}, {paramField, m.params}} {
+		for i := range s.of {
+			if c := &s.of[i]; c.op == exactly && !yield(field{fieldName{s.sort, c.name}, c.value}) {
+				return
+			}
+		}
+	}
+}
+
+func (g *pathGroup) add(m indexed) {
+	g.all = append(g.all, m)
+	g.plain, g.by = nil, nil
+}
+
+// list lists the matches by their conditions.
+func (g *pathGroup) list() {
+	if g.plain != nil || g.by != nil {
+		return
+	}
+	count := make(map[field]int)
+	for i := range g.all {
+		for f := range g.all[i].match.fields {
+			count[f]++
+		}
+	}
+	g.by = make(map[fieldName]map[string][]*indexed)
+	for i := range g.all {
+		m := &g.all[i]
+		var rarest field
+		least := 0
+		for f := range m.match.fields {
+			if n := count[f]; least == 0 || n < least {
+				rarest, least = f, n
+			}
+		}
+		if least == 0 {
+			g.plain = append(g.plain, m)
+			continue
+		}
+		if g.by[rarest.fieldName] == nil {
+			g.by[rarest.fieldName] = make(map[string][]*indexed)
+		}
+		g.by[rarest.fieldName][rarest.value] = append(g.by[rarest.fieldName][rarest.value], m)
+	}
+}
+
+// metBy calls visit for the matches whose condition a request meets.
+func (g *pathGroup) metBy(q *Request, visit func(*indexed)) (looked int) {
+	g.list()
+	look := func(all []*indexed) {
+		looked += len(all)
+		for _, m := range all {
+			visit(m)
+		}
+	}
+	look(g.plain)
+	if len(g.by) == 0 {
+		return looked
+	}
+	look(g.by[fieldName{methodField, ""}][q.Method])
+	for i, h := range q.Headers {
+		name := strings.ToLower(h.Name)
+		if slices.ContainsFunc(q.Headers[:i], func(o Field) bool { return strings.EqualFold(o.Name, name) }) {
+			continue
+		}
+		value, _ := q.Header(name)
+		look(g.by[fieldName{headerField, name}][value])
+	}
+	for i, p := range q.Query {
+		if !slices.ContainsFunc(q.Query[:i], func(o Field) bool { return o.Name == p.Name }) {
+			look(g.by[fieldName{paramField, p.Name}][p.Value])
+		}
+	}
+	return looked
+}
+
+// compatible calls visit for the matches whose condition does not exclude another match.
+func (g *pathGroup) compatible(m *routeMatch, visit func(*indexed)) (looked int) {
+	g.list()
+	look := func(all []*indexed) {
+		looked += len(all)
+		for _, o := range all {
+			visit(o)
+		}
+	}
+	look(g.plain)
+	for name, values := range g.by {
+		if value, ok := m.valueOf(name); ok {
+			look(values[value])
+			continue
+		}
+		for _, all := range values {
+			look(all)
+		}
+	}
+	return looked
+}
+
+// valueOf returns the exact value that the match requires.
+func (m *routeMatch) valueOf(name fieldName) (value string, ok bool) {
+	for f := range m.fields {
+		if f.fieldName == name {
+			return f.value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,328 @@
+package gateway
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// stepsPerCompetitor is how many matches a search may look at for each changed match and
+// each match that competes with it.
+const stepsPerCompetitor = 32
+
+// maxSteps is how many it may look at in all: about half a second of work.
+var maxSteps = 1 << 22
+
+// search looks for requests that move.
+type search struct {
+	before, after *Router // with memos
+	limits        MoveLimits
+	yield         func(Move) bool
+	// looked is what the routers had looked at before, allowed what they may look at.
+	looked, allowed int
+	atStake         map[stakeAt][]any
+	unsearched      map[[2]ruleAt]bool
+}
+
+// stakeAt is where routes compete: the routes of an index that have matches of paths with
+// a first segment.
+type stakeAt struct {
+	index   *hostIndex
+	segment string
+}
+
+// ruleAt is a rule at a listener.
+type ruleAt struct {
+	routeAt
+
+	rule int
+}
+
+func (s Served) ruleAt() ruleAt { return ruleAt{routeAt{s.Listener, s.Route}, s.Rule} }
+
+func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) *search {
+	memoized := func(r *Router) *Router {
+		if r.memo == nil {
+			return r.Memoize()
+		}
+		return r
+	}
+	s := &search{before: memoized(before), after: memoized(after), limits: limits, yield: yield}
+	s.looked = s.before.memo.looked + s.after.memo.looked
+	return s
+}
+
+// steps returns how many matches the search looked at.
+func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
+
+// from looks for requests that move from a match that the change edits or removes, to for
+// those that move to one that it edits or adds. They report whether to go on.
+func (s *search) from(e entry) bool { return s.compete(e, s.before, s.after, false) }
+func (s *search) to(e entry) bool   { return s.compete(e, s.after, s.before, true) }
+
+// compete looks for requests that move between a changed match and those that serve
+// requests for its hostname in the other router. flip is set if they move to the match.
+func (s *search) compete(e entry, own, other *Router, flip bool) bool {
+	if s.limits.Alive != nil && !s.limits.Alive() {
+		return false
+	}
+	q := e.listener.request(e.hostname)
+	at, to := own.indexFor(q), other.indexFor(q)
+	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) || !s.matters(e, to, flip) {
+		return true
+	}
+	start := s.steps()
+	defer func() {
+		if s.limits.Steps != nil {
+			*s.limits.Steps += s.steps() - start
+		}
+	}()
+	if start > maxSteps {
+		return s.skip(e, to, flip)
+	}
+	preceding := slices.DeleteFunc(at.competitors(e.match), func(o *indexed) bool { return own.compare(o.served(), e.served()) >= 0 })
+	competing := to.competitors(e.match)
+	s.allowed = min(s.allowed+stepsPerCompetitor*(1+len(preceding)+len(competing)), maxSteps)
+	taken := takenRequests{of: e.match}
+	for _, o := range preceding {
+		if o.match.covers(e.match) {
+			return true // it serves nothing
+		}
+		taken.add(o.match)
+	}
+	slices.SortFunc(competing, func(a, b *indexed) int {
+		if other.precedes(a, b) {
+			return -1
+		}
+		return 1
+	})
+	takenThere := takenRequests{of: e.match}
+	for _, o := range competing {
+		if !taken.has(o.match) && !takenThere.has(o.match) && !s.pair(e, o.entry, flip) {
+			return false
+		}
+		if o.match.covers(e.match) {
+			return true
+		}
+		takenThere.add(o.match)
+	}
+	return true
+}
+
+// pair looks for a request that moves between two matches. It reports whether to go on.
+func (s *search) pair(e, o entry, flip bool) bool {
+	if flip {
+		e, o = o, e
+	}
+	switch {
+	case !s.relevant(e.served(), o.served()):
+		return true
+	case s.steps() > s.allowed:
+		return s.leave(e.served(), o.served())
+	default:
+		return s.try(e, o)
+	}
+}
+
+// relevant reports whether a move between two rules matters and is not known.
+func (s *search) relevant(from, to Served) bool {
+	if s.limits.AtStake != nil && !s.limits.AtStake(s.limits.Policies(from, false), s.limits.Policies(to, true)) {
+		return false
+	}
+	return s.limits.Known == nil || !s.limits.Known(from, to)
+}
+
+// matters reports whether a move between a match and some rule of another index may.
+func (s *search) matters(e entry, to *hostIndex, flip bool) bool {
+	if s.limits.AtStake == nil {
+		return true
+	}
+	own := s.limits.Policies(e.served(), flip)
+	return slices.ContainsFunc(s.policiesIn(to, e.match.segment, !flip), func(other any) bool {
+		if flip {
+			return s.limits.AtStake(other, own)
+		}
+		return s.limits.AtStake(own, other)
+	})
+}
+
+// policiesIn returns what moves to and from the rules of an index depend on, each once.
+func (s *search) policiesIn(x *hostIndex, segment string, after bool) []any {
+	at := stakeAt{x, segment}
+	if known, ok := s.atStake[at]; ok {
+		return known
+	}
+	out := []any{}
+	x.rules(segment, func(to Served) bool {
+		if p := s.limits.Policies(to, after); !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+		return true
+	})
+	if s.atStake == nil {
+		s.atStake = make(map[stakeAt][]any)
+	}
+	s.atStake[at] = out
+	return out
+}
+
+// rules yields the rules of routes, each at least once.
+func (x *hostIndex) rules(segment string, yield func(Served) bool) {
+	x.routes(segment, func(l *ListenerMatch, route *Route) bool {
+		for rule := range max(len(route.Rules), 1) {
+			if !yield(Served{Listener: l, Route: route, Rule: rule, Hostname: x.hostname}) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// skip yields moves between a match and all rules of an index that matter, without looking
+// for requests. It reports whether to go on.
+func (s *search) skip(e entry, to *hostIndex, flip bool) bool {
+	goOn := true
+	to.rules(e.match.segment, func(o Served) bool {
+		from, to := e.served(), o
+		if flip {
+			from, to = to, from
+		}
+		goOn = !s.relevant(from, to) || s.leave(from, to)
+		return goOn
+	})
+	return goOn
+}
+
+// leave yields a move for which no request is looked for, once for two rules.
+func (s *search) leave(from, to Served) bool {
+	at := [2]ruleAt{from.ruleAt(), to.ruleAt()}
+	if s.unsearched[at] {
+		return true
+	}
+	if s.unsearched == nil {
+		s.unsearched = make(map[[2]ruleAt]bool)
+	}
+	s.unsearched[at] = true
+	return s.yield(Move{From: from, To: to, Unsearched: true})
+}
+
+// try yields a request that moves from one match to another, if there is one. It reports
+// whether to go on.
+func (s *search) try(e, f entry) bool {
+	if e.match.excludes(f.match) {
+		return true
+	}
+	hidden := false
+	for nth := range tries(e, f) {
+		q, unsure := witness(e, f, nth)
+		if q == nil {
+			hidden = hidden || unsure
+			continue
+		}
+		from, to := s.before.Route(q), s.after.Route(q)
+		if from.Same(e.served()) && to.Same(f.served()) {
+			return s.yield(Move{From: from, To: to, Request: Plain(q, s.before, s.after)})
+		}
+		hidden = hidden || (from.Same(e.served()) || from.hidesOnly(e, f)) && (to.Same(f.served()) || to.hidesOnly(e, f))
+	}
+	return !hidden || s.yield(Move{From: e.served(), To: f.served()})
+}
+
+// takenRequests are the requests of a match that others take: for each of them, the
+// conditions that it has and the match does not imply. It finds most of those that take
+// the requests of another one, and never one that does not.
+type takenRequests struct {
+	of     *routeMatch
+	by     map[string]bool
+	beyond map[string]bool // conditions on paths
+}
+
+// maxSubsets is of how many conditions all subsets are looked up.
+const maxSubsets = 4
+
+// add adds a match that takes requests.
+func (t *takenRequests) add(m *routeMatch) {
+	if t.by == nil {
+		t.by, t.beyond = make(map[string]bool), make(map[string]bool)
+	}
+	path, rest := t.residual(m)
+	if path != "" {
+		t.beyond[path] = true
+	}
+	t.by[path+strings.Join(rest, "")] = true
+}
+
+// has reports whether the requests that meet another match, too, are known to be taken.
+func (t *takenRequests) has(m *routeMatch) bool {
+	if len(t.by) == 0 {
+		return false
+	}
+	own, rest := t.residual(m)
+	paths := []string{""}
+	if t.beyond[own] {
+		paths = append(paths, own)
+	}
+	if m.path.op == exactly || m.path.op == underPrefix {
+		for i := 1; i <= len(m.path.value); i++ {
+			if i == len(m.path.value) || m.path.value[i] == '/' {
+				if p := pathText(condition{op: underPrefix, value: m.path.value[:i]}); t.beyond[p] && p != own {
+					paths = append(paths, p)
+				}
+			}
+		}
+	}
+	subsets := 1 << min(len(rest), maxSubsets) // of the first ones
+	for _, path := range paths {
+		if t.by[path+strings.Join(rest, "")] {
+			return true
+		}
+		for subset := range subsets {
+			some := []string{path}
+			for i := range min(len(rest), maxSubsets) {
+				if subset&(1<<i) != 0 {
+					some = append(some, rest[i])
+				}
+			}
+			if t.by[strings.Join(some, "")] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// residual returns the conditions of a match that are not implied by those of t.of: on the
+// path, and all others in one order.
+func (t *takenRequests) residual(m *routeMatch) (path string, rest []string) {
+	if m.path.op != anyValue && !m.path.covers(t.of.path) {
+		path = pathText(m.path)
+	}
+	text := func(sort, name string, c condition) string {
+		return sort + strconv.Quote(name) + strconv.Itoa(int(c.op)) + strconv.Quote(c.value)
+	}
+	if m.grpc && !t.of.grpc {
+		rest = append(rest, "grpc")
+	}
+	if m.verb != "" && m.verb != t.of.verb {
+		rest = append(rest, text("verb", "", condition{op: exactly, value: m.verb}))
+	}
+	if !m.service.covers(t.of.service) {
+		rest = append(rest, text("service", "", m.service))
+	}
+	if !m.method.covers(t.of.method) {
+		rest = append(rest, text("method", "", m.method))
+	}
+	named := func(sort string, all, of []namedCondition) {
+		for _, c := range all {
+			if !slices.ContainsFunc(of, func(o namedCondition) bool { return o.name == c.name && c.covers(o.condition) }) {
+				rest = append(rest, text(sort, c.name, c.condition))
+			}
+		}
+	}
+	named("header", m.headers, t.of.headers)
+	named("param", m.params, t.of.params)
+	slices.Sort(rest)
+	return path, rest
+}
+
+func pathText(c condition) string { return "path" + strconv.Itoa(int(c.op)) + strconv.Quote(c.value) }

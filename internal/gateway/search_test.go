@@ -1,0 +1,225 @@
+package gateway_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// fullRoute is a route with as many matches as Gateway API allows.
+type fullRoute struct {
+	name, hostname string
+	rules          [16][8]fullMatch
+}
+
+// fullMatch is a match of an exact path, of a prefix, or of a regular expression that
+// starts with a prefix.
+type fullMatch struct {
+	op, path, header string
+}
+
+func (m fullMatch) String() string {
+	text := map[string]string{"exact": "=" + m.path, "prefix": m.path, "regex": "~" + m.path + "[a-z]+"}[m.op]
+	if m.header != "" {
+		text += " H=" + m.header
+	}
+	return text
+}
+
+// competesWith reports whether some path and header meet both matches.
+func (m fullMatch) competesWith(o fullMatch) bool {
+	under := func(path, prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+	starts := strings.HasPrefix(m.path, o.path) || strings.HasPrefix(o.path, m.path)
+	var paths bool
+	switch ops := m.op + o.op; {
+	case strings.Contains(ops, "regex"):
+		paths = starts
+	case ops == "exactexact":
+		paths = m.path == o.path
+	case m.op == "exact":
+		paths = under(m.path, o.path)
+	case o.op == "exact":
+		paths = under(o.path, m.path)
+	default:
+		paths = under(m.path, o.path) || under(o.path, m.path)
+	}
+	return paths && (m.header == "" || o.header == "" || m.header == o.header)
+}
+
+func (r *fullRoute) route(t testing.TB) *gateway.Route {
+	var rules []string
+	for _, rule := range r.rules {
+		var all []string
+		for _, m := range rule {
+			all = append(all, m.String())
+		}
+		rules = append(rules, strings.Join(all, " ; "))
+	}
+	return routeOf(t, fmt.Sprintf("%s 1 %s: %s", r.name, r.hostname, strings.Join(rules, " | ")))
+}
+
+// fullRoutes returns random routes, some of whose paths contain those of others.
+func fullRoutes(r *rand.Rand, n int, regex, shared bool) []fullRoute {
+	out := make([]fullRoute, n)
+	for i := range out {
+		out[i].name, out[i].hostname = fmt.Sprintf("r%d", i), "shop.example.com"
+		if !shared {
+			out[i].hostname = fmt.Sprintf("shop%d.example.com", i)
+		}
+		for rule := range out[i].rules {
+			for k := range out[i].rules[rule] {
+				m := fullMatch{op: pick(r, "prefix", "exact"), path: fmt.Sprintf("/%s/%d/%d", pick(r, "a", "b", out[i].name), rule, k), header: pick(r, "", "", "1", fmt.Sprint(i))}
+				if regex && r.IntN(2) == 0 {
+					m.op = "regex"
+				}
+				if r.IntN(16) == 0 {
+					m.path = strings.TrimSuffix(m.path, fmt.Sprintf("/%d", k)) // all of the rule and others
+				}
+				out[i].rules[rule][k] = m
+			}
+		}
+	}
+	return out
+}
+
+// competition is, over all matches of a route that another version of it does not have, the
+// sum of 1 and the matches that compete with it.
+func competition(r, other *fullRoute, worlds ...[]fullRoute) int {
+	sum := 0
+	for i, rule := range r.rules {
+		for k, m := range rule {
+			if other != nil && other.hostname == r.hostname && other.rules[i][k] == m {
+				continue
+			}
+			sum++
+			for _, w := range worlds {
+				for _, o := range w {
+					for _, all := range o.rules {
+						for _, n := range all {
+							if o.hostname == r.hostname && m.competesWith(n) {
+								sum++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// The work of a search is bounded by a small factor times the matches that are changed and
+// those that compete with them; nothing is looked at where nothing is at stake.
+func TestSearchIsBounded(t *testing.T) {
+	const factor = 16
+	kinds := []string{"one path edited", "edited", "created", "deleted", "moved to another hostname"}
+	most := 0.0
+	for i, n := range []int{1, 2, 6, 16, 200} {
+		if n > 16 {
+			kinds = kinds[:1]
+		}
+		for _, kind := range kinds {
+			for _, regex := range []bool{false, true} {
+				for _, shared := range []bool{false, true} {
+					known := make(map[string]*gateway.Route)
+					r := rand.New(rand.NewPCG(uint64(i), 34))
+					was := fullRoutes(r, n, regex, shared)
+					is := slices.Clone(was)
+					at := r.IntN(n)
+					before, after := &was[at], &is[at]
+					switch kind {
+					case "edited":
+						is[at].rules = fullRoutes(r, n, regex, shared)[at].rules
+					case "one path edited":
+						is[at].rules[3][5].path += "/edited"
+					case "created":
+						is, before = append(is, fullRoutes(r, n+1, regex, shared)[n]), nil
+						after = &is[n]
+					case "deleted":
+						is, after = slices.Delete(is, at, at+1), nil
+					default:
+						is[at].hostname = "other.example.com"
+					}
+					bound := 0
+					if before != nil {
+						bound += competition(before, after, was, is)
+					}
+					if after != nil {
+						bound += competition(after, before, was, is)
+					}
+					steps := searchSteps(t, known, was, is, before, after, func(gateway.Served, bool) any { return 0 })
+					name := fmt.Sprintf("%d routes, regex %t, shared %t, %s", n, regex, shared, kind)
+					require.Zero(t, steps, name)
+					steps = searchSteps(t, known, was, is, before, after, func(s gateway.Served, _ bool) any { return s.Route.Name })
+					require.LessOrEqual(t, steps, factor*bound, name)
+					most = max(most, float64(steps)/float64(bound))
+				}
+			}
+		}
+	}
+	t.Logf("at most %.1f steps for each changed match and each that competes with it", most)
+	assert.Positive(t, most)
+}
+
+// searchSteps returns the steps of a search between two worlds, given what is attached to
+// rules. known are the routes that are compiled.
+func searchSteps(t *testing.T, known map[string]*gateway.Route, was, is []fullRoute, before, after *fullRoute, policies func(gateway.Served, bool) any) int {
+	t.Helper()
+	compile := func(all []fullRoute) routes {
+		var out routes
+		for i := range all {
+			key := fmt.Sprint(all[i].name, all[i].hostname, all[i].rules)
+			if known[key] == nil {
+				known[key] = all[i].route(t)
+			}
+			out = append(out, known[key])
+		}
+		return out
+	}
+	router := func(all []fullRoute) *gateway.Router {
+		empty, _ := routerOf(t, "http: HTTP 80", "")
+		return gateway.NewRouter(empty.Listeners(), compile(all), gateway.Reading{}).Memoize()
+	}
+	changed := func(r *fullRoute) []*gateway.Route {
+		if r == nil {
+			return nil
+		}
+		return compile([]fullRoute{*r})
+	}
+	steps := 0
+	limits := gateway.MoveLimits{Steps: &steps, Policies: policies, AtStake: func(from, to any) bool { return from != to }}
+	a, b := router(was), router(is)
+	for m := range gateway.Moves(a, b, changed(before), changed(after), limits) {
+		require.False(t, m.Unsearched)
+		if m.Request != nil {
+			require.True(t, a.Route(m.Request).Same(m.From) && b.Route(m.Request).Same(m.To), m.Request)
+		}
+	}
+	return steps
+}
+
+// Where so many matches compete that a search ends, there is a move for each pair of rules
+// at which something is at stake, and for no other.
+func TestSearchThatEndsNamesPairs(t *testing.T) {
+	defer gateway.SetMaxSteps(1)()
+	w := "own 1 shop.example.com: /a/1 | /b\nother 2 shop.example.com: /a | /c\nlike 3 shop.example.com: /a ; /b"
+	before, routesBefore := routerOf(t, "http: HTTP 80", w)
+	after, _ := routerOf(t, "http: HTTP 80", strings.Join(strings.Split(w, "\n")[1:], "\n"))
+	limits := gateway.MoveLimits{
+		Policies: func(s gateway.Served, _ bool) any { return s.Route.Name == "other" },
+		AtStake:  func(from, to any) bool { return from != to },
+	}
+	var got []string
+	for m := range gateway.Moves(before, after, routesBefore[:1], nil, limits) {
+		assert.True(t, m.Unsearched)
+		got = append(got, servedText(m.From)+" to "+servedText(m.To))
+	}
+	assert.Equal(t, []string{"http own/1 to http other/1", "http own/2 to http other/1", "http own/2 to http other/2"}, got)
+}

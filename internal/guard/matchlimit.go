@@ -1,0 +1,101 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// DefaultMatchLimit is the default of Guard.MatchLimit: fifteen routes with as many
+// matches as Gateway API allows.
+const DefaultMatchLimit = 2000
+
+// matchPoint is where the matches of a namespace's routes are counted.
+type matchPoint struct {
+	parent   api.Ref
+	hostname string // "" for routes without hostnames, and at Services
+}
+
+// checkMatchLimit denies the write of a route with which the routes of its namespace have
+// more matches on a hostname of a Gateway, ListenerSet or Service than allowed: writes of
+// others there are compared with all of them. One that adds none there is not denied for
+// existing ones.
+func (ev *evaluation) checkMatchLimit() {
+	route, ok := ev.change.After.(*gateway.Route)
+	if !ok || ev.guard.MatchLimit == 0 {
+		return
+	}
+	added := make(map[matchPoint]int) // with how many the namespace has there
+	for at := range matchPoints(route) {
+		added[at] = 0
+	}
+	if was, ok := ev.before.Get(route.Ref()).(*gateway.Route); ok && was.MatchCount() >= route.MatchCount() {
+		for at := range matchPoints(was) {
+			delete(added, at)
+		}
+	}
+	if len(added) == 0 {
+		return
+	}
+	for _, kind := range gateway.RouteKinds {
+		for o := range ev.after.In(gateway.KindOf(kind), route.Namespace) {
+			r, ok := o.(*gateway.Route)
+			if !ok {
+				continue
+			}
+			for at := range matchPoints(r) {
+				if n, ok := added[at]; ok {
+					added[at] = n + r.MatchCount()
+				}
+			}
+		}
+	}
+	var most matchPoint
+	for at := range added {
+		if c := cmp.Or(cmp.Compare(added[at], added[most]), -api.CompareRefs(at.parent, most.parent), -strings.Compare(at.hostname, most.hostname)); c > 0 {
+			most = at
+		}
+	}
+	if added[most] > ev.guard.MatchLimit {
+		ev.reportTooManyMatches(route.Namespace, most, added[most])
+	}
+}
+
+// matchPoints yields where a route has its matches, each once.
+func matchPoints(r *gateway.Route) iter.Seq[matchPoint] {
+	return func(yield func(matchPoint) bool) {
+		for i, p := range r.Parents {
+			if slices.ContainsFunc(r.Parents[:i], func(o gateway.Parent) bool { return o.Is(p.Kind, p.Namespace, p.Name) }) {
+				continue // another section or port of it
+			}
+			hostnames := r.Hostnames
+			if len(hostnames) == 0 || p.Kind == gateway.KindService {
+				hostnames = []string{""}
+			}
+			for _, h := range hostnames {
+				if !yield(matchPoint{p.Ref(), h}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (ev *evaluation) reportTooManyMatches(namespace string, at matchPoint, n int) {
+	where := at.parent.String()
+	if at.hostname != "" {
+		where = fmt.Sprintf("hostname %s of %s", at.hostname, at.parent)
+	}
+	what := fmt.Sprintf("the routes of namespace %s would have %d matches on %s: must have at most %d", namespace, n, where, ev.guard.MatchLimit)
+	ev.findings.add(Finding{
+		Code: api.ReasonTooMuch, Action: api.Deny,
+		What:   what + ", since writes of others there are compared with each of them",
+		Short:  what,
+		Advice: "use prefixes or hostnames of their own in place of many matches, or ask the cluster administrator to raise --max-matches",
+	})
+}
