@@ -23,7 +23,8 @@ import (
 // an error, which would have the client retry a write that is too much each time.
 func TestTooMuchIsNotRetried(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
-	deletion := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), User: userOf("dev")}
+	retarget := change(v, read(t, v, policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: nowhere}]\n"+hard)))
+	retarget.User = userOf("dev") // is there a substitute that remains?
 	moved := change(v, read(t, v, gatewayPolicy("overrides: {strategy: patch, a: 2}")))
 	moved.User = userOf("dev")
 	const second = time.Second
@@ -36,13 +37,13 @@ func TestTooMuchIsNotRetried(t *testing.T) {
 		down              bool // reads and checks fail at once
 		want              string
 	}{
-		"the time was over before the namespace was read":     {change: deletion, evaluated: 3 * second, want: "TooMuch"},
-		"it is over while the namespace is read":              {change: deletion, evaluated: 3 * second / 2, waited: second, want: "TooMuch"},
-		"the API server takes the time":                       {change: deletion, waited: 3 * second, want: "error"},
+		"the time was over before the namespace was read":     {change: retarget, evaluated: 3 * second, want: "TooMuch"},
+		"it is over while the namespace is read":              {change: retarget, evaluated: 3 * second / 2, waited: second, want: "TooMuch"},
+		"the API server takes the time":                       {change: retarget, waited: 3 * second, want: "error"},
 		"the time was over before the permission was checked": {change: moved, evaluated: 3 * second, want: "TooMuch"},
 		"it is over while the permission is checked":          {change: moved, evaluated: 3 * second / 2, waited: second, want: "TooMuch"},
 		"the API server takes the time of a check":            {change: moved, waited: 3 * second, want: "error"},
-		"the API server fails":                                {change: deletion, down: true, want: "error"},
+		"the API server fails":                                {change: retarget, down: true, want: "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -51,6 +52,9 @@ func TestTooMuchIsNotRetried(t *testing.T) {
 				wait := func(ctx context.Context) error {
 					if c.down {
 						return errDown
+					}
+					if ctx.Err() != nil {
+						return ctx.Err()
 					}
 					select {
 					case <-ctx.Done():

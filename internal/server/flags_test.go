@@ -32,7 +32,7 @@ func TestFlagDefaults(t *testing.T) {
 	want := options{
 		namespace: "overrule-system", service: "overrule", servicePort: 443,
 		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081", pprofAddress: "0",
-		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, coordination: "leader", webhookTimeout: 3 * time.Second, peerBindAddress: ":9444",
+		enforcement: "deny", maxMatches: 2000, failurePolicy: "Fail", manageWebhooks: true, coordination: "leader", webhookTimeout: 3 * time.Second, peerBindAddress: ":9444",
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,

@@ -117,9 +117,9 @@ func TestRevisionsAreCompared(t *testing.T) {
 			base, append([]string{"route.yaml", strings.Replace(routeOn("a"), "name: shop}", `name: shop, uid: u, resourceVersion: "7", generation: 2}`+"\nstatus: {parents: []}", 1)}, append(base[:2:2], base[4:]...)...), nil,
 			nil, exitOK,
 		},
-		"an override that a new name keeps in force is moved": {
+		"an override that moves to a new name is taken out of the old policy": {
 			base, append(base[:4:4], "auth.yaml", overrideOn("a", "sso-2")), nil,
-			[]string{"CREATE AuthPolicy infra/sso-2", "DELETE AuthPolicy infra/sso BlastRadius"}, exitOK,
+			[]string{"CREATE AuthPolicy infra/sso-2 Overridden", "DELETE AuthPolicy infra/sso denied:OverrideRemoved BlastRadius"}, exitNegative,
 		},
 		"a route that moves to a gateway whose policy comes later is allowed in another order": {
 			base, []string{"gateways.yaml", twoGateways, "route.yaml", routeOn("b"), "auth.yaml", overrideOn("a", "sso"), "b.yaml", overrideOn("b", "sso-b")}, nil,
