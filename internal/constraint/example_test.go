@@ -74,7 +74,6 @@ func TestExamplesMatchSchemas(t *testing.T) {
 }
 
 func TestExampleMessages(t *testing.T) {
-	const sso = "rules.authentication.sso: {namespace: infra, block: overrides}\n"
 	cases := tables.Read[map[string]struct {
 		Name, Spec, Before, Origins string
 		Want                        []string

@@ -70,11 +70,6 @@ func limits(t *testing.T, version, spec string) *policykind.Policy {
 }
 
 func TestLimitsAreDetectedByVersionAndForm(t *testing.T) {
-	const (
-		rfc   = "{rates: [{limit: 5, unit: second}]}"
-		zero  = "{rates: [{limit: 0, unit: second}]}"
-		other = "{rates: [{limit: 0, window: 10s}], counters: [{expression: auth.identity.name}], when: [{predicate: a}]}"
-	)
 	for name, c := range tables.Read[map[string]struct {
 		Version, Spec string
 		Binds         bool

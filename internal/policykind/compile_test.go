@@ -33,7 +33,6 @@ func mustCompile(t testing.TB, text string) *policykind.Kind {
 }
 
 func TestCompileInvalid(t *testing.T) {
-	const patch = "strategy: {allowed: [patch]}\n"
 	tests := tables.Read[map[string]struct{ Profile, Want string }](t, "testdata/tables/compile-invalid.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 
 // The content, the blocks and the strategies of a profile.
 func TestReadByProfile(t *testing.T) {
-	const blocks = "blocks: {defaults: [defaults], overrides: [overrides], when: when}\n"
 	tests := tables.Read[map[string]struct {
 		Profile, Spec string
 		Want          []string
@@ -140,7 +139,6 @@ func weighing(t testing.TB, text, weight string) *policykind.Policy {
 
 // spec.order of a profile: the lower rank comes first.
 func TestRank(t *testing.T) {
-	const phases = "order: {field: phase, values: [AUTHN, AUTHZ, STATS], default: STATS}"
 	tests := tables.Read[map[string]struct {
 		Profile, Spec string
 		Want          int

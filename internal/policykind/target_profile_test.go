@@ -288,7 +288,6 @@ spec:
 }
 
 func TestReadInvalidTargetsByProfile(t *testing.T) {
-	const kinds = "targets: {kinds: [{group: '', kind: Service, section: PortNumber}, {group: gateway.networking.k8s.io, kind: HTTPRoute, section: None}]}"
 	tests := tables.Read[map[string]struct{ Profile, Spec, Want string }](t, "testdata/tables/read-invalid-targets-by-profile.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

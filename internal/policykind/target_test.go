@@ -64,7 +64,6 @@ func TestReadTargets(t *testing.T) {
 }
 
 func TestReadInvalidTargets(t *testing.T) {
-	const group = "group: gateway.networking.k8s.io, "
 	tests := tables.Read[map[string]struct{ Spec, Want string }](t, "testdata/tables/read-invalid-targets.yaml")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"overrule.dev/overrule/internal/decode"
@@ -24,17 +23,6 @@ func decoded(t *testing.T, text string) any {
 }
 
 var at = field.NewPath("spec", "limits").Key("a")
-
-func path(kind gatewayv1.PathMatchType, value string) *gatewayv1.HTTPPathMatch {
-	return &gatewayv1.HTTPPathMatch{Type: &kind, Value: &value}
-}
-
-func match(m gatewayv1.HTTPRouteMatch) Match { return Match{m} }
-
-var (
-	get  = new(gatewayv1.HTTPMethodGet)
-	post = new(gatewayv1.HTTPMethodPost)
-)
 
 func TestReadLimits(t *testing.T) {
 	for name, c := range tables.Read[map[string]struct {

@@ -87,7 +87,6 @@ func TestRenderGRPCMatches(t *testing.T) {
 }
 
 func TestRenderDescriptorActions(t *testing.T) {
-	const metadata = `- metadata: {descriptor_key: auth.identity.metadata.x-y, metadata_key: {key: envoy.filters.http.ext_authz, path: [{segment: {key: identity}}, {segment: {key: metadata}}, {segment: {key: x-y}}]}}`
 	for selector, want := range tables.Read[map[string]string](t, "testdata/tables/render-descriptor-actions.yaml") {
 		t.Run(selector, func(t *testing.T) {
 			actions, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], counters: ["+selector+"]}", "[{}]", "")
