@@ -3,9 +3,9 @@ package gateway
 // Listeners returns the listeners of the router.
 func (r *Router) Listeners() []ListenerMatch { return r.listeners }
 
-// SetMaxSteps sets how many matches a search may look at, until the result is called.
-func SetMaxSteps(n int) (restore func()) {
-	was := maxSteps
-	maxSteps = n
-	return func() { maxSteps = was }
+// SetMaxWork sets how much a search may do, until the result is called.
+func SetMaxWork(n int) (restore func()) {
+	was := maxWork
+	maxWork = n
+	return func() { maxWork = was }
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -14,8 +15,9 @@ type hostIndex struct {
 	hostname  string
 	sources   []hostnameAt
 	parts     map[string]*matchIndex // by the first segment, "" for matches of any
-	complete  bool                   // all parts are there
-	read      int                    // matches, for their order
+	byMatch   map[*routeMatch]indexed
+	complete  bool // all parts are there
+	read      int  // matches, for their order
 }
 
 // indexed is a match in an index.
@@ -43,7 +45,7 @@ func (r *Router) indexFor(q *Request) *hostIndex {
 }
 
 func (r *Router) newHostIndex(q *Request) *hostIndex {
-	x := &hostIndex{router: r, listeners: r.listenersFor(q), parts: make(map[string]*matchIndex)}
+	x := &hostIndex{router: r, listeners: r.listenersFor(q), parts: make(map[string]*matchIndex), byMatch: make(map[*routeMatch]indexed)}
 	chain := hostnamesFor(q.host())
 	for rank := range chain {
 		for _, l := range x.listeners {
@@ -105,7 +107,11 @@ func (x *hostIndex) readPart(segment string) *matchIndex {
 			for i := range matches {
 				if matches[i].segment == segment {
 					x.read++
-					out.add(indexed{entry{s.listener, route, &matches[i], x.hostname}, x.read})
+					m := indexed{entry{s.listener, route, &matches[i], x.hostname}, x.read}
+					out.add(m)
+					if known, ok := x.byMatch[m.match]; !ok || x.router.precedes(&m, &known) {
+						x.byMatch[m.match] = m
+					}
 				}
 			}
 		}
@@ -127,6 +133,41 @@ func (x *hostIndex) readAll() {
 	x.complete = true
 }
 
+// find returns a match of a route where it comes first, nil if it is not in the index.
+func (x *hostIndex) find(m *routeMatch) *indexed {
+	x.part(m.segment)
+	if found, ok := x.byMatch[m]; ok {
+		return &found
+	}
+	return nil
+}
+
+// matches returns the matches of paths with a first segment and those of any, in their
+// order; all for "".
+func (x *hostIndex) matches(segment string) []*indexed {
+	parts := []*matchIndex{x.part("")}
+	if segment != "" {
+		parts = append(parts, x.part(segment))
+	} else {
+		x.readAll()
+		for segment, p := range x.parts {
+			if segment != "" {
+				parts = append(parts, p)
+			}
+		}
+	}
+	var out []*indexed
+	for _, p := range parts {
+		for _, g := range p.groups {
+			for i := range g.all {
+				out = append(out, &g.all[i])
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *indexed) int { return cmp.Compare(a.order, b.order) })
+	return out
+}
+
 // routeAt is a route at a listener.
 type routeAt struct {
 	listener *ListenerMatch
@@ -143,6 +184,7 @@ func (x *hostIndex) route(q *Request) Served {
 	}
 	var best *indexed
 	consider := func(m *indexed) {
+		x.router.memo.work += m.match.cost
 		if m.match.takes(q) && (best == nil || x.router.precedes(m, best)) {
 			best = m
 		}
@@ -174,6 +216,7 @@ func (r *Router) precedes(a, b *indexed) bool {
 func (x *hostIndex) competitors(m *routeMatch) []*indexed {
 	var out []*indexed
 	collect := func(o *indexed) {
+		x.router.memo.work++
 		if !m.excludes(o.match) {
 			out = append(out, o)
 		}

@@ -52,7 +52,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 		s := newSearch(before, after, limits, yield)
 		unchanged := s.before.unchangedListeners(s.after)
 		for _, route := range changedBefore {
-			for e := range s.before.changedEntries(route, s.after, changedAfter, unchanged) {
+			for e := range s.changedEntries(route, changedAfter, unchanged, false) {
 				if !s.from(e) {
 					return
 				}
@@ -60,7 +60,7 @@ func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits M
 		}
 		unchanged = s.after.unchangedListeners(s.before)
 		for _, route := range changedAfter {
-			for e := range s.after.changedEntries(route, s.before, changedBefore, unchanged) {
+			for e := range s.changedEntries(route, changedBefore, unchanged, true) {
 				if !s.to(e) {
 					return
 				}
@@ -90,13 +90,18 @@ func (m *Move) SameListener() bool {
 	return m.From.Listener.Same(m.To.Listener) || m.From.Listener.sameRequests(m.To.Listener)
 }
 
-// changedEntries yields the matches of a route that another router does not have as they
-// are: of the same rule, age and conditions, on the same hostname of the same listener.
-// others are the routes of the other router in which a version of the route is looked up.
+// changedEntries yields the matches of a route, after the change or before it, that the
+// other router does not have as they are: of the same rule, age and conditions, on the same
+// hostname of the same listener. others are the routes of the other router in which a
+// version of the route is looked up.
 //
-// A request that moves between two matches that both routers have comes in by another
-// listener: both listeners have the same port and hostname, and come in another order.
-func (r *Router) changedEntries(route *Route, o *Router, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch) iter.Seq[entry] {
+// A request between two matches that both routers have does not move: the same one
+// precedes the other in both.
+func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*ListenerMatch]*ListenerMatch, after bool) iter.Seq[entry] {
+	r, o := s.before, s.after
+	if after {
+		r, o = o, r
+	}
 	var other *Route
 	if i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() }); i >= 0 {
 		other = others[i]
@@ -106,17 +111,35 @@ func (r *Router) changedEntries(route *Route, o *Router, others []*Route, unchan
 		for i := range r.listeners {
 			l := &r.listeners[i]
 			var hostnames []string
-			if is := unchanged[l]; is != nil && other != nil && o.attached(is, other) {
+			is := unchanged[l]
+			if is != nil && other != nil && o.attached(is, other) {
 				hostnames = is.hostnames(other)
 			}
 			ok := r.yieldEntries(route, l, func(e entry) bool {
-				return slices.Contains(hostnames, e.hostname) && same(e.match) || yield(e)
+				return slices.Contains(hostnames, e.hostname) && same(e.match) && s.sameStake(e, is, other, after) || yield(e)
 			})
 			if !ok {
 				return
 			}
 		}
 	}
+}
+
+// sameStake reports whether nothing is at stake between a match and the same one of
+// another router, at a listener that may have another name.
+func (s *search) sameStake(e entry, l *ListenerMatch, route *Route, after bool) bool {
+	if l.Same(e.listener) {
+		return true
+	}
+	if s.limits.AtStake == nil {
+		return false
+	}
+	from, to := e.served(), e.served()
+	to.Listener, to.Route = l, route
+	if after {
+		from, to = to, from
+	}
+	return !s.limits.AtStake(s.limits.Policies(from, false), s.limits.Policies(to, true))
 }
 
 // ListenersGone returns the gateways and listener sets of which another router does not
@@ -158,43 +181,40 @@ func sameMatches(route, other *Route) func(*routeMatch) bool {
 	return func(m *routeMatch) bool { return same[m] }
 }
 
-// unchangedListeners returns the listeners that another router has with the same name and
-// content, if those with the same port and hostname that both routers have are in the same
-// order. They are by the router's own.
+// unchangedListeners returns the listeners that take the same connections of another
+// router as a listener of the same object there, and admit the same routes, whatever their
+// names. They are by the router's own.
 func (r *Router) unchangedListeners(o *Router) map[*ListenerMatch]*ListenerMatch {
 	type place struct {
-		transport        Transport
 		port             int32
+		udp              bool
 		hostname, client string
 	}
-	at := func(of *Router) map[place][]*ListenerMatch {
-		out := make(map[place][]*ListenerMatch)
-		for i := range of.listeners {
-			l := &of.listeners[i]
-			p := place{l.Listener.transport(), l.Listener.Port, l.Listener.Hostname, l.Client}
-			out[p] = append(out[p], l)
-		}
-		return out
+	at := func(l *ListenerMatch) place {
+		return place{l.Listener.Port, l.Listener.udp(), l.Listener.Hostname, l.Client}
 	}
-	without := func(all, others []*ListenerMatch) []*ListenerMatch {
-		return slices.DeleteFunc(slices.Clone(all), func(l *ListenerMatch) bool { return !slices.ContainsFunc(others, l.equal) })
+	others := make(map[place]*ListenerMatch)
+	for i := range o.listeners {
+		others[at(&o.listeners[i])] = &o.listeners[i]
 	}
 	out := make(map[*ListenerMatch]*ListenerMatch)
-	others := at(o)
-	for p, all := range at(r) {
-		was, is := without(all, others[p]), without(others[p], all)
-		if slices.EqualFunc(was, is, (*ListenerMatch).equal) {
-			for i := range was {
-				out[was[i]] = is[i]
-			}
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		if other := others[at(l)]; other != nil && l.equal(other) {
+			out[l] = other
 		}
 	}
 	return out
 }
 
-// equal reports whether two listeners have the same name and content.
+// equal reports whether two listeners of an object have the same content.
 func (m *ListenerMatch) equal(o *ListenerMatch) bool {
-	return m.Same(o) && (m.Listener == o.Listener || reflect.DeepEqual(m.Listener, o.Listener))
+	if m.Parent() != o.Parent() || m.Client != o.Client {
+		return false
+	}
+	a, b := *m.Listener, *o.Listener
+	a.Name, b.Name = "", ""
+	return m.Listener == o.Listener || reflect.DeepEqual(a, b)
 }
 
 // request returns a request that comes in by the listener, for a hostname.

@@ -49,6 +49,7 @@ type routeMatch struct {
 	verb            string    // HTTP method, "" for any
 	headers, params []namedCondition
 	regex           bool   // some condition is a regular expression that is not a literal
+	cost            int    // of comparing a request with it, 1 for a match without headers and parameters
 	segment         string // the first one of the paths that it takes, "" for any
 	raw             string // the rule's matches as JSON, where they cannot be read
 }
@@ -61,12 +62,25 @@ func (r *Route) routeMatches() []routeMatch {
 	return r.compiled
 }
 
+// costOfRegex is the cost of a regular expression, of which the condition on a literal
+// costs 1.
+const costOfRegex = 4
+
 func compileMatches(r *Route) []routeMatch {
 	var out []routeMatch
 	var segments []string // of the matches of a rule
 	add := func(rule, match int, m routeMatch) {
 		m.rule, m.match = rule, match
-		m.regex = slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.op == matchesRegex })
+		m.cost = 1
+		for _, c := range m.conditions() {
+			if c.op != anyValue {
+				m.cost++
+			}
+			if c.op == matchesRegex {
+				m.regex = true
+				m.cost += costOfRegex
+			}
+		}
 		m.segment = segments[match]
 		out = append(out, m)
 	}

@@ -39,6 +39,7 @@ type routerMemo struct {
 	kinds     map[hostnameAt]string // by host, of the oldest route
 	hosts     map[hostKey]*hostIndex
 	looked    int // at matches of the indexes
+	work      int // about the conditions of these
 }
 
 // hostnameAt is a hostname as routes of a listener write it.

@@ -10,18 +10,29 @@ import (
 // each match that competes with it.
 const stepsPerCompetitor = 32
 
-// maxSteps is how many it may look at in all: about half a second of work.
-var maxSteps = 1 << 22
+// maxWork bounds the work of a search: about half a second, with 1 for a condition of a
+// match that a request is compared with.
+var maxWork = 1 << 22
+
+// costOfExample is the work of making a text that a regular expression matches.
+const costOfExample = 24
 
 // search looks for requests that move.
 type search struct {
 	before, after *Router // with memos
 	limits        MoveLimits
 	yield         func(Move) bool
-	// looked is what the routers had looked at before, allowed what they may look at.
-	looked, allowed int
-	atStake         map[stakeAt][]any
-	unsearched      map[[2]ruleAt]bool
+	// looked and worked are what the routers had done before, allowed the matches that
+	// they may look at.
+	looked, worked, allowed int
+	byPolicies              map[stakeAt][]stakeGroup
+	unsearched              map[[2]ruleAt]bool
+}
+
+// stakeGroup has the matches of an index with the same policies.
+type stakeGroup struct {
+	policies any
+	matches  []*indexed
 }
 
 // stakeAt is where routes compete: the routes of an index that have matches of paths with
@@ -48,12 +59,15 @@ func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) 
 		return r
 	}
 	s := &search{before: memoized(before), after: memoized(after), limits: limits, yield: yield}
-	s.looked = s.before.memo.looked + s.after.memo.looked
+	s.looked, s.worked = s.steps(), s.work()
 	return s
 }
 
 // steps returns how many matches the search looked at.
 func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
+
+// work returns the work of the search.
+func (s *search) work() int { return s.before.memo.work + s.after.memo.work - s.worked }
 
 // from looks for requests that move from a match that the change edits or removes, to for
 // those that move to one that it edits or adds. They report whether to go on.
@@ -68,7 +82,11 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 	}
 	q := e.listener.request(e.hostname)
 	at, to := own.indexFor(q), other.indexFor(q)
-	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) || !s.matters(e, to, flip) {
+	if len(to.sources) == 0 || !slices.ContainsFunc(at.listeners, e.listener.Same) {
+		return true
+	}
+	few, matters := s.atStake(e, to, flip)
+	if !matters {
 		return true
 	}
 	start := s.steps()
@@ -77,17 +95,29 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 			*s.limits.Steps += s.steps() - start
 		}
 	}()
-	if start > maxSteps {
-		return s.skip(e, to, flip)
+	c := contest{e, at, to, flip}
+	if s.work() > maxWork {
+		return s.skip(&c)
+	}
+	if few != nil {
+		other.memo.looked, other.memo.work = other.memo.looked+len(few), other.memo.work+len(few)
+		s.allowed += stepsPerCompetitor * (1 + len(few))
+		for _, o := range few {
+			if !e.match.excludes(o.match) && !s.pair(&c, o) {
+				return false
+			}
+		}
+		return true
 	}
 	preceding := slices.DeleteFunc(at.competitors(e.match), func(o *indexed) bool { return own.compare(o.served(), e.served()) >= 0 })
 	competing := to.competitors(e.match)
-	s.allowed = min(s.allowed+stepsPerCompetitor*(1+len(preceding)+len(competing)), maxSteps)
+	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
 	taken := takenRequests{of: e.match}
 	for _, o := range preceding {
 		if o.match.covers(e.match) {
 			return true // it serves nothing
 		}
+		own.memo.work += o.match.cost
 		taken.add(o.match)
 	}
 	slices.SortFunc(competing, func(a, b *indexed) int {
@@ -98,7 +128,8 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 	})
 	takenThere := takenRequests{of: e.match}
 	for _, o := range competing {
-		if !taken.has(o.match) && !takenThere.has(o.match) && !s.pair(e, o.entry, flip) {
+		other.memo.work += o.match.cost
+		if !taken.has(o.match) && !takenThere.has(o.match) && !s.pair(&c, o) {
 			return false
 		}
 		if o.match.covers(e.match) {
@@ -109,15 +140,34 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 	return true
 }
 
+// contest is the competition of a changed match with others.
+type contest struct {
+	entry
+
+	at, to *hostIndex // with the match, and with the others
+	flip   bool       // requests move to the match
+}
+
+// stays reports whether no request moves between the match and another one, since both
+// indexes have both matches, or one of them with the one that precedes it.
+func (c *contest) stays(o *indexed) bool {
+	if there := c.at.find(o.match); there != nil && c.at.router.compare(there.served(), c.served()) < 0 {
+		return true // it takes the requests where the changed match is
+	}
+	here := c.to.find(c.match)
+	return here != nil && c.to.router.compare(here.served(), o.served()) < 0
+}
+
 // pair looks for a request that moves between two matches. It reports whether to go on.
-func (s *search) pair(e, o entry, flip bool) bool {
-	if flip {
+func (s *search) pair(c *contest, to *indexed) bool {
+	e, o := c.entry, to.entry
+	if c.flip {
 		e, o = o, e
 	}
 	switch {
-	case !s.relevant(e.served(), o.served()):
+	case !s.relevant(e.served(), o.served()) || c.stays(to):
 		return true
-	case s.steps() > s.allowed:
+	case s.steps() > s.allowed || s.work() > maxWork:
 		return s.leave(e.served(), o.served())
 	default:
 		return s.try(e, o)
@@ -132,65 +182,83 @@ func (s *search) relevant(from, to Served) bool {
 	return s.limits.Known == nil || !s.limits.Known(from, to)
 }
 
-// matters reports whether a move between a match and some rule of another index may.
-func (s *search) matters(e entry, to *hostIndex, flip bool) bool {
+// maxFew is the most matches at stake that are looked at one by one.
+const maxFew = 64
+
+// atStake reports whether a move between a match and some match of another index matters,
+// and returns those for which it does where they are few of many, else nil.
+func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []*indexed, matters bool) {
 	if s.limits.AtStake == nil {
-		return true
+		return nil, true
 	}
 	own := s.limits.Policies(e.served(), flip)
-	return slices.ContainsFunc(s.policiesIn(to, e.match.segment, !flip), func(other any) bool {
+	all, count := 0, 0
+	groups := s.groups(to, e.match.segment, !flip)
+	for i := range groups {
+		g := &groups[i]
+		all += len(g.matches)
+		from, is := own, g.policies
 		if flip {
-			return s.limits.AtStake(other, own)
+			from, is = is, from
 		}
-		return s.limits.AtStake(own, other)
-	})
+		if !s.limits.AtStake(from, is) {
+			continue
+		}
+		matters = true
+		if count += len(g.matches); count <= maxFew {
+			few = append(few, g.matches...)
+		}
+	}
+	if count > maxFew || 4*count > all {
+		return nil, matters
+	}
+	return few, matters
 }
 
-// policiesIn returns what moves to and from the rules of an index depend on, each once.
-func (s *search) policiesIn(x *hostIndex, segment string, after bool) []any {
+// groups returns the matches of an index that may have requests in common with those of
+// paths with a first segment, by what moves to and from them depend on.
+func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 	at := stakeAt{x, segment}
-	if known, ok := s.atStake[at]; ok {
+	if known, ok := s.byPolicies[at]; ok {
 		return known
 	}
-	out := []any{}
-	x.rules(segment, func(to Served) bool {
-		if p := s.limits.Policies(to, after); !slices.Contains(out, p) {
-			out = append(out, p)
+	var out []stakeGroup
+	index := make(map[any]int)
+	for _, m := range x.matches(segment) {
+		var p any
+		if s.limits.Policies != nil {
+			p = s.limits.Policies(m.served(), after)
 		}
-		return true
-	})
-	if s.atStake == nil {
-		s.atStake = make(map[stakeAt][]any)
+		i, ok := index[p]
+		if !ok {
+			i = len(out)
+			index[p] = i
+			out = append(out, stakeGroup{policies: p})
+		}
+		out[i].matches = append(out[i].matches, m)
 	}
-	s.atStake[at] = out
+	if s.byPolicies == nil {
+		s.byPolicies = make(map[stakeAt][]stakeGroup)
+	}
+	s.byPolicies[at] = out
 	return out
 }
 
-// rules yields the rules of routes, each at least once.
-func (x *hostIndex) rules(segment string, yield func(Served) bool) {
-	x.routes(segment, func(l *ListenerMatch, route *Route) bool {
-		for rule := range max(len(route.Rules), 1) {
-			if !yield(Served{Listener: l, Route: route, Rule: rule, Hostname: x.hostname}) {
+// skip yields moves between a match and all that may compete with it where something is
+// at stake, without looking for requests. It reports whether to go on.
+func (s *search) skip(c *contest) bool {
+	for _, g := range s.groups(c.to, c.match.segment, !c.flip) {
+		for _, o := range g.matches {
+			from, to := c.served(), o.served()
+			if c.flip {
+				from, to = to, from
+			}
+			if !c.match.excludes(o.match) && s.relevant(from, to) && !s.leave(from, to) {
 				return false
 			}
 		}
-		return true
-	})
-}
-
-// skip yields moves between a match and all rules of an index that matter, without looking
-// for requests. It reports whether to go on.
-func (s *search) skip(e entry, to *hostIndex, flip bool) bool {
-	goOn := true
-	to.rules(e.match.segment, func(o Served) bool {
-		from, to := e.served(), o
-		if flip {
-			from, to = to, from
-		}
-		goOn = !s.relevant(from, to) || s.leave(from, to)
-		return goOn
-	})
-	return goOn
+	}
+	return true
 }
 
 // leave yields a move for which no request is looked for, once for two rules.
@@ -214,6 +282,9 @@ func (s *search) try(e, f entry) bool {
 	}
 	hidden := false
 	for nth := range tries(e, f) {
+		if e.match.regex || f.match.regex {
+			s.before.memo.work += (e.match.cost + f.match.cost) * costOfExample / costOfRegex
+		}
 		q, unsure := witness(e, f, nth)
 		if q == nil {
 			hidden = hidden || unsure

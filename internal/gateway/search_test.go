@@ -208,8 +208,8 @@ func searchSteps(t *testing.T, known map[string]*gateway.Route, was, is []fullRo
 // Where so many matches compete that a search ends, there is a move for each pair of rules
 // at which something is at stake, and for no other.
 func TestSearchThatEndsNamesPairs(t *testing.T) {
-	defer gateway.SetMaxSteps(1)()
-	w := "own 1 shop.example.com: /a/1 | /b\nother 2 shop.example.com: /a | /c\nlike 3 shop.example.com: /a ; /b"
+	defer gateway.SetMaxWork(1)()
+	w := "own 1 shop.example.com: /a/1 | /a/2 | /b\nother 2 shop.example.com: /a | /c\nlike 3 shop.example.com: /a ; /b"
 	before, routesBefore := routerOf(t, "http: HTTP 80", w)
 	after, _ := routerOf(t, "http: HTTP 80", strings.Join(strings.Split(w, "\n")[1:], "\n"))
 	limits := gateway.MoveLimits{
@@ -221,5 +221,43 @@ func TestSearchThatEndsNamesPairs(t *testing.T) {
 		assert.True(t, m.Unsearched)
 		got = append(got, servedText(m.From)+" to "+servedText(m.To))
 	}
-	assert.Equal(t, []string{"http own/1 to http other/1", "http own/2 to http other/1", "http own/2 to http other/2"}, got)
+	assert.Equal(t, []string{"http own/1 to http other/1", "http own/2 to http other/1"}, got)
+}
+
+// Where listeners change, a search is not slower with the routes of others that are on them
+// before and after.
+func TestListenerChangesMoveNothingBetweenTheSameMatches(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 34))
+	var all []*gateway.Route
+	for _, f := range append(fullRoutes(r, 15, true, true), fullRoute{name: "own", hostname: "shop.example.com"}) {
+		if f.name == "own" {
+			all = append(all, routeOf(t, "own 1 shop.example.com: /a/1 ; /a/2"))
+			continue
+		}
+		all = append(all, f.route(t))
+	}
+	listeners := func(text string) []gateway.ListenerMatch {
+		empty, _ := routerOf(t, text, "")
+		return empty.Listeners()
+	}
+	for name, c := range map[string]struct{ before, after string }{
+		"renamed":               {"http: HTTP 80", "web: HTTP 80"},
+		"another port":          {"http: HTTP 80", "http: HTTP 80\nalt: HTTP 81"},
+		"a hostname of its own": {"http: HTTP 80", "http: HTTP 80\nshop: HTTP 80 shop.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steps := 0
+			limits := gateway.MoveLimits{
+				Steps:    &steps,
+				Policies: func(s gateway.Served, _ bool) any { return s.Route.Name == "own" },
+				AtStake:  func(from, to any) bool { return from != to },
+			}
+			before := gateway.NewRouter(listeners(c.before), routes(all), gateway.Reading{}).Memoize()
+			after := gateway.NewRouter(listeners(c.after), routes(all), gateway.Reading{}).Memoize()
+			for m := range gateway.Moves(before, after, all, all, limits) {
+				assert.Fail(t, "a request moves", "%v", m)
+			}
+			assert.LessOrEqual(t, steps, 8*15*128, "a few for each match")
+		})
+	}
 }
