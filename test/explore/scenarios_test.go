@@ -21,7 +21,7 @@ func scenarios(t *testing.T) []*scenario {
 	limit := func(name, gateway string) string {
 		return paint("infra", name, "Gateway", gateway, "overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")
 	}
-	loose := func(name, gateway string) string { return paint("infra", name, "Gateway", gateway, "b: 1") }
+	unbound := func(name string) string { return limit(name, "nowhere-else") }
 	greedy := paint("app", "greedy", "HTTPRoute", "r", "a: 100")
 	type sent struct {
 		name string
@@ -34,17 +34,17 @@ func scenarios(t *testing.T) []*scenario {
 		initial []string
 		writes  []sent
 	}{
-		{"updates of the two policies with a limit", []string{edge, route, limit("one", "edge"), limit("two", "edge")}, []sent{
-			{"one", guard.Update, loose("one", "edge")}, {"two", guard.Update, loose("two", "edge")},
+		{"other targets of the two policies with a limit", []string{edge, route, limit("one", "edge"), limit("two", "edge")}, []sent{
+			{"one", guard.Update, unbound("one")}, {"two", guard.Update, unbound("two")},
 		}},
-		{"a route that moves and a deletion", []string{edge, other, route, limit("one", "edge"), limit("two", "other")}, []sent{
-			{"route", guard.Update, away}, {"two", guard.Delete, limit("two", "other")},
+		{"a route that moves and a policy with another target", []string{edge, other, route, limit("one", "edge"), limit("two", "other")}, []sent{
+			{"route", guard.Update, away}, {"two", guard.Update, unbound("two")},
 		}},
 		{"creations of a limit and of what it excludes", []string{edge, route}, []sent{
 			{"limit", guard.Create, limit("one", "edge")}, {"greedy", guard.Create, greedy},
 		}},
-		{"changes of three policies with a limit", []string{edge, route, limit("one", "edge"), limit("two", "edge"), limit("three", "edge")}, []sent{
-			{"one", guard.Update, loose("one", "edge")}, {"two", guard.Delete, limit("two", "edge")}, {"three", guard.Update, loose("three", "edge")},
+		{"other targets of three policies with a limit", []string{edge, route, limit("one", "edge"), limit("two", "edge"), limit("three", "edge")}, []sent{
+			{"one", guard.Update, unbound("one")}, {"two", guard.Update, unbound("two")}, {"three", guard.Update, unbound("three")},
 		}},
 	} {
 		v := worlds.World(t, edge)
