@@ -75,7 +75,7 @@ func (row *foldRow) run(t *testing.T) {
 	if row.Hierarchical != nil {
 		for meet, want := range []*foldResult{row.Hierarchical, row.OldestWins, row.Collect} {
 			for i := range layers {
-				layers[i].SameTarget = merge.SameTarget(meet) //nolint:gosec // 0 to 2
+				layers[i].SameTarget = merge.SameTarget(meet)
 			}
 			assert.Equal(t, *want, summarize(t, layers), "sameTarget %d", meet)
 		}
