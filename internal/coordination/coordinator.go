@@ -259,12 +259,13 @@ func (c *Coordinator) take(ctx context.Context, seen leaseObservation) (taken re
 // lead evaluates in the term of a Lease that was just acquired, until it is lost or
 // handed over, or ctx ends. kind is that of the handover by which it was acquired.
 func (c *Coordinator) lead(ctx context.Context, lease record, kind string) {
-	c.opts.Log.Info("acquired the Lease", "term", lease.term(), "handover", kind)
+	id := lease.term() // the same in all renewals
+	c.opts.Log.Info("acquired the Lease", "term", id, "handover", kind)
 	term, end := context.WithCancel(ctx)
 	var catchUp sync.WaitGroup
 	defer catchUp.Wait()
 	defer end()
-	catchUp.Go(func() { c.catchUp(term, lease.term(), kind) })
+	catchUp.Go(func() { c.catchUp(term, id, kind) })
 	if c.opts.Work != nil {
 		c.work.Go(func() { c.runWork(term) })
 	}
