@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -142,22 +143,22 @@ func (x *hostIndex) find(m *routeMatch) *indexed {
 	return nil
 }
 
+// partsFor returns the parts whose matches may have paths in common with those of a first
+// segment: all for "".
+func (x *hostIndex) partsFor(segment string) []*matchIndex {
+	if segment != "" {
+		return []*matchIndex{x.part(""), x.part(segment)}
+	}
+	x.part("")
+	x.readAll()
+	return slices.Collect(maps.Values(x.parts))
+}
+
 // matches returns the matches of paths with a first segment and those of any, in their
 // order; all for "".
 func (x *hostIndex) matches(segment string) []*indexed {
-	parts := []*matchIndex{x.part("")}
-	if segment != "" {
-		parts = append(parts, x.part(segment))
-	} else {
-		x.readAll()
-		for segment, p := range x.parts {
-			if segment != "" {
-				parts = append(parts, p)
-			}
-		}
-	}
 	var out []*indexed
-	for _, p := range parts {
+	for _, p := range x.partsFor(segment) {
 		for _, g := range p.groups {
 			for i := range g.all {
 				out = append(out, &g.all[i])
@@ -221,18 +222,7 @@ func (x *hostIndex) competitors(m *routeMatch) []*indexed {
 			out = append(out, o)
 		}
 	}
-	parts := []*matchIndex{x.part("")}
-	if m.segment != "" {
-		parts = append(parts, x.part(m.segment))
-	} else {
-		x.readAll()
-		for segment, p := range x.parts {
-			if segment != "" {
-				parts = append(parts, p)
-			}
-		}
-	}
-	for _, p := range parts {
+	for _, p := range x.partsFor(m.segment) {
 		x.router.memo.looked += p.compatible(m, collect)
 	}
 	return out
