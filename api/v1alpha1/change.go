@@ -13,6 +13,10 @@ type Change struct {
 	PolicyKind PolicyKind    `json:"policyKind"`
 	Path       []PathElement `json:"path"`
 	Rules      []RuleChange  `json:"rules"`
+	// Lost names the rules that the path loses: in force before the change, and neither they
+	// nor another value of the same rules after it. A group of rules has one name, such as
+	// authentication.
+	Lost []string `json:"lost,omitempty"`
 }
 
 // RuleChange is the difference of one rule. Before is absent if the rule is added,

@@ -18,6 +18,9 @@ const (
 	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
 	ReasonOverridden         ReasonCode = "Overridden"
 	ReasonTooMuch            ReasonCode = "TooMuch"
+	// ReasonRulesLost is for rules of another policy that are in force on a path before a
+	// write and not after it.
+	ReasonRulesLost ReasonCode = "RulesLost"
 	// ReasonOverrideRemoved is for a rule of an override that is no longer in effect
 	// because its policy is changed or deleted.
 	ReasonOverrideRemoved ReasonCode = "OverrideRemoved"
@@ -86,7 +89,7 @@ const (
 // ChangeableReasons are the reason codes whose action a profile can change.
 var ChangeableReasons = []ReasonCode{
 	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
-	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
+	ReasonRulesLost, ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
 	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
 	ReasonTriggerUnmatched, ReasonLimitShadowed, ReasonLimitWidened,
 }

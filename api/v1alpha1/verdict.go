@@ -48,4 +48,24 @@ type Changes struct {
 	Paths int `json:"paths"`
 	// Namespaces is the number of namespaces of the routes of these paths.
 	Namespaces int `json:"namespaces"`
+	// Lost are the rules that paths lose: in force before the change, and neither they nor
+	// another value of the same rules after it. By the number of paths, the most first.
+	Lost []LostRules `json:"lost,omitempty"`
+	// Gained are the rules of policies that a route gets which is created.
+	Gained []GainedRules `json:"gained,omitempty"`
+}
+
+// LostRules are rules that a number of paths lose.
+type LostRules struct {
+	// Rules is the name of a group of rules, such as jwt or authentication, or a rule key.
+	Rules string `json:"rules"`
+	Paths int    `json:"paths"`
+}
+
+// GainedRules are rules of a policy that a new route gets on a number of paths.
+type GainedRules struct {
+	// Rules is the name of a group of rules, such as jwt or authentication.
+	Rules  string `json:"rules"`
+	Policy Ref    `json:"policy"`
+	Paths  int    `json:"paths"`
 }

@@ -14,7 +14,6 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/merge"
 )
 
 // blastRadius is how far the write reaches.
@@ -33,6 +32,10 @@ type kindImpact struct {
 	namespaces nameSet
 	// lost counts the paths that lose all rules of a group, by group.
 	lost map[string]int
+	// toldPaths is the number of paths of the finding RulesLost with the most of them.
+	toldPaths int
+	// newPaths is the number of paths of a route that is created.
+	newPaths int
 	// digests of the paths' changes, kept where there is a limit.
 	digests []string
 }
@@ -71,39 +74,6 @@ func (k *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) 
 	if k.limit > 0 {
 		k.digests = append(k.digests, digest(p, object))
 	}
-}
-
-// LostGroups returns the groups of rules that are in force on a path before the write and
-// not after it: for rules.a.* and the like a, for a rule of its own the rule itself. A
-// path that is removed loses none.
-func LostGroups(p effective.Pair) []string {
-	if p.Before == nil || p.After == nil {
-		return nil
-	}
-	var out []string
-	var left map[string]bool // groups with a rule in force, made when one is lost
-	for i := range p.Before.Rules {
-		r := &p.Before.Rules[i]
-		if now := p.After.At(r.Key); r.Value == nil || now != nil && now.Value != nil {
-			continue
-		}
-		if left == nil {
-			left = make(map[string]bool)
-			for _, o := range p.After.Rules {
-				left[ruleGroup(o.Key)] = left[ruleGroup(o.Key)] || o.Value != nil
-			}
-		}
-		if g := ruleGroup(r.Key); !left[g] {
-			left[g] = true // it counts once
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-func ruleGroup(k merge.Key) string {
-	segments := k.Segments()
-	return segments[max(len(segments)-2, 0)]
 }
 
 // digest returns a hash of what changes on a path. It leaves out the name of the object
@@ -146,15 +116,23 @@ func (ev *evaluation) reportBlastRadius() {
 	if !reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
 		return
 	}
+	ev.reportGained()
 	hash := ev.changeHash()
 	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
-		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
-			objectText(ev.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), LostText(b.lost))}
-		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
-			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), LostText(b.lost))
-		if b.limit == 0 || b.paths.count() <= b.limit || !ev.changesOtherNamespaces() || ev.change.Acknowledged == hash {
+		few := b.limit == 0 || b.paths.count() <= b.limit
+		if few && b.said() {
+			continue
+		}
+		within := few || !ev.changesOtherNamespaces() || ev.change.Acknowledged == hash
+		f := Finding{Short: fmt.Sprintf("effective policy of %s changes on %s in %s",
+			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"))}
+		if !within || b.toldPaths == 0 {
+			f.Short += LostText(b.lost)
+		}
+		f.What = objectText(ev.change) + ": " + f.Short
+		if within {
 			ev.reportForKind(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
 		}
@@ -168,24 +146,54 @@ func (ev *evaluation) reportBlastRadius() {
 	}
 }
 
+// told records a finding about rules that a number of paths lose.
+func (k *kindImpact) told(paths int) { k.toldPaths = max(k.toldPaths, paths) }
+
+// said reports whether other findings say all that there is to say about the paths that
+// change: that each of them loses rules, or that they are those of a new route.
+func (k *kindImpact) said() bool { return max(k.toldPaths, k.newPaths) >= k.paths.count() }
+
+// changes returns what the write changes in numbers.
+func (ev *evaluation) changes() api.Changes {
+	lost := make(map[string]int)
+	for _, k := range ev.blast.kinds {
+		for name, n := range k.lost {
+			lost[name] += n
+		}
+	}
+	return api.Changes{
+		Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count(),
+		Lost: sortedLost(lost), Gained: ev.gained.list(),
+	}
+}
+
+// sortedLost returns what paths lose, what most of them lose first.
+func sortedLost(lost map[string]int) []api.LostRules {
+	var out []api.LostRules
+	for name, n := range lost {
+		out = append(out, api.LostRules{Rules: name, Paths: n})
+	}
+	slices.SortFunc(out, func(a, b api.LostRules) int {
+		return cmp.Or(cmp.Compare(b.Paths, a.Paths), strings.Compare(a.Rules, b.Rules))
+	})
+	return out
+}
+
 // LostText names the groups of rules (LostGroups) that paths lose, with the number of
 // paths, in parentheses after a space; "" for none.
 func LostText(lost map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(lost), func(x, y string) int {
-		return cmp.Or(cmp.Compare(lost[y], lost[x]), strings.Compare(x, y))
-	})
 	const most = 3
 	var parts []string
-	for i, name := range names {
+	for i, l := range sortedLost(lost) {
 		if i == most {
 			parts = append(parts, "…")
 			break
 		}
 		verb := "lose"
-		if lost[name] == 1 {
+		if l.Paths == 1 {
 			verb = "loses"
 		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", lost[name], verb, name))
+		parts = append(parts, fmt.Sprintf("%d %s %s", l.Paths, verb, l.Rules))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -32,6 +32,8 @@ type evaluation struct {
 
 	findings        findings
 	overriddenRules overriddenRules
+	ruleLosses      ruleLosses
+	gained          gainedRules
 	overrides       overrides
 	requests        requests
 	schema          schemaViolations
@@ -139,9 +141,13 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportUnmet()
 	ev.reportUnevaluated()
 	ev.reportSchemaViolations()
-	ev.reportBlastRadius()
 	ev.addOwnLosses()
-	return ev.reportLostOverrides(may)
+	if err := ev.reportLostOverrides(may); err != nil {
+		return err
+	}
+	ev.reportLostRules()
+	ev.reportBlastRadius()
+	return nil
 }
 
 // decision returns the findings by action, and the counts.
@@ -149,7 +155,7 @@ func (ev *evaluation) decision() *Decision {
 	return &Decision{
 		Change:  ev.change,
 		Denials: ev.findings.withAction(api.Deny), Warnings: ev.findings.withAction(api.Warn), Audits: ev.findings.withAction(api.Audit),
-		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
+		Changes: ev.changes(),
 		After:   ev.after,
 		Cut:     ev.truncated,
 	}

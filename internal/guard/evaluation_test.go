@@ -52,7 +52,7 @@ func TestOtherWrites(t *testing.T) {
 	})
 	t.Run("a route is warned of conditions that it brings, not of existing ones", func(t *testing.T) {
 		v := world(t, base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', x: 1}"), routePolicy("c: {unit: s}")))
-		assert.Equal(t, []string{"Warn BlastRadius", "Warn ConditionSkipped"}, codes(t, evaluate(t, v.With(del(routeRef("r"))), routeDoc("r", "[{}]", "g"))))
+		assert.Equal(t, []string{"Warn ConditionSkipped"}, codes(t, evaluate(t, v.With(del(routeRef("r"))), routeDoc("r", "[{}]", "g"))))
 		assert.Empty(t, codes(t, evaluate(t, v, routeDoc("r", "[{}]", "g"))), "the second rule is gone, to one with the same policies")
 	})
 }

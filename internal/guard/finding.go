@@ -37,6 +37,8 @@ type Finding struct {
 	// NotBinding marks what is said of a constraint that does not bind the write: it comes
 	// last, since its author is another one than the writer's.
 	NotBinding bool
+	// rank orders the findings of one code, the lowest first.
+	rank int
 }
 
 // OmitRepeated leaves out what is said of each rule where it is said of all of them,
@@ -105,7 +107,7 @@ func (fs findings) withAction(a api.Action) []Finding {
 // reasonOrder is the order of findings: what is wrong with the object itself, how many
 // paths change, and then what it costs others, which may be long.
 var reasonOrder = []api.ReasonCode{
-	api.ReasonSchemaInvalid, api.ReasonUnknownField, api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
+	api.ReasonSchemaInvalid, api.ReasonUnknownField, api.ReasonInvalid, api.ReasonTooMuch, api.ReasonRulesLost, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
 	api.ReasonRequirementUnmet, api.ReasonEffectiveInvalid, api.ReasonBlastRadius,
@@ -117,6 +119,7 @@ func compare(a, b Finding) int {
 	return cmp.Or(
 		cmp.Compare(btoi(a.NotBinding), btoi(b.NotBinding)),
 		cmp.Compare(slices.Index(reasonOrder, a.Code), slices.Index(reasonOrder, b.Code)),
+		cmp.Compare(a.rank, b.rank),
 		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),
 		comparePolicies(a.Policy, b.Policy),
@@ -170,6 +173,7 @@ var defaultActions = map[api.ReasonCode]api.Action{
 	api.ReasonConflicted:         api.Deny,
 	api.ReasonUnsetOverride:      api.Deny,
 	api.ReasonConstraintViolated: api.Deny,
+	api.ReasonRulesLost:          api.Warn,
 	api.ReasonOverridden:         api.Warn,
 	api.ReasonBlastRadius:        api.Warn,
 	api.ReasonConditionSkipped:   api.Warn,

@@ -37,7 +37,7 @@ func TestLimitFindingsAreOrdered(t *testing.T) {
 func TestDeletedPolicyHasNoLimitFindings(t *testing.T) {
 	v := world(t, bindingWorld(rateOwn(limitsDoc(aLimit("a", onGet), aLimit("b", onTypo)))))
 	ref := v.Get(read(t, v, rateOwn(limitsDoc(aLimit("a", "")))).Ref()).Ref()
-	assert.Empty(t, codes(t, deleted(t, v, ref)))
+	assert.Equal(t, []string{"Warn RulesLost limits.a"}, codes(t, deleted(t, v, ref)))
 	assert.Empty(t, findings(t, &guard.Decision{}))
 }
 

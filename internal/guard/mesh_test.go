@@ -25,8 +25,9 @@ func TestMeshPaths(t *testing.T) {
 
 	v := world(t, docs(base, probe("app", "port", ", port: 81")))
 	ref := api.Ref{Group: worlds.Group, Kind: "Probe", Namespace: "app", Name: "port"}
+	one.Lost = []api.LostRules{{Rules: "a", Paths: 1}}
 	assert.Equal(t, one, deleted(t, v, ref).Changes)
-	assert.Equal(t, []string{"Warn BlastRadius: Probe app/port, Probe, 1 path, 1 namespace, 1, a"}, findings(t, deleted(t, v, ref)))
+	assert.Equal(t, []string{"Warn RulesLost a Probe app/port: Service app/s#81, 1 path"}, findings(t, deleted(t, v, ref)))
 
 	v = world(t, docs(base, probe("app", "low", ""), policyDoc("Probe", "app", "top", "targetRefs: [{kind: Service, name: s, port: 81}]\nc: 1")))
 	assert.Equal(t, []string{

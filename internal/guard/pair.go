@@ -20,10 +20,10 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		return err
 	}
 	if byRequests.Before != p.Before || byRequests.After != p.After {
-		ev.overrides.prev.changed, ev.overrides.prev.lostGroups = byRequests.Changed(), LostGroups(byRequests)
+		ev.overrides.prev.changed = byRequests.Changed()
 	}
 	if ev.overrides.prev.changed {
-		ev.countPath(byRequests)
+		ev.countPath(byRequests, again)
 	}
 	if err := ev.checkOverrides(p, b, again); err != nil {
 		return err
@@ -64,11 +64,17 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 	return ev.checkConstraintsOnPath(p)
 }
 
-// countPath counts a path whose effective policy changes.
-func (ev *evaluation) countPath(p effective.Pair) {
+// countPath counts a path whose effective policy changes. again is set if the pair has the
+// same effective policies as the previous one.
+func (ev *evaluation) countPath(p effective.Pair, again bool) {
+	if !again {
+		ev.overrides.prev.lostRules = lostRules(p)
+	}
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, ev.overrides.prev.lostGroups, ev.change.Object().Ref())
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, goneNames(ev.overrides.prev.lostRules), ev.change.Object().Ref())
+	ev.addLostRules(p, ev.overrides.prev.lostRules, again)
+	ev.addGained(p)
 	if ev.observe != nil {
 		ev.observe(p)
 	}
@@ -87,7 +93,7 @@ type prevPair struct {
 	kind          *policykind.Kind
 	before, after *merge.Result
 	changed       bool
-	lostGroups    []string
+	lostRules     []lostRule
 	lost          []*lostOverride // overrides, each once
 	at            *gateway.Path   // after the write, nil where overrides on routes are lost
 }
@@ -107,9 +113,6 @@ func newPrevPair(p effective.Pair, room []*lostOverride) prevPair {
 		return prev
 	}
 	prev.kind, prev.before, prev.after, prev.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
-	if prev.changed {
-		prev.lostGroups = LostGroups(p)
-	}
 	return prev
 }
 

@@ -19,7 +19,7 @@ func TestOverriddenRouteFields(t *testing.T) {
 	lost := "Warn Overridden timeout HTTPRoute app/r: 1 path, Probe infra/p"
 
 	with := docs(base, policyDoc("Probe", "infra", "p", capped))
-	assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r, Probe, 1 path, 1 namespace", lost},
+	assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r, Probe infra/p", lost},
 		findings(t, evaluate(t, world(t, with), route("9s"))), "a new route")
 	v := world(t, docs(with, route("9s")))
 	assert.Equal(t, []string{lost}, findings(t, evaluate(t, v, route("8s"))), "another value")

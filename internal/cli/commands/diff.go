@@ -97,7 +97,7 @@ func (e *evaluatedStep) differences() []api.Change {
 		after := p.Effective()
 		out = append(out, api.Change{
 			Object: ref, Operation: operation,
-			PolicyKind: after.Kind.Ref(), Path: after.Path.Elements(), Rules: p.Rules(),
+			PolicyKind: after.Kind.Ref(), Path: after.Path.Elements(), Rules: p.Rules(), Lost: guard.LostGroups(p),
 		})
 	}
 	slices.SortFunc(out, func(a, b api.Change) int {

@@ -94,7 +94,7 @@ func (c *netChange) item() api.EffectivePolicy {
 func (c *netChange) change() api.Change {
 	i := c.item()
 	object, operation := c.causes[len(c.causes)-1].objectAndOperation()
-	return api.Change{Object: object, Operation: operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules()}
+	return api.Change{Object: object, Operation: operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules(), Lost: guard.LostGroups(c.Pair)}
 }
 
 // was returns the path before the change, nil if there was none or it has the same name.

@@ -74,7 +74,7 @@ func (b *reportBuilder) addChanges(n *netChanges) {
 	changed := n.changed()
 	lost := make(map[string]int)
 	for _, c := range changed {
-		change := report.Change{Change: c.change(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil, Lost: guard.LostGroups(c.Pair)}
+		change := report.Change{Change: c.change(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil}
 		for _, e := range c.causes {
 			change.Causes = append(change.Causes, b.object(e))
 		}

@@ -3,8 +3,10 @@ package printers
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
 )
 
 func verdictTable(w *textWriter, l *api.VerdictList) {
@@ -33,14 +35,45 @@ func (w *textWriter) verdictLine(v api.Verdict) string {
 	if !v.Allowed {
 		result = w.paint(red, "denied")
 	}
-	reach := "changes no effective policy"
+	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), result, reachText(v))
+}
+
+// reachText says what a change does, what paths lose first.
+func reachText(v api.Verdict) string {
+	c := v.Changes
 	switch {
 	case v.DryRun:
-		reach = "in a dry run of the API server"
-	case v.Changes.Paths > 0:
-		reach = fmt.Sprintf("changes the effective policy of %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
+		return "in a dry run of the API server"
+	case c.Paths == 0:
+		return "changes no effective policy"
+	case len(c.Lost) == 0:
+		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(c.Gained)
 	}
-	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), result, reach)
+	const most = 3
+	var parts []string
+	for _, l := range c.Lost[:min(len(c.Lost), most)] {
+		verb := " lose "
+		if l.Paths == 1 {
+			verb = " loses "
+		}
+		parts = append(parts, plural(l.Paths, "path")+verb+l.Rules)
+	}
+	if more := len(c.Lost) - len(parts); more > 0 {
+		parts = append(parts, plural(more, "more loss"))
+	}
+	text := strings.Join(parts, ", ")
+	if c.Lost[0].Paths < c.Paths {
+		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path"))
+	}
+	return text
+}
+
+// gainedText says what a route gets which is created.
+func gainedText(gained []api.GainedRules) string {
+	if len(gained) == 0 {
+		return ""
+	}
+	return "; gets " + guard.GainedText(gained)
 }
 
 func (w *textWriter) findingLines(v api.Verdict) []string {

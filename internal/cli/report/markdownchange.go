@@ -54,7 +54,7 @@ func (r *Report) changeGroups() []changeGroup {
 	at := make(map[string]int)
 	var out []changeGroup
 	for _, c := range r.Changes {
-		equal := Change{Change: c.Change, Lost: c.Lost, New: c.New, Removed: c.Removed}
+		equal := Change{Change: c.Change, New: c.New, Removed: c.Removed}
 		equal.Path, equal.Object, equal.Operation = nil, api.Ref{}, ""
 		key := compact(equal)
 		i, ok := at[key]

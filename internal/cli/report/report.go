@@ -45,9 +45,6 @@ type Change struct {
 	// New is set if the path does not exist before the change, and Removed if it does not
 	// exist after it.
 	New, Removed bool
-	// Lost are the groups of rules that are in effect before the change only:
-	// guard.LostGroups.
-	Lost []string
 }
 
 // Object is an object that was evaluated.

@@ -1,0 +1,117 @@
+package guard
+
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/merge"
+)
+
+// lostRule is a group of rules of one policy, or one of them, that is in force on a path
+// before a write and not after it.
+type lostRule struct {
+	from *merge.Policy
+	// name for readers, such as jwt, authentication or limits.a; key is the first rule.
+	name string
+	key  merge.Key
+	// gone is set if no other value is in force in its place.
+	gone     bool
+	protects bool
+}
+
+// lostRules returns the rules that are in force on a path before a write and not after it,
+// by key. A value of another policy in the place of one is a loss whether or not it is
+// equal: else the author of a policy could find out a value of another one by trial.
+// A path that is new or ends loses none.
+func lostRules(p effective.Pair) []lostRule {
+	if p.Before == nil || p.After == nil || p.Before.Result == p.After.Result {
+		return nil
+	}
+	var out []lostRule
+	var named merge.Key // the last key that out has a name for, with all below it
+	for i := range p.Before.Rules {
+		r := &p.Before.Rules[i]
+		if r.Value == nil || r.From.Block == merge.Object {
+			continue
+		}
+		l := lostRule{from: r.From.Policy, key: r.Key, gone: !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
+		if n := len(out); n > 0 && out[n-1].gone == l.gone && samePolicy(out[n-1].from, l.from) && named.Holds(r.Key) {
+			continue
+		}
+		if !l.gone && inPlace(p.After, r.Key, l.isFrom) {
+			continue
+		}
+		l.name, named = l.shortestName(p)
+		out = append(out, l)
+	}
+	return out
+}
+
+func anyPolicy(*merge.Policy) bool { return true }
+
+func (l *lostRule) isFrom(p *merge.Policy) bool { return samePolicy(p, l.from) }
+
+// shortestName returns the shortest name of what is lost, and its key: all of a group or of
+// a field that is lost in the same way has one name.
+func (l *lostRule) shortestName(p effective.Pair) (string, merge.Key) {
+	k := p.Before.Kind
+	for n := k.GroupDepth(l.key); ; n++ {
+		key, ok := l.key.Ancestor(n)
+		if !ok {
+			return l.key.String(), l.key
+		}
+		if !inPlace(p.After, key, anyPolicy) || !l.gone && !inPlace(p.After, key, l.isFrom) && !l.goneBelow(p, key) {
+			return k.GroupName(l.key, n), key
+		}
+	}
+}
+
+// goneBelow reports whether nothing follows some rule of the policy below a key.
+func (l *lostRule) goneBelow(p effective.Pair, k merge.Key) bool {
+	at, _ := find(p.Before.Rules, k)
+	for _, r := range p.Before.Rules[at:] {
+		if !k.Holds(r.Key) {
+			return false
+		}
+		if r.Value != nil && l.isFrom(r.From.Policy) && !inPlace(p.After, r.Key, anyPolicy) {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the place of a key among rules, and whether they have it.
+func find(rules []merge.Effective, k merge.Key) (int, bool) {
+	return slices.BinarySearchFunc(rules, k, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+}
+
+// inPlace reports whether a rule of certain policies is in force at a key, or below it, or
+// in a place that holds it.
+func inPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) bool {
+	at, found := find(e.Rules, k)
+	for i := at; i < len(e.Rules) && k.Holds(e.Rules[i].Key); i++ {
+		if e.Rules[i].Value != nil && of(e.Rules[i].From.Policy) {
+			return true
+		}
+	}
+	if found || at == 0 {
+		return false
+	}
+	above := &e.Rules[at-1]
+	return above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && of(above.From.Policy)
+}
+
+// LostGroups returns the names of the rules that are in force on a path before the write,
+// and neither they nor others in their place after it: such as jwt or authentication where
+// all of it is lost, limits.a where one of several is. A path that ends loses none.
+func LostGroups(p effective.Pair) []string { return goneNames(lostRules(p)) }
+
+func goneNames(lost []lostRule) []string {
+	var out []string
+	for _, l := range lost {
+		if l.gone && !slices.Contains(out, l.name) {
+			out = append(out, l.name)
+		}
+	}
+	return out
+}

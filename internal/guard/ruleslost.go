@@ -1,0 +1,448 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// ruleLosses are the rules of other policies that paths lose by the write (SEMANTICS
+// section 8, RulesLost).
+type ruleLosses struct {
+	all  map[ruleLossKey]*ruleLoss
+	prev []*ruleLoss // of the previous pair
+	more bool        // there are more than are counted
+}
+
+// maxRuleLosses is how many losses are counted separately, maxRuleLossesReported how many
+// are reported.
+const (
+	maxRuleLosses         = 1_000
+	maxRuleLossesReported = 20
+)
+
+// lossWay is how a policy loses a rule.
+type lossWay int
+
+const (
+	lossDetached  lossWay = iota // the policy is not on the path any more
+	lossCondition                // a condition of it is not met any more
+	lossUnset                    // another policy unsets it
+	lossReplaced                 // another policy sets it
+	lossAtomic                   // its rules are atomic, and others are in force
+	lossWhole                    // the closest policy replaces those above it
+)
+
+// ruleLossKey is what the losses of a policy on several paths have in common.
+type ruleLossKey struct {
+	kind     *policykind.Kind
+	from, by *merge.Policy // by is nil where no policy takes the rule
+	way      lossWay
+	route    api.Ref // that serves the requests after the write, if another one did before
+	gone     string  // names of the rules that nothing follows
+	replaced string  // and of those that others follow
+}
+
+// ruleLoss is a loss on a number of paths; the first stands for all.
+type ruleLoss struct {
+	ruleLossKey
+	rules   []lostRule
+	on      effective.Pair
+	paths   int
+	objects map[api.Ref]struct{}
+	last    api.Ref // object, since those of one come together
+
+	namespaces nameSet
+}
+
+func (l *ruleLoss) addPath(p *effective.Pair) {
+	l.paths++
+	l.namespaces.add(p.Before.Path.Namespace())
+	if at := objectOf(p.Before); l.last != at || len(l.objects) == 0 {
+		l.objects[at], l.last = struct{}{}, at
+	}
+}
+
+// objectOf returns the object that a path leads to: its route, else the object at its end.
+func objectOf(e *effective.Effective) api.Ref {
+	if e.Path.Route != nil {
+		return e.Path.Route.Ref()
+	}
+	elements := e.Path.Elements()
+	end := elements[len(elements)-1]
+	return api.Ref{Kind: end.Kind, Namespace: end.Namespace, Name: end.Name}
+}
+
+// addLostRules adds what other policies lose on a path. again is set if the pair has the
+// same effective policies as the previous one.
+func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool) {
+	losses := &ev.ruleLosses
+	if !again {
+		losses.prev = losses.prev[:0]
+		for _, l := range ev.groupLostRules(p, lost) {
+			if known := losses.add(l); known != nil {
+				losses.prev = append(losses.prev, known)
+			}
+		}
+	}
+	for _, l := range losses.prev {
+		l.addPath(&p)
+	}
+}
+
+// add returns the loss that is equal but for its paths; nil if there are too many.
+func (s *ruleLosses) add(l *ruleLoss) *ruleLoss {
+	if known := s.all[l.ruleLossKey]; known != nil {
+		return known
+	}
+	if len(s.all) == maxRuleLosses {
+		s.more = true
+		return nil
+	}
+	if s.all == nil {
+		s.all = make(map[ruleLossKey]*ruleLoss)
+	}
+	l.objects = make(map[api.Ref]struct{})
+	s.all[l.ruleLossKey] = l
+	return l
+}
+
+// groupLostRules groups the rules that a path loses by their policy and by how it loses
+// them, without those that the writer edits, and those that are reported as Overridden.
+func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleLoss {
+	var out []*ruleLoss
+	for _, r := range lost {
+		if ev.change.After != nil && p.Before.Ref(r.from) == ev.change.Object().Ref() {
+			continue // the writer says so
+		}
+		key, overridden := wayOf(p, &r)
+		if overridden {
+			continue
+		}
+		i := slices.IndexFunc(out, func(l *ruleLoss) bool { return l.ruleLossKey == key })
+		if i < 0 {
+			i, out = len(out), append(out, &ruleLoss{ruleLossKey: key, on: p})
+		}
+		out[i].rules = append(out[i].rules, r)
+	}
+	for _, l := range out {
+		slices.SortStableFunc(l.rules, func(a, b lostRule) int { return cmp.Compare(btoi(b.protects), btoi(a.protects)) })
+		l.gone, l.replaced = l.names(true), l.names(false)
+	}
+	return out
+}
+
+// wayOf returns how a policy loses a rule on a path, and whether an override takes it.
+func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, overridden bool) {
+	key = ruleLossKey{kind: p.Before.Kind, from: r.from}
+	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, r.from) })
+	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && is != nil && was.Ref() != is.Ref() {
+		key.route = is.Ref()
+	}
+	if i < 0 {
+		return key, false
+	}
+	l := p.After.Outcomes[i].LostAt(r.key)
+	if l == nil {
+		key.way = lossCondition
+		return key, false
+	}
+	switch {
+	case isOverridden(p.After, i, *l):
+		return key, true
+	case l.To.Block == merge.Unset:
+		key.way = lossUnset
+	case l.Whole && p.After.Kind.LowerDecidesStrategy():
+		key.way = lossWhole
+	case l.Whole:
+		key.way = lossAtomic
+	default:
+		key.way = lossReplaced
+	}
+	if key.by = l.To.Policy; l.InForce != nil {
+		key.by = l.InForce
+	}
+	return key, false
+}
+
+// names names the rules that are gone, or those that others follow.
+func (l *ruleLoss) names(gone bool) string {
+	var names []string
+	for _, r := range l.rules {
+		if r.gone == gone && !slices.Contains(names, r.name) {
+			names = append(names, r.name)
+		}
+	}
+	return namesText(names)
+}
+
+// namesText names the first of some rules.
+func namesText(names []string) string {
+	const most = 4
+	if len(names) > most {
+		names = append(slices.Clone(names[:most-1]), plural(len(names)-most+1, "more rule"))
+	}
+	return joinAnd(names)
+}
+
+func joinAnd(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// rank orders losses: those of rules that protect first, and of those gone before
+// replaced.
+func (l *ruleLoss) rank() int {
+	rank := 2
+	if slices.ContainsFunc(l.rules, func(r lostRule) bool { return r.protects }) {
+		rank = 0
+	}
+	return rank + btoi(l.gone == "")
+}
+
+// reportLostRules reports what other policies lose, unless a finding about an override says
+// so already.
+func (ev *evaluation) reportLostRules() {
+	said := make(map[ownLoss]bool)
+	for _, f := range ev.findings {
+		if f.Policy != nil && slices.Contains(overrideReasons, f.Code) {
+			said[ownLoss{*f.Policy, f.Rule}] = true
+		}
+	}
+	losses := make([]*ruleLoss, 0, len(ev.ruleLosses.all))
+	for _, l := range ev.ruleLosses.all {
+		policy := l.on.Before.Ref(l.from)
+		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool { return said[ownLoss{policy, r.key.String()}] })
+		if l.gone, l.replaced = l.names(true), l.names(false); len(l.rules) > 0 {
+			losses = append(losses, l)
+		}
+	}
+	slices.SortFunc(losses, compareLosses)
+	for _, l := range losses[:min(len(losses), maxRuleLossesReported)] {
+		ev.reportForKind(l.kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
+		ev.blast.kinds[l.kind.Ref()].told(l.paths)
+	}
+	if rest := len(losses) - maxRuleLossesReported; rest > 0 {
+		more := fmt.Sprintf("%d more policies also lose rules", rest)
+		if ev.ruleLosses.more {
+			more = "more than " + more
+		}
+		ev.report(api.ReasonRulesLost, api.Warn, Finding{What: more, rank: len(losses)})
+	}
+}
+
+// overrideReasons are the reasons about overrides that no longer hold.
+var overrideReasons = []api.ReasonCode{api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened}
+
+func compareLosses(a, b *ruleLoss) int {
+	return cmp.Or(
+		cmp.Compare(a.rank(), b.rank()),
+		cmp.Compare(b.paths, a.paths),
+		api.CompareRefs(a.on.Before.Ref(a.from), b.on.Before.Ref(b.from)),
+		strings.Compare(a.gone, b.gone),
+		strings.Compare(a.replaced, b.replaced),
+		cmp.Compare(a.way, b.way),
+		strings.Compare(nameOf(a.by), nameOf(b.by)),
+		api.CompareRefs(a.route, b.route),
+	)
+}
+
+// lossFinding says what is lost, whose it was, where, why, and what keeps it.
+func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
+	policy := l.on.Before.Ref(l.from)
+	f := Finding{Policy: &policy, rank: l.rank()}
+	if len(l.rules) == 1 {
+		f.Rule = l.rules[0].key.String()
+	}
+	subject, lose := l.subject()
+	on := "on " + plural(l.paths, "path")
+	if n := l.namespaces.count(); n > 1 {
+		on += " in " + plural(n, "namespace")
+	}
+	by := l.holder()
+	switch {
+	case l.gone == "":
+		f.Short = fmt.Sprintf("%s replaces %s of %s %s of %s", by, l.replaced, policy, on, subject)
+	case l.replaced != "":
+		f.Short = fmt.Sprintf("%s %s %s of %s %s, and %s replaces its %s", subject, lose, l.gone, policy, on, by, l.replaced)
+	default:
+		f.Short = fmt.Sprintf("%s %s %s of %s %s", subject, lose, l.gone, policy, on)
+	}
+	f.What = f.Short
+	if l.gone == "" {
+		return f // that is all of it
+	}
+	var why string
+	why, f.Advice = ev.lossText(l)
+	f.What += ": " + why
+	return f
+}
+
+// holder returns the policy of which a rule is in force in the place of one that is lost;
+// the zero Ref if there is none.
+func (l *ruleLoss) holder() api.Ref {
+	is := l.on.After
+	for _, r := range l.rules {
+		at, found := find(is.Rules, r.key)
+		switch {
+		case r.gone || at == 0 && !found && len(is.Rules) == 0:
+		case !found && (at == len(is.Rules) || !r.key.Holds(is.Rules[at].Key)):
+			return is.Ref(is.Rules[at-1].From.Policy) // a value that holds the key
+		default:
+			return is.Ref(is.Rules[at].From.Policy)
+		}
+	}
+	return api.Ref{}
+}
+
+// subject names the objects that lose rules, with the verb for them.
+func (l *ruleLoss) subject() (objects, lose string) {
+	if n := len(l.objects); n > 1 {
+		return fmt.Sprintf("%s and %d more", objectOf(l.on.Before), n-1), "lose"
+	}
+	if r := l.on.Before.Path.Route; r == nil || l.paths == 1 && len(r.Rules) > 1 {
+		return endText(l.on.Before), "loses"
+	}
+	return objectOf(l.on.Before).String(), "loses"
+}
+
+// lossText says why a policy loses its rules, and what keeps them.
+func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
+	if l.by == nil {
+		return ev.detachedText(l)
+	}
+	is := l.on.After
+	policy, by := is.Ref(l.from), is.Ref(l.by)
+	written := by == ev.change.Object().Ref()
+	it := "it"
+	if names := l.gone + l.replaced; strings.Contains(names, " and ") || l.gone != "" && l.replaced != "" {
+		it = "them"
+	}
+	switch l.way {
+	case lossUnset:
+		return fmt.Sprintf("%s unsets %s", by, it), fmt.Sprintf("remove %s from its unset list to keep %s", it, it)
+	case lossWhole:
+		return ev.wholeText(l, by, written), l.keepAdvice(it, by, written)
+	case lossAtomic:
+		if by == policy {
+			return "its own overrides take effect instead", ""
+		}
+		return fmt.Sprintf("its rules are atomic, so they have no effect beside those of %s", by), l.mergeAdvice(it, policy)
+	default:
+		return fmt.Sprintf("%s takes their place", by), ""
+	}
+}
+
+// wholeText says that a policy replaces the one above it as a whole.
+func (ev *evaluation) wholeText(l *ruleLoss, by api.Ref, written bool) string {
+	is := l.on.After
+	if !written {
+		return fmt.Sprintf("%s on %s replaces it as a whole", by, is.Path.Element(is.Level(l.by)))
+	}
+	closer, other := levelText(is, l.by), levelText(is, l.from)
+	article := "a"
+	if l.by.Empty() {
+		article = "an empty"
+	} else if strings.ContainsRune("AEIOU", rune(by.Kind[0])) {
+		article = "an"
+	}
+	if closer == other {
+		return fmt.Sprintf("%s %s on the same %s replaces it as a whole", article, by.Kind, other)
+	}
+	return fmt.Sprintf("%s %s on a %s replaces the %s's as a whole", article, by.Kind, closer, other)
+}
+
+// levelText names the kind of object on a path that a policy is attached to.
+func levelText(e *effective.Effective, p *merge.Policy) string {
+	switch kind := e.Path.Element(e.Level(p)).Kind; {
+	case strings.HasSuffix(kind, "RouteRule"):
+		return "rule"
+	case strings.HasSuffix(kind, "Route"):
+		return "route"
+	case kind == gateway.KindGatewayClass:
+		return "gateway class"
+	case kind == gateway.KindListenerSet || kind == gateway.KindXListenerSet:
+		return "listener set"
+	case e.Level(p) == gateway.LevelServicePort || e.Level(p) == gateway.LevelBackendPort:
+		return "port"
+	default:
+		return strings.ToLower(kind)
+	}
+}
+
+// keepAdvice says how the closer policy keeps the rules of the one that it replaces.
+func (l *ruleLoss) keepAdvice(it string, by api.Ref, written bool) string {
+	in := ""
+	if !written {
+		in = " in " + by.Key()
+	}
+	if s := l.kind.Strategy; s.BareField != "" {
+		return fmt.Sprintf("set spec.%s%s to keep %s", s.BareField, in, it)
+	}
+	if in == "" {
+		in = " here"
+	}
+	return fmt.Sprintf("repeat %s%s to keep %s", it, in, it)
+}
+
+// mergeAdvice says how a policy with atomic rules keeps them beside others.
+func (l *ruleLoss) mergeAdvice(it string, policy api.Ref) string {
+	s := l.kind.Strategy
+	if s.Field == "" || !slices.Contains(s.Allowed, "merge") && !slices.Contains(s.Allowed, "patch") {
+		return fmt.Sprintf("repeat %s to keep %s", it, it)
+	}
+	with := s.Allowed[slices.IndexFunc(s.Allowed, func(n api.StrategyName) bool { return n != "atomic" })]
+	return fmt.Sprintf("to keep %s, ask the owner of %s to set %s: %s in its defaults, or repeat %s", it, policy.Key(), s.Field, with, it)
+}
+
+// detachedText says why a policy is no longer on a path, or takes no part on it.
+func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
+	was, policy := l.on.Before, l.on.Before.Ref(l.from)
+	now, _ := ev.after.Get(policy).(*policykind.Policy)
+	switch {
+	case l.way == lossCondition:
+		return "its condition is not met any more", ""
+	case policy == ev.change.Object().Ref():
+		return "it is deleted", ""
+	case l.route != (api.Ref{}):
+		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep them", l.route.Key())
+	case now == nil:
+		return fmt.Sprintf("it is deleted with %s", ev.change.Object().Ref()), ""
+	case now.Invalid != nil:
+		return "it becomes invalid", ""
+	}
+	if t, ok := lostTarget(ev, now); ok {
+		if t.Target == ev.change.Object().Ref() && ev.change.After == nil {
+			return fmt.Sprintf("it is attached to %s, which is deleted", t.Target), ""
+		}
+		return effective.Describe(now, t), ""
+	}
+	return fmt.Sprintf("it is attached to %s, which does not lead there any more", was.Path.Element(was.Level(l.from))), ""
+}
+
+// lostTarget returns the first target of a policy that was accepted before the write and is
+// not accepted after it.
+func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
+	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
+	if !ok {
+		return api.Target{}, false
+	}
+	had := effective.Targets(ev.before, old)
+	for _, t := range effective.Targets(ev.after, p) {
+		if !t.Accepted && slices.ContainsFunc(had, func(o api.Target) bool {
+			return o.Accepted && o.Target == t.Target && o.Section == t.Section && o.Port == t.Port
+		}) {
+			return t, true
+		}
+	}
+	return api.Target{}, false
+}
