@@ -11,6 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
 )
 
 func (a *app) diffCommand() *cobra.Command {

@@ -33,8 +33,9 @@ func hostile() *Report {
 					Rule: text, Before: &api.RuleValue{Value: text, From: object, Block: text},
 					After: &api.RuleValue{Value: map[string]any{text: []any{text, strings.Repeat(text, 3)}}, From: object, Block: text},
 				}},
+				Lost: []string{text},
 			},
-			Causes: r.Objects[i:], Was: []api.PathElement{{Kind: text, Name: text}}, Lost: []string{text},
+			Causes: r.Objects[i:], Was: []api.PathElement{{Kind: text, Name: text}},
 		})
 		r.Lost = text
 	}
