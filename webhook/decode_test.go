@@ -196,7 +196,7 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 	assert.NotEmpty(t, d.mutated(t, create(t, unnamed)).Patch)
 	a := d.validated(t, create(t, unnamed))
 	assert.True(t, a.Allowed)
-	assert.Equal(t, []string{"this: effective policy of AuthPolicy changes on 1 path in 1 namespace"}, a.Warnings)
+	assert.Equal(t, []string{"this gets authentication of AuthPolicy infra/gw-auth"}, a.Warnings)
 }
 
 func TestProfileIsEvaluated(t *testing.T) {

@@ -17,6 +17,11 @@ type Verdict struct {
 	// Warnings are the findings that do not deny the change.
 	Warnings []Reason `json:"warnings,omitempty"`
 	Changes  Changes  `json:"changes"`
+	// Lost are the rules that paths lose: in force before the change, and neither they nor
+	// another value of the same rules after it. By the number of paths, the most first.
+	Lost []LostRules `json:"lost,omitempty"`
+	// Gained are the rules of policies that a route gets which is created.
+	Gained []GainedRules `json:"gained,omitempty"`
 	// DryRun is true if the API server evaluated the change in a dry run: Changes are not
 	// counted, and Reasons and Warnings have nothing but their message and perhaps a code.
 	DryRun bool `json:"dryRun,omitempty"`
@@ -48,11 +53,6 @@ type Changes struct {
 	Paths int `json:"paths"`
 	// Namespaces is the number of namespaces of the routes of these paths.
 	Namespaces int `json:"namespaces"`
-	// Lost are the rules that paths lose: in force before the change, and neither they nor
-	// another value of the same rules after it. By the number of paths, the most first.
-	Lost []LostRules `json:"lost,omitempty"`
-	// Gained are the rules of policies that a route gets which is created.
-	Gained []GainedRules `json:"gained,omitempty"`
 }
 
 // LostRules are rules that a number of paths lose.

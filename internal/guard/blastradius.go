@@ -153,18 +153,15 @@ func (k *kindImpact) told(paths int) { k.toldPaths = max(k.toldPaths, paths) }
 // change: that each of them loses rules, or that they are those of a new route.
 func (k *kindImpact) said() bool { return max(k.toldPaths, k.newPaths) >= k.paths.count() }
 
-// changes returns what the write changes in numbers.
-func (ev *evaluation) changes() api.Changes {
+// lost returns what paths lose, of all kinds together.
+func (radius *blastRadius) lost() []api.LostRules {
 	lost := make(map[string]int)
-	for _, k := range ev.blast.kinds {
+	for _, k := range radius.kinds {
 		for name, n := range k.lost {
 			lost[name] += n
 		}
 	}
-	return api.Changes{
-		Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count(),
-		Lost: sortedLost(lost), Gained: ev.gained.list(),
-	}
+	return sortedLost(lost)
 }
 
 // sortedLost returns what paths lose, what most of them lose first.

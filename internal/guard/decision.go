@@ -14,6 +14,9 @@ type Decision struct {
 	// them, each sorted.
 	Denials, Warnings, Audits []Finding
 	Changes                   api.Changes
+	// Lost are the rules that paths lose, Gained those that a new route gets.
+	Lost   []api.LostRules
+	Gained []api.GainedRules
 	// After is the view as it would be after the change.
 	After *snapshot.View
 	// Cut is set if not all paths were evaluated: it would have cost too much.
@@ -52,7 +55,7 @@ func (d *Decision) Verdict(e Enforcement) api.Verdict {
 		Object: d.Change.Object().Ref(), Operation: string(d.Change.Operation),
 		Allowed: e.Allows(d),
 		Reasons: reasons(d.Denials), Warnings: reasons(d.Warnings),
-		Changes: d.Changes,
+		Changes: d.Changes, Lost: d.Lost, Gained: d.Gained,
 	}
 }
 

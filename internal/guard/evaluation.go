@@ -155,7 +155,9 @@ func (ev *evaluation) decision() *Decision {
 	return &Decision{
 		Change:  ev.change,
 		Denials: ev.findings.withAction(api.Deny), Warnings: ev.findings.withAction(api.Warn), Audits: ev.findings.withAction(api.Audit),
-		Changes: ev.changes(),
+		Changes: api.Changes{Paths: ev.blast.paths.count(), Namespaces: ev.blast.namespaces.count()},
+		Lost:    ev.blast.lost(),
+		Gained:  ev.gained.list(),
 		After:   ev.after,
 		Cut:     ev.truncated,
 	}

@@ -10,7 +10,8 @@ import (
 // lostRule is a group of rules of one policy, or one of them, that is in force on a path
 // before a write and not after it.
 type lostRule struct {
-	from *merge.Policy
+	from  *merge.Policy
+	block merge.Block
 	// name for readers, such as jwt, authentication or limits.a; key is the first rule.
 	name string
 	key  merge.Key
@@ -34,7 +35,7 @@ func lostRules(p effective.Pair) []lostRule {
 		if r.Value == nil || r.From.Block == merge.Object {
 			continue
 		}
-		l := lostRule{from: r.From.Policy, key: r.Key, gone: !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
+		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, gone: !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
 		if n := len(out); n > 0 && out[n-1].gone == l.gone && samePolicy(out[n-1].from, l.from) && named.Holds(r.Key) {
 			continue
 		}

@@ -25,7 +25,6 @@ func TestMeshPaths(t *testing.T) {
 
 	v := world(t, docs(base, probe("app", "port", ", port: 81")))
 	ref := api.Ref{Group: worlds.Group, Kind: "Probe", Namespace: "app", Name: "port"}
-	one.Lost = []api.LostRules{{Rules: "a", Paths: 1}}
 	assert.Equal(t, one, deleted(t, v, ref).Changes)
 	assert.Equal(t, []string{"Warn RulesLost a Probe app/port: Service app/s#81, 1 path"}, findings(t, deleted(t, v, ref)))
 

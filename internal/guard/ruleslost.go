@@ -122,8 +122,8 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 		if ev.change.After != nil && p.Before.Ref(r.from) == ev.change.Object().Ref() {
 			continue // the writer says so
 		}
-		key, overridden := wayOf(p, &r)
-		if overridden {
+		key, said := wayOf(p, &r)
+		if said {
 			continue
 		}
 		i := slices.IndexFunc(out, func(l *ruleLoss) bool { return l.ruleLossKey == key })
@@ -139,8 +139,10 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 	return out
 }
 
-// wayOf returns how a policy loses a rule on a path, and whether an override takes it.
-func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, overridden bool) {
+// wayOf returns how a policy loses a rule on a path. said is set if that is no loss to be
+// told here: an override takes it, or it is of an override that lower policies comply with
+// now.
+func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	key = ruleLossKey{kind: p.Before.Kind, from: r.from}
 	i := slices.IndexFunc(p.After.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, r.from) })
 	if was, is := p.Before.Path.Route, p.After.Path.Route; was != nil && is != nil && was.Ref() != is.Ref() {
@@ -152,7 +154,7 @@ func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, overridden bool) {
 	l := p.After.Outcomes[i].LostAt(r.key)
 	if l == nil {
 		key.way = lossCondition
-		return key, false
+		return key, r.block == merge.Overrides && !r.gone
 	}
 	switch {
 	case isOverridden(p.After, i, *l):

@@ -68,18 +68,6 @@ type Want struct {
 	Changes  api.Changes `json:"changes"`
 }
 
-// Counts returns the changes of a verdict with what paths lose and gain only where the case
-// says so.
-func (w *Want) Counts(c api.Changes) api.Changes {
-	if w.Changes.Lost == nil {
-		c.Lost = nil
-	}
-	if w.Changes.Gained == nil {
-		c.Gained = nil
-	}
-	return c
-}
-
 // Finding is a reason or a warning without its message.
 type Finding struct {
 	Code api.ReasonCode `json:"code"`

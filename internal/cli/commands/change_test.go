@@ -318,8 +318,8 @@ func TestAcknowledgeDeletion(t *testing.T) {
 		return check(t, limited("1", ""), args...)
 	}
 	denied := remove(limited("1", ""))
-	assert.Equal(t, []string{"DELETE AuthPolicy wide BlastRadius"}, verdicts(denied))
+	assert.Equal(t, []string{"DELETE AuthPolicy wide BlastRadius (RulesLost)"}, verdicts(denied))
 	seen := printedHash(t, denied[0])
-	assert.Equal(t, []string{"DELETE AuthPolicy wide"}, verdicts(remove(limited("1", seen))))
-	assert.Equal(t, []string{"DELETE AuthPolicy wide BlastRadius"}, verdicts(remove(limited("1", "0123456789abcdef"))))
+	assert.Equal(t, []string{"DELETE AuthPolicy wide (RulesLost)"}, verdicts(remove(limited("1", seen))))
+	assert.Equal(t, []string{"DELETE AuthPolicy wide BlastRadius (RulesLost)"}, verdicts(remove(limited("1", "0123456789abcdef"))))
 }

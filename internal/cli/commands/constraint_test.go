@@ -60,7 +60,7 @@ func TestCheckConstraints(t *testing.T) {
 		},
 		"a deletion that violates it": {
 			clusterConstraint("authenticated", someAuth) + lowerAuth, lowerAuth, []string{"--delete"},
-			[]string{"DELETE AuthPolicy lower RequirementUnmet"},
+			[]string{"DELETE AuthPolicy lower RequirementUnmet (RulesLost)"},
 		},
 		"a constraint that is created applies to later objects": {
 			lowerAuth, clusterConstraint("none", "!has(effective.rules)") + strings.Replace(lowerAuth, "a: 1", "b: 1", 1), nil,
@@ -68,7 +68,7 @@ func TestCheckConstraints(t *testing.T) {
 		},
 		"a constraint that is deleted does not": {
 			clusterConstraint("authenticated", someAuth) + lowerAuth, clusterConstraint("authenticated", "true") + lowerAuth, []string{"--delete"},
-			[]string{"DELETE ClusterPolicyConstraint authenticated (RequirementUnmet)", "DELETE AuthPolicy lower"},
+			[]string{"DELETE ClusterPolicyConstraint authenticated (RequirementUnmet)", "DELETE AuthPolicy lower (RulesLost)"},
 		},
 		"a constraint that is relaxed does not": {
 			clusterConstraint("none", "!has(effective.rules)"), clusterConstraint("none", "true") + lowerAuth, nil,
@@ -78,7 +78,7 @@ func TestCheckConstraints(t *testing.T) {
 			clusterConstraint("authenticated", someAuth) + lowerAuth,
 			crd("clusterpolicyconstraints", "overrule.dev", "ClusterPolicyConstraint", "") + clusterConstraint("authenticated", someAuth) + lowerAuth,
 			[]string{"--delete"},
-			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev (RequirementUnmet)", "DELETE AuthPolicy lower"},
+			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev (RequirementUnmet)", "DELETE AuthPolicy lower (RulesLost)"},
 		},
 		"userInfo: no user": {
 			clusterConstraint("alice", byAlice), lowerAuth, nil, []string{"CREATE AuthPolicy lower RequirementUnmet"},

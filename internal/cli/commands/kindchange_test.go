@@ -186,7 +186,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: OwnPolicy, plural: o
 	assert.Equal(t, []string{"CREATE OwnPolicy second Conflicted"}, verdicts(check(t, second, args...)))
 	updated := "UPDATE CustomResourceDefinition ownpolicies.example.com"
 	assert.Equal(t, []string{updated, "CREATE OwnPolicy second Conflicted"}, verdicts(check(t, crd("direct")+second, args...)))
-	assert.Equal(t, []string{updated, "CREATE OwnPolicy second"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
+	assert.Equal(t, []string{updated, "CREATE OwnPolicy second (RulesLost)"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
 }
 
 // authOf is a profile of AuthPolicies.
@@ -247,7 +247,7 @@ var errGone = errors.New("gone")
 func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
 	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"CREATE PolicyProfile own (RulesLost) (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = runOnStoredPolicies(t, nil, []error{errGone}, authOf("own", "none"), "check", "-f", "-")
 	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
@@ -277,10 +277,10 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	goldenStderr(t, got)
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"UPDATE PolicyProfile first (RulesLost) (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"DELETE PolicyProfile first (RulesLost) (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 }
 
 // ownDefinition is the definition of OwnPolicies with a schema of their spec.

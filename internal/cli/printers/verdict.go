@@ -46,23 +46,23 @@ func reachText(v api.Verdict) string {
 		return "in a dry run of the API server"
 	case c.Paths == 0:
 		return "changes no effective policy"
-	case len(c.Lost) == 0:
-		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(c.Gained)
+	case len(v.Lost) == 0:
+		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained)
 	}
 	const most = 3
 	var parts []string
-	for _, l := range c.Lost[:min(len(c.Lost), most)] {
+	for _, l := range v.Lost[:min(len(v.Lost), most)] {
 		verb := " lose "
 		if l.Paths == 1 {
 			verb = " loses "
 		}
 		parts = append(parts, plural(l.Paths, "path")+verb+l.Rules)
 	}
-	if more := len(c.Lost) - len(parts); more > 0 {
+	if more := len(v.Lost) - len(parts); more > 0 {
 		parts = append(parts, plural(more, "more loss"))
 	}
 	text := strings.Join(parts, ", ")
-	if c.Lost[0].Paths < c.Paths {
+	if v.Lost[0].Paths < c.Paths {
 		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path"))
 	}
 	return text
