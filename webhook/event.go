@@ -41,7 +41,7 @@ func (s *Server) recordDenial(r *admissionv1.AdmissionRequest, resp response) {
 	}
 	note := resp.message
 	if resp.Allowed {
-		note = "would be denied: " + note
+		note = wouldBeDenied + note
 	}
 	s.opts.Events.Eventf(about, nil, corev1.EventTypeWarning, resp.reason, eventAction, "%s", guard.EventNote(note))
 }

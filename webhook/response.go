@@ -76,16 +76,16 @@ func (r *response) retryLater() {
 // fromDecision returns the response for a decision of the guard.
 func fromDecision(d *guard.Decision, e guard.Enforcement) response {
 	resp := allow()
-	findings := d.Warnings
+	var wouldDeny []guard.Finding
 	if d.Denied() {
 		resp = deny(string(d.Denials[0].Code), denialMessage(d.Denials)).applyEnforcement(e, reasonCodes(d.Denials))
 		if !e.Denies() {
-			findings = append(asWouldDeny(d.Denials), findings...)
+			wouldDeny = d.Denials
 		}
 	}
 	resp.object, resp.evaluated, resp.paths = d.Change.Object().Ref(), true, d.Changes.Paths
 	if e != guard.EnforceAudit {
-		resp.Warnings = warnings(findings)
+		resp.Warnings = warnings(wouldDeny, d.Warnings)
 	}
 	if len(d.Audits) > 0 {
 		resp.setAuditAnnotation(auditAnnotationAudit, denialMessage(d.Audits))
@@ -114,20 +114,6 @@ func (r *response) viewVersion() uint64 {
 		return 0
 	}
 	return r.view.Version()
-}
-
-// asWouldDeny marks denials that are returned as warnings.
-func asWouldDeny(denials []guard.Finding) []guard.Finding {
-	out := make([]guard.Finding, len(denials))
-	for i, f := range denials {
-		mark := "would be denied: " + string(f.Code) + ": "
-		f.What = mark + f.What
-		if f.Short != "" {
-			f.Short = mark + f.Short
-		}
-		out[i] = f
-	}
-	return out
 }
 
 // denialMessage returns all findings, one per line, each with its reason code. Text from

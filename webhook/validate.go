@@ -109,7 +109,7 @@ func (s *Server) inFlightWrite(call *call, c guard.Change) inflight.Write {
 func (s *Server) denyFailed(reason, message string) response {
 	resp := deny(reason, printable(message)).applyEnforcement(s.opts.Enforcement, reason)
 	if s.opts.Enforcement == guard.EnforceWarn {
-		resp.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
+		resp.Warnings = []string{warning(guard.Finding{What: wouldBeDenied + message})}
 	}
 	return resp
 }

@@ -11,25 +11,53 @@ import (
 // Limits of the API server for warnings: it drops a warning with a control character,
 // and beyond 4096 runes in all it cuts each to 256.
 const (
-	warningLength = 120
+	warningLength = 256
 	warningCount  = 10
 	warningTotal  = 4096
 )
 
-// warnings returns the warnings for findings: one line each, at most warningCount, and
-// then the number of the remaining ones.
-func warnings(findings []guard.Finding) []string {
-	findings = guard.OmitRepeated(findings)
+// warnings returns the warnings for denials that do not deny, with all that a denial says,
+// and for other findings, one line each: those of at most warningCount findings, and then
+// the number of the remaining ones.
+func warnings(denials, found []guard.Finding) []string {
+	var lines [][]string
+	for _, f := range guard.OmitRepeated(denials) {
+		lines = append(lines, split(oneLine(wouldBeDenied+string(f.Code)+": "+f.Message())))
+	}
+	for _, f := range guard.OmitRepeated(found) {
+		lines = append(lines, []string{warning(f)})
+	}
 	var out []string
 	total := 0
-	for i, f := range findings {
-		line := warning(f)
-		if total += len([]rune(line)); i >= warningCount || total > warningTotal {
-			return append(out, fmt.Sprintf("and %d more; to list all, run kubectl overrule check -f", len(findings)-i))
+	for i, of := range lines {
+		for _, line := range of {
+			total += len([]rune(line))
 		}
-		out = append(out, line)
+		if i >= warningCount || total > warningTotal {
+			return append(out, fmt.Sprintf("and %d more; to list all, run kubectl overrule check -f", len(lines)-i))
+		}
+		out = append(out, of...)
 	}
 	return out
+}
+
+// wouldBeDenied begins the warnings about a denial that does not deny.
+const wouldBeDenied = "would be denied: "
+
+// split splits a line that is too long for one warning, at spaces where it has any.
+func split(line string) []string {
+	const more = " …"
+	var out []string
+	for !fits(line) {
+		runes := []rune(line)
+		end := warningLength - len([]rune(more))
+		if space := strings.LastIndexByte(string(runes[:end]), ' '); space > len(more) {
+			end = len([]rune(string(runes[:end])[:space]))
+		}
+		out = append(out, string(runes[:end])+more)
+		line = "… " + strings.TrimSpace(string(runes[end:]))
+	}
+	return append(out, line)
 }
 
 // warning fits a finding into one line. If it is too long, it drops the advice first,

@@ -18,6 +18,7 @@ import (
 var long = strings.Repeat("a", 120) + "-middle-" + strings.Repeat("z", 125)
 
 func TestWarningLength(t *testing.T) {
+	shortened := strings.Repeat("a", 30) + "…" + strings.Repeat("z", 29)
 	for name, c := range map[string]struct {
 		what, advice, want string
 	}{
@@ -25,24 +26,24 @@ func TestWarningLength(t *testing.T) {
 			"x has no effect", "ask its owner", "x has no effect; ask its owner",
 		},
 		"exactly as long as it may be": {
-			strings.Repeat("é", 100), strings.Repeat("y", 18), strings.Repeat("é", 100) + "; " + strings.Repeat("y", 18),
+			strings.Repeat("é", 200), strings.Repeat("y", 54), strings.Repeat("é", 200) + "; " + strings.Repeat("y", 54),
 		},
 		"too long by one: the advice goes": {
-			strings.Repeat("é", 100), strings.Repeat("y", 19), strings.Repeat("é", 100),
+			strings.Repeat("é", 200), strings.Repeat("y", 55), strings.Repeat("é", 200),
 		},
 		"still too long: names are shortened in the middle": {
 			"limits.login has no effect: RateLimitPolicy infra/" + long + " overrides it on Gateway infra/edge", "ask",
-			"limits.login has no effect: RateLimitPolicy infra/aaaaaaaaaaaaaa…zzzzzzzzzzzzzzzzzzz overrides it on Gateway infra/edge",
+			"limits.login has no effect: RateLimitPolicy infra/" + strings.Repeat("a", 24) + "…" + strings.Repeat("z", 29) + " overrides it on Gateway infra/edge",
 		},
 		"several long names": {
-			long + " loses " + long + " to " + long, "", "aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz loses aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz to aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz",
+			long + " loses " + long + " to " + long, "", shortened + " loses " + shortened + " to " + shortened,
 		},
 		"still too long: groups of kinds go before names are cut": {
-			"effective policies of AuthPolicy.kuadrant.io in namespace team-alpha-production-west and team-beta-production do not match", "ask",
-			"effective policies of AuthPolicy in namespace team-alpha-production-west and team-beta-production do not match",
+			"effective policies of AuthPolicy.kuadrant.io in " + strings.Repeat("team-alpha-production-west, ", 7) + "and three others", "ask",
+			"effective policies of AuthPolicy in " + strings.Repeat("team-alpha-production-west, ", 7) + "and three others",
 		},
 		"no names to shorten: the end is cut": {
-			strings.Repeat("word ", 40), "", strings.Repeat("word ", 23) + "word…",
+			strings.Repeat("word ", 60), "", strings.Repeat("word ", 51) + "…",
 		},
 		"control characters, marks of direction and unusual spaces are spaces": {
 			"rule \"a\x1b[31m\nb\r\tc\u202ed\u200fe\u00a0f\u2028g\x00h\x7fi\u0085j\"", "", `rule "a [31m b c d e f g h i j"`,
@@ -85,32 +86,46 @@ func findings(n int, what string) []guard.Finding {
 }
 
 func TestWarningCount(t *testing.T) {
-	assert.Nil(t, warnings(nil))
-	assert.Len(t, warnings(findings(10, "x")), 10)
+	assert.Nil(t, warnings(nil, nil))
+	assert.Len(t, warnings(nil, findings(10, "x")), 10)
 
-	got := warnings(findings(11, "x"))
+	got := warnings(nil, findings(11, "x"))
 	require.Len(t, got, 11)
 	assert.Equal(t, "x 9", got[9])
 	assert.Equal(t, "and 1 more; to list all, run kubectl overrule check -f", got[10])
 
-	assertNames(t, warnings(findings(2000, "x"))[10], []string{"1990 more"})
+	assertNames(t, warnings(nil, findings(2000, "x"))[10], []string{"1990 more"})
 }
 
 func TestWarningTotal(t *testing.T) {
 	total := 0
-	for _, line := range warnings(findings(2000, strings.Repeat("wörd ", 50))) {
+	for _, line := range warnings(nil, findings(2000, strings.Repeat("wörd ", 50))) {
 		total += utf8.RuneCountInString(line)
 	}
 	assert.LessOrEqual(t, total, warningTotal)
 }
 
+// A denial that does not deny says all that it would say if it did.
+func TestDenialsAsWarningsAreWhole(t *testing.T) {
+	f := guard.Finding{Code: api.ReasonOverrideEvaded, What: strings.TrimSpace(strings.Repeat("wörd ", 100)), Advice: "ask " + strings.Repeat("x", 300)}
+	got := warnings([]guard.Finding{f}, findings(1, "x"))
+	require.Len(t, got, 5)
+	assert.Equal(t, "x 0", got[4])
+	whole := ""
+	for _, line := range got[:4] {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), warningLength)
+		whole += strings.TrimSuffix(strings.TrimPrefix(line, "… "), " …")
+	}
+	without := func(s string) string { return strings.ReplaceAll(s, " ", "") }
+	assert.Equal(t, without("would be denied: OverrideEvaded: "+f.Message()), without(whole))
+}
+
 func TestLongConstraintUsesShortText(t *testing.T) {
 	f := guard.Finding{
-		Code: api.ReasonConstraintViolated, What: "limits.login: " + strings.Repeat("x", 200), Advice: "change it",
+		Code: api.ReasonConstraintViolated, What: "limits.login: " + strings.Repeat("x", 300), Advice: "change it",
 		Short: "limits.login is not allowed by RateLimitPolicy infra/gw-limits",
 	}
 	assert.Equal(t, f.Short, warning(f))
-	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(asWouldDeny([]guard.Finding{f})))
 	f.What = "limits.login: 5"
 	assert.Equal(t, "limits.login: 5; change it", warning(f))
 }

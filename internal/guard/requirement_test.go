@@ -103,7 +103,7 @@ func TestConstraintShortMessages(t *testing.T) {
 		return out
 	}
 	labelled := strings.Replace(routeDoc("r", "[{}]", "g"), "name: r}", "name: r, labels: {a: b}}", 1)
-	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): existing violation, not made worse by this write"}, shorts(evaluate(t, v, labelled)))
+	assert.Equal(t, []string{"ClusterPolicyConstraint c on HTTPRoute app/r rule-1 of Gateway infra/g: a is missing: existing violation, not made worse by this write"}, shorts(evaluate(t, v, labelled)))
 	empty := world(t, base())
 	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)

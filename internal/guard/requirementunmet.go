@@ -52,7 +52,8 @@ func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 			}
 			f.What = fmt.Sprintf("%s of %s is also not met on %s", u.key.at, ref, plural(paths, "more path"))
 		} else {
-			f.What, f.Short = fmt.Sprintf("%s (%s on %s)", u.key.message, ref, pathsText(u.on, u.paths)), u.key.message
+			on := fmt.Sprintf("%s on %s", ref, pathsText(u.on, u.paths))
+			f.What, f.Short = fmt.Sprintf("%s (%s)", u.key.message, on), fmt.Sprintf("%s: %s", on, u.key.message)
 		}
 		action := u.key.constraint.Enforcement
 		switch {
@@ -62,9 +63,10 @@ func (ev *evaluation) reportRequirement(all []*unmetRequirement) {
 			action = api.Warn
 			fallthrough
 		default:
-			f.What += ": existing violation, not made worse by this write"
+			const existing = ": existing violation, not made worse by this write"
+			f.What += existing
 			if f.Short != "" {
-				f.Short += fmt.Sprintf(" (%s): existing violation, not made worse by this write", ref)
+				f.Short += existing
 			}
 		}
 		ev.report(api.ReasonRequirementUnmet, action, f)

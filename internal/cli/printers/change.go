@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
 )
 
 // diffValue is the length up to which a value is printed on one line of a diff.
@@ -64,7 +65,18 @@ func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 	} else if n > 1 {
 		what = fmt.Sprintf("%d effective policies change", n)
 	}
-	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what
+	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what + lostText(items)
+}
+
+// lostText says what the paths of changes lose.
+func lostText(items []api.Change) string {
+	lost := make(map[string]int)
+	for _, c := range items {
+		for _, name := range c.Lost {
+			lost[name]++
+		}
+	}
+	return guard.LostText(lost)
 }
 
 // writeRule writes the value of a rule before or after the change, if it has one.
