@@ -109,10 +109,10 @@ func TestWarningTotal(t *testing.T) {
 func TestDenialsAsWarningsAreWhole(t *testing.T) {
 	f := guard.Finding{Code: api.ReasonOverrideEvaded, What: strings.TrimSpace(strings.Repeat("wörd ", 100)), Advice: "ask " + strings.Repeat("x", 300)}
 	got := warnings([]guard.Finding{f}, findings(1, "x"))
-	require.Len(t, got, 5)
-	assert.Equal(t, "x 0", got[4])
+	last := len(got) - 1
+	assert.Equal(t, "x 0", got[last])
 	whole := ""
-	for _, line := range got[:4] {
+	for _, line := range got[:last] {
 		assert.LessOrEqual(t, utf8.RuneCountInString(line), warningLength)
 		whole += strings.TrimSuffix(strings.TrimPrefix(line, "… "), " …")
 	}

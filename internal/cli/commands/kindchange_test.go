@@ -132,7 +132,7 @@ func TestUpdateAndDeleteProfile(t *testing.T) {
 	assert.Empty(t, decode[api.ChangeList](t, got.stdout).Items, "overrides of one target: the oldest takes precedence either way")
 	got = run(t, ownProfile("own", "collect"), append(args, "diff", "-f", "-")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Contains(t, got.stdout, "UPDATE PolicyProfile own: 2 effective policies change\n")
+	assert.Contains(t, got.stdout, "UPDATE PolicyProfile own: 2 effective policies change (2 lose size)\n")
 	got = run(t, ownProfile("own", "hierarchical"), append(args, "diff", "--delete", "-f", "-", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	items := decode[api.ChangeList](t, got.stdout).Items
