@@ -54,18 +54,3 @@ type Changes struct {
 	// Namespaces is the number of namespaces of the routes of these paths.
 	Namespaces int `json:"namespaces"`
 }
-
-// LostRules are rules that a number of paths lose.
-type LostRules struct {
-	// Rules is the name of a group of rules, such as jwt or authentication, or a rule key.
-	Rules string `json:"rules"`
-	Paths int    `json:"paths"`
-}
-
-// GainedRules are rules of a policy that a new route gets on a number of paths.
-type GainedRules struct {
-	// Rules is the name of a group of rules, such as jwt or authentication.
-	Rules  string `json:"rules"`
-	Policy Ref    `json:"policy"`
-	Paths  int    `json:"paths"`
-}

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -32,8 +31,8 @@ type kindImpact struct {
 	namespaces nameSet
 	// lost counts the paths that lose all rules of a group, by group.
 	lost map[string]int
-	// toldPaths is the number of paths of the finding RulesLost with the most of them.
-	toldPaths int
+	// reportedPaths is the number of paths of the finding RulesLost with the most of them.
+	reportedPaths int
 	// newPaths is the number of paths of a route that is created.
 	newPaths int
 	// digests of the paths' changes, kept where there is a limit.
@@ -128,8 +127,8 @@ func (ev *evaluation) reportBlastRadius() {
 		within := few || !ev.changesOtherNamespaces() || ev.change.Acknowledged == hash
 		f := Finding{Short: fmt.Sprintf("effective policy of %s changes on %s in %s",
 			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"))}
-		if !within || b.toldPaths == 0 {
-			f.Short += LostText(b.lost)
+		if !within || b.reportedPaths == 0 {
+			f.Short += api.LostText(api.SortedLost(b.lost))
 		}
 		f.What = objectText(ev.change) + ": " + f.Short
 		if within {
@@ -146,12 +145,12 @@ func (ev *evaluation) reportBlastRadius() {
 	}
 }
 
-// told records a finding about rules that a number of paths lose.
-func (k *kindImpact) told(paths int) { k.toldPaths = max(k.toldPaths, paths) }
+// reported records a finding about rules that a number of paths lose.
+func (k *kindImpact) reported(paths int) { k.reportedPaths = max(k.reportedPaths, paths) }
 
 // said reports whether other findings say all that there is to say about the paths that
 // change: that each of them loses rules, or that they are those of a new route.
-func (k *kindImpact) said() bool { return max(k.toldPaths, k.newPaths) >= k.paths.count() }
+func (k *kindImpact) said() bool { return max(k.reportedPaths, k.newPaths) >= k.paths.count() }
 
 // lost returns what paths lose, of all kinds together.
 func (radius *blastRadius) lost() []api.LostRules {
@@ -161,42 +160,10 @@ func (radius *blastRadius) lost() []api.LostRules {
 			lost[name] += n
 		}
 	}
-	return sortedLost(lost)
+	return api.SortedLost(lost)
 }
 
-// sortedLost returns what paths lose, what most of them lose first.
-func sortedLost(lost map[string]int) []api.LostRules {
-	var out []api.LostRules
-	for name, n := range lost {
-		out = append(out, api.LostRules{Rules: name, Paths: n})
-	}
-	slices.SortFunc(out, func(a, b api.LostRules) int {
-		return cmp.Or(cmp.Compare(b.Paths, a.Paths), strings.Compare(a.Rules, b.Rules))
-	})
-	return out
-}
 
-// LostText names the groups of rules (LostGroups) that paths lose, with the number of
-// paths, in parentheses after a space; "" for none.
-func LostText(lost map[string]int) string {
-	const most = 3
-	var parts []string
-	for i, l := range sortedLost(lost) {
-		if i == most {
-			parts = append(parts, "…")
-			break
-		}
-		verb := "lose"
-		if l.Paths == 1 {
-			verb = "loses"
-		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", l.Paths, verb, l.Rules))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
 
 // changesOtherNamespaces reports whether a path of another namespace than the object's
 // changes.

@@ -62,31 +62,12 @@ func (g gainedRules) list() []api.GainedRules {
 	return out
 }
 
-// GainedText names rules by their policies: "jwt and cors of SecurityPolicy infra/edge".
-func GainedText(gained []api.GainedRules) string {
-	const most = 3
-	var parts []string
-	for len(gained) > 0 {
-		n := 0
-		var names []string
-		for ; n < len(gained) && gained[n].Policy == gained[0].Policy; n++ {
-			names = append(names, gained[n].Rules)
-		}
-		parts = append(parts, fmt.Sprintf("%s of %s", namesText(names), gained[0].Policy))
-		gained = gained[n:]
-	}
-	if len(parts) > most {
-		parts = append(parts[:most-1], fmt.Sprintf("rules of %d more policies", len(parts)-most+1))
-	}
-	return joinAnd(parts)
-}
-
 // reportGained tells the writer of a new route what it gets from policies of other
 // namespaces.
 func (ev *evaluation) reportGained() {
 	route := ev.change.Object().Ref()
 	others := slices.DeleteFunc(ev.gained.list(), func(g api.GainedRules) bool { return g.Policy.Namespace == route.Namespace })
 	if len(others) > 0 {
-		ev.report(api.ReasonBlastRadius, api.Warn, Finding{What: fmt.Sprintf("%s gets %s", objectText(ev.change), GainedText(others))})
+		ev.report(api.ReasonBlastRadius, api.Warn, Finding{What: fmt.Sprintf("%s gets %s", objectText(ev.change), api.GainedText(others))})
 	}
 }

@@ -182,23 +182,7 @@ func (l *ruleLoss) names(gone bool) string {
 			names = append(names, r.name)
 		}
 	}
-	return namesText(names)
-}
-
-// namesText names the first of some rules.
-func namesText(names []string) string {
-	const most = 4
-	if len(names) > most {
-		names = append(slices.Clone(names[:most-1]), plural(len(names)-most+1, "more rule"))
-	}
-	return joinAnd(names)
-}
-
-func joinAnd(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return api.NamesText(names)
 }
 
 // rank orders losses: those of rules that protect first, and of those gone before
@@ -231,7 +215,7 @@ func (ev *evaluation) reportLostRules() {
 	slices.SortFunc(losses, compareLosses)
 	for _, l := range losses[:min(len(losses), maxRuleLossesReported)] {
 		ev.reportForKind(l.kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
-		ev.blast.kinds[l.kind.Ref()].told(l.paths)
+		ev.blast.kinds[l.kind.Ref()].reported(l.paths)
 	}
 	if rest := len(losses) - maxRuleLossesReported; rest > 0 {
 		more := fmt.Sprintf("%d more policies also lose rules", rest)

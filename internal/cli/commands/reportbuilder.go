@@ -86,7 +86,7 @@ func (b *reportBuilder) addChanges(n *netChanges) {
 		}
 		b.Changes = append(b.Changes, change)
 	}
-	b.Lost = guard.LostText(lost)
+	b.Lost = api.LostText(api.SortedLost(lost))
 	b.Diagram = diagram(changed)
 }
 

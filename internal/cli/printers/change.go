@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/guard"
 )
 
 // diffValue is the length up to which a value is printed on one line of a diff.
@@ -76,7 +75,7 @@ func lostText(items []api.Change) string {
 			lost[name]++
 		}
 	}
-	return guard.LostText(lost)
+	return api.LostText(api.SortedLost(lost))
 }
 
 // writeRule writes the value of a rule before or after the change, if it has one.

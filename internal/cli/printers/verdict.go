@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/guard"
 )
 
 func verdictTable(w *textWriter, l *api.VerdictList) {
@@ -52,11 +51,7 @@ func reachText(v api.Verdict) string {
 	const most = 3
 	var parts []string
 	for _, l := range v.Lost[:min(len(v.Lost), most)] {
-		verb := " lose "
-		if l.Paths == 1 {
-			verb = " loses "
-		}
-		parts = append(parts, plural(l.Paths, "path")+verb+l.Rules)
+		parts = append(parts, fmt.Sprintf("%s %s %s", plural(l.Paths, "path"), l.Verb(), l.Rules))
 	}
 	if more := len(v.Lost) - len(parts); more > 0 {
 		parts = append(parts, plural(more, "more loss"))
@@ -73,7 +68,7 @@ func gainedText(gained []api.GainedRules) string {
 	if len(gained) == 0 {
 		return ""
 	}
-	return "; gets " + guard.GainedText(gained)
+	return "; gets " + api.GainedText(gained)
 }
 
 func (w *textWriter) findingLines(v api.Verdict) []string {

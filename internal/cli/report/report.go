@@ -28,7 +28,7 @@ type Report struct {
 	// Each path of a policy kind is in it once, and once more for each path whose requests
 	// it took over.
 	Changes []Change
-	// Lost says what paths lose, for the summary line: guard.LostText.
+	// Lost says what paths lose, for the summary line: api.LostText.
 	Lost string
 	// Diagram is a Mermaid flowchart of the changed paths, "" for none.
 	Diagram string

@@ -1,0 +1,97 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// LostRules are rules that a number of paths lose.
+type LostRules struct {
+	// Rules is the name of a group of rules, such as jwt or authentication, or a rule key.
+	Rules string `json:"rules"`
+	Paths int    `json:"paths"`
+}
+
+// GainedRules are rules of a policy that a new route gets on a number of paths.
+type GainedRules struct {
+	// Rules is the name of a group of rules, such as jwt or authentication.
+	Rules  string `json:"rules"`
+	Policy Ref    `json:"policy"`
+	Paths  int    `json:"paths"`
+}
+
+// SortedLost returns rules that numbers of paths lose, what most of them lose first.
+func SortedLost(paths map[string]int) []LostRules {
+	var out []LostRules
+	for name, n := range paths {
+		out = append(out, LostRules{Rules: name, Paths: n})
+	}
+	slices.SortFunc(out, func(a, b LostRules) int {
+		return cmp.Or(cmp.Compare(b.Paths, a.Paths), strings.Compare(a.Rules, b.Rules))
+	})
+	return out
+}
+
+// LostText says what paths lose, in parentheses after a space: " (2 lose jwt, 1 loses cors)";
+// "" for nothing.
+func LostText(lost []LostRules) string {
+	const most = 3
+	var parts []string
+	for i, l := range lost {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d %s %s", l.Paths, l.Verb(), l.Rules))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// Verb returns "loses" for one path, else "lose".
+func (l LostRules) Verb() string {
+	if l.Paths == 1 {
+		return "loses"
+	}
+	return "lose"
+}
+
+// GainedText names rules, which must be sorted by policy, by their policies: "jwt and cors of
+// SecurityPolicy infra/edge".
+func GainedText(gained []GainedRules) string {
+	const most = 3
+	var parts []string
+	for len(gained) > 0 {
+		n := 0
+		var names []string
+		for ; n < len(gained) && gained[n].Policy == gained[0].Policy; n++ {
+			names = append(names, gained[n].Rules)
+		}
+		parts = append(parts, fmt.Sprintf("%s of %s", NamesText(names), gained[0].Policy))
+		gained = gained[n:]
+	}
+	if len(parts) > most {
+		parts = append(parts[:most-1], fmt.Sprintf("rules of %d more policies", len(parts)-most+1))
+	}
+	return joinNames(parts)
+}
+
+// NamesText names the first of some rules: "a, b, c and 4 more rules".
+func NamesText(names []string) string {
+	const most = 4
+	if len(names) > most {
+		names = append(slices.Clone(names[:most-1]), fmt.Sprintf("%d more rules", len(names)-most+1))
+	}
+	return joinNames(names)
+}
+
+func joinNames(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
