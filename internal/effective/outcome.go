@@ -49,7 +49,12 @@ func (e *Effective) State() api.State {
 // Outcomes sums up the outcomes of policies over the paths that they are on.
 type Outcomes struct {
 	tallies map[*merge.Policy]*tally
+	reaches *Reaches
 }
+
+// NewOutcomes returns the Outcomes for paths of a view. Those that no request reaches count
+// apart.
+func NewOutcomes(v *snapshot.View) *Outcomes { return &Outcomes{reaches: NewReaches(v)} }
 
 type tally struct {
 	paths    api.PathCounts
@@ -57,6 +62,7 @@ type tally struct {
 	lost     map[loss]*lossCount
 	whole    map[api.Ref]int // number of paths by the policy that replaced it as a whole
 	replaces bool            // it replaces another policy as a whole on some path
+	taken    gateway.Reach   // of the first path that no request reaches
 }
 
 // loss is a lost rule, whatever the path.
@@ -75,6 +81,10 @@ func (all *Outcomes) Add(e *Effective) {
 	if all.tallies == nil {
 		all.tallies = make(map[*merge.Policy]*tally)
 	}
+	reach := gateway.Reach{Reached: true}
+	if all.reaches != nil && len(e.Outcomes) > 0 {
+		reach = all.reaches.Of(&e.Path)
+	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		t := all.tallies[o.Policy]
@@ -82,8 +92,21 @@ func (all *Outcomes) Add(e *Effective) {
 			t = &tally{lost: make(map[loss]*lossCount), whole: make(map[api.Ref]int)}
 			all.tallies[o.Policy] = t
 		}
-		t.add(e, o)
+		if reach.Reached {
+			t.add(e, o)
+		} else {
+			t.addUnreached(reach)
+		}
 	}
+}
+
+// addUnreached counts a path that no request reaches.
+func (t *tally) addUnreached(x gateway.Reach) {
+	if t.paths.Unreached == 0 {
+		t.taken = x
+	}
+	t.paths.Total++
+	t.paths.Unreached++
 }
 
 func (t *tally) add(e *Effective, o *merge.Outcome) {
@@ -124,7 +147,9 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 // state returns the state over all paths.
 func (t *tally) state() api.State {
 	switch {
-	case t.paths.Total == t.paths.Inactive:
+	case t.paths.Total == t.paths.Unreached:
+		return api.Unreached
+	case t.paths.Total == t.paths.Inactive+t.paths.Unreached:
 		return api.Inactive
 	case t.paths.Overridden+t.paths.PartiallyEnforced == 0:
 		return api.Enforced
@@ -145,6 +170,9 @@ func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 		return out
 	}
 	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
+	if out.State == api.Unreached {
+		out.Message = "no request reaches its paths: " + t.taken.Taker(nil)
+	}
 	for by, n := range t.whole {
 		out.ReplacedBy = append(out.ReplacedBy, api.PolicyCount{Policy: by, Paths: n})
 	}
@@ -162,6 +190,9 @@ func (all *Outcomes) OfHiding(v *snapshot.View, p *policykind.Policy, h Hides) a
 	hidden := h.hides(p.Ref())
 	if t := all.tallies[&p.Policy]; t != nil {
 		out.Lost = losses(t.lostHiding(h, hidden))
+		if out.State == api.Unreached && (hidden || t.taken.By.Route != nil && h.hides(t.taken.By.Route.Ref())) {
+			out.Message = "no request reaches its paths"
+		}
 	}
 	if hidden {
 		out.Targets, out.Redacted = []api.Target{}, true

@@ -34,6 +34,7 @@ type evaluation struct {
 	overriddenRules overriddenRules
 	overrides       overrides
 	requests        requests
+	ownReach        ownReach
 	schema          schemaViolations
 	requirements    requirements
 	limits          limits.Tracker
@@ -130,6 +131,7 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 // summarize turns what was counted on the paths into findings.
 func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportNoPath()
+	ev.reportUnreached()
 	ev.reportOverriddenOwn()
 	ev.reportOverriddenOthers()
 	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}

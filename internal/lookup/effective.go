@@ -152,7 +152,7 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 	for i, p := range policies {
 		objects[i] = p
 	}
-	var sum effective.Outcomes
+	sum := effective.NewOutcomes(q.View)
 	err := q.Engine.Walk(q.View, effective.ScopeOf(objects...), false, q.budget(ctx), func(e *effective.Effective) error {
 		sum.Add(e)
 		return nil
@@ -160,7 +160,7 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 	if err != nil {
 		return nil, err
 	}
-	return q.outcomesOf(&sum, policies), nil
+	return q.outcomesOf(sum, policies), nil
 }
 
 // outcomesOf returns the outcomes of policies, sorted by policy.

@@ -27,7 +27,7 @@ type lostRule struct {
 const itself = "itself"
 
 func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
-	var sum effective.Outcomes
+	sum := effective.NewOutcomes(v)
 	err := through(func(e *effective.Effective) error {
 		if e.Kind == p.Kind {
 			sum.Add(e)
