@@ -28,6 +28,14 @@ func StateOf(o *merge.Outcome) api.State {
 	}
 }
 
+// StateOf returns the state of a policy on the path: Unreached where no request reaches it.
+func (e *Effective) StateOf(o *merge.Outcome) api.State {
+	if e.Unreached != nil {
+		return api.Unreached
+	}
+	return StateOf(o)
+}
+
 // State returns the state of the policies on the path together: empty if there are
 // none, Inactive if none of their rules is in force, Enforced if no rule was lost, else
 // PartiallyEnforced.
@@ -49,12 +57,7 @@ func (e *Effective) State() api.State {
 // Outcomes sums up the outcomes of policies over the paths that they are on.
 type Outcomes struct {
 	tallies map[*merge.Policy]*tally
-	reaches *Reaches
 }
-
-// NewOutcomes returns the Outcomes for paths of a view. Those that no request reaches count
-// apart.
-func NewOutcomes(v *snapshot.View) *Outcomes { return &Outcomes{reaches: NewReaches(v)} }
 
 type tally struct {
 	paths    api.PathCounts
@@ -62,7 +65,7 @@ type tally struct {
 	lost     map[loss]*lossCount
 	whole    map[api.Ref]int // number of paths by the policy that replaced it as a whole
 	replaces bool            // it replaces another policy as a whole on some path
-	taken    gateway.Reach   // of the first path that no request reaches
+	taken    *gateway.Reach  // of the first path that no request reaches
 }
 
 // loss is a lost rule, whatever the path.
@@ -81,10 +84,6 @@ func (all *Outcomes) Add(e *Effective) {
 	if all.tallies == nil {
 		all.tallies = make(map[*merge.Policy]*tally)
 	}
-	reach := gateway.Reach{Reached: true}
-	if all.reaches != nil && len(e.Outcomes) > 0 {
-		reach = all.reaches.Of(&e.Path)
-	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		t := all.tallies[o.Policy]
@@ -92,26 +91,18 @@ func (all *Outcomes) Add(e *Effective) {
 			t = &tally{lost: make(map[loss]*lossCount), whole: make(map[api.Ref]int)}
 			all.tallies[o.Policy] = t
 		}
-		if reach.Reached {
-			t.add(e, o)
-		} else {
-			t.addUnreached(reach)
-		}
+		t.add(e, o)
 	}
-}
-
-// addUnreached counts a path that no request reaches.
-func (t *tally) addUnreached(x gateway.Reach) {
-	if t.paths.Unreached == 0 {
-		t.taken = x
-	}
-	t.paths.Total++
-	t.paths.Unreached++
 }
 
 func (t *tally) add(e *Effective, o *merge.Outcome) {
 	t.paths.Total++
-	switch StateOf(o) {
+	switch e.StateOf(o) {
+	case api.Unreached:
+		if t.paths.Unreached++; t.taken == nil {
+			t.taken = e.Unreached
+		}
+		return
 	case api.Inactive:
 		t.paths.Inactive++
 	case api.Enforced:

@@ -33,6 +33,16 @@ func NewReaches(v *snapshot.View) *Reaches {
 	return &Reaches{view: v, routers: make(map[api.Ref]*gateway.Router), known: make(map[reachKey]gateway.Reach)}
 }
 
+// Mark marks a path that no request reaches, if it has policies.
+func (r *Reaches) Mark(e *Effective) {
+	if len(e.Outcomes) == 0 {
+		return
+	}
+	if x := r.Of(&e.Path); !x.Reached {
+		e.Unreached = &x
+	}
+}
+
 // Of returns whether requests reach a path. It counts as reached if that cannot be decided.
 func (r *Reaches) Of(p *gateway.Path) gateway.Reach {
 	if p.Service == nil && (p.Gateway == nil || p.Listener == nil) || p.Service != nil && p.Route == nil {

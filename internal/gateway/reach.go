@@ -62,7 +62,8 @@ const maxReachWork = 1 << 18
 //
 // One request decides for each match and hostname: the one that meets the match and as few
 // others as possible. Where that is served by another match, so are all that meet both.
-// Regular expressions, and matches of an HTTPRoute beside a GRPCRoute, count as reached.
+// Regular expressions, matches of an HTTPRoute beside a GRPCRoute, and those of two routes
+// without a creation time count as reached.
 func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
 	if by := r.ConflictOf(at); by != nil {
 		return Reach{Conflict: by}
@@ -116,6 +117,9 @@ func (r *Router) reachOf(e entry) Reach {
 		out = Reach{Request: q, By: s, Elsewhere: s.sameRule(e)}
 		if s.Route != nil {
 			_, out.First = r.reading.compare(&s, new(e.served()))
+		}
+		if out.First == api.ByName && e.route.Created == Newest {
+			return Reach{Reached: true} // which route is older is not known
 		}
 	}
 	if out.By.Listener == nil || !out.By.Listener.Same(e.listener) {

@@ -68,9 +68,12 @@ func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules strin
 	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s%s", rules, on, by, overrides, overrideTarget(r), why)
 	f.Short = fmt.Sprintf("%s no effect%s: %s %s%s", rules, on, by, overrides, why)
 	f.Advice = fmt.Sprintf("ask the owner of %s", by.Key())
+	if r.key.cause == bySpecific {
+		f.Advice = "it applies where no more specific policy replaces it"
+	}
 	if r.several {
 		f.What = fmt.Sprintf("%s no effect on any path: more specific policies take precedence, such as %s on %s", rules, by, overrideTarget(r))
-		f.Short, f.Advice = "", ""
+		f.Short = ""
 	}
 	if r.key.inForce != nil && !r.several {
 		last := r.on.Ref(r.key.inForce)

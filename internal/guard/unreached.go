@@ -82,7 +82,7 @@ func (ev *evaluation) reportUnreached() {
 		}
 	default:
 		if own := &ev.ownReach; ev.policy != nil && own.on != nil && !own.reached {
-			ev.reportNotReached("the policy has no effect: no request reaches "+pathText(own.on), "", &own.first, own.on.Path.Route)
+			ev.reportNotReached("the policy has no effect: no request reaches "+pathText(own.on), &own.first, own.on.Path.Route)
 		}
 	}
 }
@@ -140,11 +140,11 @@ func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, ol
 	}
 	on := fmt.Sprintf(" on %s", entry)
 	if len(found) == len(r.Rules) {
-		ev.reportNotReached("no request reaches "+r.Ref().String()+on, "", &found[0], r)
+		ev.reportNotReached("no request reaches "+r.Ref().String()+on, &found[0], r)
 		return
 	}
 	for i := range found[:min(len(found), maxUnreached)] {
-		ev.reportNotReached(fmt.Sprintf("no request reaches %s of %s%s", r.RuleName(rules[i]), r.Ref(), on), "", &found[i], r)
+		ev.reportNotReached(fmt.Sprintf("no request reaches %s of %s%s", r.RuleName(rules[i]), r.Ref(), on), &found[i], r)
 	}
 	if more := len(found) - maxUnreached; more > 0 {
 		ev.report(api.ReasonUnreached, api.Warn, Finding{What: fmt.Sprintf("no request reaches %s of %s%s", plural(more, "more rule"), r.Ref(), on)})
@@ -152,13 +152,13 @@ func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, ol
 }
 
 // reportNotReached reports something that no request reaches, since others take all.
-func (ev *evaluation) reportNotReached(what, advice string, x *gateway.Reach, own *gateway.Route) {
+func (ev *evaluation) reportNotReached(what string, x *gateway.Reach, own *gateway.Route) {
 	if x.Isolated {
 		what += ", if the implementation isolates listeners"
 	}
-	f := Finding{What: what + ": " + x.Taker(own), Advice: advice}
+	what += ": " + x.Taker(own)
+	f := Finding{What: what, Short: what}
 	if x.Request != nil && x.By.Route != nil {
-		f.Short = what + ": " + x.By.Route.Ref().String() + " takes them"
 		f.Request, f.ServedBy = x.Request.String(), servedText(x.By)
 	}
 	ev.report(api.ReasonUnreached, api.Warn, f)
@@ -214,6 +214,7 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	reported := 0
 	for _, o := range otherKinds(at.after, ev.after.RoutesOfKind, r, kind) {
 		switch {
+		case o.Created == r.Created && o.Created == gateway.Newest: // which one is older is not known
 		case o.Precedes(r) && (rejects == nil || o.Precedes(rejects)):
 			rejects = o
 		case r.Precedes(o) && !before[o.Ref()] && reported < maxUnreached:
@@ -281,7 +282,7 @@ func (ev *evaluation) reportUnreachedListeners(g *gateway.Gateway) {
 		}
 		x := at.after.ReachAnywhere(r, -1)
 		if was := at.before.ReachAnywhere(r, -1); was.Reached && !was.Isolated && (!x.Reached || x.Isolated) {
-			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", r.Ref(), g.Ref()), "", &x, r)
+			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", r.Ref(), g.Ref()), &x, r)
 		}
 	}
 }

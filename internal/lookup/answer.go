@@ -195,11 +195,11 @@ func (p *Paths) outcomes(policies []*policykind.Policy) []api.Outcome {
 	if len(policies) == 0 {
 		return nil
 	}
-	sum := effective.NewOutcomes(p.query.View)
+	var sum effective.Outcomes
 	for _, m := range p.matching {
 		sum.Add(m.Effective)
 	}
-	return p.query.outcomesOf(sum, policies)
+	return p.query.outcomesOf(&sum, policies)
 }
 
 // addReaches adds where the named policy has an effect, or which policies affect the

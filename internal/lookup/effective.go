@@ -152,15 +152,17 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 	for i, p := range policies {
 		objects[i] = p
 	}
-	sum := effective.NewOutcomes(q.View)
+	reaches := effective.NewReaches(q.View)
+	var sum effective.Outcomes
 	err := q.Engine.Walk(q.View, effective.ScopeOf(objects...), false, q.budget(ctx), func(e *effective.Effective) error {
+		reaches.Mark(e)
 		sum.Add(e)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return q.outcomesOf(sum, policies), nil
+	return q.outcomesOf(&sum, policies), nil
 }
 
 // outcomesOf returns the outcomes of policies, sorted by policy.
