@@ -125,7 +125,7 @@ func (r *Router) reachOf(e entry) Reach {
 	if out.By.Listener == nil || !out.By.Listener.Same(e.listener) {
 		s := r.sharing().Route(out.Request)
 		out.Isolated = s.Same(e.served()) || s.leavesUnsure(e)
-		out.Reached, out.Elsewhere = out.Isolated, out.Elsewhere || s.sameRule(e)
+		out.Reached, out.Elsewhere = out.Isolated, out.Elsewhere || !out.Isolated && s.sameRule(e)
 	}
 	return out
 }
