@@ -15,6 +15,13 @@ type Reaches struct {
 	view    *snapshot.View
 	routers map[api.Ref]*gateway.Router
 	known   map[reachKey]gateway.Reach
+	// last is the route of the previous path at its root, and whether requests may not
+	// reach some rule of it: routes come one after another.
+	last struct {
+		root  root
+		route *gateway.Route
+		may   bool
+	}
 }
 
 // reachKey is what Reaches depends on.
@@ -39,13 +46,16 @@ func (r *Reaches) Mark(e *Effective) {
 		return
 	}
 	if x := r.Of(&e.Path); !x.Reached {
-		e.Unreached = &x
+		e.Unreached = new(x)
 	}
 }
 
 // Of returns whether requests reach a path. It counts as reached if that cannot be decided.
 func (r *Reaches) Of(p *gateway.Path) gateway.Reach {
 	if p.Service == nil && (p.Gateway == nil || p.Listener == nil) || p.Service != nil && p.Route == nil {
+		return gateway.Reach{Reached: true}
+	}
+	if p.Route != nil && !r.mayBeUnreached(p) {
 		return gateway.Reach{Reached: true}
 	}
 	key := reachKey{p.Gateway, p.Listener, p.Service, p.Port, p.Client, p.Route, p.Rule}
@@ -55,6 +65,15 @@ func (r *Reaches) Of(p *gateway.Path) gateway.Reach {
 		r.known[key] = x
 	}
 	return x
+}
+
+// mayBeUnreached reports whether requests may not reach some rule of the route of a path.
+func (r *Reaches) mayBeUnreached(p *gateway.Path) bool {
+	at := root{gateway: p.Gateway, service: p.Service}
+	if r.last.root != at || r.last.route != p.Route {
+		r.last.root, r.last.route, r.last.may = at, p.Route, r.router(p).MayBeUnreached(p.Route, -1)
+	}
+	return r.last.may
 }
 
 func (r *Reaches) find(p *gateway.Path) gateway.Reach {

@@ -29,7 +29,7 @@ func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
 			if !r.attached(l, route) {
 				continue
 			}
-			if s.left == maxRivalMatches && len(route.routeMatches()) > 1 && !s.ownRules(l) || !s.at(l) {
+			if s.left == maxRivalMatches && route.MatchCount() > 1 && !s.ownRules(l) || !s.at(l) {
 				return
 			}
 		}
@@ -81,9 +81,16 @@ func (s *rivalSearch) compare(l *ListenerMatch, o *Route, segment string) bool {
 	return true
 }
 
+// fewMatches is how many matches are compared with one another without an index.
+const fewMatches = 16
+
 // ownRules yields the rules of the route that have a match of another of its rules. It
 // reports whether to go on.
 func (s *rivalSearch) ownRules(l *ListenerMatch) bool {
+	hashes := s.route.matchHashes()
+	if len(hashes) <= fewMatches && !hasDuplicates(hashes) {
+		return true
+	}
 	for _, rules := range s.ownMatches() {
 		for _, rule := range rules {
 			if rule != rules[0] && !s.yield(Rival{l, s.route, rules[0], rule}) {
@@ -92,6 +99,15 @@ func (s *rivalSearch) ownRules(l *ListenerMatch) bool {
 		}
 	}
 	return true
+}
+
+func hasDuplicates(hashes []uint64) bool {
+	for i, h := range hashes {
+		if slices.Contains(hashes[:i], h) {
+			return true
+		}
+	}
+	return false
 }
 
 // ownMatches returns the rules of the route by the hashes of their matches.
