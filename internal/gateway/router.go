@@ -138,7 +138,7 @@ func splitConflicts(all []ListenerMatch) (out []ListenerMatch, conflicts []liste
 			conflicts = append(conflicts, listenerConflict{*m, *with})
 			continue
 		}
-		ports[port], hostnames[hostname] = m, m
+		ports[port], hostnames[hostname] = cmp.Or(ports[port], m), m
 		out = append(out, *m)
 	}
 	return out, conflicts
