@@ -128,8 +128,8 @@ type OutcomeList struct {
 type Outcome struct {
 	Policy Ref   `json:"policy"`
 	State  State `json:"state"`
-	// Message is the reason for the states Invalid, Conflicted, TargetNotFound and
-	// NoPath. It is also set for a policy without rules.
+	// Message is the reason for the states Invalid, Conflicted, TargetNotFound, NoPath and
+	// Unreached. It is also set for a policy without rules.
 	Message string     `json:"message,omitempty"`
 	Paths   PathCounts `json:"paths"`
 	Targets []Target   `json:"targets"`
@@ -151,6 +151,8 @@ type PathCounts struct {
 	PartiallyEnforced int `json:"partiallyEnforced"`
 	Overridden        int `json:"overridden"`
 	Inactive          int `json:"inactive"`
+	// Unreached paths, which no request reaches, count in no other state.
+	Unreached int `json:"unreached,omitempty"`
 }
 
 // Target is a target of a policy, and whether it is accepted. Each object that a

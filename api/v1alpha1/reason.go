@@ -9,7 +9,10 @@ const (
 	ReasonTargetNotFound ReasonCode = "TargetNotFound"
 	// ReasonNoPath is for a policy that has no effect, because no path leads through
 	// any of its targets.
-	ReasonNoPath        ReasonCode = "NoPath"
+	ReasonNoPath ReasonCode = "NoPath"
+	// ReasonUnreached is for a route, a rule, a listener or a policy that no request
+	// reaches, because others take all.
+	ReasonUnreached     ReasonCode = "Unreached"
 	ReasonConflicted    ReasonCode = "Conflicted"
 	ReasonUnsetOverride ReasonCode = "UnsetOverride"
 	// ReasonConstraintViolated is for a rule of the written policy that an override
@@ -88,7 +91,7 @@ const (
 
 // ChangeableReasons are the reason codes whose action a profile can change.
 var ChangeableReasons = []ReasonCode{
-	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
+	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonUnreached, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
 	ReasonRulesLost, ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
 	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
 	ReasonTriggerUnmatched, ReasonLimitShadowed, ReasonLimitWidened,

@@ -13,4 +13,6 @@ const (
 	TargetNotFound    State = "TargetNotFound"
 	NoPath            State = "NoPath"
 	Inactive          State = "Inactive"
+	// Unreached is the state of a policy on paths of which no request reaches any.
+	Unreached State = "Unreached"
 )

@@ -38,6 +38,8 @@ type Effective struct {
 	*merge.Result
 	// Outcomes of the policies, from the highest to the lowest, each once.
 	Outcomes []merge.Outcome
+	// Unreached is set by Reaches.Mark if no request reaches the path.
+	Unreached *gateway.Reach
 
 	folded *folded       // the fold with Result, nil if there is none
 	member *member       // of the path's rule whose fields are controlled, or nil

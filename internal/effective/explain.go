@@ -55,7 +55,7 @@ func bindingMatches(filter *merge.Name, b api.Binding) bool {
 
 func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) api.Contribution {
 	c := api.Contribution{
-		Policy: e.Ref(o.Policy), State: StateOf(o),
+		Policy: e.Ref(o.Policy), State: e.StateOf(o),
 		Target:     e.Path.Element(e.Level(o.Policy)),
 		ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o),
 	}

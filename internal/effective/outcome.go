@@ -28,6 +28,14 @@ func StateOf(o *merge.Outcome) api.State {
 	}
 }
 
+// StateOf returns the state of a policy on the path: Unreached where no request reaches it.
+func (e *Effective) StateOf(o *merge.Outcome) api.State {
+	if e.Unreached != nil {
+		return api.Unreached
+	}
+	return StateOf(o)
+}
+
 // State returns the state of the policies on the path together: empty if there are
 // none, Inactive if none of their rules is in force, Enforced if no rule was lost, else
 // PartiallyEnforced.
@@ -57,6 +65,7 @@ type tally struct {
 	lost     map[loss]*lossCount
 	whole    map[api.Ref]int // number of paths by the policy that replaced it as a whole
 	replaces bool            // it replaces another policy as a whole on some path
+	taken    *gateway.Reach  // of the first path that no request reaches
 }
 
 // loss is a lost rule, whatever the path.
@@ -88,7 +97,12 @@ func (all *Outcomes) Add(e *Effective) {
 
 func (t *tally) add(e *Effective, o *merge.Outcome) {
 	t.paths.Total++
-	switch StateOf(o) {
+	switch e.StateOf(o) {
+	case api.Unreached:
+		if t.paths.Unreached++; t.taken == nil {
+			t.taken = e.Unreached
+		}
+		return
 	case api.Inactive:
 		t.paths.Inactive++
 	case api.Enforced:
@@ -124,7 +138,9 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 // state returns the state over all paths.
 func (t *tally) state() api.State {
 	switch {
-	case t.paths.Total == t.paths.Inactive:
+	case t.paths.Total == t.paths.Unreached:
+		return api.Unreached
+	case t.paths.Total == t.paths.Inactive+t.paths.Unreached:
 		return api.Inactive
 	case t.paths.Overridden+t.paths.PartiallyEnforced == 0:
 		return api.Enforced
@@ -145,6 +161,9 @@ func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 		return out
 	}
 	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
+	if out.State == api.Unreached {
+		out.Message = "no request reaches its paths: " + t.taken.Taker(nil)
+	}
 	for by, n := range t.whole {
 		out.ReplacedBy = append(out.ReplacedBy, api.PolicyCount{Policy: by, Paths: n})
 	}
@@ -162,6 +181,9 @@ func (all *Outcomes) OfHiding(v *snapshot.View, p *policykind.Policy, h Hides) a
 	hidden := h.hides(p.Ref())
 	if t := all.tallies[&p.Policy]; t != nil {
 		out.Lost = losses(t.lostHiding(h, hidden))
+		if out.State == api.Unreached && (hidden || t.taken.By.Route != nil && h.hides(t.taken.By.Route.Ref())) {
+			out.Message = "no request reaches its paths"
+		}
 	}
 	if hidden {
 		out.Targets, out.Redacted = []api.Target{}, true

@@ -36,7 +36,7 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
+			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
 		})
 	}
 	out.Route = e.route(h)

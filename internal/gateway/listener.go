@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +27,11 @@ func OwnListeners(g *Gateway) []ListenerMatch {
 		out[i] = ListenerMatch{Gateway: g, Listener: &g.Listeners[i]}
 	}
 	return out
+}
+
+// Text names the listener, such as "listener http of Gateway infra/edge".
+func (m *ListenerMatch) Text() string {
+	return fmt.Sprintf("listener %s of %s", m.Listener.Name, m.Parent())
 }
 
 // SetListeners returns the listeners that a set adds to the gateway, none if the

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -25,6 +26,7 @@ type Routes interface {
 // section 9). It is cheap to make: it looks routes up when it is asked.
 type Router struct {
 	listeners []ListenerMatch // those that take connections
+	conflicts []listenerConflict
 	routes    Routes
 	reading   Reading
 	byPort    bool
@@ -38,8 +40,9 @@ type routerMemo struct {
 	hostnames map[hostnameAt]bool   // whether a route is there
 	kinds     map[hostnameAt]string // by host, of the oldest route
 	hosts     map[hostKey]*hostIndex
-	looked    int // at matches of the indexes
-	work      int // about the conditions of these
+	sharing   *Router // in which listeners share their routes
+	looked    int     // at matches of the indexes
+	work      int     // about the conditions of these
 }
 
 // hostnameAt is a hostname as routes of a listener write it.
@@ -112,28 +115,41 @@ const (
 // its listener sets in their order of precedence. One that conflicts with a listener
 // before it takes nothing.
 func NewRouter(listeners []ListenerMatch, routes Routes, reading Reading) *Router {
-	return &Router{listeners: withoutConflicts(listeners), routes: routes, reading: reading}
+	out := &Router{routes: routes, reading: reading}
+	out.listeners, out.conflicts = splitConflicts(listeners)
+	return out
 }
 
-// withoutConflicts returns the listeners that do not conflict with one before them.
-func withoutConflicts(all []ListenerMatch) []ListenerMatch {
+// splitConflicts returns the listeners that do not conflict with one before them, and
+// those that do.
+func splitConflicts(all []ListenerMatch) (out []ListenerMatch, conflicts []listenerConflict) {
 	type taken struct {
 		port             int32
 		udp              bool
 		client, hostname string
 	}
-	out := make([]ListenerMatch, 0, len(all))
-	protocols, hostnames := make(map[taken]Transport, len(all)), make(map[taken]bool, len(all))
-	for _, m := range all {
+	out = make([]ListenerMatch, 0, len(all))
+	ports, hostnames := make(map[taken]*ListenerMatch, len(all)), make(map[taken]*ListenerMatch, len(all))
+	for i := range all {
+		m := &all[i]
 		l := m.Listener
 		port, hostname := taken{l.Port, l.udp(), m.Client, ""}, taken{l.Port, l.udp(), m.Client, l.Hostname}
-		if first, ok := protocols[port]; ok && first != l.transport() || hostnames[hostname] {
+		if with := cmp.Or(conflictOn(ports[port], l), hostnames[hostname]); with != nil {
+			conflicts = append(conflicts, listenerConflict{*m, *with})
 			continue
 		}
-		protocols[port], hostnames[hostname] = l.transport(), true
-		out = append(out, m)
+		ports[port], hostnames[hostname] = cmp.Or(ports[port], m), m
+		out = append(out, *m)
 	}
-	return out
+	return out, conflicts
+}
+
+// conflictOn returns a listener of a port if one with another protocol conflicts with it.
+func conflictOn(first *ListenerMatch, l *Listener) *ListenerMatch {
+	if first == nil || first.Listener.transport() == l.transport() {
+		return nil
+	}
+	return first
 }
 
 // ByPort returns the router that follows connections: whatever is sent to a port arrives
@@ -150,7 +166,7 @@ func (r *Router) With(reading Reading) *Router {
 	if reading == r.reading {
 		return r
 	}
-	out := &Router{listeners: r.listeners, routes: r.routes, reading: reading, byPort: r.byPort}
+	out := &Router{listeners: r.listeners, conflicts: r.conflicts, routes: r.routes, reading: reading, byPort: r.byPort}
 	if r.memo != nil {
 		out = out.Memoize()
 	}

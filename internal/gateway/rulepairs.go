@@ -113,13 +113,14 @@ func (r *Route) fingerprints() []uint64 {
 	return out
 }
 
-// matchesOf hashes the matches of a rule one by one; two that select the same requests by
-// another spelling have the same hash. The rules of other kinds than HTTPRoutes and
+// matchesOf returns the hashes of the matches of a rule. The rules of other kinds than HTTPRoutes and
 // GRPCRoutes have none.
 func (r *Route) matchesOf(rule int) []uint64 {
 	var out []uint64
-	for _, m := range r.matchesIn(rule) {
-		out = append(out, hashOf(m.spelling()))
+	for i, h := range r.matchHashes() {
+		if r.compiled[i].rule == rule {
+			out = append(out, h)
+		}
 	}
 	return out
 }

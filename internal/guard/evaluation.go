@@ -36,6 +36,7 @@ type evaluation struct {
 	gained          gainedRules
 	overrides       overrides
 	requests        requests
+	ownReach        ownReach
 	schema          schemaViolations
 	requirements    requirements
 	limits          limits.Tracker
@@ -132,6 +133,7 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 // summarize turns what was counted on the paths into findings.
 func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportNoPath()
+	ev.reportUnreached()
 	ev.reportOverriddenOwn()
 	ev.reportOverriddenOthers()
 	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}

@@ -107,7 +107,7 @@ func (fs findings) withAction(a api.Action) []Finding {
 // reasonOrder is the order of findings: what is wrong with the object itself, how many
 // paths change, and then what it costs others, which may be long.
 var reasonOrder = []api.ReasonCode{
-	api.ReasonSchemaInvalid, api.ReasonUnknownField, api.ReasonInvalid, api.ReasonTooMuch, api.ReasonRulesLost, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
+	api.ReasonSchemaInvalid, api.ReasonUnknownField, api.ReasonInvalid, api.ReasonTooMuch, api.ReasonRulesLost, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonUnreached, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
 	api.ReasonRequirementUnmet, api.ReasonEffectiveInvalid, api.ReasonBlastRadius,
@@ -170,6 +170,7 @@ var defaultActions = map[api.ReasonCode]api.Action{
 	api.ReasonInvalid:            api.Deny,
 	api.ReasonTargetNotFound:     api.Warn,
 	api.ReasonNoPath:             api.Warn,
+	api.ReasonUnreached:          api.Warn,
 	api.ReasonConflicted:         api.Deny,
 	api.ReasonUnsetOverride:      api.Deny,
 	api.ReasonConstraintViolated: api.Deny,

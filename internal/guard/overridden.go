@@ -30,46 +30,88 @@ func countReplacedPolicies(rules []*overriddenRule) map[replacedPolicy]int {
 	return out
 }
 
-// reportOverriddenOwn reports the rules of the policy that is written that a higher override
-// takes.
+// reportOverriddenOwn reports the rules of the policy that is written that have no effect
+// on some path, or where more specific policies replace them, on any.
 func (ev *evaluation) reportOverriddenOwn() {
-	rules := ev.overriddenRules.ownPolicy.sorted()
+	own := &ev.overriddenRules
+	rules := own.ownPolicy.sorted(own.ownDefaults.nowhereInForce()...)
 	whole := countReplacedPolicies(rules)
 	for _, r := range rules {
 		n := whole[r.replacedPolicy()]
 		switch {
-		case r.key.conditional && !r.key.equal:
+		case r.key.conditional && !r.key.equal && r.key.cause == byOverride:
 			ev.reportConstraintViolated(r)
 		case r.key.whole && n > 0:
-			ev.reportOverridden(r, Finding{Rule: r.key.rule, ReplacedAsWhole: true}, r.key.rule+" has", "overrides it")
-			ev.reportOverridden(r, Finding{ReplacedAsWhole: true}, fmt.Sprintf("all %d rules have", n), "replaces the policy as a whole")
+			ev.reportOverridden(r, Finding{Rule: r.key.rule, ReplacedAsWhole: true}, r.key.rule+" has", false)
+			ev.reportOverridden(r, Finding{ReplacedAsWhole: true}, fmt.Sprintf("all %d rules have", n), true)
 		default:
-			ev.reportOverridden(r, Finding{Rule: r.key.rule}, r.key.rule+" has", "overrides it")
+			ev.reportOverridden(r, Finding{Rule: r.key.rule}, r.key.rule+" has", false)
 		}
 	}
 }
 
-// overrideTarget names the object through which the override reaches the path.
+// overrideTarget names the object through which the policy in force reaches the path.
 func overrideTarget(r *overriddenRule) string {
 	return r.on.Path.Element(r.on.Level(r.key.to)).String()
 }
 
-// reportOverridden reports rules of the policy that is written that have no effect.
-func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules, overrides string) {
+// reportOverridden reports rules of the policy that is written that have no effect, all of
+// them if the policy is replaced as a whole.
+func (ev *evaluation) reportOverridden(r *overriddenRule, f Finding, rules string, whole bool) {
 	by := r.on.Ref(r.key.to)
 	on := ""
 	if r.paths < ev.overriddenRules.ownPaths {
 		on = fmt.Sprintf(" on %d of %s", r.paths, plural(ev.overriddenRules.ownPaths, "path"))
 	}
+	overrides, why := precedenceText(r, whole)
 	f.Policy = &by
-	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s", rules, on, by, overrides, overrideTarget(r))
+	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s%s", rules, on, by, overrides, overrideTarget(r), why)
+	f.Short = fmt.Sprintf("%s no effect%s: %s %s%s", rules, on, by, overrides, why)
 	f.Advice = fmt.Sprintf("ask the owner of %s", by.Key())
-	if r.key.inForce != nil {
+	if r.key.cause == bySpecific {
+		f.Advice = "it applies where no more specific policy replaces it"
+	}
+	if r.several {
+		f.What = fmt.Sprintf("%s no effect on any path: more specific policies take precedence, such as %s on %s", rules, by, overrideTarget(r))
+		f.Short = ""
+	}
+	if r.key.inForce != nil && !r.several {
 		last := r.on.Ref(r.key.inForce)
 		f.What += fmt.Sprintf(", and %s is in force there", last)
 		f.Advice = fmt.Sprintf("ask the owners of %s and %s", by.Key(), last.Key())
 	}
 	ev.report(api.ReasonOverridden, api.Warn, f)
+}
+
+// precedenceText says what the policy in force does to a rule, or to the policy as a
+// whole, and why.
+func precedenceText(r *overriddenRule, whole bool) (does, why string) {
+	does = "takes precedence"
+	switch r.key.cause {
+	case byOrder:
+		why = ", since it comes first in the order of the kind"
+	case byAge:
+		why = ", since it is older"
+	case byName:
+		why = ", since it is as old and first by name"
+	case byYouth:
+		why = ", since it is newer"
+	case bySection:
+		why = ", since it is attached to the section"
+	case bySpecific:
+		why = ", since it is more specific"
+	case byUnset:
+		does = "unsets it"
+	case byOverride, byItself:
+		does = "overrides it"
+	}
+	if r.key.cause == byName && nameOf(r.key.from) < nameOf(r.key.to) {
+		why = ", since it is as old and last by name"
+	}
+	if whole {
+		does = "replaces the policy as a whole"
+	}
+	return does, why
 }
 
 // maxOverriddenOthers is how many rules of other policies are reported one by one.

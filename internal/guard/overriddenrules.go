@@ -10,9 +10,10 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// overriddenRules are the rules that overrides of higher policies take.
+// overriddenRules are the rules that have no effect, since those of other policies do.
 type overriddenRules struct {
 	ownPolicy     overriddenRuleSet // of the policy that is written
+	ownDefaults   ownDefaults       // of it that more specific policies replace
 	otherPolicies overriddenRuleSet // that the write brings to other policies
 	ownPaths      int               // that the policy that is written is on
 }
@@ -37,6 +38,7 @@ type overriddenRuleKey struct {
 	equal       bool // to the effective rule
 	inForce     *merge.Policy
 	whole       bool // lost with all others of the policy, which the other replaces
+	cause       overriddenCause
 }
 
 // overriddenRule is a rule lost on a number of paths; the first stands for all.
@@ -45,13 +47,18 @@ type overriddenRule struct {
 	lost  merge.Lost
 	on    *effective.Effective
 	paths int
+	// several is set if other policies replace the rule on other paths.
+	several bool
 }
 
-func (s *overriddenRuleSet) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole, before bool) {
+func (s *overriddenRuleSet) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, cause overriddenCause, whole, before bool) {
 	if s.rules == nil {
 		s.rules = make(map[overriddenRuleKey]*overriddenRule)
 	}
-	k := overriddenRuleKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before, l.To.Conditional && l.Equal, l.InForce, whole}
+	k := overriddenRuleKey{
+		from: o.Policy, rule: l.Key.String(), to: l.To.Policy, conditional: l.To.Conditional, before: before,
+		equal: l.To.Conditional && l.Equal, inForce: l.InForce, whole: whole, cause: cause,
+	}
 	had := s.rules[k]
 	switch {
 	case had != nil:
@@ -63,9 +70,9 @@ func (s *overriddenRuleSet) add(e *effective.Effective, o *merge.Outcome, l merg
 	}
 }
 
-// sorted returns the rules by policy, rule and what beat it.
-func (s *overriddenRuleSet) sorted() []*overriddenRule {
-	out := make([]*overriddenRule, 0, len(s.rules))
+// sorted returns the rules, and more of them, by policy, rule and what beat it.
+func (s *overriddenRuleSet) sorted(more ...*overriddenRule) []*overriddenRule {
+	out := slices.Grow(more, len(s.rules))
 	for _, l := range s.rules {
 		out = append(out, l)
 	}
@@ -79,6 +86,7 @@ func (s *overriddenRuleSet) sorted() []*overriddenRule {
 			cmp.Compare(btoi(a.key.equal), btoi(b.key.equal)),
 			cmp.Compare(btoi(a.key.whole), btoi(b.key.whole)),
 			cmp.Compare(nameOf(a.key.inForce), nameOf(b.key.inForce)),
+			cmp.Compare(a.key.cause, b.key.cause),
 		)
 	})
 	return out
@@ -100,7 +108,7 @@ func (r *overriddenRules) addRoute(p effective.Pair) {
 	}
 	for _, l := range own.Lost {
 		if l.To.Block == merge.Overrides && !routeFieldOverriddenBefore(p.Before, l) {
-			r.otherPolicies.add(p.After, own, l, false, false)
+			r.otherPolicies.add(p.After, own, l, byOverride, false, false)
 		}
 	}
 }
@@ -115,18 +123,25 @@ func routeFieldOverriddenBefore(before *effective.Effective, l merge.Lost) bool 
 	})
 }
 
-// addOwn adds the rules of the policy that is written, the i-th on the path,
-// that a higher override takes.
+// addOwn adds the rules of the policy that is written, the i-th on the path, that have no
+// effect.
 func (r *overriddenRules) addOwn(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
+	r.ownDefaults.addInForce(p.After, o.Policy)
 	if len(o.Lost) == 0 {
 		return
 	}
 	was, whole := indexBefore(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
-		if isOverridden(p.After, i, l) {
+		switch cause := causeOf(p.After, i, l); cause {
+		case byItself:
+		case byOverride:
 			old := overriddenAt(p.Before, was, l.Key)
-			r.ownPolicy.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
+			r.ownPolicy.add(p.After, o, l, cause, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
+		case bySpecific, byUnset:
+			r.ownDefaults.add(p.After, o, l, cause, whole)
+		default:
+			r.ownPolicy.add(p.After, o, l, cause, whole, false)
 		}
 	}
 }
@@ -151,7 +166,7 @@ func (r *overriddenRules) addOther(p effective.Pair, i int) {
 	for _, l := range o.Lost {
 		if isOverridden(p.After, i, l) && (was < 0 || wasInForce(&p.Before.Outcomes[was], l.Key)) {
 			l.Equal = false // whether values of others are equal is not counted apart
-			r.otherPolicies.add(p.After, o, l, whole, false)
+			r.otherPolicies.add(p.After, o, l, byOverride, whole, false)
 		}
 	}
 }

@@ -42,6 +42,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		o := &p.After.Outcomes[i]
 		if ev.policy != nil && o.Policy == &ev.policy.Policy {
 			ev.overriddenRules.ownPaths++
+			ev.addOwnReach(p.After)
 			ev.overriddenRules.addOwn(byRequests, i)
 			ev.checkUnset(p, o)
 			continue

@@ -152,8 +152,10 @@ func (q *Query) Outcomes(ctx context.Context, policies []*policykind.Policy) ([]
 	for i, p := range policies {
 		objects[i] = p
 	}
+	reaches := effective.NewReaches(q.View)
 	var sum effective.Outcomes
 	err := q.Engine.Walk(q.View, effective.ScopeOf(objects...), false, q.budget(ctx), func(e *effective.Effective) error {
+		reaches.Mark(e)
 		sum.Add(e)
 		return nil
 	})

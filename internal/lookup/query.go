@@ -74,7 +74,9 @@ func (q *Query) WalkAll(ctx context.Context, visit func(*effective.Effective)) e
 // those without a policy.
 func (q *Query) walkView(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
 	var kept []*effective.Effective
+	reaches := effective.NewReaches(v)
 	err := q.Engine.Walk(v, q.Scope(), empty, q.budget(ctx), func(e *effective.Effective) error {
+		reaches.Mark(e)
 		if q.Request == nil {
 			visit(e)
 		} else if q.Request.contains(&e.Path) {

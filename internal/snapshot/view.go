@@ -347,6 +347,11 @@ func (v *View) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
 	return v.byParent.withPrefix(key(parent.Kind, parent.Namespace, parent.Name))
 }
 
+// RoutesOfKind yields those of RoutesOf that are of a kind.
+func (v *View) RoutesOfKind(parent api.Ref, kind string) iter.Seq[*gateway.Route] {
+	return v.byParent.withPrefix(key(parent.Kind, parent.Namespace, parent.Name, kind))
+}
+
 // GatewayOf returns the gateway that a route attaches to by a parent, itself or through a
 // listener set; nil for none.
 func (v *View) GatewayOf(p gateway.Parent) *gateway.Gateway {

@@ -35,7 +35,7 @@ func findingField(f guard.Finding, o, old *manifest.Object, written snapshot.Obj
 	switch {
 	case isPolicy:
 		at = policyField(f, o, p)
-	case f.Code == api.ReasonNoPath, f.Code == api.ReasonTargetNotFound:
+	case f.Code == api.ReasonNoPath, f.Code == api.ReasonTargetNotFound, f.Code == api.ReasonUnreached:
 		at = firstField(o, "spec.parentRefs", "spec.targetRefs", "spec.targetRef")
 	}
 	if at == "" && old != nil {
@@ -49,7 +49,7 @@ func policyField(f guard.Finding, o *manifest.Object, p *policykind.Policy) stri
 	switch f.Code { //nolint:exhaustive // the others are about a rule
 	case api.ReasonInvalid:
 		return invalidField(p.Invalid)
-	case api.ReasonTargetNotFound, api.ReasonConflicted, api.ReasonNoPath:
+	case api.ReasonTargetNotFound, api.ReasonConflicted, api.ReasonNoPath, api.ReasonUnreached:
 		return targetField(o, p.Kind, f.What)
 	case api.ReasonUnsetOverride:
 		if at := unsetField(o, p.Kind, f.Rule); at != "" {

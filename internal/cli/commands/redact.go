@@ -44,7 +44,7 @@ func redactReason(r *api.Reason) { r.Message = redactedMessage(r.Code, r.Rule, r
 // withoutValues are the reasons whose messages name objects, rules and requests, and never
 // quote the content of a policy.
 var withoutValues = map[api.ReasonCode]bool{
-	api.ReasonTargetNotFound: true, api.ReasonNoPath: true, api.ReasonConflicted: true, api.ReasonUnsetOverride: true,
+	api.ReasonTargetNotFound: true, api.ReasonNoPath: true, api.ReasonUnreached: true, api.ReasonConflicted: true, api.ReasonUnsetOverride: true,
 	api.ReasonOverridden: true, api.ReasonOverrideRemoved: true, api.ReasonOverrideEvaded: true, api.ReasonOverrideWeakened: true,
 	api.ReasonBlastRadius: true, api.ReasonTooMuch: true, api.ReasonUnknownField: true,
 }

@@ -56,6 +56,7 @@ func (n *noteTally) status() string {
 	}
 	add(api.Overridden, "overridden")
 	add(api.Inactive, "its condition is not met")
+	add(api.Unreached, "no request reaches it")
 	parts = append(parts, slices.Sorted(maps.Keys(n.messages))...)
 	return strings.Join(append(parts, slices.Sorted(maps.Keys(n.changes))...), "; ")
 }

@@ -128,6 +128,9 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 			at.add(w.paint(dim, "– "+p.Policy.Key()+" does not apply: its condition is not met"))
 		}
 	}
+	if len(item.Policies) > 0 && item.Policies[0].State == api.Unreached {
+		at.add(w.paint(yellow, "– no request reaches this path"))
+	}
 	if len(at.children) == 0 {
 		at.label += w.paint(dim, "  none")
 	}
@@ -194,7 +197,14 @@ func enforcedOn(c api.PathCounts) string {
 	if c.Total == 0 {
 		return "no path"
 	}
-	return fmt.Sprintf("%d/%s", c.Enforced, plural(c.Total, "path"))
+	switch reached := c.Total - c.Unreached; {
+	case reached == 0:
+		return plural(c.Unreached, "path") + " unreached"
+	case c.Unreached > 0:
+		return fmt.Sprintf("%d/%s, %d unreached", c.Enforced, plural(reached, "path"), c.Unreached)
+	default:
+		return fmt.Sprintf("%d/%s", c.Enforced, plural(c.Total, "path"))
+	}
 }
 
 func outcomeNote(o api.Outcome) string {

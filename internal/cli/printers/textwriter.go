@@ -196,7 +196,7 @@ func stateStyle(s api.State) style {
 	switch s {
 	case api.Enforced:
 		return green
-	case api.PartiallyEnforced, api.Inactive, api.NoPath:
+	case api.PartiallyEnforced, api.Inactive, api.NoPath, api.Unreached:
 		return yellow
 	default:
 		return red

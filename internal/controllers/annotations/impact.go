@@ -70,6 +70,14 @@ func (imp *impactedObjects) addRelated(v *snapshot.View, o snapshot.Object) {
 			imp.addPolicies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
 			imp.addPolicies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
 		}
+	case *gateway.Route: // whose requests it may take, or leave
+		for _, p := range o.Parents {
+			if g := v.GatewayOf(p); g != nil {
+				for rival := range v.Router(g, gateway.Reading{}).Rivals(o) {
+					imp.addPoliciesOn(v, rival.Route.Ref())
+				}
+			}
+		}
 	case *gateway.Namespace: // selectors may match its labels
 		for _, kind := range slices.Concat(gateway.GatewayKinds, []string{gateway.KindService}) {
 			imp.addPolicies(v.Selecting(hierarchyKind(kind)))

@@ -27,9 +27,11 @@ type lostRule struct {
 const itself = "itself"
 
 func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
+	reaches := effective.NewReaches(v)
 	var sum effective.Outcomes
 	err := through(func(e *effective.Effective) error {
 		if e.Kind == p.Kind {
+			reaches.Mark(e)
 			sum.Add(e)
 		}
 		return nil

@@ -7,12 +7,13 @@ const meaning = {
   PartiallyEnforced: 'some of its rules are in effect',
   Overridden: 'none of its rules is in effect',
   Inactive: 'its condition is not met here',
+  Unreached: 'no request reaches this path',
   Conflicted: 'another policy has the same target',
   Invalid: 'it cannot be read',
   TargetNotFound: 'its target does not exist',
   NoPath: 'no traffic takes a path to its target',
 };
-const sign = { Enforced: '✓', PartiallyEnforced: '◐', Overridden: '✗', Inactive: '–' };
+const sign = { Enforced: '✓', PartiallyEnforced: '◐', Overridden: '✗', Inactive: '–', Unreached: '–' };
 
 /** badge returns the state of a policy as a sign, its name and what it means. */
 export function badge(state) {
@@ -96,6 +97,7 @@ export function outcomeCard(o) {
   const p = o.paths;
   return h('section', { class: 'card', 'aria-labelledby': 'outcome' }, h('h2', { id: 'outcome' }, 'Outcome ', badge(o.state)),
     h('p', {}, p.total === 0 ? 'It is on no path.' : `In effect with all rules on ${p.enforced} of ${plural(p.total, 'path')}, with some on ${p.partiallyEnforced}, overridden on ${p.overridden}, inactive on ${p.inactive}.`,
+      p.unreached > 0 && ` No request reaches ${plural(p.unreached, 'path')}.`,
       o.message && ` ${o.message}`),
     h('h3', {}, 'Targets'), h('ul', {}, o.targets.map((t) => h('li', {}, t.target.name ? named(t.target) : `${t.target.kind} ${t.selector ?? ''}`,
       t.section && ` · ${t.section}`, t.accepted ? ' – accepted' : [` – ${t.reason ?? 'refused'} `, t.refused, t.by && [' by ', named(t.by)]]))),

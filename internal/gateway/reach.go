@@ -1,0 +1,293 @@
+package gateway
+
+import (
+	"iter"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Reach is whether requests reach a rule of a route at a listener.
+type Reach struct {
+	// Reached is set if some request does, or if that cannot be decided.
+	Reached bool
+	// Isolated is set if it is reached only where listeners share the requests of their
+	// port: not by implementations that isolate listeners.
+	Isolated bool
+	// Elsewhere is set if requests reach the rule, but by another listener.
+	Elsewhere bool
+	// Request is one that the rule's matches select and that By serves in its place; nil
+	// if the rule is reached, and not only where listeners are not isolated. By has no
+	// route if nothing serves it. First is the criterion by which By precedes the rule.
+	Request *Request
+	By      Served
+	First   api.Precedence
+	// Conflict is the listener with which the rule's listener conflicts, so that it
+	// takes no connections.
+	Conflict *ListenerMatch
+}
+
+// Taker says what takes the requests that a rule of a route does not get, and why. Another
+// rule of the same route is named by its name alone.
+func (x *Reach) Taker(own *Route) string {
+	switch {
+	case x.Conflict != nil:
+		return "the listener conflicts with " + x.Conflict.Text() + ", which takes precedence"
+	case x.By.Listener == nil:
+		return "no listener takes them"
+	case x.By.Route == nil:
+		return x.By.Listener.Text() + ", which has a more specific hostname, takes them"
+	}
+	taker := x.By.Route.Ref().String()
+	if own != nil && x.By.Route.Ref() == own.Ref() {
+		taker = x.By.Route.RuleName(x.By.Rule)
+	}
+	switch x.First { //nolint:exhaustive // others need no explanation
+	case api.ByOlderRoute:
+		return taker + " takes all, since it is older"
+	case api.ByName:
+		return taker + " takes all, since it is as old and first by name"
+	case api.ByEarlierRule:
+		return taker + " takes all, since it comes first"
+	default:
+		return taker + " takes all"
+	}
+}
+
+// maxReachWork bounds the work of Reach, as maxWork does that of a search.
+const maxReachWork = 1 << 18
+
+// Reach returns whether requests reach a rule of a route at a listener, any of its rules if
+// it is -1. The router must have a memo.
+//
+// One request decides for each match and hostname: the one that meets the match and as few
+// others as possible. Where that is served by another match, so are all that meet both.
+// Regular expressions, matches of an HTTPRoute beside a GRPCRoute, and those of two routes
+// without a creation time count as reached.
+func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
+	if by := r.ConflictOf(at); by != nil {
+		return Reach{Conflict: by}
+	}
+	out := Reach{Reached: true} // without a match that is known
+	limit := r.memo.work + maxReachWork
+	for e := range r.entriesAt(route, at) {
+		if rule >= 0 && e.match.rule != rule {
+			continue
+		}
+		if r.memo.work > limit {
+			return Reach{Reached: true}
+		}
+		x := r.reachOf(e)
+		if x.Reached && !x.Isolated {
+			return x
+		}
+		switch {
+		case out.Request == nil, x.Isolated && !out.Isolated:
+			x.Elsewhere = x.Elsewhere || out.Elsewhere
+			out = x
+		default:
+			out.Elsewhere = out.Elsewhere || x.Elsewhere
+		}
+	}
+	if out.Request != nil {
+		out.Request = Plain(out.Request, r, r)
+	}
+	return out
+}
+
+// ReachOfListener returns whether requests may reach a listener: it conflicts with none that
+// precedes it.
+func (r *Router) ReachOfListener(l *ListenerMatch) Reach {
+	by := r.ConflictOf(l)
+	return Reach{Reached: by == nil, Conflict: by}
+}
+
+// reachOf is Reach for a match on one hostname.
+func (r *Router) reachOf(e entry) Reach {
+	var out Reach
+	for nth := range tries(e, e) {
+		q, _ := witness(e, e, nth)
+		if q == nil {
+			return Reach{Reached: true}
+		}
+		s := r.Route(q)
+		if s.Same(e.served()) || s.leavesUnsure(e) {
+			return Reach{Reached: true}
+		}
+		out = Reach{Request: q, By: s, Elsewhere: s.sameRule(e)}
+		if s.Route != nil {
+			_, out.First = r.reading.compare(&s, new(e.served()))
+		}
+		if out.First == api.ByName && e.route.Created == Newest {
+			return Reach{Reached: true} // which route is older is not known
+		}
+	}
+	if out.By.Listener == nil || !out.By.Listener.Same(e.listener) {
+		s := r.sharing().Route(out.Request)
+		out.Isolated = s.Same(e.served()) || s.leavesUnsure(e)
+		out.Reached, out.Elsewhere = out.Isolated, out.Elsewhere || !out.Isolated && s.sameRule(e)
+	}
+	return out
+}
+
+// leavesUnsure reports whether a request that meets a match goes to another one, and it is
+// not known whether all do: by regular expressions, whose precedence is the
+// implementation's, or since only routes of one of two kinds may be accepted.
+func (s Served) leavesUnsure(e entry) bool {
+	if s.match == nil {
+		return false
+	}
+	return s.match.regexPath() != e.match.regexPath() || s.Route.Kind != e.route.Kind || s.hidesOnly(e, e)
+}
+
+func (s Served) sameRule(e entry) bool {
+	return s.Route != nil && s.Rule == e.match.rule && s.Route.Ref() == e.route.Ref()
+}
+
+// sharing returns the router in which listeners share the requests of their port.
+func (r *Router) sharing() *Router {
+	if !r.SharesPorts() {
+		return r
+	}
+	if r.memo.sharing == nil {
+		reading := r.reading
+		reading.Shared = true
+		r.memo.sharing = r.With(reading)
+	}
+	return r.memo.sharing
+}
+
+// ConflictOf returns the listener with which another one conflicts that precedes it, nil
+// if it takes connections.
+func (r *Router) ConflictOf(l *ListenerMatch) *ListenerMatch {
+	for i := range r.conflicts {
+		if r.conflicts[i].listener.Same(l) {
+			return &r.conflicts[i].with
+		}
+	}
+	return nil
+}
+
+// listenerConflict is a listener that conflicts with one before it.
+type listenerConflict struct{ listener, with ListenerMatch }
+
+// Conflicts yields the listeners that conflict with one before them, and that one.
+func (r *Router) Conflicts(yield func(listener, with *ListenerMatch) bool) {
+	for i := range r.conflicts {
+		if !yield(&r.conflicts[i].listener, &r.conflicts[i].with) {
+			return
+		}
+	}
+}
+
+// ReachAnywhere returns whether requests reach a rule of a route, any of them if it is -1,
+// at some listener that accepts the route; if not, as Reach does for one of these.
+func (r *Router) ReachAnywhere(route *Route, rule int) Reach {
+	out := Reach{Reached: true} // without a listener
+	for i := range r.conflicts {
+		if c := &r.conflicts[i]; r.attached(&c.listener, route) {
+			out = Reach{Conflict: &c.with}
+		}
+	}
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		if !r.attached(l, route) {
+			continue
+		}
+		x := r.Reach(route, rule, l)
+		if x.Elsewhere || x.Reached && !x.Isolated {
+			return Reach{Reached: true}
+		}
+		if out.Request == nil || x.Isolated {
+			out = x
+		}
+	}
+	return out
+}
+
+// MayBeUnreached reports whether requests may not reach a rule of a route, any of them if
+// it is -1: another route or rule with the same match precedes it, or not all listeners
+// take the requests for its hostnames. It decides that without an index, mostly at once.
+func (r *Router) MayBeUnreached(route *Route, rule int) bool {
+	if r.isBehind(route) {
+		return true
+	}
+	for rival := range r.Rivals(route) {
+		if (rule < 0 || rival.Own == rule) && rival.Precedes(route) {
+			return true
+		}
+	}
+	return false
+}
+
+// Precedes reports whether the rival precedes the rule of the route that has the same
+// match.
+func (v *Rival) Precedes(route *Route) bool {
+	if v.Route == route {
+		return v.Rule < v.Own
+	}
+	return compareAge(v.Route, route) < 0
+}
+
+// isBehind reports whether a listener that accepts a route conflicts with another one, or
+// leaves the requests for one of its hostnames to another one that does not accept it.
+func (r *Router) isBehind(route *Route) bool {
+	for i := range r.conflicts {
+		if r.attached(&r.conflicts[i].listener, route) {
+			return true
+		}
+	}
+	if len(r.listeners) < 2 {
+		return false
+	}
+	for i := range r.listeners {
+		l := &r.listeners[i]
+		if !r.attached(l, route) {
+			continue
+		}
+		for _, h := range l.hostnames(route) {
+			if o := r.inFront(l, h); o != nil && !r.attached(o, route) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inFront returns a listener of the same port with a more specific hostname that takes all
+// requests for a hostname of a listener, nil if there is none.
+func (r *Router) inFront(l *ListenerMatch, hostname string) *ListenerMatch {
+	for i := range r.listeners {
+		o := &r.listeners[i]
+		if o != l && o.Client == l.Client && o.Listener.SamePort(l.Listener) &&
+			compareHostnames(o.Listener.Hostname, l.Listener.Hostname) < 0 && slices.Contains(hostnamesFor(hostname), o.Listener.Hostname) {
+			return o
+		}
+	}
+	return nil
+}
+
+// BehindNew yields the routes on a hostname of a listener of another router, which does not
+// have it as it is here, that are at a listener of the same port with a less specific one.
+// It finds those that name the hostname.
+func (r *Router) BehindNew(before *Router) iter.Seq[*Route] {
+	return func(yield func(*Route) bool) {
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if l.Listener.Hostname == "" || slices.ContainsFunc(before.listeners, func(o ListenerMatch) bool { return o.Same(l) && o.sameRequests(l) }) {
+				continue
+			}
+			for k := range r.listeners {
+				o := &r.listeners[k]
+				if r.inFront(o, l.Listener.Hostname) == nil {
+					continue
+				}
+				for route := range r.routes.AllRoutesAt(o.Parent(), l.Listener.Hostname) {
+					if r.attached(o, route) && !r.attached(l, route) && !yield(route) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// routeList has the routes of one gateway.
+type routeList []*Route
+
+func (l routeList) RoutesAt(parent api.Ref, hostname, _ string) iter.Seq[*Route] {
+	return l.AllRoutesAt(parent, hostname)
+}
+
+func (l routeList) AllRoutesAt(_ api.Ref, hostname string) iter.Seq[*Route] {
+	return slices.Values(slices.DeleteFunc(slices.Clone(l), func(r *Route) bool {
+		return hostname == "" && len(r.Hostnames) > 0 || hostname != "" && !slices.Contains(r.Hostnames, hostname)
+	}))
+}
+
+func (routeList) NamespaceLabels(string) labels.Set { return nil }
+
+// reachRoute returns an HTTPRoute on a listener of the gateway of these tests, "" for all.
+func reachRoute(name, listener string, created int64, matches string, hostnames ...string) *Route {
+	return &Route{
+		Kind: KindHTTPRoute, Namespace: "app", Name: name, Hostnames: hostnames, Created: created,
+		Parents: []Parent{{Kind: KindGateway, Namespace: "infra", Name: "g", Section: listener}},
+		Rules:   []Rule{{matches: []byte(matches)}},
+	}
+}
+
+// Whether requests reach a route is decided by the first route with its match, and counts
+// as reached where it is not known.
+func TestReach(t *testing.T) {
+	const cart, regex = `[{"path":{"type":"PathPrefix","value":"/cart"}}]`, `[{"path":{"type":"RegularExpression","value":"/cart(/.*)?"}}]`
+	for name, test := range map[string]struct {
+		own, other *Route
+		reached    bool
+		isolated   bool
+	}{
+		"an older route has the match":            {own: reachRoute("own", "all", 2, cart), other: reachRoute("other", "all", 1, cart)},
+		"a route as old, first by name, has it":   {own: reachRoute("own", "all", 1, cart), other: reachRoute("a", "all", 1, cart)},
+		"a newer route has it":                    {own: reachRoute("own", "all", 1, cart), other: reachRoute("other", "all", 2, cart), reached: true},
+		"neither route has a time":                {own: reachRoute("own", "all", Newest, cart), other: reachRoute("a", "all", Newest, cart), reached: true},
+		"an older one has a longer path":          {own: reachRoute("own", "all", 2, cart), other: reachRoute("other", "all", 1, `[{"path":{"type":"PathPrefix","value":"/cart/x"}}]`), reached: true},
+		"an older one has it for another host":    {own: reachRoute("own", "all", 2, cart), other: reachRoute("other", "all", 1, cart, "a.example.com"), reached: true},
+		"both have the same regular expression":   {own: reachRoute("own", "all", 2, regex), other: reachRoute("other", "all", 1, regex)},
+		"one of them has a regular expression":    {own: reachRoute("own", "all", 2, cart), other: reachRoute("other", "all", 1, regex), reached: true},
+		"another listener has its hostname":       {own: reachRoute("own", "all", 2, cart, "shop.example.com"), reached: true, isolated: true},
+		"it is on that listener, too":             {own: reachRoute("own", "", 2, cart, "shop.example.com"), reached: true},
+		"an older one is on that listener":        {own: reachRoute("own", "all", 2, cart, "shop.example.com"), other: reachRoute("other", "shop", 1, cart)},
+		"no request can meet it at this listener": {own: reachRoute("own", "shop", 2, cart), other: reachRoute("other", "shop", 1, cart, "shop.example.com")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener := func(name, hostname string) Listener {
+				return Listener{Name: name, Port: 80, Protocol: "HTTP", Hostname: hostname, Kinds: []string{KindHTTPRoute}, Namespaces: NamespaceRule{All: true}}
+			}
+			g := &Gateway{Namespace: "infra", Name: "g", Listeners: []Listener{listener("all", ""), listener("shop", "shop.example.com")}}
+			routes := routeList{test.own}
+			if test.other != nil {
+				routes = append(routes, test.other)
+			}
+			router := NewRouter(OwnListeners(g), routes, Reading{}).Memoize()
+			got := router.ReachAnywhere(test.own, -1)
+			assert.Equal(t, [2]bool{test.reached, test.isolated}, [2]bool{got.Reached, got.Isolated})
+			if !got.Reached || got.Isolated {
+				assert.True(t, router.MayBeUnreached(test.own, -1))
+			}
+		})
+	}
+}
+
+// The first of listeners with one port and hostname takes all connections, and one with
+// another protocol on the port takes none.
+func TestConflictOf(t *testing.T) {
+	listener := func(name, protocol, hostname string) Listener {
+		return Listener{Name: name, Port: 80, Protocol: protocol, Hostname: hostname}
+	}
+	g := &Gateway{Namespace: "infra", Name: "g", Listeners: []Listener{
+		listener("a", "HTTP", ""), listener("b", "HTTP", "b.example.com"), listener("again", "HTTP", "b.example.com"), listener("tls", "HTTPS", "c.example.com"),
+	}}
+	all := OwnListeners(g)
+	router := NewRouter(all, routeList{}, Reading{})
+	var got []string
+	for i := range all {
+		with := ""
+		if by := router.ConflictOf(&all[i]); by != nil {
+			with = by.Listener.Name
+		}
+		got = append(got, with)
+	}
+	assert.Equal(t, []string{"", "", "b", "a"}, got)
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"iter"
+	"slices"
+)
+
+// Rival is a rule of a route that has a match of a rule of another one, on the same
+// hostname of the same listener: one of the two takes all requests of that match.
+type Rival struct {
+	Listener *ListenerMatch
+	Route    *Route
+	Rule     int
+	// Own is the rule of the other route.
+	Own int
+}
+
+// maxRivalMatches is how many matches Rivals looks at.
+const maxRivalMatches = 1 << 14
+
+// Rivals yields the rules, also its own, that have the same match as a rule of the route,
+// in whatever spelling. It looks at no more matches than maxRivalMatches: beside more, it
+// finds those that come first.
+func (r *Router) Rivals(route *Route) iter.Seq[Rival] {
+	return func(yield func(Rival) bool) {
+		s := rivalSearch{router: r, route: route, yield: yield, left: maxRivalMatches}
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if !r.attached(l, route) {
+				continue
+			}
+			if s.left == maxRivalMatches && route.MatchCount() > 1 && !s.ownRules(l) || !s.at(l) {
+				return
+			}
+		}
+	}
+}
+
+// rivalSearch looks for the rivals of a route.
+type rivalSearch struct {
+	router *Router
+	route  *Route
+	own    map[uint64][]int // rules by match
+	yield  func(Rival) bool
+	left   int
+}
+
+// at looks for rivals at a listener, and reports whether to go on.
+func (s *rivalSearch) at(l *ListenerMatch) bool {
+	for _, hostname := range l.hostnames(s.route) {
+		for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
+			for _, segment := range s.route.Segments() {
+				for o := range s.router.routes.RoutesAt(l.Parent(), h, segment) {
+					if o != s.route && o.Kind == s.route.Kind && slices.Contains(o.Segments(), segment) && s.router.attached(l, o) && !s.compare(l, o, segment) {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// compare yields the rules of a route that have a match of the other one, of paths with a
+// first segment. It reports whether to go on.
+func (s *rivalSearch) compare(l *ListenerMatch, o *Route, segment string) bool {
+	own, hashes := s.ownMatches(), o.matchHashes()
+	if s.left -= len(hashes); s.left < 0 {
+		return false
+	}
+	for i := range hashes {
+		if o.compiled[i].segment != segment {
+			continue
+		}
+		for _, rule := range own[hashes[i]] {
+			if !s.yield(Rival{l, o, o.compiled[i].rule, rule}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fewMatches is how many matches are compared with one another without an index.
+const fewMatches = 16
+
+// ownRules yields the rules of the route that have a match of another of its rules. It
+// reports whether to go on.
+func (s *rivalSearch) ownRules(l *ListenerMatch) bool {
+	hashes := s.route.matchHashes()
+	if len(hashes) <= fewMatches && !hasDuplicates(hashes) {
+		return true
+	}
+	for _, rules := range s.ownMatches() {
+		for _, rule := range rules {
+			if rule != rules[0] && !s.yield(Rival{l, s.route, rules[0], rule}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func hasDuplicates(hashes []uint64) bool {
+	for i, h := range hashes {
+		if slices.Contains(hashes[:i], h) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownMatches returns the rules of the route by the hashes of their matches.
+func (s *rivalSearch) ownMatches() map[uint64][]int {
+	if s.own == nil {
+		s.own = make(map[uint64][]int)
+		for i, h := range s.route.matchHashes() {
+			s.own[h] = append(s.own[h], s.route.compiled[i].rule)
+		}
+	}
+	return s.own
+}
+
+type matchHashesKey struct{}
+
+// matchHashes returns the hashes of the route's matches, in the order of routeMatches. Two
+// that select the same requests by another spelling have the same hash.
+func (r *Route) matchHashes() []uint64 {
+	return r.Memoize(matchHashesKey{}, func() any { //nolint:forcetypeassert // it has no other value
+		out := make([]uint64, len(r.routeMatches()))
+		for i := range r.compiled {
+			out[i] = hashOf(r.compiled[i].spelling())
+		}
+		return out
+	}).([]uint64)
+}
+
+// OtherKinds yields those of some routes that read requests as another one does, and are on
+// a listener with it, on intersecting hostnames: an HTTPRoute beside a GRPCRoute, of which
+// Gateway API has only one accepted. It looks at a limited number.
+func (r *Router) OtherKinds(route *Route, others func(parent *ListenerMatch) iter.Seq[*Route]) iter.Seq2[*ListenerMatch, *Route] {
+	return func(yield func(*ListenerMatch, *Route) bool) {
+		left := maxRivalMatches
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if !r.attached(l, route) {
+				continue
+			}
+			for o := range others(l) {
+				if left--; left < 0 {
+					return
+				}
+				if r.attached(l, o) && hostsIntersect(l.hostnames(route), l.hostnames(o)) && !yield(l, o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func hostsIntersect(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return HostnamesIntersect(x, y) })
+	})
+}
+
+// Precedes reports whether a route comes before another one whose matches are the same: it
+// is older, or as old and first by name.
+func (r *Route) Precedes(o *Route) bool { return compareAge(r, o) < 0 }

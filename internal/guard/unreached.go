@@ -1,0 +1,304 @@
+package guard
+
+import (
+	"fmt"
+	"iter"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+// Most objects that are looked at, and reported one by one, as unreached.
+const (
+	maxUnreachedPaths = 256
+	maxUnreached      = 5
+	maxTaken          = 64
+)
+
+// ownReach is whether requests reach the paths of the policy that is written.
+type ownReach struct {
+	reached bool
+	looked  int
+	first   gateway.Reach // of the first path
+	on      *effective.Effective
+}
+
+// addOwnReach looks whether requests reach a path of the policy that is written, until one
+// that they reach is found. Beside many that none reaches, the next one counts as reached.
+func (ev *evaluation) addOwnReach(e *effective.Effective) {
+	own := &ev.ownReach
+	if own.reached {
+		return
+	}
+	x := gateway.Reach{Reached: true}
+	if own.looked++; own.looked <= maxUnreachedPaths {
+		x = ev.reachAfter(&e.Path)
+	}
+	own.reached = x.Reached
+	if own.on == nil {
+		own.first, own.on = x, e
+	}
+}
+
+// reachAfter returns whether requests reach a path after the write.
+func (ev *evaluation) reachAfter(p *gateway.Path) gateway.Reach {
+	out := gateway.Reach{Reached: true}
+	if p.Listener == nil && !readsRequests(p) {
+		return out
+	}
+	router := ev.routersOf(entryOf(p)).after
+	switch {
+	case router == nil:
+		return out
+	case p.Route == nil:
+		return router.ReachOfListener(new(listenerOf(p)))
+	case !readsRequests(p) || !router.MayBeUnreached(p.Route, p.Rule):
+		return out
+	}
+	for _, l := range router.ListenersAt(p) {
+		if out = router.Reach(p.Route, p.Rule, &l); out.Reached {
+			return out
+		}
+	}
+	return out
+}
+
+// reportUnreached reports what no request reaches after the write, and from what the write
+// takes all requests (SEMANTICS section 9).
+func (ev *evaluation) reportUnreached() {
+	ref := ev.change.Object().Ref()
+	switch o := ev.after.Get(ref).(type) {
+	case *gateway.Route:
+		old, _ := ev.before.Get(ref).(*gateway.Route)
+		if old != o && (old == nil || !old.SameRequests(o)) {
+			ev.reportUnreachedRoute(old, o)
+		}
+	case *gateway.Gateway:
+		ev.reportUnreachedListeners(o)
+	case *gateway.ListenerSet:
+		if g := ev.after.Gateway(o.GatewayNamespace, o.GatewayName); g != nil {
+			ev.reportUnreachedListeners(g)
+		}
+	default:
+		if own := &ev.ownReach; ev.policy != nil && own.on != nil && !own.reached {
+			ev.reportNotReached("the policy has no effect: no request reaches "+pathText(own.on), &own.first, own.on.Path.Route)
+		}
+	}
+}
+
+// reportUnreachedRoute reports rules of the route that is written which no request reaches,
+// and those of others from which it takes all.
+func (ev *evaluation) reportUnreachedRoute(old, r *gateway.Route) {
+	for _, entry := range ev.reroutedRoutes(nil, []*gateway.Route{r}).entries {
+		at := ev.routersOf(entry)
+		if at.after == nil {
+			continue
+		}
+		if at.after.MayBeUnreached(r, -1) {
+			ev.reportUnreachedRules(entry, at, old, r)
+		}
+		taken := make(map[ruleOf]bool)
+		for rival := range at.after.Rivals(r) {
+			if len(taken) < maxTaken && rival.Route != r && r.Precedes(rival.Route) {
+				taken[ruleOf{rival.Route, rival.Rule}] = true
+			}
+		}
+		ev.reportTaken(entry, at, r, taken)
+		if !at.mesh {
+			ev.reportOtherKinds(entry, at, old, r)
+		}
+	}
+}
+
+// ruleOf is a rule of a route.
+type ruleOf struct {
+	route *gateway.Route
+	rule  int
+}
+
+// reportUnreachedRules reports the rules of a route that no request reaches, unless none
+// did before.
+func (ev *evaluation) reportUnreachedRules(entry api.Ref, at *gatewayRouters, old, r *gateway.Route) {
+	var rulesBefore []int
+	if old != nil && at.before != nil {
+		rulesBefore = gateway.MatchRules(old, r)
+	}
+	var found []gateway.Reach
+	var rules []int
+	newly := false
+	for rule := range r.Rules {
+		x := at.after.ReachAnywhere(r, rule)
+		if x.Reached && !x.Isolated {
+			continue
+		}
+		found, rules = append(found, x), append(rules, rule)
+		newly = newly || rulesBefore == nil || rulesBefore[rule] < 0 || at.before.ReachAnywhere(old, rulesBefore[rule]) == gateway.Reach{Reached: true}
+	}
+	if !newly {
+		return
+	}
+	on := fmt.Sprintf(" on %s", entry)
+	if len(found) == len(r.Rules) {
+		ev.reportNotReached("no request reaches "+r.Ref().String()+on, &found[0], r)
+		return
+	}
+	for i := range found[:min(len(found), maxUnreached)] {
+		ev.reportNotReached(fmt.Sprintf("no request reaches %s of %s%s", r.RuleName(rules[i]), r.Ref(), on), &found[i], r)
+	}
+	if more := len(found) - maxUnreached; more > 0 {
+		ev.report(api.ReasonUnreached, api.Warn, Finding{What: fmt.Sprintf("no request reaches %s of %s%s", plural(more, "more rule"), r.Ref(), on)})
+	}
+}
+
+// reportNotReached reports something that no request reaches, since others take all.
+func (ev *evaluation) reportNotReached(what string, x *gateway.Reach, own *gateway.Route) {
+	if x.Isolated {
+		what += ", if the implementation isolates listeners"
+	}
+	what += ": " + x.Taker(own)
+	f := Finding{What: what, Short: what}
+	if x.Request != nil && x.By.Route != nil {
+		f.Request, f.ServedBy = x.Request.String(), servedText(x.By)
+	}
+	ev.report(api.ReasonUnreached, api.Warn, f)
+}
+
+// servedText names the rule that serves a request.
+func servedText(s gateway.Served) string {
+	p := s.Path()
+	return p.Element(gateway.LevelRule).String()
+}
+
+// reportTaken reports rules of other routes which the written one takes all requests from,
+// and that some reached before.
+func (ev *evaluation) reportTaken(entry api.Ref, at *gatewayRouters, r *gateway.Route, rules map[ruleOf]bool) {
+	routes := make(map[*gateway.Route]bool)
+	for of := range rules {
+		x := at.after.ReachAnywhere(of.route, of.rule)
+		if x.Reached || x.By.Route == nil || x.By.Route.Ref() != r.Ref() {
+			continue
+		}
+		if at.before != nil && !at.before.ReachAnywhere(of.route, of.rule).Reached {
+			continue
+		}
+		whole := !at.after.ReachAnywhere(of.route, -1).Reached
+		if whole && routes[of.route] {
+			continue
+		}
+		routes[of.route] = true
+		victim := of.route.Ref().String()
+		if !whole {
+			victim = of.route.RuleName(of.rule) + " of " + victim
+		}
+		what := fmt.Sprintf("no request would reach %s on %s: %s takes all", victim, entry, r.Ref())
+		ev.report(api.ReasonUnreached, api.Warn, Finding{
+			What: what, Short: what, Advice: fmt.Sprintf("ask the owner of %s", of.route.Ref()),
+			Request: x.Request.String(), ServedBy: servedText(x.By),
+		})
+	}
+}
+
+// reportOtherKinds reports an HTTPRoute and a GRPCRoute on intersecting hostnames, of which
+// Gateway API has the younger one rejected.
+func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r *gateway.Route) {
+	kind := map[string]string{gateway.KindHTTPRoute: gateway.KindGRPCRoute, gateway.KindGRPCRoute: gateway.KindHTTPRoute}[r.Kind]
+	if kind == "" {
+		return
+	}
+	before := make(map[api.Ref]bool)
+	for _, o := range otherKinds(at.before, ev.before.RoutesOfKind, old, kind) {
+		before[o.Ref()] = true
+	}
+	var rejects *gateway.Route // the oldest one
+	reported := 0
+	for _, o := range otherKinds(at.after, ev.after.RoutesOfKind, r, kind) {
+		switch {
+		case o.Created == r.Created && o.Created == gateway.Newest: // which one is older is not known
+		case o.Precedes(r) && (rejects == nil || o.Precedes(rejects)):
+			rejects = o
+		case r.Precedes(o) && !before[o.Ref()] && reported < maxUnreached:
+			reported++
+			ev.reportRejected(entry, o, r)
+		}
+	}
+	if rejects != nil && !before[rejects.Ref()] {
+		ev.reportRejected(entry, r, rejects)
+	}
+}
+
+// otherKinds returns the routes of another kind that are on intersecting hostnames with a
+// route at a gateway, each once.
+func otherKinds(router *gateway.Router, of func(api.Ref, string) iter.Seq[*gateway.Route], r *gateway.Route, kind string) []*gateway.Route {
+	if router == nil || r == nil {
+		return nil
+	}
+	var out []*gateway.Route
+	seen := make(map[*gateway.Route]bool)
+	for _, o := range router.OtherKinds(r, func(l *gateway.ListenerMatch) iter.Seq[*gateway.Route] { return of(l.Parent(), kind) }) {
+		if !seen[o] {
+			seen[o] = true
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// reportRejected reports a route that Gateway API has rejected, since one of another kind
+// on intersecting hostnames precedes it. Implementations may accept both.
+func (ev *evaluation) reportRejected(entry api.Ref, r, by *gateway.Route) {
+	why := "is older"
+	if r.Created == by.Created {
+		why = "is as old and first by name"
+	}
+	ev.report(api.ReasonUnreached, api.Warn, Finding{
+		What: fmt.Sprintf("no request reaches %s on %s if the implementation accepts only one kind of route on a hostname, as Gateway API requires: %s, which has an intersecting hostname, %s; if it accepts both, the more specific match takes a request",
+			r.Ref(), entry, by.Ref(), why),
+		Short:  fmt.Sprintf("%s may be rejected on %s: %s, which has an intersecting hostname, %s", r.Ref(), entry, by.Ref(), why),
+		Advice: "use hostnames of their own",
+	})
+}
+
+// reportUnreachedListeners reports listeners of a gateway which newly conflict with others
+// that precede them, and routes that are newly behind a listener.
+func (ev *evaluation) reportUnreachedListeners(g *gateway.Gateway) {
+	at := ev.routersOf(g.Ref())
+	for l, with := range at.after.Conflicts {
+		if at.before != nil && at.before.ConflictOf(l) != nil {
+			continue
+		}
+		ev.report(api.ReasonUnreached, api.Warn, Finding{
+			What:   fmt.Sprintf("no request reaches %s: it conflicts with %s, %s", l.Text(), with.Text(), conflictText(l, with)),
+			Advice: "give it a hostname or a port of its own",
+		})
+	}
+	if at.before == nil {
+		return
+	}
+	looked := 0
+	for r := range at.after.BehindNew(at.before) {
+		if looked++; looked > maxTaken {
+			return
+		}
+		x := at.after.ReachAnywhere(r, -1)
+		if was := at.before.ReachAnywhere(r, -1); was.Reached && !was.Isolated && (!x.Reached || x.Isolated) {
+			ev.reportNotReached(fmt.Sprintf("no request would reach %s on %s", r.Ref(), g.Ref()), &x, r)
+		}
+	}
+}
+
+// conflictText says why a listener precedes one that conflicts with it.
+func conflictText(l, with *gateway.ListenerMatch) string {
+	switch {
+	case with.Set == nil && l.Set == nil:
+		return "which is listed first"
+	case with.Set == nil:
+		return "since the Gateway's own listeners come first"
+	case with.Set == l.Set:
+		return "which is listed first"
+	case with.Set.Created < l.Set.Created:
+		return "since its ListenerSet is older"
+	default:
+		return "since its ListenerSet is as old and first by name"
+	}
+}
