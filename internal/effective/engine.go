@@ -38,6 +38,10 @@ type Effective struct {
 	*merge.Result
 	// Outcomes of the policies, from the highest to the lowest, each once.
 	Outcomes []merge.Outcome
+	// Unread is set if the gateway does not read the kind: its class has this controller.
+	// Ignored are then the policies that would be on the path.
+	Unread  string
+	Ignored []*policykind.Policy
 
 	folded *folded       // the fold with Result, nil if there is none
 	member *member       // of the path's rule whose fields are controlled, or nil
