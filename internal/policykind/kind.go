@@ -69,7 +69,7 @@ func (k *Kind) Ref() api.PolicyKind { return api.PolicyKind{Group: k.Group, Kind
 
 // guessed are the reasons that depend on how policies are read. They are no reason to
 // deny where that is a guess by the label of the kind (SEMANTICS section 5).
-var guessed = []api.ReasonCode{api.ReasonInvalid, api.ReasonConflicted, api.ReasonEffectiveInvalid}
+var guessed = []api.ReasonCode{api.ReasonInvalid, api.ReasonConflicted}
 
 // Action returns the action for a reason: that of the profile, else def.
 func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {

@@ -108,7 +108,10 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 	if err != nil {
 		return err
 	}
-	if len(items) == 0 && q.Request.Err() == nil {
+	switch {
+	case len(items) > 0:
+		a.noteControllers(q.view)
+	case q.Request.Err() == nil:
 		a.infof("no effective policies found")
 	}
 	if allPaths {

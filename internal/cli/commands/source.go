@@ -72,7 +72,6 @@ func (a *app) manifestSource(ctx context.Context, set *manifest.Set) (*source, e
 	}
 	a.reportRead(set, s.kinds)
 	a.warnRejectedProfiles(s.kinds)
-	a.noteControllers(s.view)
 	return s, nil
 }
 
@@ -104,7 +103,6 @@ func (a *app) sourceOf(view *snapshot.View, problems []cache.Problem) (s *source
 		s.installed[k.Ref()] = true
 	}
 	s.view = view.WithKinds(s.kinds.All())
-	a.noteControllers(s.view)
 	return s, nil
 }
 
