@@ -211,6 +211,9 @@ func (r *targetReader) checkAllowed(t *Target) {
 		return
 	}
 	t.Virtual = kind.Virtual
+	if len(kind.Names) > 0 && !slices.Contains(kind.Names, t.Ref.Name) {
+		t.Refused = fmt.Sprintf("a %s can only target %s %s", r.kind.Kind, t.Ref.Kind, strings.Join(kind.Names, ", "))
+	}
 	r.readSection(t, kind.Section)
 	namespace := r.stringField("namespace")
 	switch {
