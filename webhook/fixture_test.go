@@ -151,7 +151,7 @@ func timeouts(t *testing.T) *policykind.Kind {
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "policies.example.com", Kind: "TimeoutPolicy", Class: api.Direct,
 		Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
-	}, policykind.Label)
+	}, policykind.Cluster)
 	require.NoError(t, err)
 	return k
 }

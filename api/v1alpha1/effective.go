@@ -43,6 +43,9 @@ type EffectivePolicy struct {
 	// Route is the effective route of the path, in kinds that control fields of
 	// routes.
 	Route *EffectiveRoute `json:"route,omitempty"`
+	// NotRead is the reason why no policy of the kind has an effect on the path: the
+	// gateway does not read them.
+	NotRead string `json:"notRead,omitempty"`
 }
 
 // EffectiveRoute is a route with the fields that policies control.
@@ -129,7 +132,8 @@ type Outcome struct {
 	Policy Ref   `json:"policy"`
 	State  State `json:"state"`
 	// Message is the reason for the states Invalid, Conflicted, TargetNotFound, NoPath and
-	// Unreached. It is also set for a policy without rules.
+	// Unreached. It is also set for a policy without rules, and for one that some gateways
+	// do not read.
 	Message string     `json:"message,omitempty"`
 	Paths   PathCounts `json:"paths"`
 	Targets []Target   `json:"targets"`
@@ -153,6 +157,9 @@ type PathCounts struct {
 	Inactive          int `json:"inactive"`
 	// Unreached paths, which no request reaches, count in no other state.
 	Unreached int `json:"unreached,omitempty"`
+	// NotRead is the number of other paths, whose gateways do not read policies of the
+	// kind.
+	NotRead int `json:"notRead,omitempty"`
 }
 
 // Target is a target of a policy, and whether it is accepted. Each object that a

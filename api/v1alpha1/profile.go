@@ -79,6 +79,17 @@ type PolicyProfileSpec struct {
 	// direct if they apply to the target only.
 	Class ProfileClass `json:"class"`
 
+	// Controllers lists the controllers whose gateways read policies of the kind, as the
+	// controllerName of a GatewayClass or a start of it followed by *. On the gateways of
+	// a controller of another known implementation, policies of the kind have no effect.
+	// If empty, they have an effect on all gateways.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[^*]+\*?$`
+	// +listType=atomic
+	// +optional
+	Controllers []string `json:"controllers,omitempty"`
 	// Levels lists the levels of the hierarchy at which policies may be attached,
 	// from the root to the leaf. Paths end at the last of them that they have. It
 	// defaults to GatewayClass, Gateway, ListenerSet, Listener, Route, Rule.

@@ -53,6 +53,11 @@ type TargetKind struct {
 	Group string `json:"group"`
 	// Kind is the kind, or * for any kind of the group.
 	Kind string `json:"kind"`
+	// Names lists the objects of the kind that may be targeted. If empty, all may be.
+	//
+	// +listType=atomic
+	// +optional
+	Names []string `json:"names,omitempty"`
 	// Section defines what a sectionName refers to. It defaults to the listener of
 	// a Gateway or ListenerSet, the rule of a route, and the port name of a Service.
 	//

@@ -230,7 +230,7 @@ func (c *comparison) visitRemaining() error {
 
 // isRelevant reports whether a pair is to be visited.
 func (c *comparison) isRelevant(p Pair) bool {
-	return p.Before != nil || len(p.After.Outcomes) > 0 || slices.Contains(c.empty, p.After.Kind.Ref())
+	return p.Before != nil || len(p.After.Outcomes)+len(p.After.Ignored) > 0 || slices.Contains(c.empty, p.After.Kind.Ref())
 }
 
 // pairOfRemoved pairs a path that was removed, with the path that contains it now if

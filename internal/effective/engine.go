@@ -40,6 +40,10 @@ type Effective struct {
 	Outcomes []merge.Outcome
 	// Unreached is set by Reaches.Mark if no request reaches the path.
 	Unreached *gateway.Reach
+	// Unread is set if the gateway does not read the kind: its class has this controller.
+	// Ignored are then the policies that would be on the path.
+	Unread  string
+	Ignored []*policykind.Policy
 
 	folded *folded       // the fold with Result, nil if there is none
 	member *member       // of the path's rule whose fields are controlled, or nil

@@ -36,6 +36,9 @@ func (e *Effective) ExplainHiding(rule *merge.Name, h Hides) (x api.Explanation,
 	for _, n := range e.Notes {
 		x.Notes = append(x.Notes, e.noteText(n, e.hidesAny(h)))
 	}
+	if e.Unread != "" {
+		x.Notes = append(x.Notes, e.UnreadReason())
+	}
 	return x, rule == nil || len(x.Policies) > 0
 }
 

@@ -57,6 +57,7 @@ func (e *Effective) State() api.State {
 // Outcomes sums up the outcomes of policies over the paths that they are on.
 type Outcomes struct {
 	tallies map[*merge.Policy]*tally
+	unread  map[*policykind.Policy]*Unread
 }
 
 type tally struct {
@@ -92,6 +93,15 @@ func (all *Outcomes) Add(e *Effective) {
 			all.tallies[o.Policy] = t
 		}
 		t.add(e, o)
+	}
+	for _, p := range e.Ignored {
+		if all.unread == nil {
+			all.unread = make(map[*policykind.Policy]*Unread)
+		}
+		if all.unread[p] == nil {
+			all.unread[p] = new(Unread)
+		}
+		all.unread[p].Add(e)
 	}
 }
 
@@ -155,14 +165,24 @@ func (t *tally) state() api.State {
 // have been added.
 func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
-	t := all.tallies[&p.Policy]
-	if t == nil {
+	t, unread := all.tallies[&p.Policy], all.unread[p]
+	switch {
+	case t != nil:
+		out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
+		if out.State == api.Unreached {
+			out.Message = "no request reaches its paths: " + t.taken.Taker(nil)
+		}
+	case unread != nil:
+		out.State = api.NoPath
+	default:
 		out.State, out.Message = stateWithoutPath(v, p, out.Targets)
-		return out
 	}
-	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
-	if out.State == api.Unreached {
-		out.Message = "no request reaches its paths: " + t.taken.Taker(nil)
+	if unread != nil {
+		out.Paths.NotRead = unread.Paths
+		out.Message = strings.Join(append(slices.DeleteFunc([]string{out.Message}, func(s string) bool { return s == "" }), unread.Reasons()...), "; ")
+	}
+	if t == nil {
+		return out
 	}
 	for by, n := range t.whole {
 		out.ReplacedBy = append(out.ReplacedBy, api.PolicyCount{Policy: by, Paths: n})
@@ -248,6 +268,9 @@ func stateWithoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Targ
 	if i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Accepted }); i >= 0 {
 		why, _ := NoPath(v, p, targets[i])
 		return api.NoPath, why
+	}
+	if len(targets) == 0 {
+		return api.NoPath, "it has no target"
 	}
 	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
 		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })

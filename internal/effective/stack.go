@@ -15,11 +15,12 @@ type stack struct {
 	policies []*policykind.Policy // of the layers, without the route's own fields
 	versions []uint64             // of the layers
 	client   string               // namespace that the traffic comes from
+	ignored  []*policykind.Policy // of a kind that the gateway does not read
 }
 
 // reset clears the stack for a path whose traffic comes from a namespace.
 func (s *stack) reset(client string) *stack {
-	s.layers, s.policies, s.versions, s.client = s.layers[:0], s.policies[:0], s.versions[:0], client
+	s.layers, s.policies, s.versions, s.ignored, s.client = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], client
 	return s
 }
 
@@ -68,6 +69,16 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
 	}
+	if k.unread != "" {
+		s.ignore()
+	}
+}
+
+// ignore removes the policies: the gateway does not read their kind.
+func (s *stack) ignore() {
+	ignored := append(s.ignored, s.policies...)
+	s.reset(s.client)
+	s.ignored = ignored
 }
 
 // addWhole adds the policies on a whole object.

@@ -80,8 +80,9 @@ type kindWalk struct {
 	view       *snapshot.View
 	shape      *shape
 	sameTarget merge.SameTarget
-	empty      bool // paths without a policy are visited
-	countOnly  *int // if not nil, paths are counted and not visited: no policy can be on any
+	empty      bool   // paths without a policy are visited
+	countOnly  *int   // if not nil, paths are counted and not visited: no policy can be on any
+	unread     string // controller of the root, if its gateways do not read the kind
 	attached   attachments
 	stack      stack   // of the current path
 	last       *folded // of the previous path
@@ -137,7 +138,12 @@ func ofKind(all [][]attachment, kind int) []attachment {
 func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 	w.root, w.listeners = r, listeners
 	mesh := w.attachedTo(api.Ref{Kind: gateway.KindMesh})
+	controller := controllerOf(w.view, r.gateway)
 	for i := range w.kinds {
+		w.kinds[i].unread = ""
+		if !w.kinds[i].kind.ReadBy(controller) {
+			w.kinds[i].unread = controller
+		}
 		w.kinds[i].attached = attachments{mesh: ofKind(mesh, i), route: w.kinds[i].attached.route[:0]}
 	}
 	if s := r.service; s != nil {
@@ -359,7 +365,7 @@ func (w *walk) path(kind int, p gateway.Path) error {
 		backend = ofKind(w.attachedTo(p.Backend.Object), kind)
 	}
 	k.buildStack(&p, set, backend)
-	if len(k.stack.layers) == 0 && !k.empty {
+	if len(k.stack.layers) == 0 && len(k.stack.ignored) == 0 && !k.empty {
 		return nil
 	}
 	members, controlled := membersOf(k.kind, p)
@@ -386,6 +392,9 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m}
+	if p.Gateway != nil {
+		e.Unread, e.Ignored = k.unread, slices.Clone(k.stack.ignored)
+	}
 	if m != nil && len(m.fields.Blocks) > 0 {
 		e.object = &m.fields
 		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)})

@@ -27,7 +27,7 @@ func isDeleting(m *metav1.ObjectMeta) bool {
 
 // FromGatewayClass converts a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
-	return &Class{Name: c.Name, Labels: c.Labels, Deleting: isDeleting(&c.ObjectMeta)}
+	return &Class{Name: c.Name, Labels: c.Labels, Controller: intern(string(c.Spec.ControllerName)), Deleting: isDeleting(&c.ObjectMeta)}
 }
 
 // FromGateway converts a Gateway, defaulted as by the API server.

@@ -66,6 +66,8 @@ func ClusterScoped(k api.PolicyKind) bool {
 type Class struct {
 	Name   string
 	Labels labels.Set
+	// Controller is its controllerName.
+	Controller string
 	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -59,7 +60,21 @@ func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error)
 	}
 	kinds := changedKinds(ev.before, after)
 	ev.overrides.lessProtected = lessProtected(ev.before, after, kinds)
+	if controllersChanged(ev.before, after, kinds) {
+		kinds = nil // a controller that becomes known excludes others
+	}
 	return effective.Scope{All: true, Kinds: kinds}, nil
+}
+
+// controllersChanged reports whether the profiles of some kinds name other controllers.
+func controllersChanged(before, after *snapshot.View, kinds []api.PolicyKind) bool {
+	named := func(v *snapshot.View, ref api.PolicyKind) []string {
+		if k := v.Kind(ref); k != nil {
+			return k.Controllers
+		}
+		return nil
+	}
+	return slices.ContainsFunc(kinds, func(ref api.PolicyKind) bool { return !slices.Equal(named(before, ref), named(after, ref)) })
 }
 
 // lessProtection says in what respects a kind protects overrides less after the write,

@@ -29,6 +29,9 @@ type evaluation struct {
 	// everyKindUnlisted is set if policies may be attached anywhere.
 	everyKindUnlisted bool
 	hasPaths          bool // some path was evaluated
+	// unread are the gateways that do not read policies, by kind: the one that is written,
+	// else those on paths that get such a gateway.
+	unread map[*policykind.Kind]*effective.Unread
 
 	findings        findings
 	overriddenRules overriddenRules
@@ -132,6 +135,7 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 
 // summarize turns what was counted on the paths into findings.
 func (ev *evaluation) summarize(ctx context.Context) error {
+	ev.reportUnreadKinds()
 	ev.reportNoPath()
 	ev.reportUnreached()
 	ev.reportOverriddenOwn()

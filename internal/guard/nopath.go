@@ -14,7 +14,7 @@ const maxPathless = 8
 // reportNoPath warns that the policy that is written is in force nowhere, though its
 // targets exist: no path goes through any of them.
 func (ev *evaluation) reportNoPath() {
-	if ev.policy == nil || ev.policy.Invalid != nil || ev.policy.Unread != "" || ev.overriddenRules.ownPaths > 0 {
+	if ev.policy == nil || ev.policy.Invalid != nil || ev.policy.Unread != "" || ev.overriddenRules.ownPaths > 0 || len(ev.unread) > 0 {
 		return
 	}
 	targets := slices.DeleteFunc(effective.Targets(ev.after, ev.policy), func(t api.Target) bool {

@@ -18,6 +18,8 @@ func (ev *evaluation) checkObject() {
 		ev.checkListenerSet(o)
 	case *gateway.Grant:
 		ev.checkGrant()
+	case *gateway.Class:
+		ev.checkClass(o)
 	}
 }
 

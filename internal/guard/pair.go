@@ -35,6 +35,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	if p.After == nil || p.Again {
 		return nil
 	}
+	ev.observeUnread(p)
 	if err := ev.evaluateAfter(p); err != nil {
 		return err
 	}

@@ -126,6 +126,9 @@ func (q *Query) addPolicies(to PolicySet, e *effective.Effective) {
 	for i := range e.Outcomes {
 		to.Add(q.View.Get(e.Ref(e.Outcomes[i].Policy)))
 	}
+	for _, p := range e.Ignored {
+		to.Add(p)
+	}
 }
 
 func (q *Query) direct(ref api.PolicyKind) bool {

@@ -127,7 +127,7 @@ func (q *Query) Matches(e *effective.Effective) bool {
 		if !ok {
 			return q.contains(e.Path, o.Ref())
 		}
-		return slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
+		return slices.Contains(e.Ignored, p) || slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
 	})
 }
 

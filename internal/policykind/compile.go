@@ -29,6 +29,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	k := &Kind{PolicyProfileSpec: p, Source: source}
 	c := compiler{kind: k, spec: field.NewPath("spec")}
 	c.groupKind()
+	c.controllers()
 	c.levels()
 	c.class()
 	c.targets()
@@ -132,6 +133,14 @@ func (c *compiler) groupKind() {
 func isCustom(group string) bool {
 	return strings.Contains(group, ".") &&
 		(!strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".networking.k8s.io"))
+}
+
+func (c *compiler) controllers() {
+	for i, name := range c.kind.Controllers {
+		if start := strings.TrimSuffix(name, "*"); start == "" || strings.Contains(start, "*") {
+			c.invalid(c.spec.Child("controllers").Index(i), name, "must be a controllerName, or the start of one followed by *")
+		}
+	}
 }
 
 func (c *compiler) levels() {

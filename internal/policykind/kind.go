@@ -67,10 +67,17 @@ type Segment struct {
 // Ref returns the group and kind.
 func (k *Kind) Ref() api.PolicyKind { return api.PolicyKind{Group: k.Group, Kind: k.Kind} }
 
+// guessed are the reasons that depend on how policies are read. They are no reason to
+// deny where that is a guess by the label of the kind (SEMANTICS section 5).
+var guessed = []api.ReasonCode{api.ReasonInvalid, api.ReasonConflicted}
+
 // Action returns the action for a reason: that of the profile, else def.
 func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {
 	if a, ok := k.Actions[code]; ok {
 		return a
+	}
+	if k.Source == Label && def == api.Deny && slices.Contains(guessed, code) {
+		return api.Warn
 	}
 	return def
 }

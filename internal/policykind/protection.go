@@ -25,13 +25,13 @@ var actionsBySeverity = []api.Action{api.Audit, api.Warn, api.Deny}
 
 // comparedSeparately are the fields of a profile that WeakenedBy compares by
 // strictness, and those that do not affect the protection of overrides.
-var comparedSeparately = []string{"Group", "Kind", "Actions", "Gates", "Alternatives", "RouteOverridesBind", "BlastRadius"}
+var comparedSeparately = []string{"Group", "Kind", "Controllers", "Actions", "Gates", "Alternatives", "RouteOverridesBind", "BlastRadius"}
 
 // WeakenedBy returns in what respects overrides are less protected, or may be, if
 // their kind uses the profile of now instead of that of k. It is nil if now denies
 // everything that k denies, except for what RouteOverridesWeakenedBy adds.
 //
-// A stricter action, an additional gate and an additional group of alternatives at
+// A stricter action, an additional controller, an additional gate and an additional group of alternatives at
 // the end of the list do not weaken the protection. Any other difference decides
 // which policies are on a path, which of them is higher, or what their rules are:
 // even if no policy takes an override out of force today, a later one may.
@@ -50,6 +50,16 @@ func (k *Kind) WeakenedBy(now *Kind) []string {
 	}
 	if !hasPrefix(now.Alternatives, k.Alternatives) { // a rule belongs to the first group that has it
 		out = append(out, fmt.Sprintf("alternatives would not begin with %s", strings.Join(k.Alternatives, ", ")))
+	}
+	if len(now.Controllers) > 0 {
+		for _, name := range k.Controllers {
+			if !slices.Contains(now.Controllers, name) {
+				out = append(out, fmt.Sprintf("controller %s would be removed", name))
+			}
+		}
+		if len(k.Controllers) == 0 {
+			out = append(out, "policies would only be read by gateways of "+strings.Join(now.Controllers, ", "))
+		}
 	}
 	if fields := k.differingFields(now); len(fields) > 0 {
 		out = append(out, fmt.Sprintf("policies would be read differently (%s)", strings.Join(fields, ", ")))

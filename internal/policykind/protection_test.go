@@ -19,6 +19,9 @@ func TestWeakenedBy(t *testing.T) {
 	gated := func(gates ...string) func(*api.PolicyProfileSpec) {
 		return func(p *api.PolicyProfileSpec) { p.Gates = gates }
 	}
+	readBy := func(controllers ...string) func(*api.PolicyProfileSpec) {
+		return func(p *api.PolicyProfileSpec) { p.Controllers = controllers }
+	}
 	among := func(alternatives ...string) func(*api.PolicyProfileSpec) {
 		return func(p *api.PolicyProfileSpec) { p.Alternatives = alternatives }
 	}
@@ -41,6 +44,10 @@ func TestWeakenedBy(t *testing.T) {
 		"a conflict takes no override":   {nil, acting(api.ReasonConflicted, api.Warn), nil},
 		"nor does a value that is lost":  {nil, acting(api.ReasonConstraintViolated, api.Warn), nil},
 		"a gate less":                    {gated("when", "enabled"), gated("when"), []string{"gate enabled"}},
+		"a controller less":              {readBy("a.org/a", "a.org/b"), readBy("a.org/b"), []string{"controller a.org/a"}},
+		"a controller more":              {readBy("a.org/a"), readBy("a.org/b", "a.org/a"), nil},
+		"all controllers":                {readBy("a.org/a"), nil, nil},
+		"only some controllers":          {nil, readBy("a.org/a"), []string{"only be read by gateways of a.org/a"}},
 		"gates in another order":         {gated("when", "enabled"), gated("enabled", "when"), nil},
 		"a gate more":                    {gated("when"), gated("enabled", "when"), nil},
 		"alternatives less":              {among("rules"), among(), []string{"rules"}},

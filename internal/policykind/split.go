@@ -74,9 +74,9 @@ func (s *splitter) keyedItems(key merge.Key, value any) map[string]any {
 	return out
 }
 
-// ruleEndsAt reports whether a rule ends at a depth: a pattern ends, or none continues.
+// ruleEndsAt reports whether a rule ends at a depth: no pattern continues.
 func ruleEndsAt(patterns []fieldPath, depth int) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p fieldPath) bool { return len(p) == depth })
+	return !slices.ContainsFunc(patterns, func(p fieldPath) bool { return len(p) > depth })
 }
 
 // matching returns the patterns that continue with a segment.

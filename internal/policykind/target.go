@@ -25,12 +25,13 @@ const (
 
 // targets reads the target references: one, or a list, in each field.
 func (r *reader) targets(root *field.Path, spec map[string]any) {
-	t := r.kind.Targets
+	t, given := r.kind.Targets, false
 	for _, name := range slices.Concat(t.Fields, t.Selectors) {
 		value, at := lookup(root, spec, name)
 		if value == nil {
 			continue
 		}
+		given = true
 		list, isList := value.([]any)
 		if !isList {
 			r.target(at, value)
@@ -46,17 +47,19 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 		}
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
-		r.addImplicitTarget(root)
+		r.addImplicitTarget(root, given)
 	}
 }
 
 // addImplicitTarget attaches a policy without a target to its namespace or to the
-// mesh, if its kind has implicit targets.
-func (r *reader) addImplicitTarget(root *field.Path) {
+// mesh, if its kind has implicit targets. given is set if it has a target that cannot be
+// read. Without one, an object of a kind known by its label is no policy.
+func (r *reader) addImplicitTarget(root *field.Path, given bool) {
 	t := r.kind.Targets
 	switch {
+	case t.Implicit == nil && r.kind.Source == Label && !given:
 	case t.Implicit == nil && r.kind.Source == Label: // its targets may be in fields that are not known
-		r.policy.Unread = fmt.Sprintf("it has no target in %s, and its kind has no profile", strings.Join(t.Fields, " or "))
+		r.policy.Unread = fmt.Sprintf("it has no readable target in %s, and its kind has no profile", strings.Join(t.Fields, " or "))
 	case t.Implicit == nil:
 		r.errs = append(r.errs, field.Required(root.Child(slices.Concat(t.Fields, t.Selectors)[0]), "set the target of the policy"))
 	case r.policy.Namespace == "" || r.policy.Namespace == t.Implicit.MeshNamespace:
@@ -208,6 +211,9 @@ func (r *targetReader) checkAllowed(t *Target) {
 		return
 	}
 	t.Virtual = kind.Virtual
+	if len(kind.Names) > 0 && !slices.Contains(kind.Names, t.Ref.Name) {
+		t.Refused = fmt.Sprintf("a %s can only target %s %s", r.kind.Kind, t.Ref.Kind, strings.Join(kind.Names, ", "))
+	}
 	r.readSection(t, kind.Section)
 	namespace := r.stringField("namespace")
 	switch {

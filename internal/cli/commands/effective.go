@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/lookup"
 )
@@ -107,7 +108,10 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 	if err != nil {
 		return err
 	}
-	if len(items) == 0 && q.Request.Err() == nil {
+	switch {
+	case len(items) > 0:
+		a.noteControllers(q.view)
+	case q.Request.Err() == nil:
 		a.infof("no effective policies found")
 	}
 	if allPaths {
@@ -115,7 +119,7 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 		if err != nil {
 			return err
 		}
-		items = append(items, more...)
+		items = append(slices.DeleteFunc(items, func(e api.EffectivePolicy) bool { return e.NotRead != "" }), more...)
 		slices.SortFunc(items, effective.CompareItems)
 	}
 	return cmp.Or(a.printer().EffectiveFor(q.Request.API(), items, outcomes), q.Request.Err())

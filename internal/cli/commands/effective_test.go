@@ -47,7 +47,7 @@ func TestPathsWithoutPolicy(t *testing.T) {
 		"through a namespace": {[]string{"--kind", "MeshPolicy", "--without", "-n", "shop"}, nil},
 		"of kinds of one's own": {
 			[]string{"--kind", "GCPGatewayPolicy", "--kind", "ListenerPolicy", "--without", "-A"},
-			[]string{"ListenerPolicy edge# none"},
+			[]string{"ListenerPolicy edge#http none", "ListenerPolicy more#extra none"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, effectiveItems(t, append(c.args, shapes...)...)) })

@@ -72,6 +72,8 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 		}
 	case len(items) == 0:
 		a.infof("no effective policies found for %s", q.Objects[0].Ref())
+	default:
+		a.noteControllers(q.view)
 	}
 	return cmp.Or(a.printer().ExplanationsFor(q.Request.API(), items), q.Request.Err())
 }

@@ -183,9 +183,9 @@ spec: {group: example.com, scope: Namespaced, names: {kind: OwnPolicy, plural: o
 	stored := write(t, "stored.yaml", crd("direct")+ownPolicy(createdLastYear("first"), "edge", "size: 1"))
 	args := append(against("cluster"), "--against", stored)
 	second := ownPolicy("second", "edge", "size: 2")
-	assert.Equal(t, []string{"CREATE OwnPolicy second Conflicted"}, verdicts(check(t, second, args...)))
+	assert.Equal(t, []string{"CREATE OwnPolicy second (Conflicted)"}, verdicts(check(t, second, args...)))
 	updated := "UPDATE CustomResourceDefinition ownpolicies.example.com"
-	assert.Equal(t, []string{updated, "CREATE OwnPolicy second Conflicted"}, verdicts(check(t, crd("direct")+second, args...)))
+	assert.Equal(t, []string{updated, "CREATE OwnPolicy second (Conflicted)"}, verdicts(check(t, crd("direct")+second, args...)))
 	assert.Equal(t, []string{updated, "CREATE OwnPolicy second (RulesLost)"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Manifests of the tests of two revisions.
 const (
-	twoGateways = `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: c}, spec: {controllerName: example.com/c}}
+	twoGateways = `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: c}, spec: {controllerName: istio.io/gateway-controller}}
 ---
 {apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {namespace: infra, name: a}, spec: {gatewayClassName: c, listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]}}
 ---

@@ -13,6 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -178,6 +179,18 @@ func (a *app) warnKustomizations(set *manifest.Set) {
 		if o.Kind.Group == "kustomize.config.k8s.io" {
 			a.notef("%s is a kustomization, and is not applied: render it first with kubectl kustomize, or kustomize build", o.At.File)
 		}
+	}
+}
+
+// noteControllers prints which GatewayClasses have a controller that is not known: their
+// gateways may not read all kinds of policies.
+func (a *app) noteControllers(v *snapshot.View) {
+	for _, u := range effective.UnknownControllers(v) {
+		why := fmt.Sprintf("controller %s is not known", u.Controller)
+		if u.Controller == "" {
+			why = "it was not found"
+		}
+		a.notef("GatewayClass %s: %s, so policies of all kinds count on its gateways", u.Class, why)
 	}
 }
 

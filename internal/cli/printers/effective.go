@@ -36,7 +36,7 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 	for _, item := range items {
 		kind, path := plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path))
 		if len(item.Rules) == 0 {
-			rows = append(rows, []cell{kind, path, {"none", dim}, plainCell(""), plainCell(""), plainCell("")})
+			rows = append(rows, []cell{kind, path, {none(item), dim}, plainCell(""), plainCell(""), plainCell("")})
 		}
 		values := valuesOf(item)
 		for _, r := range sortByItem(item.Rules) {
@@ -44,6 +44,14 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 		}
 	}
 	return rows
+}
+
+// none stands for an effective policy without rules.
+func none(item api.EffectivePolicy) string {
+	if item.NotRead != "" {
+		return "none: not read by this gateway"
+	}
+	return "none"
 }
 
 // sortByItem returns rules in the order of their items, if the spec is a list.
@@ -132,7 +140,7 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 		at.add(w.paint(yellow, "– no request reaches this path"))
 	}
 	if len(at.children) == 0 {
-		at.label += w.paint(dim, "  none")
+		at.label += w.paint(dim, "  "+none(item))
 	}
 }
 
@@ -208,10 +216,10 @@ func enforcedOn(c api.PathCounts) string {
 }
 
 func outcomeNote(o api.Outcome) string {
-	if o.Message != "" {
-		return o.Message
-	}
 	var parts []string
+	if o.Message != "" {
+		parts = append(parts, o.Message)
+	}
 	for _, r := range o.ReplacedBy {
 		parts = append(parts, "replaced by "+r.Policy.Key())
 	}

@@ -89,7 +89,7 @@ func pathCounts(c api.PathCounts) string {
 		what string
 	}{
 		{c.Enforced, "enforced"}, {c.PartiallyEnforced, "partially enforced"},
-		{c.Overridden, "overridden"}, {c.Inactive, "inactive"}, {c.Unreached, "not reached by requests"},
+		{c.Overridden, "overridden"}, {c.Inactive, "inactive"}, {c.Unreached, "not reached by requests"}, {c.NotRead, "more where it is not read"},
 	} {
 		if part.n > 0 {
 			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))

@@ -1,0 +1,65 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// observeUnread records a path whose gateway does not read policies that are attached
+// there: the one that is written, or others that the write brings to such a gateway.
+func (ev *evaluation) observeUnread(p effective.Pair) {
+	switch on := p.After.Ignored; {
+	case len(on) == 0:
+		return
+	case ev.writesPolicy():
+		if !slices.Contains(on, ev.policy) {
+			return
+		}
+	case p.Before != nil && p.Before.Unread != "":
+		return
+	}
+	if ev.unread == nil {
+		ev.unread = make(map[*policykind.Kind]*effective.Unread)
+	}
+	u := ev.unread[p.After.Kind]
+	if u == nil {
+		u = new(effective.Unread)
+		ev.unread[p.After.Kind] = u
+	}
+	u.Add(p.After)
+}
+
+// reportUnreadKinds warns of gateways that do not read policies.
+func (ev *evaluation) reportUnreadKinds() {
+	for _, u := range ev.unread {
+		what := fmt.Sprintf("policies have no effect on %s: ", plural(u.Paths, "path"))
+		if ev.policy != nil {
+			what = "the policy has no effect on " + plural(u.Paths, "path") + ": "
+		}
+		for _, why := range u.Reasons() {
+			if ev.policy != nil && ev.overriddenRules.ownPaths == 0 {
+				ev.report(api.ReasonNoPath, api.Warn, Finding{What: "the policy has no effect: " + why, Short: "no effect: " + why})
+				continue
+			}
+			ev.report(api.ReasonNotRead, api.Warn, Finding{What: what + why})
+		}
+	}
+}
+
+// checkClass warns of a class whose controller is not known: whether its gateways read
+// policies of a kind cannot be decided.
+func (ev *evaluation) checkClass(c *gateway.Class) {
+	old, _ := ev.change.Before.(*gateway.Class)
+	if ev.change.After == nil || old != nil && old.Controller == c.Controller || policykind.KnownController(c.Controller, ev.after.Kinds()) {
+		return
+	}
+	ev.report(api.ReasonNotRead, api.Warn, Finding{
+		What:   fmt.Sprintf("controller %s of %s is not known: policies of all kinds count on its gateways", c.Controller, c.Ref()),
+		Advice: "if it reads only some kinds, list it under controllers in their PolicyProfiles",
+	})
+}

@@ -1,0 +1,58 @@
+package policykind
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// otherControllers are the controllers of implementations whose policy kinds have no
+// built-in profile.
+var otherControllers = []string{
+	"alb.networking.azure.io/alb-controller",
+	"apisix.apache.org/apisix-ingress-controller",
+	"application-networking.k8s.aws/gateway-api-controller",
+	"gateway.k8s.aws/*",
+	"haproxy-ingress.github.io/controller",
+	"io.cilium/gateway-controller",
+	"konghq.com/*",
+	"microgateway.airlock.com/gatewayclass-controller",
+	"projectcontour.io/*",
+	"stunner.l7mp.io/gateway-operator",
+	"traefik.io/gateway-controller",
+}
+
+// builtinControllers are the controllers that the built-in profiles name, each once.
+var builtinControllers = sync.OnceValue(func() []string {
+	kinds, err := builtinKinds()
+	if err != nil {
+		return nil // NewProfiles returns the error
+	}
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.Controllers...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+})
+
+// ReadBy reports whether gateways whose GatewayClass has a controller, one that
+// KnownController reports, read policies of the kind (SEMANTICS section 1).
+func (k *Kind) ReadBy(controller string) bool {
+	return len(k.Controllers) == 0 || matchesController(k.Controllers, controller)
+}
+
+// KnownController reports whether a controller is one of an implementation that is
+// known: a built-in profile or the profile of one of the kinds names it, or it is known
+// to read none of these kinds.
+func KnownController(controller string, kinds []*Kind) bool {
+	return matchesController(builtinControllers(), controller) || matchesController(otherControllers, controller) ||
+		slices.ContainsFunc(kinds, func(k *Kind) bool { return matchesController(k.Controllers, controller) })
+}
+
+func matchesController(patterns []string, controller string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		start, any := strings.CutSuffix(pattern, "*")
+		return controller == pattern || any && strings.HasPrefix(controller, start)
+	})
+}
