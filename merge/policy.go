@@ -101,15 +101,20 @@ func (b *Rules) At(k Key) *Rule {
 	return &b.Rules[i]
 }
 
-// Newest is the creation time of a policy that has none: it is newer than any other.
+// Newest is the creation time of a policy that has none and is written: it is newer than
+// any other.
 const Newest int64 = math.MaxInt64
+
+// Undated is the creation time of a policy that exists and has none: all such were created
+// together, before those that have a time.
+const Undated int64 = 0
 
 // Policy is the input of a fold: the rules of a policy and its position in the order.
 type Policy struct {
 	Namespace, Name string
 	// Rank is the kind's own order on one level, before age: lower is higher.
 	Rank int
-	// Created is in seconds since 1970, or Newest.
+	// Created is in seconds since 1970, or Newest or Undated.
 	Created int64
 	// Blocks are applied in the order of their Block values, the object's own
 	// field first, however they are ordered here.

@@ -64,9 +64,28 @@ type noPathReason struct {
 // section selects.
 func (reason *noPathReason) route(r *gateway.Route, section string) string {
 	if why := reason.unattachedRoute(r); why != "" {
+		if IsDelegated(reason.view, r) {
+			return fmt.Sprintf("the paths of %s are unknown: another route delegates to it, which is not read", r.Ref())
+		}
 		return reason.notAttached(r.Ref(), why)
 	}
 	return reason.missingParts(r, section)
+}
+
+// IsDelegated reports whether a route takes requests from another one, of which it is a
+// backend or which it names as a parent. Paths through such routes are not read.
+func IsDelegated(v *snapshot.View, r *gateway.Route) bool {
+	if slices.ContainsFunc(r.Unread, func(p api.Ref) bool { return gateway.IsRoute(p.PolicyKind()) }) {
+		return true
+	}
+	all := r.Ref()
+	all.Name = "*" // some implementations delegate to all routes of a namespace
+	for _, backend := range []api.Ref{r.Ref(), all} {
+		for range v.RoutesTo(backend) {
+			return true
+		}
+	}
+	return false
 }
 
 func (reason *noPathReason) notAttached(object api.Ref, why string) string {

@@ -118,7 +118,7 @@ func (r *Router) reachOf(e entry) Reach {
 		if s.Route != nil {
 			_, out.First = r.reading.compare(&s, new(e.served()))
 		}
-		if out.First == api.ByName && e.route.Created == Newest {
+		if out.First == api.ByName && !e.route.Dated() {
 			return Reach{Reached: true} // which route is older is not known
 		}
 	}

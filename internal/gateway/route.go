@@ -18,6 +18,13 @@ import (
 // Newest is the creation time of an object that has none: it is newer than any other.
 const Newest int64 = math.MaxInt64
 
+// Undated is the creation time of an object that exists and has none: all such were created
+// together, before any write.
+const Undated int64 = 0
+
+// Dated reports whether the route has a creation time.
+func (r *Route) Dated() bool { return r.Created != Newest && r.Created != Undated }
+
 // Route has the fields of a route that paths depend on.
 type Route struct {
 	Kind            string

@@ -27,6 +27,9 @@ type Guard struct {
 	// ShowValues has messages show values of objects other than the one that is
 	// written: the reader may read them all.
 	ShowValues bool
+	// ReadsAll has messages name objects in other namespaces than that of the object that is
+	// written: the reader may list them all.
+	ReadsAll bool
 	// Budget is what the conditions of one evaluation may cost, in units of
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64

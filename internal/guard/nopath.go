@@ -6,6 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // maxPathless is how many targets without a path are named: a selector can have thousands.
@@ -22,6 +23,10 @@ func (ev *evaluation) reportNoPath() {
 	})
 	for _, t := range targets[:min(len(targets), maxPathless)] {
 		why, advice := effective.NoPath(ev.after, ev.policy, t)
+		if r, ok := ev.after.Get(t.Target).(*gateway.Route); ok && effective.IsDelegated(ev.after, r) {
+			ev.report(api.ReasonNotRead, api.Warn, Finding{What: why, Advice: "check at the gateway that the policy has an effect"})
+			continue
+		}
 		ev.report(api.ReasonNoPath, api.Warn, Finding{
 			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why,
 		})

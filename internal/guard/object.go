@@ -76,15 +76,45 @@ func (ev *evaluation) checkRoute() {
 		return
 	}
 	var was []api.Ref
-	if old, ok := ev.change.Before.(*gateway.Route); ok {
+	old, _ := ev.change.Before.(*gateway.Route)
+	if old != nil {
 		was = old.Unread
 	}
 	ev.reportUnreadParents(was, r.Unread)
+	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   "useDefaultGateways is experimental and ignored: effective policies through default gateways are unknown",
 			Advice: "list the gateways in parentRefs",
 		})
+	}
+}
+
+// delegates returns the routes to which a route sends requests, none for nil.
+func delegates(r *gateway.Route) []api.Ref {
+	var out []api.Ref
+	if r == nil {
+		return out
+	}
+	for _, rule := range r.Rules {
+		for _, b := range rule.Backends {
+			if gateway.IsRoute(b.Object.PolicyKind()) && !slices.Contains(out, b.Object) {
+				out = append(out, b.Object)
+			}
+		}
+	}
+	return out
+}
+
+// reportDelegation reports to which routes the write newly sends requests.
+func (ev *evaluation) reportDelegation(was, is []api.Ref) {
+	for _, to := range is {
+		if !slices.Contains(was, to) {
+			ev.report(api.ReasonNotRead, api.Warn, Finding{
+				What:   fmt.Sprintf("delegation to %s is not read: effective policies on its rules are unknown", to),
+				Advice: "overrides are not enforced there: do not move rules there that depend on an override",
+			})
+		}
 	}
 }
 

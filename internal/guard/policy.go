@@ -39,7 +39,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 	case api.TargetNotFound:
 		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
 			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
-			Advice: targetAdvice(t),
+			Advice: ev.targetAdvice(t),
 		})
 	case api.Conflicted:
 		action := api.Deny
@@ -58,12 +58,14 @@ func (ev *evaluation) checkTarget(t api.Target) {
 }
 
 // targetAdvice says what to do about a target that does not exist.
-func targetAdvice(t api.Target) string {
-	switch {
+func (ev *evaluation) targetAdvice(t api.Target) string {
+	switch hint := ev.targetHint(t); {
 	case t.Refused != "":
 		return "choose another target, or move the policy to a namespace that is allowed to target this one"
 	case t.Selector != "":
 		return "check the selector and the labels of the objects"
+	case hint != "":
+		return hint
 	default:
 		return "check the target's kind, name and section, or create it"
 	}
@@ -100,7 +102,7 @@ func (ev *evaluation) newlyConflicted(rival *policykind.Policy, t policykind.Tar
 
 // reportUnread reports what of the policy that is written is not read.
 func (ev *evaluation) reportUnread() {
-	if ev.policy.Unread != "" {
+	if ev.policy.Unread != "" && ev.policy.Kind.Source != policykind.Label { // with a label and no target it is no policy
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
 			What: fmt.Sprintf("the paths of %s are unknown: %s", ev.policy.Ref(), ev.policy.Unread),
 		})

@@ -214,7 +214,7 @@ func (ev *evaluation) reportOtherKinds(entry api.Ref, at *gatewayRouters, old, r
 	reported := 0
 	for _, o := range otherKinds(at.after, ev.after.RoutesOfKind, r, kind) {
 		switch {
-		case o.Created == r.Created && o.Created == gateway.Newest: // which one is older is not known
+		case o.Created == r.Created && !o.Dated(): // which one is older is not known
 		case o.Precedes(r) && (rejects == nil || o.Precedes(rejects)):
 			rejects = o
 		case r.Precedes(o) && !before[o.Ref()] && reported < maxUnreached:

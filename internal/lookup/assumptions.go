@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/merge"
 )
 
 // assumptions collects what an answer depends on.
@@ -62,8 +63,8 @@ func assumeRoutes(out *assumptions, a *gateway.Answer, q *gateway.Request, route
 	}
 }
 
-// assumeCreationTimes adds that a route without a creation time counts as the newest, if
-// the first two candidates of different routes differ only in their age.
+// assumeCreationTimes adds how a route without a creation time is ordered, if the first two
+// candidates of different routes differ only in their age.
 func assumeCreationTimes(out *assumptions, a *gateway.Answer) {
 	if a.Route == nil {
 		return
@@ -73,8 +74,13 @@ func assumeCreationTimes(out *assumptions, a *gateway.Answer) {
 			continue
 		}
 		for _, r := range []*gateway.Route{a.Route, c.Route} {
-			if r.Created == gateway.Newest {
-				out.add(api.AssumeCreationTime, "%s has no creation time and counts as the newest: on a cluster, the older one of it and %s is first", r.Ref(), otherOf(r, a.Route, c.Route).Ref())
+			if r.Created == merge.Undated {
+				other := otherOf(r, a.Route, c.Route)
+				how := "counts as the oldest"
+				if other.Created == merge.Undated {
+					how = "is compared by name"
+				}
+				out.add(api.AssumeCreationTime, "%s has no creation time and %s: on a cluster, the older one of it and %s is first", r.Ref(), how, other.Ref())
 				return
 			}
 		}

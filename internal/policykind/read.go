@@ -13,6 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
 )
@@ -155,6 +156,7 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	}
 	defaults := r.takeBlock(root, bare, k.Blocks.Defaults)
 	overrides := r.takeBlock(root, bare, k.Blocks.Overrides)
+	r.checkOwnFields(root, bare, slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.BareField}))
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
 	r.setStrategyOnHigher(strategy)
 	r.addNamedBlock(root, defaults, merge.Defaults)
@@ -275,7 +277,23 @@ func (r *reader) addNamedBlock(root *field.Path, s namedBlock, block merge.Block
 		return
 	}
 	at := root.Child(s.name)
+	r.checkOwnFields(at, s.content, []string{r.kind.Strategy.Field, r.kind.Blocks.When})
 	r.block(at, s.content, block, r.strategy(at, s.content, r.kind.Strategy.Field))
+}
+
+// checkOwnFields adds an error for each field that is a misspelled one of those that are
+// no rules. The API server removes it if the kind has a schema, so only without one it
+// would be read as a rule.
+func (r *reader) checkOwnFields(at *field.Path, content map[string]any, own []string) {
+	if r.kind.Schema() != nil || r.kind.Source == Label {
+		return
+	}
+	own = slices.DeleteFunc(own, func(name string) bool { return name == "" })
+	for name, value := range content {
+		if meant := editdistance.Closest(name, own); meant != "" && meant != name && !slices.Contains(own, name) {
+			r.invalid(at.Child(name), typeName(value), "unknown field: did you mean %q?", meant)
+		}
+	}
 }
 
 // strategy removes the strategy from the content of a block and returns it.

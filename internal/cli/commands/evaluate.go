@@ -14,7 +14,6 @@ import (
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/policykind"
 )
 
 // changeFlags are the flags that check and diff share.
@@ -206,6 +205,11 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 	if err != nil {
 		return nil, err
 	}
+	if !f.remove {
+		if err := c.warnUnvalidated(ctx, a, set); err != nil {
+			return nil, err
+		}
+	}
 	steps := make([]step, len(set.Objects))
 	for i, o := range set.Objects {
 		steps[i] = step{o, f.remove}
@@ -227,6 +231,7 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 			c.apply(e)
 		}
 	}
+	out = slices.DeleteFunc(out, func(e evaluatedStep) bool { return e.isNotRead() && c.kinds.Reads(e.object.Kind) })
 	a.reportRead(set, c.kinds)
 	a.warnRejectedProfiles(c.kinds)
 	if len(out) == 0 {
@@ -235,16 +240,22 @@ func (a *app) evaluateSet(ctx context.Context, f changeFlags, s *source, set *ma
 	return out, nil
 }
 
+// isNotRead reports whether all that is found about the step is that its kind is not read:
+// a later step may change that.
+func (e *evaluatedStep) isNotRead() bool {
+	return e.final && len(e.decision.Denials) == 0 && !slices.ContainsFunc(e.decision.Warnings, func(f guard.Finding) bool { return f.Code != api.ReasonNotRead })
+}
+
 func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*changeEvaluator, error) {
 	rights, user, err := a.authorization(ctx, s, f)
 	if err != nil {
 		return nil, err
 	}
 	c := &changeEvaluator{
-		source: s, user: user, now: policykind.InFlight(a.now()), raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
+		source: s, user: user, now: s.timeOfWrite(a.now()), raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
-	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches}
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true}
 	return c, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
@@ -65,8 +66,12 @@ func (s *source) kind(word string) (api.PolicyKind, error) {
 	case len(present) == 1:
 		return present[0], nil
 	case len(found) == 0:
+		hint := ""
+		if meant := editdistance.Closest(strings.ToLower(word), s.kindWords(known)); meant != "" {
+			hint = fmt.Sprintf(" (did you mean %s?)", meant)
+		}
 		present = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.isPresent(k) })
-		return api.PolicyKind{}, fmt.Errorf("%w: must be one of %s, or a kind listed by kubectl overrule profiles --all", unknownKind(word), kindList(present))
+		return api.PolicyKind{}, fmt.Errorf("%w%s: must be one of %s, or a kind listed by kubectl overrule profiles --all", unknownKind(word), hint, kindList(present))
 	default:
 		return api.PolicyKind{}, fmt.Errorf("kind %q is ambiguous: specify one of %s", word, kindList(found))
 	}
@@ -75,6 +80,19 @@ func (s *source) kind(word string) (api.PolicyKind, error) {
 var errUnknownKind = errors.New("unknown kind")
 
 func unknownKind(word string) error { return fmt.Errorf("%w %q", errUnknownKind, word) }
+
+// kindWords returns the names of kinds, those that are present first.
+func (s *source) kindWords(known []api.PolicyKind) []string {
+	var out, absent []string
+	for _, k := range known {
+		if s.isPresent(k) {
+			out = append(out, kindAliases(k, s.kinds.Names(k))...)
+		} else {
+			absent = append(absent, kindAliases(k, s.kinds.Names(k))...)
+		}
+	}
+	return append(out, absent...)
+}
 
 // kindsNamed returns the known kinds of a name.
 func (s *source) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKind {

@@ -60,7 +60,7 @@ func (s *rawObjects) add(set *manifest.Set, kinds *manifest.Kinds) {
 	for _, o := range set.Objects {
 		ref := o.Ref(kinds, s.namespace)
 		if _, changed := s.objects[ref]; !changed {
-			s.objects[ref] = rawObject{object: o, created: merge.Newest}
+			s.objects[ref] = rawObject{object: o, created: merge.Undated}
 		}
 	}
 }

@@ -198,7 +198,7 @@ func TestRequestAssumptions(t *testing.T) {
 		},
 		"routes without a creation time": {
 			one + routeManifest("r", "a", "") + routeManifest("s", "a", ""), "http://a.org/",
-			"assumed (CreationTime): HTTPRoute infra/r has no creation time and counts as the newest: on a cluster, the older one of it and HTTPRoute infra/s is first",
+			"assumed (CreationTime): HTTPRoute infra/r has no creation time and is compared by name: on a cluster, the older one of it and HTTPRoute infra/s is first",
 		},
 		"a path that is normalized to the same rule": {one + routeManifest("r", "a", ""), "http://a.org//x", "assumed (PathUnchanged): path //x is matched as it is sent; if the gateway normalizes it to /x, the same rule serves it"},
 		"a path that is normalized to another rule": {

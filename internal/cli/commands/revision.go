@@ -8,8 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
-	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
@@ -63,8 +61,7 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 	if len(from.Objects)+len(to.Objects) == 0 {
 		return nil, nil, fmt.Errorf("--from and --to: %w", manifest.ErrEmpty)
 	}
-	from.SetCreated(a.now().Add(-time.Second)) // what exists is older than what the change creates
-	a.reportsProblems = true                   // of the change only
+	a.reportsProblems = true // of the change only
 	s, err := a.manifestSource(ctx, from)
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +76,9 @@ func (a *app) readRevisions(ctx context.Context, f revisionFlags) (*source, []st
 		a.notef("no object is in both --from and --to: the change deletes %d and creates %d; check that both are of the same manifests", r.deleted, len(steps)-r.deleted)
 	}
 	a.noteDeletedNamespaces(&r, steps, to)
-	a.noteUnvalidatedKinds(&r, steps)
+	if err := a.noteUnvalidatedKinds(&r, steps); err != nil {
+		return nil, nil, err
+	}
 	return s, steps, nil
 }
 
@@ -104,19 +103,14 @@ func (a *app) noteDeletedNamespaces(r *revisions, steps []step, to *manifest.Set
 
 // noteUnvalidatedKinds prints the policy kinds of the change whose fields are not
 // validated, since they have no definition.
-func (a *app) noteUnvalidatedKinds(r *revisions, steps []step) {
-	noted := make(map[string]bool)
+func (a *app) noteUnvalidatedKinds(r *revisions, steps []step) error {
+	var kinds []api.PolicyKind
 	for _, s := range steps {
-		if k := s.object.Kind; !s.remove && r.kinds.Of(k) != nil && r.kinds.CRD(k) == nil && !r.kinds.Defined(k) {
-			noted[k.String()] = true
+		if k := s.object.Kind; !s.remove && r.kinds.Of(k) != nil && !r.kinds.Validates(k) {
+			kinds = append(kinds, k)
 		}
 	}
-	if len(noted) > 0 {
-		remark := fmt.Sprintf("fields of %s are not validated, so that a misspelled one is not found: add the CustomResourceDefinition to --from and --to",
-			strings.Join(slices.Sorted(maps.Keys(noted)), ", "))
-		a.remarks = append(a.remarks, remark)
-		a.warnf("%s", remark)
-	}
+	return a.warnUnvalidated(kinds, "to --from and --to")
 }
 
 // revisions compares two sets of manifests.
@@ -158,7 +152,8 @@ func (r *revisions) steps(from, to *manifest.Set) []step {
 }
 
 func (r *revisions) reads(o *manifest.Object) bool {
-	return o.Kind == manifest.KindCRD || r.kinds.Reads(o.Kind) || r.source.kinds.Reads(o.Kind)
+	why, _ := r.kinds.NotRead(o)
+	return o.Kind == manifest.KindCRD || why != "" || r.kinds.Reads(o.Kind) || r.source.kinds.Reads(o.Kind)
 }
 
 func (r *revisions) ref(o *manifest.Object) api.Ref { return o.Ref(r.kinds, r.namespace) }

@@ -216,7 +216,7 @@ func TestRevisionsWithKindsAndNamespaces(t *testing.T) {
 		},
 		"a policy that is allowed once its kind is no policy kind returns a warning about the order": {
 			base + smallSizes + "---" + sizedProfile, base + smallSizes + "---" + sizedPolicy(6),
-			[]string{"CREATE Own app/own ApplyOrder", "DELETE PolicyProfile own"}, exitOK,
+			[]string{"CREATE Own app/own ApplyOrder NotRead", "DELETE PolicyProfile own"}, exitOK,
 		},
 		"a policy that is denied stays denied if its namespace is deleted by the same change": {
 			base + smallSizes + "---" + sizedProfile + "---" + namespace, base + smallSizes + "---" + sizedProfile + "---" + sizedPolicy(6),

@@ -46,6 +46,9 @@ type app struct {
 	redact bool
 	// validate is what to do about unknown fields of manifests.
 	validate validateMode
+	// unvalidated are the kinds of which warnUnvalidated has printed that they have no
+	// definition.
+	unvalidated map[api.PolicyKind]bool
 	// notes are warnings that a report has, too.
 	notes []string
 	// remarks are notes that come last in a report.

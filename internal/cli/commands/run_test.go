@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,15 @@ func run(t *testing.T, stdin string, args ...string) result {
 	return (&app{list: cache.List}).exec(t, stdin, args...)
 }
 
+// exec runs the command, and leaves out the warning about kinds without a definition.
 func (a *app) exec(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	got := a.execute(t, stdin, args...)
+	got.stderr = withoutSchema.ReplaceAllString(got.stderr, "")
+	return got
+}
+
+func (a *app) execute(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir()) // no kubeconfig
 	t.Setenv("KUBECONFIG", "")
@@ -38,6 +47,10 @@ func (a *app) exec(t *testing.T, stdin string, args ...string) result {
 	code := a.run(t.Context(), args)
 	return result{code, stdout.String(), stderr.String()}
 }
+
+// withoutSchema is the warning about manifests without the definitions of their kinds, as
+// those of most tests are.
+var withoutSchema = regexp.MustCompile(`(?m)^warning: fields of .* are not validated, .* to the manifests\n`)
 
 // write writes a file of manifests and returns its path.
 func write(t *testing.T, name, text string) string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +49,11 @@ func (a *app) loadSource(ctx context.Context, paths []string) (*source, error) {
 	if err != nil {
 		return nil, manifestErrors(err)
 	}
-	return a.manifestSource(ctx, set)
+	s, err := a.manifestSource(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	return s, a.warnUnvalidated(unvalidatedKinds(set, s.kinds), "to the manifests")
 }
 
 // manifestSource returns the source of the objects of manifests.
@@ -70,6 +76,8 @@ func (a *app) manifestSource(ctx context.Context, set *manifest.Set) (*source, e
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, manifestErrors(err)
 	}
+	a.warnNotRead(set, s.kinds)
+	a.warnOrderByName(s.view)
 	a.reportRead(set, s.kinds)
 	a.warnRejectedProfiles(s.kinds)
 	return s, nil
@@ -191,6 +199,25 @@ func (a *app) noteControllers(v *snapshot.View) {
 			why = "it was not found"
 		}
 		a.notef("GatewayClass %s: %s, so policies of all kinds count on its gateways", u.Class, why)
+	}
+}
+
+// warnNotRead prints which kinds of manifests are not read, though they were probably meant
+// to have an effect.
+func (a *app) warnNotRead(set *manifest.Set, kinds *manifest.Kinds) {
+	objects := make(map[api.PolicyKind][]*manifest.Object)
+	for _, o := range set.Objects {
+		if why, _ := kinds.NotRead(o); why != "" {
+			objects[o.Kind] = append(objects[o.Kind], o)
+		}
+	}
+	for _, kind := range slices.SortedFunc(maps.Keys(objects), api.ComparePolicyKinds) {
+		first, more := objects[kind][0], ""
+		if n := len(objects[kind]) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		why, advice := kinds.NotRead(first)
+		a.warnf("%s: %s%s: %s; %s", first.At, first, more, why, advice)
 	}
 }
 

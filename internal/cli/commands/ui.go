@@ -99,7 +99,7 @@ func (a *app) uiSource(ctx context.Context, paths []string) (closingSource, erro
 func (a *app) quietApp(in io.Reader) (*app, *warnings) {
 	var w warnings
 	out := *a
-	out.In, out.ErrOut, out.verbose = in, &w, false
+	out.In, out.ErrOut, out.verbose, out.unvalidated = in, &w, false, nil
 	return &out, &w
 }
 

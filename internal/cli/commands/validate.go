@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/customresource"
@@ -67,6 +68,42 @@ func (a *app) storeSource(ctx context.Context, s *source, set *manifest.Set) (*m
 	return stored, problems, errors.Join(unknown...)
 }
 
+// unvalidatedKinds returns the policy kinds of manifests that have no definition.
+func unvalidatedKinds(set *manifest.Set, kinds *manifest.Kinds) []api.PolicyKind {
+	var out []api.PolicyKind
+	for _, o := range set.Objects {
+		if kinds.Of(o.Kind) != nil && !kinds.Validates(o.Kind) && !slices.Contains(out, o.Kind) {
+			out = append(out, o.Kind)
+		}
+	}
+	return out
+}
+
+// warnUnvalidated prints policy kinds whose fields are not validated, since they have no
+// definition: each kind once. With --validate=strict that is an error. where is where the
+// definition can be added.
+func (a *app) warnUnvalidated(kinds []api.PolicyKind, where string) error {
+	kinds = slices.DeleteFunc(kinds, func(k api.PolicyKind) bool { return a.unvalidated[k] })
+	if len(kinds) == 0 || a.validate.ignores() {
+		return nil
+	}
+	if a.unvalidated == nil {
+		a.unvalidated = make(map[api.PolicyKind]bool)
+	}
+	for _, k := range kinds {
+		a.unvalidated[k] = true
+	}
+	slices.SortFunc(kinds, func(a, b api.PolicyKind) int { return strings.Compare(a.String(), b.String()) })
+	names := kindList(slices.Compact(kinds))
+	if a.validate.strict() {
+		return fmt.Errorf("--validate=strict: fields of %s cannot be validated: add the CustomResourceDefinition %s", names, where)
+	}
+	remark := fmt.Sprintf("fields of %s are not validated, so that a misspelled one is not found: add the CustomResourceDefinition %s", names, where)
+	a.remarks = append(a.remarks, remark)
+	a.warnf("%s", remark)
+	return nil
+}
+
 // decodable returns the set without the objects that cannot be decoded and have problems
 // that say why.
 func (s *source) decodable(set *manifest.Set, problems []manifest.Problem) *manifest.Set {
@@ -78,7 +115,7 @@ func (s *source) decodable(set *manifest.Set, problems []manifest.Problem) *mani
 		if !invalid[o.At] || o.Kind == policykind.KindProfile {
 			return false
 		}
-		_, err := o.Decode(s.kinds, s.namespace, merge.Newest, false)
+		_, err := o.Decode(s.kinds, s.namespace, merge.Undated, false)
 		return err != nil && !errors.Is(err, snapshot.ErrKind)
 	})}
 }

@@ -219,3 +219,58 @@ func TestNothingOfASecretIsInTheOutput(t *testing.T) {
 		assert.NotContains(t, got.stdout+got.stderr, "topsecret", args)
 	}
 }
+
+// Every command names the policy kinds without a definition once, and with
+// --validate=strict that is an error.
+func TestKindsWithoutDefinition(t *testing.T) {
+	base, change := write(t, "base.yaml", undatedBase+securityPolicy("old", "")), write(t, "change.yaml", securityPolicy("added", ""))
+	const said = "fields of SecurityPolicy.gateway.envoyproxy.io are not validated, so that a misspelled one is not found: add the CustomResourceDefinition to the manifests\n"
+	for name, args := range map[string][]string{
+		"effective":  {"effective", "-f", base},
+		"violations": {"violations", "-f", base},
+		"outcome":    {"outcome", "-f", base, "-A"},
+		"check":      {"check", "-f", change, "--against", base},
+		"diff":       {"diff", "-f", change, "--against", base},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := (&app{list: cache.List}).execute(t, "", args...)
+			assert.Equal(t, 1, strings.Count(got.stderr, said), got.stderr)
+			got = (&app{list: cache.List}).execute(t, "", append(args, "--validate=strict")...)
+			assert.Equal(t, exitError, got.code)
+			assert.Contains(t, got.stderr, "--validate=strict: fields of SecurityPolicy.gateway.envoyproxy.io cannot be validated")
+		})
+	}
+}
+
+// Without a definition, a misspelled block or field of a block is no rule.
+func TestMisspelledFieldsOfBlocks(t *testing.T) {
+	for name, c := range map[string]struct{ spec, want string }{
+		"a strategy": {"defaults: {stratgy: merge, rules: {}}", `spec.defaults.stratgy: Invalid value: "string": unknown field: did you mean "strategy"?`},
+		"a block":    {"overides: {rules: {}}", `spec.overides: Invalid value: "object": unknown field: did you mean "overrides"?`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: p}\nspec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+c.spec+"}",
+				"check", "-f", "-", "--against", write(t, "base.yaml", undatedBase))
+			assert.Equal(t, exitNegative, got.code)
+			assert.Contains(t, got.stdout, c.want)
+		})
+	}
+}
+
+// Names that do not exist come with the one that was probably meant.
+func TestNamesThatDoNotExist(t *testing.T) {
+	base := write(t, "base.yaml", undatedBase)
+	got := run(t, "", "effective", "-n", "app", "-f", base, "httproutee/r")
+	assert.Contains(t, got.stderr, `unknown kind "httproutee" (did you mean httproute?): must be one of `)
+	got = run(t, "", "effective", "-n", "app", "-f", base, "httproute/other")
+	assert.Equal(t, "error: HTTPRoute app/other not found\n", got.stderr)
+	route := strings.ReplaceAll(undatedBase, "name: r}", "name: shop}")
+	got = run(t, route, "effective", "-n", "app", "-f", "-", "httproute/shopp")
+	assert.Contains(t, got.stderr, "error: HTTPRoute app/shopp not found: did you mean shop?")
+	policy := strings.ReplaceAll(securityPolicy("p", ""), "name: r}", "name: shopp}")
+	got = run(t, policy, "check", "-f", "-", "--against", write(t, "route.yaml", route))
+	assert.Contains(t, got.stdout, "HTTPRoute app/shopp does not exist; did you mean HTTPRoute app/shop?")
+	policy = strings.ReplaceAll(securityPolicy("p", ""), "namespace: app", "namespace: other")
+	got = run(t, policy, "check", "-f", "-", "--against", base)
+	assert.Contains(t, got.stdout, "HTTPRoute other/r does not exist; HTTPRoute app/r exists: create the policy in namespace app, or choose another target")
+}

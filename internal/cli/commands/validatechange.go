@@ -57,6 +57,25 @@ func (v *changeValidator) definition(ctx context.Context, kinds *manifest.Kinds,
 	return k, nil
 }
 
+// warnUnvalidated is that of app for the objects of a change.
+func (c *changeEvaluator) warnUnvalidated(ctx context.Context, a *app, set *manifest.Set) error {
+	kinds := c.kinds.Clone()
+	if err := set.Check(kinds, c.namespace); err != nil {
+		return nil // checkChange has returned what is an error
+	}
+	var unvalidated []api.PolicyKind
+	for _, k := range unvalidatedKinds(set, kinds) {
+		definition, err := c.validator.definition(ctx, kinds, k)
+		if err != nil {
+			return err
+		}
+		if definition == nil {
+			unvalidated = append(unvalidated, k)
+		}
+	}
+	return a.warnUnvalidated(unvalidated, "to the manifests")
+}
+
 // store returns an object of a change as the API server would store it. old is the
 // object that it updates, nil if it is created.
 func (v *changeValidator) store(ctx context.Context, kinds *manifest.Kinds, o, old *manifest.Object, namespace string) (manifest.Stored, error) {
@@ -176,14 +195,20 @@ func addWarnings(d *guard.Decision, problems []manifest.Problem) {
 }
 
 // unevaluated records an object that effective policies do not depend on: a later object
-// may define its kind. It returns the decision about it, nil if it has no problems.
+// may define its kind. It returns the decision about it, nil if it has no problems and was
+// probably not meant to have an effect.
 func (c *changeEvaluator) unevaluated(ref api.Ref, stored manifest.Stored) *guard.Decision {
 	old := c.raw.objects[ref].object
 	c.raw.record(ref, stored.Object, c.now, c.remove)
-	if len(stored.Problems) == 0 {
+	why, advice := c.kinds.NotRead(stored.Object)
+	if len(stored.Problems) == 0 && (why == "" || c.remove) {
 		return nil
 	}
-	return c.rejection(ref, old != nil, stored.Problems)
+	out := c.rejection(ref, old != nil, stored.Problems)
+	if why != "" {
+		out.Warnings = append(out.Warnings, guard.Finding{Code: api.ReasonNotRead, Action: api.Warn, What: why, Advice: advice, Field: "kind"})
+	}
+	return out
 }
 
 // accepted returns an object of the change as the API server would store it if it created

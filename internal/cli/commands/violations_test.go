@@ -166,7 +166,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 // cannot be read.
 func TestViolationsOfPoliciesWithoutPath(t *testing.T) {
 	policy := func(name, spec string) string {
-		return "---\napiVersion: example.com/v1\nkind: Choice\nmetadata: {namespace: app, name: " + name + "}\nspec: {" + spec + "}\n"
+		return "---\napiVersion: example.com/v1\nkind: Choice\nmetadata: {namespace: app, name: " + name + ", creationTimestamp: '2026-01-01T00:00:00Z'}\nspec: {" + spec + "}\n"
 	}
 	const (
 		lonely = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: lonely}"

@@ -2,17 +2,22 @@ package manifest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// document is one YAML document of a file.
+// document is one YAML document of a file, or one of several JSON values in it.
 type document struct {
 	position  Position
 	startLine int // line of the file at which data starts
@@ -30,11 +35,9 @@ func split(file string, data []byte) (out []document, errs []error) {
 	}
 	current := document{position: Position{File: file, Document: 1}, startLine: 1}
 	flush := func(next int) {
-		if line := current.start(); line > 0 {
-			current.position.Line = line
-			out = append(out, current)
-		}
-		current = document{position: Position{File: file, Document: current.position.Document + 1}, startLine: next}
+		values := current.values()
+		out = append(out, values...)
+		current = document{position: Position{File: file, Document: current.position.Document + max(1, len(values))}, startLine: next}
 	}
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -53,6 +56,46 @@ func split(file string, data []byte) (out []document, errs []error) {
 	}
 	flush(number + 1)
 	return out, errs
+}
+
+// values returns the JSON values of a document, which need no separator, as kubectl reads
+// them; what follows a value and is not JSON is a YAML document. A document without
+// content has none.
+func (d document) values() (out []document) {
+	for d.position.Line = d.start(); d.position.Line > 0; d.position.Line = d.start() {
+		length := d.jsonLength()
+		if length == 0 {
+			return append(out, d)
+		}
+		rest := d
+		rest.position.Document++
+		rest.startLine += bytes.Count(d.data[:length], []byte("\n"))
+		d.data, rest.data = d.data[:length:length], d.data[length:]
+		out, d = append(out, d), rest
+	}
+	return out
+}
+
+// jsonLength returns the length of the document up to the end of its first JSON object or
+// array, with the comments before it; 0 if it starts with neither.
+func (d document) jsonLength() int {
+	before := 0
+	for line := range bytes.Lines(d.data) {
+		text := bytes.TrimSpace(line)
+		if len(text) > 0 && text[0] != '#' {
+			break
+		}
+		before += len(line)
+	}
+	text := d.data[before:]
+	if trimmed := bytes.TrimSpace(text); trimmed[0] != '{' && trimmed[0] != '[' {
+		return 0
+	}
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if decoder.SkipValue() != nil {
+		return 0 // YAML in flow style, or neither
+	}
+	return before + int(decoder.InputOffset())
 }
 
 // separator reports whether a line separates documents, and returns the rest of
@@ -108,11 +151,32 @@ func (d document) decode() (map[string]any, error) {
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
 		return nil, d.position.errorf("%w: %s", ErrFormat, d.message(err))
 	}
+	if err := d.checkEnd(); err != nil {
+		return nil, err
+	}
 	content, ok := value.(map[string]any)
 	if !ok {
 		return nil, d.position.errorf("%w: must be an object with apiVersion, kind and metadata, not %s", ErrFormat, typeName(value))
 	}
 	return content, nil
+}
+
+// checkEnd returns an error if anything follows the first value of the document: the
+// parser stops there. Nothing can follow a map in block style, which starts with a name.
+func (d document) checkEnd() error {
+	first := bytes.TrimSpace(d.data)
+	if r, _ := utf8.DecodeRune(first); unicode.IsLetter(r) {
+		return nil
+	}
+	decoder := yamlv3.NewDecoder(bytes.NewReader(d.data))
+	var root yamlv3.Node
+	if decoder.Decode(&root) != nil { // the parsers do not agree
+		return nil
+	}
+	if err := decoder.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
+		return d.position.errorf("%w: %s; separate documents with ---", ErrFormat, d.message(err))
+	}
+	return nil
 }
 
 // advice returns what to do about a document that cannot be parsed, if its text shows it.

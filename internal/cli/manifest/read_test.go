@@ -72,6 +72,32 @@ func TestReadOrder(t *testing.T) {
 	})
 }
 
+// JSON values need no separator, as for kubectl.
+func TestReadJSONValues(t *testing.T) {
+	value := func(name string) string {
+		return "{\n\t\"apiVersion\": \"v1\", \"kind\": \"A\",\n\t\"metadata\": {\"name\": \"" + name + "\"}\n}"
+	}
+	for name, text := range map[string]string{
+		"on lines of their own":          value("a") + "\n" + value("b") + "\n" + value("c") + "\n",
+		"on one line":                    value("a") + value("b") + " " + value("c"),
+		"with separators and comments":   "# one\n" + value("a") + "\n# two\n" + value("b") + "\n---\n" + value("c") + "\n# end\n",
+		"a list, and YAML after a value": `{"apiVersion": "v1", "kind": "List", "items": [` + value("a") + "," + value("b") + "]}\n" + object("A", "c"),
+		"YAML in flow style":             "{apiVersion: v1, kind: A, metadata: {name: a}}\n---\n" + value("b") + value("c"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := Read([]string{"-"}, strings.NewReader(text))
+			require.NoError(t, err)
+			require.Equal(t, []string{"a", "b", "c"}, names(set))
+		})
+	}
+	set, err := Read([]string{"-"}, strings.NewReader(value("a")+"\n"+value("b")+"\n---\n"+value("c")))
+	require.NoError(t, err)
+	for i, at := range []Position{{File: "-", Document: 1, Line: 1}, {File: "-", Document: 2, Line: 5}, {File: "-", Document: 3, Line: 10}} {
+		assert.Equal(t, at, set.Objects[i].At)
+		assert.Equal(t, at.Line+2, set.Objects[i].Locate("metadata.name").Line)
+	}
+}
+
 func TestReadLists(t *testing.T) {
 	set, err := Read([]string{"-"}, strings.NewReader(`
 apiVersion: v1
@@ -101,6 +127,11 @@ func TestReadErrors(t *testing.T) {
 		"a key twice":              {"kind: A\nkind: B\n", ErrFormat, `line 2: key "kind" already set`},
 		"invalid UTF-8":            {"a: 1\nb: \xff\n", ErrFormat, "standard input:2: invalid manifest: invalid UTF-8; save the file as UTF-8"},
 		"UTF-16":                   {"\xff\xfea\x00:\x00", ErrFormat, "invalid UTF-8"},
+		"a truncated second value": {"{\"a\": 1}\n{\"b\": {\n", ErrFormat, "standard input:2 (document 2): invalid manifest: yaml: line "},
+		"a JSON array":             {"[{}, {}]", ErrFormat, "standard input:1 (document 1): invalid manifest: must be an object with apiVersion, kind and metadata, not array"},
+		"YAML maps in a row":       {"{a: b}\n{c: d}\n", ErrFormat, "standard input:1 (document 1): invalid manifest: yaml: line 1: did not find expected <document start>; separate documents with ---"},
+		"a value after YAML":       {"a: b\n{\"c\": 1}\n", ErrFormat, "standard input:1 (document 1): invalid manifest: yaml: line"},
+		"text after a value":       {"{\"a\": 1}\nb\n", ErrFormat, "standard input:2 (document 2): invalid manifest: must be an object with apiVersion, kind and metadata, not string"},
 		"a list":                   {"- a\n", ErrFormat, "not array"},
 		"a text":                   {"hello\n", ErrFormat, "not string"},
 		"a number":                 {"12\n", ErrFormat, "not number"},

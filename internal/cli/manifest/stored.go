@@ -82,6 +82,9 @@ func (k *Kinds) CRD(ref api.PolicyKind) *customresource.Kind {
 	return customresource.Builtin(ref.Group, ref.Kind)
 }
 
+// Validates reports whether the objects of a kind are validated: there is a definition of it.
+func (k *Kinds) Validates(ref api.PolicyKind) bool { return k.Defined(ref) || k.CRD(ref) != nil }
+
 // DefinedCRD returns what validates the objects of a kind by its definition in the
 // manifests; nil if there is none or it serves no version.
 func (k *Kinds) DefinedCRD(ref api.PolicyKind) *customresource.Kind {

@@ -26,12 +26,12 @@ func (s *Set) CheckAccepted(kinds *Kinds, namespace string, accepted func(*Objec
 		if o.Kind != policykind.KindProfile {
 			continue
 		}
-		err := kinds.AddProfile(o, merge.Newest, false)
+		err := kinds.AddProfile(o, merge.Undated, false)
 		if err != nil {
 			if o = accepted(o); o == nil {
 				continue
 			}
-			err = kinds.AddProfile(o, merge.Newest, false)
+			err = kinds.AddProfile(o, merge.Undated, false)
 		}
 		errs = append(errs, err)
 	}
@@ -66,13 +66,14 @@ func (s *Set) define(kinds *Kinds) []error {
 }
 
 // View returns a view of the objects, and adds the kinds of the set to kinds.
-// Policies without a creation time are the newest. Objects of kinds that are not
+// Objects without a creation time were created together, before all others: what exists
+// is older than what a write creates. Objects of kinds that are not
 // read are omitted; see Ignored.
 func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
 	errs := []error{s.Check(kinds, namespace)}
 	var changes []snapshot.Change
 	for _, o := range s.Objects {
-		object, err := o.Decode(kinds, namespace, merge.Newest, false)
+		object, err := o.Decode(kinds, namespace, merge.Undated, false)
 		switch {
 		case o.Kind == policykind.KindProfile: // read by Check
 		case err == nil:

@@ -85,7 +85,7 @@ metadata: {name: old, creationTimestamp: "2025-01-01T00:00:00Z"}
 ---
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
-metadata: {name: new}
+metadata: {name: undated}
 `)
 	require.NoError(t, err)
 	created := func(name string) int64 {
@@ -94,7 +94,7 @@ metadata: {name: new}
 		return p.Created
 	}
 	assert.EqualValues(t, 1735689600, created("old"))
-	assert.Equal(t, merge.Newest, created("new"))
+	assert.Equal(t, merge.Undated, created("undated"))
 }
 
 func TestKindsFromLabels(t *testing.T) {

@@ -1,0 +1,87 @@
+package commands
+
+import (
+	"slices"
+	"time"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
+)
+
+// timeOfWrite returns the creation time of what a change creates, in seconds since 1970:
+// that of the request. If manifests have a later time, it is after that, since what exists
+// is older than what a write creates.
+func (s *source) timeOfWrite(now time.Time) int64 {
+	out := policykind.InFlight(now)
+	if s.set == nil {
+		return out
+	}
+	for _, o := range s.set.Objects {
+		if t := o.Created(); t > out {
+			out = t + 1
+		}
+	}
+	return out
+}
+
+// maxByName is the number of pairs of policies that warnOrderByName prints.
+const maxByName = 5
+
+// warnOrderByName prints which policies of one target are ordered by name, since they have
+// no creation time, where their order makes a difference.
+func (a *app) warnOrderByName(v *snapshot.View) {
+	n := 0
+	for _, k := range v.Kinds() {
+		for p := range v.Policies(k.Ref()) {
+			for _, t := range v.Targets(p) {
+				for rival, on := range v.On(t.Ref) {
+					if !sameTarget(t, on) || api.CompareRefs(p.Ref(), rival.Ref()) >= 0 || !orderDecides(p, rival) {
+						continue
+					}
+					if n++; n <= maxByName {
+						a.warnf("%s comes before %s on %s by name: neither has a creationTimestamp, and on a cluster the older one is first", p.Ref(), rival.Ref(), t)
+					}
+				}
+			}
+		}
+	}
+	if n > maxByName {
+		a.warnf("and %d more pairs of policies without a creationTimestamp are ordered by name", n-maxByName)
+	}
+}
+
+// sameTarget reports whether two policies meet on a target. Consumer policies apply to the
+// clients of one namespace, and are left out.
+func sameTarget(t, on policykind.Target) bool {
+	return on.Section == t.Section && on.Port == t.Port && on.Refused == "" && t.Refused == "" && !on.Consumer && !t.Consumer
+}
+
+// orderDecides reports whether the effective policies of one target depend on the order of
+// two policies without a creation time.
+func orderDecides(p, rival *policykind.Policy) bool {
+	if p.Kind != rival.Kind || p.Created != merge.Undated || rival.Created != merge.Undated || p.Invalid != nil || rival.Invalid != nil || p.Rank != rival.Rank {
+		return false
+	}
+	switch p.Kind.SameTarget {
+	case api.None:
+		return true
+	case api.Collect:
+		return false
+	default:
+		return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
+			return slices.ContainsFunc(rival.Blocks, func(r merge.Rules) bool { return blocksCompete(b, r) })
+		})
+	}
+}
+
+// blocksCompete reports whether two blocks of one order have a rule in common, or one of
+// them takes effect as a whole.
+func blocksCompete(b, r merge.Rules) bool {
+	if (b.Block == merge.Overrides) != (r.Block == merge.Overrides) || len(b.Rules)*len(r.Rules) == 0 {
+		return false
+	}
+	return b.Strategy == merge.Atomic || r.Strategy == merge.Atomic ||
+		slices.ContainsFunc(b.Rules, func(rule merge.Rule) bool { return r.At(rule.Key) != nil })
+}

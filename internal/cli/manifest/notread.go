@@ -1,0 +1,72 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/editdistance"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// targetFields are the fields of policies that refer to their targets.
+var targetFields = []string{"targetRef", "targetRefs", "targetSelectors"}
+
+// NotRead returns why an object was probably meant to have an effect, though its kind is
+// not read: it has the target references of a policy, or its kind resembles one that is
+// read. It returns "" for any other object.
+func (k *Kinds) NotRead(o *Object) (why, advice string) {
+	if k.Reads(o.Kind) || k.deleted[o.Kind] || o.Kind == KindCRD {
+		return "", ""
+	}
+	if meant := k.resembled(o.Kind); meant != (api.PolicyKind{}) {
+		return fmt.Sprintf("kind %s is not known, so the object has no effect here", o.Kind), fmt.Sprintf("did you mean %s?", meant)
+	}
+	spec, _ := o.content["spec"].(map[string]any)
+	if i := slices.IndexFunc(targetFields, func(name string) bool { return hasTarget(spec[name]) }); i >= 0 {
+		return fmt.Sprintf("policies of kind %s are not read, so effective policies are without them (it has spec.%s)", o.Kind, targetFields[i]),
+			"create a PolicyProfile for the kind if it is a policy kind"
+	}
+	return "", ""
+}
+
+// hasTarget reports whether a value is a target reference of a policy, or a list with one.
+// Those of scalers, which name a workload, have an apiVersion in place of a group.
+func hasTarget(value any) bool {
+	if list, ok := value.([]any); ok {
+		return slices.ContainsFunc(list, hasTarget)
+	}
+	reference, _ := value.(map[string]any)
+	return reference["kind"] != nil && reference["apiVersion"] == nil
+}
+
+// resembled returns the kind that is read and was probably meant by one that is not, zero
+// if there is none. A kind with a definition is not misspelled.
+func (k *Kinds) resembled(unknown api.PolicyKind) (meant api.PolicyKind) {
+	if k.Defined(unknown) {
+		return meant
+	}
+	least := 0
+	for _, known := range k.readKinds() {
+		kind, near := editdistance.Typo(unknown.Kind, known.Kind)
+		group, nearGroup := editdistance.Typo(unknown.Group, known.Group)
+		if near && nearGroup && (meant == api.PolicyKind{} || kind+group < least) {
+			meant, least = known, kind+group
+		}
+	}
+	return meant
+}
+
+// readKinds returns the kinds of objects that are read.
+func (k *Kinds) readKinds() []api.PolicyKind {
+	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}, policykind.KindProfile, constraint.Kind, constraint.ClusterKind}
+	for _, kind := range gateway.GatewayKinds {
+		out = append(out, gateway.KindOf(kind))
+	}
+	for _, kind := range k.All() {
+		out = append(out, kind.Ref())
+	}
+	return out
+}
