@@ -22,6 +22,9 @@ type EffectivePolicyList struct {
 	Outcomes []Outcome         `json:"outcomes"`
 	// Request is where the request goes to whose paths the list is limited.
 	Request *ServedRequest `json:"request,omitempty"`
+	// Message is why named policies are on no path, or why no policy applies to the
+	// named object.
+	Message string `json:"message,omitempty"`
 }
 
 // EffectivePolicy is the effective policy of one kind on one path.
@@ -194,6 +197,8 @@ type ExplanationList struct {
 	Items    []Explanation `json:"items"`
 	// Request is as in EffectivePolicyList, with the candidates.
 	Request *ServedRequest `json:"request,omitempty"`
+	// Message is as in EffectivePolicyList.
+	Message string `json:"message,omitempty"`
 }
 
 // Explanation lists, for one path and policy kind, what each policy contributes and

@@ -17,6 +17,7 @@ const (
 
 func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
+	w.message(l.Message)
 	if len(l.Items) > 0 {
 		w.blankLine()
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
@@ -91,6 +92,7 @@ func collectedSpec(item api.EffectivePolicy, rule string) any {
 
 func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
+	w.message(l.Message)
 	if len(l.Items) > 0 {
 		w.blankLine()
 	}
