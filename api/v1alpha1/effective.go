@@ -40,12 +40,24 @@ type EffectivePolicy struct {
 	Rules []RuleOrigin `json:"rules"`
 	// Policies are those on the path, from the highest to the lowest.
 	Policies []PolicyOnPath `json:"policies"`
+	// Unprotected lists the rules that other policies replace and that belong to a group of
+	// rules that protect, such as authentication, of which no rule is in effect.
+	Unprotected []LostProtection `json:"unprotected,omitempty"`
 	// Redacted is true if values are left out of the spec: those of the rules that are
 	// marked so.
 	Redacted bool `json:"redacted,omitempty"`
 	// Route is the effective route of the path, in kinds that control fields of
 	// routes.
 	Route *EffectiveRoute `json:"route,omitempty"`
+}
+
+// LostProtection are rules of a policy that protect and that another policy replaces.
+type LostProtection struct {
+	// Group is the name of the group, such as authentication.
+	Group  string   `json:"group"`
+	Rules  []string `json:"rules"`
+	Policy Ref      `json:"policy"`
+	To     Ref      `json:"to"`
 }
 
 // EffectiveRoute is a route with the fields that policies control.

@@ -39,6 +39,7 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
 		})
 	}
+	out.Unprotected = e.unprotected()
 	out.Route = e.route(h)
 	return out
 }

@@ -39,6 +39,9 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 		if len(item.Rules) == 0 {
 			rows = append(rows, []cell{kind, path, {"none", dim}, plainCell(""), plainCell(""), plainCell("")})
 		}
+		for _, u := range item.Unprotected {
+			rows = append(rows, []cell{kind, path, {"no " + u.Group, red}, plainCell(""), plainCell(""), {unprotectedText(u), dim}})
+		}
 		values := valuesOf(item)
 		for _, r := range sortByItem(item.Rules) {
 			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, plainCell(r.From.Key()), plainCell(r.Block), {shown(values(r.Rule), r.Redacted, shortValue), dim}})
@@ -121,6 +124,9 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, shown(values(r.Rule), r.Redacted, shortValue)),
 			w.paint(dim, "from "+policyName(r.From, r.Block))))
 	}
+	for _, u := range item.Unprotected {
+		at.add(w.paint(red, "✗ no "+u.Group) + w.paint(dim, "  "+unprotectedText(u)))
+	}
 	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
 		for _, text := range w.lossLines(p) {
@@ -133,6 +139,15 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 	if len(at.children) == 0 {
 		at.label += w.paint(dim, "  none")
 	}
+}
+
+// unprotectedText says which rules that protect another policy replaces.
+func unprotectedText(u api.LostProtection) string {
+	verb := "is"
+	if len(u.Rules) > 1 {
+		verb = "are"
+	}
+	return fmt.Sprintf("%s's %s %s replaced by %s", u.Policy.Key(), strings.Join(u.Rules, ", "), verb, u.To.Key())
 }
 
 // lossLines returns the rules that a policy lost, in one line if another policy
