@@ -22,6 +22,9 @@ type EffectivePolicyList struct {
 	Outcomes []Outcome         `json:"outcomes"`
 	// Request is where the request goes to whose paths the list is limited.
 	Request *ServedRequest `json:"request,omitempty"`
+	// Message is why named policies are on no path, or why no policy applies to the
+	// named object.
+	Message string `json:"message,omitempty"`
 }
 
 // EffectivePolicy is the effective policy of one kind on one path.
@@ -37,6 +40,9 @@ type EffectivePolicy struct {
 	Rules []RuleOrigin `json:"rules"`
 	// Policies are those on the path, from the highest to the lowest.
 	Policies []PolicyOnPath `json:"policies"`
+	// Unprotected lists the rules that other policies replace and that belong to a group of
+	// rules that protect, such as authentication, of which no rule is in effect.
+	Unprotected []LostProtection `json:"unprotected,omitempty"`
 	// Redacted is true if values are left out of the spec: those of the rules that are
 	// marked so.
 	Redacted bool `json:"redacted,omitempty"`
@@ -46,6 +52,15 @@ type EffectivePolicy struct {
 	// NotRead is the reason why no policy of the kind has an effect on the path: the
 	// gateway does not read them.
 	NotRead string `json:"notRead,omitempty"`
+}
+
+// LostProtection are rules of a policy that protect and that another policy replaces.
+type LostProtection struct {
+	// Group is the name of the group, such as authentication.
+	Group  string   `json:"group"`
+	Rules  []string `json:"rules"`
+	Policy Ref      `json:"policy"`
+	To     Ref      `json:"to"`
 }
 
 // EffectiveRoute is a route with the fields that policies control.
@@ -203,6 +218,8 @@ type ExplanationList struct {
 	Items    []Explanation `json:"items"`
 	// Request is as in EffectivePolicyList, with the candidates.
 	Request *ServedRequest `json:"request,omitempty"`
+	// Message is as in EffectivePolicyList.
+	Message string `json:"message,omitempty"`
 }
 
 // Explanation lists, for one path and policy kind, what each policy contributes and

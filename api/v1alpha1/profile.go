@@ -185,6 +185,14 @@ type PolicyProfileSpec struct {
 	// +optional
 	Alternatives []string `json:"alternatives,omitempty"`
 
+	// Protection lists the groups of rules that protect routes, such as authentication.
+	// A path on which a policy has rules of a group and no rule of it is in effect is
+	// marked in the output. Each group of alternatives is such a group, too.
+	//
+	// +listType=atomic
+	// +optional
+	Protection []ProtectionGroup `json:"protection,omitempty"`
+
 	// Binding defines the rules that bind by triggers to certain rules of a route.
 	// If empty, every rule applies wherever its policy does.
 	//
@@ -473,6 +481,22 @@ type RouteField struct {
 	// +listType=atomic
 	// +optional
 	Kinds []string `json:"kinds,omitempty"`
+}
+
+// ProtectionGroup is a group of rules that protect routes.
+//
+// +kubebuilder:object:generate=true
+type ProtectionGroup struct {
+	// Name is the name of the group in output, such as authentication.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Rules lists the field paths of the rules of the group.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +listType=atomic
+	Rules []string `json:"rules"`
 }
 
 // RuleBinding defines the rules of a kind that bind to rules of routes by their

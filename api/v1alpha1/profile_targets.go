@@ -27,6 +27,13 @@ type ProfileTargets struct {
 	// +listType=atomic
 	// +optional
 	Kinds []TargetKind `json:"kinds,omitempty"`
+	// UnnamedRules is set for kinds whose implementation calls the N-th rule of a
+	// route rule-N if it has no name, counted from 1: a sectionName rule-N selects that
+	// rule, unless a rule has this name. If false, a sectionName selects a rule by its
+	// name only.
+	//
+	// +optional
+	UnnamedRules bool `json:"unnamedRules,omitempty"`
 	// Namespaces defines whether a target may be in another namespace than its
 	// policy: own, referenceGrant, consumer or free. It defaults to own.
 	//

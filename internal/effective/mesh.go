@@ -104,7 +104,7 @@ func (w *walk) clients(kind int, r *gateway.Route) []string {
 	}
 	var out []string
 	for _, a := range all {
-		if a.target.Consumer && Exists(w.view, a.target) {
+		if a.target.Consumer && Exists(w.view, k.kind, a.target) {
 			out = append(out, a.policy.Namespace)
 		}
 	}

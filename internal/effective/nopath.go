@@ -107,6 +107,23 @@ func (reason *noPathReason) rootKinds() string {
 // maxParents is the number of parents of a route that a reason names.
 const maxParents = 3
 
+// Unattached returns why no path goes through a route or listener set, whatever the policy
+// kind: no parent accepts it. It is empty if one does, and for other objects.
+func Unattached(v *snapshot.View, object api.Ref) string {
+	reason := noPathReason{plan: &plan{view: v}, shape: &shape{gateway: true, mesh: true}}
+	why := ""
+	switch o := v.Get(object).(type) {
+	case *gateway.Route:
+		why = reason.unattachedRoute(o)
+	case *gateway.ListenerSet:
+		why = reason.unattachedSet(o)
+	}
+	if why == "" {
+		return ""
+	}
+	return reason.notAttached(object, why)
+}
+
 // unattachedRoute returns why none of a route's parents accepts it, empty if one does.
 func (reason *noPathReason) unattachedRoute(r *gateway.Route) string {
 	var all []string
@@ -195,7 +212,7 @@ func (reason *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 // rules that a section selects, all if it is empty; "" if it lacks nothing.
 func (reason *noPathReason) missingParts(r *gateway.Route, section string) string {
 	at := policykind.Target{Ref: r.Ref(), Section: section}
-	rules := rulesAt(r, section)
+	rules := rulesAt(reason.kind, r, section)
 	switch {
 	case !reason.shape.includesRoute(r.Kind):
 		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", reason.kind.Kind, r.Kind)
@@ -217,10 +234,11 @@ func (reason *noPathReason) end() gateway.Level {
 	return max(reason.shape.gatewayEnd, reason.shape.meshEnd)
 }
 
-func rulesAt(r *gateway.Route, section string) []int {
+// rulesAt returns the positions of the rules that a sectionName selects, all if it is empty.
+func rulesAt(k *policykind.Kind, r *gateway.Route, section string) []int {
 	var out []int
 	for i := range r.Rules {
-		if section == "" || r.RuleAt(section, i) {
+		if section == "" || SelectsRule(k, r, section, i) {
 			out = append(out, i)
 		}
 	}

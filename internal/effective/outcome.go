@@ -315,8 +315,17 @@ func Describe(p *policykind.Policy, t api.Target) string {
 	case t.Selector != "":
 		return fmt.Sprintf("no %s has %s", t.Target.Kind, t.Selector)
 	default:
-		return target.String() + " does not exist"
+		return target.String() + " does not exist" + sectionHint(p.Kind, t)
 	}
+}
+
+// sectionHint explains that rule-N, which output calls a rule without a name, does not
+// select the rule in most kinds.
+func sectionHint(k *policykind.Kind, t api.Target) string {
+	if k.Targets.UnnamedRules || t.Target.Group != api.GatewayGroup || !strings.HasPrefix(t.Section, "rule-") {
+		return ""
+	}
+	return fmt.Sprintf(": policies of kind %s select a rule by its own name, not by its position", k.Kind)
 }
 
 // Targets returns the targets of a policy, and for each of them whether it is accepted.
@@ -340,7 +349,7 @@ func target(v *snapshot.View, p *policykind.Policy, t policykind.Target) api.Tar
 	switch {
 	case p.Invalid != nil:
 		out.Reason = api.Invalid
-	case t.Refused != "" || !Exists(v, t):
+	case t.Refused != "" || !Exists(v, p.Kind, t):
 		out.Reason = api.TargetNotFound
 	default:
 		if h := Holder(v, p, t); h != p {
@@ -352,10 +361,10 @@ func target(v *snapshot.View, p *policykind.Policy, t policykind.Target) api.Tar
 	return out
 }
 
-// Exists reports whether a target and its section exist. It returns true for a target of
+// Exists reports whether a target of a policy of kind k and its section exist. It returns true for a target of
 // an unsupported kind and for a virtual one, since this cannot be decided, and for a
 // namespace, which need not be in the cache.
-func Exists(v *snapshot.View, t policykind.Target) bool {
+func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing
 	}
@@ -370,7 +379,7 @@ func Exists(v *snapshot.View, t policykind.Target) bool {
 	case *gateway.ListenerSet:
 		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
 	case *gateway.Route:
-		return t.Whole() || o.HasSection(t.Section)
+		return t.Whole() || len(rulesAt(k, o, t.Section)) > 0
 	case *gateway.Service:
 		return (t.Section == "" || o.Port(t.Section) != 0) && (t.Port == 0 || o.HasPort(t.Port))
 	default:

@@ -146,8 +146,7 @@ func TestExists(t *testing.T) {
 		{Ref: gatewayRef("g"), Section: "none"}:                         false,
 		{Ref: gatewayRef("none")}:                                       false,
 		{Ref: routeRef("r"), Section: "x"}:                              true,
-		{Ref: routeRef("r"), Section: "rule-2"}:                         true,
-		{Ref: routeRef("r"), Section: "rule-1"}:                         false,
+		{Ref: routeRef("r"), Section: "y"}:                              false,
 		{Ref: api.Ref{Kind: "Service", Namespace: "app", Name: "none"}}: false,
 		{Ref: service}:                                                  true,
 		{Ref: service, Section: "p80"}:                                  true,
@@ -166,7 +165,25 @@ func TestExists(t *testing.T) {
 		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Name: "v"}, Virtual: true}: true,
 		{Ref: gatewayRef(""), Selector: &policykind.Selector{}}:                            false, // it selected nothing
 	} {
-		assert.Equal(t, want, effective.Exists(v, target), "%s", target)
+		assert.Equal(t, want, effective.Exists(v, new(policykind.Kind), target), "%s", target)
+	}
+}
+
+// SEMANTICS section 5: rule-N is the name of an unnamed rule only where the profile says so.
+func TestExistsUnnamedRule(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{name: x}, {}, {}, {name: rule-3}]", "g")))
+	reads := policykind.Kind{PolicyProfileSpec: api.PolicyProfileSpec{Targets: api.ProfileTargets{UnnamedRules: true}}}
+	for section, want := range map[string]struct{ byPosition, byName bool }{
+		"x":      {true, true},
+		"rule-1": {false, false}, // it has a name
+		"rule-2": {true, false},
+		"rule-3": {true, true}, // the name of the fourth
+		"rule-4": {false, false},
+		"rule-9": {false, false},
+	} {
+		target := policykind.Target{Ref: routeRef("r"), Section: section}
+		assert.Equal(t, want.byPosition, effective.Exists(v, &reads, target), "%s, unnamed rules", section)
+		assert.Equal(t, want.byName, effective.Exists(v, new(policykind.Kind), target), "%s", section)
 	}
 }
 

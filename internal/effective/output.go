@@ -40,6 +40,7 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
 		})
 	}
+	out.Unprotected = e.unprotected()
 	out.Route = e.route(h)
 	return out
 }

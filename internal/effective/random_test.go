@@ -38,7 +38,7 @@ levels: [Gateway, Listener, RouteNamespace, Route]
 sameTarget: none
 strategy: {allowed: [atomic, merge], bareField: strategy, by: lower}`),
 	worlds.ClassProfileDoc("inherited", "AtRule", `
-targets: {fields: [targetRefs], namespaces: referenceGrant, classFrom: [infra]}
+targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: [infra]}
 sameTarget: oldestWins
 strategy:
   allowed: [merge]

@@ -61,7 +61,7 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 	if p.Route != nil {
 		k.addWhole(s, on.routeNamespace, gateway.LevelRouteNamespace)
 		k.addSections(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
-			return p.Rule >= 0 && p.Route.RuleAt(t.Section, p.Rule)
+			return p.Rule >= 0 && SelectsRule(k.kind, p.Route, t.Section, p.Rule)
 		})
 	}
 	if p.Backend != nil {
@@ -111,6 +111,12 @@ func clientOf(p *gateway.Path) string {
 		return p.Gateway.Namespace
 	}
 	return p.Client
+}
+
+// SelectsRule reports whether the sectionName of a policy's target selects the i-th rule
+// of a route: one without a name only in kinds whose profile says so (SEMANTICS section 5).
+func SelectsRule(k *policykind.Kind, r *gateway.Route, section string, i int) bool {
+	return (r.Rules[i].Name != "" || k.Targets.UnnamedRules) && r.RuleAt(section, i)
 }
 
 func onListener(t *policykind.Target, l *gateway.Listener) bool {

@@ -163,8 +163,6 @@ func (radius *blastRadius) lost() []api.LostRules {
 	return api.SortedLost(lost)
 }
 
-
-
 // changesOtherNamespaces reports whether a path of another namespace than the object's
 // changes.
 func (ev *evaluation) changesOtherNamespaces() bool {

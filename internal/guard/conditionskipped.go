@@ -11,14 +11,14 @@ import (
 )
 
 // reportSkippedConditions reports conditions that could not be evaluated, or that name a
-// key that the policies below left out: on the paths of the policy that is written always,
-// else where the write brings them.
+// key that the policies below left out: those of the policy that is written always, those
+// of others where the write causes that.
 func (ev *evaluation) reportSkippedConditions(p effective.Pair) {
 	if len(p.After.Notes) == 0 {
 		return
 	}
-	own := ev.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &ev.policy.Policy })
 	for _, n := range p.After.Notes {
+		own := ev.policy != nil && n.Policy == &ev.policy.Policy
 		if !own && notedBefore(p.Before, n) {
 			continue
 		}
@@ -45,6 +45,6 @@ func (ev *evaluation) redactNote(n merge.Note) merge.Note {
 // notedBefore reports whether the path had the same note before the write.
 func notedBefore(before *effective.Effective, n merge.Note) bool {
 	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
-		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
+		return o.Policy.Namespace == n.Policy.Namespace && o.Policy.Name == n.Policy.Name && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
 	})
 }

@@ -68,9 +68,14 @@ func (ev *evaluation) permit(l *lostOverride, own ownLosses, may *authorizer) (r
 func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	policy := l.ref(l.key.policy)
 	f := Finding{Rule: l.key.rule, Policy: &policy}
+	edited := l.key.givenUp != "" && l.key.givenUp != givenUpRule
+	edit := fmt.Sprintf("this write %s the override %s of %s", l.key.givenUp, l.key.rule, policy)
 	if l.was == nil {
 		f.Short = fmt.Sprintf("override %s of %s would be lost", l.key.rule, policy)
 		f.What = fmt.Sprintf("%s: %s", f.Short, cmp.Or(l.key.givenUp, ev.ownerCause()))
+		if edited {
+			f.Short, f.What = "", edit
+		}
 		ev.reportLoss(l, policy, f)
 		return
 	}
@@ -83,6 +88,8 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	case l.key.lessProtected != "":
 		f.What = fmt.Sprintf("override %s of %s, which applies %s, would be less protected: %s", l.key.rule, policy, on, l.key.lessProtected)
 		f.Short = fmt.Sprintf("override %s of %s would be less protected %s", l.key.rule, policy, on)
+	case edited:
+		f.Short, f.What = edit+" "+on, fmt.Sprintf("%s, which applies %s", edit, on)
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
 		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
 	default:

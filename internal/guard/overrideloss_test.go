@@ -17,7 +17,7 @@ import (
 
 // dye is a kind whose policies may be on everything from the class to the
 // backends.
-var dye = worlds.ClassProfileDoc("inherited", "Dye", `targets: {fields: [targetRefs], namespaces: free, classFrom: ["*"]}
+var dye = worlds.ClassProfileDoc("inherited", "Dye", `targets: {fields: [targetRefs], unnamedRules: true, namespaces: free, classFrom: ["*"]}
 levels: [GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, RouteNamespace, Route, Rule, Backend]
 shortPaths: true
 strategy: {allowed: [merge]}

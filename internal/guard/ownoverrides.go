@@ -58,8 +58,8 @@ func conditionOf(b *merge.Rules) string {
 }
 
 // givenUp returns how the policy that is written gives up an override of its own, wherever
-// it is attached; "" if it keeps it. How a bare block is read does not depend on the
-// policy where its override is one.
+// it is attached: givenUpRule, or what the write does to it; "" if it keeps it. How a bare
+// block is read does not depend on the policy where its override is one.
 func (ev *evaluation) givenUp(o effective.Override) string {
 	if ev.policy == nil || ev.policy.Invalid != nil {
 		return givenUpRule
@@ -75,13 +75,13 @@ func (ev *evaluation) givenUp(o effective.Override) string {
 		switch r := b.At(o.Key); {
 		case r == nil && !setsPart(b, o.Key):
 		case r == nil || r.EmptyMap != o.EmptyMap || !merge.Equal(r.Value, o.Value):
-			how = "its value changed"
+			how = "changes the value of"
 		case when != "" && o.When == "":
-			how = "it is made conditional"
+			how = "adds a condition to"
 		case when != "" && when != o.When:
-			how = "its condition changed"
+			how = "changes the condition of"
 		case !bare && o.Atomic && b.Strategy != merge.Atomic:
-			how = "its block is no longer atomic"
+			how = "removes the strategy atomic from"
 		default:
 			return ""
 		}

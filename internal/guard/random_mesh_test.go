@@ -188,7 +188,7 @@ func (p plainPolicy) meshLevel(q plainRequest, client string, r *plainRoute, rul
 			add(meshPort)
 		case t.Kind == "HTTPRoute" && p.Namespace == r.Namespace && t.Name == r.Name && t.Section == "":
 			add(meshRouteLevel)
-		case t.Kind == "HTTPRoute" && p.Namespace == r.Namespace && t.Name == r.Name && t.Section == r.section(rule):
+		case t.Kind == "HTTPRoute" && p.Namespace == r.Namespace && t.Name == r.Name && t.Section == r.Rules[rule].Name:
 			add(meshRule)
 		}
 	}

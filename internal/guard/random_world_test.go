@@ -22,7 +22,7 @@ import (
 // bind the routes of their namespace, and those of all.
 var plainKinds = docs(
 	worlds.ClassProfileDoc("inherited", "AtRule", `
-targets: {fields: [targetRefs], namespaces: referenceGrant, classFrom: ["*"]}
+targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: ["*"]}
 levels: [GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, RouteNamespace, Route, Rule]
 strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy, annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}}}}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),

@@ -73,7 +73,7 @@ func (ev *evaluation) readMissingTargets(ctx context.Context) (*snapshot.View, e
 		if t.Refused != "" || t.Selector != nil {
 			continue
 		}
-		if !effective.Exists(v, t) {
+		if !effective.Exists(v, p.Kind, t) {
 			if err := look(t.Ref); err != nil {
 				return nil, err
 			}

@@ -85,8 +85,7 @@ func (q *Question) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 			return nil, err
 		}
 	}
-	a.setMessages()
-	return &a.status, nil
+	return &a.status, a.setMessages(ctx)
 }
 
 // findRequest finds where the request of the question goes.
@@ -234,13 +233,15 @@ func (a *answering) addReaches(ctx context.Context) error {
 }
 
 // setMessages says why the answer is empty or not complete.
-func (a *answering) setMessages() {
-	if a.status.Message == "" && a.paths.Len() == 0 {
-		a.status.Message = fmt.Sprintf("no effective policies found for %s", a.Object.Ref())
+func (a *answering) setMessages(ctx context.Context) error {
+	if a.left != (api.ReviewTruncation{}) {
+		a.left.Message = "the answer is limited in size; set spec.policyKinds, spec.rule or spec.object.section, or choose spec.parts"
+		a.status.Truncated = &a.left
 	}
-	if a.left == (api.ReviewTruncation{}) {
-		return
+	if a.status.Message != "" {
+		return nil
 	}
-	a.left.Message = "the answer is limited in size; set spec.policyKinds, spec.rule or spec.object.section, or choose spec.parts"
-	a.status.Truncated = &a.left
+	var err error
+	a.status.Message, err = a.paths.Message(ctx)
+	return err
 }

@@ -54,6 +54,9 @@ func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 	}
 	c.checkAll("gates", k.Gates, anywhere...)
 	c.checkAll("alternatives", k.Alternatives, anywhere...)
+	for i, g := range k.Protection {
+		c.checkAll(fmt.Sprintf("protection[%d].rules", i), g.Rules, anywhere...)
+	}
 	return c.missing
 }
 

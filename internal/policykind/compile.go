@@ -36,6 +36,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.strategies()
 	c.content()
 	c.rules()
+	c.protection()
 	c.binding()
 	c.order()
 	c.fields()

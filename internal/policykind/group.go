@@ -42,9 +42,9 @@ func (p fieldPath) fixed(segments []string) int {
 	return n
 }
 
-// Protects reports whether a rule keeps requests out, or decides whether others do: it is a
-// gate, or belongs to a group of alternatives.
+// Protects reports whether a rule keeps requests out, or decides whether others do: it
+// belongs to a group of rules that protect, or is a gate.
 func (k *Kind) Protects(rule merge.Key) bool {
-	_, _, alternative := k.Alternative(rule)
-	return alternative || k.IsGate(rule)
+	group, _ := k.ProtectionGroup(rule)
+	return group != "" || k.IsGate(rule)
 }

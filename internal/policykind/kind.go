@@ -31,6 +31,7 @@ type Kind struct {
 	rules, wholeMaps []fieldPath
 	gates            []subtree
 	alternatives     []subtree
+	protection       []protectionGroup
 	lists            []keyedList
 	binding          fieldPath // of the rules that bind to rules of routes, nil if there are none
 	strategies       []merge.Strategy

@@ -25,7 +25,7 @@ var actionsBySeverity = []api.Action{api.Audit, api.Warn, api.Deny}
 
 // comparedSeparately are the fields of a profile that WeakenedBy compares by
 // strictness, and those that do not affect the protection of overrides.
-var comparedSeparately = []string{"Group", "Kind", "Controllers", "Actions", "Gates", "Alternatives", "RouteOverridesBind", "BlastRadius"}
+var comparedSeparately = []string{"Group", "Kind", "Controllers", "Actions", "Gates", "Alternatives", "Protection", "RouteOverridesBind", "BlastRadius"}
 
 // WeakenedBy returns in what respects overrides are less protected, or may be, if
 // their kind uses the profile of now instead of that of k. It is nil if now denies

@@ -111,7 +111,7 @@ func TestRouteOverridesWeakenedBy(t *testing.T) {
 // Each new field of a profile counts, unless it is listed as one that does not affect
 // the protection of overrides.
 func TestWeakenedByComparesEachField(t *testing.T) {
-	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true, "RouteOverridesBind": true}
+	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true, "RouteOverridesBind": true, "Protection": true}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.PolicyProfileSpec]()) {
 		t.Run(f.Name, func(t *testing.T) {
 			was, now := &policykind.Kind{}, &policykind.Kind{}

@@ -72,9 +72,9 @@ func GrantDoc(namespace, name, from, to string) string {
 }
 
 // ProfileDoc returns a PolicyProfile of an inherited kind of the world's group
-// with targetRefs; spec is the rest of the profile, as lines of YAML.
+// with targetRefs that may name unnamed rules; spec is the rest of the profile, as lines of YAML.
 func ProfileDoc(kind, spec string) string {
-	return ClassProfileDoc("inherited", kind, "targets: {fields: [targetRefs]}\n"+spec)
+	return ClassProfileDoc("inherited", kind, "targets: {fields: [targetRefs], unnamedRules: true}\n"+spec)
 }
 
 // ClassProfileDoc returns a PolicyProfile of a kind of a class; spec is the rest

@@ -23,12 +23,12 @@ const Group = "example.com"
 var basic = []api.PolicyProfileSpec{
 	{
 		Group: Group, Kind: "Paint", Class: api.Inherited,
-		Targets:  api.ProfileTargets{Fields: []string{"targetRefs"}},
+		Targets:  api.ProfileTargets{Fields: []string{"targetRefs"}, UnnamedRules: true},
 		Blocks:   api.ProfileBlocks{Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when"},
 		Strategy: api.ProfileStrategy{Field: "strategy", BareField: "strategy", Allowed: []api.StrategyName{"atomic", "patch"}},
 		Unset:    []string{"unset"},
 	},
-	{Group: Group, Kind: "Label", Class: api.Direct, Targets: api.ProfileTargets{Fields: []string{"targetRefs"}}},
+	{Group: Group, Kind: "Label", Class: api.Direct, Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, UnnamedRules: true}},
 }
 
 // World returns a view of objects in YAML documents; those of Gateway API and

@@ -23,7 +23,11 @@ import (
 // that deny nothing send no access reviews.
 func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guard.Permissions, *authenticationv1.UserInfo, error) {
 	if s.set != nil || !f.checkRights {
-		return rights.Fixed(f.mayOverride || !f.checkRights, s.resource), a.impersonatedUser(), nil
+		var fixed guard.Permissions = rights.Fixed(f.mayOverride || !f.checkRights, s.resource)
+		if len(f.against)+len(f.revisions.from) > 0 {
+			fixed = approvable{fixed}
+		}
+		return fixed, a.impersonatedUser(), nil
 	}
 	config, err := a.clusterConfig()
 	if err != nil {
@@ -34,6 +38,15 @@ func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guar
 		return nil, nil, fmt.Errorf("create client: %w", err)
 	}
 	return rights.Self(client, a.resource), a.currentUser(ctx, config), nil
+}
+
+// approvable is the right to remove overrides of a command with the flag --may-override: a
+// pipeline does not know who is allowed to.
+type approvable struct{ guard.Permissions }
+
+// Check adds how to let an approved change pass.
+func (r approvable) Check(policy api.Ref) string {
+	return r.Permissions.Check(policy) + "; if the change is approved, set --may-override"
 }
 
 // currentUser returns the user of the kubeconfig, or nil with a warning if the

@@ -85,7 +85,7 @@ func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string
 		if len(items) == 0 && q.Request.Err() == nil {
 			a.infof("no paths without a policy found")
 		}
-		return cmp.Or(a.printer().EffectiveFor(q.Request.API(), items, nil), q.Request.Err())
+		return cmp.Or(a.printer().Effective(api.EffectivePolicyList{Items: items, Request: q.Request.API()}), q.Request.Err())
 	}
 	return a.showEffective(ctx, q, flags.allPaths)
 }
@@ -108,11 +108,18 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(items) > 0:
+	if len(items) > 0 {
 		a.noteControllers(q.view)
-	case q.Request.Err() == nil:
+	}
+	list := api.EffectivePolicyList{Outcomes: outcomes, Request: q.Request.API()}
+	switch {
+	case len(items) > 0 || len(outcomes) > 0 || q.Request.Err() != nil:
+	case len(q.Objects) == 0 || q.Request != nil:
 		a.infof("no effective policies found")
+	default:
+		if list.Message, err = paths.Message(ctx); err != nil {
+			return err
+		}
 	}
 	if allPaths {
 		more, err := q.WithoutPolicy(ctx, q.selectedKinds())
@@ -122,5 +129,6 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 		items = append(slices.DeleteFunc(items, func(e api.EffectivePolicy) bool { return e.NotRead != "" }), more...)
 		slices.SortFunc(items, effective.CompareItems)
 	}
-	return cmp.Or(a.printer().EffectiveFor(q.Request.API(), items, outcomes), q.Request.Err())
+	list.Items = items
+	return cmp.Or(a.printer().Effective(list), q.Request.Err())
 }

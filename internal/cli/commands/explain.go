@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/lookup"
 )
 
@@ -62,18 +63,20 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	if err != nil {
 		return err
 	}
-	items, _ := paths.Explanations(rule, lookup.Limit{})
-	switch {
-	case len(items) == 0 && rule != nil:
-		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.Objects[0].Ref())
-	case len(items) == 0 && q.Request != nil:
-		if q.Request.Served {
-			a.infof("no effective policies found for the request")
-		}
-	case len(items) == 0:
-		a.infof("no effective policies found for %s", q.Objects[0].Ref())
-	default:
+	list := api.ExplanationList{Request: q.Request.API()}
+	list.Items, _ = paths.Explanations(rule, lookup.Limit{})
+	if len(list.Items) > 0 {
 		a.noteControllers(q.view)
 	}
-	return cmp.Or(a.printer().ExplanationsFor(q.Request.API(), items), q.Request.Err())
+	if list.Message, err = paths.Message(ctx); err != nil {
+		return err
+	}
+	switch {
+	case len(list.Items) > 0 || list.Message != "":
+	case rule != nil:
+		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.Objects[0].Ref())
+	case q.Request.Err() == nil:
+		a.infof("no effective policies found for the request")
+	}
+	return cmp.Or(a.printer().Explanations(list), q.Request.Err())
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ line on stderr say so; name an object, or use -n or --kind, to see more.`,
 }
 
 func (a *app) graph(ctx context.Context, flags queryFlags, format string, args []string) error {
-	b, err := a.graphOf(ctx, flags, args)
+	b, message, err := a.graphOf(ctx, flags, args)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (a *app) graph(ctx context.Context, flags queryFlags, format string, args [
 	}
 	g := b.Graph(options)
 	if g.Paths == 0 {
-		a.infof("no effective policies found")
+		a.infof("%s", cmp.Or(message, "no effective policies found"))
 	}
 	if g.Collapsed != "" {
 		a.infof("%s", g.Collapsed)
@@ -94,13 +95,22 @@ func (a *app) graph(ctx context.Context, flags queryFlags, format string, args [
 	return nil
 }
 
-// graphOf collects the paths of the named object, or of all.
-func (a *app) graphOf(ctx context.Context, flags queryFlags, args []string) (*graph.Builder, error) {
+// graphOf collects the paths of the named object, or of all. The message says why the
+// object has none.
+func (a *app) graphOf(ctx context.Context, flags queryFlags, args []string) (b *graph.Builder, message string, err error) {
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return a.graphByReview(ctx, err, flags, args)
 	}
-	return q.graph(ctx)
+	if b, err = q.graph(ctx); err != nil || !b.Empty() {
+		return b, "", err
+	}
+	paths, err := q.Paths(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	message, err = paths.Message(ctx)
+	return b, message, err
 }
 
 // graph collects the paths of the query, and its policies that are on none.

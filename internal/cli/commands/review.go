@@ -100,7 +100,7 @@ func (r *reviewed) ref() api.Ref {
 	return api.Ref{Group: r.spec.Object.Group, Kind: r.spec.Object.Kind, Namespace: r.namespace, Name: r.spec.Object.Name}
 }
 
-// ask returns the answer, and prints its message and what it leaves out.
+// ask returns the answer, and prints what it leaves out.
 func (r *reviewed) ask(ctx context.Context) (*api.ReviewStatus, error) {
 	config, err := r.app.clusterConfig()
 	if err != nil {
@@ -124,9 +124,6 @@ func (r *reviewed) ask(ctx context.Context) (*api.ReviewStatus, error) {
 	status, err := statusOf(answer)
 	if err != nil {
 		return nil, err
-	}
-	if status.Message != "" {
-		r.app.infof("%s", status.Message)
 	}
 	if t := status.Truncated; t != nil {
 		r.app.warnf("left out %d effective policies, %d outcomes, %d explanations, %d policies that affect the object: name a policy kind with --kind, a rule, or an object with fewer paths", t.Items, t.Outcomes, t.Explanations, t.Reaches)

@@ -28,7 +28,7 @@ func (a *app) effectiveByReview(ctx context.Context, cause error, flags effectiv
 		return err
 	}
 	r.noteOwners(status)
-	return a.printer().EffectiveFor(nil, status.Items, status.Outcomes)
+	return a.printer().Effective(api.EffectivePolicyList{Items: status.Items, Outcomes: status.Outcomes, Message: status.Message})
 }
 
 // explainByReview is the command explain.
@@ -45,7 +45,7 @@ func (a *app) explainByReview(ctx context.Context, cause error, flags queryFlags
 		return err
 	}
 	r.noteOwners(status)
-	return a.printer().ExplanationsFor(nil, status.Explanations)
+	return a.printer().Explanations(api.ExplanationList{Items: status.Explanations, Message: status.Message})
 }
 
 // outcomeByReview is the command outcome.
@@ -86,6 +86,9 @@ func (a *app) reachByReview(ctx context.Context, cause error, flags reachFlags, 
 	if err != nil {
 		return err
 	}
+	if status.Message != "" {
+		a.infof("%s", status.Message)
+	}
 	switch policy := len(status.Reaches) == 1 && status.Reaches[0].Policy == r.ref(); {
 	case policy && flags.affecting:
 		return fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", r.ref())
@@ -96,16 +99,16 @@ func (a *app) reachByReview(ctx context.Context, cause error, flags reachFlags, 
 }
 
 // graphByReview returns the picture of an object.
-func (a *app) graphByReview(ctx context.Context, cause error, flags queryFlags, args []string) (*graph.Builder, error) {
+func (a *app) graphByReview(ctx context.Context, cause error, flags queryFlags, args []string) (b *graph.Builder, message string, err error) {
 	r, err := a.review(cause, flags, args, graphParts...)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	status, err := r.ask(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return reviewedGraph(status), nil
+	return reviewedGraph(status), status.Message, nil
 }
 
 // graphParts are the parts of an answer that a picture is drawn from.

@@ -68,8 +68,8 @@ func TestBindingsControlCharacters(t *testing.T) {
 		b := api.Binding{Rule: bad, From: api.Ref{Name: bad}, State: state, By: []string{bad}, AlsoMatches: []string{bad}, Hostnames: []string{bad}, ShadowedBy: bad}
 		path := []api.PathElement{{Kind: "HTTPRouteRule", Section: bad}}
 		var out bytes.Buffer
-		require.NoError(t, Printer{Out: &out, Format: Table}.Explanations([]api.Explanation{{Path: path, Bindings: []api.Binding{b}}}))
-		require.NoError(t, Printer{Out: &out, Format: Tree}.Explanations([]api.Explanation{{Path: path, Bindings: []api.Binding{b}}}))
+		require.NoError(t, Printer{Out: &out, Format: Table}.Explanations(api.ExplanationList{Items: []api.Explanation{{Path: path, Bindings: []api.Binding{b}}}}))
+		require.NoError(t, Printer{Out: &out, Format: Tree}.Explanations(api.ExplanationList{Items: []api.Explanation{{Path: path, Bindings: []api.Binding{b}}}}))
 		assert.NotContains(t, out.String(), "\x1b")
 		assert.NotContains(t, out.String(), "\r")
 		assert.Contains(t, out.String(), "a [2Jb  c")

@@ -17,6 +17,7 @@ const (
 
 func effectiveTable(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
+	w.message(l.Message)
 	if len(l.Items) > 0 {
 		w.blankLine()
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
@@ -37,6 +38,9 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 		kind, path := plainCell(item.PolicyKind.Kind), plainCell(pathName(item.Path))
 		if len(item.Rules) == 0 {
 			rows = append(rows, []cell{kind, path, {none(item), dim}, plainCell(""), plainCell(""), plainCell("")})
+		}
+		for _, u := range item.Unprotected {
+			rows = append(rows, []cell{kind, path, {"no " + u.Group, red}, plainCell(""), plainCell(""), {unprotectedText(u), dim}})
 		}
 		values := valuesOf(item)
 		for _, r := range sortByItem(item.Rules) {
@@ -99,6 +103,7 @@ func collectedSpec(item api.EffectivePolicy, rule string) any {
 
 func effectiveTree(w *textWriter, l *api.EffectivePolicyList) {
 	w.request(l.Request)
+	w.message(l.Message)
 	if len(l.Items) > 0 {
 		w.blankLine()
 	}
@@ -127,6 +132,9 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, shown(values(r.Rule), r.Redacted, shortValue)),
 			w.paint(dim, "from "+policyName(r.From, r.Block))))
 	}
+	for _, u := range item.Unprotected {
+		at.add(w.paint(red, "✗ no "+u.Group) + w.paint(dim, "  "+unprotectedText(u)))
+	}
 	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
 		for _, text := range w.lossLines(p) {
@@ -142,6 +150,15 @@ func (w *textWriter) effectiveNode(at *node, item api.EffectivePolicy) {
 	if len(at.children) == 0 {
 		at.label += w.paint(dim, "  "+none(item))
 	}
+}
+
+// unprotectedText says which rules that protect another policy replaces.
+func unprotectedText(u api.LostProtection) string {
+	verb := "is"
+	if len(u.Rules) > 1 {
+		verb = "are"
+	}
+	return fmt.Sprintf("%s's %s %s replaced by %s", u.Policy.Key(), strings.Join(u.Rules, ", "), verb, u.To.Key())
 }
 
 // lossLines returns the rules that a policy lost, in one line if another policy

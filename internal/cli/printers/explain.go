@@ -9,6 +9,7 @@ import (
 
 func explainTable(w *textWriter, l *api.ExplanationList) {
 	w.request(l.Request)
+	w.message(l.Message)
 	for _, g := range groupBy(l.Items, explanationKey) {
 		x := g[0]
 		w.blankLine()
@@ -35,6 +36,7 @@ func explainTable(w *textWriter, l *api.ExplanationList) {
 
 func explainTree(w *textWriter, l *api.ExplanationList) {
 	w.request(l.Request)
+	w.message(l.Message)
 	if len(l.Items) > 0 {
 		w.blankLine()
 	}
@@ -59,6 +61,13 @@ func explainTree(w *textWriter, l *api.ExplanationList) {
 		}
 	}
 	w.tree(root)
+}
+
+// message writes why there is nothing to show, a line for each object.
+func (w *textWriter) message(text string) {
+	for line := range strings.Lines(text) {
+		w.line(w.paint(yellow, strings.TrimSuffix(line, "\n")))
+	}
 }
 
 // notes returns the lines below the rules: bindings, weakened overrides and notes.

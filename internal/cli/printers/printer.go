@@ -86,24 +86,15 @@ func nonNil[T any](items []T) []T {
 }
 
 // Effective writes effective policies and the outcomes of policies.
-func (p Printer) Effective(items []api.EffectivePolicy, outcomes []api.Outcome) error {
-	return p.EffectiveFor(nil, items, outcomes)
-}
-
-// EffectiveFor is Effective for the paths along which a request goes, below where it
-// goes. A nil request is none.
-func (p Printer) EffectiveFor(request *api.ServedRequest, items []api.EffectivePolicy, outcomes []api.Outcome) error {
-	return write(p, &api.EffectivePolicyList{
-		TypeMeta: meta(api.KindEffectivePolicyList), Items: nonNil(items), Outcomes: nonNil(outcomes), Request: request,
-	}, effectiveTable, effectiveTree)
+func (p Printer) Effective(l api.EffectivePolicyList) error {
+	l.TypeMeta, l.Items, l.Outcomes = meta(api.KindEffectivePolicyList), nonNil(l.Items), nonNil(l.Outcomes)
+	return write(p, &l, effectiveTable, effectiveTree)
 }
 
 // Explanations writes explanations.
-func (p Printer) Explanations(items []api.Explanation) error { return p.ExplanationsFor(nil, items) }
-
-// ExplanationsFor is Explanations for a request, as EffectiveFor.
-func (p Printer) ExplanationsFor(request *api.ServedRequest, items []api.Explanation) error {
-	return write(p, &api.ExplanationList{TypeMeta: meta(api.KindExplanationList), Items: nonNil(items), Request: request}, explainTable, explainTree)
+func (p Printer) Explanations(l api.ExplanationList) error {
+	l.TypeMeta, l.Items = meta(api.KindExplanationList), nonNil(l.Items)
+	return write(p, &l, explainTable, explainTree)
 }
 
 // Outcomes writes the outcomes of policies.

@@ -26,10 +26,10 @@ func printList(t *testing.T, p Printer, data []byte) error {
 	switch head.Kind {
 	case api.KindEffectivePolicyList:
 		l := read[api.EffectivePolicyList](t, data)
-		return p.EffectiveFor(l.Request, l.Items, l.Outcomes)
+		return p.Effective(l)
 	case api.KindExplanationList:
 		l := read[api.ExplanationList](t, data)
-		return p.ExplanationsFor(l.Request, l.Items)
+		return p.Explanations(l)
 	case api.KindOutcomeList:
 		return p.Outcomes(read[api.OutcomeList](t, data).Items)
 	case api.KindVerdictList:
@@ -121,8 +121,8 @@ func strip(text string) string { return codes.ReplaceAllString(text, "") }
 
 func TestEmptyListsAreNotNull(t *testing.T) {
 	for name, show := range map[string]func(Printer) error{
-		"effective":  func(p Printer) error { return p.Effective(nil, nil) },
-		"explain":    func(p Printer) error { return p.Explanations(nil) },
+		"effective":  func(p Printer) error { return p.Effective(api.EffectivePolicyList{}) },
+		"explain":    func(p Printer) error { return p.Explanations(api.ExplanationList{}) },
 		"outcome":    func(p Printer) error { return p.Outcomes(nil) },
 		"check":      func(p Printer) error { return p.Verdicts(nil) },
 		"diff":       func(p Printer) error { return p.Changes(nil, nil) },
@@ -150,15 +150,15 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 		p := Printer{Out: &out, Format: format}
 		require.NoError(t, p.Verdicts([]api.Verdict{{Object: ref, Operation: "CREATE", Reasons: []api.Reason{{Code: "Invalid", Message: bad}}}}))
 		require.NoError(t, p.Outcomes([]api.Outcome{{Policy: ref, State: api.Invalid, Message: bad}}))
-		require.NoError(t, p.Explanations([]api.Explanation{{Notes: []string{bad}, Rules: []api.ExplainedRule{{Rule: bad}}}}))
-		require.NoError(t, p.Effective([]api.EffectivePolicy{{Rules: []api.RuleOrigin{{Rule: bad, From: ref}}}}, nil))
+		require.NoError(t, p.Explanations(api.ExplanationList{Items: []api.Explanation{{Notes: []string{bad}, Rules: []api.ExplainedRule{{Rule: bad}}}}}))
+		require.NoError(t, p.Effective(api.EffectivePolicyList{Items: []api.EffectivePolicy{{Rules: []api.RuleOrigin{{Rule: bad, From: ref}}}}}))
 		at := api.RequestAt{Path: []api.PathElement{{Kind: bad}}, Message: bad, Assumptions: []api.RequestAssumption{{Code: "Port", Message: bad}}, Candidates: []api.RequestCandidate{{Match: bad, After: "x"}}}
-		require.NoError(t, p.EffectiveFor(&api.ServedRequest{Request: bad, Message: bad, At: []api.RequestAt{at, {Served: true, Match: bad}}}, nil, nil))
+		require.NoError(t, p.Effective(api.EffectivePolicyList{Request: &api.ServedRequest{Request: bad, Message: bad, At: []api.RequestAt{at, {Served: true, Match: bad}}}}))
 		require.NoError(t, p.Reaches([]api.Reach{{Policy: ref, Rules: []string{bad}, Routes: []api.Ref{ref}}}))
 		require.NoError(t, p.Profiles([]api.ProfileInForce{{Profile: bad, Refused: []api.RefusedProfile{{Name: bad, Message: bad}}}}))
 		require.NoError(t, p.Violations([]api.Violation{{Code: "RequirementUnmet", Rule: bad, Message: bad}}))
-		require.NoError(t, p.Explanations([]api.Explanation{{Weakened: []api.WeakenedRule{{Rule: bad}, {ByRule: bad, How: "gate"}}}}))
-		require.NoError(t, p.Effective([]api.EffectivePolicy{{Route: &api.EffectiveRoute{Fields: []api.EffectiveField{{Field: bad, From: &ref}, {Field: bad}}}}}, nil))
+		require.NoError(t, p.Explanations(api.ExplanationList{Items: []api.Explanation{{Weakened: []api.WeakenedRule{{Rule: bad}, {ByRule: bad, How: "gate"}}}}}))
+		require.NoError(t, p.Effective(api.EffectivePolicyList{Items: []api.EffectivePolicy{{Route: &api.EffectiveRoute{Fields: []api.EffectiveField{{Field: bad, From: &ref}, {Field: bad}}}}}}))
 		assert.NotContains(t, out.String(), "\x1b")
 		assert.NotContains(t, out.String(), "\r")
 		assert.Contains(t, out.String(), "a [2Jb  c")
@@ -174,7 +174,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
 func TestWriteErrors(t *testing.T) {
 	require.ErrorIs(t, Printer{Out: failingWriter{}, Format: JSON}.Verdicts(nil), errFull)
 	require.ErrorIs(t, Printer{Out: failingWriter{}}.Manifest(Exported{}), errFull)
-	err := Printer{Out: failingWriter{}, Format: JSON}.Effective([]api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}, nil)
+	err := Printer{Out: failingWriter{}, Format: JSON}.Effective(api.EffectivePolicyList{Items: []api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}})
 	assert.ErrorContains(t, err, "write *v1alpha1.EffectivePolicyList as json")
 }
 
@@ -250,7 +250,7 @@ func TestManyCandidatesAreCounted(t *testing.T) {
 		at.Candidates = append(at.Candidates, api.RequestCandidate{Rule: api.PathElement{Kind: "HTTPRouteRule", Name: "r", Section: "rule-1"}, After: api.ByName})
 	}
 	var out bytes.Buffer
-	require.NoError(t, Printer{Out: &out, Format: Table}.ExplanationsFor(&api.ServedRequest{At: []api.RequestAt{at}}, nil))
+	require.NoError(t, Printer{Out: &out, Format: Table}.Explanations(api.ExplanationList{Request: &api.ServedRequest{At: []api.RequestAt{at}}}))
 	assert.Equal(t, 20, strings.Count(out.String(), "not HTTPRoute r#rule-1: the route with the first namespace and name is first"))
 	assert.Contains(t, out.String(), "and 5 more rules\n")
 }

@@ -128,7 +128,7 @@ func (t *Tracker) addTarget(b *effective.Binder, p *policykind.Policy, r *gatewa
 		t.addInForce(bind(b, e), of)
 	}
 	for i := range r.Rules {
-		if target.Section != "" && !r.RuleAt(target.Section, i) {
+		if target.Section != "" && !effective.SelectsRule(p.Kind, r, target.Section, i) {
 			continue
 		}
 		on := *e
