@@ -106,8 +106,8 @@ func (b *Rules) At(k Key) *Rule {
 const Newest int64 = math.MaxInt64
 
 // Undated is the creation time of a policy that exists and has none: all such were created
-// together, before those that have a time.
-const Undated int64 = 0
+// together, after those that have a time and before any write.
+const Undated = Newest - 1
 
 // Policy is the input of a fold: the rules of a policy and its position in the order.
 type Policy struct {

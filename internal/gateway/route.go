@@ -19,8 +19,8 @@ import (
 const Newest int64 = math.MaxInt64
 
 // Undated is the creation time of an object that exists and has none: all such were created
-// together, before any write.
-const Undated int64 = 0
+// together, after those that have a time and before any write.
+const Undated = Newest - 1
 
 // Dated reports whether the route has a creation time.
 func (r *Route) Dated() bool { return r.Created != Newest && r.Created != Undated }

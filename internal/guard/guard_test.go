@@ -87,7 +87,7 @@ func acting(t testing.TB, v *snapshot.View, actions map[api.ReasonCode]api.Actio
 func TestProfileChangesActions(t *testing.T) {
 	v := lenient(t, world(t, base(gatewayPolicy(clip+"\nb: 1"), policyDoc("Paint", "infra", "hard", toGateway+"overrides: {strategy: patch, c: 1}"))))
 	assert.Equal(t, []string{"Warn RulesLost b", "Warn ConstraintViolated a"}, codes(t, evaluate(t, v, routePolicy("a: 100"))))
-	assert.Equal(t, []string{"Deny Overridden c", "Warn RulesLost b", "Warn ConditionSkipped"}, codes(t, evaluate(t, v, routePolicy("c: 2"))))
+	assert.Equal(t, []string{"Deny Overridden c", "Warn RulesLost b"}, codes(t, evaluate(t, v, routePolicy("c: 2"))))
 	assert.Equal(t, []string{"Audit TargetNotFound"}, codes(t, evaluate(t, v, policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: none}]\na: 1"))))
 
 }

@@ -76,7 +76,7 @@ func assumeCreationTimes(out *assumptions, a *gateway.Answer) {
 		for _, r := range []*gateway.Route{a.Route, c.Route} {
 			if r.Created == merge.Undated {
 				other := otherOf(r, a.Route, c.Route)
-				how := "counts as the oldest"
+				how := "counts as the newest"
 				if other.Created == merge.Undated {
 					how = "is compared by name"
 				}

@@ -337,7 +337,7 @@ func conditionCases() []Heavy {
 		},
 		{
 			What: "conditions/failing", Name: "no condition of a hundred policies can be evaluated on 5,000 routes",
-			Want: says("the condition of the overrides of RateLimitPolicy infra/p000 cannot be evaluated"),
+			Want: says("RateLimitPolicy infra/huge overrides it"),
 			put: []func(Shape) []Object{
 				eachRoute(func(i int) Object {
 					return ownLimits(i, limits(Object{"login": Object{"rates": "none"}, "own": rates(i)}))

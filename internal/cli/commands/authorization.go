@@ -44,9 +44,11 @@ func (a *app) authorization(ctx context.Context, s *source, f changeFlags) (guar
 // pipeline does not know who is allowed to.
 type approvable struct{ guard.Permissions }
 
+const approvalAdvice = "; if the change is approved, set --may-override"
+
 // Check adds how to let an approved change pass.
 func (r approvable) Check(policy api.Ref) string {
-	return r.Permissions.Check(policy) + "; if the change is approved, set --may-override"
+	return r.Permissions.Check(policy) + approvalAdvice
 }
 
 // currentUser returns the user of the kubeconfig, or nil with a warning if the

@@ -10,20 +10,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// timeOfWrite returns the creation time of what a change creates, in seconds since 1970:
-// that of the request. If manifests have a later time, it is after that, since what exists
-// is older than what a write creates.
+// timeOfWrite returns the creation time of what a change creates: after that of all
+// manifests, dated or not, since what exists is older than what a write creates; on a
+// cluster that of the request, in seconds since 1970.
 func (s *source) timeOfWrite(now time.Time) int64 {
-	out := policykind.InFlight(now)
-	if s.set == nil {
-		return out
+	if s.set != nil {
+		return merge.Newest
 	}
-	for _, o := range s.set.Objects {
-		if t := o.Created(); t > out {
-			out = t + 1
-		}
-	}
-	return out
+	return policykind.InFlight(now)
 }
 
 // maxByName is the number of pairs of policies that warnOrderByName prints.

@@ -222,10 +222,30 @@ func TestColorOnlyInTableAndTree(t *testing.T) {
 
 func TestEmptyResultIsReported(t *testing.T) {
 	for _, command := range []string{"effective", "explain"} {
-		got := run(t, "", append(demoFiles("cluster"), command, "-A", "httproute/toystore")...)
-		assert.Equal(t, exitOK, got.code)
-		goldenStderr(t, got)
-		assert.Empty(t, got.stdout)
+		for _, format := range []string{"table", "tree", "json", "yaml"} {
+			got := run(t, "", append(demoFiles("cluster"), command, "-A", "httproute/toystore", "-o", format)...)
+			assert.Equal(t, exitOK, got.code)
+			assert.Empty(t, got.stderr)
+			assert.Contains(t, strings.Join(strings.Fields(got.stdout), " "), "no policy applies to HTTPRoute app/toystore: none targets it or another object on its paths", "%s -o %s", command, format)
+		}
+	}
+}
+
+// The reason for a policy without effect is that of outcome, in every format.
+func TestExplainSaysWhyPolicyHasNoEffect(t *testing.T) {
+	pathless := write(t, "pathless.yaml", `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: app, name: lonely}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: none}
+  rules: {authentication: {a: {anonymous: {}}}}
+`)
+	for _, format := range []string{"table", "tree", "json", "yaml"} {
+		got := run(t, "", append(demoFiles("cluster"), "-f", pathless, "explain", "-A", "authpolicy/lonely", "-o", format)...)
+		assert.Equal(t, exitOK, got.code, got.stderr)
+		assert.Contains(t, strings.Join(strings.Fields(got.stdout), " "), "the policy is TargetNotFound: HTTPRoute app/none does not exist", format)
+		assert.NotContains(t, got.stdout+got.stderr, "no effective policies", format)
 	}
 }
 
