@@ -95,7 +95,7 @@ metadata: {namespace: app, name: loop}
 spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}, seconds: 1}
 `)
 		},
-		warnings: [][]string{{"TimeoutPolicy", "PolicyProfile"}},
+		warnings: [][]string{{"TimeoutPolicy", "supported levels"}},
 	},
 	"a write of a gateway policy returns its blast radius": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {

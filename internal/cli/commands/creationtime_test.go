@@ -8,6 +8,11 @@ import (
 
 const undatedBase = `
 apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: c}
+spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: app, name: g}
 spec: {gatewayClassName: c, listeners: [{name: http, port: 80, protocol: HTTP}]}

@@ -211,15 +211,6 @@ func (o *Object) withNamespace(namespace string, resetCreation bool) map[string]
 	return out
 }
 
-// Created returns the creation time of the object in seconds since 1970, 0 if it has none.
-func (o *Object) Created() int64 {
-	t, err := time.Parse(time.RFC3339, o.created)
-	if err != nil {
-		return 0
-	}
-	return t.Unix()
-}
-
 // Coerced returns the object as the API server would read it with the schema of its
 // kind: with unknown fields pruned and defaults set. was is the schema before the
 // change (see policykind.Schema.Coerce).
