@@ -42,7 +42,7 @@ func (x *Reach) Taker(own *Route) string {
 	if own != nil && x.By.Route.Ref() == own.Ref() {
 		taker = x.By.Route.RuleName(x.By.Rule)
 	}
-	switch x.First { //nolint:exhaustive // others need no explanation
+	switch x.First {
 	case api.ByOlderRoute:
 		return taker + " takes all, since it is older"
 	case api.ByName:
