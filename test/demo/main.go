@@ -47,6 +47,9 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Stop()) }()
+	if err := installEnvoyGateway(ctx, e, root); err != nil {
+		return err
+	}
 	say(out, "starting overrule")
 	s, err := server.Boot(ctx, e, server.Options{})
 	if err != nil {
@@ -65,6 +68,15 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 		return fmt.Errorf("%w\nthe server's log:\n%s", err, s.Tail())
 	}
 	return nil
+}
+
+// installEnvoyGateway installs the definition of SecurityPolicies, from Envoy Gateway's module.
+func installEnvoyGateway(ctx context.Context, e *env.Env, root string) error {
+	dir, err := env.PinnedModule(ctx, filepath.Join(root, "test", "kinds", "crds"), "github.com/envoyproxy/gateway")
+	if err != nil {
+		return err
+	}
+	return e.InstallCRDs(filepath.Join(dir, "charts", "gateway-helm", "charts", "crds", "crds", "generated", "gateway.envoyproxy.io_securitypolicies.yaml"))
 }
 
 // wait prints how to use the servers, and returns when it is interrupted.

@@ -9,6 +9,15 @@ var story = []step{
 		stdout:  []string{"gateway.gateway.networking.k8s.io/edge created", "httproute.gateway.networking.k8s.io/toystore created"},
 	},
 	{
+		say:     "A second gateway requires tokens and sso, by policies that are no overrides. The application team adds CORS and a rule to its route: each policy takes the authentication away, and the writer is told so.",
+		command: "kubectl apply -f examples/demo/02-internal-gateway.yaml && kubectl apply -f examples/demo/03-reports-policies.yaml",
+		stdout:  []string{"securitypolicy.gateway.envoyproxy.io/reports-cors created", "authpolicy.kuadrant.io/reports-auth created"},
+		stderr: []string{
+			"Warning: HTTPRoute app/reports loses jwt of SecurityPolicy infra/internal-tokens on 1 path: a SecurityPolicy on a route replaces the gateway's as a whole; set spec.mergeType to keep it",
+			"Warning: HTTPRoute app/reports loses authentication of AuthPolicy infra/internal-auth on 1 path: its rules are atomic",
+		},
+	},
+	{
 		say:     "The platform team sets overrides: sso for all routes, merged with the rules of other policies, and a login limit of at most 50.",
 		command: "kubectl apply -f examples/demo/10-gateway-policies.yaml",
 		stdout:  []string{"authpolicy.kuadrant.io/gw-auth created", "ratelimitpolicy.kuadrant.io/gw-limits created"},
@@ -90,7 +99,7 @@ var story = []step{
 	},
 	{
 		say:     "The same engine evaluates files without a cluster: exit code 1 is a denial.",
-		command: "kubectl overrule check -f examples/demo/30-route-limits-too-high.yaml --against examples/demo/00-cluster.yaml --against examples/demo/10-gateway-policies.yaml",
+		command: "kubectl overrule check -f examples/demo/30-route-limits-too-high.yaml --against examples/crds --against examples/demo/00-cluster.yaml --against examples/demo/10-gateway-policies.yaml",
 		code:    1,
 		stdout:  []string{"ConstraintViolated", "limits.login", "infra/gw-limits"},
 	},

@@ -2,6 +2,8 @@ package env
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -33,4 +35,20 @@ func ModuleFolder(ctx context.Context, module string) (string, error) {
 	}
 	folders.Store(module, dir)
 	return dir, nil
+}
+
+// PinnedModule returns the folder of a module that the go.mod in a folder requires; it is
+// downloaded if necessary.
+func PinnedModule(ctx context.Context, dir, path string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	var found struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &found); jsonErr != nil {
+		return "", fmt.Errorf("download module %s, which %s/go.mod pins: %w", path, dir, errors.Join(err, jsonErr))
+	}
+	if found.Error != "" {
+		return "", fmt.Errorf("download module %s, which %s/go.mod pins: %s", path, dir, found.Error)
+	}
+	return found.Dir, nil
 }

@@ -5,10 +5,8 @@ package kinds
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -56,16 +54,16 @@ func definitions(ctx context.Context, selected string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	gw, err := module(ctx, root, gatewayAPI)
+	gw, err := env.PinnedModule(ctx, root, gatewayAPI)
 	if err != nil {
 		return nil, err
 	}
 	pinned := filepath.Join(root, "test", "kinds", "crds")
-	gatewayEnvoy, err := module(ctx, pinned, envoy)
+	gatewayEnvoy, err := env.PinnedModule(ctx, pinned, envoy)
 	if err != nil {
 		return nil, err
 	}
-	mesh, err := module(ctx, pinned, istio)
+	mesh, err := env.PinnedModule(ctx, pinned, istio)
 	if err != nil {
 		return nil, err
 	}
@@ -79,22 +77,6 @@ func definitions(ctx context.Context, selected string) ([]string, error) {
 		selected,
 		filepath.Join(root, "examples", "standins"),
 	}, nil
-}
-
-// module returns the folder of a module that the one in dir requires; it is
-// downloaded if necessary.
-func module(ctx context.Context, dir, path string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	var found struct{ Dir, Error string }
-	if jsonErr := json.Unmarshal(out, &found); jsonErr != nil {
-		return "", fmt.Errorf("download module %s, which %s/go.mod pins: %w", path, dir, err)
-	}
-	if found.Error != "" {
-		return "", fmt.Errorf("download module %s, which %s/go.mod pins: %s", path, dir, found.Error)
-	}
-	return found.Dir, nil
 }
 
 // selectKinds copies the CRDs of the named kinds from one file to another.
