@@ -98,6 +98,13 @@ func TestProfileKeepsWarningsForExisting(t *testing.T) {
 	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(t, evaluate(t, v, routePolicy("a: 101"))))
 }
 
+// A profile can deny writes that take rules of other policies out of force.
+func TestProfileDeniesLostRules(t *testing.T) {
+	v := acting(t, world(t, base(gatewayPolicy("defaults: {a: 1}"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
+	assert.Equal(t, []string{"Deny RulesLost a"}, codes(t, evaluate(t, v, routePolicy("b: 1"))))
+	assert.Empty(t, codes(t, evaluate(t, v, routePolicy(""))), "an empty policy replaces nothing in this kind")
+}
+
 // An object that the cache does not have yet is looked for once.
 func TestLive(t *testing.T) {
 	v := world(t, base())
