@@ -23,7 +23,7 @@ func TestEnforcementWarnDeniesNothing(t *testing.T) {
 	succeed(t, g.apply(gatewayLimits))
 	got := g.apply(limits("name: p", 100))
 	succeed(t, got)
-	assert.Contains(t, got.Stderr, "Warning: would be denied: ConstraintViolated: limits.login ")
+	assert.Contains(t, got.Stderr, "Warning: would be denied: ConstraintViolated: limits.login: ")
 	assert.Contains(t, g.get(t, "ratelimitpolicy/p", outcome), `"state":"Overridden"`)
 }
 

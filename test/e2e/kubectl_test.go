@@ -53,7 +53,7 @@ func TestKubectl(t *testing.T) {
 func warnsWriter(t *testing.T, g testNamespaces, _ *server.Server) {
 	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "warned", 1))
 	succeed(t, got)
-	assert.Equal(t, g.expand("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge\n"), got.Stderr)
+	assert.Equal(t, g.expand("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge; ask the owner of INFRA/gw-auth\n"), got.Stderr)
 	assert.Equal(t, `{"state":"PartiallyEnforced","paths":{"total":2,"enforced":0,"partiallyEnforced":2,"overridden":0,"inactive":0},`+
 		g.expand(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/warned", outcome))
 	succeed(t, g.kubectl("delete", "authpolicy/warned"))
@@ -193,7 +193,7 @@ func deletes(t *testing.T, g testNamespaces, _ *server.Server) {
 	got := g.c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, g.expand("Warning: override rules.authentication.sso of AuthPolicy INFRA/gw-auth "))
-	assert.Contains(t, got.Stderr, "Warning: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)")
+	assert.Contains(t, got.Stderr, g.expand("Warning: AuthPolicy INFRA/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"))
 }
 
 // finalizes removes the finalizer of an object that would be denied if it were

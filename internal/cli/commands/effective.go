@@ -109,7 +109,7 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 		return err
 	}
 	if len(items) > 0 {
-		a.noteControllers(q.view)
+		a.warnControllers(q.view)
 	}
 	list := api.EffectivePolicyList{Outcomes: outcomes, Request: q.Request.API()}
 	switch {

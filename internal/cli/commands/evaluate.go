@@ -160,7 +160,7 @@ func allowsAll(*guard.Decision) bool { return true }
 // allows reports whether a step takes effect for those after it.
 func (a *app) evaluate(ctx context.Context, c *change, allows func(*guard.Decision) bool) ([]evaluatedStep, error) {
 	s := *c.source // that of the result afterwards
-	defer func() { a.noteControllers(s.view) }()
+	defer func() { a.warnControllers(s.view) }()
 	if c.flags.revisions.isSet() {
 		return a.evaluateRevisions(ctx, c.flags, &s, c.steps, allows)
 	}

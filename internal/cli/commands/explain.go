@@ -66,7 +66,7 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	list := api.ExplanationList{Request: q.Request.API()}
 	list.Items, _ = paths.Explanations(rule, lookup.Limit{})
 	if len(list.Items) > 0 {
-		a.noteControllers(q.view)
+		a.warnControllers(q.view)
 	}
 	if list.Message, err = paths.Message(ctx); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 	if len(outcomes) == 0 {
 		a.infof("no policies found")
 	} else {
-		a.noteControllers(q.view)
+		a.warnControllers(q.view)
 	}
 	return a.printer().Outcomes(outcomes)
 }

@@ -190,15 +190,15 @@ func (a *app) warnKustomizations(set *manifest.Set) {
 	}
 }
 
-// noteControllers prints which GatewayClasses have a controller that is not known: their
+// warnControllers prints which GatewayClasses have a controller that is not known: their
 // gateways may not read all kinds of policies.
-func (a *app) noteControllers(v *snapshot.View) {
+func (a *app) warnControllers(v *snapshot.View) {
 	for _, u := range effective.UnknownControllers(v) {
 		why := fmt.Sprintf("controller %s is not known", u.Controller)
 		if u.Controller == "" {
 			why = "it was not found"
 		}
-		a.notef("GatewayClass %s: %s, so policies of all kinds count on its gateways", u.Class, why)
+		a.warnf("GatewayClass %s: %s, so policies of all kinds count on its gateways", u.Class, why)
 	}
 }
 
