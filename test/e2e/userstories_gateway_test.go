@@ -24,6 +24,9 @@ var replaced = example{
 	gateway: `defaults: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 	route:   `rules: {authentication: {c: R}}`,
 	want:    map[string]string{"rules.authentication.c": `"R" from route`},
+	// A default that no path takes has no effect, and a route's policy that replaces it is told what is lost.
+	gatewayWarning: "all 2 rules have no effect",
+	routeWarning:   "/toystore loses rules.authentication.a and authorization of AuthPolicy ",
 }
 
 // As a Platform Engineer, I want to set default policy rules for all routes
@@ -35,6 +38,8 @@ func (c *cluster) gatewayDefaultPolicyRule(t *testing.T) {
 		gateway: merged.gateway,
 		route:   `rules: {authentication: {a: R}}`,
 		want:    map[string]string{"rules.authentication.a": `"R" from route`, "rules.authorization.b": `"G" from gateway`},
+
+		gatewayWarning: "rules.authentication.a has no effect",
 	}} {
 		e.run(t, g)
 	}

@@ -62,11 +62,15 @@ func (c *cluster) routeDisablePolicyRule(t *testing.T) {
 			gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, unset: [rules.authentication.a]`,
 			want:    map[string]string{"rules.authentication.b": `"R" from route`},
+
+			gatewayWarning: "rules.authentication.a has no effect",
 		},
 		{ // the list may have the RFC's name, and name only the rule
 			gateway: `defaults: {strategy: merge, rules: {authentication: {a: G}}}`,
 			route:   `rules: {authentication: {b: R}}, remove: [a]`,
 			want:    map[string]string{"rules.authentication.b": `"R" from route`},
+
+			gatewayWarning: "rules.authentication.a has no effect",
 		},
 		{ // F2: an override cannot be unset
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}}}`,
