@@ -151,7 +151,7 @@ func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{ReadLive: b.live}}, cluster)
 	c := d.listen(t, b)
-	stuck := c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
+	stuck := c.call(PathValidate+"?timeout=1s", review(t, create(t, homeless())))
 	require.NoError(t, stuck.err)
 	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
 	d.settled(t, 1, 0)
@@ -160,7 +160,7 @@ func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 	for range 5 {
 		assert.True(t, c.call(PathValidate, fine).Allowed, "there is another slot")
 	}
-	stuck = c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
+	stuck = c.call(PathValidate+"?timeout=1s", review(t, create(t, homeless())))
 	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
 	rest := c.all(50, PathValidate+"?timeout=10ms", fine)
 	for range 50 {

@@ -19,6 +19,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // readers lets users get the objects of some namespaces, and records what it is asked.
@@ -339,7 +340,7 @@ func TestReviewWithoutKnownRights(t *testing.T) {
 }
 
 func TestReviewOfManyPathsIsLimitedInSize(t *testing.T) {
-	d := newTestServer(t, Options{Readers: &readers{}}, strings.ReplaceAll(cluster, "namespace: infra", "namespace: app"), strings.ReplaceAll(gatewayAuth, "namespace: infra", "namespace: app"))
+	d := newTestServer(t, Options{Readers: &readers{}, Timeout: webhookconfig.MaxTimeout}, strings.ReplaceAll(cluster, "namespace: infra", "namespace: app"), strings.ReplaceAll(gatewayAuth, "namespace: infra", "namespace: app"))
 	for i := range 5000 { // of two rules each
 		addObjects(t, d.opts.Store, strings.ReplaceAll(strings.ReplaceAll(route, "toystore", fmt.Sprintf("store-%d", i)), "namespace: infra", "namespace: app"))
 	}
