@@ -4,10 +4,12 @@ package kinds
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -38,22 +40,30 @@ var groups = []string{
 var istioKinds = []string{"RequestAuthentication", "AuthorizationPolicy", "Telemetry", "WasmPlugin", "EnvoyFilter"}
 
 // install installs the CRDs of all kinds in addition to those of every test
-// control plane: from the modules that define them, or stand-ins.
+// control plane.
 func install(ctx context.Context, e *env.Env) error {
-	paths, err := definitions(ctx, e.File("istio.yaml"))
+	root, err := env.Repository(ctx)
 	if err != nil {
 		return err
 	}
-	return e.InstallCRDs(paths...)
+	paths, err := moduleCRDs(ctx, root, e.File("istio.yaml"))
+	if err != nil {
+		return err
+	}
+	rest, err := vendorCRDs(root)
+	if err != nil {
+		return err
+	}
+	file := e.File("vendors.yaml")
+	if err := os.WriteFile(file, bytes.Join(rest, []byte("\n---\n")), 0o600); err != nil {
+		return err
+	}
+	return e.InstallCRDs(append(paths, file)...)
 }
 
-// definitions returns the files and folders of the CRDs; those of Istio's
-// policies are written to a file.
-func definitions(ctx context.Context, selected string) ([]string, error) {
-	root, err := env.Repository(ctx)
-	if err != nil {
-		return nil, err
-	}
+// moduleCRDs returns the files and folders of the CRDs that are in Go modules; those of
+// Istio's policies are written to a file.
+func moduleCRDs(ctx context.Context, root, selected string) ([]string, error) {
 	gw, err := env.PinnedModule(ctx, root, gatewayAPI)
 	if err != nil {
 		return nil, err
@@ -75,30 +85,102 @@ func definitions(ctx context.Context, selected string) ([]string, error) {
 		filepath.Join(gw, "config", "crd", "experimental", "gateway.networking.x-k8s.io_xbackendtrafficpolicies.yaml"),
 		filepath.Join(gatewayEnvoy, "charts", "gateway-helm", "charts", "crds", "crds", "generated"),
 		selected,
-		filepath.Join(root, "examples", "standins"),
 	}, nil
 }
 
 // selectKinds copies the CRDs of the named kinds from one file to another.
 func selectKinds(file string, kinds []string, to string) error {
-	data, err := os.ReadFile(file)
+	crds, err := readCRDs(file)
 	if err != nil {
-		return fmt.Errorf("read the CRDs of %s: %w", istio, err)
+		return err
 	}
 	var out [][]byte
-	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
-		var crd apiextensionsv1.CustomResourceDefinition
-		if err := yaml.Unmarshal(document, &crd); err != nil {
-			return fmt.Errorf("read the CRDs of %s: %w", file, err)
-		}
+	for _, crd := range crds {
 		if slices.Contains(kinds, crd.Spec.Names.Kind) {
-			out = append(out, document)
+			out = append(out, crd.document)
 		}
 	}
 	if len(out) != len(kinds) {
 		return fmt.Errorf("%s has %d CRDs of the kinds %v, not one of each", file, len(out), kinds)
 	}
 	return os.WriteFile(to, bytes.Join(out, []byte("\n---\n")), 0o600)
+}
+
+// crd is a CRD and the document that it was read from.
+type crd struct {
+	apiextensionsv1.CustomResourceDefinition
+	document []byte
+}
+
+// readCRDs reads the CRDs of files, which may be templates of a chart: lines with
+// expressions, which are in metadata and descriptions, are left out.
+func readCRDs(files ...string) ([]crd, error) {
+	var out []crd
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Clean(file))
+		if err != nil {
+			return nil, err
+		}
+		for document := range bytes.SplitSeq(expressions.ReplaceAll(data, nil), []byte("\n---\n")) {
+			one := crd{document: document}
+			if err := yaml.Unmarshal(document, &one.CustomResourceDefinition); err != nil {
+				return nil, fmt.Errorf("read the CRDs of %s: %w", file, err)
+			}
+			if one.Kind == "CustomResourceDefinition" {
+				out = append(out, one)
+			}
+		}
+	}
+	return out, nil
+}
+
+var expressions = regexp.MustCompile(`(?m)^.*\{\{.*\n`)
+
+// vendorCRDs returns the documents of the CRDs that are in no Go module: the real ones, and
+// stand-ins for those that are not there.
+func vendorCRDs(root string) ([][]byte, error) {
+	standins, real, err := standinsAndReal(root)
+	if err != nil {
+		return nil, err
+	}
+	if len(real) == 0 {
+		fmt.Fprintln(os.Stderr, "no real CRDs in OVERRULE_CRDS: the tests run on the stand-ins of examples/standins")
+	}
+	out := make([][]byte, len(standins))
+	for i, s := range standins {
+		out[i] = s.document
+		if r, ok := real[s.Name]; ok {
+			out[i] = r.document
+		}
+	}
+	return out, nil
+}
+
+// standinsAndReal returns the stand-ins of examples/standins, and by name the real CRDs, of
+// which the repository has no copy: OVERRULE_CRDS, by default ../shared/crds beside the
+// repository, is a folder with one folder of CRDs for each implementation. It may be missing.
+func standinsAndReal(root string) ([]crd, map[string]crd, error) {
+	files, err := filepath.Glob(filepath.Join(root, "examples", "standins", "*.yaml"))
+	if err != nil {
+		return nil, nil, err
+	}
+	standins, err := readCRDs(files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	folder := cmp.Or(os.Getenv("OVERRULE_CRDS"), filepath.Join(root, "..", "shared", "crds"))
+	if files, err = filepath.Glob(filepath.Join(folder, "*", "*.yaml")); err != nil {
+		return nil, nil, err
+	}
+	crds, err := readCRDs(files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	real := map[string]crd{}
+	for _, one := range crds {
+		real[one.Name] = one
+	}
+	return standins, real, nil
 }
 
 // grant lets the server read the kinds of the groups, as the docs describe.
