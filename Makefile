@@ -166,7 +166,6 @@ model: ## Run the model of several replicas with spin, which must be installed (
 .PHONY: proof
 proof: controlplane build ## Run all long parts at full size: 1,000 pairs of writes, 50 handovers, faults, fuzzing, the model, footprint and more (3 hours).
 	@for part in $$(hack/long list); do echo "== $$part"; hack/long full $$part; done
-	@test/model/run full
 	@$(MAKE) bench-footprint
 
 .PHONY: fuzz

@@ -146,6 +146,8 @@ type OutcomeList struct {
 type Outcome struct {
 	Policy Ref   `json:"policy"`
 	State  State `json:"state"`
+	// Conditions are those that GEP-713 gives a policy of this state.
+	Conditions []OutcomeCondition `json:"conditions,omitempty"`
 	// Message is the reason for the states Invalid, Conflicted, TargetNotFound, NoPath and
 	// Unreached. It is also set for a policy without rules, and for one that some gateways
 	// do not read.
