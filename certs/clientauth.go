@@ -1,35 +1,21 @@
 package certs
 
 import (
-	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 )
 
-// ClientAuthOptions configures a ClientAuth. File is required.
-type ClientAuthOptions struct {
-	// File has the CAs, in PEM, that sign client certificates.
-	File string
-	// Subjects are the common names and alternative names of which a client must
-	// have one. If empty, every client of the CAs is accepted.
-	Subjects []string
-	// PollInterval is how often the file is read without a file system event
-	// (default DefaultFilePoll).
-	PollInterval time.Duration
-	// Log gets one line for each new content of the file and for each new error.
-	Log logr.Logger
-}
-
-// ErrNotAccepted is in the error of a handshake with a client whose certificate is
-// valid and has none of the Subjects.
+// ErrNotAccepted is in the error of a client whose certificate is valid and has none of
+// the subjects.
 var ErrNotAccepted = errors.New("not accepted")
 
 // ErrNoAuthorities is in the error of a ClientAuth before its CAs are loaded.
@@ -38,83 +24,67 @@ var ErrNoAuthorities = errors.New("client CAs not loaded yet")
 // ClientAuth requires client certificates of the clients of a server. While its file
 // is invalid it trusts the last valid CAs.
 type ClientAuth struct {
-	*reloadedFile[clientTrust]
-
+	held[clientTrust]
+	file     string
 	subjects []string
 }
 
+// clientTrust are the CAs of clients. It is immutable.
 type clientTrust struct {
-	bundle      []byte
-	authorities int
 	pool        *x509.CertPool
 	firstExpiry time.Time // of the CA that expires first
 }
 
-// NewClientAuth returns a ClientAuth that reads nothing until Start, or the error of
-// opts.
-func NewClientAuth(opts ClientAuthOptions) (*ClientAuth, error) {
-	if slices.Contains(opts.Subjects, "") {
-		return nil, fmt.Errorf("client CAs: subjects %q: must not be empty", opts.Subjects)
-	}
-	file, err := newReloadedFile(reloadedFileOptions[clientTrust]{
-		subject: "client CAs", file: opts.File, poll: opts.PollInterval,
-		read:  readClientTrust,
-		equal: func(a, b *clientTrust) bool { return bytes.Equal(a.bundle, b.bundle) },
-		logLoaded: func(loaded *clientTrust) {
-			opts.Log.Info("client CAs loaded", "file", opts.File, "authorities", loaded.authorities, "subjects", opts.Subjects)
-		},
-		errorMessage: "cannot load client CAs", log: opts.Log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &ClientAuth{file, opts.Subjects}, nil
+// NewClientAuth returns a ClientAuth that reads nothing until Start. file has the CAs, in
+// PEM, that sign client certificates. subjects are the common names and alternative names
+// of which a client must have one; if empty, every client of the CAs is accepted.
+func NewClientAuth(file string, subjects []string, log logr.Logger) *ClientAuth {
+	return &ClientAuth{newHeld[clientTrust](log, "client CAs", ErrNoAuthorities), file, subjects}
 }
 
-func readClientTrust(files map[string][]byte, name string) (*clientTrust, error) {
-	certs, err := certificatesIn(files, name)
+// Start reads the file regularly until ctx ends, and then returns nil. Call it once.
+func (c *ClientAuth) Start(ctx context.Context) error {
+	return c.run(ctx, clock.RealClock{}, func(context.Context) (time.Duration, error) { return filePoll, c.reload() })
+}
+
+func (c *ClientAuth) reload() error {
+	certs, err := readCertificates(c.file)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("client CAs: %w: provide certificates in PEM format", err)
 	}
-	trusted := &clientTrust{bundle: encodeChain(certs), authorities: len(certs), pool: x509.NewCertPool(), firstExpiry: certs[0].NotAfter}
+	trusted := &clientTrust{poolOf(certs), certs[0].NotAfter}
 	for _, cert := range certs {
-		trusted.pool.AddCert(cert)
 		trusted.firstExpiry = earlier(trusted.firstExpiry, cert.NotAfter)
 	}
-	return trusted, nil
+	if previous := c.value.Swap(trusted); previous == nil || !previous.pool.Equal(trusted.pool) {
+		c.log.Info("client CAs loaded", "file", c.file, "authorities", len(certs), "subjects", c.subjects)
+	}
+	return nil
 }
 
-// Require returns base with client certificates required. Each handshake is verified
-// with the current CAs. Sessions are not resumed, which would skip that.
+// Require returns base with client certificates required.
 func (c *ClientAuth) Require(base *tls.Config) *tls.Config {
 	required := base.Clone()
-	required.ClientAuth = tls.RequireAndVerifyClientCert
-	required.SessionTicketsDisabled = true
-	required.VerifyConnection = c.verifySubject
-	required.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		trusted := c.current.Load()
-		if trusted == nil {
-			return nil, c.lastErr.wrap(ErrNoAuthorities)
-		}
-		now := required.Clone()
-		now.GetConfigForClient = nil
-		now.ClientCAs = trusted.pool
-		return now, nil
-	}
+	required.ClientAuth = tls.RequireAnyClientCert // Verify verifies it, with the CAs of the moment
+	required.VerifyConnection = c.Verify
 	return required
 }
 
-// verifySubject checks the names of a verified certificate.
-func (c *ClientAuth) verifySubject(state tls.ConnectionState) error {
-	if len(c.subjects) == 0 {
-		return nil
+// Verify returns an error unless the certificate of a client is valid now: a connection
+// can outlive the certificate and the CAs that verified the handshake.
+func (c *ClientAuth) Verify(state tls.ConnectionState) error {
+	trusted := c.value.Load()
+	if trusted == nil {
+		return c.withCause(ErrNoAuthorities)
 	}
-	cert := state.PeerCertificates[0]
-	names := certificateNames(cert)
-	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.subjects, name) }) {
-		return nil
+	if _, err := verifyChain(state.PeerCertificates, trusted.pool, "", x509.ExtKeyUsageClientAuth, time.Now()); err != nil {
+		return fmt.Errorf("client certificate: %w", err)
 	}
-	return fmt.Errorf("client certificate of %s: %w: must have one of the names %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.subjects, ", "))
+	names := certificateNames(state.PeerCertificates[0])
+	if len(c.subjects) > 0 && !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.subjects, name) }) {
+		return fmt.Errorf("client certificate of %s: %w: must have one of the names %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.subjects, ", "))
+	}
+	return nil
 }
 
 // certificateNames returns the common name and the alternative names of a
@@ -130,8 +100,12 @@ func certificateNames(cert *x509.Certificate) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Healthy is a readiness check: nil once the CAs are loaded.
-func (c *ClientAuth) Healthy(*http.Request) error { return c.healthy(ErrNoAuthorities) }
-
-// Problem returns the error of the file while clients are verified with previous CAs.
-func (c *ClientAuth) Problem() error { return c.problem("still trusting the previous CAs") }
+// Expiries returns the first expiry of the client CAs; nil before there are any.
+// Which of them clients need is not known.
+func (c *ClientAuth) Expiries() map[string]time.Time {
+	trusted := c.value.Load()
+	if trusted == nil {
+		return nil
+	}
+	return map[string]time.Time{NameCallers: trusted.firstExpiry}
+}

@@ -23,8 +23,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"overrule.dev/overrule/test/messages"
 )
 
 // newClientCertificate returns a client certificate.
@@ -60,11 +58,14 @@ func newAuthServer(t *testing.T, ca []byte, subjects ...string) *authServer {
 	if ca != nil {
 		g.write(ca)
 	}
-	callers, err := NewClientAuth(ClientAuthOptions{File: g.file, Subjects: subjects, Log: logr.Discard()})
-	require.NoError(t, err)
-	g.ClientAuth = callers
-	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in") }))
-	g.server.TLS = callers.Require(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	g.ClientAuth = NewClientAuth(g.file, subjects, logr.Discard())
+	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := g.Verify(*r.TLS); err != nil {
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	g.server.TLS = g.Require(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return &g.server.TLS.Certificates[0], nil
 	}})
 	g.server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -107,8 +108,8 @@ func TestClientCertificatesAreVerified(t *testing.T) {
 		refused  string
 	}{
 		"any that the authorities signed":      {by: ca, as: withCommonName("any")},
-		"one that another signed":              {by: other, as: withCommonName("kube-apiserver"), refused: "unknown certificate authority"},
-		"one that is expired":                  {by: ca, as: expired, refused: "certificate"},
+		"one that another signed":              {by: other, as: withCommonName("kube-apiserver"), refused: "bad certificate"},
+		"one that is expired":                  {by: ca, as: expired, refused: "bad certificate"},
 		"one by its common name":               {subjects: []string{"other", "kube-apiserver"}, by: ca, as: withCommonName("kube-apiserver")},
 		"one by its DNS name":                  {subjects: []string{"api.internal"}, by: ca, as: x509.Certificate{DNSNames: []string{"api.internal"}}},
 		"one by its URI":                       {subjects: []string{spiffe.String()}, by: ca, as: x509.Certificate{URIs: []*url.URL{spiffe}}},
@@ -119,7 +120,7 @@ func TestClientCertificatesAreVerified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newAuthServer(t, ca.certPEM, c.subjects...)
-			g.reload()
+			g.record(g.reload())
 			require.NoError(t, g.Healthy(nil))
 			require.ErrorContains(t, g.call(), "certificate required")
 			err := g.call(newClientCertificate(t, c.by, c.as))
@@ -137,47 +138,65 @@ func TestClientCAsAreReloaded(t *testing.T) {
 	previous, after := newClientCertificate(t, old, withCommonName("a")), newClientCertificate(t, next, withCommonName("a"))
 	g := newAuthServer(t, nil)
 	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
-	g.reload()
+	g.record(g.reload())
 	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
-	assertFileError(t, g.Healthy(nil), filepath.Dir(g.file), filepath.Base(g.file), ErrMissing)
+	require.ErrorContains(t, g.Healthy(nil), g.file+": no such file or directory: provide certificates in PEM format")
 	require.Error(t, g.call(previous), "no client is accepted before the CAs are loaded")
 	require.NoError(t, g.Problem())
 
 	g.write(old.certPEM)
-	g.reload()
+	g.record(g.reload())
 	require.NoError(t, g.Healthy(nil))
 	require.NoError(t, g.call(previous))
 	require.Error(t, g.call(after))
 
 	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
-	g.reload()
+	g.record(g.reload())
 	require.NoError(t, g.call(previous))
 	require.NoError(t, g.call(after))
 
-	g.write(truncate(next.certPEM, 30))
-	g.reload()
+	g.write(next.certPEM[:len(next.certPEM)-30])
+	g.record(g.reload())
 	require.NoError(t, g.Healthy(nil))
-	assertFileError(t, g.Problem(), filepath.Dir(g.file), filepath.Base(g.file), ErrTruncated)
+	require.ErrorContains(t, g.Problem(), g.file+": ")
+	require.ErrorContains(t, g.Problem(), "; the previous client CAs stay in use")
 	require.NoError(t, g.call(previous))
 
 	g.write(next.certPEM)
-	g.reload()
+	g.record(g.reload())
 	require.NoError(t, g.Problem())
 	require.Error(t, g.call(previous))
 	require.NoError(t, g.call(after))
 	assert.False(t, g.NeedLeaderElection())
 }
 
-func TestInvalidClientAuthOptions(t *testing.T) {
-	for option, opts := range map[string]ClientAuthOptions{
-		"file":          {},
-		`["a" ""]`:      {File: "ca.crt", Subjects: []string{"a", ""}},
-		"poll interval": {File: "ca.crt", PollInterval: -1},
-	} {
-		t.Run(option, func(t *testing.T) {
-			_, err := NewClientAuth(opts)
-			require.ErrorContains(t, err, option)
-			messages.Golden(t, err.Error())
-		})
+// A connection can outlive the CAs that verified its handshake.
+func TestConnectionIsRejectedAfterItsCAIsRemoved(t *testing.T) {
+	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
+	g := newAuthServer(t, old.certPEM)
+	g.record(g.reload())
+	client := g.server.Client()
+	client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{newClientCertificate(t, old, withCommonName("a"))}
+	is := func(want int, why string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.server.URL, nil)
+		require.NoError(t, err)
+		got := 0
+		if response, err := client.Do(r); err == nil {
+			require.NoError(t, response.Body.Close())
+			got = response.StatusCode
+		}
+		assert.Equal(t, want, got, why)
 	}
+	is(http.StatusOK, "it was accepted")
+	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
+	g.record(g.reload())
+	is(http.StatusOK, "an additional CA")
+	g.write(next.certPEM)
+	g.record(g.reload())
+	is(http.StatusServiceUnavailable, "its CA was removed")
+	is(0, "and its connection: the next handshake fails")
+	g.write(old.certPEM)
+	g.record(g.reload())
+	is(http.StatusOK, "its CA was added again")
 }

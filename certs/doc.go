@@ -2,11 +2,11 @@
 // its clients, and the authentication of its clients: client certificates and
 // tokens in the path.
 //
-// There are three sources of certificates. Files reads files, and delays a new
-// certificate until clients trust it. CertManager reads files that cert-manager
-// issues. Authority has a certificate authority of its own, in a Secret that all
-// replicas share; each replica signs its own serving certificate, whose key stays
-// in memory. No leader is needed: each change is one update of the Secret with its
+// There are two sources of certificates. Files reads files, whatever writes them, such as
+// cert-manager. Authority has a certificate authority of its own, in a Secret that all
+// replicas share; each replica signs its own certificates, whose keys stay in memory: one
+// for the webhook, and one for calls between replicas, with another name and as a client,
+// too. No leader is needed: each change is one update of the Secret with its
 // resourceVersion, and is planned again after a conflict.
 //
 // # Rotation
@@ -36,10 +36,10 @@
 // a new one (so deleting the Secret forces a rotation). Any other replica creates a
 // new authority.
 //
-// Peers uses an Authority of its own, in another Secret, for calls between replicas. Their
-// clients are the replicas, which read the bundle from the Secret, so it counts as
+// With other serving certificates, an Authority signs for calls between replicas only. Its
+// clients then are the replicas, which read the bundle from the Secret, so it counts as
 // published when one of them has read it.
 //
-// The server needs get, list, watch and update on each of these Secrets, and create
-// on secrets in its namespace.
+// The server needs get and update on each of its Secrets, and create on secrets in its
+// namespace.
 package certs

@@ -1,220 +1,176 @@
 package certs
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path/filepath"
-	"sync/atomic"
+	"slices"
 	"time"
 
+	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// DefaultFilePoll is the default of FilesOptions.PollInterval.
-const DefaultFilePoll = 10 * time.Second
+// filePoll is how often files are read without a file system event.
+const filePoll = 10 * time.Second
 
-// FilesOptions configures Files. Dir and Name are required.
-type FilesOptions struct {
-	// Dir has CertFile, KeyFile and, to publish a CA bundle, CAFile.
-	Dir string
-	// Name is the server name that clients verify: the first of ServiceNames.
-	Name string
-	// RequireCA makes a missing CAFile an error.
-	RequireCA bool
-	// PollInterval is how often the files are read without a file system event
-	// (default DefaultFilePoll).
-	PollInterval time.Duration
-	// TrustedBundle, if set, reads the published bundles that clients verify the
-	// server with. A certificate of a new authority is then pending until they
-	// contain the authority, and CABundle keeps the previous authorities of the
-	// files for one hour. It must honour ctx.
-	TrustedBundle func(ctx context.Context) ([]TrustedBundle, error)
-	// Clock defaults to the real clock.
-	Clock clock.PassiveClock
-	// Log gets one line for each certificate and for each new error.
-	Log logr.Logger
+// Names of certificate files, as in a Secret of type kubernetes.io/tls.
+const (
+	CertFile = "tls.crt"
+	KeyFile  = "tls.key"
+	CAFile   = "ca.crt"
+)
+
+// InjectAnnotation on a webhook configuration has cert-manager's cainjector
+// write its caBundles; its value is the namespace/name of a Certificate.
+const InjectAnnotation = certmanager.WantInjectAnnotation
+
+// Files is a Source that reads CertFile, KeyFile and, if it exists, CAFile: the CA bundle.
+// A certificate is served as soon as it is valid; while the files are invalid, the last
+// valid one is. certwatcher reads the pair; it needs one to start with, and does not know
+// CAFile, names and expiry.
+type Files struct {
+	held[filePair] // what is served
+	*publisher
+	dir, name string
+	watcher   *certwatcher.CertWatcher // nil before the first readable pair; only used by the loop
+	now       func() time.Time
 }
 
-// Files is a Source that reads files. It serves the last certificate that was valid
-// and trusted by clients, also while the files are invalid.
-type Files struct {
-	*bundleOverlap
-	opts           FilesOptions
-	watcher        fileWatcher
-	serving        atomic.Pointer[certPair]    // nil until the first valid one
-	pending        atomic.Pointer[pendingCert] // nil if none is pending
-	lastErr        lastError                   // of the last read of the files
-	loadTrustedErr atomic.Pointer[error]       // of LoadTrusted
+// filePair is a valid certificate. It is immutable.
+type filePair struct {
+	tls          *tls.Certificate
+	ca           []byte    // in PEM; nil without a CAFile
+	trustedUntil time.Time // the expiry of its authority; zero without one
 }
 
 var _ Source = (*Files)(nil)
 
-// NewFiles returns a Files that reads nothing until Start, or all errors of opts.
-func NewFiles(opts FilesOptions) (*Files, error) {
-	opts.PollInterval = cmp.Or(opts.PollInterval, DefaultFilePoll)
-	if opts.Clock == nil {
-		opts.Clock = clock.RealClock{}
-	}
-	var errs []error
-	if opts.Dir == "" {
-		errs = append(errs, errors.New("certificates: no directory of files given"))
-	}
-	if opts.Name == "" {
-		errs = append(errs, errors.New("certificates: no name to serve given"))
-	}
-	if opts.PollInterval < 0 {
-		errs = append(errs, errors.New("certificates: poll interval must not be negative"))
-	}
-	f := &Files{opts: opts, bundleOverlap: newBundleOverlap(0)}
-	if opts.TrustedBundle != nil {
-		f.bundleOverlap = newBundleOverlap(overlapDuration)
-	}
-	f.watcher = fileWatcher{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, fastPoll: func() bool { return f.pending.Load() != nil }}
-	return f, errors.Join(errs...)
+// NewFiles returns Files of a directory, which read nothing until Start. name is the
+// server name that clients verify: the first of ServiceNames.
+func NewFiles(dir, name string, log logr.Logger) *Files {
+	return &Files{held: newHeld[filePair](log, "certificate files", ErrNotReady), publisher: newPublisher(), dir: dir, name: name, now: time.Now}
 }
 
 // Start watches the files until ctx ends, and then returns nil. Call it once. After
 // it returned the last certificate is still served.
 func (f *Files) Start(ctx context.Context) error {
-	f.watcher.watch(ctx, func() { f.reload(ctx) })
+	return f.run(ctx, clock.RealClock{}, func(ctx context.Context) (time.Duration, error) { return filePoll, f.reload(ctx) })
+}
+
+// reload reads the files, and serves their certificate if it is valid. The bundle is
+// published first.
+func (f *Files) reload(ctx context.Context) error {
+	pair, err := f.readPair(ctx)
+	if err != nil {
+		return fmt.Errorf("certificate files in %s: %w", f.dir, err)
+	}
+	valid, err := f.validate(pair)
+	if err != nil {
+		return err
+	}
+	f.publish(valid.ca)
+	if previous := f.value.Swap(valid); previous == nil || !previous.tls.Leaf.Equal(pair.Leaf) {
+		f.log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", formatTime(pair.Leaf.NotAfter))
+	}
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves
-// a certificate.
-func (f *Files) NeedLeaderElection() bool { return false }
-
-// reload reads the files, and serves their certificate if it is valid and trusted.
-func (f *Files) reload(ctx context.Context) {
-	now := f.opts.Clock.Now()
-	p := f.usablePair(now)
-	if p == nil {
-		f.dropExpired(now)
-		return
+// readPair returns the pair that certwatcher read last, which it reads again if possible.
+func (f *Files) readPair(ctx context.Context) (*tls.Certificate, error) {
+	if f.watcher != nil {
+		if err := f.watcher.ReadCertificate(); err != nil {
+			return nil, err
+		}
+		return f.watcher.GetCertificate(nil)
 	}
-	pending := f.pendingFor(ctx, p, now)
-	f.setAuthorities(p.ca, now) // before clients can get a certificate that it verifies
-	f.pending.Store(pending)
-	if pending != nil || p.equal(f.serving.Load()) {
-		return
-	}
-	f.serving.Store(p)
-	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", formatTime(p.tls.Leaf.NotAfter))
-}
-
-// usablePair returns the pair of the files or, while they are invalid, the valid one
-// that is pending; nil for none.
-func (f *Files) usablePair(now time.Time) *certPair {
-	p, err := f.read()
-	f.recordError(err)
-	if err == nil {
-		return p
-	}
-	if pending := f.pending.Load(); pending != nil && pending.pair.validate(f.opts.Name, now) == nil {
-		return pending.pair
-	}
-	f.pending.Store(nil)
-	return nil
-}
-
-func (f *Files) read() (*certPair, error) {
-	files, err := f.watcher.read(CertFile, KeyFile, CAFile)
+	watcher, err := certwatcher.New(f.path(CertFile), f.path(KeyFile))
 	if err != nil {
 		return nil, err
 	}
-	p, err := readCertPair(files)
+	f.watcher = watcher.WithWatchInterval(time.Hour) // reload polls
+	watcher.RegisterCallback(func(tls.Certificate) { f.wakeUp() })
+	go func() {
+		if err := watcher.Start(ctx); err != nil {
+			f.log.Error(err, "no events of certificate files", "polling", filePoll.String())
+		}
+	}()
+	return watcher.GetCertificate(nil)
+}
+
+// validate returns why a client would reject a certificate that trusts the CAFile, or any
+// authority if there is none.
+func (f *Files) validate(pair *tls.Certificate) (*filePair, error) {
+	leaf, now := pair.Leaf, f.now()
+	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+		return nil, fmt.Errorf("%s is valid from %s to %s: renew it, or correct the clock of this node", f.path(CertFile), formatTime(leaf.NotBefore), formatTime(leaf.NotAfter))
+	}
+	if err := leaf.VerifyHostname(f.name); err != nil {
+		return nil, fmt.Errorf("%s: %w: issue it for %s", f.path(CertFile), err, f.name)
+	}
+	authorities, err := readCertificates(f.path(CAFile))
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &filePair{tls: pair}, nil
 	case err != nil:
-	case len(p.ca) == 0 && (f.opts.RequireCA || f.CABundle() != nil):
-		err = &FileError{CAFile, ErrMissing, "provide the CA that signed " + CertFile}
-	default:
-		err = p.validate(f.opts.Name, f.opts.Clock.Now())
+		return nil, fmt.Errorf("%w: provide the CA that signed %s", err, CertFile)
 	}
-	if fileErr, ok := errors.AsType[*FileError](err); ok {
-		fileErr.Path = f.path(fileErr.Path)
+	chain, err := x509.ParseCertificates(slices.Concat(pair.Certificate...))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: provide certificates only", f.path(CertFile), err)
 	}
-	return p, err
+	chains, err := verifyChain(chain, poolOf(authorities), f.name, x509.ExtKeyUsageServerAuth, now)
+	if err != nil {
+		return nil, fmt.Errorf("%s does not verify %s: %w: provide the CA that signed it", f.path(CAFile), CertFile, err)
+	}
+	valid := &filePair{tls: pair, ca: encodeCertificates(authorities...)}
+	for _, c := range chains {
+		valid.trustedUntil = later(valid.trustedUntil, c[len(c)-1].NotAfter)
+	}
+	return valid, nil
 }
 
-func (f *Files) path(name string) string { return filepath.Join(f.opts.Dir, name) }
-
-// recordError stores the result of a read of the files, and logs changes.
-func (f *Files) recordError(err error) {
-	previous := f.lastErr.get()
-	changed := f.lastErr.set(err)
-	switch {
-	case err == nil && previous != nil:
-		f.opts.Log.Info("certificate files are valid again", "directory", f.opts.Dir)
-	case err != nil && changed:
-		f.opts.Log.Error(err, "invalid certificate files", "serving", f.describeServed())
-	}
-}
-
-// describeServed describes the serving certificate for messages.
-func (f *Files) describeServed() string {
-	if p := f.serving.Load(); p != nil {
-		return "the previous certificate, which expires at " + formatTime(p.tls.Leaf.NotAfter)
-	}
-	return "nothing"
-}
-
-// Problem returns the error of the files, or what a pending certificate waits for,
-// while a certificate is served; else nil.
-func (f *Files) Problem() error {
-	fileErr, p, pending, loadErr := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
-	switch {
-	case p == nil:
-		return nil
-	case loadErr != nil && *loadErr != nil:
-		return fmt.Errorf("the webhook configurations are not written: %w", *loadErr)
-	case fileErr != nil:
-		return fmt.Errorf("%w; serving %s", fileErr, f.describeServed())
-	case pending != nil:
-		return fmt.Errorf("%w; serving %s", pending.reason(f.path(CertFile)), f.describeServed())
-	case nearExpiry(p.tls, f.opts.Clock.Now()):
-		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", formatTime(p.tls.Leaf.NotAfter)), "renew it"}
-	}
-	return nil
-}
-
-// nearExpiry reports whether less than a tenth of the lifetime of a certificate is
-// left.
-func nearExpiry(c *tls.Certificate, now time.Time) bool {
-	return c.Leaf.NotAfter.Sub(now) < c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)/10
-}
+func (f *Files) path(name string) string { return filepath.Join(f.dir, name) }
 
 // GetCertificate implements Source.
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	p := f.serving.Load()
-	if p == nil {
-		return nil, f.withCause(ErrNotReady)
+	if p := f.value.Load(); p != nil {
+		return p.tls, nil
 	}
-	return p.tls, nil
+	return nil, f.withCause(ErrNotReady)
 }
+
+// CABundle implements Source: the content of CAFile, nil without one.
+func (f *Files) CABundle() []byte { return f.get() }
+
+// Published implements Source: nothing depends on it.
+func (f *Files) Published([]byte) {}
 
 // Healthy implements Source. It ignores invalid files while the previous certificate
 // is valid: see Problem.
 func (f *Files) Healthy(*http.Request) error {
-	p := f.serving.Load()
-	if p == nil {
-		return f.withCause(ErrNotReady)
+	if err := f.held.Healthy(nil); err != nil {
+		return err
 	}
-	if end := p.tls.Leaf.NotAfter; f.opts.Clock.Now().After(end) {
-		return f.withCause(fmt.Errorf("serving certificate expired at %s", formatTime(end)))
-	}
-	return nil
+	return f.expired(f.current().tls.Leaf, f.now())
 }
 
-// withCause adds to err the error of the files, or what a pending certificate waits
-// for.
-func (f *Files) withCause(err error) error {
-	if pending := f.pending.Load(); pending != nil && f.lastErr.get() == nil && f.serving.Load() == nil {
-		return fmt.Errorf("%w: %w", err, pending.reason(f.path(CertFile)))
+// Expiries implements Source.
+func (f *Files) Expiries() map[string]time.Time {
+	p := f.value.Load()
+	if p == nil {
+		return nil
 	}
-	return f.lastErr.wrap(err)
+	out := map[string]time.Time{NameServing: p.tls.Leaf.NotAfter}
+	if !p.trustedUntil.IsZero() {
+		out[NameAuthority] = p.trustedUntil
+	}
+	return out
 }

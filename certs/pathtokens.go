@@ -1,13 +1,12 @@
 package certs
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
-	"fmt"
-	"net/http"
-	"sync"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,236 +16,102 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Defaults of PathTokensOptions.
 const (
-	DefaultTokenPoll   = 5 * time.Second
-	DefaultTokenSpread = 20 * time.Second
-	DefaultTokenKeep   = 5 * time.Minute
+	keyToken    = "token"          // of the Secret: the tokens, one per line
+	tokenPoll   = 5 * time.Second  // how often they are read
+	tokenSpread = 20 * time.Second // after which every replica has read a new one
+	tokenKeep   = 5 * time.Minute  // for which old ones are kept after the configurations have the new one
 )
 
-// ErrNoTokenYet is in the error of PathTokens and PathTokenFile before a token is
-// known.
-var ErrNoTokenYet = errors.New("no token of the webhook path yet")
+// tokenPattern: the API server rejects other paths, and a short token can be guessed.
+var tokenPattern = regexp.MustCompile(`^[a-z0-9]{32,128}$`)
 
-// PathTokensOptions configures PathTokens. Secrets, Namespace and SecretName are
-// required.
-type PathTokensOptions struct {
-	// Secrets is the client, such as a kubernetes.Interface's CoreV1().
-	Secrets corev1client.SecretsGetter
-	// Namespace and SecretName are the Secret that the replicas share.
-	Namespace, SecretName string
-	// PollInterval is how often the Secret is read without a watch event (default
-	// DefaultTokenPoll).
-	PollInterval time.Duration
-	// Spread is how long a new token is staged, so that all replicas have read it
-	// before it is used (default DefaultTokenSpread).
-	Spread time.Duration
-	// Keep is how long an old token is accepted after the webhook configurations
-	// have the new one, or after it was removed from the Secret (default
-	// DefaultTokenKeep).
-	Keep time.Duration
-	// Clock defaults to the real clock.
-	Clock clock.Clock
-	// Log gets one line for each step. Tokens are never logged.
-	Log logr.Logger
-}
-
-// PathTokens are the tokens with which the path of a webhook call must end. Only
-// clients that can read the webhook configurations or the Secret know them. All
-// replicas share them in a Secret. If the Secret is deleted, it is restored from
-// memory, and the token is rotated: a new one is staged and promoted, and the old one
-// retired.
+// PathTokens are the tokens with which the path of a webhook call must end, in a Secret that
+// all replicas share. Only clients that can read it or the webhook configurations know them.
+// All are accepted. Once every replica has read the first, the configurations get it; later
+// the others are removed. If the Secret is deleted, a new token precedes those in use.
 type PathTokens struct {
-	opts     PathTokensOptions
-	rules    tokenRules
-	store    secretStore
-	wake     wakeup
-	failure  atomic.Pointer[error]
-	token    *publisher
-	accepted atomic.Pointer[[]acceptedToken] // nil until the Secret was read
-
-	mu          sync.Mutex
-	published   string
-	publishedAt time.Time
-
-	// Only used by the loop: the Secret as last applied and when, when its next
-	// token was first observed, and when each token was last observed.
-	lastState        tokenState
-	lastAt, stagedAt time.Time
-	lastSeen         map[string]time.Time
+	held[[]string]
+	*publisher   // of the token for the configurations
+	clock        clock.Clock
+	store        secretStore
+	firstKnownAt time.Time                 // only used by the loop
+	publishedAt  atomic.Pointer[time.Time] // since when the configurations have the first token; nil: they do not
 }
 
-// acceptedToken is a token that is accepted.
-type acceptedToken struct {
-	token string
-	until time.Time // zero: while it is in the Secret
+// NewPathTokens returns tokens that are not known before Start.
+func NewPathTokens(secrets corev1client.SecretsGetter, namespace, name string, log logr.Logger) *PathTokens {
+	t := &PathTokens{publisher: newPublisher(), clock: clock.RealClock{}, store: secretStore{secrets.Secrets(namespace), namespace, name}}
+	t.held = newHeld[[]string](log, "path tokens", errors.New("no token of the webhook path yet"))
+	return t
 }
 
-// NewPathTokens returns PathTokens that do nothing until Start, or the error of opts.
-func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
-	opts.PollInterval = cmp.Or(opts.PollInterval, DefaultTokenPoll)
-	opts.Spread = cmp.Or(opts.Spread, DefaultTokenSpread)
-	opts.Keep = cmp.Or(opts.Keep, DefaultTokenKeep)
-	if opts.Clock == nil {
-		opts.Clock = clock.RealClock{}
-	}
-	switch {
-	case opts.Secrets == nil:
-		return nil, errors.New("path tokens: no client for secrets given")
-	case opts.Namespace == "" || opts.SecretName == "":
-		return nil, fmt.Errorf("path tokens: secret %q/%q: namespace and name are required", opts.Namespace, opts.SecretName)
-	case min(opts.PollInterval, opts.Spread, opts.Keep) < 0:
-		return nil, errors.New("path tokens: durations must not be negative")
-	}
-	return &PathTokens{
-		opts: opts, rules: tokenRules{propagation: opts.Spread, retention: opts.Keep},
-		store: secretStore{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:  newWakeup(), token: newPublisher(), lastSeen: map[string]time.Time{},
-	}, nil
-}
-
-// Start manages the tokens until ctx ends, and then returns nil. A failure is logged
-// and retried. Call it once.
+// Start manages the tokens until ctx ends, and then returns nil. Call it once.
 func (t *PathTokens) Start(ctx context.Context) error {
-	var watching sync.WaitGroup
-	watching.Go(func() { t.store.watch(ctx, t.opts.Log, t.wake.signal) })
-	defer watching.Wait()
-	retry := newBackoff()
-	for ctx.Err() == nil {
-		delay := t.opts.PollInterval
-		err := t.sync(ctx)
-		switch {
-		case err == nil:
-			t.failure.Store(nil)
-			retry = newBackoff()
-		case ctx.Err() == nil:
-			t.failure.Store(&err)
-			delay = retry.Step()
-			t.opts.Log.Error(err, "cannot sync path tokens with their secret", "retryIn", delay.String())
-		}
-		t.wake.wait(ctx, t.opts.Clock, delay)
-	}
-	return nil
+	return t.run(ctx, t.clock, func(ctx context.Context) (time.Duration, error) { return tokenPoll, t.sync(ctx) })
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
-// accepts tokens.
-func (t *PathTokens) NeedLeaderElection() bool { return false }
-
-// sync reads the Secret, advances the rotation if it is due, and applies the result.
 func (t *PathTokens) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	err := t.attempt(ctx)
-	for tries := 1; errors.Is(err, ErrContended) && tries < maxAttempts; tries++ {
-		err = t.attempt(ctx)
-	}
-	return err
-}
-
-func (t *PathTokens) attempt(ctx context.Context) error {
-	now := t.opts.Clock.Now()
 	secret, err := t.store.read(ctx)
 	if err != nil {
 		return err
 	}
-	stored, decodeErr := decodeTokens(secret)
-	if decodeErr != nil {
-		t.opts.Log.Error(decodeErr, "the secret of the path tokens is invalid")
-	}
-	planned, steps := t.rules.plan(stored, t.localState(stored, now))
-	if err := t.store.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodeTokens(planned, s) }); err != nil {
-		if !errors.Is(err, ErrContended) && planned.current == stored.current {
-			t.apply(stored, now) // also replicas that are not allowed to write follow the Secret
+	tokens := strings.Fields(string(secret.Data[keyToken]))
+	for _, token := range tokens {
+		if !tokenPattern.MatchString(token) {
+			return t.store.wrap("read", errors.New("the tokens must be 32 to 128 lower-case letters and digits, one per line: correct it, or delete it"))
 		}
+	}
+	if len(tokens) == 0 {
+		tokens = append([]string{strings.ToLower(rand.Text() + rand.Text())}, t.current()...)
+	} else if at := t.publishedAt.Load(); at != nil && t.current()[0] == tokens[0] && t.clock.Since(*at) >= tokenKeep {
+		tokens = tokens[:1]
+	} else {
+		t.accept(tokens) // even if the Secret cannot be written
+	}
+	if err := t.store.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { s.Data[keyToken] = []byte(strings.Join(tokens, "\n")) }); err != nil {
 		return err
 	}
-	for _, step := range steps {
-		t.opts.Log.Info(string(step), "namespace", t.opts.Namespace, "secret", t.opts.SecretName)
-	}
-	t.apply(planned, now)
+	t.accept(tokens)
 	return nil
 }
 
-// localState returns what this replica knows in addition to the Secret.
-func (t *PathTokens) localState(stored tokenState, now time.Time) localTokenState {
-	k := localTokenState{lastState: t.lastState, lastAge: now.Sub(t.lastAt)}
-	if stored.next != "" && stored.next == t.lastState.next {
-		k.stagedFor = now.Sub(t.stagedAt)
+// accept accepts tokens, and then publishes the one for the configurations.
+func (t *PathTokens) accept(tokens []string) {
+	if previous := t.current(); len(previous) == 0 || previous[0] != tokens[0] {
+		t.firstKnownAt = t.clock.Now()
+		t.publishedAt.Store(nil)
+		t.log.Info("path token loaded", "accepted", len(tokens)) // never the token
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.published != "" && t.published == stored.current {
-		k.publishedFor = now.Sub(t.publishedAt)
+	t.value.Store(&tokens)
+	configured := tokens[0]
+	if len(tokens) > 1 && t.clock.Since(t.firstKnownAt) < tokenSpread {
+		configured = tokens[1]
 	}
-	return k
+	t.publish([]byte(configured))
 }
 
-// apply accepts the tokens of p and, for a while, those before. It does so before the
-// current token is published.
-func (t *PathTokens) apply(p tokenState, now time.Time) {
-	if p.next != t.lastState.next {
-		t.stagedAt = now
-	}
-	t.lastState, t.lastAt = p, now
-	var known []acceptedToken
-	for _, token := range p.all() {
-		t.lastSeen[token] = now
-		known = append(known, acceptedToken{token: token})
-	}
-	for token, at := range t.lastSeen {
-		until := at.Add(t.opts.Keep)
-		switch {
-		case at.Equal(now):
-		case now.Before(until):
-			known = append(known, acceptedToken{token, until})
-		default:
-			delete(t.lastSeen, token)
-		}
-	}
-	t.accepted.Store(&known)
-	t.token.publish([]byte(p.current))
-}
-
-// Accepts reports whether a path with this token is accepted. known is false before
-// any token is known.
+// Accepts reports whether a path with this token is accepted, in a time that does not
+// depend on the token. known is false before any token is known.
 func (t *PathTokens) Accepts(token string) (ok, known bool) {
-	tokens := t.accepted.Load()
-	if tokens == nil {
-		return false, false
+	tokens := t.current()
+	for _, accepted := range tokens {
+		same := subtle.ConstantTimeCompare([]byte(accepted), []byte(token)) == 1
+		ok = ok || same
 	}
-	now := t.opts.Clock.Now()
-	for _, k := range *tokens {
-		// All are compared, each in constant time, against timing attacks.
-		same := subtle.ConstantTimeCompare([]byte(k.token), []byte(token)) == 1
-		ok = ok || same && (k.until.IsZero() || now.Before(k.until))
-	}
-	return ok, true
+	return ok, len(tokens) > 0
 }
 
 // Token returns the token for the webhook configurations; "" until known.
-func (t *PathTokens) Token() string { return string(t.token.Value()) }
-
-// Changed returns a channel that is closed when Token next changes. Get the
-// channel before reading the token, so that no change is missed.
-func (t *PathTokens) Changed() <-chan struct{} { return t.token.Changed() }
+func (t *PathTokens) Token() string { return string(t.get()) }
 
 // Published reports that the webhook configurations have a token.
 func (t *PathTokens) Published(token string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.published != token {
-		t.published, t.publishedAt = token, t.opts.Clock.Now()
+	if tokens := t.current(); len(tokens) == 0 || tokens[0] != token {
+		t.publishedAt.Store(nil)
+	} else if now := t.clock.Now(); t.publishedAt.Load() == nil {
+		t.publishedAt.Store(&now)
 	}
-}
-
-// Healthy is a readiness check: nil once a token is known.
-func (t *PathTokens) Healthy(*http.Request) error {
-	if t.accepted.Load() != nil {
-		return nil
-	}
-	if failure := t.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", ErrNoTokenYet, *failure)
-	}
-	return ErrNoTokenYet
 }

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -10,12 +9,20 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// leaf is a serving certificate in use. It is immutable.
+// identity is what a replica signs certificates for itself for.
+type identity struct {
+	atomic.Pointer[leaf] // nil until the first is signed
+	names                []string
+	usages               []x509.ExtKeyUsage
+}
+
+// leaf is a certificate in use. It is immutable.
 type leaf struct {
 	tls     *tls.Certificate
 	issuer  *x509.Certificate
@@ -24,40 +31,29 @@ type leaf struct {
 
 func (l *leaf) notAfter() time.Time { return l.tls.Leaf.NotAfter }
 
-// renewDeadline is half way from the planned renewal to the expiry. After it the
-// leaf is renewed even if the Secret cannot be read.
-func (l *leaf) renewDeadline() time.Time {
-	return l.renewAt.Add(l.notAfter().Sub(l.renewAt) / 2)
-}
-
 // needsLeaf reports whether a replica that serves l must sign a new leaf under s.
 func needsLeaf(l *leaf, s state, now time.Time) bool {
 	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
 }
 
-// issueLeaf signs a certificate with a new key, for a server and further usages. It
-// expires no later than its authority.
-func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time, usages ...x509.ExtKeyUsage) (*leaf, error) {
+// issueLeaf signs a certificate with a new key. It expires no later than its authority.
+func issueLeaf(ca *signer, i *identity, validity time.Duration, now time.Time) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generate serving key for %s: %w", names[0], err)
+		return nil, fmt.Errorf("generate key for %s: %w", i.names[0], err)
 	}
-	template := leafTemplate(ca, names, validity, now)
-	template.ExtKeyUsage = append(template.ExtKeyUsage, usages...)
+	template := leafTemplate(ca, i.names, validity, now)
+	template.ExtKeyUsage = i.usages
 	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
 	if err != nil {
-		return nil, fmt.Errorf("sign serving certificate for %s: %w", names[0], err)
+		return nil, fmt.Errorf("sign certificate for %s: %w", i.names[0], err)
 	}
-	return newLeaf(der, key, ca.cert, now)
-}
-
-func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, issued time.Time) (*leaf, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("parse serving certificate: %w", err)
+		return nil, fmt.Errorf("parse certificate for %s: %w", i.names[0], err)
 	}
 	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
-	return &leaf{tls: pair, issuer: issuer, renewAt: jitteredRenewal(issued, cert.NotAfter)}, nil
+	return &leaf{tls: pair, issuer: ca.cert, renewAt: jitteredRenewal(now, cert.NotAfter)}, nil
 }
 
 func leafTemplate(ca *signer, names []string, validity time.Duration, now time.Time) *x509.Certificate {
@@ -65,7 +61,6 @@ func leafTemplate(ca *signer, names []string, validity time.Duration, now time.T
 		NotBefore:             later(now.Add(-clockSkew), ca.cert.NotBefore),
 		NotAfter:              earlier(now.Add(validity), ca.cert.NotAfter),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
 	}
 	// The common name has a length limit, and clients ignore it: it is for people.

@@ -1,11 +1,8 @@
 package certs
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,93 +32,66 @@ func (s *state) timestamps() map[string]*time.Time {
 	}
 }
 
-// decode returns the state that secret records; nil records nothing. The error joins
-// a SecretError for each invalid part; the state has the valid parts.
+// decode returns the state that secret records. The error joins those of all invalid
+// parts; the state has the valid parts.
 func decode(secret *corev1.Secret) (state, error) {
-	if secret == nil {
-		return state{}, nil
-	}
-	r := secretDecoder{secret: secret}
-	s := state{current: r.signer(keyCert, keyKey), next: r.signer(keyNextCert, keyNextKey)}
-	for _, cert := range r.bundle() {
-		if !s.trusts(cert) {
-			s.retired = append(s.retired, cert)
+	var s state
+	var errs [5]error
+	s.current, errs[0] = decodeSigner(secret.Data, keyCert, keyKey)
+	s.next, errs[1] = decodeSigner(secret.Data, keyNextCert, keyNextKey)
+	if data := secret.Data[keyBundle]; len(data) > 0 {
+		certs, err := parseAuthorities(data)
+		errs[2] = inPart(keyBundle, err)
+		for _, cert := range certs {
+			if !s.trusts(cert) {
+				s.retired = append(s.retired, cert)
+			}
 		}
 	}
-	r.timestamps(&s)
-	return s, errors.Join(r.errs...)
-}
-
-// secretDecoder decodes the parts of a Secret and collects their errors.
-type secretDecoder struct {
-	secret *corev1.Secret
-	errs   []error
-}
-
-func (r *secretDecoder) addError(key string, err error) {
-	r.errs = append(r.errs, &SecretError{Namespace: r.secret.Namespace, Name: r.secret.Name, Key: key, Err: err})
-}
-
-// signer decodes a certificate and its key. It is no error if both are missing.
-func (r *secretDecoder) signer(certKey, keyKey string) *signer {
-	cert, key := r.secret.Data[certKey], r.secret.Data[keyKey]
-	if len(cert) == 0 && len(key) == 0 {
-		return nil
-	}
-	s, err := parseSigner(cert, key)
-	if err != nil {
-		r.addError(certKey+" and "+keyKey, err)
-		return nil
-	}
-	return s
-}
-
-func (r *secretDecoder) bundle() []*x509.Certificate {
-	data := r.secret.Data[keyBundle]
-	if len(data) == 0 {
-		return nil
-	}
-	certs, err := parseBundle(data)
-	if err != nil {
-		r.addError(keyBundle, err)
-	}
-	return certs
-}
-
-func (r *secretDecoder) timestamps(s *state) {
-	moments := s.timestamps()
-	for _, name := range slices.Sorted(maps.Keys(moments)) {
-		if text, ok := r.secret.Annotations[name]; ok {
-			*moments[name] = parseAnnotation(r, name, text, func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) })
+	for name, at := range s.timestamps() {
+		if text, ok := secret.Annotations[name]; ok {
+			var err error
+			*at, err = time.Parse(time.RFC3339Nano, text)
+			errs[3] = errors.Join(errs[3], inPart("annotation "+name, err))
 		}
 	}
-	if text, ok := r.secret.Annotations[annotationLeafValidity]; ok {
-		s.leafValidity = max(0, parseAnnotation(r, annotationLeafValidity, text, time.ParseDuration))
+	if text, ok := secret.Annotations[annotationLeafValidity]; ok {
+		validity, err := time.ParseDuration(text)
+		s.leafValidity, errs[4] = max(0, validity), inPart("annotation "+annotationLeafValidity, err)
 	}
+	return s, errors.Join(errs[:]...)
 }
 
-// parseAnnotation returns the parsed text, or zero after adding an error.
-func parseAnnotation[T any](r *secretDecoder, name, text string, parse func(string) (T, error)) T {
-	value, err := parse(text)
-	if err != nil {
-		r.addError("annotation "+name, fmt.Errorf("read %q: %w", text, err))
+// decodeSigner decodes a certificate and its key. It is no error if both are missing.
+func decodeSigner(data map[string][]byte, certKey, keyKey string) (*signer, error) {
+	if len(data[certKey]) == 0 && len(data[keyKey]) == 0 {
+		return nil, nil
 	}
-	return value
+	s, err := parseSigner(data[certKey], data[keyKey])
+	if err != nil {
+		return nil, inPart(certKey+" and "+keyKey, err)
+	}
+	return s, nil
+}
+
+// inPart adds the part of the Secret to an error, if there is one.
+func inPart(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // encode writes s into secret and keeps all other keys and annotations.
 func encode(s state, secret *corev1.Secret) {
-	if secret.Data == nil {
-		secret.Data = map[string][]byte{}
-	}
-	if secret.Annotations == nil {
-		secret.Annotations = map[string]string{}
-	}
 	encodeSigner(s.current, secret.Data, keyCert, keyKey)
 	encodeSigner(s.next, secret.Data, keyNextCert, keyNextKey)
 	secret.Data[keyBundle] = s.bundle()
 	for name, at := range s.timestamps() {
-		encodeTimestamp(*at, secret.Annotations, name)
+		delete(secret.Annotations, name)
+		if !at.IsZero() {
+			secret.Annotations[name] = at.UTC().Format(time.RFC3339Nano)
+		}
 	}
 	secret.Annotations[annotationLeafValidity] = s.leafValidity.String()
 }
@@ -133,12 +103,4 @@ func encodeSigner(s *signer, data map[string][]byte, certKey, keyKey string) {
 		return
 	}
 	data[certKey], data[keyKey] = s.certPEM, s.keyPEM
-}
-
-func encodeTimestamp(at time.Time, annotations map[string]string, name string) {
-	if at.IsZero() {
-		delete(annotations, name)
-		return
-	}
-	annotations[name] = at.UTC().Format(time.RFC3339Nano)
 }

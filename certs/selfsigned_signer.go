@@ -66,7 +66,7 @@ func newSigner(name string, validity time.Duration, now time.Time) (*signer, err
 		return nil, fmt.Errorf("encode key of authority %s: %w", name, err)
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: keyDER})
-	return parseSigner(encodeCertificates(der), keyPEM)
+	return parseSigner(pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: der}), keyPEM)
 }
 
 func authorityTemplate(name string, validity time.Duration, now time.Time) *x509.Certificate {

@@ -54,13 +54,11 @@ func (c *cluster) sync(r *replica) {
 	for _, step := range steps {
 		c.history[step]++
 	}
-	if c.secret == nil {
-		c.secret = &corev1.Secret{}
-	}
+	c.secret = withMaps(c.secret)
 	encode(planned, c.secret)
 	r.last, r.synced = planned, c.now
 	if needsLeaf(r.leaf, planned, now) {
-		r.leaf, err = issueLeaf(planned.current, []string{"a"}, simRules.leafValidity, now)
+		r.leaf, err = issueLeaf(planned.current, serverFor("a"), simRules.leafValidity, now)
 		c.leaves++
 		require.NoError(c.t, err)
 	}
@@ -103,7 +101,7 @@ func (c *cluster) damage() {
 	}
 	switch c.rand.IntN(4) {
 	case 0:
-		c.secret = nil
+		c.secret = &corev1.Secret{}
 	case 1:
 		c.secret.Data[keyKey] = []byte("broken")
 	case 2:
@@ -159,7 +157,7 @@ func TestSimulatedRotationFailsNoHandshake(t *testing.T) {
 
 func simulate(t *testing.T, seed uint64, offsets []time.Duration) {
 	t.Helper()
-	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: epoch, history: map[step]int{}}
+	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: epoch, secret: &corev1.Secret{}, history: map[step]int{}}
 	for _, offset := range offsets {
 		c.replicas = append(c.replicas, &replica{offset: offset})
 	}

@@ -35,13 +35,7 @@ func (s state) trusts(cert *x509.Certificate) bool {
 }
 
 // bundle returns the trusted authorities in PEM.
-func (s state) bundle() []byte {
-	var ders [][]byte
-	for _, cert := range s.trusted() {
-		ders = append(ders, cert.Raw)
-	}
-	return encodeCertificates(ders...)
-}
+func (s state) bundle() []byte { return encodeCertificates(s.trusted()...) }
 
 // retire adds to the retired authorities those of certs that s does not trust
 // already. All of them are kept until no leaf that they signed can be valid.

@@ -3,7 +3,6 @@ package certs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,10 +24,7 @@ func (a *Authority) sync(ctx context.Context) error {
 	for tries := 1; errors.Is(err, ErrContended) && tries < maxAttempts; tries++ {
 		err = a.attempt(ctx)
 	}
-	if err != nil {
-		return errors.Join(err, a.renewWithoutSecret())
-	}
-	return nil
+	return err
 }
 
 // attempt is one try of sync. It returns ErrContended on a conflict with another
@@ -43,7 +39,7 @@ func (a *Authority) attempt(ctx context.Context) error {
 	}
 	stored, decodeErr := decode(secret)
 	if decodeErr != nil {
-		a.opts.Log.Error(decodeErr, "the secret of the certificate authority is invalid")
+		a.log.Error(decodeErr, "the secret of the certificate authority is invalid, and will be rewritten", "namespace", a.opts.Namespace, "secret", a.opts.SecretName)
 	}
 	a.confirmed = a.confirmed.observe(stored.publishedAt, now)
 	planned, steps, err := a.rules.plan(stored, a.localState(now))
@@ -51,10 +47,13 @@ func (a *Authority) attempt(ctx context.Context) error {
 		return err
 	}
 	if err := a.store.write(ctx, secret, corev1.SecretTypeTLS, func(s *corev1.Secret) { encode(planned, s) }); err != nil {
-		return a.handleWriteError(stored, now, err)
+		if errors.Is(err, ErrContended) || !stored.current.usable(now) {
+			return err
+		}
+		return errors.Join(err, a.apply(stored, now)) // a replica that is not allowed to write follows those that are
 	}
 	for _, step := range steps {
-		a.opts.Log.Info(string(step), "namespace", a.opts.Namespace, "secret", a.opts.SecretName)
+		a.log.Info(string(step), "namespace", a.opts.Namespace, "secret", a.opts.SecretName)
 	}
 	return a.apply(planned, now)
 }
@@ -65,52 +64,34 @@ func (a *Authority) localState(now time.Time) localState {
 	return localState{now: now, lastState: a.lastState, published: a.trusted, confirmed: a.confirmed}
 }
 
-// handleWriteError applies the stored state if it is usable: a replica that is not
-// allowed to write follows those that are.
-func (a *Authority) handleWriteError(stored state, now time.Time, failure error) error {
-	if errors.Is(failure, ErrContended) || !stored.current.usable(now) {
-		return failure
-	}
-	return errors.Join(failure, a.apply(stored, now))
-}
-
-// apply publishes the bundle of s, then serves a certificate that it verifies. The
+// apply publishes the bundle of s, then serves certificates that it verifies. The
 // order matters: clients must get the bundle first.
 func (a *Authority) apply(s state, now time.Time) error {
 	a.lastState, a.confirmed = s, a.confirmed.observe(s.publishedAt, now)
 	a.publish(s.bundle())
-	if !needsLeaf(a.serving.Load(), s, now) {
-		return nil
+	if len(a.opts.Names) == 0 { // its only clients are replicas, which read the Secret
+		a.Published(s.bundle())
 	}
-	return a.serve(s, now)
+	for _, i := range a.signsFor {
+		if needsLeaf(i.Load(), s, now) {
+			if err := a.sign(i, s, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-func (a *Authority) serve(s state, now time.Time) error {
+func (a *Authority) sign(i *identity, s state, now time.Time) error {
 	validity := a.opts.LeafValidity
 	if s.leafValidity > 0 { // 0: not recorded yet
 		validity = min(validity, s.leafValidity)
 	}
-	signed, err := issueLeaf(s.current, a.opts.Names, validity, now, a.opts.usages...)
+	signed, err := issueLeaf(s.current, i, validity, now)
 	if err != nil {
 		return err
 	}
-	a.serving.Store(signed)
-	a.opts.Log.Info("serving a new certificate", "notAfter", signed.notAfter().UTC().Format(time.RFC3339),
-		"renewal", signed.renewAt.UTC().Format(time.RFC3339))
-	return nil
-}
-
-// renewWithoutSecret renews the certificate after its renewDeadline although the
-// Secret cannot be read. If the authority was replaced meanwhile, the new
-// certificate is no worse than the one that is about to expire.
-func (a *Authority) renewWithoutSecret() error {
-	now := a.opts.Clock.Now()
-	serving := a.serving.Load()
-	if serving == nil || now.Before(serving.renewDeadline()) || !a.lastState.current.usable(now) {
-		return nil
-	}
-	if err := a.serve(a.lastState, now); err != nil {
-		return fmt.Errorf("renew without the secret: %w", err)
-	}
+	i.Store(signed)
+	a.log.Info("serving a new certificate", "name", i.names[0], "notAfter", formatTime(signed.notAfter()), "renewal", formatTime(signed.renewAt))
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -19,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"overrule.dev/overrule/test/messages"
 )
 
 var secrets = schema.GroupResource{Resource: "secrets"}
@@ -35,6 +32,8 @@ type stubSecrets struct {
 	beforePut        func() // what another replica does between a read and a write
 	writes           int
 }
+
+func (s *stubSecrets) Secrets(string) corev1client.SecretInterface { return s }
 
 func (s *stubSecrets) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
 	if s.duringGet != nil {
@@ -66,6 +65,7 @@ func (s *stubSecrets) put(secret *corev1.Secret) (*corev1.Secret, error) {
 	}
 	s.writes++
 	s.stored = secret.DeepCopy()
+	s.stored.ResourceVersion = "1"
 	return secret, nil
 }
 
@@ -82,12 +82,10 @@ type testAuthority struct {
 func newTestAuthority(t *testing.T) *testAuthority {
 	t.Helper()
 	d := &testAuthority{t: t, clock: clocktesting.NewFakeClock(epoch), secrets: &stubSecrets{}}
-	authority, err := New(Options{
+	d.Authority = New(Options{
 		Secrets: d.secrets, Namespace: "own", SecretName: "ca", Names: []string{"a"},
 		CAValidity: 90 * hour, LeafValidity: 10 * hour, Clock: d.clock, Log: d.logger(),
 	})
-	require.NoError(t, err)
-	d.Authority = authority
 	return d
 }
 
@@ -120,41 +118,19 @@ func TestNotReadyBeforeTheFirstCertificate(t *testing.T) {
 func TestNotReadyHasAReason(t *testing.T) {
 	d := newTestAuthority(t)
 	d.secrets.failGet = errors.New("connection refused")
-	retry := newBackoff()
-	assert.Positive(t, d.runOnce(t.Context(), &retry))
+	d.record(d.sync(t.Context()))
 	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
 	require.ErrorContains(t, d.Healthy(nil), "read secret own/ca: connection refused")
+	require.NoError(t, d.Problem(), "Healthy reports it")
 
 	d.secrets.failGet = nil
-	d.runOnce(t.Context(), &retry)
+	d.record(d.sync(t.Context()))
 	require.NoError(t, d.Healthy(nil))
-}
-
-func TestFailuresAreRetriedWithBackoff(t *testing.T) {
-	d := newTestAuthority(t)
-	d.secrets.failGet = errors.New("down")
-	retry := newBackoff()
-	first := d.runOnce(t.Context(), &retry)
-	var last time.Duration
-	for range 20 {
-		last = d.runOnce(t.Context(), &retry)
-	}
-	assert.Less(t, first, 2*initialBackoff)
-	assert.GreaterOrEqual(t, last, maxBackoff)
-	d.secrets.failGet = nil
-	d.runOnce(t.Context(), &retry)
-	d.secrets.failGet = errors.New("down")
-	assert.Less(t, d.runOnce(t.Context(), &retry), 2*initialBackoff, "after a success it starts over")
-}
-
-func TestCancelledContextIsNoFailure(t *testing.T) {
-	d := newTestAuthority(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	d.secrets.failGet = ctx.Err()
-	retry := newBackoff()
-	d.runOnce(ctx, &retry)
-	assert.Empty(t, d.log)
+	require.NoError(t, d.Problem())
+	d.secrets.failGet = errors.New("forbidden")
+	d.record(d.sync(t.Context()))
+	require.NoError(t, d.Healthy(nil))
+	require.EqualError(t, d.Problem(), "read secret own/ca: forbidden")
 }
 
 func TestNothingIsServedBeforeItIsStored(t *testing.T) {
@@ -181,11 +157,11 @@ func TestServedCertificateIsRenewedInTime(t *testing.T) {
 
 func TestLoopWakesForThePlannedTime(t *testing.T) {
 	d := newTestAuthority(t)
-	retry := newBackoff()
-	assert.Equal(t, DefaultPollInterval, d.runOnce(t.Context(), &retry))
+	require.NoError(t, d.sync(t.Context()))
+	assert.Equal(t, DefaultPollInterval, d.nextDelay())
 	d.opts.PollInterval = 1000 * hour
 	pause := d.nextDelay()
-	assert.Equal(t, d.serving.Load().renewAt, d.clock.Now().Add(pause))
+	assert.Equal(t, earlier(d.serving.Load().renewAt, d.peer.Load().renewAt), d.clock.Now().Add(pause))
 	d.setTime(60)
 	assert.Equal(t, minDelay, d.nextDelay(), "the loop must not spin")
 }
@@ -215,7 +191,7 @@ func TestPersistentConflictsAreAFailure(t *testing.T) {
 			d.secrets.failPut, d.secrets.beforePut = conflict, func() { tries++ }
 			require.ErrorIs(t, d.sync(t.Context()), ErrContended)
 			assert.Equal(t, maxAttempts, tries)
-			assert.NotSame(t, served, d.served(), "past its deadline, so renewed anyway")
+			assert.Same(t, served, d.served())
 		})
 	}
 }
@@ -253,26 +229,11 @@ func TestLeafIsIssuedAtTheTimeBeforeTheRead(t *testing.T) {
 	assert.Equal(t, at(10), d.served().Leaf.NotAfter)
 }
 
-func TestRenewalWithoutTheSecretAfterTheDeadline(t *testing.T) {
-	d := newTestAuthority(t)
-	require.NoError(t, d.sync(t.Context()))
-	first := d.served()
-	d.secrets.failGet = errors.New("down")
-	d.setTime(7)
-	require.Error(t, d.sync(t.Context()))
-	assert.Same(t, first, d.served(), "its issuer may have been replaced: read the Secret first")
-	d.setTime(9)
-	require.Error(t, d.sync(t.Context()))
-	assert.NotSame(t, first, d.served(), "about to expire: nothing to lose")
-	require.NoError(t, d.Healthy(nil))
-}
-
 func TestExpiredIsNotHealthy(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	d.setTime(10)
 	require.ErrorContains(t, d.Healthy(nil), "2026-01-01T10:00:00Z")
-	messages.Golden(t, d.Healthy(nil).Error())
 }
 
 func TestInvalidSecretIsRepairedWhileServing(t *testing.T) {
@@ -286,7 +247,7 @@ func TestInvalidSecretIsRepairedWhileServing(t *testing.T) {
 	s, err := decode(d.secrets.stored)
 	require.NoError(t, err)
 	assert.True(t, s.current.cert.Equal(d.serving.Load().issuer))
-	assert.Contains(t, d.log[len(d.log)-3], "secret own/ca: tls.crt and tls.key: ")
+	assert.Contains(t, strings.Join(d.log, "\n"), "tls.crt and tls.key: ")
 }
 
 func TestInvalidSecretThatCannotBeWritten(t *testing.T) {
@@ -337,13 +298,6 @@ func TestPublishedAdvancesTheRotation(t *testing.T) {
 	assert.NotEqual(t, d.lastState.current.cert.Raw, old.Raw)
 }
 
-func TestPublishedLogsInvalidBundles(t *testing.T) {
-	d := newTestAuthority(t)
-	d.Published(encodeCertificates([]byte("x")))
-	require.Len(t, d.log, 1)
-	assert.Contains(t, d.log[0], "invalid certificates")
-}
-
 func TestBundleIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	d := newTestAuthority(t)
 	served := 0
@@ -352,7 +306,7 @@ func TestBundleIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 			return
 		}
 		served++
-		trusted, err := parseBundle(d.CABundle())
+		trusted, err := parseAuthorities(d.CABundle())
 		require.NoError(t, err)
 		assert.True(t, slices.ContainsFunc(trusted, d.serving.Load().issuer.Equal))
 	}
@@ -361,7 +315,7 @@ func TestBundleIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	require.NoError(t, other.sync(t.Context()))
 	d.secrets.stored = other.secrets.stored // another client replaces the authority
 	require.NoError(t, d.sync(t.Context()))
-	assert.Equal(t, 2, served)
+	assert.Equal(t, 4, served, "two, for the webhook and for replicas")
 }
 
 func TestChangedIsOpenWhileTheBundleIsUnchanged(t *testing.T) {
@@ -383,4 +337,9 @@ func TestTLSConfig(t *testing.T) {
 	require.NoError(t, err)
 	assert.Same(t, d.served(), cert)
 	assert.False(t, d.NeedLeaderElection())
+}
+
+func TestServiceNames(t *testing.T) {
+	assert.Equal(t, []string{"overrule.own.svc", "overrule.own", "overrule.own.svc.cluster.local", "localhost"},
+		ServiceNames("overrule", "own", "localhost"))
 }

@@ -39,7 +39,7 @@ var packages = []packageRule{
 	}},
 	{"internal/coordination", "makes replicas evaluate as one: the Lease, forwarding, handover", []string{"internal/background"}},
 	{"internal/webhookconfig", "the reconciler of the webhook configurations: rules, CA bundle, failure policy", []string{"internal/guard"}},
-	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
+	{"certs", "the serving certificate and the CA bundle: managed in a Secret, or from files", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
 	{"internal/controllers/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
 		"internal/background", "api",

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/controllers/status"
@@ -41,7 +42,7 @@ type app struct {
 	store        *snapshot.Store
 	watcher      *cache.Watcher
 	certificates *certProvider
-	pathTokens   *pathTokens
+	pathTokens   *certs.PathTokens // nil if the path needs no token
 	engine       *effective.Engine
 	readers      *rights.Reviewer // its cache is apart from that of the guard
 	guard        *guard.Guard
@@ -89,14 +90,10 @@ func (a *app) createCache() (err error) {
 	return nil
 }
 
-func (a *app) createCertificates() (err error) {
-	a.certificates, err = newCertProvider(a.config, a.client, a.options, a.log.WithName("certs"))
-	if err != nil {
-		return fmt.Errorf("set up certificates: %w", err)
-	}
-	a.pathTokens, err = newPathTokens(a.client, a.options, a.log.WithName("path"))
-	if err != nil {
-		return fmt.Errorf("set up tokens of the webhook path: %w", err)
+func (a *app) createCertificates() error {
+	a.certificates = newCertProvider(a.client, a.options, a.log.WithName("certs"))
+	if a.options.manageWebhooks || a.options.requirePathToken {
+		a.pathTokens = certs.NewPathTokens(a.client.CoreV1(), a.options.namespace, pathSecret, a.log.WithName("path"))
 	}
 	return nil
 }
@@ -121,8 +118,11 @@ func (a *app) createWebhooks() error {
 	options := a.options.webhookOptions()
 	options.Store, options.Guard, options.Readers, options.InFlight = a.store, a.guard, a.readers, a.inFlight
 	options.CheckFresh, options.Await, options.Stored, options.Replica = a.watcher.CheckFresh, a.watcher.Await, a.watcher.Stored, hostname()
-	options.Metrics, options.Tokens = webhook.NewMetrics(crmetrics.Registry), a.pathTokens.tokens
+	options.Metrics = webhook.NewMetrics(crmetrics.Registry)
 	options.Events, options.Tracer, options.Log = a.manager.GetEventRecorder("overrule"), a.tracing.tracer(), a.log.WithName("webhook")
+	if a.pathTokens != nil {
+		options.Tokens = a.pathTokens
+	}
 	if a.coordinator != nil {
 		options.Coordinator, options.MaxTimeout = a.coordinator, a.options.bounds().MaxTimeout()
 	}
@@ -154,19 +154,17 @@ func (a *app) addHTTPSServer() error {
 	a.https = &httpsServer{
 		address: o.webhookAddress, connections: maxConnections, drainPeriod: o.drainPeriod,
 		webhooks: a.webhooks, certificates: a.certificates.source,
-		runnables: []manager.Runnable{a.watcher, a.certificates.runnable, a.inFlight}, log: a.log.WithName("https"), serving: a.serving,
+		runnables: append([]manager.Runnable{a.watcher, a.inFlight}, a.certificates.runnables...), log: a.log.WithName("https"), serving: a.serving,
 	}
 	a.probes = &probeServer{
 		address: o.healthAddress, checks: readinessChecks(a.store, a.certificates.source, a.watcher, a.https),
 		warnings: a.certificates.warnings, serving: a.serving, log: a.log.WithName("health"), last: "starting",
 	}
 	a.serveReplicas()
-	a.pathTokens.protect(a.https, a.probes)
+	addPathTokens(a.https, a.probes, a.pathTokens, o, a.log.WithName("path"))
 	a.probes.addWarning("kinds", a.watcher.UnreadableKindsError)
 	a.probes.addWarning("timeout", a.webhooks.TimeoutProblem)
-	if err := addClientAuth(a.https, a.probes, o, a.log.WithName("callers")); err != nil {
-		return err
-	}
+	addClientAuth(a.https, a.probes, o, a.log.WithName("callers"))
 	crmetrics.Registry.MustRegister(newExpiryCollector(expirySources(a.certificates, a.https.clientAuth)...), a.probes.gauge())
 	return a.manager.Add(a.https)
 }

@@ -1,16 +1,11 @@
 package server
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // caSecret is the Secret that holds the certificate authority.
@@ -26,105 +21,66 @@ const (
 // certProvider is the source of the serving certificate, and of its CA bundle for
 // the webhook configurations.
 type certProvider struct {
-	source    certs.Source
-	runnable  manager.Runnable
-	authority webhookconfig.Authority
+	source certs.Source
+	// authority is the own one, for the certificates between replicas and with
+	// --certificates=self; nil if it is not needed.
+	authority *certs.Authority
+	runnables []manager.Runnable
 	// The rest is for the registrar. externalBundle reports whether another client
 	// writes the caBundle; missingBundleRemedy is the advice if it is empty then.
 	externalBundle      func() bool
 	missingBundleRemedy string
 	annotations         map[string]string
-	loadTrusted         func(context.Context) // loads the published bundles before a new leader writes; may be nil
 	warnings            map[string]func() error
 }
 
 // newCertProvider returns the provider that --certificates selects.
-func newCertProvider(cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) (*certProvider, error) {
-	switch o.certificates {
-	case certificatesFiles:
-		return newFilesProvider(client, o, log)
-	case certificatesCertManager:
-		return newCertManagerProvider(cfg, o, log)
+func newCertProvider(client kubernetes.Interface, o options, log logr.Logger) *certProvider {
+	p := &certProvider{}
+	self, names := o.certificates == certificatesSelf, certs.ServiceNames(o.service, o.namespace)
+	if self || o.coordinated() {
+		opts := certs.Options{
+			Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
+			CAValidity: o.caValidity, LeafValidity: o.certValidity, Log: log,
+		}
+		if self {
+			opts.Names = names
+		}
+		p.authority = certs.New(opts)
+		p.source, p.runnables = p.authority, []manager.Runnable{p.authority}
 	}
-	authority, err := certs.New(certs.Options{
-		Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
-		Names:      certs.ServiceNames(o.service, o.namespace),
-		CAValidity: o.caValidity, LeafValidity: o.certValidity,
-		Log: log,
-	})
-	if err != nil {
-		return nil, err
+	if self {
+		p.warnings = map[string]func() error{"certificate": p.authority.Problem}
+	} else {
+		p.useFiles(certs.NewFiles(o.certDir, names[0], log), o)
 	}
-	return &certProvider{source: authority, runnable: authority, authority: authority}, nil
+	return p
 }
 
-// newFilesProvider returns a provider that reads mounted files. Without a ca.crt
-// the caBundle is not written.
-func newFilesProvider(client kubernetes.Interface, o options, log logr.Logger) (*certProvider, error) {
-	opts := filesOptions(o, log)
-	if o.manageWebhooks {
-		opts.TrustedBundle = trustedBundles(client, o)
-	}
-	files, err := certs.NewFiles(opts)
-	if err != nil {
-		return nil, err
-	}
-	return &certProvider{
-		source: files, runnable: files, authority: unconfirmedSource{files},
-		externalBundle:      func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
-		missingBundleRemedy: "add ca.crt beside tls.crt in " + o.certDir + ", or set the caBundle yourself",
-		loadTrusted:         files.LoadTrusted,
-		warnings:            map[string]func() error{"certificate": files.Problem},
-	}, nil
-}
-
-// newCertManagerProvider returns a provider whose certificate cert-manager issues;
-// its cainjector writes the caBundle.
-func newCertManagerProvider(cfg *rest.Config, o options, log logr.Logger) (*certProvider, error) {
-	reader, err := certs.NewCertificateReader(cfg)
-	if err != nil {
-		return nil, err
-	}
-	source, err := certs.NewCertManager(certs.CertManagerOptions{
-		FilesOptions: filesOptions(o, log),
-		Reader:       reader, Namespace: o.namespace, Certificate: o.certificateName,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &certProvider{
-		source: source, runnable: source, authority: unconfirmedSource{source},
-		// Only once there is a bundle to inject: with a configuration that has no
+// useFiles makes p read mounted files. Without a ca.crt the caBundle is not written, nor if
+// cert-manager's cainjector writes it.
+func (p *certProvider) useFiles(files *certs.Files, o options) {
+	p.source, p.runnables = files, append(p.runnables, files)
+	p.warnings = map[string]func() error{"certificate": files.Problem}
+	p.externalBundle = func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil }
+	p.missingBundleRemedy = "add ca.crt beside tls.crt in " + o.certDir + ", or set the caBundle yourself"
+	if o.certificates == certificatesCertManager {
+		// Only once there is a certificate: with a configuration that has no
 		// caBundle every call fails.
-		externalBundle:      func() bool { return source.Healthy(nil) == nil },
-		missingBundleRemedy: "cert-manager's cainjector has not set it; check that it runs, and its log",
-		annotations:         map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName},
-		warnings:            map[string]func() error{"certificate": source.Problem},
-	}, nil
+		p.externalBundle = func() bool { return files.Healthy(nil) == nil }
+		p.missingBundleRemedy = "cert-manager's cainjector has not set it; check that it runs, and its log"
+		p.annotations = map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName}
+	}
 }
-
-func filesOptions(o options, log logr.Logger) certs.FilesOptions {
-	return certs.FilesOptions{Dir: o.certDir, Name: certs.ServiceNames(o.service, o.namespace)[0], Log: log}
-}
-
-// unconfirmedSource is a source that does not wait for its bundle to be published.
-type unconfirmedSource struct{ certs.Source }
-
-// Published implements webhookconfig.Authority.
-func (unconfirmedSource) Published([]byte) {}
 
 // addClientAuth makes the server require client certificates if --client-ca-file
 // is set.
-func addClientAuth(server *httpsServer, probes *probeServer, o options, log logr.Logger) error {
+func addClientAuth(server *httpsServer, probes *probeServer, o options, log logr.Logger) {
 	if o.clientCA == "" {
-		return nil
+		return
 	}
-	clientAuth, err := certs.NewClientAuth(certs.ClientAuthOptions{File: o.clientCA, Subjects: o.clientSubjects, Log: log})
-	if err != nil {
-		return fmt.Errorf("set up client authentication: %w", err)
-	}
+	clientAuth := certs.NewClientAuth(o.clientCA, o.clientSubjects, log)
 	server.clientAuth, server.runnables = clientAuth, append(server.runnables, clientAuth)
 	probes.checks["callers"] = clientAuth.Healthy
 	probes.addCallerWarning(clientAuth.Problem)
-	return nil
 }

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
@@ -24,20 +25,17 @@ import (
 // newTestProvider returns the certProvider of some flags.
 func newTestProvider(t *testing.T, args ...string) *certProvider {
 	t.Helper()
-	i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parseOptions(t, args...), logr.Discard())
-	require.NoError(t, err)
-	return i
+	return newCertProvider(fake.NewClientset(), parseOptions(t, args...), logr.Discard())
 }
 
 func (i *certProvider) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- i.runnable.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-done)
-	})
+	var running sync.WaitGroup
+	for _, r := range i.runnables {
+		running.Go(func() { assert.NoError(t, r.Start(ctx)) })
+	}
+	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 // writeCertificates returns a directory with a self-signed serving certificate.
@@ -64,7 +62,7 @@ func TestExternalBundle(t *testing.T) {
 	}{
 		"files with ca.crt: the registrar writes it": {source: certificatesFiles, withCA: true, bundle: true},
 		"files without ca.crt: external":             {source: certificatesFiles, external: true},
-		"cert-manager: external, by its cainjector":  {source: certificatesCertManager, withCA: true, external: true},
+		"cert-manager: external, by its cainjector":  {source: certificatesCertManager, withCA: true, external: true, bundle: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := newTestProvider(t, "--certificates="+c.source, "--cert-dir="+writeCertificates(t, c.withCA))
@@ -72,7 +70,7 @@ func TestExternalBundle(t *testing.T) {
 			i.start(t)
 			require.Eventually(t, func() bool { return i.source.Healthy(nil) == nil }, time.Minute, time.Millisecond)
 			assert.Equal(t, c.external, i.externalBundle())
-			assert.Equal(t, c.bundle, i.authority.CABundle() != nil)
+			assert.Equal(t, c.bundle, i.source.CABundle() != nil)
 			assert.Contains(t, i.warnings, "certificate")
 		})
 	}
@@ -88,45 +86,38 @@ func TestCertManagerInjectAnnotation(t *testing.T) {
 func TestOwnAuthorityWritesTheBundle(t *testing.T) {
 	i := newTestProvider(t)
 	assert.Nil(t, i.externalBundle)
-	assert.Equal(t, i.source, i.authority)
-}
+	assert.Same(t, i.authority, i.source)
+	assert.Len(t, i.runnables, 1)
 
-func TestInvalidCertProvider(t *testing.T) {
-	for _, args := range [][]string{
-		{"--certificates=files", "--cert-dir="}, {"--certificates=cert-manager", "--certificate-name="}, {"--ca-validity=1h", "--cert-validity=1h"},
-	} {
-		_, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parseOptions(t, args...), logr.Discard())
-		assert.ErrorContains(t, err, "certificates: ", args)
-	}
-	_, err := newCertProvider(&rest.Config{Host: "://"}, fake.NewClientset(), parseOptions(t, "--certificates=cert-manager"), logr.Discard())
-	require.ErrorContains(t, err, "client for certificates")
+	i = newTestProvider(t, "--certificates=files")
+	assert.NotNil(t, i.authority, "it signs for calls between replicas")
+	assert.Len(t, i.runnables, 2)
+	i = newTestProvider(t, "--certificates=files", "--coordination=none")
+	assert.Nil(t, i.authority)
+	assert.Len(t, i.runnables, 1)
 }
 
 func TestClientAuthIsOptional(t *testing.T) {
 	server, probes := &httpsServer{certificates: newTestSource(t)}, &probeServer{checks: map[string]healthz.Checker{}}
-	require.NoError(t, addClientAuth(server, probes, parseOptions(t), logr.Discard()))
+	addClientAuth(server, probes, parseOptions(t), logr.Discard())
 	assert.Nil(t, server.clientAuth)
 	assert.NotContains(t, probes.checks, "callers")
-	assert.Nil(t, server.tls().GetConfigForClient)
+	assert.Equal(t, tls.NoClientCert, server.tls().ClientAuth)
 
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	require.NoError(t, addClientAuth(server, probes, parseOptions(t, "--client-ca-file="+file), logr.Discard()))
+	addClientAuth(server, probes, parseOptions(t, "--client-ca-file="+file), logr.Discard())
 	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before the CAs are loaded")
 	require.NoError(t, probes.warnings["callers"]())
 	assert.Len(t, server.runnables, 1)
-	assert.NotNil(t, server.tls().GetConfigForClient)
-
-	assert.ErrorContains(t, addClientAuth(server, probes, parseOptions(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
+	assert.Equal(t, tls.RequireAnyClientCert, server.tls().ClientAuth)
 }
 
 func TestRequestOfRemovedCAIsRejected(t *testing.T) {
 	server := &httpsServer{certificates: newTestSource(t), webhooks: newTestWebhooks(), log: logr.Discard()}
-	clientAuth, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
-	require.NoError(t, err)
-	server.clientAuth = clientAuth
-	assert.NotNil(t, server.server(newConnTracker(1)).ConnContext)
-	w := httptest.NewRecorder()
-	server.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
+	server.clientAuth = certs.NewClientAuth(filepath.Join(t.TempDir(), "ca.crt"), nil, logr.Discard())
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil)
+	r.TLS = &tls.ConnectionState{}
+	server.handler().ServeHTTP(w, r)
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 	assert.Equal(t, "not ready\n", w.Body.String())
 	assert.Equal(t, "close", w.Header().Get("Connection"), "the client can reconnect")

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/webhook"
@@ -33,12 +32,8 @@ const (
 	coordinationNone = "none"
 )
 
-const (
-	// leaseName is the Lease of the leader.
-	leaseName = "overrule"
-	// peersSecret is the Secret of the authority between replicas.
-	peersSecret = "overrule-peers"
-)
+// leaseName is the Lease of the leader.
+const leaseName = "overrule"
 
 // coordinated reports whether replicas evaluate as one.
 func (o *options) coordinated() bool { return o.coordination == coordinationLeader }
@@ -68,19 +63,16 @@ func (a *app) createCoordination() error {
 		return err
 	}
 	log := a.log.WithName("coordination")
-	peers, err := certs.NewPeers(certs.Options{Secrets: a.client.CoreV1(), Namespace: a.options.namespace, SecretName: peersSecret, Log: log})
-	if err != nil {
-		return fmt.Errorf("set up certificates between replicas: %w", err)
-	}
+	authority := a.certificates.authority
 	a.coordinator = coordination.New(coordination.Options{
 		Leases: client.Leases(a.options.namespace), Name: leaseName, Address: address,
 		Identity: cmp.Or(a.options.podName, hostname()) + "_" + string(uuid.NewUUID()),
 		Bounds:   a.options.bounds(),
-		State:    replicaState{a}, Peers: coordination.NewClient(peerTransport(peers.ClientTLS())), Work: a.leaderWork.Run,
+		State:    replicaState{a}, Peers: coordination.NewClient(peerTransport(authority.ClientTLS())), Work: a.leaderWork.Run,
 		Metrics: coordination.NewMetrics(crmetrics.Registry), Log: log,
 	})
 	crmetrics.Registry.MustRegister(a.coordinator.Gauge())
-	a.peerServer = &peerServer{listener: listener, tls: peers.ServerTLS(), certificates: peers, coordinator: a.coordinator, log: log}
+	a.peerServer = &peerServer{listener: listener, tls: authority.ServerTLS(), coordinator: a.coordinator, log: log}
 	return nil
 }
 
@@ -140,12 +132,11 @@ func peerTransport(c *tls.Config) *http.Transport {
 
 // peerServer serves the requests of other replicas.
 type peerServer struct {
-	listener     net.Listener
-	tls          *tls.Config
-	certificates manager.Runnable
-	coordinator  *coordination.Coordinator
-	webhooks     *webhook.Server
-	log          logr.Logger
+	listener    net.Listener
+	tls         *tls.Config
+	coordinator *coordination.Coordinator
+	webhooks    *webhook.Server
+	log         logr.Logger
 }
 
 // maxHandover is the size of the largest log that a leader hands over: the reviews of all
@@ -178,7 +169,7 @@ func (a *app) serveReplicas() {
 	}
 	a.peerServer.webhooks = a.webhooks
 	a.https.handOver = a.coordinator.HandOver
-	a.https.runnables = append(a.https.runnables, a.peerServer, a.peerServer.certificates, a.coordinator)
+	a.https.runnables = append(a.https.runnables, a.peerServer, a.coordinator)
 	a.probes.checks["coordination"] = func(*http.Request) error { return a.coordinator.Healthy() }
 	a.probes.details = map[string]func() string{"coordination": a.coordinator.Status}
 }

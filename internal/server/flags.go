@@ -19,45 +19,45 @@ import (
 
 // options are the values of the flags.
 type options struct {
-	kubeconfig      string
-	namespace       string
-	service         string
-	servicePort     int32
-	webhookAddress  string
-	metricsAddress  string
-	healthAddress   string
-	pprofAddress    string
-	enforcement     guard.Enforcement
-	audit           bool
-	blastRadius     int
-	maxMatches      int
-	failurePolicy   admissionregistrationv1.FailurePolicyType
-	manageWebhooks  bool
-	coordination    string
-	webhookTimeout  time.Duration
-	leaseDuration   time.Duration
-	peerBindAddress string
-	peerAddress     string
-	logLevel        string
-	logFormat       string
-	maxConcurrent   int
-	maxQueue        int
-	maxBytes        resource.QuantityValue
-	maxObjectBytes  resource.QuantityValue
-	certificates    string
-	certDir         string
-	certificateName string
-	caValidity      time.Duration
-	certValidity    time.Duration
-	clientCA        string
-	clientSubjects  []string
-	pathTokens      string
-	drainPeriod     time.Duration
-	refresh         refreshOptions
-	canaryInterval  time.Duration
-	canaryNamespace string
-	arm             bool
-	podName         string
+	kubeconfig       string
+	namespace        string
+	service          string
+	servicePort      int32
+	webhookAddress   string
+	metricsAddress   string
+	healthAddress    string
+	pprofAddress     string
+	enforcement      guard.Enforcement
+	audit            bool
+	blastRadius      int
+	maxMatches       int
+	failurePolicy    admissionregistrationv1.FailurePolicyType
+	manageWebhooks   bool
+	coordination     string
+	webhookTimeout   time.Duration
+	leaseDuration    time.Duration
+	peerBindAddress  string
+	peerAddress      string
+	logLevel         string
+	logFormat        string
+	maxConcurrent    int
+	maxQueue         int
+	maxBytes         resource.QuantityValue
+	maxObjectBytes   resource.QuantityValue
+	certificates     string
+	certDir          string
+	certificateName  string
+	caValidity       time.Duration
+	certValidity     time.Duration
+	clientCA         string
+	clientSubjects   []string
+	requirePathToken bool
+	drainPeriod      time.Duration
+	refresh          refreshOptions
+	canaryInterval   time.Duration
+	canaryNamespace  string
+	arm              bool
+	podName          string
 }
 
 // NewCommand returns the command of the server, with its subcommands.
@@ -127,7 +127,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "validity of serving certificates, at most a third of --ca-validity")
 	f.StringVar(&o.clientCA, "client-ca-file", "", "file of the CAs that sign client certificates; reloaded when it changes (default: clients need no certificate)")
 	f.StringArrayVar(&o.clientSubjects, "client-subject", nil, "common name or subject alternative name that client certificates must have; repeatable (default: any)")
-	f.StringVar(&o.pathTokens, "path-token-file", "", "with --manage-webhooks=false: file of tokens, one per line; the path of a webhook call must end with one of them; reloaded when it changes (default: no token needed)")
+	f.BoolVar(&o.requirePathToken, "require-path-token", false, "with --manage-webhooks=false: the path of a webhook call must end with a token in the Secret overrule-path")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to continue to respond after SIGTERM, while endpoints are updated")
 	o.refresh.bind(f)
 	f.DurationVar(&o.canaryInterval, "canary-interval", time.Minute, "how often the leader verifies with dry runs that writes are evaluated (0: never)")

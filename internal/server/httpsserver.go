@@ -111,9 +111,6 @@ func (s *httpsServer) server(conns *connTracker) *http.Server {
 		DisableGeneralOptionsHandler: true,
 	}
 	server.Protocols.SetHTTP1(true) // what an API server uses for Services
-	if s.clientAuth != nil {
-		server.ConnContext = s.clientAuth.ConnContext
-	}
 	return server
 }
 
@@ -125,7 +122,7 @@ func (s *httpsServer) handler() http.Handler {
 		return hooks
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.clientAuth.CheckConnection(r); err != nil {
+		if err := s.clientAuth.Verify(*r.TLS); err != nil {
 			s.log.Info("client certificate is no longer valid", "from", r.RemoteAddr, "reason", err.Error())
 			s.webhooks.RejectConnection(w)
 			return

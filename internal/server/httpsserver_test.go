@@ -45,9 +45,11 @@ func newTestSource(t *testing.T) *testSource {
 func (g *testSource) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return &g.pair, nil
 }
-func (g *testSource) CABundle() []byte            { return g.ca }
-func (g *testSource) Changed() <-chan struct{}    { return nil }
-func (g *testSource) Healthy(*http.Request) error { return nil }
+func (g *testSource) CABundle() []byte               { return g.ca }
+func (g *testSource) Changed() <-chan struct{}       { return nil }
+func (g *testSource) Published([]byte)               {}
+func (g *testSource) Healthy(*http.Request) error    { return nil }
+func (g *testSource) Expiries() map[string]time.Time { return nil }
 
 // client returns a client that trusts the source, and keeps its connections.
 func (g *testSource) client() *http.Client {

@@ -2,22 +2,20 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
@@ -28,46 +26,26 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-func TestPathTokenSource(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "tokens")
-	for name, c := range map[string]struct {
-		args                     []string
-		tokens, source, runnable bool
-		note                     string
-	}{
-		"managed: a Secret":                     {tokens: true, source: true, runnable: true},
-		"not managed: a file":                   {args: []string{"--manage-webhooks=false", "--path-token-file=" + file}, tokens: true, runnable: true},
-		"not managed, with client certificates": {args: []string{"--manage-webhooks=false", "--client-ca-file=ca.crt"}},
-		"not managed, without authentication":   {args: []string{"--manage-webhooks=false"}, note: "any client that reaches the webhook port can read names and limits of policies: set --path-token-file or --client-ca-file"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var log bytes.Buffer
-			p, err := newPathTokens(fake.NewClientset(), parseOptions(t, c.args...), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
-			require.NoError(t, err)
-			assert.Equal(t, c.tokens, p.tokens != nil)
-			assert.Equal(t, c.source, p.source != nil)
-
-			server, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
-			p.protect(server, probes)
-			assert.Equal(t, c.runnable, len(server.runnables) == 1)
-			if c.tokens {
-				require.ErrorIs(t, probes.checks["path"](nil), certs.ErrNoTokenYet, "not ready before a token is known")
-			} else {
-				assert.NotContains(t, probes.checks, "path")
-			}
-			if c.note == "" {
-				assert.Empty(t, log.String())
-				return
-			}
-			require.EqualError(t, probes.warnings["callers"](), c.note)
-			assert.Contains(t, log.String(), c.note)
-		})
-	}
+func TestPathTokenIsAReadinessCheck(t *testing.T) {
+	server, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
+	addPathTokens(server, probes, certs.NewPathTokens(fake.NewClientset().CoreV1(), "own", pathSecret, logr.Discard()), parseOptions(t), logr.Discard())
+	assert.Len(t, server.runnables, 1)
+	require.EqualError(t, probes.checks["path"](nil), "no token of the webhook path yet")
+	require.NoError(t, probes.warnings["callers"]())
 }
 
-func TestInvalidPathTokens(t *testing.T) {
-	_, err := newPathTokens(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
-	require.ErrorContains(t, err, `secret ""/"overrule-path"`)
+func TestUnknownCallersAreReported(t *testing.T) {
+	for args, want := range map[string]error{"--client-subject=a": errNoCallerAuth, "--client-ca-file=ca.crt": nil} {
+		server, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
+		addPathTokens(server, probes, nil, parseOptions(t, "--manage-webhooks=false", args), logr.Discard())
+		assert.Empty(t, server.runnables)
+		assert.NotContains(t, probes.checks, "path")
+		if want == nil {
+			assert.NotContains(t, probes.warnings, "callers")
+			continue
+		}
+		require.ErrorIs(t, probes.warnings["callers"](), want)
+	}
 }
 
 func TestCallerWarningsAreJoined(t *testing.T) {
@@ -81,10 +59,8 @@ const magic = "0123456789abcdef0123456789abcdef"
 
 // Without the token, all requests have the same response, byte by byte.
 func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "tokens")
-	require.NoError(t, os.WriteFile(file, []byte(magic), 0o600))
-	tokens, err := certs.NewPathTokenFile(certs.PathTokenFileOptions{File: file})
-	require.NoError(t, err)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: pathSecret, ResourceVersion: "1"}, Data: map[string][]byte{"token": []byte(magic)}}
+	tokens := certs.NewPathTokens(fake.NewClientset(secret).CoreV1(), "own", pathSecret, logr.Discard())
 	certificates := newTestSource(t)
 	d := &httpsServer{
 		address: "127.0.0.1:0", connections: 10, certificates: certificates,

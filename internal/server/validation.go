@@ -94,7 +94,7 @@ func (o *options) valueChecks() []flagCheck {
 func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 	checks := []flagCheck{
 		{"client-subject", len(o.clientSubjects) == 0 || o.clientCA != "", "requires --client-ca-file"},
-		{"path-token-file", o.pathTokens == "" || !o.manageWebhooks, "requires --manage-webhooks=false"},
+		{"require-path-token", !o.requirePathToken || !o.manageWebhooks, "requires --manage-webhooks=false"},
 		{"cert-dir", !f.Changed("cert-dir") || o.certificates != certificatesSelf, "requires --certificates=files or --certificates=cert-manager"},
 		{"certificate-name", !f.Changed("certificate-name") || o.certificates == certificatesCertManager, "requires --certificates=cert-manager"},
 		{"ca-validity", !f.Changed("ca-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
@@ -106,7 +106,7 @@ func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 	}
 	// An empty value, such as that of an unset variable, must not admit every
 	// caller.
-	for _, name := range []string{"client-ca-file", "path-token-file", "cert-dir", "certificate-name"} {
+	for _, name := range []string{"client-ca-file", "cert-dir", "certificate-name"} {
 		checks = append(checks, flagCheck{name, !f.Changed(name) || f.Lookup(name).Value.String() != "", "must not be empty"})
 	}
 	return checks

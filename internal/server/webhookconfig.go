@@ -21,12 +21,12 @@ func (a *app) addWebhookConfig() error {
 	}
 	registrar := a.newRegistrar(metrics)
 	a.probes.addWarning("webhooks", registrar.Problem)
-	return a.addLeaderWork(&leaderRegistrar{registrar, a.certificates.loadTrusted, a.canary.registrarStopped})
+	return a.addLeaderWork(&leaderRegistrar{registrar, a.canary.registrarStopped})
 }
 
 func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconciler {
 	return &webhookconfig.Reconciler{
-		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.source,
+		Client: a.client, Authority: a.certificates.source, Tokens: a.pathTokens,
 		ExternalCABundle: a.certificates.externalBundle, EmptyBundleAdvice: a.certificates.missingBundleRemedy,
 		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher), Changed: a.watcher.Changed(),
 		Arming: a.canary.registrarArming(), OnWrite: a.canary.webhooksWritten,
@@ -35,10 +35,14 @@ func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconc
 }
 
 func (a *app) newInspector() *webhookconfig.Inspector {
-	return &webhookconfig.Inspector{
-		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.tokens, Interval: 10 * time.Second, Log: a.log.WithName("inspector"),
+	inspector := &webhookconfig.Inspector{
+		Client: a.client, Authority: a.certificates.source, Interval: 10 * time.Second, Log: a.log.WithName("inspector"),
 		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher),
 	}
+	if a.pathTokens != nil {
+		inspector.Tokens = a.pathTokens
+	}
+	return inspector
 }
 
 // webhookConfiguration is the part of the webhook configurations that the flags
@@ -75,19 +79,14 @@ func servedKinds(all []cache.Served) []webhookconfig.ServedKind {
 	return out
 }
 
-// leaderRegistrar is a Reconciler that first loads the published CA bundles: the
-// previous leader may have had other certificate files. It calls stopped at its end.
+// leaderRegistrar is a Reconciler that calls stopped at its end.
 type leaderRegistrar struct {
 	*webhookconfig.Reconciler
-	loadTrusted func(context.Context)
-	stopped     func()
+	stopped func()
 }
 
 // Start implements manager.Runnable.
 func (r *leaderRegistrar) Start(ctx context.Context) error {
 	defer r.stopped()
-	if r.loadTrusted != nil {
-		r.loadTrusted(ctx)
-	}
 	return r.Reconciler.Start(ctx)
 }

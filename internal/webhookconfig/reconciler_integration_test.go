@@ -78,12 +78,11 @@ func serve(t *testing.T) *service {
 	require.NoError(t, err)
 	port := int32(listener.Addr().(*net.TCPAddr).Port)
 	require.NoError(t, s.plane.RouteService(t.Context(), ownNamespace, "overrule", port))
-	authority, err := certs.New(certs.Options{
+	authority := certs.New(certs.Options{
 		Secrets: client.CoreV1(), Namespace: ownNamespace, SecretName: "overrule-ca",
 		Names:      certs.ServiceNames("overrule", ownNamespace),
 		CAValidity: 18 * time.Second, LeafValidity: 6 * time.Second, Log: testr.New(t),
 	})
-	require.NoError(t, err)
 	s.authority = &recordingAuthority{Authority: authority}
 	registrar := &webhookconfig.Reconciler{
 		Client: client, Authority: s.authority, Changed: s.changed, Log: testr.New(t),

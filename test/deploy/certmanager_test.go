@@ -1,14 +1,12 @@
 package deploy_test
 
 import (
-	"slices"
 	"testing"
 
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 
 	"overrule.dev/overrule/certs"
 )
@@ -39,23 +37,4 @@ func TestCertManagerAuthorityIsSelfSigned(t *testing.T) {
 			assert.Equal(t, namespace, object.GetNamespace(), object.GetName())
 		}
 	}
-}
-
-func TestCertManagerRights(t *testing.T) {
-	var got []rbacv1.PolicyRule
-	var secrets []string
-	for _, rules := range rulesByRole(t, render(t, "overlays/cert-manager")) {
-		for _, rule := range rules {
-			if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) {
-				secrets = append(secrets, rule.ResourceNames...)
-			}
-			if rule.APIGroups[0] == "cert-manager.io" {
-				got = append(got, rule)
-			}
-		}
-	}
-	assert.Equal(t, []string{"overrule-path", "overrule-peers"}, secrets)
-	assert.Equal(t, []rbacv1.PolicyRule{{
-		APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates"}, ResourceNames: []string{"overrule-serving"}, Verbs: []string{"get"},
-	}}, got)
 }

@@ -128,7 +128,7 @@ func TestCertificateFromFiles(t *testing.T) {
 	ready := func() float64 { return metric(t, scraped, "overrule_ready") }
 	s := c.startUnready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
-		return strings.Contains(s.Log(), dir+"/tls.crt: not found: provide certificates in PEM format")
+		return strings.Contains(s.Log(), dir+"/tls.crt: no such file or directory")
 	}, "the missing file is not reported")
 	assert.Zero(t, serial(t, r.backend))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
@@ -145,13 +145,30 @@ func TestCertificateFromFiles(t *testing.T) {
 	mount(t, dir, by.serving(t))
 	soon(t, func() bool { return serial(t, r.backend) == by.issued }, "a new certificate is not served")
 	w.awaitMore(t, 12)
-	cut := by.serving(t)
+
+	// The CA is changed as docs/operations.md says.
+	next := newIssuer(t)
+	next.issued = 100
+	both := inPEM(by.cert) + inPEM(next.cert)
+	before, after := by.serving(t), next.serving(t)
+	before["ca.crt"], after["ca.crt"] = both, both
+	mount(t, dir, before)
+	soon(t, func() bool { return c.bundle(t) == both }, "the second CA is not published")
+	mount(t, dir, after)
+	soon(t, func() bool { return serial(t, r.backend) == next.issued }, "the certificate of the second CA is not served")
+	w.awaitMore(t, 12)
+	after["ca.crt"] = inPEM(next.cert)
+	mount(t, dir, after)
+	soon(t, func() bool { return c.bundle(t) == inPEM(next.cert) }, "the first CA is still published")
+	w.awaitMore(t, 12)
+
+	cut := next.serving(t)
 	cut["tls.key"] = cut["tls.key"][:90]
 	mount(t, dir, cut)
 	soon(t, func() bool {
-		return strings.Contains(s.Log(), dir+"/tls.key: truncated PEM block: provide the complete file")
+		return strings.Contains(s.Log(), "failed to find any PEM data in key input")
 	}, "the error is not reported")
-	assert.Equal(t, by.issued-1, serial(t, r.backend), "the valid certificate is served")
+	assert.Equal(t, next.issued-1, serial(t, r.backend), "the valid certificate is served")
 	w.awaitMore(t, 12)
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())

@@ -1,7 +1,6 @@
 package helm_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,18 +42,6 @@ func TestCustomIssuer(t *testing.T) {
 			assert.Equal(t, "mine", spec["secretName"])
 			assert.Equal(t, []any{"overrule.elsewhere.svc", "overrule.elsewhere", "overrule.elsewhere.svc.cluster.local"}, spec["dnsNames"])
 		})
-	}
-}
-
-func TestCustomIssuerNeedsNoAuthorityRights(t *testing.T) {
-	for mode, rights := range map[string]bool{"self": true, "files": false, "cert-manager": false} {
-		found := false
-		for key, o := range rendered(t, values{"certificates.mode": mode}) {
-			if strings.HasSuffix(key.kind, "Role") {
-				found = found || strings.Contains(at(t, o, "rules"), `"overrule-ca"`)
-			}
-		}
-		assert.Equal(t, rights, found, mode)
 	}
 }
 

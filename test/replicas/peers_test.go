@@ -44,17 +44,17 @@ func (r *replicaSet) term() string {
 	return fmt.Sprintf("%s/%d/%s", lease.UID, *lease.Spec.LeaseTransitions, *lease.Spec.HolderIdentity)
 }
 
-// certificate returns a client certificate with the names of a replica, signed by the
-// authority in a Secret.
-func (r *replicaSet) certificate(secret string) tls.Certificate {
+// certificate returns a client certificate of a name, signed by the authority of the
+// replicas.
+func (r *replicaSet) certificate(name string) tls.Certificate {
 	r.t.Helper()
-	stored, err := r.clients().CoreV1().Secrets(server.Namespace).Get(r.t.Context(), secret, metav1.GetOptions{})
+	stored, err := r.clients().CoreV1().Secrets(server.Namespace).Get(r.t.Context(), "overrule-ca", metav1.GetOptions{})
 	require.NoError(r.t, err)
 	authority, err := tls.X509KeyPair(stored.Data["tls.crt"], stored.Data["tls.key"])
 	require.NoError(r.t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: authority.Leaf.NotBefore, NotAfter: authority.Leaf.NotAfter,
-		DNSNames:    []string{"peers.overrule.overrule-system.svc"},
+		DNSNames:    []string{name},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, authority.PrivateKey.(crypto.Signer).Public(), authority.PrivateKey)
@@ -90,10 +90,10 @@ func TestOnlyReplicasForward(t *testing.T) {
 	address, term := r.leader().peerBind, r.term()
 	_, _, err := forward(t.Context(), address, term)
 	assert.Error(t, err, "without a certificate")
-	_, _, err = forward(t.Context(), address, term, r.certificate("overrule-ca"))
-	assert.Error(t, err, "with a certificate of the serving CA")
+	_, _, err = forward(t.Context(), address, term, r.certificate("overrule.overrule-system.svc"))
+	assert.Error(t, err, "with the name of the webhook")
 
-	replica := r.certificate("overrule-peers")
+	replica := r.certificate("peers.overrule.overrule-system.svc")
 	code, text, err := forward(t.Context(), address, term, replica)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, code)

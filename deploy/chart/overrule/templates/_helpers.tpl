@@ -8,8 +8,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{/* The objects of one file of files/, in the namespace of the release and with its labels. The argument is a dict of
-root and yaml; optional are annotations, spec (fields to replace), and withoutAuthority, which removes the right to
-the Secret overrule-ca. Names do not change: the server finds its objects by name. */}}
+root and yaml; optional are annotations and spec (fields to replace). Names do not change: the server finds its objects by name. */}}
 {{- define "overrule.objects" -}}
 {{- range regexSplit "(?m)^---\\s*$" (.yaml | replace "overrule-system" .root.Release.Namespace) -1 }}
 {{- $object := fromYaml . }}
@@ -21,15 +20,6 @@ the Secret overrule-ca. Names do not change: the server finds its objects by nam
 {{- end }}
 {{- with $.spec }}
 {{- $_ := set $object "spec" (mergeOverwrite $object.spec (deepCopy .)) }}
-{{- end }}
-{{- if and $.withoutAuthority (eq $object.kind "Role") }}
-{{- $rules := list }}
-{{- range $object.rules }}
-{{- if not (has "overrule-ca" (default list .resourceNames)) }}
-{{- $rules = append $rules . }}
-{{- end }}
-{{- end }}
-{{- $_ := set $object "rules" $rules }}
 {{- end }}
 ---
 {{ toYaml $object }}
