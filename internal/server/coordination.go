@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -74,7 +73,7 @@ func (a *app) createCoordination() error {
 	}
 	a.coordinator = coordination.New(coordination.Options{
 		Leases: client.Leases(a.options.namespace), Name: leaseName, Address: address,
-		Identity: cmp.Or(a.options.podName, hostname()) + "_" + string(uuid.NewUUID()),
+		Identity: hostname() + "_" + string(uuid.NewUUID()),
 		Bounds:   a.options.bounds(),
 		State:    replicaState{a}, Peers: coordination.NewClient(peerTransport(peers.ClientTLS())), Work: a.leaderWork.Run,
 		Metrics: coordination.NewMetrics(crmetrics.Registry), Log: log,

@@ -82,7 +82,7 @@ func TestLoadTrustedOnlyForManagedFiles(t *testing.T) {
 
 func TestLeaderLoadsTrustedBundlesBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	client, loaded, stopped := fake.NewClientset(), false, false
+	client, loaded := fake.NewClientset(), false
 	s := &leaderRegistrar{&webhookconfig.Reconciler{
 		Client: client, Authority: newFilesAuthority(t), Log: logr.Discard(),
 		PolicyResources: func() (webhookconfig.PolicyResources, bool) {
@@ -90,11 +90,10 @@ func TestLeaderLoadsTrustedBundlesBeforeItWrites(t *testing.T) {
 			cancel()
 			return webhookconfig.PolicyResources{}, false
 		},
-	}, func(context.Context) { loaded = true }, func() { stopped = true }}
+	}, func(context.Context) { loaded = true }}
 	assert.True(t, s.NeedLeaderElection())
 	require.NoError(t, s.Start(ctx))
 	assert.True(t, loaded)
-	assert.True(t, stopped)
 }
 
 func newFilesAuthority(t *testing.T) webhookconfig.Authority {

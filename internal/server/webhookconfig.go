@@ -21,7 +21,14 @@ func (a *app) addWebhookConfig() error {
 	}
 	registrar := a.newRegistrar(metrics)
 	a.probes.addWarning("webhooks", registrar.Problem)
-	return a.addLeaderWork(&leaderRegistrar{registrar, a.certificates.loadTrusted, a.canary.registrarStopped})
+	return a.addLeaderWork(&leaderRegistrar{registrar, a.certificates.loadTrusted})
+}
+
+// addWebhookProbe adds what checks that the API server reaches the webhooks.
+func (a *app) addWebhookProbe() error {
+	a.probe = webhookconfig.NewProbe(a.client, a.options.namespace, a.options.webhookTimeout, a.log.WithName("probe"))
+	a.probes.addWarning("calls", a.probe.Problem)
+	return a.addLeaderWork(a.probe)
 }
 
 func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconciler {
@@ -29,14 +36,13 @@ func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconc
 		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.source,
 		ExternalCABundle: a.certificates.externalBundle, EmptyBundleAdvice: a.certificates.missingBundleRemedy,
 		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher), Changed: a.watcher.Changed(),
-		Arming: a.canary.registrarArming(), OnWrite: a.canary.webhooksWritten,
-		Events: a.manager.GetEventRecorder("overrule"), Metrics: metrics, Log: a.log.WithName("registrar"),
+		Reached: a.probe.Reached(), Events: a.manager.GetEventRecorder("overrule"), Metrics: metrics, Log: a.log.WithName("registrar"),
 	}
 }
 
 func (a *app) newInspector() *webhookconfig.Inspector {
 	return &webhookconfig.Inspector{
-		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.tokens, Interval: 10 * time.Second, Log: a.log.WithName("inspector"),
+		Client: a.client, Authority: a.certificates.authority, Interval: 10 * time.Second, Log: a.log.WithName("inspector"),
 		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher),
 	}
 }
@@ -76,16 +82,14 @@ func servedKinds(all []cache.Served) []webhookconfig.ServedKind {
 }
 
 // leaderRegistrar is a Reconciler that first loads the published CA bundles: the
-// previous leader may have had other certificate files. It calls stopped at its end.
+// previous leader may have had other certificate files.
 type leaderRegistrar struct {
 	*webhookconfig.Reconciler
 	loadTrusted func(context.Context)
-	stopped     func()
 }
 
 // Start implements manager.Runnable.
 func (r *leaderRegistrar) Start(ctx context.Context) error {
-	defer r.stopped()
 	if r.loadTrusted != nil {
 		r.loadTrusted(ctx)
 	}
