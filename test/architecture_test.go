@@ -28,7 +28,7 @@ var packages = []packageRule{
 	{"cmd/overrule", "the server's main function", []string{"internal/server"}},
 	{"cmd/kubectl-overrule", "the main function of the kubectl plugin", []string{"internal/cli/commands"}},
 	{"internal/server", "the process: flags, HTTPS server, shutdown, probes, metrics, tracing, wiring", []string{
-		"webhook", "internal/webhookconfig", "certs", "internal/build", "internal/controllers/canary", "internal/cliflag", "internal/controllers/annotations", "internal/rights",
+		"webhook", "internal/webhookconfig", "certs", "internal/build", "internal/cliflag", "internal/controllers/annotations", "internal/rights",
 		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
 	{"internal/cli/commands", "the commands of the kubectl plugin, on a cluster or on manifests", []string{
@@ -38,12 +38,9 @@ var packages = []packageRule{
 		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig", "internal/coordination", "internal/lookup",
 	}},
 	{"internal/coordination", "makes replicas evaluate as one: the Lease, forwarding, handover", []string{"internal/background"}},
-	{"internal/webhookconfig", "the reconciler of the webhook configurations: rules, CA bundle, failure policy", []string{"internal/guard"}},
+	{"internal/webhookconfig", "registers the webhooks: rules, CA bundle, failure policy; checks that the API server reaches them", []string{"internal/background", "internal/guard"}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, or from files", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
-	{"internal/controllers/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
-		"internal/background", "api",
-	}},
 	{"internal/cli/graph", "pictures of effective policies: Mermaid, DOT, SVG", []string{"api"}},
 	{"internal/cli/report", "the results of check, diff and violations in the formats of CI systems", []string{"api"}},
 	{"internal/cli/ui", "the page of the plugin in the browser: its server, its files, what it asks of a source", []string{"api"}},

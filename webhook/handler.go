@@ -16,6 +16,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // Tokens verify the last element of request paths: PathValidate + "/" + token. Only
@@ -116,6 +117,9 @@ func (s *Server) handler(webhook string, e evaluator, forwarded bool) http.Handl
 			s.rejectReview(w, r, webhook, e, err)
 			return
 		}
+		if !forwarded {
+			s.opts.Metrics.lastReview.Set(float64(c.start.UnixMilli()) / 1000)
+		}
 		if !s.enterLane(c) {
 			setSpanRejected(c.span, rejectedOverloaded)
 			s.opts.Metrics.overloaded(webhook)
@@ -162,7 +166,7 @@ func (s *Server) evaluateHere(ctx context.Context, w http.ResponseWriter, c *cal
 
 // report reports a decision in metrics, log and Events.
 func (s *Server) report(webhook, kind string, r *admissionv1.AdmissionRequest, resp response, took time.Duration) {
-	if !isCanary(r) {
+	if webhook != webhookReview || r.Name != webhookconfig.ProbeName {
 		s.opts.Metrics.observe(webhook, kind, r.Operation, resp, took)
 	}
 	s.logDecision(webhook, r, resp)
@@ -208,7 +212,7 @@ var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinitio
 // write that would be denied is logged at level 0: during a roll-out users read it.
 func (s *Server) logDecision(webhook string, r *admissionv1.AdmissionRequest, resp response) {
 	level := 1
-	if resp.Allowed && resp.reason != "" && !isCanary(r) {
+	if resp.Allowed && resp.reason != "" {
 		level = 0
 	}
 	l := s.opts.Log.V(level)

@@ -15,6 +15,8 @@ type Metrics struct {
 	rejected  *prometheus.CounterVec
 	panics    prometheus.Counter
 	waiting   prometheus.Gauge
+	// lastReview is 0 until the first review.
+	lastReview prometheus.Gauge
 }
 
 // NewMetrics returns the metrics of a server, registered with r unless it is
@@ -43,6 +45,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "overrule_reviews_waiting",
 			Help: "Reviews that wait for memory or for an evaluation slot.",
 		}),
+		lastReview: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "overrule_last_review_timestamp_seconds",
+			Help: "Time of the last review that the API server sent to this replica, 0 before the first.",
+		}),
 	}
 	for _, webhook := range []string{webhookValidate, webhookMutate, webhookReview} {
 		for _, reason := range []string{rejectedUnavailable, rejectedOverloaded, rejectedInvalidReview} {
@@ -52,7 +58,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath)
 	m.rejected.WithLabelValues(webhookNone, rejectedClientCertificate)
 	if r != nil {
-		r.MustRegister(m.decisions, m.duration, m.rejected, m.panics, m.waiting)
+		r.MustRegister(m.decisions, m.duration, m.rejected, m.panics, m.waiting, m.lastReview)
 	}
 	return m
 }

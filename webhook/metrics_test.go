@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -16,6 +17,7 @@ import (
 
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // counted compares what was counted; what is still at 0 is left out.
@@ -60,6 +62,28 @@ overrule_requests_rejected_total{reason="invalid_review",webhook="mutate"} 1
 	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
 	require.NoError(t, err)
 	assert.Equal(t, 2, n, "one histogram a webhook")
+}
+
+// The review of the probe shows that the API server reaches this replica, and is no
+// decision. A forwarded one reached another replica.
+func TestLastReviewMetric(t *testing.T) {
+	now := time.UnixMilli(1000_500)
+	d := newTestServer(t, Options{Readers: &readers{}}, cluster, gatewayLimits)
+	d.opts.Now = func() time.Time { return now }
+	last := func() float64 { return testutil.ToFloat64(d.opts.Metrics.lastReview) }
+	assert.Zero(t, last())
+	probe := policyReview(t, "spec: {object: {}}\n")
+	probe.Name = webhookconfig.ProbeName
+	denied := d.asked(t, probe)
+	assert.False(t, denied.Allowed, "the probe looks for the denial")
+	assert.InDelta(t, 1000.5, last(), 0)
+	d.counted(t, "overrule_decisions_total", "")
+
+	now = now.Add(time.Minute)
+	d.post(t, PathMutate, []byte("x"))
+	assert.InDelta(t, 1000.5, last(), 0, "not a review")
+	d.validated(t, create(t, routeLimits(20)))
+	assert.InDelta(t, 1060.5, last(), 0)
 }
 
 func TestWarnedDenialMetric(t *testing.T) {

@@ -39,11 +39,3 @@ const LabelRefresh = AnnotationPrefix + "refresh"
 // AnnotationAcknowledge is an annotation that users set on an object whose write was
 // denied with the reason BlastRadius. Its value is the hash in the denial.
 const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"
-
-// LabelCanary is set on the objects of the canary's dry-run requests, so that other
-// webhooks and audit logs can identify them.
-const LabelCanary = AnnotationPrefix + "canary"
-
-// GroupCanary is the API group of the policy kind in the canary's PolicyProfiles. No
-// such kind exists.
-const GroupCanary = "canary." + Group

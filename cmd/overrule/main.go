@@ -14,6 +14,6 @@ import (
 func main() {
 	if err := server.NewCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "overrule:", err)
-		os.Exit(server.ExitCode(err))
+		os.Exit(1)
 	}
 }

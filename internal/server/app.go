@@ -24,6 +24,7 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -52,7 +53,7 @@ type app struct {
 	webhooks     *webhook.Server
 	https        *httpsServer
 	probes       *probeServer
-	canary       *canaryRunner // nil if disabled
+	probe        *webhookconfig.Probe
 }
 
 // setUp creates the components and adds them to the manager.
@@ -67,7 +68,7 @@ func (a *app) setUp() error {
 		a.addRefresher,
 		a.addHTTPSServer,
 		a.addAuditor,
-		a.addCanary,
+		a.addWebhookProbe,
 		a.addWebhookConfig,
 		a.addWarningEvents,
 		a.addStatusWriter,

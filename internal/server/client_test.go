@@ -71,7 +71,7 @@ func TestNoClusterConfigured(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			outsideCluster(t, nowhere)
 			t.Setenv("KUBECONFIG", c.variable)
-			for _, args := range [][]string{nil, {"canary"}, {"uninstall-webhooks"}} {
+			for _, args := range [][]string{nil, {"uninstall-webhooks"}} {
 				cmd := NewCommand()
 				cmd.SetArgs(append(args, "--kubeconfig="+c.flag))
 				require.ErrorContains(t, cmd.ExecuteContext(t.Context()), c.want, args)

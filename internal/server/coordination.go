@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -66,7 +65,7 @@ func (a *app) createCoordination() error {
 	authority := a.certificates.authority
 	a.coordinator = coordination.New(coordination.Options{
 		Leases: client.Leases(a.options.namespace), Name: leaseName, Address: address,
-		Identity: cmp.Or(a.options.podName, hostname()) + "_" + string(uuid.NewUUID()),
+		Identity: hostname() + "_" + string(uuid.NewUUID()),
 		Bounds:   a.options.bounds(),
 		State:    replicaState{a}, Peers: coordination.NewClient(peerTransport(authority.ClientTLS())), Work: a.leaderWork.Run,
 		Metrics: coordination.NewMetrics(crmetrics.Registry), Log: log,

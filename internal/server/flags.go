@@ -54,10 +54,6 @@ type options struct {
 	requirePathToken bool
 	drainPeriod      time.Duration
 	refresh          refreshOptions
-	canaryInterval   time.Duration
-	canaryNamespace  string
-	arm              bool
-	podName          string
 }
 
 // NewCommand returns the command of the server, with its subcommands.
@@ -89,7 +85,7 @@ docs/operations.md for flags, metrics and troubleshooting.`,
 	cmd.MarkFlagsMutuallyExclusive("audit", "enforcement")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cliflag.Error(err) })
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(uninstallWebhooks(), canaryCommand(), build.Command("overrule", cobra.NoArgs))
+	cmd.AddCommand(uninstallWebhooks(), build.Command("overrule", cobra.NoArgs))
 	return cmd
 }
 
@@ -107,7 +103,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.maxMatches, "max-matches", guard.DefaultMatchLimit, "number of matches that the routes of one namespace may have on one hostname of a Gateway, ListenerSet or Service (0: no limit)")
 	f.IntVar(&o.blastRadius, "blast-radius-limit", 0, "number of paths whose effective policy one write may change without an acknowledgement (0: no limit)")
 	cliflag.EnumVar(f, &o.failurePolicy, "failure-policy", admissionregistrationv1.Fail,
-		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write when no replica can evaluate it")
+		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write when no replica can evaluate it. Fail is registered once the API server has reached the server")
 	f.BoolVar(&o.manageWebhooks, "manage-webhooks", true, "write the webhook configurations and keep their rules and caBundle up to date")
 	f.DurationVar(&o.webhookTimeout, "webhook-timeout", webhookconfig.DefaultTimeout, "how long the API server waits for a response, in whole seconds: timeoutSeconds of the webhooks, at most 30s")
 	cliflag.EnumVar(f, &o.coordination, "coordination", coordinationLeader, []string{coordinationLeader, coordinationNone}, "leader: the replicas evaluate as one, by a leader to which the others forward writes; or none: each evaluates alone, for a single replica")
@@ -130,10 +126,6 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.requirePathToken, "require-path-token", false, "with --manage-webhooks=false: the path of a webhook call must end with a token in the Secret overrule-path")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to continue to respond after SIGTERM, while endpoints are updated")
 	o.refresh.bind(f)
-	f.DurationVar(&o.canaryInterval, "canary-interval", time.Minute, "how often the leader verifies with dry runs that writes are evaluated (0: never)")
-	f.StringVar(&o.canaryNamespace, "canary-namespace", "", "namespace in which the canary also creates a route; the server must be allowed to create it (default: none)")
-	f.BoolVar(&o.arm, "arm", false, "set failurePolicy to Fail only while the canary passes, else to Ignore")
-	f.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "pod of the server, whose condition reports the canary")
 }
 
 // complete sets the options of short flags.

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/coordination"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/webhookconfig"
@@ -27,7 +26,6 @@ func parseOptions(t *testing.T, args ...string) options {
 
 func TestFlagDefaults(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
-	t.Setenv("POD_NAME", "")
 	o := parseOptions(t)
 	want := options{
 		namespace: "overrule-system", service: "overrule", servicePort: 443,
@@ -36,8 +34,7 @@ func TestFlagDefaults(t *testing.T) {
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
-		refresh:        refreshOptions{affected: true, qps: 10},
-		canaryInterval: time.Minute,
+		refresh: refreshOptions{affected: true, qps: 10},
 	}
 	_, _ = want.maxBytes.String(), want.maxObjectBytes.String() // a quantity keeps its text
 	assert.Equal(t, want, o)
@@ -106,7 +103,6 @@ func TestWebhookTimeoutReachesAllThatDependOnIt(t *testing.T) {
 	assert.Equal(t, coordination.NewBounds(10*time.Second, time.Minute), o.bounds())
 	assert.Equal(t, coordination.NewBounds(3*time.Second, 7*time.Second), new(parseOptions(t)).bounds())
 	assert.Greater(t, writeTimeout, webhookconfig.MaxTimeout, "the longest one, which a caller may send")
-	assert.Equal(t, 24*time.Second, canary.TimeoutFor(o.webhookTimeout), "two webhooks, and the API server")
 }
 
 func TestHandlerKnowsThatFailuresAreIgnored(t *testing.T) {

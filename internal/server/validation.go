@@ -9,14 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/coordination"
-	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
@@ -49,7 +46,7 @@ func flagErrors(checks []flagCheck) error {
 
 // validate returns all errors of the options, which were parsed from f.
 func (o *options) validate(f *pflag.FlagSet) error {
-	return flagErrors(slices.Concat(o.valueChecks(), o.combinationChecks(f), o.armChecks()))
+	return flagErrors(append(o.valueChecks(), o.combinationChecks(f)...))
 }
 
 // valueChecks are the checks of single flags. What a listener or the API server
@@ -82,9 +79,6 @@ func (o *options) valueChecks() []flagCheck {
 		{"client-subject", !slices.Contains(o.clientSubjects, ""), "must not be empty"},
 		{"drain-period", o.drainPeriod >= 0, mustNotBeNegative},
 		{"refresh-qps", o.refresh.qps > 0 && o.refresh.qps <= math.MaxFloat32, "must be a number above 0"}, // NaN is none
-		{"canary-interval", o.canaryInterval == 0 || o.canaryInterval >= canary.MinInterval, fmt.Sprintf("must be 0 or at least %s", canary.MinInterval)},
-		{"canary-namespace", o.canaryNamespace == "" || isLabel(o.canaryNamespace), mustBeLabel},
-		{"canary-namespace", o.canaryNamespace == "" || o.canaryNamespace != o.namespace, "must not be --namespace, which is exempt from evaluation"},
 	}
 }
 
@@ -110,19 +104,6 @@ func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 		checks = append(checks, flagCheck{name, !f.Changed(name) || f.Lookup(name).Value.String() != "", "must not be empty"})
 	}
 	return checks
-}
-
-// armChecks are the checks of --arm.
-func (o *options) armChecks() []flagCheck {
-	if !o.arm {
-		return nil
-	}
-	return []flagCheck{
-		{"arm", o.canaryInterval != 0, "requires a --canary-interval above 0"},
-		{"arm", o.manageWebhooks, "requires --manage-webhooks"},
-		{"arm", o.failurePolicy == admissionregistrationv1.Fail, "requires --failure-policy=Fail"},
-		{"arm", o.enforcement != guard.EnforceAudit, "requires --enforcement=deny or --enforcement=warn: with audit the canary does not see whether writes are evaluated"},
-	}
 }
 
 // isTimeout reports whether a duration can be the timeoutSeconds of a webhook.

@@ -44,7 +44,6 @@ var namedFlag = regexp.MustCompile(`--[a-z-]+(=[A-Za-z-]+)?`)
 
 func TestInvalidFlagsAreReported(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
-	t.Setenv("POD_NAME", "")
 	for flag, c := range tables.Read[map[string]struct {
 		Values []string
 		Others string // flags that the error names after it
@@ -71,7 +70,6 @@ func TestInvalidCombinationsAreReported(t *testing.T) {
 }
 
 func TestValidFlagsAreAccepted(t *testing.T) {
-	t.Setenv("POD_NAME", "overrule-abc") // as each manifest sets it
 	for name, args := range tables.Read[map[string][]string](t, "testdata/tables/valid-flags-are-accepted.yaml") {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorContains(t, runCommand(t, args...), `read kubeconfig "/nowhere": `)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"time"
 
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -21,7 +20,14 @@ func (a *app) addWebhookConfig() error {
 	}
 	registrar := a.newRegistrar(metrics)
 	a.probes.addWarning("webhooks", registrar.Problem)
-	return a.addLeaderWork(&leaderRegistrar{registrar, a.canary.registrarStopped})
+	return a.addLeaderWork(registrar)
+}
+
+// addWebhookProbe adds what checks that the API server reaches the webhooks.
+func (a *app) addWebhookProbe() error {
+	a.probe = webhookconfig.NewProbe(a.client, a.options.namespace, a.options.webhookTimeout, a.log.WithName("probe"))
+	a.probes.addWarning("calls", a.probe.Problem)
+	return a.addLeaderWork(a.probe)
 }
 
 func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconciler {
@@ -29,20 +35,15 @@ func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconc
 		Client: a.client, Authority: a.certificates.source, Tokens: a.pathTokens,
 		ExternalCABundle: a.certificates.externalBundle, EmptyBundleAdvice: a.certificates.missingBundleRemedy,
 		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher), Changed: a.watcher.Changed(),
-		Arming: a.canary.registrarArming(), OnWrite: a.canary.webhooksWritten,
-		Events: a.manager.GetEventRecorder("overrule"), Metrics: metrics, Log: a.log.WithName("registrar"),
+		Reached: a.probe.Reached(), Events: a.manager.GetEventRecorder("overrule"), Metrics: metrics, Log: a.log.WithName("registrar"),
 	}
 }
 
 func (a *app) newInspector() *webhookconfig.Inspector {
-	inspector := &webhookconfig.Inspector{
+	return &webhookconfig.Inspector{
 		Client: a.client, Authority: a.certificates.source, Interval: 10 * time.Second, Log: a.log.WithName("inspector"),
 		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher),
 	}
-	if a.pathTokens != nil {
-		inspector.Tokens = a.pathTokens
-	}
-	return inspector
 }
 
 // webhookConfiguration is the part of the webhook configurations that the flags
@@ -77,16 +78,4 @@ func servedKinds(all []cache.Served) []webhookconfig.ServedKind {
 		}
 	}
 	return out
-}
-
-// leaderRegistrar is a Reconciler that calls stopped at its end.
-type leaderRegistrar struct {
-	*webhookconfig.Reconciler
-	stopped func()
-}
-
-// Start implements manager.Runnable.
-func (r *leaderRegistrar) Start(ctx context.Context) error {
-	defer r.stopped()
-	return r.Reconciler.Start(ctx)
 }

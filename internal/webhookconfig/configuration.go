@@ -36,6 +36,13 @@ type Configuration struct {
 	PolicyResources
 }
 
+// annotationInstallation names the installation that owns a configuration, as
+// NAMESPACE/SERVICE.
+const annotationInstallation = "overrule.dev/installation"
+
+// installation returns the name of the installation of a configuration.
+func (c Configuration) installation() string { return c.Namespace + "/" + c.Service }
+
 // The webhooks that use the configured failurePolicy, besides versionsWebhook.
 const (
 	validateWebhook = "validate.overrule.dev"

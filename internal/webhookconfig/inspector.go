@@ -2,11 +2,11 @@ package webhookconfig
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,29 +15,20 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Tokens verify the last element of paths: PathValidate + "/" + token.
-type Tokens interface {
-	// Accepts reports whether a token is valid. known is false as long as there is no
-	// valid token at all.
-	Accepts(token string) (ok, known bool)
-}
-
-// Inspector checks static webhook configurations, which users apply, and reports how they
-// differ from what a Reconciler would write. It runs on every replica and writes nothing.
+// Inspector checks static webhook configurations, which users apply, and reports which
+// writes they leave out, and whether they lack the CA. It runs on every replica and writes
+// nothing.
 type Inspector struct {
 	Client kubernetes.Interface
 	// Configuration, Authority and PolicyResources are those of a Reconciler.
 	Configuration   Configuration
 	Authority       Authority
 	PolicyResources func() (resources PolicyResources, known bool)
-	// Tokens, if set, accept the last element of the paths.
-	Tokens Tokens
 	// Interval is the time between two checks.
 	Interval time.Duration
 	Log      logr.Logger
 
-	mu      sync.Mutex
-	problem error
+	problem problem
 }
 
 // NeedLeaderElection runs the Inspector on every replica.
@@ -48,40 +39,21 @@ func (i *Inspector) Start(ctx context.Context) error {
 	ticker := time.NewTicker(i.Interval)
 	defer ticker.Stop()
 	for {
-		changed := i.Authority.Changed()
 		if err := i.check(ctx); ctx.Err() == nil && !errors.Is(err, errNotReady) {
-			i.setProblem(err)
+			i.problem.set(i.Log, err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changed:
 		case <-ticker.C:
 		}
 	}
 }
 
-// Problem returns how the configurations differ from what they should be, nil if no
-// difference is known.
-func (i *Inspector) Problem() error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.problem
-}
+// Problem returns what the configurations lack, nil if nothing is known.
+func (i *Inspector) Problem() error { return i.problem.get() }
 
-func (i *Inspector) setProblem(problem error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if was := i.problem; problem != nil && (was == nil || was.Error() != problem.Error()) {
-		i.Log.Error(problem, "webhook configurations are incorrect")
-	} else if problem == nil && was != nil {
-		i.Log.Info("webhook configurations are correct")
-	}
-	i.problem = problem
-}
-
-// check returns the differences of both configurations, or errNotReady before these can
-// be known.
+// check returns what both configurations lack, or errNotReady before that can be known.
 func (i *Inspector) check(ctx context.Context) error {
 	c := i.Configuration
 	resources, known := i.PolicyResources()
@@ -89,87 +61,77 @@ func (i *Inspector) check(ctx context.Context) error {
 		return fmt.Errorf("policy kinds are not discovered: %w", errNotReady)
 	}
 	c.PolicyResources, c.CABundle = resources, i.Authority.CABundle()
-	both, err := newConfigClients(i.Client, c)
+	both, err := readBoth(ctx, i.Client, c)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, config := range both {
-		if err := i.checkConfig(ctx, config); err != nil {
-			errs = append(errs, config.wrap(err))
+	for _, one := range both {
+		if lacks := one.lacks(); len(lacks) > 0 {
+			errs = append(errs, one.wrap(fmt.Errorf("%s: apply it again (docs/install.md, Static webhook configurations)", strings.Join(lacks, "; "))))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkConfig returns how a configuration falls short of the wanted one. It may have
-// more: rules for kinds that this cluster does not have, additional CAs, and a
-// failurePolicy of its own.
-func (i *Inspector) checkConfig(ctx context.Context, config configClient) error {
-	if err := config.read(ctx); err != nil {
-		return err
+// lacks describes what the existing configuration lacks. It may have more: rules for kinds
+// that this cluster does not have, and additional CAs.
+func (r *registration) lacks() []string {
+	if r.live == nil {
+		return []string{"not found, so no write is evaluated"}
 	}
-	if config.live == nil {
-		return errors.New("not found, so no write is evaluated: apply it (docs/install.md, Static webhook configurations)")
-	}
-	live := slices.Clone(config.live.Webhooks)
-	for k := range live {
-		if at := slices.IndexFunc(config.want.Webhooks, func(w webhook) bool { return w.Name == live[k].Name }); at >= 0 {
-			ignoreAllowed(&live[k], config.want.Webhooks[at])
-			i.trimToken(&live[k])
+	var out []string
+	for _, w := range r.want.Webhooks {
+		h := r.live.webhook(w.Name)
+		switch {
+		case len(w.Rules) == 0: // not required
+		case h == nil:
+			out = append(out, w.Name+" is missing")
+		default:
+			if missing := uncovered(w.Rules, h.Rules); missing != "" {
+				out = append(out, w.Name+": rules do not cover "+missing)
+			}
+			if !containsCAs(h.ClientConfig.CABundle, w.ClientConfig.CABundle) {
+				out = append(out, w.Name+": caBundle lacks the CA of the server")
+			}
 		}
 	}
-	// A webhook without rules is not required.
-	want := slices.DeleteFunc(slices.Clone(config.want.Webhooks), func(w webhook) bool { return len(w.Rules) == 0 })
-	if found := differences(want, live, true); len(found) > 0 {
-		return fmt.Errorf("%s: apply it again (docs/install.md, Static webhook configurations)", strings.Join(found, "; "))
-	}
-	return nil
+	return out
 }
 
-// ignoreAllowed sets the fields of a webhook h that are allowed to differ to those of the
-// wanted w.
-func ignoreAllowed(h *webhook, w webhook) {
-	if diffRules(w.Rules, h.Rules) == rulesDiffer {
-		h.Rules = w.Rules
+// uncovered names the resources that rules do not cover, each with its operation, "" for
+// none: writes of these are not evaluated.
+func uncovered(want, live []admissionregistrationv1.RuleWithOperations) string {
+	covered := coverage(live)
+	missing := slices.DeleteFunc(coverage(want), func(what string) bool { return slices.Contains(covered, what) })
+	const maxNamed = 5
+	if n := len(missing) - maxNamed; n > 0 {
+		missing = append(missing[:maxNamed], fmt.Sprintf("and %d more", n))
 	}
-	if containsCAs(h.ClientConfig.CABundle, w.ClientConfig.CABundle) {
-		h.ClientConfig.CABundle = w.ClientConfig.CABundle
-	}
-	if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Fail && w.Name != reviewWebhook {
-		h.FailurePolicy = w.FailurePolicy
-	}
-	h.TimeoutSeconds = w.TimeoutSeconds
-	for i, c := range w.MatchConditions {
-		if (c.Name == conditionKnown || c.Name == conditionVersion) && i < len(h.MatchConditions) && h.MatchConditions[i].Name == c.Name && containsNames(h.MatchConditions[i].Expression, c.Expression) {
-			h.MatchConditions = slices.Clone(h.MatchConditions)
-			h.MatchConditions[i] = c
+	return strings.Join(missing, ", ")
+}
+
+// coverage returns what rules of ours cover, sorted: "CREATE httproutes.gateway.networking.k8s.io".
+func coverage(rules []admissionregistrationv1.RuleWithOperations) []string {
+	var out []string
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, operation := range rule.Operations {
+					out = append(out, strings.TrimSuffix(string(operation)+" "+resource+"."+group, "."))
+				}
+			}
 		}
 	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-// trimToken removes a valid token from the path of a webhook. If there are tokens, a path
-// without a valid one is removed.
-func (i *Inspector) trimToken(h *webhook) {
-	s := h.ClientConfig.Service
-	if i.Tokens == nil || s == nil || s.Path == nil {
-		return
-	}
-	trimmed := *s
-	path, token := "", ""
-	if last := strings.LastIndexByte(*s.Path, '/'); last > 0 {
-		path, token = (*s.Path)[:last], (*s.Path)[last+1:]
-	}
-	if accepted, _ := i.Tokens.Accepts(token); accepted {
-		trimmed.Path = &path
-	} else {
-		trimmed.Path = nil
-	}
-	h.ClientConfig.Service = &trimmed
-}
-
-// containsCAs reports whether a bundle has all the CAs of ours.
+// containsCAs reports whether a bundle has all the CAs of ours, which may be empty.
 func containsCAs(bundle, ours []byte) bool {
+	if len(ours) == 0 {
+		return len(bundle) > 0
+	}
 	want, err := cert.ParseCertsPEM(ours)
 	if err != nil {
 		return false
@@ -178,20 +140,5 @@ func containsCAs(bundle, ours []byte) bool {
 	if err != nil {
 		return false
 	}
-	for _, w := range want {
-		if !slices.ContainsFunc(have, w.Equal) {
-			return false
-		}
-	}
-	return true
-}
-
-// containsNames reports whether an expression has all the string literals of another.
-func containsNames(expression, other string) bool {
-	for i, part := range strings.Split(other, "'") {
-		if i%2 == 1 && !strings.Contains(expression, "'"+part+"'") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(want, func(w *x509.Certificate) bool { return !slices.ContainsFunc(have, w.Equal) })
 }

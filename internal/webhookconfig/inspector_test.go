@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/cert"
 
 	"overrule.dev/overrule/test/logbuffer"
 )
@@ -67,20 +68,13 @@ func TestMissingServicesWebhook(t *testing.T) {
 	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it again")
 	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.check(t.Context()), "CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
+	require.ErrorContains(t, i.check(t.Context()), "CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services, and 1 more")
 }
 
 func TestInspectorReportsDifferences(t *testing.T) {
 	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
-		"mutating webhook configuration overrule: review.overrule.dev: failurePolicy is Ignore, expected Fail: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
-			m.Webhooks[1].FailurePolicy = new(admissionregistrationv1.Ignore)
-		},
-		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle lacks the CA of the server: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].ClientConfig.CABundle = nil
-		},
-		"validating webhook configuration overrule: definitions.validate.overrule.dev: matchConditions differ: apply it again": func(_ *admissionregistrationv1.MutatingWebhookConfiguration, v *admissionregistrationv1.ValidatingWebhookConfiguration) {
-			known := &v.Webhooks[4].MatchConditions[0]
-			known.Expression = strings.Replace(known.Expression, "'authpolicies.kuadrant.io', ", "", 1)
 		},
 		"CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].Rules[1].Resources = []string{"ratelimitpolicies"}
@@ -112,30 +106,25 @@ func TestInspectorWaitsForKinds(t *testing.T) {
 	assert.False(t, i.NeedLeaderElection())
 }
 
-func TestUnreadableBundle(t *testing.T) {
-	assert.False(t, containsCAs([]byte("no PEM"), []byte("no PEM")))
+func TestManyMissingRulesAreCounted(t *testing.T) {
+	_, v := staticConfigs(t)
+	missing := uncovered(v.Webhooks[0].Rules, nil)
+	assert.True(t, strings.HasPrefix(missing, "CREATE authpolicies.kuadrant.io, CREATE backendtlspolicies."), missing)
+	assert.Regexp(t, `, and \d+ more$`, missing)
+	assert.Empty(t, uncovered(v.Webhooks[0].Rules, v.Webhooks[0].Rules))
 }
 
-// oneToken accepts itself.
-type fixedToken string
-
-func (o fixedToken) Accepts(token string) (ok, known bool) { return token == string(o), true }
-
-func TestInspectorChecksToken(t *testing.T) {
-	for path, good := range map[string]bool{"/mutate/s3cret": true, "/mutate": false, "/mutate/other": false, "/elsewhere/s3cret": false} {
-		m, v := staticConfigs(t)
-		validate := "/validate/s3cret"
-		review := "/review/s3cret"
-		m.Webhooks[0].ClientConfig.Service.Path, m.Webhooks[1].ClientConfig.Service.Path = &path, &review
-		for k := range v.Webhooks {
-			v.Webhooks[k].ClientConfig.Service.Path = &validate
-		}
-		i := newInspector(m, v)
-		i.Tokens = fixedToken("s3cret")
-		err := i.check(t.Context())
-		assert.Equal(t, good, err == nil, "%s: %v", path, err)
-		if !good {
-			assert.NotContains(t, err.Error(), "s3cret")
-		}
-	}
+func TestBundleHasTheCA(t *testing.T) {
+	ours, _, err := cert.GenerateSelfSignedCertKey("overrule", nil, nil)
+	require.NoError(t, err)
+	theirs, _, err := cert.GenerateSelfSignedCertKey("other", nil, nil)
+	require.NoError(t, err)
+	both := slices.Concat(theirs, ours)
+	assert.True(t, containsCAs(both, ours))
+	assert.False(t, containsCAs(theirs, ours))
+	assert.False(t, containsCAs(theirs, both))
+	assert.False(t, containsCAs(nil, nil))
+	assert.True(t, containsCAs(theirs, nil), "the CA is not known")
+	assert.False(t, containsCAs([]byte("no PEM"), ours))
+	assert.False(t, containsCAs(ours, []byte("no PEM")))
 }

@@ -135,6 +135,11 @@ func (s *service) configured(field string) (validating, mutating string) {
 	return get("validating"), get("mutating")
 }
 
+// version is that of the validating configuration.
+func (s *service) version() string {
+	return s.plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.metadata.resourceVersion}").Stdout
+}
+
 // eventually waits until both configurations have a value in a field.
 func (s *service) eventually(t *testing.T, field, want string) {
 	t.Helper()
@@ -193,6 +198,36 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 			got = s.plane.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
 			assert.Equal(t, path, got.Stdout)
 		}
+	})
+
+	t.Run("removes what server-side apply keeps and switches it off", func(t *testing.T) {
+		before, _ := s.configured("matchConditions")
+		service, _ := s.configured("clientConfig.service")
+		got := s.plane.Kubectl("patch", "validatingwebhookconfiguration/overrule", "--type=json", "-p",
+			`[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://localhost:1/"}},
+			  {"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`)
+		require.Zero(t, got.Code, got.Stderr)
+		env.Soon(t, func() bool {
+			conditions, _ := s.configured("matchConditions")
+			now, _ := s.configured("clientConfig.service")
+			return conditions == before && now == service
+		}, "it is not reverted")
+	})
+
+	t.Run("leaves the namespaceSelector to a cloud that writes it", func(t *testing.T) {
+		got := s.plane.Kubectl("patch", "validatingwebhookconfiguration/overrule", "--type=json", "--field-manager=cloud", "-p",
+			`[{"op":"add","path":"/webhooks/0/namespaceSelector/matchExpressions/-","value":{"key":"control-plane","operator":"DoesNotExist"}},
+			  {"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+		require.Zero(t, got.Code, got.Stderr)
+		s.eventually(t, "failurePolicy", "Fail")
+		selector, _ := s.configured("namespaceSelector")
+		assert.Contains(t, selector, "control-plane")
+		assert.Contains(t, selector, ownNamespace)
+		version := s.version()
+		for range 3 { // the third is sent when the first one is handled
+			s.changed <- struct{}{}
+		}
+		assert.Equal(t, version, s.version(), "the two do not write in turn")
 	})
 
 	t.Run("creates a deleted configuration again", func(t *testing.T) {

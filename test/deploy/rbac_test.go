@@ -39,7 +39,6 @@ var otherClusterRules = map[string][]rbacv1.PolicyRule{
 		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},
 		Resources: []string{"clusterpolicyconstraints/status", "policyconstraints/status", "policyprofiles/status"},
 	}},
-	"overrule-canary": {{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}},
 	"overrule-evaluation": {
 		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
@@ -252,7 +251,7 @@ func TestFlowSchemaForReviews(t *testing.T) {
 			}},
 			ResourceRules: []flowcontrolv1.ResourcePolicyRule{
 				{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, ClusterScope: true},
-				{Verbs: []string{"create"}, APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, ClusterScope: true},
+				{Verbs: []string{"create"}, APIGroups: []string{"overrule.dev"}, Resources: []string{"effectivepolicyreviews"}, Namespaces: []string{"overrule-system"}},
 			},
 		}},
 	}, got)

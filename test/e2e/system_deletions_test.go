@@ -222,7 +222,7 @@ func auditsSystemDeletions(t *testing.T, c *cluster, log string) {
 
 	succeed(t, c.Kubectl("delete", "namespace", g.app, "--wait=false"))
 	soon(t, func() bool { return recorded("(deletion not denied: namespace " + g.app + " is terminating)") }, "the deletion is not in the audit log")
-	edits := func() int { return strings.Count(s.Log(), `"operation":"UPDATE"`) } // the canary creates, and the controller deletes
+	edits := func() int { return strings.Count(s.Log(), `"operation":"UPDATE"`) } // the probe creates, and the controller deletes
 	before := edits()
 	removeFinalizers(t, g)
 	assert.Equal(t, before+2, edits(), "one review for each finalizer, and nothing is annotated")

@@ -62,25 +62,6 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"clientCA.subjects": []any{"a"}},
 			"clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities",
 		},
-		"static webhooks and a canary that arms": {
-			values{"canary.arm": true, "staticWebhooks.enabled": true},
-			"canary.arm and staticWebhooks.enabled are mutually exclusive, because the server cannot change the failurePolicy of static webhooks: unset one of the two",
-		},
-		"no webhooks to arm": {
-			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm requires failurePolicy=Fail, but failurePolicy is Ignore: change one of the two",
-		},
-		"armed without a canary": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm requires the canary: set canary.interval to a duration"},
-		"a canary namespace without a canary": {
-			values{"canary.namespace": "app", "canary.interval": 0},
-			"canary.namespace is app, but the canary is disabled: set canary.interval to a duration, or unset the namespace",
-		},
-		"armed blindly": {
-			values{"canary.arm": true, "enforcement": "audit"},
-			"canary.arm and enforcement=audit are mutually exclusive, because the canary cannot detect whether writes are evaluated: change one of the two",
-		},
-		"a canary in the release namespace": {
-			values{"canary.namespace": namespace}, "canary.namespace is overrule-system, the namespace of the release, in which no write is evaluated: set another one",
-		},
 		"two classes": {
 			values{"priorityClass.create": true, "priorityClassName": "high"},
 			"priorityClass.create and priorityClassName are mutually exclusive: unset one of the two",

@@ -78,8 +78,6 @@ func TestFlagsFromValues(t *testing.T) {
 		"no leader":              {values{"coordination": "none"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--coordination=none"}},
 		"a timeout":              {values{"webhookTimeoutSeconds": 10}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--webhook-timeout=10s"}},
 		"a number of YAML":       {values{"blastRadiusLimit": float64(2000000)}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--blast-radius-limit=2000000"}},
-		"a canary":               {values{"canary.interval": "30s", "canary.namespace": "app", "canary.arm": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=30s", "--canary-namespace=app", "--arm"}},
-		"no canary":              {values{"canary.interval": 0}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--canary-interval=0"}},
 		"static webhooks":        {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
 		"files":                  {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
 		"callers by name":        {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
@@ -109,9 +107,6 @@ func TestOptionalObjects(t *testing.T) {
 	assert.NotContains(t, kinds(rendered(t, values{"replicas": 1})), "PodDisruptionBudget", "one replica may be drained")
 	assert.Contains(t, kinds(rendered(t, nil)), "PodDisruptionBudget")
 	assert.NotContains(t, kinds(rendered(t, values{"crds.install": false})), "CustomResourceDefinition")
-	assert.NotContains(t, rendered(t, values{"canary.interval": 0}), id{kind: "ClusterRole", name: "overrule-canary"})
-	assert.Contains(t, rendered(t, nil), id{kind: "ClusterRole", name: "overrule-canary"})
-	assert.Contains(t, rendered(t, values{"canary.namespace": "app"}), id{kind: "RoleBinding", namespace: "app", name: "overrule-canary"})
 	untrusted := rendered(t, values{"staticWebhooks.enabled": true})
 	assert.NotContains(t, kinds(untrusted), "ValidatingWebhookConfiguration", "they would reject every write")
 	assert.NotContains(t, untrusted, id{kind: "ClusterRole", name: "overrule-webhooks"})
@@ -175,12 +170,7 @@ func TestSchemaRejects(t *testing.T) {
 		"a class by name where it is made": {values{"priorityClass": "high"}, "/priorityClass"},
 		"a class that no name can be":      {values{"priorityClassName": "High"}, "/priorityClassName"},
 		"the label of the selectors":       {values{"podLabels": map[string]any{"app.kubernetes.io/name": "x"}}, "/podLabels"},
-		"the canary by a flag":             {values{"extraArgs": []any{"--arm"}}, "/extraArgs/0"},
-		"a time without a unit":            {values{"canary.interval": 60}, "/canary/interval"},
-		"a namespace of no name":           {values{"canary.namespace": "App"}, "/canary/namespace"},
-		"an arm in words":                  {values{"canary.arm": "yes"}, "/canary/arm"},
 		"another address of the pod":       {values{"extraEnv": []any{map[string]any{"name": "POD_IP", "value": "x"}}}, "/extraEnv/0/name"},
-		"another name of the pod":          {values{"extraEnv": []any{map[string]any{"name": "POD_NAME", "value": "x"}}}, "/extraEnv/0/name"},
 		"no flag":                          {values{"extraArgs": []any{"uninstall-webhooks"}}, "/extraArgs/0"},
 		"another namespace of the pod":     {values{"extraEnv": []any{map[string]any{"name": "POD_NAMESPACE", "value": "x"}}}, "/extraEnv/0/name"},
 		"a variable without a name":        {values{"extraEnv": []any{map[string]any{"value": "x"}}}, "/extraEnv/0"},

@@ -93,21 +93,12 @@ var alertCases = map[string]struct {
 		       overrule_leader{namespace="o", pod="b"} 1x60`,
 		after: 10 * minute,
 	},
-	"OverruleCanaryFailing": {
-		bad:   `overrule_canary_passing{namespace="o", pod="a"} 0x60`,
-		good:  `overrule_canary_passing{namespace="o", pod="a"} 1x60`,
-		after: 10 * minute,
-	},
-	"OverruleCanarySilent": {
-		bad:   `overrule_canary_last_success_timestamp_seconds{namespace="o", pod="a"} 0x120`,
-		good:  `overrule_canary_last_success_timestamp_seconds{namespace="o", pod="a"} 0+60x120`,
-		after: hour,
-	},
-	"OverruleDisarmed": {
-		bad: `overrule_armed{namespace="o", pod="a"} 0x60`,
-		good: `overrule_armed{namespace="o", pod="a"} 0x60
-		       overrule_armed{namespace="o", pod="b"} 1x60`,
-		after: 30 * minute,
+	"OverruleNotCalled": {
+		bad: `overrule_last_review_timestamp_seconds{namespace="o", pod="a"} 0+60x5 300x60
+		      overrule_last_review_timestamp_seconds{namespace="o", pod="b"} 0x60`,
+		good: `overrule_last_review_timestamp_seconds{namespace="o", pod="a"} 0+60x60
+		       overrule_last_review_timestamp_seconds{namespace="o", pod="b"} 0x60`,
+		after: 20 * minute,
 	},
 	"OverruleUnavailable": {
 		bad:   `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="unavailable"} 0+1x60`,

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -51,7 +53,8 @@ spec:
 
 // WaitUntilCalled waits until the API server calls the server: it learns of the
 // webhook configurations by a watch, some moments after they were written. The
-// validating webhook's response is a warning, the mutating one's an annotation.
+// validating webhook's response is a warning, the mutating one's an annotation. Then
+// it waits for the failurePolicy that the server registers once it was reached.
 func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
 	wait := process.Wait{Limit: patience, Pause: pause, Problem: "the API server does not call it"}
 	return s.until(ctx, wait, func(ctx context.Context) (bool, string) {
@@ -62,8 +65,29 @@ func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
 		mutated := slices.ContainsFunc(slices.Collect(maps.Keys(annotations)), func(name string) bool {
 			return strings.HasPrefix(name, "overrule.dev/")
 		})
-		return len(warnings) > 0 && mutated, fmt.Sprintf("warnings %q, annotations %v", warnings, annotations)
+		if len(warnings) == 0 || !mutated {
+			return false, fmt.Sprintf("warnings %q, annotations %v", warnings, annotations)
+		}
+		return s.registered(ctx, e.Config)
 	})
+}
+
+// registered reports whether the failurePolicy is final: Fail, unless the server was
+// started with another one or does not write the configurations.
+func (s *Server) registered(ctx context.Context, config *rest.Config) (bool, string) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return false, err.Error()
+	}
+	c, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, Name, metav1.GetOptions{})
+	if err != nil {
+		return false, err.Error()
+	}
+	managed := c.Annotations["overrule.dev/installation"] != "" && !s.ignores
+	if policy := c.Webhooks[0].FailurePolicy; managed && *policy != admissionregistrationv1.Fail {
+		return false, "failurePolicy is " + string(*policy)
+	}
+	return true, ""
 }
 
 // probe creates Probe in a dry run, and returns the warnings and annotations.

@@ -55,6 +55,8 @@ type Server struct {
 	Webhook, Metrics, Health, Peers string
 	// ReadyAfter is the time from the start of the process until it was ready.
 	ReadyAfter time.Duration
+
+	ignores bool // with --failure-policy=Ignore
 }
 
 // Site is a control plane with everything that a server needs: CRDs, namespace,
@@ -153,7 +155,7 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 	if err := site.env.RouteService(ctx, Namespace, Name, ports[0]); err != nil {
 		return nil, err
 	}
-	s := &Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2]), Peers: loopback(ports[3])}
+	s := &Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2]), Peers: loopback(ports[3]), ignores: slices.Contains(args, "--failure-policy=Ignore")}
 	usual := []string{
 		"--kubeconfig=" + site.Account.Kubeconfig,
 		"--namespace=" + Namespace,

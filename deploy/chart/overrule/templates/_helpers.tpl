@@ -56,15 +56,6 @@ root and yaml; optional are annotations and spec (fields to replace). Names do n
 {{- if .Values.staticWebhooks.enabled }}
 - --manage-webhooks=false
 {{- end }}
-{{- if ne (toString .Values.canary.interval) "1m" }}
-- --canary-interval={{ .Values.canary.interval }}
-{{- end }}
-{{- with .Values.canary.namespace }}
-- --canary-namespace={{ . }}
-{{- end }}
-{{- if .Values.canary.arm }}
-- --arm
-{{- end }}
 {{- if ne .Values.certificates.mode "self" }}
 - --certificates={{ .Values.certificates.mode }}
 {{- end }}
@@ -145,26 +136,6 @@ secret:
 {{- end }}
 {{- if and .subjects (not (or .configMap .secret)) }}
 {{- fail "clientCA.subjects requires clientCA.configMap or clientCA.secret: set the one that contains the authorities" }}
-{{- end }}
-{{- end }}
-{{- with .Values.canary }}
-{{- if and .arm $.Values.staticWebhooks.enabled }}
-{{- fail "canary.arm and staticWebhooks.enabled are mutually exclusive, because the server cannot change the failurePolicy of static webhooks: unset one of the two" }}
-{{- end }}
-{{- if and .arm (ne $.Values.failurePolicy "Fail") }}
-{{- fail (printf "canary.arm requires failurePolicy=Fail, but failurePolicy is %s: change one of the two" $.Values.failurePolicy) }}
-{{- end }}
-{{- if and .arm (eq (toString .interval) "0") }}
-{{- fail "canary.arm requires the canary: set canary.interval to a duration" }}
-{{- end }}
-{{- if and .namespace (eq (toString .interval) "0") }}
-{{- fail (printf "canary.namespace is %s, but the canary is disabled: set canary.interval to a duration, or unset the namespace" .namespace) }}
-{{- end }}
-{{- if and .arm (eq $.Values.enforcement "audit") }}
-{{- fail "canary.arm and enforcement=audit are mutually exclusive, because the canary cannot detect whether writes are evaluated: change one of the two" }}
-{{- end }}
-{{- if eq .namespace $.Release.Namespace }}
-{{- fail (printf "canary.namespace is %s, the namespace of the release, in which no write is evaluated: set another one" .namespace) }}
 {{- end }}
 {{- end }}
 {{- if and .Values.priorityClass.create .Values.priorityClassName }}
