@@ -111,5 +111,5 @@ func reportsBlastRadius(o snapshot.Object) bool {
 	if !ok {
 		return true
 	}
-	return slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
+	return p.Kind.Attachment.ParametersRef || slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
 }
