@@ -11,6 +11,9 @@ type Layer struct {
 	*Policy
 	// Level of the policy's target on the path: 0 at the root, more is lower.
 	Level int
+	// Place orders policies of a level before any other order: the first is the highest.
+	// It is 0 for most.
+	Place int
 	// As overrides how the bare block of the policy is applied on this path. Nil for
 	// most.
 	As *Reading
@@ -64,6 +67,7 @@ func Compare(a, b Layer) int {
 		return c // the common case
 	}
 	return cmp.Or(
+		cmp.Compare(a.Place, b.Place),
 		cmp.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Created, b.Created),
 		compareNames(a.Policy, b.Policy),

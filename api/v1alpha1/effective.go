@@ -187,7 +187,11 @@ type Target struct {
 	Section  string `json:"section,omitempty"`
 	Port     int32  `json:"port,omitempty"`
 	Selector string `json:"selector,omitempty"`
-	Accepted bool   `json:"accepted"`
+	// AttachedBy is the reference by which the target attaches the policy to itself:
+	// ExtensionRef, parametersRef or the name of an annotation. It is empty if the policy
+	// names the target.
+	AttachedBy string `json:"attachedBy,omitempty"`
+	Accepted   bool   `json:"accepted"`
 	// Reason is Conflicted, Invalid or TargetNotFound if the target is not accepted.
 	Reason State `json:"reason,omitempty"`
 	// Refused is the reason why the policy is not allowed to have this target.

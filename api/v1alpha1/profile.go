@@ -106,7 +106,14 @@ type PolicyProfileSpec struct {
 	ShortPaths bool `json:"shortPaths,omitempty"`
 
 	// Targets defines the fields of the target references and the allowed targets.
-	Targets ProfileTargets `json:"targets"`
+	//
+	// +optional
+	Targets ProfileTargets `json:"targets,omitzero"`
+	// Attachment defines the references by which other objects attach a policy to
+	// themselves, besides the targets of the policy.
+	//
+	// +optional
+	Attachment ProfileAttachment `json:"attachment,omitzero"`
 
 	// Content is the field with the policy's content, if it is not spec itself. Rule
 	// keys and the fields of blocks are relative to it.
@@ -272,6 +279,31 @@ const (
 	LevelBackend          LevelName = "Backend"
 )
 
+// ProfileAttachment defines the references of other objects that attach a policy to
+// them. The policy is in the namespace of the object, or in the one that the
+// parametersRef of a GatewayClass names.
+//
+// +kubebuilder:object:generate=true
+type ProfileAttachment struct {
+	// ExtensionRef attaches a policy to the rules of routes that have a filter of type
+	// ExtensionRef for it. It is more specific there than policies that target the rule;
+	// of several filters, the first is the highest.
+	//
+	// +optional
+	ExtensionRef bool `json:"extensionRef,omitempty"`
+	// ParametersRef attaches a policy to the GatewayClasses whose parametersRef names it,
+	// and to the Gateways whose infrastructure.parametersRef does.
+	//
+	// +optional
+	ParametersRef bool `json:"parametersRef,omitempty"`
+	// Annotation is an annotation of Services and routes that lists the names of the
+	// policies that are attached to them, separated by commas.
+	//
+	// +kubebuilder:validation:MaxLength=317
+	// +optional
+	Annotation string `json:"annotation,omitempty"`
+}
+
 // ProfileBlocks defines the fields of the blocks of a kind.
 //
 // +kubebuilder:object:generate=true
@@ -304,10 +336,18 @@ type ProfileBlocks struct {
 type BareBlock struct {
 	// Field is a field of the policy's spec.
 	Field string `json:"field"`
-	// Overrides lists the values that make the bare rules overrides.
+	// Overrides lists the values that make the bare rules overrides. An empty one stands
+	// for a policy that does not set the field.
 	//
 	// +listType=atomic
 	Overrides []string `json:"overrides"`
+	// Levels lists the levels at which they are overrides, and defaults at others. If
+	// empty, they are overrides at all levels.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Levels []LevelName `json:"levels,omitempty"`
 }
 
 // ProfileStrategy defines how the blocks of a kind are merged with those of other

@@ -98,7 +98,7 @@ func oldestFirst(all []attachment) []attachment {
 // nil (SEMANTICS section 5, none and fieldConflict).
 func conflictingPolicy(a attachment, accepted []attachment) *policykind.Policy {
 	for _, h := range accepted {
-		if h.policy == a.policy || h.target.Section != a.target.Section || h.target.Port != a.target.Port {
+		if h.policy == a.policy || !h.target.SamePlace(a.target) {
 			continue
 		}
 		if a.policy.Kind.SameTarget == api.None || rulesConflict(h.policy, a.policy) {

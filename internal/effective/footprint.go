@@ -175,7 +175,7 @@ func Links(o snapshot.Object) bool {
 }
 
 // RoutesOnly returns the routes of all paths that a change affects, given the object
-// before and after it: for a route, and for a policy that targets only routes. Two such
+// before and after it: for a route, and for a policy that only targets routes. Two such
 // changes without a common route do not overlap, and no view is needed to decide this.
 // ok is false for other changes.
 func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
@@ -185,6 +185,9 @@ func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 		case *gateway.Route:
 			routes = append(routes, o.Ref())
 		case *policykind.Policy:
+			if o.Kind.Attaches() {
+				return nil, false
+			}
 			for i := range o.Targets {
 				t := &o.Targets[i]
 				if t.Selector != nil || !gateway.IsRoute(t.Ref.PolicyKind()) {
@@ -334,6 +337,9 @@ func (t tracer) relateNamespace(name string) {
 // it refers to, and the dependencies of these.
 func (t tracer) relateDependencies(o snapshot.Object) {
 	t.relateSelectors(o.Ref())
+	for policy := range t.view.References(o) {
+		t.related[policy] = true
+	}
 	switch o := o.(type) {
 	case *gateway.Gateway:
 		t.related[(&gateway.Class{Name: o.Class}).Ref()] = true

@@ -24,12 +24,12 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 	}
 	d := noPathReason{
 		plan: &plan{view: v}, kind: p.Kind, shape: shapeOf(p.Kind),
-		target:   policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port},
+		target:   referenceOf(v, p, t),
 		consumer: p.Kind.Targets.Namespaces == api.NamespacesConsumer && t.Target.Namespace != p.Namespace,
 	}
 	switch o := v.Get(t.Target).(type) {
 	case *gateway.Route:
-		why, advice = d.route(o, t.Section), "change that or choose another target"
+		why, advice = d.route(o, d.target), "change that or choose another target"
 	case *gateway.ListenerSet:
 		why, advice = d.listenerSet(o), "it takes effect on routes that are attached later"
 	default:
@@ -49,6 +49,19 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 	}
 }
 
+// referenceOf returns a target of a policy, with the rule whose filter refers to the policy.
+func referenceOf(v *snapshot.View, p *policykind.Policy, t api.Target) policykind.Target {
+	out := policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port, AttachedBy: t.AttachedBy}
+	if t.AttachedBy == policykind.ExtensionRef {
+		for _, o := range v.Targets(p) {
+			if o.AttachedBy == t.AttachedBy && o.Ref == t.Target && o.Section == t.Section {
+				return o
+			}
+		}
+	}
+	return out
+}
+
 // noPathReason finds the reason why a target is on no path of a kind.
 type noPathReason struct {
 	*plan
@@ -61,15 +74,15 @@ type noPathReason struct {
 }
 
 // route returns why no path goes through a route, or through the rules of it that a
-// section selects.
-func (reason *noPathReason) route(r *gateway.Route, section string) string {
+// target selects.
+func (reason *noPathReason) route(r *gateway.Route, at policykind.Target) string {
 	if why := reason.unattachedRoute(r); why != "" {
 		if IsDelegated(reason.view, r) {
 			return fmt.Sprintf("the paths of %s are unknown: another route delegates to it, which is not read", r.Ref())
 		}
 		return reason.notAttached(r.Ref(), why)
 	}
-	return reason.missingParts(r, section)
+	return reason.missingParts(r, at)
 }
 
 // IsDelegated reports whether a route takes requests from another one, of which it is a
@@ -209,10 +222,9 @@ func (reason *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 }
 
 // missingParts returns what an attached route lacks for a path of the kind through the
-// rules that a section selects, all if it is empty; "" if it lacks nothing.
-func (reason *noPathReason) missingParts(r *gateway.Route, section string) string {
-	at := policykind.Target{Ref: r.Ref(), Section: section}
-	rules := rulesAt(reason.kind, r, section)
+// rules that a target selects; "" if it lacks nothing.
+func (reason *noPathReason) missingParts(r *gateway.Route, at policykind.Target) string {
+	rules := rulesAt(reason.kind, r, at)
 	switch {
 	case !reason.shape.includesRoute(r.Kind):
 		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", reason.kind.Kind, r.Kind)
@@ -234,11 +246,14 @@ func (reason *noPathReason) end() gateway.Level {
 	return max(reason.shape.gatewayEnd, reason.shape.meshEnd)
 }
 
-// rulesAt returns the positions of the rules that a sectionName selects, all if it is empty.
-func rulesAt(k *policykind.Kind, r *gateway.Route, section string) []int {
+// rulesAt returns the positions of the rules that a target selects.
+func rulesAt(k *policykind.Kind, r *gateway.Route, at policykind.Target) []int {
+	if at.AttachedBy == policykind.ExtensionRef {
+		return []int{at.Rule}
+	}
 	var out []int
 	for i := range r.Rules {
-		if section == "" || SelectsRule(k, r, section, i) {
+		if at.Section == "" || SelectsRule(k, r, at.Section, i) {
 			out = append(out, i)
 		}
 	}

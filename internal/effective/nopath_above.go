@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // isBackend reports whether the target is of a kind to which routes send requests: a
@@ -28,7 +29,7 @@ func (reason *noPathReason) backend() string {
 			why = fmt.Sprintf("no ReferenceGrant in namespace %s allows routes of other namespaces to refer to %s", reason.target.Ref.Namespace, reason.target.Ref)
 			continue
 		}
-		not := reason.route(r, "")
+		not := reason.route(r, policykind.Target{Ref: r.Ref()})
 		switch {
 		case not == "":
 			return ""

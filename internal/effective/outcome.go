@@ -271,7 +271,7 @@ func stateWithoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Targ
 		return api.NoPath, why
 	}
 	if len(targets) == 0 {
-		return api.NoPath, "it has no target"
+		return api.NoPath, NoTarget(p.Kind)
 	}
 	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
 		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })
@@ -303,6 +303,21 @@ func levelNamesOf(k *policykind.Kind) string {
 		out[i] = string(l)
 	}
 	return strings.Join(out, ", ")
+}
+
+// NoTarget returns that a policy of a kind has no target.
+func NoTarget(k *policykind.Kind) string {
+	const none = "it has no target"
+	switch a := k.Attachment; {
+	case a.ExtensionRef:
+		return none + ", and no filter of a route refers to it"
+	case a.ParametersRef:
+		return "no parametersRef of a GatewayClass or Gateway names it"
+	case a.Annotation != "":
+		return fmt.Sprintf("no annotation %s names it", a.Annotation)
+	default:
+		return none
+	}
 }
 
 // Describe returns why a target is not accepted.
@@ -343,7 +358,7 @@ func Targets(v *snapshot.View, p *policykind.Policy) []api.Target {
 }
 
 func target(v *snapshot.View, p *policykind.Policy, t policykind.Target) api.Target {
-	out := api.Target{Target: t.Ref, Section: t.Section, Port: t.Port, Refused: t.Refused}
+	out := api.Target{Target: t.Ref, Section: t.Section, Port: t.Port, AttachedBy: t.AttachedBy, Refused: t.Refused}
 	if t.Selector != nil {
 		out.Selector = t.Selector.String()
 	}
@@ -369,7 +384,7 @@ func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing
 	}
-	if t.Virtual || !gateway.Known(t.Ref.PolicyKind()) {
+	if t.Virtual || t.AttachedBy != "" || !gateway.Known(t.Ref.PolicyKind()) {
 		return true
 	}
 	switch o := v.Get(t.Ref).(type) {
@@ -380,7 +395,7 @@ func Exists(v *snapshot.View, k *policykind.Kind, t policykind.Target) bool {
 	case *gateway.ListenerSet:
 		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
 	case *gateway.Route:
-		return t.Whole() || len(rulesAt(k, o, t.Section)) > 0
+		return t.Whole() || len(rulesAt(k, o, t)) > 0
 	case *gateway.Service:
 		return (t.Section == "" || o.Port(t.Section) != 0) && (t.Port == 0 || o.HasPort(t.Port))
 	default:

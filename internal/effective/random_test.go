@@ -23,10 +23,13 @@ var randomProfiles = docs(
 	worlds.ProfileDoc("Whole", `
 levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, ServiceNamespace, Service, RouteNamespace, Route, Rule, Backend]
 shortPaths: true
+attachment: {extensionRef: true, parametersRef: true, annotation: example.com/by}
 strategy: {allowed: [patch, atomic], bareField: strategy}
 blocks: {overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtGateway", `
 targets: {fields: [targetRefs], namespaces: free, classFrom: ["*"]}
+attachment: {parametersRef: true}
+blocks: {bare: {field: a, overrides: ["1", ""], levels: [GatewayClass]}}
 levels: [GatewayClass, Gateway]`),
 	worlds.ClassProfileDoc("inherited", "AtListener", `
 targets: {fields: [targetRefs], namespaces: referenceGrant}
@@ -39,6 +42,7 @@ sameTarget: none
 strategy: {allowed: [atomic, merge], bareField: strategy, by: lower}`),
 	worlds.ClassProfileDoc("inherited", "AtRule", `
 targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: [infra]}
+attachment: {extensionRef: true}
 sameTarget: oldestWins
 strategy:
   allowed: [merge]
@@ -147,7 +151,12 @@ func (d dice) throw() object {
 }
 
 func (d dice) class() object {
-	return doc("GatewayClass", object{"name": d.of("c1", "c2"), "labels": d.labels()}, nil)
+	spec := object{}
+	if d.in(2) {
+		spec["parametersRef"] = d.reference("Whole", "AtGateway")
+		spec["parametersRef"].(object)["namespace"] = d.namespace()
+	}
+	return doc("GatewayClass", object{"name": d.of("c1", "c2"), "labels": d.labels()}, spec)
 }
 
 func (d dice) from(what ...string) object {
@@ -175,10 +184,27 @@ func (d dice) listeners() []any {
 }
 
 func (d dice) gateway() object {
-	return doc("Gateway", d.meta(d.of("infra", "infra", "app"), d.of("g1", "g2")), object{
+	spec := object{
 		"gatewayClassName": d.of("c1", "c2"), "listeners": d.listeners(),
 		"allowedListeners": object{"namespaces": d.from("All", "All", "Same", "Selector", "None")},
-	})
+	}
+	if d.in(2) {
+		spec["infrastructure"] = object{"parametersRef": d.reference("Whole", "AtGateway")}
+	}
+	return doc("Gateway", d.meta(d.of("infra", "infra", "app"), d.of("g1", "g2")), spec)
+}
+
+// reference returns a reference to a policy of one of some kinds.
+func (d dice) reference(kinds ...string) object {
+	return object{"group": worlds.Group, "kind": d.of(kinds...), "name": d.of("p1", "p2", "p3")}
+}
+
+// annotated adds the annotation that attaches policies to an object, to some.
+func (d dice) annotated(meta object) object {
+	if d.in(3) {
+		meta["annotations"] = object{"example.com/by": d.of("p1", "p2, p3", "?")}
+	}
+	return meta
 }
 
 func (d dice) set() object {
@@ -189,7 +215,7 @@ func (d dice) set() object {
 
 func (d dice) service() object {
 	ports := []any{object{"name": "p80", "port": 80}, object{"name": "p81", "port": 81}}
-	return doc("Service", d.meta(d.of("app", "shop"), d.of("b1", "b2")), object{"ports": ports[:d.IntN(3)]})
+	return doc("Service", d.annotated(d.meta(d.of("app", "shop"), d.of("b1", "b2"))), object{"ports": ports[:d.IntN(3)]})
 }
 
 func (d dice) grant() object {
@@ -245,7 +271,7 @@ func (d dice) route() object {
 	if d.in(4) {
 		spec["hostnames"] = []any{d.of("x.example", "y.example")}
 	}
-	meta := d.meta(d.of("app", "shop"), d.of("r1", "r2"))
+	meta := d.annotated(d.meta(d.of("app", "shop"), d.of("r1", "r2")))
 	if d.in(3) {
 		meta["annotations"] = object{"example.com/how": d.of("deep", "shallow", "?")}
 	}
@@ -288,8 +314,15 @@ func (d dice) rule() object {
 	if d.in(3) {
 		out["timeouts"] = object{"request": d.of("1s", "2s")}
 	}
+	var filters []any
 	if d.in(3) {
-		out["filters"] = []any{object{"type": "X"}, object{"type": "Y", "value": d.of("1", "2")}}
+		filters = []any{object{"type": "X"}, object{"type": "Y", "value": d.of("1", "2")}}
+	}
+	for range d.IntN(4) / 2 {
+		filters = append(filters, object{"type": "ExtensionRef", "extensionRef": d.reference("Whole", "AtRule")})
+	}
+	if filters != nil {
+		out["filters"] = filters
 	}
 	return out
 }

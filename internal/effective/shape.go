@@ -16,6 +16,9 @@ type shape struct {
 	gatewayEnd, meshEnd gateway.Level
 	// levels at which policies of the kind are supported.
 	levels [gateway.LevelObject + 1]bool
+	// bareOverrides are the levels at which bare rules may be overrides and are defaults at
+	// others.
+	bareOverrides [gateway.LevelObject + 1]bool
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
@@ -31,7 +34,7 @@ var levelNames = map[api.LevelName][]gateway.Level{
 	api.LevelService:          {gateway.LevelService, gateway.LevelServicePort},
 	api.LevelRouteNamespace:   {gateway.LevelRouteNamespace},
 	api.LevelRoute:            {gateway.LevelRoute},
-	api.LevelRule:             {gateway.LevelRule},
+	api.LevelRule:             {gateway.LevelRule, gateway.LevelFilter},
 	api.LevelBackend:          {gateway.LevelBackend, gateway.LevelBackendPort},
 }
 
@@ -50,6 +53,13 @@ func shapeOf(k *policykind.Kind) *shape {
 	for _, name := range k.Levels {
 		for _, l := range levelNames[name] {
 			s.levels[l] = true
+		}
+	}
+	if b := k.Blocks.Bare; b != nil {
+		for _, name := range b.Levels {
+			for _, l := range levelNames[name] {
+				s.bareOverrides[l] = true
+			}
 		}
 	}
 	s.mesh = s.levels[gateway.LevelServiceNamespace] || s.levels[gateway.LevelService]

@@ -24,8 +24,14 @@ func (s *stack) reset(client string) *stack {
 	return s
 }
 
-func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), SameTarget: k.sameTarget})
+func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) { s.addAt(k, p, l, 0) }
+
+// addAt is add for one of several places of a level.
+func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place int) {
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, SameTarget: k.sameTarget})
+	if k.shape.bareOverrides[l] {
+		s.layers[len(s.layers)-1].As = p.BareOverrides
+	}
 	s.policies = append(s.policies, p)
 	s.versions = append(s.versions, p.Version)
 }
@@ -33,7 +39,7 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
 // matches reports whether the stack is the one of a fold.
 func (s *stack) matches(f *folded) bool {
 	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
-		return a.Policy == b.Policy && a.Level == b.Level && (a.As == b.As || reading(a.As) == reading(b.As))
+		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && (a.As == b.As || reading(a.As) == reading(b.As))
 	})
 }
 
@@ -63,6 +69,7 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		k.addSections(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
 			return p.Rule >= 0 && SelectsRule(k.kind, p.Route, t.Section, p.Rule)
 		})
+		k.addFilters(s, on.route, p.Rule)
 	}
 	if p.Backend != nil {
 		k.addSections(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
@@ -93,13 +100,22 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 	for i := range all {
 		a := &all[i]
 		switch {
-		case a.target.Consumer && a.policy.Namespace != s.client:
+		case a.target.Consumer && a.policy.Namespace != s.client, a.target.AttachedBy == policykind.ExtensionRef:
 		case a.target.Whole():
 			if k.shape.levels[object] {
 				s.add(k, a.policy, object)
 			}
 		case k.shape.levels[section] && through(&a.target):
 			s.add(k, a.policy, section)
+		}
+	}
+}
+
+// addFilters adds the policies to which the filters of a rule refer.
+func (k *kindWalk) addFilters(s *stack, all []attachment, rule int) {
+	for i := range all {
+		if t := &all[i].target; t.AttachedBy == policykind.ExtensionRef && t.Rule == rule {
+			s.addAt(k, all[i].policy, gateway.LevelFilter, t.Place)
 		}
 	}
 }

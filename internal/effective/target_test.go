@@ -91,3 +91,84 @@ func TestVirtualTargets(t *testing.T) {
 	assert.Equal(t, api.NoPath, outcomeOf(t, v, paintRef("app", "paint")).State)
 	assert.Equal(t, []string{"~ Region app/north | one two -> | two"}, changedChains(t, v, storeDelete(probeRef("app", "one"))))
 }
+
+// A policy that an object attaches to itself has that object as a target in the outcome, with
+// the reference; the policies of filters come before those with targets, the first one
+// first. A filter reaches a rule without a name, which a sectionName does not.
+func TestAttachedByReferences(t *testing.T) {
+	profile := worlds.ClassProfileDoc("inherited", "Probe", `
+levels: [GatewayClass, Gateway, Route, Rule, Backend]
+targets: {fields: [targetRefs]}
+attachment: {extensionRef: true, parametersRef: true, annotation: example.com/by}
+strategy: {allowed: [merge]}
+sameTarget: oldestWins`)
+	const (
+		class = "kind: GatewayClass\nmetadata: {name: c}\nspec: {parametersRef: {group: example.com, kind: Probe, namespace: infra, name: of-class}}"
+		gw    = `
+kind: Gateway
+metadata: {namespace: infra, name: g}
+spec:
+  gatewayClassName: c
+  infrastructure: {parametersRef: {group: example.com, kind: Probe, name: of-gateway}}
+  listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]`
+		route = `
+kind: HTTPRoute
+metadata: {namespace: app, name: r, annotations: {example.com/by: of-route}}
+spec:
+  parentRefs: [{namespace: infra, name: g}]
+  rules:
+  - backendRefs: [{name: store, port: 80}]
+    filters: [{extensionRef: {group: example.com, kind: Probe, name: second}}, {extensionRef: {group: example.com, kind: Probe, name: first}}]`
+		store = "kind: Service\nmetadata: {namespace: app, name: store, annotations: {example.com/by: 'none, of-service'}}\nspec: {ports: [{port: 80}]}"
+	)
+	var policies []string
+	for _, name := range []string{"of-route", "first", "second", "of-service", "free"} {
+		policies = append(policies, policyDoc("Probe", "app", name, "a: "+name))
+	}
+	v := world(t, docs(profile, class, gw, route, store, policyDoc("Probe", "infra", "of-class", "a: 1"), policyDoc("Probe", "infra", "of-gateway", "a: 1"),
+		policyDoc("Probe", "app", "of-rule", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\na: 1"), docs(policies...)))
+	assert.Equal(t, []string{
+		"GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/r > HTTPRouteRule app/r#rule-1 > Service app/store#80 | of-class of-gateway of-route second first of-service",
+	}, chains(t, v, "Probe"))
+	classRef := api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "c"}
+	for name, want := range map[string]api.Target{
+		"infra/of-class":   {Target: classRef, AttachedBy: "parametersRef", Accepted: true},
+		"infra/of-gateway": {Target: gatewayRef("g"), AttachedBy: "parametersRef", Accepted: true},
+		"app/of-route":     {Target: routeRef("r"), AttachedBy: "example.com/by", Accepted: true},
+		"app/first":        {Target: routeRef("r"), Section: "rule-1", AttachedBy: "ExtensionRef", Accepted: true},
+		"app/of-service":   {Target: api.Ref{Kind: "Service", Namespace: "app", Name: "store"}, AttachedBy: "example.com/by", Accepted: true},
+	} {
+		namespace, name, _ := strings.Cut(name, "/")
+		assert.Equal(t, []api.Target{want}, outcomeOf(t, v, probeRef(namespace, name)).Targets, name)
+	}
+	free := outcomeOf(t, v, probeRef("app", "free"))
+	assert.Equal(t, api.NoPath, free.State)
+	assert.Equal(t, "it has no target, and no filter of a route refers to it", free.Message)
+	low := walked(t, v, effective.Scope{All: true})[0]
+	assert.Equal(t, map[string]any{"a": "of-service"}, low.Spec(), "the most specific")
+}
+
+// Bare rules that are overrides at some levels only: those of the class and not those of the
+// gateway, whatever their field says.
+func TestBareOverridesOfALevel(t *testing.T) {
+	profile := worlds.ClassProfileDoc("inherited", "Probe", `
+levels: [GatewayClass, Gateway]
+targets: {fields: [targetRefs], namespaces: free, classFrom: ["*"]}
+blocks: {bare: {field: mode, overrides: [class, ""], levels: [GatewayClass]}}
+strategy: {allowed: [merge]}`)
+	on := func(name, spec string) string { return policyDoc("Probe", "infra", name, spec) }
+	for mode, want := range map[string]map[string]any{
+		"":                {"a": int64(1), "b": int64(2)},
+		"\nmode: class":   {"a": int64(1), "b": int64(2)},
+		"\nmode: gateway": {"a": int64(2), "b": int64(2)},
+	} {
+		v := world(t, docs(profile, "kind: GatewayClass\nmetadata: {name: c}", gatewayDoc("g", "c", "http"), on("high", "targetRefs: [{kind: GatewayClass, name: c}]\na: 1"+mode),
+			on("low", "targetRefs: [{kind: Gateway, name: g}]\na: 2\nb: 2\nmode: class")))
+		e := walked(t, v, effective.Scope{All: true})[0]
+		assert.Equal(t, want, e.Spec(), mode)
+		for _, o := range e.AppendOverrides(nil) {
+			assert.Equal(t, "high", o.Policy.Name, "the gateway's are no overrides")
+		}
+		assert.Equal(t, mode != "\nmode: gateway", len(e.AppendOverrides(nil)) > 0)
+	}
+}

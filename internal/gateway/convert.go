@@ -27,7 +27,14 @@ func isDeleting(m *metav1.ObjectMeta) bool {
 
 // FromGatewayClass converts a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
-	return &Class{Name: c.Name, Labels: c.Labels, Controller: intern(string(c.Spec.ControllerName)), Deleting: isDeleting(&c.ObjectMeta)}
+	out := &Class{Name: c.Name, Labels: c.Labels, Controller: intern(string(c.Spec.ControllerName)), Deleting: isDeleting(&c.ObjectMeta)}
+	if p := c.Spec.ParametersRef; p != nil {
+		out.Parameters = api.Ref{Group: string(p.Group), Kind: string(p.Kind), Name: p.Name}
+		if p.Namespace != nil {
+			out.Parameters.Namespace = string(*p.Namespace)
+		}
+	}
+	return out
 }
 
 // FromGateway converts a Gateway, defaulted as by the API server.
@@ -40,6 +47,10 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	for i := range g.Spec.Listeners {
 		l := &g.Spec.Listeners[i]
 		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, passesThrough(l.TLS), l.AllowedRoutes)
+	}
+	if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
+		p := i.ParametersRef
+		out.Parameters = api.Ref{Group: string(p.Group), Kind: string(p.Kind), Namespace: out.Namespace, Name: p.Name}
 	}
 	if a := g.Spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil {
 		out.Sets = namespaceRule(*a.Namespaces.From, a.Namespaces.Selector)
@@ -89,7 +100,9 @@ func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 
 // FromService converts a Service.
 func FromService(s *corev1.Service) *Service {
-	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Deleting: isDeleting(&s.ObjectMeta)}
+	out := &Service{
+		Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Annotations: annotations(s.Annotations), Deleting: isDeleting(&s.ObjectMeta),
+	}
 	for _, p := range s.Spec.Ports {
 		out.Ports = append(out.Ports, Port{p.Name, p.Port})
 	}

@@ -22,6 +22,8 @@ const (
 	LevelRouteNamespace
 	LevelRoute
 	LevelRule
+	// LevelFilter is that of the filters of a rule.
+	LevelFilter
 	LevelBackend
 	LevelBackendPort
 	// LevelObject is that of a route's own fields, below every policy.

@@ -68,6 +68,8 @@ type Class struct {
 	Labels labels.Set
 	// Controller is its controllerName.
 	Controller string
+	// Parameters is its parametersRef, zero if it has none.
+	Parameters api.Ref
 	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }
@@ -95,7 +97,9 @@ type Gateway struct {
 	Namespace, Name string
 	Labels          labels.Set
 	Class           string
-	Listeners       []Listener
+	// Parameters is its infrastructure.parametersRef, zero if it has none.
+	Parameters api.Ref
+	Listeners  []Listener
 	// Sets is allowedListeners.
 	Sets NamespaceRule
 }
@@ -176,7 +180,9 @@ type NamespaceRule struct {
 type Service struct {
 	Namespace, Name string
 	Labels          labels.Set
-	Ports           []Port
+	// Annotations without those that only tools read.
+	Annotations map[string]string
+	Ports       []Port
 	// Deleting is set while it is being deleted, or will be with its owner.
 	Deleting bool
 }

@@ -96,6 +96,8 @@ type Rule struct {
 	Name string
 	// Backends that it refers to, each once.
 	Backends []Backend
+	// Extensions are the objects of its filters of type ExtensionRef, each once.
+	Extensions []api.Ref
 
 	zeroWeight []Backend
 	matches    json.RawMessage

@@ -29,6 +29,11 @@ type routeRule struct {
 	Name        *gatewayv1.SectionName `json:"name"`
 	Matches     json.RawMessage        `json:"matches"`
 	BackendRefs []backendRef           `json:"backendRefs"`
+	Filters     []routeFilter          `json:"filters"`
+}
+
+type routeFilter struct {
+	ExtensionRef *gatewayv1.LocalObjectReference `json:"extensionRef"`
 }
 
 type backendRef struct {
@@ -162,6 +167,15 @@ func rule(r *routeRule, routeNamespace string) Rule {
 	for _, b := range out.Backends {
 		if !slices.Contains(weighted, b) {
 			out.zeroWeight = append(out.zeroWeight, b)
+		}
+	}
+	for _, f := range r.Filters {
+		if f.ExtensionRef == nil {
+			continue
+		}
+		ref := api.Ref{Group: intern(string(f.ExtensionRef.Group)), Kind: intern(string(f.ExtensionRef.Kind)), Namespace: routeNamespace, Name: string(f.ExtensionRef.Name)}
+		if !slices.Contains(out.Extensions, ref) {
+			out.Extensions = append(out.Extensions, ref)
 		}
 	}
 	return out

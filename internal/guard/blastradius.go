@@ -112,7 +112,7 @@ func digest(p effective.Pair, object api.Ref) string {
 // reportBlastRadius reports how many paths the write changes, and denies it where they are
 // more than the limit and not acknowledged.
 func (ev *evaluation) reportBlastRadius() {
-	if !reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
+	if !ev.reportsBlastRadius(ev.change.Object()) && !ev.changesOtherNamespaces() {
 		return
 	}
 	ev.reportGained()

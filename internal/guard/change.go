@@ -104,12 +104,12 @@ func objects(c Change) []snapshot.Object {
 	return out
 }
 
-// reportsBlastRadius reports whether writes of an object are reported with the number of
-// paths that they change: of everything but a policy on routes alone.
-func reportsBlastRadius(o snapshot.Object) bool {
+// reportsBlastRadius reports whether the write of an object is reported with the number of
+// paths that it changes: of everything but a policy on routes alone.
+func (ev *evaluation) reportsBlastRadius(o snapshot.Object) bool {
 	p, ok := o.(*policykind.Policy)
 	if !ok {
 		return true
 	}
-	return slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
+	return slices.ContainsFunc(slices.Concat(p.Targets, ev.after.Targets(p)), func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
 }

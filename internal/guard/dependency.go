@@ -162,7 +162,7 @@ func targetAt(p *gateway.Path, l gateway.Level) api.Ref {
 		return p.Set.Ref()
 	case (l == gateway.LevelService || l == gateway.LevelServicePort) && p.Service != nil:
 		return p.Service.Ref()
-	case (l == gateway.LevelRoute || l == gateway.LevelRule) && p.Route != nil:
+	case l >= gateway.LevelRoute && l <= gateway.LevelFilter && p.Route != nil:
 		return p.Route.Ref()
 	case l >= gateway.LevelBackend && p.Backend != nil:
 		return p.Backend.Object

@@ -18,6 +18,11 @@ func (ev *evaluation) reportNoPath() {
 	if ev.policy == nil || ev.policy.Invalid != nil || ev.policy.Unread != "" || ev.overriddenRules.ownPaths > 0 || len(ev.unread) > 0 {
 		return
 	}
+	if ev.policy.Kind.Attaches() && len(ev.after.Targets(ev.policy)) == 0 {
+		ev.report(api.ReasonNoPath, api.Warn, Finding{
+			What: "the policy has no effect: " + effective.NoTarget(ev.policy.Kind), Advice: "it takes effect once an object refers to it",
+		})
+	}
 	targets := slices.DeleteFunc(effective.Targets(ev.after, ev.policy), func(t api.Target) bool {
 		return !t.Accepted || effective.NoLevelReason(ev.policy, t) != "" // those have their own reasons
 	})

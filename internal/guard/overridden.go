@@ -90,6 +90,8 @@ func precedenceText(r *overriddenRule, whole bool) (does, why string) {
 	switch r.key.cause {
 	case byOrder:
 		why = ", since it comes first in the order of the kind"
+	case byFilter:
+		why = ", since its filter comes first"
 	case byAge:
 		why = ", since it is older"
 	case byName:

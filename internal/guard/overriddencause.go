@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
@@ -13,6 +15,7 @@ const (
 	byItself   overriddenCause = iota // no cause: another block of the policy is in force
 	byOverride                        // of a higher policy
 	byOrder                           // of the kind, among the policies of one target
+	byFilter                          // of the filters of a rule
 	byAge                             // the older one of a target has precedence
 	byName                            // as byAge, of two that were created together
 	byYouth                           // the newer one of a target has precedence, as among defaults
@@ -31,6 +34,8 @@ func causeOf(e *effective.Effective, i int, l merge.Lost) overriddenCause {
 		return byOverride
 	case l.To.Block == merge.Unset:
 		return byUnset
+	case onOtherFilter(e, own, to):
+		return byFilter
 	case shareTarget(e, own, to):
 		return causeOnTarget(own, to)
 	case l.Block != merge.Defaults && onSection(e, own, to):
@@ -61,12 +66,23 @@ func shareTarget(e *effective.Effective, a, b *merge.Policy) bool {
 	})
 }
 
+// onOtherFilter reports whether two policies are attached by different filters of a rule.
+func onOtherFilter(e *effective.Effective, a, b *merge.Policy) bool {
+	place := func(p *merge.Policy) int {
+		return slices.IndexFunc(e.Layers, func(l merge.Layer) bool { return l.Policy == p && gateway.Level(l.Level) == gateway.LevelFilter })
+	}
+	x, y := place(a), place(b)
+	return x >= 0 && y >= 0 && e.Layers[x].Place != e.Layers[y].Place
+}
+
 // onSection reports whether a policy is attached to a section of an object of a path to
 // which another one is attached.
 func onSection(e *effective.Effective, whole, section *merge.Policy) bool {
 	return attached(e, whole, func(level gateway.Level) bool {
 		below := sectionLevel(&e.Path, level)
-		return below > level && attached(e, section, func(other gateway.Level) bool { return below == other })
+		return below > level && attached(e, section, func(other gateway.Level) bool {
+			return other == below || below == gateway.LevelRule && other == gateway.LevelFilter
+		})
 	})
 }
 
@@ -78,6 +94,8 @@ func sectionLevel(p *gateway.Path, level gateway.Level) gateway.Level {
 		return gateway.LevelListener
 	case level == gateway.LevelRoute:
 		return gateway.LevelRule
+	case level == gateway.LevelRule:
+		return gateway.LevelFilter
 	case level == gateway.LevelService:
 		return gateway.LevelServicePort
 	case level == gateway.LevelBackend:

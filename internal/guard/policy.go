@@ -84,7 +84,7 @@ func (ev *evaluation) reportDisplaced() {
 	}
 	for _, t := range ev.after.Targets(ev.policy) {
 		for rival, on := range ev.after.On(t.Ref) {
-			if rival.Kind == ev.policy.Kind && rival.Ref() != ev.policy.Ref() && on.Section == t.Section && on.Port == t.Port &&
+			if rival.Kind == ev.policy.Kind && rival.Ref() != ev.policy.Ref() && on.SamePlace(t) &&
 				rival.Invalid == nil && on.Refused == "" && ev.newlyConflicted(rival, on) {
 				ref := rival.Ref()
 				ev.report(api.ReasonConflicted, api.Warn, Finding{

@@ -412,6 +412,9 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		}
 		return effective.Describe(now, t), ""
 	}
+	if t, ok := lostReference(ev, now); ok {
+		return fmt.Sprintf("%s no longer refers to it by %s", t.Ref, t.AttachedBy), ""
+	}
 	return fmt.Sprintf("it is attached to %s, which does not lead there any more", was.Path.Element(was.Level(l.from))), ""
 }
 
@@ -431,4 +434,22 @@ func lostTarget(ev *evaluation, p *policykind.Policy) (api.Target, bool) {
 		}
 	}
 	return api.Target{}, false
+}
+
+// lostReference returns the first target that attaches a policy to itself before the write
+// and not after it.
+func lostReference(ev *evaluation, p *policykind.Policy) (policykind.Target, bool) {
+	old, ok := ev.before.Get(p.Ref()).(*policykind.Policy)
+	if !ok {
+		return policykind.Target{}, false
+	}
+	has := ev.after.Targets(p)
+	for _, t := range ev.before.Targets(old) {
+		if t.AttachedBy != "" && !slices.ContainsFunc(has, func(o policykind.Target) bool {
+			return o.Ref == t.Ref && o.Section == t.Section && o.AttachedBy == t.AttachedBy
+		}) {
+			return t, true
+		}
+	}
+	return policykind.Target{}, false
 }

@@ -314,7 +314,7 @@ func (s *candidates) ruleMayReceive(x gateway.Path, rule int, level gateway.Leve
 	case triggered:
 		return gateway.MayReceive(s.route, x.Rule, s.edited, rule)
 	default:
-		return gone && (level == gateway.LevelRule || level >= gateway.LevelBackend && s.positions[rule] < 0)
+		return gone && (level == gateway.LevelRule || level == gateway.LevelFilter || level >= gateway.LevelBackend && s.positions[rule] < 0)
 	}
 }
 

@@ -95,7 +95,7 @@ func (u *unlistedKind) removesAttached() bool {
 	}
 	t := &u.kind.Targets
 	_, ok := u.ev.change.Before.(*gateway.Namespace)
-	return ok && u.ev.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.NamespacesOwn || len(t.ClassFrom) > 0)
+	return ok && u.ev.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.NamespacesOwn || len(t.ClassFrom) > 0 || u.kind.Attachment.ParametersRef)
 }
 
 func (u *unlistedKind) walk(s effective.Scope) error {
@@ -151,7 +151,7 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 			if u.ev.ofNeighbor(effective.Override{Level: l}, p.Before) || successor.by.unsure != "" {
 				continue
 			}
-			if u.readsOtherwise(&p.Before.Path, &successor.Path) || relabelled(u.ev.change.Before, u.ev.change.After) {
+			if u.readsOtherwise(&p.Before.Path, &successor.Path) || u.relabelled() {
 				return true, nil
 			}
 			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
@@ -173,7 +173,7 @@ func (u *unlistedKind) readsOtherwise(was, is *gateway.Path) bool {
 // applied in another way: an element of it is another one, was deleted while the path
 // still names it, has other labels or ports, or its route says how policies are applied.
 func (u *unlistedKind) mayReattach(p effective.Pair) bool {
-	if u.ev.change.After == nil || relabelled(u.ev.change.Before, u.ev.change.After) {
+	if u.ev.change.After == nil || u.relabelled() {
 		return true
 	}
 	was, is := &p.Before.Path, &p.After.Path
@@ -254,15 +254,16 @@ func hasRuleName(r *gateway.Route, name string) bool {
 	return r != nil && slices.ContainsFunc(r.Rules, func(rule gateway.Rule) bool { return rule.Name == name })
 }
 
-// relabelled reports whether policies that select by labels, or by the name of a
-// port, may select an object before and not after, or the reverse.
-func relabelled(before, after snapshot.Object) bool {
+// relabelled reports whether policies that select by labels or by the name of a port, or
+// that the object attaches to itself, may be on it before and not after, or the reverse.
+func (u *unlistedKind) relabelled() bool {
+	before, after := u.ev.change.Before, u.ev.change.After
 	if before == nil || after == nil {
 		return false
 	}
 	was, _ := before.(*gateway.Service)
 	is, _ := after.(*gateway.Service)
-	return !maps.Equal(gateway.LabelsOf(before), gateway.LabelsOf(after)) ||
+	return !maps.Equal(gateway.LabelsOf(before), gateway.LabelsOf(after)) || !u.ev.after.SameReferences(before, after) ||
 		was != nil && is != nil && !slices.Equal(was.Ports, is.Ports)
 }
 

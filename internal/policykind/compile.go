@@ -181,8 +181,11 @@ func (c *compiler) class() {
 
 func (c *compiler) targets() {
 	t, at := &c.kind.Targets, c.spec.Child("targets")
-	if len(t.Fields)+len(t.Selectors) == 0 && t.Implicit == nil {
-		c.required(at, "set fields or selectors to the fields of spec that hold the target")
+	if len(t.Fields)+len(t.Selectors) == 0 && t.Implicit == nil && !c.kind.Attaches() {
+		c.required(at, "set fields or selectors to the fields of spec that hold the target, or spec.attachment")
+	}
+	if c.kind.Attachment.ExtensionRef && !c.kind.Has(api.LevelRule) {
+		c.forbidden(c.spec.Child("attachment", "extensionRef"), "requires level Rule; add it to spec.levels")
 	}
 	if t.Namespaces == "" {
 		t.Namespaces = api.NamespacesOwn
@@ -265,8 +268,11 @@ func (c *compiler) content() {
 		c.singlePaths(targets.Child("workloads"), k.Targets.Workloads),
 		c.singlePaths(c.spec.Child("unset"), k.Unset),
 	)
-	if k.Blocks.Bare != nil {
-		k.nonContent = append(k.nonContent, c.singlePath(c.spec.Child("blocks", "bare", "field"), k.Blocks.Bare.Field))
+	if b, at := k.Blocks.Bare, c.spec.Child("blocks", "bare"); b != nil {
+		k.nonContent = append(k.nonContent, c.singlePath(at.Child("field"), b.Field))
+		for i, l := range b.Levels {
+			oneOf(c, at.Child("levels").Index(i), l, k.Levels...)
+		}
 	}
 	k.ignored = c.singlePaths(c.spec.Child("ignore"), k.Ignore)
 	c.blocks()

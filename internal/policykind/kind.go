@@ -86,6 +86,9 @@ func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {
 // Has reports whether policies of the kind may be attached at a level.
 func (k *Kind) Has(l api.LevelName) bool { return slices.Contains(k.Levels, l) }
 
+// Attaches reports whether references of other objects attach policies of the kind.
+func (k *Kind) Attaches() bool { return k.Attachment != api.ProfileAttachment{} }
+
 // Controls returns the fields of routes that the kind's rules control.
 func (k *Kind) Controls() []Field { return k.fields }
 

@@ -24,6 +24,9 @@ type Policy struct {
 	// StrategyOnHigher is the strategy with which the next higher policy is applied,
 	// in kinds whose lower policy decides it or always replaces; nil in others.
 	StrategyOnHigher *merge.Strategy
+	// BareOverrides is how the bare rules are applied at the levels where they are
+	// overrides, nil if they are the same at all levels.
+	BareOverrides *merge.Reading
 	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool
 	// Binds is set if a rule of the policy binds to rules of routes.
@@ -75,7 +78,7 @@ func (p *Policy) Ref() api.Ref {
 // Same reports whether two policies have the same content, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) &&
+		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
@@ -110,7 +113,19 @@ type Target struct {
 	Consumer bool
 	// Refused is why the policy may not target this; empty if it may.
 	Refused string
+	// AttachedBy is the reference of the object that attaches the policy to it: ExtensionRef,
+	// ParametersRef or the name of an annotation. It is empty if the policy names the target.
+	AttachedBy string
+	// Rule is the position of the rule with the filter that is an ExtensionRef, and Place
+	// that of the reference among those of the rule.
+	Rule, Place int
 }
+
+// The references that attach a policy (Target.AttachedBy), besides annotations.
+const (
+	ExtensionRef  = "ExtensionRef"
+	ParametersRef = "parametersRef"
+)
 
 // Selector selects targets by their labels.
 type Selector struct {
@@ -150,6 +165,11 @@ func (t Target) Same(o Target) bool {
 
 // Whole reports whether the target is a whole object, not a section of it.
 func (t Target) Whole() bool { return t.Section == "" && t.Port == 0 }
+
+// SamePlace reports whether two targets are equal in what they select of an object.
+func (t Target) SamePlace(o Target) bool {
+	return t.Section == o.Section && t.Port == o.Port && t.Rule == o.Rule && t.Place == o.Place && (t.AttachedBy == ExtensionRef) == (o.AttachedBy == ExtensionRef)
+}
 
 // String returns the target as messages name it.
 func (t Target) String() string {

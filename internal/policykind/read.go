@@ -159,6 +159,9 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	r.checkOwnFields(root, bare, slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.BareField}))
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
 	r.setStrategyOnHigher(strategy)
+	if bareAs == merge.Overrides && len(k.Blocks.Bare.Levels) > 0 {
+		r.policy.BareOverrides, bareAs = &merge.Reading{Block: merge.Overrides, Strategy: strategy}, merge.Bare
+	}
 	r.addNamedBlock(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
 	r.block(root, bare, bareAs, strategy)

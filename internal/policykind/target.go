@@ -53,11 +53,12 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 
 // addImplicitTarget attaches a policy without a target to its namespace or to the
 // mesh, if its kind has implicit targets. given is set if it has a target that cannot be
-// read. Without one, an object of a kind known by its label is no policy.
+// read. Without one, an object of a kind known by its label is no policy, and one of a kind
+// to which other objects refer is attached by them.
 func (r *reader) addImplicitTarget(root *field.Path, given bool) {
 	t := r.kind.Targets
 	switch {
-	case t.Implicit == nil && r.kind.Source == Label && !given:
+	case t.Implicit == nil && (r.kind.Attaches() || r.kind.Source == Label && !given):
 	case t.Implicit == nil && r.kind.Source == Label: // its targets may be in fields that are not known
 		r.policy.Unread = fmt.Sprintf("it has no readable target in %s, and its kind has no profile", strings.Join(t.Fields, " or "))
 	case t.Implicit == nil:
@@ -92,6 +93,9 @@ func (r *reader) target(at *field.Path, value any) {
 	t := Target{
 		Ref:     api.Ref{Kind: ref.stringField("kind"), Namespace: r.policy.Namespace, Name: ref.stringField("name")},
 		Section: ref.stringField("sectionName"), Port: ref.port(),
+	}
+	if kinds := r.kind.Targets.Kinds; t.Ref.Kind == "" && len(kinds) == 1 && kinds[0].Kind != "*" {
+		t.Ref.Kind = kinds[0].Kind // the schema has it as the default
 	}
 	t.Ref.Group = ref.group(t.Ref.Kind)
 	if t.Ref.Group == "" && strings.EqualFold(t.Ref.Kind, kindNamespace) {

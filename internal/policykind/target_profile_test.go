@@ -68,6 +68,12 @@ func TestReadTargetsByProfile(t *testing.T) {
 		"a group that is left out is Gateway API's": {
 			"{}", "targetRef: {kind: HTTPRoute, name: r}", []policykind.Target{{Ref: route}},
 		},
+		"none, where other objects attach policies": {
+			"attachment: {extensionRef: true}", "a: 1", nil,
+		},
+		"a kind that is left out is the only one": {
+			"targets: {fields: [targetRef], kinds: [{group: '', kind: Service}]}", "targetRef: {name: s}", []policykind.Target{{Ref: service("app", "s")}},
+		},
 		"or null": {
 			"{}", "targetRef: {group: null, kind: HTTPRoute, name: r}", []policykind.Target{{Ref: route}},
 		},

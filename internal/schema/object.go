@@ -73,7 +73,7 @@ func lowestTarget(e *effective.Effective) map[string]any {
 		group = e.Path.Virtual.Group
 	case level >= gateway.LevelBackend && e.Path.Backend != nil:
 		group = e.Path.Backend.Object.Group
-	case level == gateway.LevelRule && e.Path.Route != nil:
+	case (level == gateway.LevelRule || level == gateway.LevelFilter) && e.Path.Route != nil:
 		on.Kind = e.Path.Route.Kind
 	case on.Kind == gateway.KindListener && e.Path.Set != nil:
 		set := e.Path.Set.Ref()

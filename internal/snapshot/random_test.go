@@ -48,12 +48,14 @@ func TestViewDependsOnlyOnObjects(t *testing.T) {
 	}
 }
 
-// choosy is a kind that targets by selectors and with a ReferenceGrant.
+// choosy is a kind that targets by selectors and with a ReferenceGrant, and to which other
+// objects refer.
 func choosy(t testing.TB) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(api.PolicyProfileSpec{
 		Group: "example.com", Kind: "Paint", Class: api.Inherited,
-		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.NamespacesReferenceGrant},
+		Targets:    api.ProfileTargets{Fields: []string{"targetRefs"}, Namespaces: api.NamespacesReferenceGrant},
+		Attachment: api.ProfileAttachment{ExtensionRef: true, ParametersRef: true, Annotation: "example.com/paints"},
 	}, policykind.Builtin)
 	require.NoError(t, err)
 	return k
@@ -67,7 +69,8 @@ func (d dice) name() string { return string(rune('a' + d.IntN(3))) }
 func (d dice) namespace() string { return []string{"app", "infra"}[d.IntN(2)] }
 
 func (d dice) meta() string {
-	return fmt.Sprintf("metadata: {namespace: %s, name: %s, labels: {team: %s}}\n", d.namespace(), d.name(), d.name())
+	return fmt.Sprintf("metadata: {namespace: %s, name: %s, labels: {team: %s}, annotations: {example.com/paints: '%s, %s'}}\n",
+		d.namespace(), d.name(), d.name(), d.name(), d.name())
 }
 
 func (d dice) change(t testing.TB, kinds []*policykind.Kind) snapshot.Change {
@@ -82,9 +85,13 @@ func (d dice) change(t testing.TB, kinds []*policykind.Kind) snapshot.Change {
 func (d dice) object(t testing.TB, kinds []*policykind.Kind) snapshot.Object {
 	t.Helper()
 	of := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
-	switch d.IntN(8) {
+	switch d.IntN(9) {
 	case 0:
-		return decode(t, gatewayKind, d.meta()+"spec: {gatewayClassName: "+d.name()+"}")
+		return decode(t, gatewayKind, d.meta()+fmt.Sprintf(
+			"spec: {gatewayClassName: %s, infrastructure: {parametersRef: {group: example.com, kind: Paint, name: %s}}}", d.name(), d.name()))
+	case 8:
+		return decode(t, of("GatewayClass"), fmt.Sprintf(
+			"metadata: {name: %s}\nspec: {parametersRef: {group: example.com, kind: Paint, namespace: %s, name: %s}}", d.name(), d.namespace(), d.name()))
 	case 1:
 		return decode(t, of("ListenerSet"), d.meta()+fmt.Sprintf("spec: {parentRef: {name: %s, namespace: %s}}", d.name(), d.namespace()))
 	case 2:
@@ -106,8 +113,8 @@ func (d dice) route(t testing.TB) snapshot.Object {
 	kind := []string{"HTTPRoute", "TCPRoute"}[d.IntN(2)]
 	parent := []string{"", "kind: ListenerSet, ", "group: '', kind: Service, "}[d.IntN(3)]
 	return decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, d.meta()+fmt.Sprintf(
-		"spec: {parentRefs: [{%snamespace: %s, name: %s}, {namespace: %s, name: %s}], rules: [{backendRefs: [{name: %s}, {name: %s, namespace: %s}, {name: %s, group: x.com, kind: Box}]}]}",
-		parent, d.namespace(), d.name(), d.namespace(), d.name(), d.name(), d.name(), d.namespace(), d.name()))
+		"spec: {parentRefs: [{%snamespace: %s, name: %s}, {namespace: %s, name: %s}], rules: [{backendRefs: [{name: %s}, {name: %s, namespace: %s}, {name: %s, group: x.com, kind: Box}], filters: [{extensionRef: {group: example.com, kind: %s, name: %s}}]}]}",
+		parent, d.namespace(), d.name(), d.namespace(), d.name(), d.name(), d.name(), d.namespace(), d.name(), []string{"Paint", "Other"}[d.IntN(2)], d.name()))
 }
 
 func (d dice) policy(t testing.TB, k *policykind.Kind) snapshot.Object {
@@ -141,6 +148,9 @@ func dump(v *snapshot.View) []string {
 				refs = append(refs, api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: name})
 			}
 		}
+		for _, name := range []string{"a", "b", "c"} {
+			refs = append(refs, api.Ref{Group: kind.Group, Kind: kind.Kind, Name: name})
+		}
 		add("selecting", names(v.Selecting(kind)))
 	}
 	for r := range everyRoute(v, refs) {
@@ -154,7 +164,7 @@ func dump(v *snapshot.View) []string {
 		add("on "+ref.String(), targeting(v.On(ref)))
 		if p, ok := v.Get(ref).(*policykind.Policy); ok {
 			for _, t := range v.Targets(p) {
-				add("target of "+ref.String(), []string{t.String(), t.Refused})
+				add("target of "+ref.String(), []string{t.String(), t.Refused, t.AttachedBy})
 			}
 		}
 		if g, ok := v.Get(ref).(*gateway.Gateway); ok {
@@ -185,7 +195,7 @@ func everyRoute(v *snapshot.View, refs []api.Ref) iter.Seq[*gateway.Route] {
 func targeting(on iter.Seq2[*policykind.Policy, policykind.Target]) []string {
 	var out []string
 	for p, t := range on {
-		out = append(out, fmt.Sprintf("%s version %d: %s %s", p.Ref(), p.Version, t, t.Refused))
+		out = append(out, fmt.Sprintf("%s version %d: %s %s %s", p.Ref(), p.Version, t, t.Refused, t.AttachedBy))
 	}
 	return out
 }
@@ -211,8 +221,8 @@ func TestOnAndTargetsAgree(t *testing.T) {
 			v = v.With(snapshot.Put(d.object(t, kinds)))
 		}
 		on := make(map[string]int)
-		for _, kind := range []string{"HTTPRoute", "Gateway"} {
-			for o := range v.Objects(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}) {
+		for _, kind := range allKinds(v) {
+			for o := range v.Objects(kind) {
 				for _, text := range targeting(v.On(o.Ref())) {
 					on[text]++
 				}
@@ -222,10 +232,31 @@ func TestOnAndTargetsAgree(t *testing.T) {
 		for _, k := range kinds {
 			for p := range v.Policies(k.Ref()) {
 				for _, target := range slices.DeleteFunc(v.Targets(p), func(t policykind.Target) bool { return v.Get(t.Ref) == nil }) {
-					targets[fmt.Sprintf("%s version %d: %s %s", p.Ref(), p.Version, target, target.Refused)]++
+					targets[fmt.Sprintf("%s version %d: %s %s %s", p.Ref(), p.Version, target, target.Refused, target.AttachedBy)]++
 				}
 			}
 		}
 		assert.Equal(t, targets, on, "seed %d", seed)
+	}
+}
+
+// The references are indexed whether the kind is known before the objects or after them.
+func TestReferencesOfAKindThatComesLater(t *testing.T) {
+	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
+	for seed := range uint64(20) {
+		d := dice{rand.New(rand.NewPCG(seed, 3))}
+		first, later := (&snapshot.View{}).WithKinds(kinds), &snapshot.View{}
+		var policies []snapshot.Change
+		for range 60 {
+			c := snapshot.Put(d.object(t, kinds))
+			first = first.With(c)
+			if _, ok := c.Object.(*policykind.Policy); ok {
+				policies = append(policies, c)
+			} else {
+				later = later.With(c)
+			}
+		}
+		require.Equal(t, dump(first), dump(later.WithKinds(kinds).With(policies...)), "seed %d", seed)
+		require.Equal(t, dump(later), dump(first.WithKinds(nil)), "seed %d: without the kinds", seed)
 	}
 }

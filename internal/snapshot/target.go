@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -14,15 +15,17 @@ import (
 // On yields the policies that target an object, by name or by label selector, each with
 // the target resolved to that object; twice for two sections of it. It includes invalid
 // policies, and policies that are not allowed to target the object, with a target that
-// is refused. They are sorted by kind, namespace and name; those with selectors follow.
+// is refused. They are sorted by kind, namespace and name; those with selectors follow, and
+// then those that the object attaches to itself.
 func (v *View) On(object api.Ref) iter.Seq2[*policykind.Policy, policykind.Target] {
 	return func(yield func(*policykind.Policy, policykind.Target) bool) { v.Targeting().On(object, yield) }
 }
 
-// selected yields the policies that select an object by its labels.
-func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) {
+// selected yields the policies that select an object by its labels, and reports whether to
+// continue.
+func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) bool {
 	if v.selecting.empty() {
-		return
+		return true
 	}
 	namespaces := []string{object.Namespace, ""}
 	if object.Namespace == "" {
@@ -35,11 +38,12 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 					continue
 				}
 				if !yield(p, v.granted(p, resolved(p, t, object))) {
-					return
+					return false
 				}
 			}
 		}
 	}
+	return true
 }
 
 // isDuplicate reports whether an object that the i-th target of a policy selects is also
@@ -103,8 +107,9 @@ func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 	return false
 }
 
-// Targets returns the targets of a policy. A selector is resolved to the objects that it
-// selects, by namespace and name; it is returned itself if it selects none.
+// Targets returns the targets of a policy, and then those that attach it to themselves. A
+// selector is resolved to the objects that it selects, by namespace and name; it is returned
+// itself if it selects none.
 func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 	out := make([]policykind.Target, 0, len(p.Targets))
 	for i, t := range p.Targets {
@@ -126,7 +131,7 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 			out = append(out, t)
 		}
 	}
-	return out
+	return slices.AppendSeq(out, v.attaching(p))
 }
 
 // candidates yields the objects from which a target selects.

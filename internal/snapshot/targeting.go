@@ -32,5 +32,7 @@ func (t *Targeting) On(object api.Ref, yield func(*policykind.Policy, policykind
 			}
 		}
 	}
-	t.view.selected(object, yield)
+	if t.view.selected(object, yield) {
+		t.view.referring(object, yield)
+	}
 }

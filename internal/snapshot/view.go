@@ -47,6 +47,10 @@ type View struct {
 	bySet     index[*gateway.ListenerSet] // by gateway
 	byTarget  index[*policykind.Policy]   // by target, then kind
 	selecting index[*policykind.Policy]   // by the kind that they select, then namespace
+	// attached are those of the kinds whose policies are attached by references,
+	// byReference are the objects that refer to them, by policy.
+	attached    []*policykind.Kind
+	byReference index[Object]
 	// constraints are the valid ones by policy kind, sorted. The map is copied on each
 	// write: they are few, and rarely written.
 	constraints map[api.PolicyKind][]*constraint.Constraint
@@ -85,6 +89,7 @@ func (v *View) With(changes ...Change) *View {
 func (v *View) freeze() {
 	v.objects.owned, v.byTarget.owned, v.selecting.owned, v.counts.owned = false, false, false, false
 	v.byParent.owned, v.byHost.owned, v.byBackend.owned, v.byClass.owned, v.bySet.owned = false, false, false, false, false
+	v.byReference.owned = false
 }
 
 func (v *View) apply(c Change) {
@@ -93,6 +98,9 @@ func (v *View) apply(c Change) {
 	same := had && sameLinks(old, c.Object)
 	if had && !same {
 		v.removeFromIndexes(old)
+	}
+	if had {
+		v.removeReferences(old)
 	}
 	if had != (c.Object != nil) {
 		v.count(c.Ref.PolicyKind(), had)
@@ -103,6 +111,7 @@ func (v *View) apply(c Change) {
 	}
 	v.objects.set(at, c.Object)
 	v.addToIndexes(c.Object)
+	v.addReferences(c.Object)
 	if r, ok := c.Object.(*gateway.Route); ok && !same {
 		for at := range backendKeys(r) {
 			v.byBackend.set(at, struct{}{})
@@ -282,6 +291,7 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 		}
 	}
 	next.populate()
+	next.attachKinds()
 	next.freeze()
 	return next.WithUnlisted(v.unlisted)
 }

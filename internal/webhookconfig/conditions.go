@@ -17,8 +17,9 @@ func condition(name, expression string) *ac.MatchConditionApplyConfiguration {
 // an object with its owner, and no call names the user.
 var labelsOrOwnersChanged = fieldChanged("metadata", "labels") + " || " + fieldChanged("metadata", "ownerReferences")
 
-// statusChangesMetadata excludes writes of a status that change neither labels nor owners.
-var statusChangesMetadata = "!has(request.subResource) || request.subResource == '' || " + labelsOrOwnersChanged
+// statusChangesMetadata excludes writes of a status that change neither labels nor owners nor
+// annotations.
+var statusChangesMetadata = "!has(request.subResource) || request.subResource == '' || " + labelsOrOwnersChanged + " || " + fieldChanged("metadata", "annotations")
 
 // fieldChanged holds if a field that may be absent differs between the two objects of a
 // request.

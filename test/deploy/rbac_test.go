@@ -192,6 +192,9 @@ func builtinResources(t *testing.T) map[schema.GroupResource]bool {
 	out := map[schema.GroupResource]bool{}
 	for _, k := range kinds {
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Kind: k.Kind})
+		if strings.HasSuffix(k.Kind, "Parameters") { // the kind is a plural already
+			plural.Resource = strings.ToLower(k.Kind)
+		}
 		out[plural.GroupResource()] = true
 	}
 	return out

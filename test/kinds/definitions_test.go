@@ -30,8 +30,8 @@ const (
 // groups are the groups of the policy kinds, except Kuadrant's, which deploy/base
 // lets the server read.
 var groups = []string{
-	"agentgateway.dev", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io", "gateway.kgateway.dev",
-	"gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "networking.gke.io",
+	"agentgateway.dev", "configuration.konghq.com", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io",
+	"gateway.k8s.aws", "gateway.kgateway.dev", "gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "networking.gke.io",
 	"networking.istio.io", "security.istio.io", "telemetry.istio.io",
 }
 

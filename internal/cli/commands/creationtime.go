@@ -49,7 +49,7 @@ func (a *app) warnOrderByName(v *snapshot.View) {
 // sameTarget reports whether two policies meet on a target. Consumer policies apply to the
 // clients of one namespace, and are left out.
 func sameTarget(t, on policykind.Target) bool {
-	return on.Section == t.Section && on.Port == t.Port && on.Refused == "" && t.Refused == "" && !on.Consumer && !t.Consumer
+	return on.SamePlace(t) && on.Refused == "" && t.Refused == "" && !on.Consumer && !t.Consumer
 }
 
 // orderDecides reports whether the effective policies of one target depend on the order of

@@ -69,6 +69,9 @@ func (w *textWriter) targetLine(t api.Target) string {
 	if t.Port != 0 {
 		name += fmt.Sprintf(" port %d", t.Port)
 	}
+	if t.AttachedBy != "" {
+		name += " by " + t.AttachedBy
+	}
 	switch {
 	case t.Accepted:
 		return w.paint(plain, "target "+name+": ") + w.paint(green, "accepted")

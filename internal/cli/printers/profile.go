@@ -47,10 +47,19 @@ func profileParts(p api.ProfileInForce) []namedList {
 	for _, f := range p.Spec.Fields {
 		fields = append(fields, f.Route+" by "+f.Rule)
 	}
+	var attachment []string
+	for _, by := range []struct {
+		name string
+		set  bool
+	}{{"ExtensionRef", p.Spec.Attachment.ExtensionRef}, {"parametersRef", p.Spec.Attachment.ParametersRef}, {p.Spec.Attachment.Annotation, p.Spec.Attachment.Annotation != ""}} {
+		if by.set {
+			attachment = append(attachment, by.name)
+		}
+	}
 	var out []namedList
 	for _, q := range []namedList{
 		{"source", []string{source(p)}}, {"installed", []string{yesNo(p.Installed)}}, {"class", []string{string(p.Spec.Class)}},
-		{"levels", levels}, {"targets", targets}, {"strategy", []string{strategies(p.Spec)}},
+		{"levels", levels}, {"targets", targets}, {"attached by", attachment}, {"strategy", []string{strategies(p.Spec)}},
 		{"same target", []string{string(p.Spec.SameTarget)}}, {"fields of routes", fields},
 	} {
 		if len(q.values) > 0 {

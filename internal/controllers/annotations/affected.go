@@ -76,7 +76,7 @@ func (a *affected) lowestLevel(p *gateway.Path) (level gateway.Level, through bo
 	case *gateway.ListenerSet:
 		return gateway.LevelListener, p.Set == o
 	case *gateway.Route:
-		return gateway.LevelRule, p.Route == o
+		return gateway.LevelFilter, p.Route == o
 	default:
 		return 0, false
 	}

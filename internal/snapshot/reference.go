@@ -1,0 +1,160 @@
+package snapshot
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// References yields the policies that an object attaches to itself, of the kinds of the
+// view, each with the object as its target. The policies need not exist.
+func (v *View) References(o Object) iter.Seq2[api.Ref, policykind.Target] {
+	return func(yield func(api.Ref, policykind.Target) bool) {
+		if len(v.attached) == 0 {
+			return
+		}
+		switch o := o.(type) {
+		case *gateway.Class:
+			v.parameters(o.Ref(), o.Parameters, yield)
+		case *gateway.Gateway:
+			v.parameters(o.Ref(), o.Parameters, yield)
+		case *gateway.Route:
+			if v.extensions(o, yield) {
+				v.annotated(o.Ref(), o.Annotations, yield)
+			}
+		case *gateway.Service:
+			v.annotated(o.Ref(), o.Annotations, yield)
+		}
+	}
+}
+
+func (v *View) parameters(object, to api.Ref, yield func(api.Ref, policykind.Target) bool) {
+	if k := v.Kind(to.PolicyKind()); k != nil && k.Attachment.ParametersRef {
+		yield(to, policykind.Target{Ref: object, AttachedBy: policykind.ParametersRef})
+	}
+}
+
+// extensions yields the policies to which filters of a route refer, and reports whether to
+// continue.
+func (v *View) extensions(r *gateway.Route, yield func(api.Ref, policykind.Target) bool) bool {
+	for i := range r.Rules {
+		for place, to := range r.Rules[i].Extensions {
+			k := v.Kind(to.PolicyKind())
+			if k == nil || !k.Attachment.ExtensionRef {
+				continue
+			}
+			t := policykind.Target{Ref: r.Ref(), Section: r.RuleName(i), AttachedBy: policykind.ExtensionRef, Rule: i, Place: place}
+			if !yield(to, t) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (v *View) annotated(object api.Ref, annotations map[string]string, yield func(api.Ref, policykind.Target) bool) {
+	for _, k := range v.attached {
+		name := k.Attachment.Annotation
+		if name == "" || annotations[name] == "" {
+			continue
+		}
+		var seen []string
+		for policy := range strings.SplitSeq(annotations[name], ",") {
+			if policy = strings.TrimSpace(policy); policy == "" || slices.Contains(seen, policy) {
+				continue
+			}
+			seen = append(seen, policy)
+			to := api.Ref{Group: k.Group, Kind: k.Kind, Namespace: object.Namespace, Name: policy}
+			if !yield(to, policykind.Target{Ref: object, AttachedBy: name}) {
+				return
+			}
+		}
+	}
+}
+
+// referring yields the policies that an object attaches to itself.
+func (v *View) referring(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) {
+	if len(v.attached) == 0 {
+		return
+	}
+	for to, t := range v.References(v.Get(object)) {
+		if p, ok := v.Get(to).(*policykind.Policy); ok && !yield(p, t) {
+			return
+		}
+	}
+}
+
+// attaching yields the targets that attach a policy to themselves, by kind, namespace and
+// name.
+func (v *View) attaching(p *policykind.Policy) iter.Seq[policykind.Target] {
+	return func(yield func(policykind.Target) bool) {
+		if !p.Kind.Attaches() {
+			return
+		}
+		ref := p.Ref()
+		for o := range v.byReference.withPrefix(objectKey(ref)) {
+			for to, t := range v.References(o) {
+				if to == ref && !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// SameReferences reports whether two objects attach the same policies to themselves, in the
+// same places.
+func (v *View) SameReferences(a, b Object) bool {
+	type reference struct {
+		to api.Ref
+		at policykind.Target
+	}
+	all := func(o Object) (out []reference) {
+		for to, t := range v.References(o) {
+			t.Ref = api.Ref{}
+			out = append(out, reference{to, t})
+		}
+		return out
+	}
+	return slices.Equal(all(a), all(b))
+}
+
+func referenceKey(to, from api.Ref) string { return objectKey(to) + objectKey(from) }
+
+func (v *View) addReferences(o Object) {
+	for to := range v.References(o) {
+		v.byReference.set(referenceKey(to, o.Ref()), o)
+	}
+}
+
+func (v *View) removeReferences(o Object) {
+	for to := range v.References(o) {
+		v.byReference.remove(referenceKey(to, o.Ref()))
+	}
+}
+
+// attachKinds sets the kinds whose policies are attached by references, and indexes these
+// if the kinds changed.
+func (v *View) attachKinds() {
+	kinds := slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return !k.Attaches() })
+	if slices.Equal(kinds, v.attached) {
+		return
+	}
+	v.attached, v.byReference = kinds, index[Object]{}
+	if len(kinds) == 0 {
+		return
+	}
+	from := []api.PolicyKind{{Kind: gateway.KindService}}
+	for _, kind := range gateway.GatewayKinds {
+		from = append(from, gateway.KindOf(kind))
+	}
+	for _, kind := range from {
+		for o := range v.Objects(kind) {
+			v.addReferences(o)
+		}
+	}
+}
