@@ -15,7 +15,7 @@ type stack struct {
 	policies []*policykind.Policy // of the layers, without the route's own fields
 	versions []uint64             // of the layers
 	client   string               // namespace that the traffic comes from
-	ignored  []*policykind.Policy // of a kind that the gateway does not read
+	ignored  []*policykind.Policy // that have no effect on the path
 }
 
 // reset clears the stack for a path whose traffic comes from a namespace.
@@ -25,6 +25,10 @@ func (s *stack) reset(client string) *stack {
 }
 
 func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
+	if k.unread.levels.has(l) {
+		s.ignored = append(s.ignored, p)
+		return
+	}
 	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), SameTarget: k.sameTarget})
 	s.policies = append(s.policies, p)
 	s.versions = append(s.versions, p.Version)
@@ -53,7 +57,9 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		})
 	}
 	if p.Service != nil {
-		k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		if p.ServiceNamespace {
+			k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		}
 		k.addSections(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Service.Ref(), p.Port)
 		})
@@ -69,16 +75,6 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
 	}
-	if k.unread != "" {
-		s.ignore()
-	}
-}
-
-// ignore removes the policies: the gateway does not read their kind.
-func (s *stack) ignore() {
-	ignored := append(s.ignored, s.policies...)
-	s.reset(s.client)
-	s.ignored = ignored
 }
 
 // addWhole adds the policies on a whole object.
@@ -107,7 +103,7 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 // clientOf returns the namespace that the traffic of a path comes from: in a mesh that
 // of the clients, else that of the gateway.
 func clientOf(p *gateway.Path) string {
-	if p.Gateway != nil {
+	if p.Service == nil && p.Gateway != nil {
 		return p.Gateway.Namespace
 	}
 	return p.Client
