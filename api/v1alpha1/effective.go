@@ -49,8 +49,8 @@ type EffectivePolicy struct {
 	// Route is the effective route of the path, in kinds that control fields of
 	// routes.
 	Route *EffectiveRoute `json:"route,omitempty"`
-	// NotRead is the reason why no policy of the kind has an effect on the path: the
-	// gateway does not read them.
+	// NotRead is the reason why policies of the kind have no effect on the path, such as a
+	// gateway that does not read them, or a Service without a waypoint.
 	NotRead string `json:"notRead,omitempty"`
 }
 
@@ -174,8 +174,7 @@ type PathCounts struct {
 	Inactive          int `json:"inactive"`
 	// Unreached paths, which no request reaches, count in no other state.
 	Unreached int `json:"unreached,omitempty"`
-	// NotRead is the number of other paths, whose gateways do not read policies of the
-	// kind.
+	// NotRead is the number of other paths, on which the policy is not read.
 	NotRead int `json:"notRead,omitempty"`
 }
 

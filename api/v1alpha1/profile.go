@@ -115,6 +115,14 @@ type PolicyProfileSpec struct {
 	// +optional
 	Attachment ProfileAttachment `json:"attachment,omitzero"`
 
+	// Waypoints defines which gateways are waypoints of Services, in a mesh in which only
+	// waypoints read policies on Services. If empty, policies on a Service have an effect
+	// without one. It requires one of the levels ServiceNamespace and Service, and none
+	// of RouteNamespace, Route, Rule and Backend.
+	//
+	// +optional
+	Waypoints *ProfileWaypoints `json:"waypoints,omitempty"`
+
 	// Content is the field with the policy's content, if it is not spec itself. Rule
 	// keys and the fields of blocks are relative to it.
 	//
@@ -304,6 +312,63 @@ type ProfileAttachment struct {
 	Annotation string `json:"annotation,omitempty"`
 }
 
+// ProfileWaypoints defines the waypoints of Services: gateways inside a mesh that
+// requests to a Service go through. The path of a Service goes through its waypoint.
+//
+// +kubebuilder:object:generate=true
+type ProfileWaypoints struct {
+	// Label is the label of a Service, or else of its namespace, whose value is the name
+	// of the waypoint. The waypoint must have a listener of the protocol that admits
+	// the namespace of the Service; without such a listener it serves its own namespace.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Label string `json:"label"`
+	// NamespaceLabel is the label of the same object whose value is the namespace of the
+	// waypoint. It defaults to the namespace of the Service.
+	//
+	// +optional
+	NamespaceLabel string `json:"namespaceLabel,omitempty"`
+	// None is the value of the label of a Service without a waypoint.
+	//
+	// +optional
+	None string `json:"none,omitempty"`
+	// Protocol is the protocol of the listeners of waypoints. A gateway that has such a
+	// listener is a waypoint, whether a Service uses it or not.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Protocol string `json:"protocol"`
+	// Classes lists the GatewayClasses whose gateways are waypoints in any case.
+	//
+	// +listType=atomic
+	// +optional
+	Classes []string `json:"classes,omitempty"`
+	// Purpose restricts which gateways are waypoints of Services, by a label of the
+	// gateway or else of its GatewayClass. Those without the label are.
+	//
+	// +optional
+	Purpose *WaypointPurpose `json:"purpose,omitempty"`
+	// TargetedOnly is set if policies that are attached to the mesh or a namespace have no
+	// effect at waypoints.
+	//
+	// +optional
+	TargetedOnly bool `json:"targetedOnly,omitempty"`
+}
+
+// WaypointPurpose selects the gateways that serve Services by a label.
+//
+// +kubebuilder:object:generate=true
+type WaypointPurpose struct {
+	// Label is the label of the gateway, or else of its GatewayClass.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Label string `json:"label"`
+	// Values lists the values of the label with which a gateway serves Services.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +listType=atomic
+	Values []string `json:"values"`
+}
+
 // ProfileBlocks defines the fields of the blocks of a kind.
 //
 // +kubebuilder:object:generate=true
@@ -432,8 +497,13 @@ type StrategyAnnotationValue struct {
 type KeyedList struct {
 	// Path is the field path of the list.
 	Path string `json:"path"`
-	// Key is the field that identifies an item.
+	// Key is the path of the field of an item that identifies it.
 	Key string `json:"key"`
+	// Default is the key of an item that does not have the field. If empty, the list
+	// of such an item is merged as one value.
+	//
+	// +optional
+	Default string `json:"default,omitempty"`
 }
 
 // SameTarget is how several policies on one target are combined (SEMANTICS

@@ -40,7 +40,8 @@ type Effective struct {
 	Outcomes []merge.Outcome
 	// Unreached is set by Reaches.Mark if no request reaches the path.
 	Unreached *gateway.Reach
-	// Unread is set if the gateway does not read the kind: its class has this controller.
+	// Unread is why the Ignored policies have no effect on the path, and also set if
+	// none of the kind would.
 	// Ignored are then the policies that would be on the path.
 	Unread  string
 	Ignored []*policykind.Policy

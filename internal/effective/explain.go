@@ -37,7 +37,7 @@ func (e *Effective) ExplainHiding(rule *merge.Name, h Hides) (x api.Explanation,
 		x.Notes = append(x.Notes, e.noteText(n, e.hidesAny(h)))
 	}
 	if e.Unread != "" {
-		x.Notes = append(x.Notes, e.UnreadReason())
+		x.Notes = append(x.Notes, e.Unread)
 	}
 	return x, rule == nil || len(x.Policies) > 0
 }

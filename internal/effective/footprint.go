@@ -346,6 +346,12 @@ func (t tracer) relateDependencies(o snapshot.Object) {
 		t.related[anyOf((&gateway.Class{}).Ref().PolicyKind(), "")] = true
 	case *gateway.ListenerSet:
 		t.relateParent(gateway.Parent{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
+	case *gateway.Service:
+		for _, w := range waypointsOf(t.view) {
+			if namespace, name, ok := waypointName(t.view, w, o); ok {
+				t.relateParent(gateway.Parent{Kind: gateway.KindGateway, Namespace: namespace, Name: name})
+			}
+		}
 	case *gateway.Route:
 		for _, p := range o.Parents {
 			t.relateParent(p)

@@ -14,7 +14,7 @@ func (w *walk) servicePath(whole bool) error {
 		if !whole || !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
 			continue
 		}
-		if err := w.servicePaths(i, gateway.Path{Service: w.root.service, Rule: -1}, 0); err != nil {
+		if err := w.servicePaths(i, gateway.Path{Gateway: k.waypoint, Service: w.root.service, Rule: -1}, 0); err != nil {
 			return err
 		}
 	}

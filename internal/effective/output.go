@@ -19,7 +19,7 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: spec, Redacted: redacted,
 		Rules:    make([]api.RuleOrigin, 0, len(e.Rules)),
 		Policies: make([]api.PolicyOnPath, 0, len(e.Outcomes)),
-		NotRead:  e.UnreadReason(),
+		NotRead:  e.Unread,
 	}
 	rules, collects := e.Rules, e.Kind.SameTarget == api.Collect
 	if collects {

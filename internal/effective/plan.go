@@ -110,6 +110,7 @@ func (p *plan) addObject(ref api.Ref) {
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
+			p.addServicesOf(g)
 		}
 	case gateway.KindOf(gateway.KindListenerSet), gateway.KindOf(gateway.KindXListenerSet):
 		for r := range p.view.RoutesOf(ref) {
@@ -117,6 +118,9 @@ func (p *plan) addObject(ref api.Ref) {
 		}
 	default:
 		p.addRoutesTo(ref)
+	}
+	if g, ok := p.view.Get(ref).(*gateway.Gateway); ok {
+		p.addServicesOf(g)
 	}
 	p.addExisting(ref)
 }

@@ -102,8 +102,14 @@ func (s *shape) includesRoute(kind string) bool {
 
 // markNamespaces marks the namespaces that are levels of the path.
 func (s *shape) markNamespaces(p gateway.Path) gateway.Path {
-	p.GatewayNamespace = s.levels[gateway.LevelGatewayNamespace]
-	p.ServiceNamespace = s.levels[gateway.LevelServiceNamespace]
+	p.GatewayNamespace = p.Gateway != nil && s.levels[gateway.LevelGatewayNamespace]
+	p.ServiceNamespace = s.levels[gateway.LevelServiceNamespace] && !sameNamespace(p)
 	p.RouteNamespace = s.levels[gateway.LevelRouteNamespace]
 	return p
+}
+
+// sameNamespace reports whether the namespace of a service is already on the path, as that
+// of its waypoint.
+func sameNamespace(p gateway.Path) bool {
+	return p.GatewayNamespace && p.Service != nil && p.Service.Namespace == p.Gateway.Namespace
 }

@@ -15,7 +15,7 @@ type stack struct {
 	policies []*policykind.Policy // of the layers, without the route's own fields
 	versions []uint64             // of the layers
 	client   string               // namespace that the traffic comes from
-	ignored  []*policykind.Policy // of a kind that the gateway does not read
+	ignored  []*policykind.Policy // that have no effect on the path
 }
 
 // reset clears the stack for a path whose traffic comes from a namespace.
@@ -28,6 +28,10 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) { s.addA
 
 // addAt is add for one of several places of a level.
 func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place int) {
+	if k.unread.levels.has(l) {
+		s.ignored = append(s.ignored, p)
+		return
+	}
 	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, SameTarget: k.sameTarget})
 	if k.shape.bareOverrides[l] {
 		s.layers[len(s.layers)-1].As = p.BareOverrides
@@ -59,7 +63,9 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 		})
 	}
 	if p.Service != nil {
-		k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		if p.ServiceNamespace {
+			k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		}
 		k.addSections(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Service.Ref(), p.Port)
 		})
@@ -76,16 +82,6 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
 	}
-	if k.unread != "" {
-		s.ignore()
-	}
-}
-
-// ignore removes the policies: the gateway does not read their kind.
-func (s *stack) ignore() {
-	ignored := append(s.ignored, s.policies...)
-	s.reset(s.client)
-	s.ignored = ignored
 }
 
 // addWhole adds the policies on a whole object.
@@ -123,7 +119,7 @@ func (k *kindWalk) addFilters(s *stack, all []attachment, rule int) {
 // clientOf returns the namespace that the traffic of a path comes from: in a mesh that
 // of the clients, else that of the gateway.
 func clientOf(p *gateway.Path) string {
-	if p.Gateway != nil {
+	if p.Service == nil && p.Gateway != nil {
 		return p.Gateway.Namespace
 	}
 	return p.Client

@@ -23,14 +23,54 @@ func controllerOf(v *snapshot.View, g *gateway.Gateway) string {
 	return class.Controller
 }
 
-// UnreadReason returns why policies of the kind have no effect on the path: its gateway
-// does not read them. It is empty if it does.
-func (e *Effective) UnreadReason() string {
-	if e.Unread == "" {
-		return ""
+// levels is a set of levels.
+type levels uint32
+
+const allLevels = ^levels(0)
+
+func levelsOf(all ...gateway.Level) (out levels) {
+	for _, l := range all {
+		out |= 1 << l
 	}
-	return fmt.Sprintf("policies of kind %s are not read on %s: its GatewayClass %s has controller %s",
-		e.Kind.Kind, e.Path.Gateway.Ref(), e.Path.Gateway.Class, e.Unread)
+	return out
+}
+
+func (s levels) has(l gateway.Level) bool { return s&(1<<l) != 0 }
+
+// unread is which policies of a kind have no effect at a root.
+type unread struct {
+	levels     levels // at which they are attached
+	controller string // of the gateway, if it does not read the kind
+	noWaypoint string // why the service has no waypoint, if policies on it need one
+	text       string // of the reason, once it is known
+}
+
+// at sets which policies of a kind have no effect at a gateway: all if its controller does
+// not read them, those of the mesh and of namespaces if a waypoint does not.
+func (u *unread) at(k *policykind.Kind, g *gateway.Gateway, controller string) {
+	switch {
+	case controller != "" && !k.ReadBy(controller):
+		u.levels, u.controller = allLevels, controller
+	case isWaypoint(k, g) && k.Waypoints.TargetedOnly:
+		u.levels = levelsOf(gateway.LevelMesh, gateway.LevelGatewayNamespace, gateway.LevelServiceNamespace)
+	}
+}
+
+// reason returns why policies have no effect on a path, "" if it has none of them.
+func (u *unread) reason(k *kindWalk, p *gateway.Path) string {
+	switch {
+	case u.levels != allLevels && len(k.stack.ignored) == 0:
+		return ""
+	case u.text != "":
+	case u.controller != "":
+		u.text = fmt.Sprintf("policies of kind %s are not read on %s: its GatewayClass %s has controller %s",
+			k.kind.Kind, p.Gateway.Ref(), p.Gateway.Class, u.controller)
+	case u.noWaypoint != "":
+		u.text = fmt.Sprintf("policies of kind %s on a Service have no effect without a waypoint: %s", k.kind.Kind, u.noWaypoint)
+	default:
+		u.text = fmt.Sprintf("policies of kind %s without a target have no effect at waypoint %s", k.kind.Kind, p.Gateway.Ref())
+	}
+	return u.text
 }
 
 // UnknownController is a GatewayClass of gateways that may or may not read the policies of
@@ -57,29 +97,27 @@ func UnknownControllers(v *snapshot.View) []UnknownController {
 	return out.list
 }
 
-// maxUnread is the number of gateways that are named because they do not read a kind.
+// maxUnread is the number of gateways and Services that are named because policies have no
+// effect there.
 const maxUnread = 3
 
-// Unread collects the gateways on which a policy has no effect, because they do not read
-// its kind.
+// Unread collects where a policy has no effect, because it is not read there.
 type Unread struct {
-	Paths    int
-	gateways orderedSet[*gateway.Gateway]
-	reasons  []string // of the first gateways
+	Paths   int
+	reasons orderedSet[string]
 }
 
 // Add adds a path on which the policy is ignored.
 func (u *Unread) Add(e *Effective) {
 	u.Paths++
-	if u.gateways.add(e.Path.Gateway); len(u.gateways.list) > len(u.reasons) && len(u.reasons) < maxUnread {
-		u.reasons = append(u.reasons, e.UnreadReason())
-	}
+	u.reasons.add(e.Unread)
 }
 
-// Reasons returns the reason for each gateway, and for those beyond maxUnread their number.
+// Reasons returns the reason for each gateway or Service, and for those beyond maxUnread
+// their number.
 func (u *Unread) Reasons() []string {
-	if more := len(u.gateways.list) - len(u.reasons); more > 0 {
-		return append(slices.Clip(u.reasons), fmt.Sprintf("they are not read on %d more gateways", more))
+	if more := len(u.reasons.list) - maxUnread; more > 0 {
+		return append(slices.Clip(u.reasons.list[:maxUnread]), fmt.Sprintf("they are not read on %d more gateways or Services", more))
 	}
-	return u.reasons
+	return u.reasons.list
 }

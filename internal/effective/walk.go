@@ -80,12 +80,13 @@ type kindWalk struct {
 	view       *snapshot.View
 	shape      *shape
 	sameTarget merge.SameTarget
-	empty      bool   // paths without a policy are visited
-	countOnly  *int   // if not nil, paths are counted and not visited: no policy can be on any
-	unread     string // controller of the root, if its gateways do not read the kind
+	empty      bool // paths without a policy are visited
+	countOnly  *int // if not nil, paths are counted and not visited: no policy can be on any
 	attached   attachments
-	stack      stack   // of the current path
-	last       *folded // of the previous path
+	waypoint   *gateway.Gateway // of the service that is the root
+	unread     unread           // at the root
+	stack      stack            // of the current path
+	last       *folded          // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
@@ -138,25 +139,58 @@ func ofKind(all [][]attachment, kind int) []attachment {
 func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 	w.root, w.listeners = r, listeners
 	mesh := w.attachedTo(api.Ref{Kind: gateway.KindMesh})
-	controller := controllerOf(w.view, r.gateway)
 	for i := range w.kinds {
-		w.kinds[i].unread = ""
-		if !w.kinds[i].kind.ReadBy(controller) {
-			w.kinds[i].unread = controller
-		}
-		w.kinds[i].attached = attachments{mesh: ofKind(mesh, i), route: w.kinds[i].attached.route[:0]}
+		k := &w.kinds[i]
+		k.waypoint, k.unread = nil, unread{}
+		k.attached = attachments{mesh: ofKind(mesh, i), route: k.attached.route[:0]}
 	}
-	if s := r.service; s != nil {
-		namespace, service := w.attachedTo((&gateway.Namespace{Name: s.Namespace}).Ref()), w.attachedTo(s.Ref())
+	if r.service != nil {
+		w.enterService(r.service)
+	}
+	if r.gateway != nil {
+		on := w.onGateway(r.gateway)
 		for i := range w.kinds {
-			w.kinds[i].attached.serviceNamespace, w.kinds[i].attached.service = ofKind(namespace, i), ofKind(service, i)
+			w.kinds[i].enterGateway(i, on)
 		}
 	}
-	if g := r.gateway; g != nil {
-		class, namespace, gw := w.attachedTo((&gateway.Class{Name: g.Class}).Ref()), w.attachedTo((&gateway.Namespace{Name: g.Namespace}).Ref()), w.attachedTo(g.Ref())
-		for i := range w.kinds {
-			on := &w.kinds[i].attached
-			on.class, on.gatewayNamespace, on.gateway = ofKind(class, i), ofKind(namespace, i), ofKind(gw, i)
+}
+
+// onGateway is the policies of all kinds on a gateway and above it, and its controller if
+// that is known.
+type onGateway struct {
+	gateway                    *gateway.Gateway
+	onClass, onNamespace, onIt [][]attachment
+	controller                 string
+}
+
+func (w *walk) onGateway(g *gateway.Gateway) onGateway {
+	return onGateway{
+		g, w.attachedTo((&gateway.Class{Name: g.Class}).Ref()), w.attachedTo((&gateway.Namespace{Name: g.Namespace}).Ref()), w.attachedTo(g.Ref()),
+		controllerOf(w.view, g),
+	}
+}
+
+// enterGateway sets the policies on the root, or on the waypoint of the service that is the
+// root.
+func (k *kindWalk) enterGateway(kind int, g onGateway) {
+	on := &k.attached
+	on.class, on.gatewayNamespace, on.gateway = ofKind(g.onClass, kind), ofKind(g.onNamespace, kind), ofKind(g.onIt, kind)
+	k.unread.at(k.kind, g.gateway, g.controller)
+}
+
+// enterService sets the policies on a service, above it and on its waypoint.
+func (w *walk) enterService(s *gateway.Service) {
+	namespace, service := w.attachedTo((&gateway.Namespace{Name: s.Namespace}).Ref()), w.attachedTo(s.Ref())
+	for i := range w.kinds {
+		k := &w.kinds[i]
+		k.attached.serviceNamespace, k.attached.service = ofKind(namespace, i), ofKind(service, i)
+		if k.kind.Waypoints == nil {
+			continue
+		}
+		if k.waypoint, k.unread.noWaypoint = waypointOf(w.view, k.kind.Waypoints, s); k.waypoint != nil {
+			k.enterGateway(i, w.onGateway(k.waypoint))
+		} else {
+			k.unread.levels = levelsOf(gateway.LevelService, gateway.LevelServicePort)
 		}
 	}
 }
@@ -328,6 +362,7 @@ func reaches(v *snapshot.View, r *gateway.Route, backend api.Ref) bool {
 // virtualPath visits the path of a virtual target.
 func (w *walk) virtualPath(ref api.Ref) error {
 	for i, all := range w.findAttached(ref) {
+		w.kinds[i].unread = unread{} // that of the last root; no root follows
 		s := w.kinds[i].stack.reset("")
 		for _, a := range all {
 			if a.target.Virtual {
@@ -392,8 +427,8 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m}
-	if p.Gateway != nil {
-		e.Unread, e.Ignored = k.unread, slices.Clone(k.stack.ignored)
+	if k.unread.levels != 0 {
+		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}
 	if m != nil && len(m.fields.Blocks) > 0 {
 		e.object = &m.fields

@@ -10,7 +10,8 @@ import (
 // at the Service that is the route's parent, or is a single Virtual element;
 // it ends where its kind's paths end.
 type Path struct {
-	// Gateway, and Set and Listener as far as the path has them.
+	// Gateway, and Set and Listener as far as the path has them. On a path of a Service it
+	// is the waypoint that its requests go through.
 	Gateway  *Gateway
 	Set      *ListenerSet
 	Listener *Listener
@@ -35,8 +36,8 @@ type Path struct {
 	GatewayNamespace, ServiceNamespace, RouteNamespace bool
 }
 
-// ID identifies a path across versions of its objects. It does not have the class of
-// the gateway, which can change.
+// ID identifies a path across versions of its objects. It does not have what labels and
+// fields decide: the class of a gateway, the waypoint of a Service.
 type ID struct {
 	GatewayNamespace, Gateway         string
 	SetKind, SetNamespace, Set        string
@@ -53,7 +54,7 @@ type ID struct {
 // ID returns the identity of the path. A rule's is its position.
 func (p Path) ID() ID {
 	id := ID{Port: p.Port, Client: p.Client, Rule: p.Rule, Member: p.Member}
-	if p.Gateway != nil {
+	if p.Gateway != nil && p.Service == nil {
 		id.GatewayNamespace, id.Gateway = p.Gateway.Namespace, p.Gateway.Name
 	}
 	if p.Set != nil {

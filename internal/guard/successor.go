@@ -197,7 +197,7 @@ func (ev *evaluation) candidatesFor(x *effective.Effective) (*candidates, error)
 		at.object = x.Path.Route.Ref()
 	case x.Path.Set != nil:
 		at.object = x.Path.Set.Ref() // it may be on another gateway now
-	case x.Path.Gateway != nil:
+	case x.Path.Gateway != nil && x.Path.Service == nil:
 		at.object = x.Path.Gateway.Ref()
 	default:
 		return nil, nil // a service's own path goes with the service

@@ -33,6 +33,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.levels()
 	c.class()
 	c.targets()
+	c.waypoints()
 	c.strategies()
 	c.content()
 	c.rules()
@@ -201,6 +202,23 @@ func (c *compiler) targets() {
 	}
 }
 
+func (c *compiler) waypoints() {
+	k, at := c.kind, c.spec.Child("waypoints")
+	w := k.Waypoints
+	if w == nil {
+		return
+	}
+	if !k.Has(api.LevelService) && !k.Has(api.LevelServiceNamespace) || slices.ContainsFunc(routeLevels, k.Has) {
+		c.forbidden(at, "requires that paths end at Services: set spec.levels with ServiceNamespace or Service, and none below them")
+	}
+	if w.Label == "" {
+		c.required(at.Child("label"), "set the label that names the waypoint")
+	}
+	if w.Protocol == "" {
+		c.required(at.Child("protocol"), "set the protocol of the listeners of waypoints")
+	}
+}
+
 func (c *compiler) strategies() {
 	k, at := c.kind, c.spec.Child("strategy")
 	for i, name := range k.Strategy.Allowed {
@@ -306,10 +324,13 @@ func (c *compiler) rules() {
 	k.alternatives = subtrees(c.fieldPaths(c.spec.Child("alternatives"), k.Alternatives))
 	for i, l := range k.Lists {
 		at := c.spec.Child("lists").Index(i)
+		list := keyedList{path: c.fieldPath(at.Child("path"), l.Path), defaultKey: l.Default}
 		if l.Key == "" {
 			c.required(at.Child("key"), "set the field that identifies an item")
+		} else {
+			list.key = c.singlePath(at.Child("key"), l.Key)
 		}
-		k.lists = append(k.lists, keyedList{c.fieldPath(at.Child("path"), l.Path), l.Key})
+		k.lists = append(k.lists, list)
 	}
 	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.path) - len(a.path) }) // Shape goes from the inside out
 	if !k.rulesAreLeaves {

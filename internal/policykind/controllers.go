@@ -9,12 +9,8 @@ import (
 // otherControllers are the controllers of implementations whose policy kinds have no
 // built-in profile.
 var otherControllers = []string{
-	"alb.networking.azure.io/alb-controller",
-	"apisix.apache.org/apisix-ingress-controller",
-	"application-networking.k8s.aws/gateway-api-controller",
 	"haproxy-ingress.github.io/controller",
 	"io.cilium/gateway-controller",
-	"microgateway.airlock.com/gatewayclass-controller",
 	"projectcontour.io/*",
 	"stunner.l7mp.io/gateway-operator",
 	"traefik.io/gateway-controller",

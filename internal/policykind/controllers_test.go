@@ -45,12 +45,16 @@ func TestBuiltInControllers(t *testing.T) {
 		envoy, istio, nginx = "gateway.envoyproxy.io/gatewayclass-controller", "istio.io/gateway-controller", "gateway.nginx.org/nginx-gateway-controller"
 		kgateway, agent     = "kgateway.dev/kgateway", "agentgateway.dev/agentgateway"
 		gloo, gke, consul   = "solo.io/gloo-gateway", "networking.gke.io/gateway", "consul.hashicorp.com/gateway-controller"
+		azure, apisix       = "alb.networking.azure.io/alb-controller", "apisix.apache.org/apisix-ingress-controller"
+		lattice, airlock    = "application-networking.k8s.aws/gateway-api-controller", "microgateway.airlock.com/gatewayclass-controller"
 	)
-	all := []string{envoy, istio, nginx, kgateway, agent, gloo, gke, consul}
+	all := []string{envoy, istio, nginx, kgateway, agent, gloo, gke, consul, azure, apisix, lattice, airlock}
 	byGroup := map[string][]string{
 		"gateway.envoyproxy.io": {envoy}, "gateway.nginx.org": {nginx}, "gateway.kgateway.dev": {kgateway}, "agentgateway.dev": {agent},
 		"gateway.solo.io": {gloo}, "networking.gke.io": {gke}, "consul.hashicorp.com": {consul}, "kuadrant.io": {envoy, istio},
 		"security.istio.io": {istio}, "telemetry.istio.io": {istio}, "extensions.istio.io": {istio}, "networking.istio.io": {istio},
+		"extensions.kuadrant.io": {envoy, istio}, "alb.networking.azure.io": {azure}, "apisix.apache.org": {apisix},
+		"application-networking.k8s.aws": {lattice}, "microgateway.airlock.com": {airlock}, "policy.linkerd.io": all,
 		"gateway.networking.k8s.io": all, "gateway.networking.x-k8s.io": all,
 	}
 	kinds, err := policykind.BuiltinKinds()

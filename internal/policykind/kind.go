@@ -46,8 +46,9 @@ type Kind struct {
 }
 
 type keyedList struct {
-	path fieldPath
-	key  string
+	path, key fieldPath
+	// defaultKey is the key of items without one, "" if each must have one.
+	defaultKey string
 }
 
 // Field is a field of a route that a rule of the kind controls.

@@ -64,14 +64,26 @@ func (s *splitter) keyedItems(key merge.Key, value any) map[string]any {
 	}
 	out := make(map[string]any, len(list))
 	for _, entry := range list {
-		item, _ := entry.(map[string]any)
-		name, ok := item[s.kind.lists[i].key].(string)
-		if _, twice := out[name]; !ok || twice {
+		name := s.kind.lists[i].keyOf(entry)
+		if _, twice := out[name]; name == "" || twice {
 			return nil
 		}
-		out[name] = item
+		out[name] = entry
 	}
 	return out
+}
+
+// keyOf returns the key of an item, "" if it has none.
+func (l *keyedList) keyOf(item any) string {
+	if _, ok := item.(map[string]any); !ok {
+		return ""
+	}
+	value, ok := l.key.lookup(item)
+	if !ok {
+		return l.defaultKey
+	}
+	name, _ := value.(string)
+	return name
 }
 
 // ruleEndsAt reports whether a rule ends at a depth: no pattern continues.

@@ -21,6 +21,7 @@ const (
 	kindNamespace    = "Namespace"
 	kindService      = "Service"
 	kindMesh         = "Mesh"
+	kindPod          = "Pod"
 )
 
 // targets reads the target references: one, or a list, in each field.
@@ -43,7 +44,7 @@ func (r *reader) targets(root *field.Path, spec map[string]any) {
 	}
 	for _, name := range t.Workloads {
 		if value, at := lookup(root, spec, name); value != nil {
-			r.policy.Unread = fmt.Sprintf("it selects workloads by their labels in %s, which Overrule does not read", at)
+			r.selectsWorkloads(at)
 		}
 	}
 	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
@@ -91,8 +92,8 @@ func (r *reader) target(at *field.Path, value any) {
 	}
 	ref := targetReader{r, at, fields}
 	t := Target{
-		Ref:     api.Ref{Kind: ref.stringField("kind"), Namespace: r.policy.Namespace, Name: ref.stringField("name")},
-		Section: ref.stringField("sectionName"), Port: ref.port(),
+		Ref:  api.Ref{Kind: ref.stringField("kind"), Namespace: r.policy.Namespace, Name: ref.stringField("name")},
+		Port: ref.port(),
 	}
 	if kinds := r.kind.Targets.Kinds; t.Ref.Kind == "" && len(kinds) == 1 && kinds[0].Kind != "*" {
 		t.Ref.Kind = kinds[0].Kind // the schema has it as the default
@@ -110,8 +111,33 @@ func (r *reader) target(at *field.Path, value any) {
 		}
 		return
 	}
-	ref.checkAllowed(&t)
+	if t.Selector != nil && t.Ref.PolicyKind() == (api.PolicyKind{Kind: kindPod}) {
+		r.selectsWorkloads(at)
+		return
+	}
+	sections, _ := fields["sectionNames"].([]any) // of several sections
+	if len(sections) == 0 {
+		ref.add(t, ref.stringField("sectionName"))
+	}
+	for i, entry := range sections {
+		name, ok := entry.(string)
+		if !ok {
+			r.wrongType(at.Child("sectionNames").Index(i), entry, "a string")
+		}
+		ref.add(t, name)
+	}
+}
+
+// add adds a section of the target, "" for the whole of it.
+func (r *targetReader) add(t Target, section string) {
+	t.Section = section
+	r.checkAllowed(&t)
 	r.addTarget(t)
+}
+
+// selectsWorkloads marks the policy as one whose reach is not known.
+func (r *reader) selectsWorkloads(at *field.Path) {
+	r.policy.Unread = fmt.Sprintf("it selects workloads by their labels in %s, which Overrule does not read", at)
 }
 
 func (r *targetReader) stringField(name string) string {

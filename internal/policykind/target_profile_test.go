@@ -99,6 +99,12 @@ func TestReadTargetsByProfile(t *testing.T) {
 			"{}", "targetRefs: [{kind: Gateway, name: g}, {kind: Gateway, name: g, sectionName: http}, {kind: Gateway, name: g, port: 80}]",
 			[]policykind.Target{{Ref: gw}, {Ref: gw, Section: "http"}, {Ref: gw, Port: 80}},
 		},
+		"several sections at once": {
+			"{}", "targetRef: {kind: Gateway, name: g, sectionNames: [http, https]}", []policykind.Target{{Ref: gw, Section: "http"}, {Ref: gw, Section: "https"}},
+		},
+		"none of them is the whole object": {
+			"{}", "targetRef: {kind: Gateway, name: g, sectionNames: []}", []policykind.Target{{Ref: gw}},
+		},
 
 		"a selector inside a targetRef, as the GEP has it": {
 			"{}", "targetRefs: [{group: gateway.networking.k8s.io/v1, kind: Gateway, selector: {matchLabels: {env: production}}}]",
@@ -326,6 +332,7 @@ func TestPoliciesWithoutATarget(t *testing.T) {
 		"a null selector is none":                      {istio, "app", "{selector: null}", app, ""},
 		"a selector that lies deeper":                  {istio, "app", "{deep: {selector: {}}}", nil, "spec.deep.selector"},
 		"workloads in a kind that needs a target":      {"targets: {workloads: [selector]}", "app", "{selector: {}}", nil, unread},
+		"Pods by label are workloads":                  {istio, "app", "{targetRefs: [{group: '', kind: Pod, selector: {matchLabels: {a: b}}}]}", nil, "spec.targetRefs[0]"},
 		"workloads beside a target do not hide either": {istio, "app", "{selector: {}, targetRefs: [{kind: Service, name: s}]}", []policykind.Target{{Ref: service("app", "s")}}, unread},
 	}
 	for name, test := range tests {

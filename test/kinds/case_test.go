@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -93,8 +94,12 @@ func namespacesOf(name string) namespaces {
 	return namespaces{infra: name + "-infra", app: name + "-app", class: name}
 }
 
+// placeholder is the name of a namespace or of the GatewayClass, as a word of its own.
+var placeholder = regexp.MustCompile(`\b(INFRA|APP|CLASS)\b`)
+
 func (w namespaces) named(text string) string {
-	return strings.NewReplacer("INFRA", w.infra, "APP", w.app, "CLASS", w.class).Replace(text)
+	names := map[string]string{"INFRA": w.infra, "APP": w.app, "CLASS": w.class}
+	return placeholder.ReplaceAllStringFunc(text, func(name string) string { return names[name] })
 }
 
 // create creates the usual objects.

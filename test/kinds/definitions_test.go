@@ -30,14 +30,16 @@ const (
 // groups are the groups of the policy kinds, except Kuadrant's, which deploy/base
 // lets the server read.
 var groups = []string{
-	"agentgateway.dev", "configuration.konghq.com", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io",
-	"gateway.k8s.aws", "gateway.kgateway.dev", "gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "networking.gke.io",
-	"networking.istio.io", "security.istio.io", "telemetry.istio.io",
+	"agentgateway.dev", "alb.networking.azure.io", "apisix.apache.org", "application-networking.k8s.aws",
+	"configuration.konghq.com", "consul.hashicorp.com", "extensions.istio.io", "extensions.kuadrant.io",
+	"gateway.envoyproxy.io", "gateway.k8s.aws", "gateway.kgateway.dev", "gateway.networking.x-k8s.io",
+	"gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "microgateway.airlock.com", "networking.gke.io",
+	"networking.istio.io", "policy.linkerd.io", "security.istio.io", "telemetry.istio.io",
 }
 
 // istioKinds are the kinds of Istio that are policies. The others are left out,
 // since one of them is another Gateway.
-var istioKinds = []string{"RequestAuthentication", "AuthorizationPolicy", "Telemetry", "WasmPlugin", "EnvoyFilter"}
+var istioKinds = []string{"RequestAuthentication", "AuthorizationPolicy", "Telemetry", "WasmPlugin", "TrafficExtension", "EnvoyFilter"}
 
 // install installs the CRDs of all kinds in addition to those of every test
 // control plane.

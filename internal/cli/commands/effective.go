@@ -126,7 +126,7 @@ func (a *app) showEffective(ctx context.Context, q *query, allPaths bool) error 
 		if err != nil {
 			return err
 		}
-		items = append(slices.DeleteFunc(items, func(e api.EffectivePolicy) bool { return e.NotRead != "" }), more...)
+		items = append(slices.DeleteFunc(items, func(e api.EffectivePolicy) bool { return e.NotRead != "" && len(e.Policies) == 0 }), more...)
 		slices.SortFunc(items, effective.CompareItems)
 	}
 	list.Items = items

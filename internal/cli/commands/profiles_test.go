@@ -33,9 +33,9 @@ func TestProfilesFilter(t *testing.T) {
 	file := "testdata/profiles.yaml"
 	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file))
 	assert.Len(t, listProfiles(t, "-f", file, "--all"), len(builtin)+2)
-	assert.Equal(t, []string{"BackendTLSPolicy built-in"}, listProfiles(t, "-f", file, "backendtlspolicies"))
+	assert.Equal(t, []string{"BackendTLSPolicy built-in", "BackendTLSPolicy built-in"}, listProfiles(t, "-f", file, "backendtlspolicies"), "of two groups")
 	assert.Equal(t, []string{"GuessedPolicy label"}, listProfiles(t, "-f", file, "gp"))
-	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy"))
+	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster", "RateLimitPolicy built-in"}, listProfiles(t, "-f", file, "RateLimitPolicy"))
 	assert.Equal(t, []string{"RateLimitPolicy cluster"}, listProfiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
 	got := run(t, "", "profiles", "-f", file)
 	assert.Contains(t, got.stderr, "--all")

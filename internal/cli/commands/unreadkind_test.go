@@ -63,7 +63,7 @@ func TestKindThatAGatewayDoesNotRead(t *testing.T) {
 	assert.Equal(t, reason, outcomes[1].Message)
 
 	for _, format := range []string{"table", "tree"} {
-		assert.Contains(t, run(t, "", "effective", "-o", format, "-f", file, "-n", "edge", "securitypolicy/lost").stdout, "none: not read by this gateway", format)
+		assert.Contains(t, run(t, "", "effective", "-o", format, "-f", file, "-n", "edge", "securitypolicy/lost").stdout, "none: not read here", format)
 		assert.Contains(t, run(t, "", "explain", "-o", format, "-f", file, "-n", "edge", "httproute/legacy").stdout, "note: "+reason, format)
 	}
 }

@@ -53,7 +53,7 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 // none stands for an effective policy without rules.
 func none(item api.EffectivePolicy) string {
 	if item.NotRead != "" {
-		return "none: not read by this gateway"
+		return "none: not read here"
 	}
 	return "none"
 }
@@ -86,7 +86,7 @@ func valuesOf(item api.EffectivePolicy) func(rule string) any {
 	if !ok {
 		return func(rule string) any { return collectedSpec(item, rule) }
 	}
-	return func(rule string) any { return valueAt(spec, rule) }
+	return func(rule string) any { return valueAt(item, spec, rule) }
 }
 
 // collectedSpec returns the spec of the policy behind a rule, in kinds whose

@@ -9,20 +9,46 @@ import (
 )
 
 // valueAt returns the value in a spec at the key of a rule, nil if there is none.
-func valueAt(spec map[string]any, rule string) any {
+func valueAt(item api.EffectivePolicy, spec map[string]any, rule string) any {
 	key, err := merge.ParseKey(rule)
 	if err != nil {
 		return nil
 	}
 	var at any = spec
-	for _, segment := range key.Segments() {
-		m, ok := at.(map[string]any)
-		if !ok {
+	segments := key.Segments()
+	for i, segment := range segments {
+		switch value := at.(type) {
+		case map[string]any:
+			at = value[segment]
+		case []any:
+			at = itemOf(value, keysBelow(item.Rules, segments[:i]), segment)
+		default:
 			return nil
 		}
-		at = m[segment]
 	}
 	return at
+}
+
+// itemOf returns the item of a keyed list, which is in the order of the keys; nil if they
+// do not fit.
+func itemOf(list []any, keys []string, key string) any {
+	if i := slices.Index(keys, key); i >= 0 && len(keys) == len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+// keysBelow returns the next segments of the rules below a prefix, sorted.
+func keysBelow(rules []api.RuleOrigin, prefix []string) []string {
+	var out []string
+	for _, r := range rules {
+		key, err := merge.ParseKey(r.Rule)
+		if segments := key.Segments(); err == nil && len(segments) > len(prefix) && slices.Equal(segments[:len(prefix)], prefix) {
+			out = append(out, segments[len(prefix)])
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // byPath returns effective policies sorted by path, then policy kind.
