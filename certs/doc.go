@@ -16,7 +16,7 @@
 //
 //	phase    signs   trusted (ca-bundle.crt)  ends when
 //	stable   old     old                      two thirds of old's lifetime are over
-//	staged   old     old, new                 the bundle is published (Published), or after PublishTimeout
+//	staged   old     old, new                 the bundle is published (Published), or after a twelfth of its life
 //	retiring new     new, old                 the last leaf that old may have signed has expired
 //	stable   new     new
 //
