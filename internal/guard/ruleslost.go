@@ -281,6 +281,8 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 		f.Request, f.ServedBy = l.request.String(), endText(l.on.After)
 	}
 	if l.gone == "" {
+		f.Short += ev.entriesText(l)
+		f.What = f.Short
 		return f // that is all of it
 	}
 	var why string
