@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -123,6 +124,11 @@ func (ev *evaluation) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
+	paths := len(l.paths)
+	if action == api.Deny {
+		paths = math.MaxInt // nothing changes
+	}
+	ev.blast.reported(l.key.kind, paths)
 	ev.reportForKind(ev.before.Kind(l.key.kind), l.key.code, action, f)
 }
 

@@ -228,7 +228,7 @@ func (ev *evaluation) reportLostRules() {
 	for _, l := range losses[:min(len(losses), maxRuleLossesReported)] {
 		ev.reportForKind(l.kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
 		if !l.moved {
-			ev.blast.kinds[l.kind.Ref()].reported(l.paths)
+			ev.blast.reported(l.kind.Ref(), l.paths)
 		}
 	}
 	if rest := len(losses) - maxRuleLossesReported; rest > 0 {
@@ -304,17 +304,11 @@ func (l *ruleLoss) onPaths() string {
 }
 
 // holder returns the policy of which a rule is in force in the place of one that is lost;
-// the zero Ref if there is none.
+// the zero Ref if all are gone.
 func (l *ruleLoss) holder() api.Ref {
-	is := l.on.After
 	for _, r := range l.rules {
-		at, found := find(is.Rules, r.key)
-		switch {
-		case r.gone || at == 0 && !found && len(is.Rules) == 0:
-		case !found && (at == len(is.Rules) || !r.key.Holds(is.Rules[at].Key)):
-			return is.Ref(is.Rules[at-1].From.Policy) // a value that holds the key
-		default:
-			return is.Ref(is.Rules[at].From.Policy)
+		if !r.gone {
+			return l.on.After.Ref(ruleInPlace(l.on.After, r.key, anyPolicy).From.Policy)
 		}
 	}
 	return api.Ref{}
