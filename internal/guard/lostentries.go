@@ -26,8 +26,11 @@ func (ev *evaluation) entriesText(l *ruleLoss) string {
 	if before == after {
 		return ""
 	}
-	if field == "" && l.rules[0].name != key.String() {
-		field = ": " + key.String()
+	if l.rules[0].name != key.String() {
+		field = "." + key.String() + field
+	}
+	if field != "" {
+		field = ": " + field[1:]
 	}
 	noun := "entries"
 	if after == 1 {
@@ -48,7 +51,7 @@ func listEntries(before, after any) (field string, was, is int) {
 		after, _ := after.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(before)) {
 			if below, was, is := listEntries(before[name], after[name]); was > is {
-				return ": " + name + below, was, is
+				return "." + name + below, was, is
 			}
 		}
 	}

@@ -19,7 +19,7 @@ var story = []step{
 		},
 	},
 	{
-		say:     "The platform team overrides sso for all routes, merged with the rules of other policies, and limits logins. A constraint caps the login limit at 50, whichever policy sets it.",
+		say:     "The platform team overrides sso for all routes, merged with the rules of other policies, and limits all requests. A constraint caps the login limit at 50, whichever policy sets it.",
 		command: "kubectl apply -f examples/demo/10-gateway-policies.yaml",
 		stdout:  []string{"authpolicy.kuadrant.io/gw-auth created", "ratelimitpolicy.kuadrant.io/gw-limits created", "policyconstraint.overrule.dev/login-limit created"},
 		stderr:  []string{"Warning: "},
@@ -49,10 +49,9 @@ var story = []step{
 		stderr:  []string{"denied the request", "RequirementUnmet", "limits.login.rates[0].limit", "infra/login-limit"},
 	},
 	{
-		say:     "Limits that satisfy the constraint are allowed. They replace the default of the gateway.",
+		say:     "Limits that satisfy the constraint are allowed. They are merged with the limit of the gateway.",
 		command: "kubectl apply -f examples/demo/31-route-limits.yaml",
 		stdout:  []string{"ratelimitpolicy.kuadrant.io/toystore-limits created"},
-		stderr:  []string{"Warning: RateLimitPolicy app/toystore-limits replaces limits.login of RateLimitPolicy infra/gw-limits on 2 paths of HTTPRoute app/toystore"},
 	},
 	{
 		say:     "A route's policy cannot unset an override: removing the gateway's sso from /admin is denied.",
@@ -92,7 +91,7 @@ var story = []step{
 	{
 		say:     "The effective policies of the route, and the policy that sets each value.",
 		command: "kubectl overrule effective -n app httproute/toystore",
-		stdout:  []string{"rules.authentication.sso", "infra/gw-auth", "rules.authorization.customers", "app/toystore-auth", "limits.login", "app/toystore-limits"},
+		stdout:  []string{"rules.authentication.sso", "infra/gw-auth", "rules.authorization.customers", "app/toystore-auth", "limits.login", "app/toystore-limits", "limits.total", "infra/gw-limits"},
 	},
 	{
 		say:     "Why does the application team's sso have no effect?",
