@@ -37,6 +37,7 @@ type evaluation struct {
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
 	gained          gainedRules
+	missed          missedRules
 	overrides       overrides
 	requests        requests
 	ownReach        ownReach
