@@ -66,7 +66,7 @@ func reachText(v api.Verdict) string {
 // movedText says that requests lose rules which move to another path.
 func movedText(v api.Verdict) string {
 	if slices.ContainsFunc(slices.Concat(v.Reasons, v.Warnings), func(r api.Reason) bool { return r.Code == api.ReasonRulesLost && r.Request != "" }) {
-		return "; requests that move lose rules"
+		return "; requests that move to another route lose rules"
 	}
 	return ""
 }
