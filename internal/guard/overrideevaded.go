@@ -94,7 +94,11 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
 		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
 	default:
-		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(l), l.key.rule, policy, on, ev.lossCause(l))
+		applies := ", which applies " + on
+		if len(l.paths) > 1 {
+			applies = "" // affectedText says on how many
+		}
+		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s%s: %s", affectedText(l), l.key.rule, policy, applies, ev.lossCause(l))
 	}
 	if l.request != nil && l.moved() {
 		f.Request, f.ServedBy = l.request.String(), endText(l.is)
