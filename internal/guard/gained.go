@@ -77,8 +77,8 @@ func (ev *evaluation) addMissed(e *effective.Effective) {
 	}
 }
 
-// text says what a route does not get, and why: "jwt of SecurityPolicy infra/edge, since
-// SecurityPolicy app/web takes precedence".
+// text says what a route does not get, and why: "jwt of Policy infra/edge, since
+// Policy app/web takes precedence".
 func (m missedRules) text(namespace string) string {
 	keys := slices.SortedFunc(maps.Keys(m), func(a, b missedKey) int {
 		return cmp.Or(api.CompareRefs(a.policy, b.policy), api.CompareRefs(a.by, b.by), strings.Compare(a.rules, b.rules))
