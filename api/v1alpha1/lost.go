@@ -77,7 +77,7 @@ func GainedText(gained []GainedRules) string {
 	if len(parts) > most {
 		parts = append(parts[:most-1], fmt.Sprintf("rules of %d more policies", len(parts)-most+1))
 	}
-	return joinNames(parts)
+	return JoinNames(parts)
 }
 
 // NamesText names the first of some rules: "a, b, c and 4 more rules".
@@ -86,10 +86,11 @@ func NamesText(names []string) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most-1]), fmt.Sprintf("%d more rules", len(names)-most+1))
 	}
-	return joinNames(names)
+	return JoinNames(names)
 }
 
-func joinNames(names []string) string {
+// JoinNames joins names as in "a, b and c".
+func JoinNames(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}

@@ -2,6 +2,7 @@ package effective
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"overrule.dev/overrule/internal/gateway"
@@ -29,8 +30,10 @@ type Attached struct{ kinds []attachedKind }
 
 // attachedKind is the policies of a kind.
 type attachedKind struct {
-	// on has the policies and their levels on each path.
-	on string
+	kind *policykind.Kind
+	// on has the policies and their levels on each path, any is set if there are some.
+	on  string
+	any bool
 	// overrides is set if one of them has overrides, and binds if one binds to rules of
 	// routes by their matches.
 	overrides, binds bool
@@ -48,16 +51,68 @@ func (a *Attached) MayLose(to *Attached) bool {
 	return false
 }
 
-// Of returns the policies on the paths of a rule of a route at a listener.
-func (a *Attachments) Of(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
+// MayLoseRules returns the kinds of which requests that move from one rule to another may
+// lose rules: those of which some policy is on them before, and not the same ones after.
+func (a *Attached) MayLoseRules(to *Attached) []*policykind.Kind {
+	var out []*policykind.Kind
+	for i, from := range a.kinds {
+		if from.any && from.on != to.kinds[i].on {
+			out = append(out, from.kind)
+		}
+	}
+	return out
+}
+
+// OnSections reports whether a policy is attached to a section of the gateway or Service of
+// a listener, to its listener set, or for the clients of one namespace.
+func (a *Attachments) OnSections(l *gateway.ListenerMatch) bool {
+	a.enter(l, nil)
+	own := func(on []attachment) bool {
+		return slices.ContainsFunc(on, func(at attachment) bool { return !at.target.Whole() || at.target.Consumer })
+	}
+	if l.Set != nil && a.walk.attachedTo(l.Set.Ref()) != nil {
+		return true
+	}
+	return slices.ContainsFunc(a.walk.kinds, func(k kindWalk) bool {
+		on := &k.attached
+		return own(on.gateway) || own(on.service) || own(on.serviceNamespace)
+	})
+}
+
+// OnRoute reports whether a policy is attached to a route, its namespace or its backends.
+func (a *Attachments) OnRoute(l *gateway.ListenerMatch, r *gateway.Route) bool {
+	a.enter(l, r)
+	for i := range a.walk.kinds {
+		k := &a.walk.kinds[i]
+		if len(k.attached.route)+len(k.attached.routeNamespace) > 0 {
+			return true
+		}
+	}
+	for i := range r.Rules {
+		for _, b := range r.Rules[i].Backends {
+			if a.walk.attachedTo(b.Object) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// enter makes the gateway or Service of a listener and a route, if not nil, the current ones.
+func (a *Attachments) enter(l *gateway.ListenerMatch, r *gateway.Route) {
 	if at := (root{gateway: l.Gateway, service: l.Service}); a.root != at {
 		a.walk.enterRoot(at, nil)
 		a.root, a.route = at, nil
 	}
-	if a.route != r {
+	if r != nil && a.route != r {
 		a.walk.enterRoute(r)
 		a.route = r
 	}
+}
+
+// Of returns the policies on the paths of a rule of a route at a listener.
+func (a *Attachments) Of(l *gateway.ListenerMatch, r *gateway.Route, rule int) *Attached {
+	a.enter(l, r)
 	p := gateway.Path{Gateway: l.Gateway, Set: l.Set, Listener: l.Listener, Route: r, Rule: rule}
 	if l.Service != nil {
 		p = gateway.Path{Service: l.Service, Port: l.Listener.Port, Client: l.Client, Route: r, Rule: rule}
@@ -83,7 +138,7 @@ func (w *walk) attachedOn(kind int, p gateway.Path) attachedKind {
 		end, has = k.shape.meshEnd, k.shape.mesh
 	}
 	if !has || end < gateway.LevelRoute || !k.shape.includesRoute(p.Route.Kind) {
-		return attachedKind{}
+		return attachedKind{kind: k.kind}
 	}
 	clients := []string{p.Client}
 	if p.Service != nil && p.Client == "" {
@@ -97,9 +152,9 @@ func (w *walk) attachedOn(kind int, p gateway.Path) attachedKind {
 		p.Rule = -1
 	}
 	if members, controlled := membersOf(k.kind, p); controlled && len(members) == 0 {
-		return attachedKind{}
+		return attachedKind{kind: k.kind}
 	}
-	var out attachedKind
+	out := attachedKind{kind: k.kind}
 	var on strings.Builder
 	for _, p.Client = range clients {
 		fmt.Fprintf(&on, "%s:", p.Client)
@@ -151,6 +206,7 @@ func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p ga
 			fmt.Fprintf(on, " on %v of %t", *p.Backend, p.Route.Rules[p.Rule].Serves(*p.Backend))
 		}
 		on.WriteByte(',')
+		to.any = true
 		to.overrides = to.overrides || hasOverrides(l)
 		to.binds = to.binds || policy.Binds
 	}

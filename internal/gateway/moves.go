@@ -82,6 +82,9 @@ type MoveLimits struct {
 	Alive func() bool
 	// Steps, if set, is added the number of matches that were looked at.
 	Steps *int
+	// Work, if not 0, is the work after which no more requests are looked for, less than
+	// that of any search.
+	Work int
 }
 
 // SameListener reports whether the request of a move comes in by one listener before and

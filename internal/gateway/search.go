@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,9 @@ func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) 
 	return s
 }
 
+// spent reports whether the search has done the work that it may do.
+func (s *search) spent() bool { return s.work() > cmp.Or(s.limits.Work, maxWork) }
+
 // steps returns how many matches the search looked at.
 func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
 
@@ -96,7 +100,7 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 		}
 	}()
 	c := contest{e, at, to, flip}
-	if s.work() > maxWork {
+	if s.spent() {
 		return s.skip(&c)
 	}
 	if few != nil {
@@ -167,7 +171,7 @@ func (s *search) pair(c *contest, to *indexed) bool {
 	switch {
 	case !s.relevant(e.served(), o.served()) || c.stays(to):
 		return true
-	case s.steps() > s.allowed || s.work() > maxWork:
+	case s.steps() > s.allowed || s.spent():
 		return s.leave(e.served(), o.served())
 	default:
 		return s.try(e, o)

@@ -31,7 +31,8 @@ type kindImpact struct {
 	namespaces nameSet
 	// lost counts the paths that lose all rules of a group, by group.
 	lost map[string]int
-	// reportedPaths is the number of paths of the finding RulesLost with the most of them.
+	// reportedPaths is the number of paths of the finding about lost rules or overrides with
+	// the most of them.
 	reportedPaths int
 	// newPaths is the number of paths of a route that is created.
 	newPaths int
@@ -145,8 +146,12 @@ func (ev *evaluation) reportBlastRadius() {
 	}
 }
 
-// reported records a finding about rules that a number of paths lose.
-func (k *kindImpact) reported(paths int) { k.reportedPaths = max(k.reportedPaths, paths) }
+// reported records a finding about rules or an override that a number of paths lose.
+func (radius *blastRadius) reported(kind api.PolicyKind, paths int) {
+	if k := radius.kinds[kind]; k != nil {
+		k.reportedPaths = max(k.reportedPaths, paths)
+	}
+}
 
 // said reports whether other findings say all that there is to say about the paths that
 // change: that each of them loses rules, or that they are those of a new route.

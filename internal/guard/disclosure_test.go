@@ -33,6 +33,29 @@ properties:
   strategy: {type: string}
 `)
 
+const twoListeners = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: g}
+spec:
+  gatewayClassName: istio
+  listeners:
+  - {name: one, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: two, port: 80, protocol: HTTP, hostname: shop.example.com, allowedRoutes: {namespaces: {from: All}}}
+`
+
+func listenerRoute(name, section string, day int, path string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: %s, creationTimestamp: "2025-01-%02dT00:00:00Z"}
+spec:
+  parentRefs: [{namespace: infra, name: g, sectionName: %s}]
+  hostnames: [shop.example.com]
+  rules: [{matches: [{path: {value: /%s}}]}]
+`, name, day, section, path)
+}
+
 // What a write is answered depends on no value of another object, save the verdict of
 // a condition or schema and the value that a conditional override sets: worlds that
 // differ in such a value alone get the same texts.
@@ -72,6 +95,14 @@ func TestMessagesDoNotDiscloseValues(t *testing.T) {
 			func(v string) string {
 				return docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("a", "[{matches: [{path: {value: /toyz}}, {path: {value: /"+v+"}}]}]", "g"))
 			}, rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))), "limits.a also applies to (not shown)"},
+		"RulesLost, how much of a list remains": {
+			func(v string) string {
+				return base(gatewayPolicy("defaults: {strategy: patch, b: [" + strings.Repeat("1, ", len(v)) + "1]}"))
+			}, routePolicy("strategy: patch\nb: [1]"), "replaces b of Paint infra/top"},
+		"Unreached, a policy": {
+			func(v string) string {
+				return docs(twoListeners, listenerRoute("older", "two", 1, v), listenerRoute("newer", "one", 2, v))
+			}, policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g, sectionName: one}]\na: 1"), "the policy has no effect: no request reaches"},
 		"Overridden": {
 			func(v string) string { return base(gatewayPolicy("overrides: {strategy: patch, b: " + v + "}")) }, routePolicy("strategy: patch\nb: 1"), "b has no effect"},
 		"OverrideRemoved": {

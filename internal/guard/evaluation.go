@@ -37,6 +37,7 @@ type evaluation struct {
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
 	gained          gainedRules
+	missed          missedRules
 	overrides       overrides
 	requests        requests
 	ownReach        ownReach
@@ -130,7 +131,13 @@ func (ev *evaluation) comparePaths(s effective.Scope) error {
 	if err := ev.compareWithoutTerminating(s); err != nil {
 		return err
 	}
-	return ev.compareOthers()
+	if err := ev.compareOthers(); err != nil {
+		return err
+	}
+	if err := ev.findMovedRules(); err != nil {
+		return fmt.Errorf("find the requests that lose rules: %w", err)
+	}
+	return nil
 }
 
 // summarize turns what was counted on the paths into findings.

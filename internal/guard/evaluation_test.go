@@ -41,7 +41,6 @@ func TestOtherWrites(t *testing.T) {
 		ev := deleted(t, world(t, paint), paintRef("infra", "top"))
 		assert.Equal(t, []string{
 			"Deny OverrideRemoved a Paint infra/top: 2 paths",
-			"Warn BlastRadius: Paint infra/top, Paint, 2 paths, 1 namespace",
 		}, findings(t, ev))
 		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, ev.Changes)
 		assert.Nil(t, ev.After.Get(paintRef("infra", "top")))

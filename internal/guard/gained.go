@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +19,15 @@ type gainedRules map[gainedKey]int
 type gainedKey struct {
 	rules  string
 	policy api.Ref
+}
+
+// missedRules are the rules of policies above a route that is created which its own policies
+// take the place of, and no others follow: a policy that waited for the route, say.
+type missedRules map[missedKey]bool
+
+type missedKey struct {
+	rules      string
+	policy, by api.Ref
 }
 
 // createsRoute reports whether the write creates a route.
@@ -48,6 +58,46 @@ func (ev *evaluation) addGained(p effective.Pair) {
 			ev.gained[key]++
 		}
 	}
+	ev.addMissed(p.After)
+}
+
+// addMissed adds what a new path would get without the policies below.
+func (ev *evaluation) addMissed(e *effective.Effective) {
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		for _, l := range o.Lost {
+			if l.To.Policy == nil || l.To.Policy == o.Policy || isOverridden(e, i, l) || inPlace(e, l.Key, anyPolicy) {
+				continue
+			}
+			if ev.missed == nil {
+				ev.missed = make(missedRules)
+			}
+			ev.missed[missedKey{e.Kind.GroupName(l.Key, e.Kind.GroupDepth(l.Key)), e.Ref(o.Policy), e.Ref(l.To.Policy)}] = true
+		}
+	}
+}
+
+// text says what a route does not get, and why: "jwt of Policy infra/edge, since
+// Policy app/web takes precedence".
+func (m missedRules) text(namespace string) string {
+	keys := slices.SortedFunc(maps.Keys(m), func(a, b missedKey) int {
+		return cmp.Or(api.CompareRefs(a.policy, b.policy), api.CompareRefs(a.by, b.by), strings.Compare(a.rules, b.rules))
+	})
+	keys = slices.DeleteFunc(keys, func(k missedKey) bool { return k.policy.Namespace == namespace })
+	if len(keys) == 0 {
+		return ""
+	}
+	var names []string
+	for _, k := range keys {
+		if k.policy == keys[0].policy && k.by == keys[0].by {
+			names = append(names, k.rules)
+		}
+	}
+	text := fmt.Sprintf("%s of %s, since %s takes precedence", api.NamesText(names), keys[0].policy, keys[0].by)
+	if more := len(keys) - len(names); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }
 
 // list returns the rules by policy and name.
@@ -63,11 +113,21 @@ func (g gainedRules) list() []api.GainedRules {
 }
 
 // reportGained tells the writer of a new route what it gets from policies of other
-// namespaces.
+// namespaces, and what not.
 func (ev *evaluation) reportGained() {
 	route := ev.change.Object().Ref()
 	others := slices.DeleteFunc(ev.gained.list(), func(g api.GainedRules) bool { return g.Policy.Namespace == route.Namespace })
-	if len(others) > 0 {
-		ev.report(api.ReasonBlastRadius, api.Warn, Finding{What: fmt.Sprintf("%s gets %s", objectText(ev.change), api.GainedText(others))})
+	missed := ev.missed.text(route.Namespace)
+	what := objectText(ev.change)
+	switch {
+	case len(others) == 0 && missed == "":
+		return
+	case missed == "":
+		what += " gets " + api.GainedText(others)
+	case len(others) == 0:
+		what += " does not get " + missed
+	default:
+		what += fmt.Sprintf(" gets %s, but not %s", api.GainedText(others), missed)
 	}
+	ev.report(api.ReasonBlastRadius, api.Warn, Finding{What: what})
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/snapshot"
@@ -30,6 +31,9 @@ type Guard struct {
 	// ReadsAll has messages name objects in other namespaces than that of the object that is
 	// written: the reader may list them all.
 	ReadsAll bool
+	// MayRead, if set, reports whether the reader may read the values of a policy. Without it,
+	// those are the policies in the namespace of the object that is written.
+	MayRead func(policy api.Ref) bool
 	// Budget is what the conditions of one evaluation may cost, in units of
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64

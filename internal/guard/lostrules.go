@@ -86,20 +86,28 @@ func find(rules []merge.Effective, k merge.Key) (int, bool) {
 	return slices.BinarySearchFunc(rules, k, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
 }
 
-// inPlace reports whether a rule of certain policies is in force at a key, or below it, or
-// in a place that holds it.
+// inPlace reports whether a rule of certain policies is in force in the place of a key.
 func inPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) bool {
+	return ruleInPlace(e, k, of) != nil
+}
+
+// ruleInPlace returns the rule of certain policies that is in force at a key, or below it, or
+// in a place that holds it; nil if there is none.
+func ruleInPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) *merge.Effective {
 	at, found := find(e.Rules, k)
 	for i := at; i < len(e.Rules) && k.Holds(e.Rules[i].Key); i++ {
 		if e.Rules[i].Value != nil && of(e.Rules[i].From.Policy) {
-			return true
+			return &e.Rules[i]
 		}
 	}
 	if found || at == 0 {
-		return false
+		return nil
 	}
 	above := &e.Rules[at-1]
-	return above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && of(above.From.Policy)
+	if above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && of(above.From.Policy) {
+		return above
+	}
+	return nil
 }
 
 // LostGroups returns the names of the rules that are in force on a path before the write,

@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -93,7 +94,11 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
 		f.What = fmt.Sprintf("%s: %s", f.Short, l.key.givenUp)
 	default:
-		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s, which applies %s: %s", affectedText(l), l.key.rule, policy, on, ev.lossCause(l))
+		applies := ", which applies " + on
+		if len(l.paths) > 1 {
+			applies = "" // affectedText says on how many
+		}
+		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s%s: %s", affectedText(l), l.key.rule, policy, applies, ev.lossCause(l))
 	}
 	if l.request != nil && l.moved() {
 		f.Request, f.ServedBy = l.request.String(), endText(l.is)
@@ -123,6 +128,11 @@ func (ev *evaluation) reportLoss(l *lostOverride, policy api.Ref, f Finding) {
 	default:
 		f.Advice = fmt.Sprintf("ask the owner of %s, or check whether you are allowed to: %s", policy.Key(), ev.checkCommand(policy))
 	}
+	paths := len(l.paths)
+	if action == api.Deny {
+		paths = math.MaxInt // nothing changes
+	}
+	ev.blast.reported(l.key.kind, paths)
 	ev.reportForKind(ev.before.Kind(l.key.kind), l.key.code, action, f)
 }
 

@@ -21,6 +21,7 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 	}
 	if byRequests.Before != p.Before || byRequests.After != p.After {
 		ev.overrides.prev.changed = byRequests.Changed()
+		ev.noteFollowed(byRequests)
 	}
 	if ev.overrides.prev.changed {
 		ev.countPath(byRequests, again)

@@ -24,10 +24,10 @@ type stakeKey struct {
 	after    bool
 }
 
-// newStake returns what is at stake in the write; nil if nothing is, since there is no
-// policy of a kind that can have overrides.
-func (ev *evaluation) newStake() *stake {
-	kinds := slices.DeleteFunc(slices.Clone(ev.before.Populated()), func(k *policykind.Kind) bool { return !k.MayOverride() })
+// newStake returns what is at stake in the write for policies of certain kinds; nil if
+// nothing is, since there is no policy of such a kind.
+func (ev *evaluation) newStake(of func(*policykind.Kind) bool) *stake {
+	kinds := slices.DeleteFunc(slices.Clone(ev.before.Populated()), func(k *policykind.Kind) bool { return !of(k) })
 	if len(kinds) == 0 {
 		return nil
 	}

@@ -29,6 +29,9 @@ type requests struct {
 		stays                 requestMove
 		mayStay               bool
 	}
+	// followed are the pairs of paths whose rules were compared since one of them begins or
+	// ends.
+	followed map[followedPair]bool
 	// rerouted are the routes that the write changes, so that moves have all requests of
 	// their rules.
 	rerouted map[api.Ref]bool
@@ -143,7 +146,7 @@ func (ev *evaluation) trackRequests() error {
 	}
 	limits := gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps}
 	if !ev.everyKindUnlisted {
-		at := ev.newStake()
+		at := ev.newStake((*policykind.Kind).MayOverride)
 		if at == nil {
 			return nil
 		}

@@ -94,6 +94,8 @@ func TestNeighborsCostNothing(t *testing.T) {
 	for name, row := range crowdedRows {
 		for policies, docs := range map[string][]string{
 			"without policies": nil, "with an override of the gateway": {crowdedPolicy("infra", "Gateway", "edge")},
+			"with defaults of the gateway":     {strings.Replace(crowdedPolicy("infra", "Gateway", "edge"), "overrides", "defaults", 1)},
+			"with defaults of the neighbor":    {strings.Replace(crowdedPolicy("shop", "HTTPRoute", "shop"), "overrides", "defaults", 1)},
 			"with an override of the neighbor": {crowdedPolicy("shop", "HTTPRoute", "shop")},
 		} {
 			t.Run(name+", "+policies, func(t *testing.T) {
@@ -131,7 +133,7 @@ func TestNeighborsCostNothing(t *testing.T) {
 					assert.NotEqual(t, api.ReasonTooMuch, f.Code)
 				}
 				t.Logf("%d steps", ev.requests.steps)
-				if !strings.HasPrefix(policies, "with an override of the neighbor") || row.changed == 0 {
+				if !strings.HasSuffix(policies, "of the neighbor") || row.changed == 0 {
 					assert.Zero(t, ev.requests.steps)
 				}
 				assert.LessOrEqual(t, ev.requests.steps, 8*row.changed*(1+row.routes*128))

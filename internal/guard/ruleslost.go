@@ -46,6 +46,7 @@ type ruleLossKey struct {
 	from, by *merge.Policy // by is nil where no policy takes the rule
 	way      lossWay
 	route    api.Ref // that serves the requests after the write, if another one did before
+	moved    bool    // requests move there from a path that may keep its rules
 	gone     string  // names of the rules that nothing follows
 	replaced string  // and of those that others follow
 }
@@ -57,7 +58,8 @@ type ruleLoss struct {
 	on      effective.Pair
 	paths   int
 	objects map[api.Ref]struct{}
-	last    api.Ref // object, since those of one come together
+	last    api.Ref          // object, since those of one come together
+	request *gateway.Request // that moves, and loses the rules
 
 	namespaces nameSet
 }
@@ -94,6 +96,16 @@ func (ev *evaluation) addLostRules(p effective.Pair, lost []lostRule, again bool
 	}
 	for _, l := range losses.prev {
 		l.addPath(&p)
+	}
+}
+
+// addMovedRules adds what requests lose that move between two paths, such as a request.
+func (ev *evaluation) addMovedRules(p effective.Pair, lost []lostRule, request *gateway.Request) {
+	for _, l := range ev.groupLostRules(p, lost) {
+		l.moved, l.request = true, request
+		if known := ev.ruleLosses.add(l); known != nil {
+			known.addPath(&p)
+		}
 	}
 }
 
@@ -215,7 +227,9 @@ func (ev *evaluation) reportLostRules() {
 	slices.SortFunc(losses, compareLosses)
 	for _, l := range losses[:min(len(losses), maxRuleLossesReported)] {
 		ev.reportForKind(l.kind, api.ReasonRulesLost, api.Warn, ev.lossFinding(l))
-		ev.blast.kinds[l.kind.Ref()].reported(l.paths)
+		if !l.moved {
+			ev.blast.reported(l.kind.Ref(), l.paths)
+		}
 	}
 	if rest := len(losses) - maxRuleLossesReported; rest > 0 {
 		more := fmt.Sprintf("%d more policies also lose rules", rest)
@@ -239,6 +253,7 @@ func compareLosses(a, b *ruleLoss) int {
 		cmp.Compare(a.way, b.way),
 		strings.Compare(nameOf(a.by), nameOf(b.by)),
 		api.CompareRefs(a.route, b.route),
+		cmp.Compare(btoi(a.moved), btoi(b.moved)),
 	)
 }
 
@@ -250,21 +265,24 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 		f.Rule = l.rules[0].key.String()
 	}
 	subject, lose := l.subject()
-	on := "on " + plural(l.paths, "path")
-	if n := l.namespaces.count(); n > 1 {
-		on += " in " + plural(n, "namespace")
-	}
-	by := l.holder()
+	by, on := l.holder(), l.onPaths()
 	switch {
+	case l.gone == "" && l.moved:
+		f.Short = fmt.Sprintf("%s replaces %s of %s for %s", by, l.replaced, policy, subject)
 	case l.gone == "":
-		f.Short = fmt.Sprintf("%s replaces %s of %s %s of %s", by, l.replaced, policy, on, subject)
+		f.Short = fmt.Sprintf("%s replaces %s of %s%s of %s", by, l.replaced, policy, on, subject)
 	case l.replaced != "":
-		f.Short = fmt.Sprintf("%s %s %s of %s %s, and %s replaces its %s", subject, lose, l.gone, policy, on, by, l.replaced)
+		f.Short = fmt.Sprintf("%s %s %s of %s%s, and %s replaces its %s", subject, lose, l.gone, policy, on, by, l.replaced)
 	default:
-		f.Short = fmt.Sprintf("%s %s %s of %s %s", subject, lose, l.gone, policy, on)
+		f.Short = fmt.Sprintf("%s %s %s of %s%s", subject, lose, l.gone, policy, on)
 	}
 	f.What = f.Short
+	if l.moved {
+		f.Request, f.ServedBy = l.request.String(), endText(l.on.After)
+	}
 	if l.gone == "" {
+		f.Short += ev.entriesText(l)
+		f.What = f.Short
 		return f // that is all of it
 	}
 	var why string
@@ -273,18 +291,24 @@ func (ev *evaluation) lossFinding(l *ruleLoss) Finding {
 	return f
 }
 
+// onPaths says on how many paths rules are lost; "" where requests lose them.
+func (l *ruleLoss) onPaths() string {
+	if l.moved {
+		return ""
+	}
+	on := " on " + plural(l.paths, "path")
+	if n := l.namespaces.count(); n > 1 {
+		on += " in " + plural(n, "namespace")
+	}
+	return on
+}
+
 // holder returns the policy of which a rule is in force in the place of one that is lost;
-// the zero Ref if there is none.
+// the zero Ref if all are gone.
 func (l *ruleLoss) holder() api.Ref {
-	is := l.on.After
 	for _, r := range l.rules {
-		at, found := find(is.Rules, r.key)
-		switch {
-		case r.gone || at == 0 && !found && len(is.Rules) == 0:
-		case !found && (at == len(is.Rules) || !r.key.Holds(is.Rules[at].Key)):
-			return is.Ref(is.Rules[at-1].From.Policy) // a value that holds the key
-		default:
-			return is.Ref(is.Rules[at].From.Policy)
+		if !r.gone {
+			return l.on.After.Ref(ruleInPlace(l.on.After, r.key, anyPolicy).From.Policy)
 		}
 	}
 	return api.Ref{}
@@ -292,6 +316,9 @@ func (l *ruleLoss) holder() api.Ref {
 
 // subject names the objects that lose rules, with the verb for them.
 func (l *ruleLoss) subject() (objects, lose string) {
+	if l.moved {
+		return l.movedText(), "lose"
+	}
 	if n := len(l.objects); n > 1 {
 		return fmt.Sprintf("%s and %d more", objectOf(l.on.Before), n-1), "lose"
 	}
@@ -299,6 +326,18 @@ func (l *ruleLoss) subject() (objects, lose string) {
 		return endText(l.on.Before), "loses"
 	}
 	return objectOf(l.on.Before).String(), "loses"
+}
+
+// movedText names the requests that move, by the routes or rules that serve them.
+func (l *ruleLoss) movedText() string {
+	from, to := objectOf(l.on.Before).String(), objectOf(l.on.After).String()
+	if from == to {
+		from, to = endText(l.on.Before), endText(l.on.After)
+	}
+	if n := len(l.objects); n > 1 {
+		from += fmt.Sprintf(" and %d more", n-1)
+	}
+	return fmt.Sprintf("requests that move from %s to %s", from, to)
 }
 
 // lossText says why a policy loses its rules, and what keeps them.
@@ -399,6 +438,12 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 		return "its condition is not met any more", ""
 	case policy == ev.change.Object().Ref():
 		return "it is deleted", ""
+	case l.moved:
+		to := endText(l.on.After)
+		if l.route != (api.Ref{}) {
+			to = l.route.String()
+		}
+		return fmt.Sprintf("it is attached to %s", was.Path.Element(was.Level(l.from))), fmt.Sprintf("attach the policy to %s as well", to)
 	case l.route != (api.Ref{}):
 		return fmt.Sprintf("%s serves its requests after this write", l.route), fmt.Sprintf("attach the policy to %s to keep them", l.route.Key())
 	case now == nil:

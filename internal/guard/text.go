@@ -98,12 +98,8 @@ func joinRefs(refs []api.Ref) string {
 	for _, ref := range refs[:min(len(refs), maxNamed)] {
 		names = append(names, ref.String())
 	}
-	switch more := len(refs) - len(names); {
-	case more > 0:
-		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
-	case len(names) == 1:
-		return names[0]
-	default:
-		return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	if more := len(refs) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
+	return api.JoinNames(names)
 }

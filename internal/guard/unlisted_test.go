@@ -140,7 +140,7 @@ func TestDenialStandsWithUnlistedKind(t *testing.T) {
 	const dye = "kind: PolicyProfile\nmetadata: {name: dye}\nspec: {group: example.com, kind: Dye, class: inherited, targets: {fields: [targetRefs]}, blocks: {overrides: [overrides]}}"
 	v := withoutList(world(t, docs(dye, gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"), at("g", ""))), "Dye")
 	ev := evaluateAs(t, bossAndDev(), "dev", v, overrideCase{write: routeDoc("r", two, "h")}.change(t, v))
-	assert.Equal(t, []string{"Deny OverrideEvaded a", "Warn BlastRadius"}, codes(t, ev))
+	assert.Equal(t, []string{"Deny OverrideEvaded a"}, codes(t, ev))
 }
 
 // A kind that is read in another way from now on may lose what its policies hold.

@@ -19,9 +19,9 @@ var story = []step{
 		},
 	},
 	{
-		say:     "The platform team sets overrides: sso for all routes, merged with the rules of other policies, and a login limit of at most 50.",
+		say:     "The platform team overrides sso for all routes, merged with the rules of other policies, and limits all requests. A constraint caps the login limit at 50, whichever policy sets it.",
 		command: "kubectl apply -f examples/demo/10-gateway-policies.yaml",
-		stdout:  []string{"authpolicy.kuadrant.io/gw-auth created", "ratelimitpolicy.kuadrant.io/gw-limits created"},
+		stdout:  []string{"authpolicy.kuadrant.io/gw-auth created", "ratelimitpolicy.kuadrant.io/gw-limits created", "policyconstraint.overrule.dev/login-limit created"},
 		stderr:  []string{"Warning: "},
 	},
 	{
@@ -34,22 +34,22 @@ var story = []step{
 		say:     "A login limit of 100 violates the constraint: the write is denied.",
 		command: "kubectl apply -f examples/demo/30-route-limits-too-high.yaml",
 		code:    1,
-		stderr:  []string{"denied the request", "ConstraintViolated", "limits.login", "100", "infra/gw-limits", "r.limit > 50"},
+		stderr:  []string{"denied the request", "RequirementUnmet", "limits.login.rates[0].limit", "PolicyConstraint infra/login-limit", "50"},
 	},
 	{
 		say:     "A dry run is denied for the same reason ...",
 		command: "kubectl apply --dry-run=server -f examples/demo/30-route-limits-too-high.yaml",
 		code:    1,
-		stderr:  []string{"denied the request", "ConstraintViolated", "limits.login", "infra/gw-limits"},
+		stderr:  []string{"denied the request", "RequirementUnmet", "limits.login.rates[0].limit", "infra/login-limit"},
 	},
 	{
 		say:     "... and so is a diff.",
 		command: "kubectl diff -f examples/demo/30-route-limits-too-high.yaml",
 		code:    2,
-		stderr:  []string{"denied the request", "ConstraintViolated", "limits.login", "infra/gw-limits"},
+		stderr:  []string{"denied the request", "RequirementUnmet", "limits.login.rates[0].limit", "infra/login-limit"},
 	},
 	{
-		say:     "Limits that satisfy the constraint are allowed.",
+		say:     "Limits that satisfy the constraint are allowed. They are merged with the limit of the gateway.",
 		command: "kubectl apply -f examples/demo/31-route-limits.yaml",
 		stdout:  []string{"ratelimitpolicy.kuadrant.io/toystore-limits created"},
 	},
@@ -80,7 +80,7 @@ var story = []step{
 		say:     "... while an administrator can, and gets a warning about the effect.",
 		command: "kubectl delete --dry-run=server -n infra authpolicy gw-auth",
 		stdout:  []string{`authpolicy.kuadrant.io "gw-auth" deleted`, "(server dry run)"},
-		stderr:  []string{"Warning: ", "would no longer", "on 2 paths", "effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
+		stderr:  []string{"Warning: ", "would no longer", "on 2 paths"},
 	},
 	{
 		say:     "A diff of an allowed change shows only the edited fields.",
@@ -91,7 +91,7 @@ var story = []step{
 	{
 		say:     "The effective policies of the route, and the policy that sets each value.",
 		command: "kubectl overrule effective -n app httproute/toystore",
-		stdout:  []string{"rules.authentication.sso", "infra/gw-auth", "rules.authorization.customers", "app/toystore-auth", "limits.login", "app/toystore-limits"},
+		stdout:  []string{"rules.authentication.sso", "infra/gw-auth", "rules.authorization.customers", "app/toystore-auth", "limits.login", "app/toystore-limits", "limits.total", "infra/gw-limits"},
 	},
 	{
 		say:     "Why does the application team's sso have no effect?",
@@ -102,6 +102,6 @@ var story = []step{
 		say:     "The same engine evaluates files without a cluster: exit code 1 is a denial.",
 		command: "kubectl overrule check -f examples/demo/30-route-limits-too-high.yaml --against examples/crds --against examples/demo/00-cluster.yaml --against examples/demo/10-gateway-policies.yaml",
 		code:    1,
-		stdout:  []string{"ConstraintViolated", "limits.login", "infra/gw-limits"},
+		stdout:  []string{"RequirementUnmet", "limits.login.rates[0].limit", "infra/login-limit"},
 	},
 }

@@ -137,7 +137,7 @@ func (c *kindCase) manifest(t *testing.T, s *step) string {
 }
 
 // reach is the warning about the extent of a write, which is not compared.
-var reach = regexp.MustCompile(`effective policy of \w+ changes on \d+ paths? in \d+ namespace|(loses?|replaces) .* of .* on \d+ paths?|gets .* of `)
+var reach = regexp.MustCompile(`effective policy of \w+ changes on \d+ paths? in \d+ namespace|(loses?|replaces) .* of .* on \d+ paths?|gets? .* of |requests that move `)
 
 // checkOutput compares kubectl's output.
 func (s *step) checkOutput(t *testing.T, got env.Result, at string) {

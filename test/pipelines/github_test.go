@@ -15,21 +15,18 @@ import (
 )
 
 // findings returns the annotations of a broken override and of its blast radius.
-func findings(level, file string, broken, blastRadius int) []annotation {
-	return []annotation{
-		{level, file, strconv.Itoa(broken), "OverrideRemoved: AuthPolicy infra/gw-auth"},
-		{"warning", file, strconv.Itoa(blastRadius), "BlastRadius: AuthPolicy infra/gw-auth"},
-	}
+func findings(level, file string, broken int) []annotation {
+	return []annotation{{level, file, strconv.Itoa(broken), "OverrideRemoved: AuthPolicy infra/gw-auth"}}
 }
 
 // patched are the annotations of brokenOverlay: the file of the policy has the rule that the
 // patch removes, and not the one that it adds.
 func patched(level string) []annotation {
-	return findings(level, "base/policies.yaml", overrideLine, overrideLine-1)
+	return findings(level, "base/policies.yaml", overrideLine)
 }
 
 // edited are those of weakPolicies, where it is the other way around.
-func edited(file string) []annotation { return findings("error", file, overrideLine-1, overrideLine) }
+func edited(file string) []annotation { return findings("error", file, overrideLine-1) }
 
 // pullRequest returns the contexts of a pull request from the commit before HEAD.
 func pullRequest(r *repository) map[string]string {
@@ -71,7 +68,7 @@ func TestActionOnPullRequests(t *testing.T) {
 		"an overlay that breaks an override fails its own cluster": {
 			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/prod"},
 			code: 1, denied: "true", annotations: patched("error"), comments: 1,
-			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
+			summary: "**Overrule: 1 denied; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
 		},
 		"and no other cluster, whose pull request gets no comment": {
 			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/dev"},
@@ -80,19 +77,19 @@ func TestActionOnPullRequests(t *testing.T) {
 		"the position of a plain file is exact, with any name": {
 			change: files{"plain files/policies.yaml": weakPolicies}, with: map[string]string{"paths": "\nplain files\n\n"},
 			code: 1, denied: "true", annotations: edited("plain files/policies.yaml"), comments: 1,
-			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
+			summary: "**Overrule: 1 denied; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
 		},
 		"several paths are one cluster, also if a file moved from one to another": {
 			change: files{"base/kustomization.yaml": "resources: [gateway.yaml]\n", "base/policies.yaml": "", "moved @to/*p*.yaml": weakPolicies},
 			with:   map[string]string{"paths": "base\n\tmoved @to/*p*.yaml \noverlays/prod/route.yaml"},
 			code:   1, denied: "true", annotations: append([]annotation{missing}, edited("moved @to/*p*.yaml")...), comments: 1,
 			notice:  "> <code>moved \\@to/\\*p\\*.yaml</code> is not in base HEAD~1: its objects are new, unless another path has them in the base. If it was moved, also specify its earlier path.",
-			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
+			summary: "**Overrule: 1 denied; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
 		},
 		"fail-on: never passes a denied change": {
 			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/prod", "fail-on": "never", "comment": "false"},
 			denied: "true", annotations: patched("error"),
-			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
+			summary: "**Overrule: 1 denied; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
 		},
 		"fail-on: warn fails an allowed change with a warning": {
 			change: files{"overlays/prod/auth.yaml": routePolicy, "overlays/prod/kustomization.yaml": "resources: [../../base, route.yaml, auth.yaml]\n"},
@@ -111,20 +108,20 @@ func TestActionOnPullRequests(t *testing.T) {
 		"a folder that is removed deletes its objects": {
 			change: files{"base/policies.yaml": "", "base/kustomization.yaml": "resources: [gateway.yaml]\n"},
 			with:   map[string]string{"paths": "base/policies.yaml\nbase/gateway.yaml\noverlays/prod/route.yaml"},
-			code:   1, denied: "true", annotations: append([]annotation{missing}, findings("error", "base/policies.yaml", overrideLine, 2)...), comments: 1,
+			code:   1, denied: "true", annotations: append([]annotation{missing}, findings("error", "base/policies.yaml", overrideLine)...), comments: 1,
 			notice:  "> <code>base/policies.yaml</code> is not in head HEAD: its objects are deleted, unless another path has them. If it was moved, also specify its new path.",
-			summary: "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace (1 loses authentication)**",
+			summary: "**Overrule: 1 denied; 1 effective policy changes in 1 namespace (1 loses authentication)**",
 		},
 		"a command of the user renders both revisions": {
 			change: files{"plain files/policies.yaml": weakPolicies},
 			with:   map[string]string{"render": `cp "plain files"/*.yaml "$OUT"`}, code: 1, denied: "true", comments: 1,
-			annotations: []annotation{{"error", "", "", "OverrideRemoved: AuthPolicy infra/gw-auth"}, {"warning", "", "", "BlastRadius: AuthPolicy infra/gw-auth"}},
-			summary:     "**Overrule: 1 denied, 1 warning; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
+			annotations: []annotation{{"error", "", "", "OverrideRemoved: AuthPolicy infra/gw-auth"}},
+			summary:     "**Overrule: 1 denied; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
 		},
 		"arguments reach the plugin": {
 			change: files{"overlays/prod/kustomization.yaml": brokenOverlay}, with: map[string]string{"paths": "overlays/prod", "args": "--may-override\n--blast-radius-limit\n10"},
 			denied: "false", comments: 1, annotations: patched("warning"),
-			summary: "**Overrule: 2 warnings; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
+			summary: "**Overrule: 1 warning; 1 effective policy changes in 1 namespace (1 loses rules.authentication.sso)**",
 		},
 		"objects of another repository are arguments": {
 			change: files{"shop/auth.yaml": routePolicy, "shop/route.yaml": route}, denied: "false", comments: 1,

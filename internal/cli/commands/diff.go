@@ -90,16 +90,18 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 	return a.writeResult(&out, result)
 }
 
+// changeOf returns what a write of an object does to a path, as the JSON contract shows it.
+func changeOf(p effective.Pair, object api.Ref, operation string) api.Change {
+	e := p.Effective()
+	return api.Change{Object: object, Operation: operation, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Rules: p.Rules(), Lost: guard.LostGroups(p)}
+}
+
 // differences returns the effective policies that a step alters, sorted by kind and path.
 func (e *evaluatedStep) differences() []api.Change {
 	ref, operation := e.objectAndOperation()
 	var out []api.Change
 	for _, p := range e.pairs {
-		after := p.Effective()
-		out = append(out, api.Change{
-			Object: ref, Operation: operation,
-			PolicyKind: after.Kind.Ref(), Path: after.Path.Elements(), Rules: p.Rules(), Lost: guard.LostGroups(p),
-		})
+		out = append(out, changeOf(p, ref, operation))
 	}
 	slices.SortFunc(out, func(a, b api.Change) int {
 		return effective.CompareItems(

@@ -255,7 +255,8 @@ func (a *app) newEvaluator(ctx context.Context, f changeFlags, s *source) (*chan
 		source: s, user: user, now: s.timeOfWrite(a.now()), raw: a.newRawObjects(s), validator: a.newChangeValidator(s),
 		deletedNamespaces: make(map[string]bool), deletedKinds: make(map[api.PolicyKind]bool),
 	}
-	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true}
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), KindReader: guardKinds{c, a}, Permissions: rights, BlastRadius: f.blastRadius, MatchLimit: f.maxMatches, ReadsAll: true,
+		MayRead: func(api.Ref) bool { return !a.redact }}
 	return c, nil
 }
 

@@ -92,9 +92,8 @@ func (c *netChange) item() api.EffectivePolicy {
 
 // change returns the change as the JSON contract shows it.
 func (c *netChange) change() api.Change {
-	i := c.item()
 	object, operation := c.causes[len(c.causes)-1].objectAndOperation()
-	return api.Change{Object: object, Operation: operation, PolicyKind: i.PolicyKind, Path: i.Path, Rules: c.Rules(), Lost: guard.LostGroups(c.Pair)}
+	return changeOf(c.Pair, object, operation)
 }
 
 // was returns the path before the change, nil if there was none or it has the same name.

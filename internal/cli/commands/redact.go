@@ -41,11 +41,11 @@ func redactViolations(all []api.Violation) {
 // redactReason replaces a message that may quote a policy.
 func redactReason(r *api.Reason) { r.Message = redactedMessage(r.Code, r.Rule, r.Policy, r.Message) }
 
-// withoutValues are the reasons whose messages name objects, rules and requests, and never
-// quote the content of a policy.
+// withoutValues are the reasons whose messages name objects, rules and requests, and do not
+// quote the content of a policy, or not where values are redacted.
 var withoutValues = map[api.ReasonCode]bool{
 	api.ReasonTargetNotFound: true, api.ReasonNoPath: true, api.ReasonUnreached: true, api.ReasonConflicted: true, api.ReasonUnsetOverride: true,
-	api.ReasonOverridden: true, api.ReasonOverrideRemoved: true, api.ReasonOverrideEvaded: true, api.ReasonOverrideWeakened: true,
+	api.ReasonRulesLost: true, api.ReasonOverridden: true, api.ReasonOverrideRemoved: true, api.ReasonOverrideEvaded: true, api.ReasonOverrideWeakened: true,
 	api.ReasonBlastRadius: true, api.ReasonTooMuch: true, api.ReasonUnknownField: true,
 }
 

@@ -29,13 +29,18 @@ func TestGoldenReports(t *testing.T) {
 		return dir
 	}
 	kinds := []string{"crds/kuadrant.io_authpolicies.yaml", "crds/kuadrant.io_ratelimitpolicies.yaml", "demo/00-cluster.yaml"}
-	base := copyDemo("base", append(kinds, "demo/10-gateway-policies.yaml", "demo/20-route-auth.yaml")...)
+	base := copyDemo("base", append(kinds, "demo/20-route-auth.yaml")...)
 	head := copyDemo("head", append(kinds, "demo/20-route-auth.yaml", "demo/21-admin-auth-unset.yaml", "demo/30-route-limits-too-high.yaml")...)
-	gateway, err := os.ReadFile("../../../examples/demo/10-gateway-policies.yaml")
+	gateway, err := os.ReadFile("testdata/demo/gateway-policies.yaml")
 	require.NoError(t, err)
+	writeGateway := func(dir, policies string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "10-gateway-policies.yaml"), []byte(policies), 0o600))
+	}
+	writeGateway(base, string(gateway))
 	changed := strings.Replace(string(gateway), "https://sso.example.com", "https://login.example.com", 1)
-	require.NoError(t, os.WriteFile(filepath.Join(head, "10-gateway-policies.yaml"), []byte(strings.Replace(changed, "    strategy: merge\n    when", "    strateggy: merge\n    when", 1)), 0o600))
-	all := copyDemo("all", append(kinds, "demo/10-gateway-policies.yaml", "demo/22-route-auth-api-key.yaml", "demo/30-route-limits-too-high.yaml", "constraints/authentication.yaml")...)
+	writeGateway(head, strings.Replace(changed, "    strategy: merge\n    when", "    strateggy: merge\n    when", 1))
+	all := copyDemo("all", append(kinds, "demo/22-route-auth-api-key.yaml", "demo/30-route-limits-too-high.yaml", "constraints/authentication.yaml")...)
+	writeGateway(all, string(gateway))
 
 	for name, args := range map[string][]string{
 		"check":      {"check", "--from", base, "--to", head},

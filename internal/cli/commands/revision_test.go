@@ -103,12 +103,12 @@ func TestRevisionsAreCompared(t *testing.T) {
 		"deletions come last, in the reverse order": {
 			base, nil, []string{"--may-override"},
 			[]string{
-				"DELETE AuthPolicy infra/sso OverrideRemoved BlastRadius", "DELETE HTTPRoute app/shop", "DELETE Gateway infra/a", "DELETE Gateway infra/b", "DELETE GatewayClass c",
+				"DELETE AuthPolicy infra/sso OverrideRemoved", "DELETE HTTPRoute app/shop", "DELETE Gateway infra/a", "DELETE Gateway infra/b", "DELETE GatewayClass c",
 			}, exitOK,
 		},
 		"the removal of an override is denied": {
 			base, base[:4], nil,
-			[]string{"DELETE AuthPolicy infra/sso denied:OverrideRemoved BlastRadius"}, exitNegative,
+			[]string{"DELETE AuthPolicy infra/sso denied:OverrideRemoved"}, exitNegative,
 		},
 		"equal revisions make no change, in whatever files": {
 			base, []string{"all.yaml", routeOn("a") + "---\n" + twoGateways + "---" + overrideOn("a", "sso")}, nil, nil, exitOK,
@@ -119,7 +119,7 @@ func TestRevisionsAreCompared(t *testing.T) {
 		},
 		"an override that moves to a new name is taken out of the old policy": {
 			base, append(base[:4:4], "auth.yaml", overrideOn("a", "sso-2")), nil,
-			[]string{"CREATE AuthPolicy infra/sso-2 Overridden", "DELETE AuthPolicy infra/sso denied:OverrideRemoved BlastRadius"}, exitNegative,
+			[]string{"CREATE AuthPolicy infra/sso-2 Overridden", "DELETE AuthPolicy infra/sso denied:OverrideRemoved"}, exitNegative,
 		},
 		"a route that moves to a gateway whose policy comes later is allowed in another order": {
 			base, []string{"gateways.yaml", twoGateways, "route.yaml", routeOn("b"), "auth.yaml", overrideOn("a", "sso"), "b.yaml", overrideOn("b", "sso-b")}, nil,
@@ -251,7 +251,7 @@ spec:
 	}
 	got, result = compared(t, renamed("http"), renamed("web"))
 	assert.Equal(t, exitNegative, result.code)
-	assert.Equal(t, []string{"UPDATE Gateway infra/a denied:OverrideEvaded BlastRadius", "UPDATE AuthPolicy infra/sso denied:OverrideEvaded BlastRadius"}, got, "no order works")
+	assert.Equal(t, []string{"UPDATE Gateway infra/a denied:OverrideEvaded", "UPDATE AuthPolicy infra/sso denied:OverrideEvaded"}, got, "no order works")
 }
 
 func TestRevisionsThatCannotBeCompared(t *testing.T) {

@@ -44,9 +44,9 @@ func reachText(v api.Verdict) string {
 	case v.DryRun:
 		return "in a dry run of the API server"
 	case c.Paths == 0:
-		return "changes no effective policy"
+		return "changes no effective policy" + movedText(v)
 	case len(v.Lost) == 0:
-		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained)
+		return fmt.Sprintf("changes the effective policy of %s in %s", plural(c.Paths, "path"), plural(c.Namespaces, "namespace")) + gainedText(v.Gained) + movedText(v)
 	}
 	const most = 3
 	var parts []string
@@ -61,6 +61,14 @@ func reachText(v api.Verdict) string {
 		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path"))
 	}
 	return text
+}
+
+// movedText says that requests lose rules which move to another path.
+func movedText(v api.Verdict) string {
+	if slices.ContainsFunc(slices.Concat(v.Reasons, v.Warnings), func(r api.Reason) bool { return r.Code == api.ReasonRulesLost && r.Request != "" }) {
+		return "; requests that move to another route lose rules"
+	}
+	return ""
 }
 
 // gainedText says what a route gets which is created.

@@ -1,0 +1,158 @@
+package guard
+
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// maxMovedRulesWork bounds the work of a search for requests that lose rules, to about 60
+// ms: what it has not found by then is not reported.
+const maxMovedRulesWork = 1 << 19
+
+// followedPair is a path that begins or ends with the write, and the path that its requests
+// were on before it, or are on after it.
+type followedPair struct {
+	kind          *policykind.Kind
+	before, after gateway.ID
+}
+
+// noteFollowed notes that the rules of a pair are compared, where a route is written.
+func (ev *evaluation) noteFollowed(p effective.Pair) {
+	if _, ok := ev.change.Object().(*gateway.Route); !ok {
+		return
+	}
+	if ev.requests.followed == nil {
+		ev.requests.followed = make(map[followedPair]bool)
+	}
+	ev.requests.followed[followedPair{p.Before.Kind, p.Before.Path.ID(), p.After.Path.ID()}] = true
+}
+
+// findMovedRules adds the rules that requests lose which move between routes or rules since a
+// route is written, though each of the paths may keep its rules. Where no policy but those
+// of whole gateways and Services is on these routes, it looks at no match.
+func (ev *evaluation) findMovedRules() error {
+	if _, ok := ev.change.Object().(*gateway.Route); !ok {
+		return nil
+	}
+	s := ev.newStake(func(*policykind.Kind) bool { return true })
+	if s == nil {
+		return nil
+	}
+	re := ev.rerouted()
+	for _, entry := range re.entries {
+		at := ev.routersOf(entry)
+		if at.before == nil || at.after == nil || !differBeside(at.before, s.before, re.before) && !differBeside(at.after, s.after, re.after) {
+			continue
+		}
+		if err := ev.findMovedRulesAt(at, s, re); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// differBeside reports whether other policies than those of the whole gateway or Service
+// are on one of some routes, or on one that has requests of its hostnames.
+func differBeside(router *gateway.Router, on *effective.Attachments, routes []*gateway.Route) bool {
+	for _, r := range routes {
+		listeners := router.ListenersOf(r)
+		for i := range listeners {
+			if on.OnSections(&listeners[i]) {
+				return true
+			}
+		}
+		if len(listeners) == 0 {
+			continue
+		}
+		if on.OnRoute(&listeners[0], r) {
+			return true
+		}
+		for n := range router.Neighbors(r) {
+			if on.OnRoute(&listeners[0], n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// findMovedRulesAt is findMovedRules at one gateway or Service.
+func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re reroutedObject) error {
+	known := make(map[[2]rulePlace]bool)
+	placesOf := func(from, to gateway.Served) [2]rulePlace {
+		return [2]rulePlace{placeOfServed(from), placeOfServed(to)}
+	}
+	limits := gateway.MoveLimits{
+		Policies: s.policies,
+		AtStake:  func(from, to any) bool { return len(mayLoseRules(from, to)) > 0 },
+		Known:    func(from, to gateway.Served) bool { return known[placesOf(from, to)] },
+		Alive:    func() bool { return ev.budget.Alive() == nil },
+		Steps:    &ev.requests.steps,
+		Work:     maxMovedRulesWork,
+	}
+	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
+		switch {
+		case m.Unsearched || ev.ruleLosses.more:
+			return nil
+		case m.Request == nil:
+			continue
+		}
+		known[placesOf(m.From, m.To)] = true
+		for _, k := range mayLoseRules(s.policies(m.From, false), s.policies(m.To, true)) {
+			if err := ev.addMove(m, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addMove adds what requests lose that move between two rules, of policies of a kind.
+func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
+	before, err := ev.pathsBeforeThrough(m.From.Route.Ref(), k)
+	if err != nil {
+		return err
+	}
+	after, err := ev.pathsThrough(m.To.Route.Ref(), k)
+	if err != nil {
+		return err
+	}
+	for _, x := range pathsOf(m.From, before, "") {
+		for _, y := range pathsOf(m.To, after, x.Path.Client) {
+			p := effective.Pair{Before: x, After: y}
+			if !ev.comparedByPath(p) {
+				ev.addMovedRules(p, withoutBackends(p, lostRules(p)), m.Request)
+			}
+		}
+	}
+	return nil
+}
+
+// comparedByPath reports whether a pair is that of one path before and after the write, or
+// of one that begins or ends with it.
+func (ev *evaluation) comparedByPath(p effective.Pair) bool {
+	x, y := &p.Before.Path, &p.After.Path
+	if ev.requests.followed[followedPair{p.Before.Kind, x.ID(), y.ID()}] {
+		return true
+	}
+	id := ev.listenersBefore(y.Gateway).ID(*y)
+	if y.Rule >= 0 && x.Route.Ref() == y.Route.Ref() {
+		id.Rule = gateway.MatchRules(x.Route, y.Route)[y.Rule]
+	}
+	return id == x.ID()
+}
+
+// withoutBackends leaves out the rules of policies on backends: those of a path apply to
+// what is sent to them, whatever route sends it.
+func withoutBackends(p effective.Pair, lost []lostRule) []lostRule {
+	return slices.DeleteFunc(lost, func(r lostRule) bool { return p.Before.Level(r.from) >= gateway.LevelBackend })
+}
+
+// mayLoseRules returns the kinds of which requests that move between two rules with such
+// policies may lose rules.
+func mayLoseRules(from, to any) []*policykind.Kind {
+	return from.(*effective.Attached).MayLoseRules(to.(*effective.Attached)) //nolint:forcetypeassert // policies returns nothing else
+}
