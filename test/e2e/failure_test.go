@@ -57,7 +57,7 @@ func TestServerWithoutRightsIsNotReady(t *testing.T) {
 	succeed(t, g.apply(gatewayLimits))
 	able := c.boot(t, r)
 	r.setBackends(able.Webhook)
-	c.awaitCalled(t)
+	soon(t, func() bool { return c.failurePolicies(t) == "Fail Fail" }, "Fail is not registered")
 	require.NoError(t, able.Stop())
 	before := c.rules(t)
 	require.Contains(t, before, "ratelimitpolicies")

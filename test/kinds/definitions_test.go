@@ -4,7 +4,6 @@ package kinds
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -159,8 +158,8 @@ func vendorCRDs(root string) ([][]byte, error) {
 }
 
 // standinsAndReal returns the stand-ins of examples/standins, and by name the real CRDs, of
-// which the repository has no copy: OVERRULE_CRDS, by default ../shared/crds beside the
-// repository, is a folder with one folder of CRDs for each implementation. It may be missing.
+// which the repository has no copy: OVERRULE_CRDS is a folder with one folder of CRDs for each
+// implementation. Without it there are none.
 func standinsAndReal(root string) ([]crd, map[string]crd, error) {
 	files, err := filepath.Glob(filepath.Join(root, "examples", "standins", "*.yaml"))
 	if err != nil {
@@ -170,9 +169,11 @@ func standinsAndReal(root string) ([]crd, map[string]crd, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	folder := cmp.Or(os.Getenv("OVERRULE_CRDS"), filepath.Join(root, "..", "shared", "crds"))
-	if files, err = filepath.Glob(filepath.Join(folder, "*", "*.yaml")); err != nil {
-		return nil, nil, err
+	files = nil
+	if folder := os.Getenv("OVERRULE_CRDS"); folder != "" {
+		if files, err = filepath.Glob(filepath.Join(folder, "*", "*.yaml")); err != nil {
+			return nil, nil, err
+		}
 	}
 	crds, err := readCRDs(files...)
 	if err != nil {
