@@ -36,7 +36,7 @@ func TestPodValues(t *testing.T) {
 		"tolerations":               {values{"tolerations": []any{map[string]any{"operator": "Exists"}}}, []string{"spec", "template", "spec", "tolerations"}, `[{"operator":"Exists"}]`},
 		"affinity":                  {values{"affinity": map[string]any{"nodeAffinity": map[string]any{}}}, []string{"spec", "template", "spec", "affinity"}, `{"nodeAffinity":{}}`},
 		"topologySpreadConstraints": {values{"topologySpreadConstraints": []any{}}, []string{"spec", "template", "spec", "topologySpreadConstraints"}, `null`},
-		"extraEnv":                  {values{"extraEnv": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}}, append(container, "env", "3"), `{"name":"GOMEMLIMIT","value":"400MiB"}`},
+		"extraEnv":                  {values{"extraEnv": []any{map[string]any{"name": "GOMEMLIMIT", "value": "400MiB"}}}, append(container, "env", "2"), `{"name":"GOMEMLIMIT","value":"400MiB"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := rendered(t, c.values).get(t, "Deployment", "overrule")
