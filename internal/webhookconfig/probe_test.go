@@ -62,7 +62,7 @@ func isReached(p *Probe) bool {
 func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answer atomic.Pointer[func(*http.Request) *http.Response]
-		says := func(code int, message string) { answer.Store(new(statusOf(code, message))) }
+		says := func(code int, message string) { answer.Store(new(statusOf(code, message))) } //nolint:bodyclose // a message has no body
 		says(500, failure)
 		p, log := newProbe(t, &answer)
 		go func() { assert.NoError(t, p.Start(t.Context())) }()

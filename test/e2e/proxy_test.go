@@ -41,10 +41,3 @@ func (s *serviceProxy) setBackends(addresses ...string) {
 	s.backend = addresses[0]
 	s.SetTargets(addresses...)
 }
-
-// closeConnections closes all connections, and each new one until setBackends is
-// called.
-func (s *serviceProxy) closeConnections() {
-	s.SetTargets()
-	s.Reset()
-}
