@@ -101,8 +101,8 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, all := newTestWatcher("customresourcedefinitions", "gateways", "services")
-				startUpdateWaiting(t.Context(), w)
 				c.with(all)
+				startUpdateWaiting(t.Context(), w)
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				start := time.Now()

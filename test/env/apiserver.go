@@ -40,7 +40,7 @@ func (e *Env) ResumeAPIServer() error { return e.plane.signal(syscall.SIGCONT) }
 
 // KillAPIServer kills kube-apiserver (SIGKILL); StopAPIServer and StartAPIServer
 // restart it.
-func (e *Env) KillAPIServer() error { return e.plane.signal(syscall.SIGKILL) }
+func (e *Env) KillAPIServer() error { return e.plane.end(apiServerProgram, syscall.SIGKILL) }
 
 func (p plane) signal(s syscall.Signal) error {
 	pid := p.find(apiServerProgram)

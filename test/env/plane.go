@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
 )
 
@@ -189,25 +190,44 @@ func (p plane) find(name string) int {
 	return 0
 }
 
-// end ends a program with a signal, and kills it if that takes longer than grace.
+// end ends a program with a signal, and kills it if that takes longer than grace. It
+// waits until all its threads have ended: only then are its ports free again.
 func (p plane) end(name string, s syscall.Signal) error {
 	const grace = 2 * time.Second // an API server would wait a minute for watches
 	pid := p.find(name)
 	if pid == 0 {
 		return nil
 	}
-	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+	process, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("stop %s (pid %d): %w", name, pid, err)
 	}
-	for begun := time.Now(); p.find(name) == pid; time.Sleep(20 * time.Millisecond) {
-		switch gone := time.Since(begun); {
-		case gone > Patience:
-			return fmt.Errorf("%s (pid %d) cannot be killed", name, pid)
-		case gone > grace:
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+	defer func() { _ = unix.Close(process) }()
+	for _, try := range []struct {
+		signal syscall.Signal
+		wait   time.Duration
+	}{{s, grace}, {syscall.SIGKILL, Patience}} {
+		if err := unix.PidfdSendSignal(process, try.signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("stop %s (pid %d): %w", name, pid, err)
+		}
+		if ended, err := awaitEnd(process, try.wait); ended || err != nil {
+			return err
 		}
 	}
-	return nil
+	return fmt.Errorf("%s (pid %d) cannot be killed", name, pid)
+}
+
+// awaitEnd reports whether a process ends within that time.
+func awaitEnd(process int, wait time.Duration) (bool, error) {
+	for until := time.Now().Add(wait); ; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, int(max(0, time.Until(until)).Milliseconds()))
+		if !errors.Is(err, unix.EINTR) {
+			return n > 0, err
+		}
+	}
 }
 
 // awaitAPIServer waits until the API server is ready.
