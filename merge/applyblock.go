@@ -5,7 +5,7 @@ import "slices"
 // applyBlock calls apply for the rules of a block, read as given, if its condition is
 // met.
 func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) error {
-	from := Origin{Policy: p, Block: as.Block, Conditional: b.When != nil}
+	from := Origin{Policy: p, Block: b.Block, Conditional: b.When != nil}
 	met, err := f.met(from, b.When)
 	if err != nil {
 		return err
@@ -15,7 +15,7 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) erro
 		o.Skipped = true
 		return nil
 	}
-	o.recordBlock(b.Block, as.Block)
+	o.recordBlock(b.Block)
 	if as.By != nil {
 		f.replaced(from, as.By, b.Rules)
 		return nil
@@ -66,7 +66,8 @@ func (f *fold) applyRules(from Origin, s Strategy, rules []Rule) {
 
 // defaults applies a block of defaults or bare rules.
 func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
-	f.block = f.withoutUnset(f.block[:0], from, rules)
+	f.block = f.withoutExcluded(f.withoutUnset(f.block[:0], from, rules))
+	f.removeGroups(f.block, disables)
 	switch {
 	case len(f.block) == 0:
 	case len(f.rules) == 0:
@@ -82,6 +83,7 @@ func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
 func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
 	if s != Atomic {
+		f.removeGroups(f.block, inGroup)
 		f.spare = f.setRules(f.set(f.spare[:0], f.rules, f.block))
 		return
 	}

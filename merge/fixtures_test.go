@@ -194,9 +194,9 @@ func on(level int, meet merge.SameTarget, policies ...*merge.Policy) []merge.Lay
 }
 
 // as sets how the bare blocks of layers are applied.
-func as(b merge.Block, s merge.Strategy, layers ...merge.Layer) []merge.Layer {
+func as(s merge.Strategy, layers ...merge.Layer) []merge.Layer {
 	for i := range layers {
-		layers[i].As = &merge.Reading{Block: b, Strategy: s}
+		layers[i].As = &merge.Reading{Strategy: s}
 	}
 	return layers
 }

@@ -37,6 +37,7 @@ type fold struct {
 	unset         unsetIndex              // index of unsets, nil for few
 	notes         []Note
 	rulesSeen     int // rules of the layers applied so far
+	current       int // the layer that is applied
 	nesting       nesting
 
 	// Computed from E, until E changes.
@@ -92,7 +93,7 @@ func (f *fold) checkMeter(l *Layer) error {
 	return f.meter.Spend(nil, 0)
 }
 
-// blockFilter selects blocks by what they act as.
+// blockFilter selects blocks.
 type blockFilter uint8
 
 const (
@@ -101,7 +102,7 @@ const (
 	onlyOverrides               // overrides
 )
 
-// includes reports whether the filter selects a block that acts as b.
+// includes reports whether the filter selects a block.
 func (f blockFilter) includes(b Block) bool {
 	return f == allBlocks || (f == onlyOverrides) == (b == Overrides)
 }
@@ -110,24 +111,20 @@ func (f blockFilter) includes(b Block) bool {
 type blockFunc func(from Origin, s Strategy, rules []Rule)
 
 // apply calls apply for the selected blocks of a layer whose conditions are met, in
-// their order. The order does not depend on what a bare block acts as: it comes after
-// the defaults and before the overrides.
+// their order.
 func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 	l := &f.layers[layer]
+	f.current = layer
 	if err := f.checkMeter(l); err != nil {
 		return err
 	}
 	for _, kind := range [...]Block{Object, Defaults, Bare, Overrides} {
 		for i := range l.Blocks {
 			b := &l.Blocks[i]
-			if b.Block != kind || len(b.Rules) == 0 {
+			if b.Block != kind || len(b.Rules) == 0 || !s.includes(kind) {
 				continue
 			}
-			as := l.Reading(b)
-			if !s.includes(as.Block) {
-				continue
-			}
-			if err := f.applyBlock(l.Policy, b, as, apply); err != nil {
+			if err := f.applyBlock(l.Policy, b, l.Reading(b), apply); err != nil {
 				return err
 			}
 		}

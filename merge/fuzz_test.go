@@ -83,7 +83,7 @@ func (d *generator) layers(t testing.TB) []merge.Layer {
 	for i := range out {
 		out[i].SameTarget = meets[d.roll(len(meets))]
 		if d.roll(4) == 3 {
-			out[i].As = &merge.Reading{Block: merge.Block(d.roll(3)), Strategy: merge.Strategy(d.roll(3))}
+			out[i].As = &merge.Reading{Strategy: merge.Strategy(d.roll(3))}
 			if d.roll(4) == 3 {
 				out[i].As.By = out[d.roll(len(out))].Policy
 			}

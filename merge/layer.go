@@ -11,17 +11,18 @@ type Layer struct {
 	*Policy
 	// Level of the policy's target on the path: 0 at the root, more is lower.
 	Level int
-	// As overrides how the bare block of the policy is applied on this path. Nil for
+	// Tier is the level, or a number that several levels have in common, for the rules
+	// that exclude others by their Group.
+	Tier int
+	// As overrides the strategy of the bare block of the policy on this path. Nil for
 	// most.
 	As *Reading
 	// SameTarget is how the policy is combined with others on the same level.
 	SameTarget SameTarget
 }
 
-// Reading is how a block is applied.
+// Reading is how a bare block is applied.
 type Reading struct {
-	// Block is what it acts as: Bare, Defaults or Overrides.
-	Block    Block
 	Strategy Strategy
 	// By is a lower policy without rules that replaces this one: all rules of the
 	// block are lost. Nil for most.
@@ -52,7 +53,7 @@ func (l *Layer) Reading(b *Rules) Reading {
 	if l.As != nil && b.Block == Bare {
 		return *l.As
 	}
-	return Reading{Block: b.Block, Strategy: b.Strategy}
+	return Reading{Strategy: b.Strategy}
 }
 
 // Compare orders layers from the highest to the lowest (SEMANTICS section 2):
@@ -90,7 +91,7 @@ func compareReadings(a, b *Reading) int {
 	case b == nil:
 		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Strategy, b.Strategy), compareReplacers(a.By, b.By))
+	return cmp.Or(cmp.Compare(a.Strategy, b.Strategy), compareReplacers(a.By, b.By))
 }
 
 // compareReplacers orders policies by name, none first.

@@ -53,10 +53,9 @@ func TestOrderOfSamePolicy(t *testing.T) {
 	ordered := path(
 		on(1, hierarchical, p),
 		on(1, oldestWins, p),
-		as(merge.Defaults, mixed, on(1, hierarchical, p)...),
-		as(merge.Bare, atomic, on(1, hierarchical, p)...),
-		as(merge.Bare, patch, on(1, hierarchical, p)...),
-		as(merge.Bare, patch, on(1, collect, p)...),
+		as(atomic, on(1, hierarchical, p)...),
+		as(patch, on(1, hierarchical, p)...),
+		as(patch, on(1, collect, p)...),
 	)
 	for i, a := range ordered {
 		for j, b := range ordered {

@@ -17,33 +17,20 @@ type Outcome struct {
 	Lost []Lost
 }
 
-// BlockApplied reports whether block b of the policy was applied, whatever it acted as.
+// BlockApplied reports whether block b of the policy was applied.
 func (o *Outcome) BlockApplied(b Block) bool { return o.applied&(1<<b) != 0 }
 
-// AppliedAs reports whether block b of the policy was applied as another one: as itself,
-// or as Layer.As sets for bare blocks. A policy at two levels may have both.
-func (o *Outcome) AppliedAs(b, as Block) bool {
-	if b == Bare {
-		return o.bareAs&(1<<as) != 0
-	}
-	return b == as && o.BlockApplied(b)
-}
-
-// participation is which blocks of a policy were applied, one bit per Block.
+// participation is which blocks of a policy were applied.
 type participation struct {
-	applied  uint8 // as they are in the policy
-	bareAs   uint8 // what the applied bare blocks acted as
+	applied  uint8 // one bit per Block
 	repeated bool  // more than one was applied, or one at two levels
 }
 
-// recordBlock records that block b of the policy was applied as another one.
-func (o *Outcome) recordBlock(b, as Block) {
+// recordBlock records that block b of the policy was applied.
+func (o *Outcome) recordBlock(b Block) {
 	o.repeated = o.TookPart
 	o.TookPart = true
 	o.applied |= 1 << b
-	if b == Bare {
-		o.bareAs |= 1 << as
-	}
 }
 
 // ReplacedBy returns the policy that replaces this one as a whole: every applied rule

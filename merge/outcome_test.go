@@ -40,32 +40,3 @@ func TestFoldCounts(t *testing.T) {
 	assert.True(t, gw.BlockApplied(merge.Overrides))
 	assert.False(t, result.Outcomes[1].TookPart)
 }
-
-// BlockApplied is about the blocks of the policy, AppliedAs about what they acted as.
-func TestOutcomeAppliedAs(t *testing.T) {
-	gw := policy("gw", bare(rule("a", 1), rule("b", 1)), when(overrides(mixed, rule("z", 1)), over("z", 1)))
-	result := fold(t, path(
-		as(merge.Overrides, mixed, on(0, hierarchical, gw)...),
-		on(1, hierarchical, policy("route", bare(rule("a", 2)))),
-	)...)
-	assert.Equal(t, []string{"gw 2 of 2 silent", "route 0 of 1"}, countsOf(result))
-	o := result.Outcomes[0]
-	assert.True(t, o.TookPart)
-	assert.True(t, o.BlockApplied(merge.Bare))
-	assert.False(t, o.BlockApplied(merge.Overrides), "its condition is not met")
-	assert.True(t, o.AppliedAs(merge.Bare, merge.Overrides))
-	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
-	assert.False(t, o.AppliedAs(merge.Overrides, merge.Overrides))
-
-	route := result.Outcomes[1]
-	assert.True(t, route.AppliedAs(merge.Bare, merge.Bare))
-	assert.False(t, route.AppliedAs(merge.Bare, merge.Overrides))
-}
-
-func TestOutcomeOfOtherBlocks(t *testing.T) {
-	o := fold(t, stack(policy("p", defaults(mixed, rule("a", 1)), overrides(mixed, rule("b", 1))))...).Outcomes[0]
-	assert.True(t, o.AppliedAs(merge.Defaults, merge.Defaults))
-	assert.True(t, o.AppliedAs(merge.Overrides, merge.Overrides))
-	assert.False(t, o.AppliedAs(merge.Defaults, merge.Overrides))
-	assert.False(t, o.AppliedAs(merge.Bare, merge.Bare))
-}

@@ -101,7 +101,7 @@ func readings(l merge.Layer) []read {
 			if l.As.By != nil {
 				continue // another policy replaces it
 			}
-			b.Block, b.Strategy = l.As.Block, l.As.Strategy
+			b.Strategy = l.As.Strategy
 		}
 		if len(b.Rules) > 0 {
 			out = append(out, read{b, merge.Origin{Policy: l.Policy, Block: b.Block, Conditional: b.When != nil}})

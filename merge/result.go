@@ -3,8 +3,7 @@ package merge
 // Origin is where an effective rule comes from, or what beat a lost rule.
 type Origin struct {
 	Policy *Policy
-	// Block is what the block acted as on this path (Layer.As).
-	Block Block
+	Block  Block
 	// Conditional is set if the block has a `when`.
 	Conditional bool
 }
@@ -19,7 +18,7 @@ type Effective struct {
 // Lost is a rule that is not in the effective policy.
 type Lost struct {
 	*Rule
-	// Block is what the block of the rule acted as.
+	// Block of the rule.
 	Block Block
 	// Equal is set if the effective rule of the same key, which is from another policy,
 	// has an equal value.

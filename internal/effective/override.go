@@ -45,9 +45,9 @@ func (e *Effective) AppendOverrides(to []Override) []Override {
 	return to
 }
 
-// hasOverrides reports whether a layer has blocks that are applied as overrides.
+// hasOverrides reports whether a layer has blocks of overrides.
 func hasOverrides(l *merge.Layer) bool {
-	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
+	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && b.Block == merge.Overrides })
 }
 
 // isRepeated reports whether an earlier layer has the same policy with the same reading:
@@ -57,17 +57,15 @@ func (e *Effective) isRepeated(layer int) bool {
 	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
 }
 
-// overrideBlocks yields the blocks of a layer that are applied as overrides, each with
-// an Override that has what is common to its rules.
+// overrideBlocks yields the blocks of overrides of a layer, each with an Override that has what is common to its rules.
 func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	return func(yield func(Override, *merge.Rules) bool) {
 		for i := range l.Blocks {
 			b := &l.Blocks[i]
-			as := l.Reading(b)
-			if as.Block != merge.Overrides {
+			if b.Block != merge.Overrides {
 				continue
 			}
-			o := Override{Policy: l.Policy, Level: gateway.Level(l.Level), Block: b.Block, Atomic: as.Strategy == merge.Atomic}
+			o := Override{Policy: l.Policy, Level: gateway.Level(l.Level), Block: b.Block, Atomic: b.Strategy == merge.Atomic}
 			if b.When != nil {
 				o.When = b.When.String()
 			}

@@ -16,6 +16,8 @@ type shape struct {
 	gatewayEnd, meshEnd gateway.Level
 	// levels at which policies of the kind are supported.
 	levels [gateway.LevelObject + 1]bool
+	// tiers has a number for each level, the same for levels that count as one.
+	tiers [gateway.LevelObject + 1]int
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
@@ -50,6 +52,16 @@ func shapeOf(k *policykind.Kind) *shape {
 	for _, name := range k.Levels {
 		for _, l := range levelNames[name] {
 			s.levels[l] = true
+		}
+	}
+	for l := range s.tiers {
+		s.tiers[l] = l
+	}
+	for _, joined := range k.JoinedLevels {
+		for _, name := range joined {
+			for _, l := range levelNames[name] {
+				s.tiers[l] = int(levelNames[joined[0]][0])
+			}
 		}
 	}
 	s.mesh = s.levels[gateway.LevelServiceNamespace] || s.levels[gateway.LevelService]

@@ -35,7 +35,7 @@ func lostRules(p effective.Pair) []lostRule {
 		if r.Value == nil || r.From.Block == merge.Object {
 			continue
 		}
-		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, gone: !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
+		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, gone: !r.Group.Disables && !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
 		if n := len(out); n > 0 && out[n-1].gone == l.gone && samePolicy(out[n-1].from, l.from) && named.Holds(r.Key) {
 			continue
 		}
@@ -87,11 +87,11 @@ func find(rules []merge.Effective, k merge.Key) (int, bool) {
 }
 
 // inPlace reports whether a rule of certain policies is in force at a key, or below it, or
-// in a place that holds it.
+// in a place that holds it. One that only disables others is none.
 func inPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) bool {
 	at, found := find(e.Rules, k)
 	for i := at; i < len(e.Rules) && k.Holds(e.Rules[i].Key); i++ {
-		if e.Rules[i].Value != nil && of(e.Rules[i].From.Policy) {
+		if r := &e.Rules[i]; r.Value != nil && !r.Group.Disables && of(r.From.Policy) {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func inPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) b
 		return false
 	}
 	above := &e.Rules[at-1]
-	return above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && of(above.From.Policy)
+	return above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && !above.Group.Disables && of(above.From.Policy)
 }
 
 // LostGroups returns the names of the rules that are in force on a path before the write,

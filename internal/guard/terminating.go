@@ -76,7 +76,7 @@ func (ev *evaluation) writtenDependsOnAll(e *effective.Effective, terminating []
 // hasOverrides reports whether the policy of a layer has overrides.
 func hasOverrides(layer *merge.Layer) bool {
 	for i := range layer.Blocks {
-		if b := &layer.Blocks[i]; len(b.Rules) > 0 && layer.Reading(b).Block == merge.Overrides {
+		if b := &layer.Blocks[i]; len(b.Rules) > 0 && b.Block == merge.Overrides {
 			return true
 		}
 	}

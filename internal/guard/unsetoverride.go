@@ -47,7 +47,7 @@ func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	for i := range max(own, 0) { // those behind it are lower
 		q := &e.Outcomes[i]
 		for _, b := range q.Policy.Blocks {
-			if q.AppliedAs(b.Block, merge.Overrides) {
+			if b.Block == merge.Overrides && q.BlockApplied(b.Block) {
 				addUnset(out, e.Ref(q.Policy), unset, b.Rules)
 			}
 		}

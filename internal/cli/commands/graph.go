@@ -165,17 +165,17 @@ func elementIndex(path []api.PathElement, e api.PathElement) int {
 	return -1
 }
 
-// appliedBlocks returns what the applied blocks of a policy acted as: defaults,
-// overrides, or rules that are neither.
+// appliedBlocks returns which blocks of a policy were applied: defaults, overrides, or
+// rules that are neither.
 func appliedBlocks(o *merge.Outcome) []string {
 	var out []string
-	if o.AppliedAs(merge.Defaults, merge.Defaults) || o.AppliedAs(merge.Bare, merge.Defaults) {
+	if o.BlockApplied(merge.Defaults) {
 		out = append(out, graph.Defaults)
 	}
-	if o.AppliedAs(merge.Bare, merge.Bare) {
+	if o.BlockApplied(merge.Bare) {
 		out = append(out, graph.Neither)
 	}
-	if o.AppliedAs(merge.Overrides, merge.Overrides) || o.AppliedAs(merge.Bare, merge.Overrides) {
+	if o.BlockApplied(merge.Overrides) {
 		out = append(out, graph.Overrides)
 	}
 	return out
