@@ -28,7 +28,7 @@ const (
 // groups are the groups of the policy kinds, except Kuadrant's, which deploy/base
 // lets the server read.
 var groups = []string{
-	"agentgateway.dev", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io", "gateway.kgateway.dev",
+	"agentgateway.dev", "aigateway.envoyproxy.io", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io", "gateway.kgateway.dev",
 	"gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "networking.gke.io",
 	"networking.istio.io", "security.istio.io", "telemetry.istio.io",
 }
