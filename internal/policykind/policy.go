@@ -63,7 +63,7 @@ func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 	if p.StrategyOnHigher == nil || replaced || p.Empty() && *p.StrategyOnHigher != merge.Atomic {
 		return as
 	}
-	out := &merge.Reading{Block: merge.Bare, Strategy: *p.StrategyOnHigher}
+	out := &merge.Reading{Strategy: *p.StrategyOnHigher}
 	if p.Empty() {
 		out.By = &p.Policy
 	}
@@ -90,7 +90,7 @@ func sameBlock(a, b merge.Rules) bool {
 	return a.Block == b.Block && a.Strategy == b.Strategy &&
 		(a.When == nil) == (b.When == nil) && (a.When == nil || a.When.String() == b.When.String()) &&
 		slices.EqualFunc(a.Rules, b.Rules, func(a, b merge.Rule) bool {
-			return a.Key == b.Key && a.EmptyMap == b.EmptyMap && merge.Equal(a.Value, b.Value)
+			return a.Key == b.Key && a.EmptyMap == b.EmptyMap && a.Group == b.Group && merge.Equal(a.Value, b.Value)
 		})
 }
 
