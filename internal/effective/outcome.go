@@ -177,7 +177,6 @@ func (all *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	default:
 		out.State, out.Message = stateWithoutPath(v, p, out.Targets)
 	}
-	out.Conditions = out.State.Conditions()
 	if unread != nil {
 		out.Paths.NotRead = unread.Paths
 		out.Message = strings.Join(append(slices.DeleteFunc([]string{out.Message}, func(s string) bool { return s == "" }), unread.Reasons()...), "; ")

@@ -63,7 +63,7 @@ func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 	if p.StrategyOnHigher == nil || replaced || p.Empty() && *p.StrategyOnHigher != merge.Atomic {
 		return as
 	}
-	out := &merge.Reading{Strategy: *p.StrategyOnHigher}
+	out := &merge.Reading{Block: merge.Bare, Strategy: *p.StrategyOnHigher}
 	if p.Empty() {
 		out.By = &p.Policy
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,6 +100,10 @@ func (p Printer) Explanations(l api.ExplanationList) error {
 
 // Outcomes writes the outcomes of policies.
 func (p Printer) Outcomes(items []api.Outcome) error {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Conditions = items[i].State.Conditions()
+	}
 	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: nonNil(items)}, outcomeTable, outcomeTree)
 }
 
