@@ -66,7 +66,8 @@ func (f *fold) applyRules(from Origin, s Strategy, rules []Rule) {
 
 // defaults applies a block of defaults or bare rules.
 func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
-	f.block = f.withoutUnset(f.block[:0], from, rules)
+	f.block = f.withoutExcluded(f.withoutUnset(f.block[:0], from, rules))
+	f.removeGroups(f.block, disables)
 	switch {
 	case len(f.block) == 0:
 	case len(f.rules) == 0:
@@ -82,6 +83,7 @@ func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
 func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
 	if s != Atomic {
+		f.removeGroups(f.block, inGroup)
 		f.spare = f.setRules(f.set(f.spare[:0], f.rules, f.block))
 		return
 	}

@@ -9,6 +9,7 @@ type buffers struct {
 	rules  []Effective  // E, sorted by key; only empty maps have rules below them
 	losses []loss       // in the order in which they were recorded
 	unsets []unsetEntry // in the order in which they were added
+	claims []claim      // of groups, in the order in which they were made
 
 	// block has the rules of the current block, spare is for the next E. They are
 	// swapped with rules.
@@ -27,6 +28,7 @@ func (f *fold) release() {
 		rules:  reset(f.rules, f.rulesSeen),
 		losses: reset(f.losses, len(f.losses)),
 		unsets: reset(f.unsets, len(f.unsets)),
+		claims: reset(f.claims, len(f.claims)),
 		block:  reset(f.block, f.rulesSeen),
 		spare:  reset(f.spare, f.rulesSeen),
 	}

@@ -37,6 +37,7 @@ type fold struct {
 	unset         unsetIndex              // index of unsets, nil for few
 	notes         []Note
 	rulesSeen     int // rules of the layers applied so far
+	current       int // the layer that is applied
 	nesting       nesting
 
 	// Computed from E, until E changes.
@@ -114,6 +115,7 @@ type blockFunc func(from Origin, s Strategy, rules []Rule)
 // the defaults and before the overrides.
 func (f *fold) apply(layer int, s blockFilter, apply blockFunc) error {
 	l := &f.layers[layer]
+	f.current = layer
 	if err := f.checkMeter(l); err != nil {
 		return err
 	}

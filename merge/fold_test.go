@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -27,6 +28,9 @@ type foldRow struct {
 	Row string
 	// Path is the layers, the highest first, each on its own level unless it says another.
 	Path []foldLayer
+	// Groups are the groups of rules by the first segment of their keys, each sideBySide,
+	// sameTier or otherTiers. A rule whose value is off disables others.
+	Groups map[string]string
 	foldResult
 	// Hierarchical, OldestWins and Collect are the results if all layers have that
 	// SameTarget.
@@ -48,7 +52,7 @@ type foldResult struct{ Effective, Lost []string }
 // its blocks.
 type foldLayer struct {
 	Policy        string
-	Level         *int
+	Level, Tier   *int
 	SameTarget    string
 	As            *struct{ Block, Strategy, By string }
 	Created, Rank int
@@ -121,11 +125,14 @@ func (row *foldRow) layers(t *testing.T) []merge.Layer {
 		p := unsets(t, named(l.Policy), l.Unset...)
 		p.Created, p.Rank = p.Created+int64(l.Created), p.Rank+l.Rank
 		for _, b := range l.Blocks {
-			p.Blocks = append(p.Blocks, b.rules(t))
+			p.Blocks = append(p.Blocks, row.grouped(b.rules(t)))
 		}
 		layer := merge.Layer{Policy: p, Level: i, SameTarget: map[string]merge.SameTarget{"oldestWins": oldestWins, "collect": collect}[l.SameTarget]}
 		if l.Level != nil {
 			layer.Level = *l.Level
+		}
+		if layer.Tier = layer.Level; l.Tier != nil {
+			layer.Tier = *l.Tier
 		}
 		if l.As != nil {
 			layer.As = &merge.Reading{Block: blockOf(t, l.As.Block), Strategy: strategyOf(t, l.As.Strategy), By: named(l.As.By)}
@@ -133,6 +140,20 @@ func (row *foldRow) layers(t *testing.T) []merge.Layer {
 		out = append(out, layer)
 	}
 	return out
+}
+
+// grouped sets the groups of rules.
+func (row *foldRow) grouped(b merge.Rules) merge.Rules {
+	names := slices.Sorted(maps.Keys(row.Groups))
+	for i := range b.Rules {
+		r := &b.Rules[i]
+		name := r.Key.Segments()[0]
+		if at := slices.Index(names, name); at >= 0 {
+			one := slices.Index([]string{"sideBySide", "sameTier", "otherTiers"}, row.Groups[name])
+			r.Group = merge.Group{ID: uint16(at + 1), One: merge.Exclusion(one), Disables: r.Value == "off"} //nolint:gosec // small numbers
+		}
+	}
+	return b
 }
 
 func (b *foldBlock) rules(t *testing.T) merge.Rules {

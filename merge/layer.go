@@ -14,6 +14,9 @@ type Layer struct {
 	// Place orders policies of a level before any other order: the first is the highest.
 	// It is 0 for most.
 	Place int
+	// Tier is the level, or a number that several levels have in common, for the rules
+	// that exclude others by their Group.
+	Tier int
 	// As overrides how the bare block of the policy is applied on this path. Nil for
 	// most.
 	As *Reading

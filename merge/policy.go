@@ -56,6 +56,8 @@ type Rule struct {
 	// EmptyMap is set for an empty map in a kind whose rules are leaves: it is part of
 	// the spec, but replaces nothing.
 	EmptyMap bool
+	// Group is the group of rules that the rule belongs to.
+	Group Group
 }
 
 // Condition decides whether a block is applied (`when`).

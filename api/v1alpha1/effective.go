@@ -106,6 +106,12 @@ type RuleOrigin struct {
 	Block string `json:"block"`
 	// Item is the index in the spec, from 0, in kinds whose spec is a list.
 	Item *int `json:"item,omitempty"`
+	// Value is the value of a rule with a key of its own, as in extAuth["app/login"], which
+	// the spec has among others.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Value any `json:"value,omitempty"`
 	// Redacted is true if the value is left out of the spec, because the reader is not
 	// allowed to get From.
 	Redacted bool `json:"redacted,omitempty"`

@@ -168,6 +168,19 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Lists []KeyedList `json:"lists,omitempty"`
+	// Groups lists the groups of rules that exclude each other, or that several policies
+	// set side by side.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Groups []RuleGroup `json:"groups,omitempty"`
+	// JoinedLevels lists the levels that count as one for groups with one, such as
+	// [[Route, Rule]].
+	//
+	// +listType=atomic
+	// +optional
+	JoinedLevels [][]LevelName `json:"joinedLevels,omitempty"`
 
 	// SameTarget defines how several policies on one target are combined. It
 	// defaults to hierarchical for inherited kinds, and to none for direct ones.
@@ -443,11 +456,6 @@ type ProfileStrategy struct {
 	//
 	// +optional
 	By StrategyBy `json:"by,omitempty"`
-	// Annotation is an annotation of routes that determines the strategy instead, on
-	// the paths through the route.
-	//
-	// +optional
-	Annotation *StrategyAnnotation `json:"annotation,omitempty"`
 }
 
 // StrategyName is how a block is merged with the rules of other policies
@@ -467,30 +475,6 @@ const (
 	StrategyByLower  StrategyBy = "lower"
 )
 
-// StrategyAnnotation is an annotation of routes that determines how the bare rules
-// of the policies above the route are applied.
-//
-// +kubebuilder:object:generate=true
-type StrategyAnnotation struct {
-	// Name is the name of the annotation.
-	Name string `json:"name"`
-	// Values maps the values of the annotation to their meaning. Other values are
-	// ignored.
-	Values map[string]StrategyAnnotationValue `json:"values"`
-}
-
-// StrategyAnnotationValue is how bare rules are applied.
-//
-// +kubebuilder:object:generate=true
-type StrategyAnnotationValue struct {
-	// Strategy is the strategy for the bare rules.
-	Strategy StrategyName `json:"strategy"`
-	// Overrides applies the bare rules as overrides. If false, they are defaults.
-	//
-	// +optional
-	Overrides bool `json:"overrides,omitempty"`
-}
-
 // KeyedList is a list whose items are identified by a field.
 //
 // +kubebuilder:object:generate=true
@@ -505,6 +489,54 @@ type KeyedList struct {
 	// +optional
 	Default string `json:"default,omitempty"`
 }
+
+// RuleGroup is a group of rules that exclude each other, or that several policies set
+// side by side.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.key) || has(self.one)",message="set key, one, or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.disable) || has(self.key)",message="disable requires key"
+// +kubebuilder:object:generate=true
+type RuleGroup struct {
+	// Rules lists the field paths of the rules. With key, each is a group of its own.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MinItems=1
+	// +listType=atomic
+	Rules []string `json:"rules"`
+	// Key is the field of a rule with a reference, {name, namespace}: rules with
+	// different references are in effect side by side. A . stands for the policy itself:
+	// the rules of all policies are in effect side by side. An override removes the
+	// rules of the group that lower policies set.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +optional
+	Key string `json:"key,omitempty"`
+	// Disable is the field of a rule that removes the rules of the group that other
+	// policies set, whatever their keys and their levels.
+	//
+	// +optional
+	Disable string `json:"disable,omitempty"`
+	// One defines which policies exclude each other if they set rules of the group,
+	// whatever their keys. If empty, none do.
+	//
+	// +optional
+	One OnePolicy `json:"one,omitempty"`
+}
+
+// OnePolicy is which policies exclude each other if they set rules of a group.
+//
+// +kubebuilder:validation:Enum=SameLevel;AllLevels
+type OnePolicy string
+
+// The values of OnePolicy.
+const (
+	// OneSameLevel is the policies on the same level: the rules of the first one are in
+	// effect.
+	OneSameLevel OnePolicy = "SameLevel"
+	// OneAllLevels is the policies on different levels: the rules of those on the lowest
+	// level are in effect.
+	OneAllLevels OnePolicy = "AllLevels"
+)
 
 // SameTarget is how several policies on one target are combined (SEMANTICS
 // section 5).

@@ -53,7 +53,7 @@ func reading(r *merge.Reading) byte {
 	if r == nil {
 		return 0
 	}
-	b := 1 | byte(r.Strategy)<<1 | byte(r.Block)<<4
+	b := 1 | byte(r.Strategy)<<1
 	if r.By != nil { // which policy it is follows from the stack
 		b |= 1 << 7
 	}

@@ -28,6 +28,9 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 	for i, r := range rules {
 		origin := api.RuleOrigin{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
 		origin.Redacted = h.hides(origin.From)
+		if e.Kind.HasOwnKey(r.Rule) && !origin.Redacted {
+			origin.Value = merge.Plain(r.Value)
+		}
 		if collects {
 			origin.Item = &i
 		}

@@ -9,7 +9,6 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/test/worlds"
 )
 
 const (
@@ -79,21 +78,6 @@ func TestAppendOverrides(t *testing.T) {
 			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).AppendOverrides(nil)))
 		})
 	}
-}
-
-// The route's annotation can make bare rules overrides.
-func TestBareRulesReadAsOverrides(t *testing.T) {
-	tint := worlds.ProfileDoc("Tint", "strategy: {allowed: [merge], annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}, shallow: {strategy: atomic}}}}")
-	held := func(how string) []string {
-		v := world(t, docs(tint, gatewayDoc("g", "istio", "http"), policyDoc("Tint", "infra", "top", onG+"a: 1"),
-			"kind: HTTPRoute\nmetadata: {namespace: app, name: r, annotations: {example.com/how: "+how+"}}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{}]}"))
-		all := walked(t, v, effective.Scope{All: true})
-		require.Len(t, all, 1)
-		return heldBy(all[0].AppendOverrides(nil))
-	}
-	assert.Equal(t, []string{fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)}, held("deep"))
-	assert.Empty(t, held("shallow"))
-	assert.Empty(t, held("none"))
 }
 
 // A policy sets an override if it has the same value, the same condition or none, and

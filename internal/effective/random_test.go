@@ -44,9 +44,7 @@ strategy: {allowed: [atomic, merge], bareField: strategy, by: lower}`),
 targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: [infra]}
 attachment: {extensionRef: true}
 sameTarget: oldestWins
-strategy:
-  allowed: [merge]
-  annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}, shallow: {strategy: atomic}}}`),
+strategy: {allowed: [merge]}`),
 	worlds.ClassProfileDoc("direct", "AtBackend", `
 targets: {fields: [targetRefs], namespaces: referenceGrant}
 levels: [Gateway, Route, Backend]`),
@@ -271,11 +269,7 @@ func (d dice) route() object {
 	if d.in(4) {
 		spec["hostnames"] = []any{d.of("x.example", "y.example")}
 	}
-	meta := d.annotated(d.meta(d.of("app", "shop"), d.of("r1", "r2")))
-	if d.in(3) {
-		meta["annotations"] = object{"example.com/how": d.of("deep", "shallow", "?")}
-	}
-	return doc(kind, meta, spec)
+	return doc(kind, d.annotated(d.meta(d.of("app", "shop"), d.of("r1", "r2"))), spec)
 }
 
 func (d dice) parent() object {

@@ -19,6 +19,8 @@ type shape struct {
 	// bareOverrides are the levels at which bare rules may be overrides and are defaults at
 	// others.
 	bareOverrides [gateway.LevelObject + 1]bool
+	// tiers has a number for each level, the same for levels that count as one.
+	tiers [gateway.LevelObject + 1]int
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
@@ -59,6 +61,16 @@ func shapeOf(k *policykind.Kind) *shape {
 		for _, name := range b.Levels {
 			for _, l := range levelNames[name] {
 				s.bareOverrides[l] = true
+			}
+		}
+	}
+	for l := range s.tiers {
+		s.tiers[l] = l
+	}
+	for _, joined := range k.JoinedLevels {
+		for _, name := range joined {
+			for _, l := range levelNames[name] {
+				s.tiers[l] = int(levelNames[joined[0]][0])
 			}
 		}
 	}

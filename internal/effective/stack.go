@@ -32,7 +32,7 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 		s.ignored = append(s.ignored, p)
 		return
 	}
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, SameTarget: k.sameTarget})
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tiers[l], SameTarget: k.sameTarget})
 	if k.shape.bareOverrides[l] {
 		s.layers[len(s.layers)-1].As = p.BareOverrides
 	}
@@ -147,28 +147,10 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
 }
 
-// setReadings sets how the bare rules of higher policies are applied, where the kind
-// lets the route's annotation or the next lower policy decide.
-func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
-	if k.LowerDecidesStrategy() {
-		s.setReadingsByLower()
-	}
-	if route == nil {
-		return
-	}
-	if reading := k.Reading(route.Annotations); reading != nil {
-		for i := range s.layers {
-			if s.layers[i].Level < int(gateway.LevelRoute) {
-				s.layers[i].As = reading
-			}
-		}
-	}
-}
-
-// setReadingsByLower has each policy decide how those above it are applied, in the
-// order in which they are applied.
-func (s *stack) setReadingsByLower() {
-	if len(s.layers) < 2 {
+// setReadings has each policy decide how those above it are applied, in the order in
+// which they are applied, in kinds whose lower policy decides it.
+func (s *stack) setReadings(k *policykind.Kind) {
+	if len(s.layers) < 2 || !k.LowerDecidesStrategy() {
 		return
 	}
 	s.sort()

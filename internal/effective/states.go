@@ -78,7 +78,7 @@ type pathLayout struct {
 	gatewayEnd, meshEnd gateway.Level
 	anyRoute, short     bool
 	routes              string
-	fields              *policykind.Kind // a kind that controls fields has a layout of its own
+	fields              *policykind.Kind // a kind that controls fields of items has a layout of its own
 }
 
 func (e *Engine) pathLayout(k *policykind.Kind) pathLayout {
@@ -87,7 +87,7 @@ func (e *Engine) pathLayout(k *policykind.Kind) pathLayout {
 		gateway: s.gateway, mesh: s.mesh, gatewayEnd: s.gatewayEnd, meshEnd: s.meshEnd,
 		anyRoute: s.routes == nil, short: k.ShortPaths, routes: strings.Join(slices.Sorted(slices.Values(s.routes)), " "),
 	}
-	if len(k.Controls()) > 0 {
+	if slices.ContainsFunc(k.Controls(), policykind.Field.InItems) {
 		o.fields = k
 	}
 	return o

@@ -102,19 +102,6 @@ func TestPolicyWithoutRulesWhereOldestWins(t *testing.T) {
 	}
 }
 
-// A route's annotation about the policies above it takes precedence over a policy
-// without a rule.
-func TestAnnotationOverPolicyWithoutRules(t *testing.T) {
-	profile := freeProbe("strategy: {annotation: {name: example.com/how, values: {deep: {strategy: merge}, flat: {strategy: atomic}}}}")
-	policies := docs(probeDoc("gateway", 1, onGateway+"a: gateway"), probeDoc("listener", 1, onListener), probeDoc("route", 1, onRoute))
-	plain := world(t, docs(profile, chain, policies))
-	assert.Equal(t, `{}`, specOf(t, plain))
-	for _, how := range []string{"deep", "flat"} {
-		annotated := strings.Replace(chain, "name: r}", "name: r, annotations: {example.com/how: "+how+"}}", 1)
-		assert.JSONEq(t, `{"a":"gateway"}`, specOf(t, world(t, docs(profile, annotated, policies))), how)
-	}
-}
-
 // Items of keyed lists are merged one by one, and returned as a list.
 func TestKeyedLists(t *testing.T) {
 	profile := freeProbe("strategy: {allowed: [patch]}\nblocks: {overrides: [overrides]}\nlists: [{path: rules, key: name}]")

@@ -423,7 +423,7 @@ func (w *walk) path(kind int, p gateway.Path) error {
 func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	k := &w.kinds[kind]
 	if len(k.stack.layers) > 0 {
-		k.stack.setReadings(k.kind, p.Route)
+		k.stack.setReadings(k.kind)
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m}

@@ -35,7 +35,7 @@ func lostRules(p effective.Pair) []lostRule {
 		if r.Value == nil || r.From.Block == merge.Object {
 			continue
 		}
-		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, gone: !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
+		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, gone: !r.Group.Disables && !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
 		if n := len(out); n > 0 && out[n-1].gone == l.gone && samePolicy(out[n-1].from, l.from) && named.Holds(r.Key) {
 			continue
 		}
@@ -96,15 +96,15 @@ func inPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) b
 func ruleInPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) *merge.Effective {
 	at, found := find(e.Rules, k)
 	for i := at; i < len(e.Rules) && k.Holds(e.Rules[i].Key); i++ {
-		if e.Rules[i].Value != nil && of(e.Rules[i].From.Policy) {
-			return &e.Rules[i]
+		if r := &e.Rules[i]; r.Value != nil && !r.Group.Disables && of(r.From.Policy) {
+			return r
 		}
 	}
 	if found || at == 0 {
 		return nil
 	}
 	above := &e.Rules[at-1]
-	if above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && of(above.From.Policy) {
+	if above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && !above.Group.Disables && of(above.From.Policy) {
 		return above
 	}
 	return nil

@@ -195,9 +195,7 @@ func (d generator) editedRoute(r plainRoute) plainRoute {
 			r.Hosts = d.hosts()
 		case 4:
 			r.Team = d.team()
-		case 5:
-			r.How = d.of("", "deep")
-		case 6:
+		case 5, 6:
 			r.Rules = addRule(r.Rules, d.IntN(len(r.Rules)+1), d.rule())
 		case 7:
 			if len(r.Rules) > 1 {

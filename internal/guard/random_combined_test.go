@@ -103,9 +103,7 @@ func (d generator) reattached(o plainObject) plainObject {
 		switch {
 		case relabel || edit > 3:
 			o.Team = d.team()
-		case edit == 0:
-			o.How = d.of("", "deep")
-		case edit == 1:
+		case edit <= 1:
 			k := d.IntN(len(o.Rules))
 			o.Rules[i].Name, o.Rules[k].Name = o.Rules[k].Name, o.Rules[i].Name
 		case edit == 2:

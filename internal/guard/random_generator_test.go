@@ -124,9 +124,6 @@ func addRule(list []plainRule, at int, r plainRule) []plainRule {
 
 func (d generator) route() plainRoute {
 	r := plainRoute{plainName: plainName{"HTTPRoute", d.of("app", "app", "infra"), d.of("r", "q")}, Team: d.team(), Created: 1 + d.IntN(3), Hosts: d.hosts(), Rules: d.rules()}
-	if d.in(3) {
-		r.How = "deep"
-	}
 	for range 1 + d.IntN(3) {
 		r.Parents = append(r.Parents, d.parent())
 	}

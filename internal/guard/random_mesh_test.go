@@ -39,7 +39,7 @@ var meshClients = []string{"app", "shop", "web", "else"}
 // meshRouteAny returns a route to the Service app/s or a port of it.
 func (d generator) meshRoute() plainRoute {
 	r := d.route()
-	r.Namespace, r.Name, r.How = d.of("app", "app", "shop", "web"), d.of("q", "r", "t"), ""
+	r.Namespace, r.Name = d.of("app", "app", "shop", "web"), d.of("q", "r", "t")
 	r.Parents = []plainParent{d.meshParent()}
 	return r
 }
@@ -105,7 +105,7 @@ func (d generator) meshChange(w plainWorld) plainChange {
 		case c.before == nil:
 		case isRoute && !d.in(4):
 			edited := d.editedRoute(copied(r))
-			edited.How, edited.Parents = "", r.Parents
+			edited.Parents = r.Parents
 			if d.in(5) {
 				edited.Parents = []plainParent{d.meshParent()}
 			}

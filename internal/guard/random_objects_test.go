@@ -52,11 +52,11 @@ type (
 
 	plainRoute struct {
 		plainName
-		Team, How string
-		Created   int // day of a month
-		Hosts     []string
-		Parents   []plainParent
-		Rules     []plainRule
+		Team    string
+		Created int // day of a month
+		Hosts   []string
+		Parents []plainParent
+		Rules   []plainRule
 	}
 
 	plainService struct {
@@ -197,9 +197,6 @@ func (r plainRoute) doc() yamlObject {
 	}
 	out := r.object(r.Team, yamlObject{"parentRefs": parents, "rules": rules, "hostnames": hosts})
 	out["metadata"].(yamlObject)["creationTimestamp"] = fmt.Sprintf("2026-01-%02dT00:00:00Z", r.Created)
-	if r.How != "" {
-		out["metadata"].(yamlObject)["annotations"] = yamlObject{"example.com/how": r.How}
-	}
 	return out
 }
 

@@ -5,36 +5,22 @@ import (
 	"slices"
 )
 
-// plainOverride is a rule of an overrides block of a policy on a path, or of a
-// bare block that is read as one.
+// plainOverride is a rule of an overrides block of a policy on a path.
 type plainOverride struct {
 	plainLayer
 	plainBlock
-	bare  bool
 	rule  string
 	value int
 }
 
-// blocks are those of a layer in their order, as the path reads them.
-func (l plainLayer) blocks(p plainPath) []plainOverride {
-	deep := p.kind == "AtRule" && p.route != nil && p.route.How == "deep" && l.level < atRoute
-	bare := plainOverride{plainLayer: l, plainBlock: l.Bare, bare: true}
-	if deep {
-		bare.Atomic = false
-	}
-	return []plainOverride{{plainLayer: l, plainBlock: l.Defaults}, bare, {plainLayer: l, plainBlock: l.Overrides}}
-}
+// blocks are those of a layer in their order.
+func (l plainLayer) blocks() []plainBlock { return []plainBlock{l.Defaults, l.Bare, l.Overrides} }
 
-// overrides are the overrides of a layer on a path.
-func (l plainLayer) overrides(p plainPath) []plainOverride {
+// overrides are the overrides of a layer.
+func (l plainLayer) overrides() []plainOverride {
 	var out []plainOverride
-	for i, b := range l.blocks(p) {
-		if i == 2 || b.bare && p.kind == "AtRule" && p.route != nil && p.route.How == "deep" && l.level < atRoute {
-			for _, b.rule = range slices.Sorted(maps.Keys(b.Rules)) {
-				b.value = b.Rules[b.rule]
-				out = append(out, b)
-			}
-		}
+	for _, rule := range slices.Sorted(maps.Keys(l.Overrides.Rules)) {
+		out = append(out, plainOverride{l, l.Overrides, rule, l.Overrides.Rules[rule]})
 	}
 	return out
 }
@@ -42,7 +28,6 @@ func (l plainLayer) overrides(p plainPath) []plainOverride {
 // wasInForce is a rule of the effective policy: who set it last, in which block.
 type wasInForce struct {
 	policy   plainName
-	bare     bool
 	override bool
 	value    int
 }
@@ -66,9 +51,8 @@ func met(when string, e map[string]wasInForce) bool {
 func (w plainWorld) fold(p plainPath) map[string]wasInForce {
 	e := make(map[string]wasInForce)
 	for _, l := range slices.Backward(w.layers(p)) {
-		over := l.overrides(p)
-		for i, b := range l.blocks(p) {
-			isOverride := i == 2 || b.bare && slices.ContainsFunc(over, func(o plainOverride) bool { return o.bare })
+		for i, b := range l.blocks() {
+			isOverride := i == 2
 			if len(b.Rules) == 0 || !met(b.When, e) {
 				continue
 			}
@@ -80,7 +64,7 @@ func (w plainWorld) fold(p plainPath) map[string]wasInForce {
 			}
 			for key, value := range b.Rules {
 				if _, has := e[key]; isOverride || !has {
-					e[key] = wasInForce{l.key(), b.bare, isOverride, value}
+					e[key] = wasInForce{l.key(), isOverride, value}
 				}
 			}
 		}
@@ -95,11 +79,11 @@ func (w plainWorld) held(p plainPath) []plainOverride {
 	e := w.fold(p)
 	layers := w.layers(p)
 	for i, l := range layers {
-		for _, o := range l.overrides(p) {
+		for _, o := range l.overrides() {
 			now := e[o.rule]
-			holds := now.override && now.policy == l.key() && now.bare == o.bare
+			holds := now.override && now.policy == l.key()
 			if o.When != "" {
-				holds = !slices.ContainsFunc(layers[:i], func(h plainLayer) bool { return h.key() != l.key() && h.takesPlace(o.rule, p) })
+				holds = !slices.ContainsFunc(layers[:i], func(h plainLayer) bool { return h.key() != l.key() && h.takesPlace(o.rule) })
 			}
 			if holds {
 				out = append(out, o)
@@ -111,8 +95,8 @@ func (w plainWorld) held(p plainPath) []plainOverride {
 
 // takesPlace reports whether a policy has an override of a rule without a
 // condition, or one that leaves no other.
-func (l plainLayer) takesPlace(key string, p plainPath) bool {
-	return slices.ContainsFunc(l.overrides(p), func(o plainOverride) bool { return o.When == "" && (o.Atomic || o.rule == key) })
+func (l plainLayer) takesPlace(key string) bool {
+	return slices.ContainsFunc(l.overrides(), func(o plainOverride) bool { return o.When == "" && (o.Atomic || o.rule == key) })
 }
 
 // given reports whether an override is given on a path, as high as it was: by its
@@ -121,7 +105,7 @@ func (l plainLayer) takesPlace(key string, p plainPath) bool {
 func (w plainWorld) given(o plainOverride, p plainPath) bool {
 	for _, l := range w.layers(p) {
 		own := l.key() == o.key()
-		for _, q := range l.overrides(p) {
+		for _, q := range l.overrides() {
 			same := q.rule == o.rule && q.value == o.value && (q.When == "" || q.When == o.When) && (q.Atomic || !o.Atomic)
 			if same && l.level <= o.level && (own || l.Namespace == o.Namespace && w.stands(q, o.level, p)) {
 				return true
@@ -136,7 +120,7 @@ func (w plainWorld) given(o plainOverride, p plainPath) bool {
 func (w plainWorld) stands(q plainOverride, level int, p plainPath) bool {
 	if q.When != "" {
 		return slices.ContainsFunc(w.held(p), func(o plainOverride) bool {
-			return o.key() == q.key() && o.rule == q.rule && o.bare == q.bare
+			return o.key() == q.key() && o.rule == q.rule
 		})
 	}
 	now, ok := w.fold(p)[q.rule]

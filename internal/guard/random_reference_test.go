@@ -80,9 +80,6 @@ func (w plainWorld) code(o plainOverride, written plainName) string {
 	}
 	p, there := get[plainPolicy](w, written)
 	b := p.Overrides
-	if o.bare {
-		b = p.Bare
-	}
 	value, has := b.Rules[o.rule]
 	if there && has && value == o.value && (b.When == "" || b.When == o.When) && (b.Atomic || !o.Atomic) {
 		return "OverrideEvaded"

@@ -18,13 +18,12 @@ import (
 
 // plainKinds are the kinds of the random worlds: paths that end at rules, at
 // backends and at listeners; targets in other namespaces by grant, freely and
-// not at all; bare rules that a route's annotation makes overrides; overrides of routes that
-// bind the routes of their namespace, and those of all.
+// not at all; overrides of routes that bind the routes of their namespace, and those of all.
 var plainKinds = docs(
 	worlds.ClassProfileDoc("inherited", "AtRule", `
 targets: {fields: [targetRefs], unnamedRules: true, namespaces: referenceGrant, classFrom: ["*"]}
 levels: [GatewayClass, GatewayNamespace, Gateway, ListenerSet, Listener, RouteNamespace, Route, Rule]
-strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy, annotation: {name: example.com/how, values: {deep: {strategy: merge, overrides: true}}}}
+strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 	worlds.ClassProfileDoc("inherited", "AtBackend", `
 targets: {fields: [targetRefs], namespaces: free}

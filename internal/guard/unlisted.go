@@ -151,7 +151,7 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 			if u.ev.ofNeighbor(effective.Override{Level: l}, p.Before) || successor.by.unsure != "" {
 				continue
 			}
-			if u.readsOtherwise(&p.Before.Path, &successor.Path) || u.relabelled() {
+			if u.relabelled() {
 				return true, nil
 			}
 			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
@@ -163,23 +163,14 @@ func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
 	return false, nil
 }
 
-// readsOtherwise reports whether the routes of two paths have the policies above them
-// applied in different ways.
-func (u *unlistedKind) readsOtherwise(was, is *gateway.Path) bool {
-	return was.Route != nil && is.Route != nil && u.kind.Reading(was.Route.Annotations) != u.kind.Reading(is.Route.Annotations)
-}
-
-// mayReattach reports whether other policies may be attached to a path that stays, or be
-// applied in another way: an element of it is another one, was deleted while the path
-// still names it, has other labels or ports, or its route says how policies are applied.
+// mayReattach reports whether other policies may be attached to a path that stays: an
+// element of it is another one, was deleted while the path still names it, or has other
+// labels or ports.
 func (u *unlistedKind) mayReattach(p effective.Pair) bool {
 	if u.ev.change.After == nil || u.relabelled() {
 		return true
 	}
 	was, is := &p.Before.Path, &p.After.Path
-	if u.readsOtherwise(was, is) {
-		return true
-	}
 	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
 		if !sameElement(was, is, l) {
 			return true

@@ -76,7 +76,6 @@ func TestWritesWhileKindIsUnlisted(t *testing.T) {
 	}
 	classed := strings.Replace(worlds.ProfileDoc("Paint", "blocks: {overrides: [overrides]}"), "targets: {", "targets: {classFrom: [sec], ", 1)
 	h2 := strings.Replace(h, "namespace: infra", "namespace: edge", 1)
-	annotated := worlds.ProfileDoc("Paint", "strategy: {allowed: [atomic, merge], annotation: {name: how, values: {strict: {strategy: atomic, overrides: true}}}}")
 	const requires = "validations: [{expression: \"has(effective.a)\", message: needed}]"
 	for name, c := range map[string]struct {
 		before     string
@@ -107,11 +106,9 @@ func TestWritesWhileKindIsUnlisted(t *testing.T) {
 		"a grant for such policies is created":                     {before: docs(grants, g), change: overrideCase{write: by("Paint")}},
 		"a grant for others is deleted":                            {before: docs(grants, g, by("Other")), change: overrideCase{delete: by("Other")}},
 		"a grant is deleted that such policies need not":           {before: docs(g, by("Paint")), change: overrideCase{delete: by("Paint")}},
-		"a route says how policies are applied":                    {before: docs(annotated, one), change: overrideCase{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: strict}", 1)}, want: onG},
 		"a namespace of grants is deleted":                         {before: docs(grants, "kind: Namespace\nmetadata: {name: infra}", h2, by("Other")), change: overrideCase{delete: "kind: Namespace\nmetadata: {name: infra}"}, want: anywhere},
 		"a namespace is deleted that may have policies on a class": {before: docs(classed, "kind: Namespace\nmetadata: {name: sec}", one), change: overrideCase{delete: "kind: Namespace\nmetadata: {name: sec}"}, want: anywhere},
 		"a namespace is deleted whose policies are its own":        {before: docs("kind: Namespace\nmetadata: {name: sec}", one), change: overrideCase{delete: "kind: Namespace\nmetadata: {name: sec}"}},
-		"a route says something else":                              {before: docs(annotated, one), change: overrideCase{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: so}", 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := withoutList(world(t, c.before), "Paint")

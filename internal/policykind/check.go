@@ -43,6 +43,18 @@ func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 		c.checkPath(fmt.Sprintf("lists[%d].path", i), l.path, anywhere...)
 		c.checkPath(fmt.Sprintf("lists[%d].key", i), slices.Concat(l.path, fieldPath{"*"}, l.key), anywhere...)
 	}
+	for i, g := range k.Groups {
+		field := fmt.Sprintf("groups[%d]", i)
+		c.checkAll(field+".rules", g.Rules, anywhere...)
+		for _, rule := range g.Rules {
+			if g.Key != "" && g.Key != "." {
+				c.checkText(field+".key", rule+"."+g.Key, anywhere...)
+			}
+			if g.Disable != "" {
+				c.checkText(field+".disable", rule+"."+g.Disable, anywhere...)
+			}
+		}
+	}
 	if k.Order != nil {
 		c.checkText("order.field", k.Order.Field, spec)
 		if k.Order.Then != nil {

@@ -37,6 +37,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.strategies()
 	c.content()
 	c.rules()
+	c.groups()
 	c.protection()
 	c.binding()
 	c.order()
@@ -239,30 +240,6 @@ func (c *compiler) strategies() {
 		k.spellings[spelling] = s
 	}
 	oneOf(c, at.Child("by"), k.Strategy.By, "", api.StrategyByHigher, api.StrategyByLower)
-	c.annotation(at.Child("annotation"))
-}
-
-// annotation compiles the annotation of routes that sets the strategy.
-func (c *compiler) annotation(at *field.Path) {
-	k := c.kind
-	a := k.Strategy.Annotation
-	if a == nil {
-		return
-	}
-	if a.Name == "" {
-		c.required(at.Child("name"), "set the name of the annotation")
-	}
-	k.readings = make(map[string]*merge.Reading)
-	for _, value := range sortedKeys(a.Values) {
-		r := a.Values[value]
-		reading := &merge.Reading{Block: merge.Bare}
-		reading.Strategy, _ = c.strategy(at.Child("values").Key(value).Child("strategy"), r.Strategy)
-		if r.Overrides {
-			reading.Block = merge.Overrides
-		}
-		k.readings[value] = reading
-		k.rulesAreLeaves = k.rulesAreLeaves || reading.Strategy == merge.Patch
-	}
 }
 
 func (c *compiler) strategy(at *field.Path, name api.StrategyName) (s merge.Strategy, ok bool) {

@@ -102,7 +102,6 @@ func TestCompileDefaults(t *testing.T) {
 	assert.Equal(t, api.NamespacesOwn, k.Targets.Namespaces)
 	assert.Equal(t, policykind.Cluster, k.Source)
 	assert.Empty(t, k.Controls())
-	assert.Nil(t, k.Reading(map[string]string{"a": "b"}))
 	p := spec(t, k, onRoute+"strategy: merge\ndefaults: {a: 1}\nlist: [{name: a}]\n")
 	require.NoError(t, p.Invalid)
 	assert.Equal(t, []string{"bare atomic", "  defaults=map[a:1]", "  list=[map[name:a]]", "  strategy=merge"}, blocksOf(p), "all is bare, each field a rule")

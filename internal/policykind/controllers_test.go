@@ -50,7 +50,7 @@ func TestBuiltInControllers(t *testing.T) {
 	)
 	all := []string{envoy, istio, nginx, kgateway, agent, gloo, gke, consul, azure, apisix, lattice, airlock}
 	byGroup := map[string][]string{
-		"gateway.envoyproxy.io": {envoy}, "gateway.nginx.org": {nginx}, "gateway.kgateway.dev": {kgateway}, "agentgateway.dev": {agent},
+		"aigateway.envoyproxy.io": {envoy}, "gateway.envoyproxy.io": {envoy}, "gateway.nginx.org": {nginx}, "gateway.kgateway.dev": {kgateway}, "agentgateway.dev": {agent},
 		"gateway.solo.io": {gloo}, "networking.gke.io": {gke}, "consul.hashicorp.com": {consul}, "kuadrant.io": {envoy, istio},
 		"security.istio.io": {istio}, "telemetry.istio.io": {istio}, "extensions.istio.io": {istio}, "networking.istio.io": {istio},
 		"extensions.kuadrant.io": {envoy, istio}, "alb.networking.azure.io": {azure}, "apisix.apache.org": {apisix},

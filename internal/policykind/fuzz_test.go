@@ -33,7 +33,7 @@ order: {annotation: example.com/weight, highestFirst: true}
 `,
 	`
 blocks: {defaults: [defaults], overrides: [overrides], when: when}
-strategy: {allowed: [patch, atomic], bareField: mergeType, by: lower, annotation: {name: a/b, values: {x: {strategy: patch, overrides: true}}}}
+strategy: {allowed: [patch, atomic], bareField: mergeType, by: lower}
 lists: [{path: list, key: name}, {path: 'list.*.tags', key: id}, {path: '*.list', key: name}]
 whole: [labels, '*.headers']
 targets: {selectors: [targetSelectors], namespaces: free}

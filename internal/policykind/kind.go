@@ -3,7 +3,6 @@
 package policykind
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -32,11 +31,11 @@ type Kind struct {
 	gates            []subtree
 	alternatives     []subtree
 	protection       []protectionGroup
+	groups           []ruleGroup
 	lists            []keyedList
 	binding          fieldPath // of the rules that bind to rules of routes, nil if there are none
 	strategies       []merge.Strategy
 	spellings        map[string]merge.Strategy
-	readings         map[string]*merge.Reading
 	rulesAreLeaves   bool // the rules are the leaves
 	fields           []Field
 	content          fieldPath
@@ -58,6 +57,10 @@ type Field struct {
 	// Route is its path in the route, starting with spec.
 	Route []Segment
 }
+
+// InItems reports whether the items of a list have the field, each of which has a path of
+// its own.
+func (f Field) InItems() bool { return listOf(f.Route) != "" }
 
 // Segment is a segment of the path of a field.
 type Segment struct {
@@ -95,11 +98,8 @@ func (k *Kind) Controls() []Field { return k.fields }
 
 // MayOverride reports whether policies of the kind can have overrides.
 func (k *Kind) MayOverride() bool {
-	if b := k.Blocks.Bare; len(k.Blocks.Overrides) > 0 || b != nil && len(b.Overrides) > 0 {
-		return true
-	}
-	a := k.Strategy.Annotation
-	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyAnnotationValue) bool { return r.Overrides })
+	b := k.Blocks.Bare
+	return len(k.Blocks.Overrides) > 0 || b != nil && len(b.Overrides) > 0
 }
 
 // BindsAllNamespaces reports whether an override on a route, its namespace, a rule or
@@ -131,17 +131,6 @@ func (k *Kind) LowerDecidesStrategy() bool {
 	default:
 		return len(b.Defaults)+len(b.Overrides) == 0 && b.Bare == nil && len(k.strategies) == 1 && k.strategies[0] == merge.Atomic
 	}
-}
-
-// Reading returns how the bare rules of the policies above a route with those
-// annotations are applied, nil if the annotations do not decide it.
-func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
-	if a := k.Strategy.Annotation; a != nil {
-		if value, ok := annotations[a.Name]; ok {
-			return k.readings[value]
-		}
-	}
-	return nil
 }
 
 // IsGate reports whether a rule is a gate: it decides whether the other rules of its
@@ -261,29 +250,36 @@ func (k *Kind) HasLevelAt(t api.Target) bool {
 	}
 }
 
-// Shape restores the keyed lists of a spec that was built from rules. It edits and
-// returns the spec, which must be the caller's own.
+// Shape restores the keyed lists and groups of a spec that was built from rules. It edits
+// and returns the spec, which must be the caller's own.
 func (k *Kind) Shape(spec map[string]any) map[string]any {
 	for _, l := range k.lists {
-		restoreLists(spec, l.path)
+		restore(spec, l.path, listItems)
 	}
+	k.restoreGroups(spec)
 	return spec
 }
 
-func restoreLists(at map[string]any, rest fieldPath) {
+// restore replaces the maps at a path by what join returns for them.
+func restore(at map[string]any, rest fieldPath, join func(map[string]any) any) {
 	for name, value := range at {
 		items, ok := value.(map[string]any)
 		if !ok || rest[0] != "*" && rest[0] != name {
 			continue
 		}
 		if len(rest) > 1 {
-			restoreLists(items, rest[1:])
+			restore(items, rest[1:], join)
 			continue
 		}
-		list := make([]any, 0, len(items))
-		for _, key := range sortedKeys(items) {
-			list = append(list, items[key])
-		}
-		at[name] = list
+		at[name] = join(items)
 	}
+}
+
+// listItems returns the items of a keyed list.
+func listItems(items map[string]any) any {
+	list := make([]any, 0, len(items))
+	for _, key := range sortedKeys(items) {
+		list = append(list, items[key])
+	}
+	return list
 }

@@ -133,13 +133,6 @@ func crd(labels map[string]string, served bool, fields ...string) *apiextensions
 }
 
 func TestMayOverride(t *testing.T) {
-	annotated := func(overrides bool) func(*api.PolicyProfileSpec) {
-		return func(p *api.PolicyProfileSpec) {
-			p.Strategy.Annotation = &api.StrategyAnnotation{Name: "example.com/how", Values: map[string]api.StrategyAnnotationValue{
-				"strict": {Strategy: "atomic", Overrides: overrides},
-			}}
-		}
-	}
 	for name, c := range map[string]struct {
 		edit func(*api.PolicyProfileSpec)
 		want bool
@@ -150,8 +143,6 @@ func TestMayOverride(t *testing.T) {
 		"one whose bare rules may be overrides": {func(p *api.PolicyProfileSpec) {
 			p.Blocks.Bare = &api.BareBlock{Field: "how", Overrides: []string{"yes"}}
 		}, true},
-		"one whose routes may make the rules overrides": {annotated(true), true},
-		"one whose routes say how to merge":             {annotated(false), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := api.PolicyProfileSpec{Group: "example.com", Kind: "Paint", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}}}

@@ -33,7 +33,7 @@ func (p *Policy) Pack() *Policy {
 	for i, b := range p.Blocks {
 		rules := make([]merge.Rule, len(b.Rules))
 		for j, r := range b.Rules {
-			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap}
+			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, EmptyMap: r.EmptyMap, Group: r.Group}
 			if !r.EmptyMap {
 				rules[j].Value = packValue(r.Value)
 			}

@@ -90,7 +90,7 @@ func sameBlock(a, b merge.Rules) bool {
 	return a.Block == b.Block && a.Strategy == b.Strategy &&
 		(a.When == nil) == (b.When == nil) && (a.When == nil || a.When.String() == b.When.String()) &&
 		slices.EqualFunc(a.Rules, b.Rules, func(a, b merge.Rule) bool {
-			return a.Key == b.Key && a.EmptyMap == b.EmptyMap && merge.Equal(a.Value, b.Value)
+			return a.Key == b.Key && a.EmptyMap == b.EmptyMap && a.Group == b.Group && merge.Equal(a.Value, b.Value)
 		})
 }
 

@@ -333,6 +333,7 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	split := splitter{kind: r.kind}
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
+	r.kind.setGroups(&r.policy.Policy, split.rules)
 	b.When = r.kind.withLists(b.When)
 	slices.SortFunc(split.rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
 	b.Rules = slices.Clip(split.rules)
@@ -395,7 +396,7 @@ func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 // withLists returns a condition that is evaluated on specs with their keyed lists
 // restored.
 func (k *Kind) withLists(c merge.Condition) merge.Condition {
-	if c == nil || len(k.lists) == 0 {
+	if c == nil || len(k.lists)+len(k.groups) == 0 {
 		return c
 	}
 	return listCondition{c, k}

@@ -92,8 +92,8 @@ func TestAbove(t *testing.T) {
 	k := mustCompile(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType}")
 	replaces, merges := spec(t, k, onRoute+"a: 1"), spec(t, k, onRoute+"mergeType: patch\na: 1")
 	empty, nothing := spec(t, k, onRoute), spec(t, k, onRoute+"mergeType: patch")
-	atomic, patch := &merge.Reading{Block: merge.Bare}, &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
-	by := &merge.Reading{Block: merge.Bare, By: &empty.Policy}
+	atomic, patch := &merge.Reading{}, &merge.Reading{Strategy: merge.Patch}
+	by := &merge.Reading{By: &empty.Policy}
 	for _, below := range []*merge.Reading{nil, patch} {
 		assert.Equal(t, atomic, replaces.Above(below))
 		assert.Equal(t, patch, merges.Above(below))
@@ -105,29 +105,6 @@ func TestAbove(t *testing.T) {
 	}
 	other := spec(t, mustCompile(t, "strategy: {allowed: [merge]}"), onRoute)
 	assert.Nil(t, other.Above(nil), "the higher dictates")
-}
-
-// An annotation of a route sets how the bare rules above it are applied.
-func TestReadings(t *testing.T) {
-	k := mustCompile(t, `strategy: {allowed: [merge], annotation: {name: example.com/how, values: {
-		Shallow: {strategy: merge}, Prefer: {strategy: merge, overrides: true}, Deep: {strategy: patch}, '': {strategy: atomic}}}}`)
-	tests := map[string]struct {
-		annotations map[string]string
-		want        *merge.Reading
-	}{
-		"defaults":                {map[string]string{"example.com/how": "Shallow"}, &merge.Reading{Block: merge.Bare, Strategy: merge.Merge}},
-		"overrides":               {map[string]string{"example.com/how": "Prefer", "a": "b"}, &merge.Reading{Block: merge.Overrides, Strategy: merge.Merge}},
-		"another strategy":        {map[string]string{"example.com/how": "Deep"}, &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}},
-		"an empty value":          {map[string]string{"example.com/how": ""}, &merge.Reading{Block: merge.Bare, Strategy: merge.Atomic}},
-		"any other means nothing": {map[string]string{"example.com/how": "prefer"}, nil},
-		"another annotation":      {map[string]string{"example.com/what": "Prefer"}, nil},
-		"none":                    {nil, nil},
-	}
-	for name, test := range tests {
-		assert.Equal(t, test.want, k.Reading(test.annotations), name)
-	}
-	p := spec(t, k, onRoute+"a: {b: 1}\n")
-	assert.Equal(t, []string{"bare merge", "  a.b=1"}, blocksOf(p), "a kind that some annotation patches has leaves as rules")
 }
 
 // weighing reads a policy app/p with the annotation example.com/weight.

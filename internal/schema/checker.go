@@ -168,7 +168,7 @@ func policyRules(rules []merge.Effective) []merge.Effective {
 // the path has by itself, at the same location, is not caused by the merge: the
 // schema requires something there that is not a rule.
 func (p *plan) check(ctx context.Context, e *effective.Effective) (Verdict, uint64) {
-	rules := policyRules(e.Rules)
+	rules := p.kind.OneOfEachKey(policyRules(e.Rules))
 	spec := p.specOf(rules)
 	at := p.locationOf(spec)
 	if len(spec) == 0 || at == nil || at.separable() || !at.spansBlocks(e) {

@@ -29,11 +29,11 @@ const (
 // groups are the groups of the policy kinds, except Kuadrant's, which deploy/base
 // lets the server read.
 var groups = []string{
-	"agentgateway.dev", "alb.networking.azure.io", "apisix.apache.org", "application-networking.k8s.aws",
-	"configuration.konghq.com", "consul.hashicorp.com", "extensions.istio.io", "extensions.kuadrant.io",
-	"gateway.envoyproxy.io", "gateway.k8s.aws", "gateway.kgateway.dev", "gateway.networking.x-k8s.io",
-	"gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "microgateway.airlock.com", "networking.gke.io",
-	"networking.istio.io", "policy.linkerd.io", "security.istio.io", "telemetry.istio.io",
+	"agentgateway.dev", "aigateway.envoyproxy.io", "alb.networking.azure.io", "apisix.apache.org",
+	"application-networking.k8s.aws", "configuration.konghq.com", "consul.hashicorp.com", "extensions.istio.io",
+	"extensions.kuadrant.io", "gateway.envoyproxy.io", "gateway.k8s.aws", "gateway.kgateway.dev",
+	"gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "microgateway.airlock.com",
+	"networking.gke.io", "networking.istio.io", "policy.linkerd.io", "security.istio.io", "telemetry.istio.io",
 }
 
 // istioKinds are the kinds of Istio that are policies. The others are left out,

@@ -86,7 +86,18 @@ func valuesOf(item api.EffectivePolicy) func(rule string) any {
 	if !ok {
 		return func(rule string) any { return collectedSpec(item, rule) }
 	}
-	return func(rule string) any { return valueAt(item, spec, rule) }
+	own := make(map[string]any)
+	for _, r := range item.Rules {
+		if r.Value != nil {
+			own[r.Rule] = r.Value
+		}
+	}
+	return func(rule string) any {
+		if value, ok := own[rule]; ok {
+			return value
+		}
+		return valueAt(item, spec, rule)
+	}
 }
 
 // collectedSpec returns the spec of the policy behind a rule, in kinds whose
