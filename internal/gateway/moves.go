@@ -50,6 +50,7 @@ func (e entry) served() Served {
 func Moves(before, after *Router, changedBefore, changedAfter []*Route, limits MoveLimits) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		s := newSearch(before, after, limits, yield)
+		defer s.end()
 		unchanged := s.before.unchangedListeners(s.after)
 		for _, route := range changedBefore {
 			for e := range s.changedEntries(route, changedAfter, unchanged, false) {
@@ -82,9 +83,11 @@ type MoveLimits struct {
 	Alive func() bool
 	// Steps, if set, is added the number of matches that were looked at.
 	Steps *int
-	// Work, if not 0, is the work after which no more requests are looked for, less than
-	// that of any search.
-	Work int
+	// Work, if set, is added the work of the search: all searches that share it may do
+	// MaxWork together.
+	Work *int
+	// MaxWork is the work after which no more requests are looked for; 0 for the usual one.
+	MaxWork int
 }
 
 // SameListener reports whether the request of a move comes in by one listener before and
@@ -286,17 +289,25 @@ func Plain(q *Request, before, after *Router) *Request {
 }
 
 // MovesBetween yields requests that move from a rule of a route at a listener to a rule of
-// another version of it at another version of that, -1 for any rule.
+// another version of it at another version of that, -1 for any rule. Once the lookups of
+// the router before have spent maxWork, it yields one move that is not searched.
 func MovesBetween(before, after *Router, was *Route, ruleBefore int, at *ListenerMatch, is *Route, ruleAfter int, to *ListenerMatch) iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		m := newSearch(before, after, MoveLimits{}, yield)
+		spent := *m.before.memo.lookups
+		defer func() { *m.before.memo.lookups = spent + m.work() }()
 		for e := range before.entriesAt(was, at) {
 			if ruleBefore >= 0 && e.match.rule != ruleBefore {
 				continue
 			}
 			for f := range after.entriesAt(is, to) {
+				m.before.memo.work++
 				if ruleAfter >= 0 && f.match.rule != ruleAfter || !HostnamesIntersect(e.hostname, f.hostname) {
 					continue
+				}
+				if spent+m.work() > maxWork {
+					yield(Move{From: e.served(), To: f.served(), Unsearched: true})
+					return
 				}
 				if !m.try(e, f) {
 					return
@@ -347,21 +358,38 @@ func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Rout
 	return true
 }
 
+// Witness is a request that a rule serves.
+type Witness struct {
+	// Request is nil where there may be one, and none was found, because of regular
+	// expressions.
+	Request *Request
+	// Unsearched is set if so many matches compete that no request was looked for.
+	Unsearched bool
+}
+
 // Witnesses yields, for each match of a rule at a listener, a request that the rule serves
-// there, and that meets as few other matches as possible: of all rules of the route where the rule is -1. A match that others precede for
-// all of its requests has none. It yields nil where there may be one, and none was found,
-// because of regular expressions.
+// there, and that meets as few other matches as possible: of all rules of the route where
+// the rule is -1. A match that others precede for all of its requests has none. Once the
+// lookups of the router have spent maxWork, the last one is not searched. The router must
+// have a memo.
 //
 // For each hostname of another router's listeners that is more specific, it yields one
 // more: that router may not serve requests for it.
-func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Router) iter.Seq[*Request] {
-	return func(yield func(*Request) bool) {
+func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Router) iter.Seq[Witness] {
+	return func(yield func(Witness) bool) {
 		for e := range r.entriesAt(route, at) {
 			if e.match.rule != rule && rule >= 0 {
 				continue
 			}
 			for _, h := range other.hostnamesIn(e) {
-				if q, found := r.served(e, h); found && !yield(q) {
+				if *r.memo.lookups > maxWork {
+					yield(Witness{Unsearched: true})
+					return
+				}
+				start := r.memo.work
+				q, found := r.served(e, h)
+				*r.memo.lookups += 1 + r.memo.work - start
+				if found && !yield(Witness{Request: q}) {
 					return
 				}
 			}

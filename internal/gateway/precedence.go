@@ -50,46 +50,39 @@ func compareAge(a, b *Route) int {
 // compareMatches is compare for the conditions alone. The precedence of a regular
 // expression as a path is the implementation's.
 func (r Reading) compareMatches(a, b *routeMatch) (int, api.Precedence) {
-	if a.grpc && b.grpc {
-		if c := r.compareGRPCRegex(a, b); c != 0 {
-			return c, api.ByRegularExpression
+	x, y := a.rank(r.Regex), b.rank(r.Regex)
+	for i := range x {
+		if c := cmp.Compare(y[i], x[i]); c != 0 {
+			return c, criterion(i, a, b)
 		}
-		if c := cmp.Compare(len(b.service.value), len(a.service.value)); c != 0 {
-			return c, api.ByGRPCService
-		}
-		if c := cmp.Compare(len(b.method.value), len(a.method.value)); c != 0 {
-			return c, api.ByGRPCMethod
-		}
-		return cmp.Compare(len(b.headers), len(a.headers)), api.ByHeaders
 	}
-	if c := cmp.Compare(b.pathRank(r.Regex), a.pathRank(r.Regex)); c != 0 {
-		if a.regexPath() || b.regexPath() {
-			return c, api.ByRegularExpression
-		}
-		return c, api.ByExactPath
-	}
-	if c := cmp.Compare(b.pathLength(), a.pathLength()); c != 0 {
-		return c, api.ByLongerPath
-	}
-	if c := cmp.Compare(boolRank(b.verb != ""), boolRank(a.verb != "")); c != 0 {
-		return c, api.ByMethod
-	}
-	if c := cmp.Compare(len(b.headers), len(a.headers)); c != 0 {
-		return c, api.ByHeaders
-	}
-	return cmp.Compare(len(b.params), len(a.params)), api.ByQueryParams
+	return 0, api.ByQueryParams
 }
 
-// compareGRPCRegex orders a match of a GRPCRoute with a regular expression and one
-// without.
-func (r Reading) compareGRPCRegex(a, b *routeMatch) int {
-	switch c := cmp.Compare(boolRank(a.regexPath()), boolRank(b.regexPath())); r.Regex {
-	case RegexFirst:
-		return -c
-	case RegexAfterExact:
-		return 0
+// matchRank has how specific a match is, the first criterion first: the sort of its path,
+// the length of the path or of the gRPC service, that of the gRPC method, whether it has an
+// HTTP method, the number of its headers, and of its parameters. All matches, of whatever
+// kind, are in one order by it.
+type matchRank [6]int
+
+func (m *routeMatch) rank(order RegexOrder) matchRank {
+	if m.grpc {
+		return matchRank{m.pathRank(order), len(m.service.value), len(m.method.value), 0, len(m.headers), 0}
+	}
+	return matchRank{m.pathRank(order), len(m.path.value), 0, boolRank(m.verb != ""), len(m.headers), len(m.params)}
+}
+
+// criterion names an element of a matchRank in which two matches differ.
+func criterion(i int, a, b *routeMatch) api.Precedence {
+	switch {
+	case i == 0 && (a.regexPath() || b.regexPath()):
+		return api.ByRegularExpression
+	case i <= 1 && a.grpc && b.grpc:
+		return api.ByGRPCService
+	case i == 0:
+		return api.ByExactPath
 	default:
-		return c
+		return [...]api.Precedence{1: api.ByLongerPath, api.ByGRPCMethod, api.ByMethod, api.ByHeaders, api.ByQueryParams}[i]
 	}
 }
 
@@ -99,10 +92,17 @@ func (m *routeMatch) regexPath() bool {
 	return m.path.op == matchesRegex || m.service.op == matchesRegex || m.method.op == matchesRegex
 }
 
+// pathRank orders the sorts of paths. Of gRPC, the service decides, and the length of the
+// text of a regular expression that does not come first or last.
 func (m *routeMatch) pathRank(order RegexOrder) int {
 	op := m.path.op
 	if m.grpc {
-		op = m.service.op
+		switch op = m.service.op; {
+		case m.regexPath() && order != RegexAfterExact:
+			op = matchesRegex
+		case op == matchesRegex:
+			op = exactly
+		}
 	}
 	switch op {
 	case exactly:
@@ -112,13 +112,6 @@ func (m *routeMatch) pathRank(order RegexOrder) int {
 	default:
 		return 2
 	}
-}
-
-func (m *routeMatch) pathLength() int {
-	if m.grpc {
-		return len(m.service.value) + len(m.method.value)
-	}
-	return len(m.path.value)
 }
 
 func boolRank(b bool) int {

@@ -54,7 +54,8 @@ func (x *Reach) Taker(own *Route) string {
 	}
 }
 
-// maxReachWork bounds the work of Reach, as maxWork does that of a search.
+// maxReachWork bounds the work of Reach, as maxWork does that of a search and of all calls
+// for one router.
 const maxReachWork = 1 << 18
 
 // Reach returns whether requests reach a rule of a route at a listener, any of its rules if
@@ -69,15 +70,17 @@ func (r *Router) Reach(route *Route, rule int, at *ListenerMatch) Reach {
 		return Reach{Conflict: by}
 	}
 	out := Reach{Reached: true} // without a match that is known
-	limit := r.memo.work + maxReachWork
+	limit := min(r.memo.reach+maxReachWork, maxWork)
 	for e := range r.entriesAt(route, at) {
 		if rule >= 0 && e.match.rule != rule {
 			continue
 		}
-		if r.memo.work > limit {
+		if r.memo.reach > limit {
 			return Reach{Reached: true}
 		}
+		start := r.memo.work
 		x := r.reachOf(e)
+		r.memo.reach += 1 + r.memo.work - start
 		if x.Reached && !x.Isolated {
 			return x
 		}
@@ -123,7 +126,10 @@ func (r *Router) reachOf(e entry) Reach {
 		}
 	}
 	if out.By.Listener == nil || !out.By.Listener.Same(e.listener) {
-		s := r.sharing().Route(out.Request)
+		sharing := r.sharing()
+		start := sharing.memo.work
+		s := sharing.Route(out.Request)
+		r.memo.reach += sharing.memo.work - start
 		out.Isolated = s.Same(e.served()) || s.leavesUnsure(e)
 		out.Reached, out.Elsewhere = out.Isolated, out.Elsewhere || !out.Isolated && s.sameRule(e)
 	}

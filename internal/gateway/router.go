@@ -43,6 +43,8 @@ type routerMemo struct {
 	sharing   *Router // in which listeners share their routes
 	looked    int     // at matches of the indexes
 	work      int     // about the conditions of these
+	lookups   *int    // work of MovesBetween and Witnesses, under all readings
+	reach     int     // work of Reach
 }
 
 // hostnameAt is a hostname as routes of a listener write it.
@@ -80,7 +82,7 @@ func (r *Router) Memoize() *Router {
 	out := *r
 	out.memo = &routerMemo{
 		served: make(map[string]Served), listeners: make(map[listenerKey][]*ListenerMatch), hostnames: make(map[hostnameAt]bool),
-		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex),
+		kinds: make(map[hostnameAt]string), hosts: make(map[hostKey]*hostIndex), lookups: new(int),
 	}
 	return &out
 }
@@ -169,6 +171,7 @@ func (r *Router) With(reading Reading) *Router {
 	out := &Router{listeners: r.listeners, conflicts: r.conflicts, routes: r.routes, reading: reading, byPort: r.byPort}
 	if r.memo != nil {
 		out = out.Memoize()
+		out.memo.lookups = r.memo.lookups
 	}
 	return out
 }
@@ -241,6 +244,12 @@ func (r *Router) ListenersOf(route *Route) []ListenerMatch {
 		}
 	}
 	return out
+}
+
+// CountPaths returns the number of paths of a route by listeners that accept it: one for each
+// rule.
+func (r *Router) CountPaths(route *Route) int {
+	return len(r.ListenersOf(route)) * max(1, len(route.Rules))
 }
 
 // Route returns where a request goes.

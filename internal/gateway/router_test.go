@@ -101,7 +101,7 @@ func routeOf(t testing.TB, line string) *gateway.Route {
 }
 
 // matchOf writes a match such as "GET /a H=1 ?q=2", where =/a is an exact path and ~/a a
-// regular expression; of GRPCRoutes "Service.Method".
+// regular expression; of GRPCRoutes "Service.Method", both by regular expressions after ~.
 func matchOf(kind, text string) string {
 	var parts, headers, params []string
 	for f := range strings.FieldsSeq(text) {
@@ -110,11 +110,14 @@ func matchOf(kind, text string) string {
 		case kind == gateway.KindGRPCRoute && strings.Contains(f, "."):
 			service, method, _ := strings.Cut(f, ".")
 			part := "method: {"
+			if service, _ = strings.CutPrefix(service, "~"); f[0] == '~' {
+				part += "type: RegularExpression, "
+			}
 			if service != "" {
-				part += "service: " + service + ", "
+				part += "service: '" + service + "', "
 			}
 			if method != "" {
-				part += "method: " + method
+				part += "method: '" + method + "'"
 			}
 			parts = append(parts, part+"}")
 		case strings.HasPrefix(f, "/"):
@@ -531,22 +534,4 @@ func TestMovesAgreeWithAllRequests(t *testing.T) {
 	}
 	t.Logf("%d changes, %d move requests, between %d pairs of rules", changes, moving, pairs)
 	assert.Greater(t, moving, changes/4)
-}
-
-// A router with a memo, which has an index, and one without agree.
-func TestRouterWithIndexAgreesWithoutOne(t *testing.T) {
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 20))
-		w := randomWorld(r)
-		for _, shared := range []bool{false, true} {
-			plain, _ := w.router(t)
-			plain = plain.With(gateway.Reading{Shared: shared})
-			index := plain.Memoize()
-			for _, q := range requests() {
-				if r.IntN(8) == 0 {
-					require.Equal(t, servedText(plain.Route(q)), servedText(index.Route(q)), "seed %d: %s\n%s", seed, q, w)
-				}
-			}
-		}
-	}
 }

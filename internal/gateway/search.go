@@ -23,11 +23,11 @@ type search struct {
 	before, after *Router // with memos
 	limits        MoveLimits
 	yield         func(Move) bool
-	// looked and worked are what the routers had done before, allowed the matches that
-	// they may look at.
-	looked, worked, allowed int
-	byPolicies              map[stakeAt][]stakeGroup
-	unsearched              map[[2]ruleAt]bool
+	// looked and worked are what the routers had done before, earlier is the work of other
+	// searches that share limits.Work, and allowed the matches that may be looked at.
+	looked, worked, earlier, allowed int
+	byPolicies                       map[stakeAt][]stakeGroup
+	unsearched                       map[[2]ruleAt]bool
 }
 
 // stakeGroup has the matches of an index with the same policies.
@@ -61,11 +61,21 @@ func newSearch(before, after *Router, limits MoveLimits, yield func(Move) bool) 
 	}
 	s := &search{before: memoized(before), after: memoized(after), limits: limits, yield: yield}
 	s.looked, s.worked = s.steps(), s.work()
+	if limits.Work != nil {
+		s.earlier = *limits.Work
+	}
 	return s
 }
 
-// spent reports whether the search has done the work that it may do.
-func (s *search) spent() bool { return s.work() > cmp.Or(s.limits.Work, maxWork) }
+// end adds the work of the search to what others share with it.
+func (s *search) end() {
+	if s.limits.Work != nil {
+		*s.limits.Work = s.earlier + s.work()
+	}
+}
+
+// spent reports whether the search may not do more.
+func (s *search) spent() bool { return s.earlier+s.work() > cmp.Or(s.limits.MaxWork, maxWork) }
 
 // steps returns how many matches the search looked at.
 func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
@@ -195,17 +205,12 @@ func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []*indexed, mat
 	if s.limits.AtStake == nil {
 		return nil, true
 	}
-	own := s.limits.Policies(e.served(), flip)
 	all, count := 0, 0
 	groups := s.groups(to, e.match.segment, !flip)
 	for i := range groups {
 		g := &groups[i]
 		all += len(g.matches)
-		from, is := own, g.policies
-		if flip {
-			from, is = is, from
-		}
-		if !s.limits.AtStake(from, is) {
+		if !s.groupAtStake(e, g, flip) {
 			continue
 		}
 		matters = true
@@ -217,6 +222,18 @@ func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []*indexed, mat
 		return nil, matters
 	}
 	return few, matters
+}
+
+// groupAtStake reports whether a move between a match and those of a group matters.
+func (s *search) groupAtStake(e entry, g *stakeGroup, flip bool) bool {
+	if s.limits.AtStake == nil {
+		return true
+	}
+	from, to := s.limits.Policies(e.served(), flip), g.policies
+	if flip {
+		from, to = to, from
+	}
+	return s.limits.AtStake(from, to)
 }
 
 // groups returns the matches of an index that may have requests in common with those of
@@ -252,6 +269,9 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 // at stake, without looking for requests. It reports whether to go on.
 func (s *search) skip(c *contest) bool {
 	for _, g := range s.groups(c.to, c.match.segment, !c.flip) {
+		if !s.groupAtStake(c.entry, &g, c.flip) {
+			continue
+		}
 		for _, o := range g.matches {
 			from, to := c.served(), o.served()
 			if c.flip {

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -98,12 +99,18 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		ev.checkObject()
 	}
 	ev.checkConditionLimit()
+	ev.checkRuleLimit()
 	ev.checkMatchLimit()
+	ev.checkPathLimit()
 	return ev.scope(), nil
 }
 
-// scope returns the paths that the change touches.
+// scope returns the paths that the change touches: none if it changes nothing of a class that
+// is read, however many paths others have on its gateways.
 func (ev *evaluation) scope() effective.Scope {
+	if _, ok := ev.change.Object().(*gateway.Class); ok && reflect.DeepEqual(ev.change.Before, ev.change.After) {
+		return effective.Scope{}
+	}
 	s := effective.ScopeOf(objects(ev.change)...)
 	if ev.writesPolicy() {
 		s.Kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}

@@ -73,8 +73,8 @@ func (ev *evaluation) editsRouting() bool {
 // write.
 func (ev *evaluation) servesNewRequests(at *gatewayRouters, y *gateway.Path) bool {
 	for _, l := range at.after.ListenersAt(y) {
-		for q := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
-			if q == nil || at.before.Route(q).Route == nil {
+		for w := range at.after.Witnesses(y.Route, y.Rule, &l, at.before) {
+			if w.Request == nil || at.before.Route(w.Request).Route == nil {
 				return true
 			}
 		}
@@ -93,7 +93,7 @@ func (ev *evaluation) arrivalsAt(at *gatewayRouters) (arrivals, error) {
 	}
 	at.arrivals = make(arrivals)
 	var err error
-	limits := gateway.MoveLimits{Steps: &ev.requests.steps, Alive: func() bool {
+	limits := gateway.MoveLimits{Steps: &ev.requests.steps, Work: &ev.requests.work, Alive: func() bool {
 		err = ev.budget.Alive()
 		return err == nil
 	}}

@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // DefaultMatchLimit is the default of Guard.MatchLimit: fifteen routes with as many
@@ -42,16 +43,10 @@ func (ev *evaluation) checkMatchLimit() {
 	if len(added) == 0 {
 		return
 	}
-	for _, kind := range gateway.RouteKinds {
-		for o := range ev.after.In(gateway.KindOf(kind), route.Namespace) {
-			r, ok := o.(*gateway.Route)
-			if !ok {
-				continue
-			}
-			for at := range matchPoints(r) {
-				if n, ok := added[at]; ok {
-					added[at] = n + r.MatchCount()
-				}
+	for r := range routesOfNamespace(ev.after, route.Namespace) {
+		for at := range matchPoints(r) {
+			if n, ok := added[at]; ok {
+				added[at] = n + r.MatchCount()
 			}
 		}
 	}
@@ -63,6 +58,18 @@ func (ev *evaluation) checkMatchLimit() {
 	}
 	if added[most] > ev.guard.MatchLimit {
 		ev.reportTooManyMatches(route.Namespace, most, added[most])
+	}
+}
+
+func routesOfNamespace(v *snapshot.View, namespace string) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for _, kind := range gateway.RouteKinds {
+			for o := range v.In(gateway.KindOf(kind), namespace) {
+				if r, ok := o.(*gateway.Route); ok && !yield(r) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -98,4 +105,59 @@ func (ev *evaluation) reportTooManyMatches(namespace string, at matchPoint, n in
 		Short:  what,
 		Advice: "use prefixes or hostnames of their own in place of many matches, or ask the cluster administrator to raise --max-matches",
 	})
+}
+
+// pathsPerMatch is how many paths the routes of one namespace may have at a gateway for each
+// match that they may have on a hostname: by default 20,000, of which an edit of the gateway
+// is compared in less than half a second.
+const pathsPerMatch = 10
+
+// checkPathLimit denies the write of a route or ListenerSet with which the routes of its
+// namespace have more paths at a gateway than allowed: one for each rule and listener.
+// Writes of what is above are compared on all of them. One that adds none is not denied for
+// existing ones.
+func (ev *evaluation) checkPathLimit() {
+	limit := ev.guard.MatchLimit * pathsPerMatch
+	if limit == 0 {
+		return
+	}
+	var entries []api.Ref
+	switch o := ev.change.After.(type) {
+	case *gateway.Route:
+		if was, ok := ev.before.Get(o.Ref()).(*gateway.Route); !ok || !was.SameRequests(o) {
+			entries = ev.reroutedRoutes(nil, nonNil(o)).entries
+		}
+	case *gateway.ListenerSet:
+		if g := ev.after.Gateway(o.GatewayNamespace, o.GatewayName); g != nil {
+			entries = []api.Ref{g.Ref()}
+		}
+	}
+	namespace := ev.change.Object().Ref().Namespace
+	for _, entry := range entries {
+		at := ev.routersOf(entry)
+		if at.mesh {
+			continue
+		}
+		n := countPaths(ev.after, at.after, namespace)
+		if n <= limit || n <= countPaths(ev.before, at.before, namespace) {
+			continue
+		}
+		what := fmt.Sprintf("the routes of namespace %s would have %d paths by rules and listeners on %s: must have at most %d", namespace, n, entry, limit)
+		ev.findings.add(Finding{
+			Code: api.ReasonTooMuch, Action: api.Deny,
+			What: what + ", since writes of what is above are compared on each of them", Short: what,
+			Advice: "name single listeners in parentRefs, or ask the cluster administrator to raise --max-matches",
+		})
+	}
+}
+
+// countPaths returns the number of paths of a namespace's routes at a gateway, 0 for none.
+func countPaths(v *snapshot.View, router *gateway.Router, namespace string) int {
+	n := 0
+	if router != nil {
+		for r := range routesOfNamespace(v, namespace) {
+			n += router.CountPaths(r)
+		}
+	}
+	return n
 }

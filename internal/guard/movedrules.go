@@ -91,7 +91,7 @@ func (ev *evaluation) findMovedRulesAt(at *gatewayRouters, s *stake, re rerouted
 		Known:    func(from, to gateway.Served) bool { return known[placesOf(from, to)] },
 		Alive:    func() bool { return ev.budget.Alive() == nil },
 		Steps:    &ev.requests.steps,
-		Work:     maxMovedRulesWork,
+		MaxWork:  maxMovedRulesWork,
 	}
 	for m := range gateway.Moves(at.before, at.after, re.before, re.after, limits) {
 		switch {

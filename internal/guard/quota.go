@@ -174,3 +174,44 @@ func countValidations(all []*constraint.Constraint, namespace string) int {
 	}
 	return n
 }
+
+const (
+	// maxRules is how many rules the policies of one kind in one namespace may have
+	// together: writes above them are compared with each. Folding that many takes less than
+	// a tenth of a second.
+	maxRules = 100_000
+	// fewRules is how many rules a policy may have without being counted.
+	fewRules = 100
+)
+
+// checkRuleLimit denies a policy with which the policies of its kind and namespace have more
+// rules than allowed. One that adds none is not denied for existing ones.
+func (ev *evaluation) checkRuleLimit() {
+	if ev.policy == nil || countRules(ev.policy) <= fewRules || ev.old != nil && countRules(ev.old) >= countRules(ev.policy) {
+		return
+	}
+	ref, n := ev.policy.Ref(), 0
+	for o := range ev.after.In(ref.PolicyKind(), ref.Namespace) {
+		if p, ok := o.(*policykind.Policy); ok {
+			n += countRules(p)
+		}
+	}
+	if n <= maxRules {
+		return
+	}
+	what := fmt.Sprintf("the policies of kind %s in namespace %s would have %d rules: must have at most %d", ref.Kind, ref.Namespace, n, maxRules)
+	ev.findings.add(Finding{
+		Code: api.ReasonTooMuch, Action: api.Deny,
+		What: what + ", since every write above them is compared with each", Short: what,
+		Advice: "remove rules that are not needed",
+	})
+}
+
+// countRules counts the rules of a policy.
+func countRules(p *policykind.Policy) int {
+	n := 0
+	for i := range p.Blocks {
+		n += len(p.Blocks[i].Rules)
+	}
+	return n
+}

@@ -128,3 +128,26 @@ func TestConditionLimitOnLabelsAndGrants(t *testing.T) {
 		})
 	}
 }
+
+// The policies of a kind in a namespace have a number of rules that writes above them can
+// be compared with.
+func TestRuleLimit(t *testing.T) {
+	const half = 50_000
+	of := func(name string, rules int) string {
+		var spec strings.Builder
+		spec.WriteString("targetRefs: [{kind: HTTPRoute, name: r}]\n")
+		for i := range rules {
+			fmt.Fprintf(&spec, "r%d: 1\n", i)
+		}
+		return policyDoc("Paint", "app", name, spec.String())
+	}
+	v := world(t, docs(worlds.ProfileDoc("Paint", ""), gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), of("a", half)))
+	assert.NotContains(t, codes(t, evaluate(t, v, of("b", half))), "Deny TooMuch")
+	ev := evaluate(t, v, of("b", half+1))
+	require.Contains(t, codes(t, ev), "Deny TooMuch")
+	assert.Contains(t, ev.Denials[0].What, "the policies of kind Paint in namespace app would have 100001 rules: must have at most 100000")
+	assert.NotContains(t, codes(t, evaluate(t, v, policyDoc("Paint", "infra", "b", "targetRefs: [{kind: Gateway, name: g}]\na: 1\n"))), "Deny TooMuch", "others are not limited by them")
+	v = v.With(snapshot.Put(read(t, v, of("b", half+1))))
+	assert.NotContains(t, codes(t, evaluate(t, v, of("b", half))), "Deny TooMuch", "what adds none is allowed beside too many")
+	assert.NotContains(t, codes(t, evaluate(t, v, of("c", 10))), "Deny TooMuch", "a policy of few rules is not counted")
+}

@@ -23,6 +23,7 @@ func copied[T plainObject](o T) T {
 func (d generator) change(w plainWorld, kinds []string) plainChange {
 	for {
 		c := d.anyChange(w, kinds)
+		c.after = normal(c.after)
 		if (c.before != nil || c.after != nil) && !reflect.DeepEqual(c.before, c.after) {
 			if _, ok := c.before.(plainPolicy); ok && c.after != nil && d.in(8) {
 				c.owner = "ConfigMap infra/owner"
@@ -93,7 +94,7 @@ func (d generator) created(w plainWorld, kinds []string) plainChange {
 	case 1:
 		o = d.set()
 	case 2:
-		o = d.route()
+		o = d.anyRoute()
 	case 3:
 		o = d.grant()
 	default:
@@ -134,7 +135,7 @@ func (d generator) renamedListener(all []plainListener) []plainListener {
 // reroutedListeners edits listeners so that other requests or routes come in by them.
 func (d generator) reroutedListeners(all []plainListener) []plainListener {
 	i := d.IntN(len(all))
-	switch d.IntN(5) {
+	switch d.IntN(6) {
 	case 0:
 		if len(all) > 1 {
 			all = slices.Delete(all, i, i+1)
@@ -145,6 +146,8 @@ func (d generator) reroutedListeners(all []plainListener) []plainListener {
 		all[i].Host = d.of("", "x.example", "y.example", "*.example")
 	case 3:
 		all[i].Port = 80 + d.IntN(2)
+	case 4:
+		all[i].TCP = !all[i].TCP
 	default:
 		return d.listeners()
 	}

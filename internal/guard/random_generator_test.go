@@ -45,7 +45,7 @@ func (d generator) namespace() string { return d.of("infra", "infra", "app") }
 func (d generator) listener(name string) plainListener {
 	return plainListener{
 		Name: name, Host: d.of("", "", "x.example", "y.example", "*.example"), Port: 80 + d.IntN(2),
-		From: d.of("All", "All", "All", "All", "All", "All", "Same", "red"),
+		From: d.of("All", "All", "All", "All", "All", "All", "Same", "red"), TCP: d.in(10),
 	}
 }
 
@@ -126,6 +126,15 @@ func (d generator) route() plainRoute {
 	r := plainRoute{plainName: plainName{"HTTPRoute", d.of("app", "app", "infra"), d.of("r", "q")}, Team: d.team(), Created: 1 + d.IntN(3), Hosts: d.hosts(), Rules: d.rules()}
 	for range 1 + d.IntN(3) {
 		r.Parents = append(r.Parents, d.parent())
+	}
+	return r
+}
+
+// anyRoute is a route of any kind.
+func (d generator) anyRoute() plainRoute {
+	r := d.route()
+	if d.in(6) {
+		r.Kind, r.Name = tcpRoute, d.of("t", "u")
 	}
 	return r
 }
@@ -235,7 +244,7 @@ func (d generator) refill(p *plainPolicy) {
 // newPlainWorld is a world with policies of some of the kinds.
 func newPlainWorld(d generator, kinds []string) plainWorld {
 	var w plainWorld
-	put := func(o plainObject) { w = w.with(o.key(), o) }
+	put := func(o plainObject) { w = w.with(o.key(), normal(o)) }
 	for _, name := range []string{"c", "d"} {
 		put(plainClass{plainName{Kind: "GatewayClass", Name: name}})
 	}
@@ -244,7 +253,7 @@ func newPlainWorld(d generator, kinds []string) plainWorld {
 	}
 	for range 4 {
 		put(d.gateway())
-		put(d.route())
+		put(d.anyRoute())
 		put(d.service())
 	}
 	for range 3 {

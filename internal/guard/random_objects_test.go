@@ -24,6 +24,7 @@ type (
 	plainListener struct {
 		Name, Host string
 		Port       int
+		TCP        bool // else HTTP
 		// From is All, Same, or the team of the namespaces that it takes.
 		From string
 	}
@@ -133,13 +134,20 @@ func (n plainNamespace) doc() yamlObject {
 func listenersOf(all []plainListener) []any {
 	var out []any
 	for _, l := range all {
-		doc := yamlObject{"name": l.Name, "port": l.Port, "protocol": "HTTP", "allowedRoutes": yamlObject{"namespaces": fromOf(l.From)}}
+		doc := yamlObject{"name": l.Name, "port": l.Port, "protocol": l.protocol(), "allowedRoutes": yamlObject{"namespaces": fromOf(l.From)}}
 		if l.Host != "" {
 			doc["hostname"] = l.Host
 		}
 		out = append(out, doc)
 	}
 	return out
+}
+
+func (l plainListener) protocol() string {
+	if l.TCP {
+		return "TCP"
+	}
+	return "HTTP"
 }
 
 func fromOf(from string) yamlObject {
@@ -186,7 +194,10 @@ func (r plainRoute) doc() yamlObject {
 			}
 			backends = append(backends, ref)
 		}
-		doc := yamlObject{"matches": matches, "backendRefs": backends}
+		doc := yamlObject{"backendRefs": backends}
+		if r.Kind != tcpRoute {
+			doc["matches"] = matches
+		}
 		if rule.Name != "" {
 			doc["name"] = rule.Name
 		}
@@ -195,8 +206,48 @@ func (r plainRoute) doc() yamlObject {
 	for _, h := range r.Hosts {
 		hosts = append(hosts, h)
 	}
-	out := r.object(r.Team, yamlObject{"parentRefs": parents, "rules": rules, "hostnames": hosts})
+	spec := yamlObject{"parentRefs": parents, "rules": rules}
+	if r.Kind != tcpRoute {
+		spec["hostnames"] = hosts
+	}
+	out := r.object(r.Team, spec)
 	out["metadata"].(yamlObject)["creationTimestamp"] = fmt.Sprintf("2026-01-%02dT00:00:00Z", r.Created)
+	return out
+}
+
+// tcpRoute is the kind of routes that take whole connections. They are here as routes of one
+// rule for all paths, without hostnames.
+const tcpRoute = "TCPRoute"
+
+func (n plainName) isRoute() bool { return n.Kind == "HTTPRoute" || n.Kind == tcpRoute }
+
+// normal is an object without what its protocol does not have.
+func normal(o plainObject) plainObject {
+	switch o := o.(type) {
+	case plainRoute:
+		if o.Kind == tcpRoute {
+			o.Hosts, o.Rules = nil, slices.Clone(o.Rules[:1])
+			o.Rules[0].Matches = []string{"/"}
+		}
+		return o
+	case plainGateway:
+		o.Listeners = normalListeners(o.Listeners)
+		return o
+	case plainSet:
+		o.Listeners = normalListeners(o.Listeners)
+		return o
+	default:
+		return o
+	}
+}
+
+func normalListeners(all []plainListener) []plainListener {
+	out := slices.Clone(all)
+	for i := range out {
+		if out[i].TCP {
+			out[i].Host = ""
+		}
+	}
 	return out
 }
 

@@ -109,15 +109,17 @@ func (w plainWorld) entries(kind string) []plainPath {
 }
 
 // pairEntries sets the entries before a change of paths after it: the listener of the same
-// port and hostname, rather that of the same name; else that of the same name.
+// port and hostname, rather that of the same name, else of the same protocol; else that of
+// the same name.
 func pairEntries(before, after plainWorld, paths []plainPath) {
 	pairs, taken := make(map[string]string), make(map[string]bool)
 	same := func(x, y plainPath) bool {
 		return x.listener.Port == y.listener.Port && x.listener.Host == y.listener.Host
 	}
+	sameProtocol := func(x, y plainPath) bool { return same(x, y) && x.listener.TCP == y.listener.TCP }
 	for _, fits := range []func(x, y plainPath) bool{
 		func(x, y plainPath) bool { return same(x, y) && x.entry() == y.entry() },
-		same,
+		sameProtocol,
 		func(x, y plainPath) bool { return x.entry() == y.entry() },
 	} {
 		for _, y := range after.entries("AtRule") {
@@ -142,7 +144,7 @@ func (w plainWorld) takes(p plainPath, r plainRoute) bool {
 		return plainName{parent.Kind, parent.Namespace, parent.Name} == p.owner() && (parent.Section == "" || parent.Section == p.listener.Name)
 	})
 	p.route = &r
-	return named && w.admits(p.listener.From, p.owner().Namespace, r.Namespace) && p.hosts() != ""
+	return named && p.listener.TCP == (r.Kind == tcpRoute) && w.admits(p.listener.From, p.owner().Namespace, r.Namespace) && p.hosts() != ""
 }
 
 // hosts shows which of some names reach a path; there are more, but none that

@@ -166,7 +166,7 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 	if x.route == nil {
 		return c.after.losesByName(o, x, paths, known) || c.losesConnections(o, x, paths)
 	}
-	if x.kind != "AtBackend" && o.level >= atRouteNamespace && c.written.Kind == "HTTPRoute" && c.written.Namespace != x.route.Namespace {
+	if x.kind != "AtBackend" && o.level >= atRouteNamespace && c.written.isRoute() && c.written.Namespace != x.route.Namespace {
 		return false // a warning
 	}
 	self := slices.IndexFunc(paths, func(y plainPath) bool { return y.earlier(x) == x.name(x.rule) })
@@ -267,7 +267,7 @@ func (w plainWorld) accepted(kind string) []plainPath {
 	var out []plainPath
 	for _, p := range w.entries(kind) {
 		if !slices.ContainsFunc(out, func(o plainPath) bool {
-			return o.gateway.key() == p.gateway.key() && o.listener.Port == p.listener.Port && o.listener.Host == p.listener.Host
+			return o.gateway.key() == p.gateway.key() && o.listener.Port == p.listener.Port && (o.listener.Host == p.listener.Host || o.listener.TCP != p.listener.TCP)
 		}) {
 			out = append(out, p)
 		}

@@ -19,8 +19,8 @@ type requests struct {
 	moves    map[rulePlace][]requestMove
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
-	// steps is how many matches were looked at.
-	steps int
+	// steps is how many matches were looked at, and work what that cost.
+	steps, work int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations, staying *gateway.Path
@@ -137,14 +137,14 @@ func readsRequests(p *gateway.Path) bool {
 func (ev *evaluation) trackRequests() error {
 	re := ev.rerouted()
 	if len(re.entries) == 0 {
-		ev.requests = requests{}
+		ev.requests = requests{gateways: ev.requests.gateways}
 		return nil
 	}
-	ev.requests = requests{moves: make(map[rulePlace][]requestMove), rerouted: make(map[api.Ref]bool)}
+	ev.requests = requests{gateways: ev.requests.gateways, moves: make(map[rulePlace][]requestMove), rerouted: make(map[api.Ref]bool)}
 	for _, r := range slices.Concat(re.before, re.after) {
 		ev.requests.rerouted[r.Ref()] = true
 	}
-	limits := gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps}
+	limits := gateway.MoveLimits{Known: ev.requests.knows, Steps: &ev.requests.steps, Work: &ev.requests.work}
 	if !ev.everyKindUnlisted {
 		at := ev.newStake((*policykind.Kind).MayOverride)
 		if at == nil {
@@ -323,8 +323,9 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 	}
 	for r := range at.allReadings(x.Route) {
 		for _, l := range r.before.ListenersAt(x) {
-			for q := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
-				if q == nil || r.after == nil { // a regular expression, or no gateway
+			for w := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
+				q := w.Request
+				if q == nil || r.after == nil { // it is not known, or there is no gateway
 					ends = true
 					continue
 				}
@@ -370,8 +371,8 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 				to = listenerOf(y)
 			}
 			for m := range gateway.MovesBetween(r.before, r.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
-				if m.Request != nil {
-					return requestMove{from: m.From, to: m.To, request: m.Request}, true
+				if m.Request != nil || m.Unsearched {
+					return requestMove{from: m.From, to: m.To, request: m.Request, unsearched: m.Unsearched}, true
 				}
 				unsure = unsureRegex
 			}
@@ -389,8 +390,8 @@ func (ev *evaluation) undecided(x *gateway.Path) string {
 		return ""
 	}
 	for _, l := range at.before.ListenersAt(x) {
-		for q := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
-			if q == nil {
+		for w := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
+			if w.Request == nil && !w.Unsearched {
 				return unsureRegex
 			}
 		}

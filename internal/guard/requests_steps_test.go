@@ -162,3 +162,43 @@ func fullRules(route int, regex, plain bool) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// An edit of a class that changes nothing of it that is read is evaluated on no path, however
+// many others have on its gateways.
+func TestClassEditsThatChangeNothing(t *testing.T) {
+	class := func(more string) string {
+		return "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: demo" + more + "\n"
+	}
+	for name, row := range map[string]struct {
+		after string
+		paths bool
+	}{
+		"an annotation":   {after: class(", annotations: {a: b}}\nspec: {controllerName: example.com/c}")},
+		"a description":   {after: class("}\nspec: {controllerName: example.com/c, description: new}")},
+		"a label":         {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}"), paths: true},
+		"its controller":  {after: class("}\nspec: {controllerName: example.com/other}"), paths: true},
+		"it is not there": {paths: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := worlds.Empty(t)
+			decode := func(doc string) snapshot.Object {
+				var o worlds.Object
+				require.NoError(t, yaml.Unmarshal([]byte(doc), &o))
+				return c.Decode(t, o)
+			}
+			c.Store.Apply(snapshot.Put(decode(class("}\nspec: {controllerName: example.com/c}"))), snapshot.Put(decode(crowdedDocs["gateway"])), snapshot.Put(decode(crowdedDocs["shop"])),
+				snapshot.Put(decode(crowdedPolicy("infra", "Gateway", "edge"))))
+			v, _ := c.Store.View()
+			write := Change{Operation: Update, Before: v.Get(decode(class("}")).Ref())}
+			if row.after != "" {
+				write.After = decode(row.after)
+			} else {
+				write.Operation = Delete
+			}
+			ev := (&Guard{Engine: effective.NewEngine()}).newEvaluation(t.Context(), v)
+			ev.change = write
+			require.NoError(t, ev.run(t.Context()))
+			assert.Equal(t, row.paths, ev.hasPaths)
+		})
+	}
+}

@@ -31,6 +31,11 @@ type schemaViolations struct {
 	violations map[schemaViolationKey]*schemaViolation
 	// withoutLower are the results of checkWithoutLower.
 	withoutLower map[*merge.Result]*schema.Verdict
+	// lowerCost is what effective specs with lower policies of other namespaces cost.
+	// lowerCounted are those that were looked at, and skipped is set if some were left out.
+	lowerCost    int
+	lowerCounted map[*merge.Result]bool
+	skipped      bool
 }
 
 // schemaViolation is a violation of the schema of a kind on a number of paths; the first
@@ -57,6 +62,10 @@ type schemaViolationKey struct {
 func (ev *evaluation) checkSchema(p effective.Pair) error {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return nil
+	}
+	p, err := ev.withoutCostlyLower(p)
+	if err != nil {
+		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
 	now, err := ev.checker().Check(p.After, ev.budget)
 	if err != nil {
@@ -98,23 +107,104 @@ func (ev *evaluation) checkWithoutLower(p effective.Pair) (*schema.Verdict, erro
 }
 
 func (ev *evaluation) evaluateWithoutLower(p effective.Pair) (*schema.Verdict, error) {
-	level, ok := ev.levelWritten(p)
+	lower, ok := ev.lowerThanWritten(p)
 	if !ok {
 		return nil, nil //nolint:nilnil // there is nothing to check
 	}
-	namespace := ev.writtenRef().Namespace
-	below := func(l merge.Layer) bool {
-		return gateway.Level(l.Level) > level && p.After.Ref(l.Policy).Namespace != namespace
-	}
-	if !slices.ContainsFunc(p.After.Layers, below) {
-		return nil, nil //nolint:nilnil // likewise
-	}
-	rest, err := p.After.Without(below, ev.budget)
+	rest, err := p.After.Without(lower(p.After), ev.budget)
 	if err != nil {
 		return nil, err
 	}
 	v, err := ev.checker().Check(rest, ev.budget)
 	return &v, err
+}
+
+// lowerThanWritten returns what tells the policies of other namespaces below the object
+// that is written from others on a path; ok is false if there are none.
+func (ev *evaluation) lowerThanWritten(p effective.Pair) (lower func(*effective.Effective) func(merge.Layer) bool, ok bool) {
+	level, ok := ev.levelWritten(p)
+	if !ok {
+		return nil, false
+	}
+	namespace := ev.writtenRef().Namespace
+	lower = func(e *effective.Effective) func(merge.Layer) bool {
+		return func(l merge.Layer) bool {
+			return gateway.Level(l.Level) > level && e.Ref(l.Policy).Namespace != namespace
+		}
+	}
+	return lower, slices.ContainsFunc(p.After.Layers, lower(p.After))
+}
+
+// maxLowerCost is what effective specs may cost to check that contain lower policies of
+// other namespaces: those only warn of what is wrong. Else their writers could make writes
+// above too much.
+const maxLowerCost = 24 << 20
+
+// withoutCostlyLower returns a pair of paths without the policies of other namespaces below
+// the object that is written, once checking those cost too much.
+func (ev *evaluation) withoutCostlyLower(p effective.Pair) (effective.Pair, error) {
+	if p.After.Kind.Schema() == nil {
+		return p, nil
+	}
+	if !ev.schema.lowerCounted[p.After.Result] {
+		if ev.schema.lowerCounted == nil {
+			ev.schema.lowerCounted = make(map[*merge.Result]bool)
+		}
+		ev.schema.lowerCounted[p.After.Result] = true
+		if _, ok := ev.lowerThanWritten(p); ok {
+			ev.schema.lowerCost += schemaCost(p.After)
+		}
+	}
+	if ev.schema.lowerCost <= maxLowerCost {
+		return p, nil
+	}
+	lower, ok := ev.lowerThanWritten(p)
+	if !ok {
+		return p, nil
+	}
+	ev.schema.skipped = true
+	out := effective.Pair{Unit: p.Unit}
+	var err error
+	if out.After, err = p.After.Without(lower(p.After), ev.budget); err != nil || p.Before == nil {
+		return out, err
+	}
+	out.Before, err = p.Before.Without(lower(p.Before), ev.budget)
+	return out, err
+}
+
+// schemaCost returns about what it costs to check an effective spec: its size, and more
+// for large ones, since the items of lists are compared with one another.
+func schemaCost(e *effective.Effective) int {
+	size := 0
+	for _, r := range e.Rules {
+		if r.Rule != nil {
+			size += 16 + sizeOf(r.Value)
+		}
+	}
+	return size * max(1, size>>10)
+}
+
+func sizeOf(value any) int {
+	switch v := value.(type) {
+	case interface{ Size() int }: // packed
+		return v.Size()
+	case string:
+		return len(v)
+	case []any:
+		n := 0
+		for _, item := range v {
+			n += 1 + sizeOf(item)
+		}
+		return n
+	case map[string]any:
+		n := 0
+		for name, item := range v {
+			n += len(name) + sizeOf(item)
+		}
+		return n
+	default:
+		return 8
+	}
 }
 
 // levelWritten returns the level of a path at which the object that is written is: a
@@ -161,6 +251,12 @@ const maxSchemaViolations = 20
 
 // reportSchemaViolations turns schema violations into findings.
 func (ev *evaluation) reportSchemaViolations() {
+	if ev.schema.skipped {
+		ev.report(api.ReasonNotRead, api.Warn, Finding{
+			What:   "effective policies with large policies of other namespaces below were not validated against the schema of their kind",
+			Advice: "their owners see what is wrong with them when they write them",
+		})
+	}
 	var all []*schemaViolation
 	for _, m := range ev.schema.violations {
 		all = append(all, m)

@@ -3,6 +3,8 @@ package guard_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -120,6 +122,32 @@ func TestStricterDefinitionIsEvaluated(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, c.denied, ev.Denied())
 			assert.Len(t, invalid(t, ev), c.want)
+		})
+	}
+}
+
+// Large policies of others below cannot make a write above them too much: how they merge
+// with it is checked up to a limit, and what the write breaks without them is denied.
+func TestLargeLowerPoliciesAreNotChecked(t *testing.T) {
+	profile := worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults], overrides: [overrides]}\nstrategy: {field: strategy, allowed: [patch]}")
+	lower := func(text string) string {
+		return policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r}]\nb: 1\ntext: "+text)
+	}
+	for name, test := range map[string]struct {
+		text, write string
+		reports     []string
+	}{
+		"a large one":                    {strings.Repeat("x", 3<<20), "defaults: {strategy: patch, a: 1}", []string{"Warn NotRead"}},
+		"a large one, and its own fault": {strings.Repeat("x", 3<<20), "defaults: {strategy: patch, a: 1}\noverrides: {strategy: patch, c: 1, b: 1}", []string{"Deny EffectiveInvalid", "Warn NotRead"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, docs(profile, oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), lower(test.text)))
+			got := codes(t, evaluate(t, v, gatewayPolicy(test.write)))
+			got = slices.DeleteFunc(got, func(c string) bool {
+				return !strings.HasSuffix(c, "EffectiveInvalid") && !strings.HasSuffix(c, "NotRead")
+			})
+			slices.Sort(got)
+			assert.Equal(t, test.reports, slices.Compact(got))
 		})
 	}
 }

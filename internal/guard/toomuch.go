@@ -67,9 +67,5 @@ func ruleCount(c Change) int {
 	if !ok {
 		return 0
 	}
-	n := 0
-	for _, b := range p.Blocks {
-		n += len(b.Rules)
-	}
-	return n
+	return countRules(p)
 }

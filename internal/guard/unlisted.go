@@ -79,7 +79,7 @@ func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error
 		return u, err
 	}
 	u.ev.change.After, u.ev.after = nil, u.ev.before.With(snapshot.Delete(ev.change.Before.Ref()))
-	u.ev.overrides.candidates = nil
+	u.ev.overrides.candidates, u.ev.requests = nil, requests{}
 	return u, u.walk(u.ev.scope())
 }
 

@@ -20,6 +20,9 @@ func (p packed) Unpack() any {
 	return v
 }
 
+// Size returns the length of the value as JSON.
+func (p packed) Size() int { return len(p) }
+
 // MarshalJSON returns the JSON of the value.
 func (p packed) MarshalJSON() ([]byte, error) { return []byte(p), nil }
 

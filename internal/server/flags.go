@@ -100,7 +100,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.pprofAddress, "pprof-bind-address", "0", `loopback address to serve profiles on (HTTP), such as 127.0.0.1:6060; "0" for none`)
 	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny; warn: allow all writes and return warnings for what would be denied; or audit: allow all writes and report only in the audit log, metrics and Events")
 	f.BoolVar(&o.audit, "audit", false, "short for --enforcement=audit, for a first rollout")
-	f.IntVar(&o.maxMatches, "max-matches", guard.DefaultMatchLimit, "number of matches that the routes of one namespace may have on one hostname of a Gateway, ListenerSet or Service (0: no limit)")
+	f.IntVar(&o.maxMatches, "max-matches", guard.DefaultMatchLimit, "number of matches that the routes of one namespace may have on one hostname of a Gateway, ListenerSet or Service; ten times as many paths at one Gateway (0: no limit)")
 	f.IntVar(&o.blastRadius, "blast-radius-limit", 0, "number of paths whose effective policy one write may change without an acknowledgement (0: no limit)")
 	cliflag.EnumVar(f, &o.failurePolicy, "failure-policy", admissionregistrationv1.Fail,
 		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write when no replica can evaluate it. Fail is registered once the API server has reached the server")

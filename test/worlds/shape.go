@@ -108,7 +108,7 @@ func hostnames(n int, prefix string) []any {
 
 func crowdClass(note string) Object {
 	o := named(classKind, "", "demo", parse(`{"controllerName":"example.com/gateway-controller"}`))
-	Meta(o)["annotations"] = Object{"note": note}
+	Meta(o)["labels"] = Object{"note": note}
 	return o
 }
 

@@ -55,7 +55,7 @@ read request.userInfo.`,
 	flags.checkRights = true
 	cliflag.EnumVar(cmd.Flags(), &enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "what to do about findings that deny: deny, or warn or audit to allow the change and print what would be denied")
 	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "deny a change that affects more paths of a policy kind than this without acknowledgement; 0 means no limit")
-	cmd.Flags().IntVar(&flags.maxMatches, "max-matches", guard.DefaultMatchLimit, "deny a route with which its namespace has more matches than this on one hostname of a Gateway, ListenerSet or Service; 0 means no limit")
+	cmd.Flags().IntVar(&flags.maxMatches, "max-matches", guard.DefaultMatchLimit, "deny a route with which its namespace has more matches than this on one hostname of a Gateway, ListenerSet or Service, or ten times as many paths at one Gateway; 0 means no limit")
 	return cmd
 }
 
