@@ -49,7 +49,7 @@ func (ev *evaluation) addGained(p effective.Pair) {
 	on := make(map[gainedKey]bool)
 	for i := range p.After.Rules {
 		r := &p.After.Rules[i]
-		if r.Value == nil {
+		if r.Value == nil || r.Group.Disables {
 			continue
 		}
 		key := gainedKey{k.GroupName(r.Key, k.GroupDepth(r.Key)), p.After.Ref(r.From.Policy)}
@@ -66,7 +66,7 @@ func (ev *evaluation) addMissed(e *effective.Effective) {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		for _, l := range o.Lost {
-			if l.To.Policy == nil || l.To.Policy == o.Policy || isOverridden(e, i, l) || inPlace(e, l.Key, anyPolicy) {
+			if l.To.Policy == nil || l.To.Policy == o.Policy || isOverridden(e, i, l) || inPlace(e, l.Key, (&lostRule{disables: l.Group.Disables}).follows) {
 				continue
 			}
 			if ev.missed == nil {

@@ -15,6 +15,8 @@ type lostRule struct {
 	// name for readers, such as jwt, authentication or limits.a; key is the first rule.
 	name string
 	key  merge.Key
+	// disables is set for a rule that removes those of its group.
+	disables bool
 	// gone is set if no other value is in force in its place.
 	gone     bool
 	protects bool
@@ -35,7 +37,8 @@ func lostRules(p effective.Pair) []lostRule {
 		if r.Value == nil || r.From.Block == merge.Object {
 			continue
 		}
-		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, gone: !r.Group.Disables && !inPlace(p.After, r.Key, anyPolicy), protects: p.Before.Kind.Protects(r.Key)}
+		l := lostRule{from: r.From.Policy, block: r.From.Block, key: r.Key, disables: r.Group.Disables}
+		l.gone, l.protects = !inPlace(p.After, r.Key, l.follows), !l.disables && p.Before.Kind.Protects(r.Key)
 		if n := len(out); n > 0 && out[n-1].gone == l.gone && samePolicy(out[n-1].from, l.from) && named.Holds(r.Key) {
 			continue
 		}
@@ -48,9 +51,12 @@ func lostRules(p effective.Pair) []lostRule {
 	return out
 }
 
-func anyPolicy(*merge.Policy) bool { return true }
+// follows reports whether a rule counts in the place of the lost one: one that removes those
+// of its group only in the place of another such rule.
+func (l *lostRule) follows(r *merge.Effective) bool { return l.disables || !r.Group.Disables }
 
-func (l *lostRule) isFrom(p *merge.Policy) bool { return samePolicy(p, l.from) }
+// isFrom reports whether a rule that follows is of the same policy.
+func (l *lostRule) isFrom(r *merge.Effective) bool { return l.follows(r) && samePolicy(r.From.Policy, l.from) }
 
 // shortestName returns the shortest name of what is lost, and its key: all of a group or of
 // a field that is lost in the same way has one name.
@@ -61,7 +67,7 @@ func (l *lostRule) shortestName(p effective.Pair) (string, merge.Key) {
 		if !ok {
 			return l.key.String(), l.key
 		}
-		if !inPlace(p.After, key, anyPolicy) || !l.gone && !inPlace(p.After, key, l.isFrom) && !l.goneBelow(p, key) {
+		if !inPlace(p.After, key, l.follows) || !l.gone && !inPlace(p.After, key, l.isFrom) && !l.goneBelow(p, key) {
 			return k.GroupName(l.key, n), key
 		}
 	}
@@ -74,7 +80,7 @@ func (l *lostRule) goneBelow(p effective.Pair, k merge.Key) bool {
 		if !k.Holds(r.Key) {
 			return false
 		}
-		if r.Value != nil && l.isFrom(r.From.Policy) && !inPlace(p.After, r.Key, anyPolicy) {
+		if r.Value != nil && samePolicy(r.From.Policy, l.from) && !inPlace(p.After, r.Key, l.follows) {
 			return true
 		}
 	}
@@ -86,17 +92,17 @@ func find(rules []merge.Effective, k merge.Key) (int, bool) {
 	return slices.BinarySearchFunc(rules, k, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
 }
 
-// inPlace reports whether a rule of certain policies is in force in the place of a key.
-func inPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) bool {
-	return ruleInPlace(e, k, of) != nil
+// inPlace reports whether a rule that counts is in force in the place of a key.
+func inPlace(e *effective.Effective, k merge.Key, counts func(*merge.Effective) bool) bool {
+	return ruleInPlace(e, k, counts) != nil
 }
 
-// ruleInPlace returns the rule of certain policies that is in force at a key, or below it, or
-// in a place that holds it; nil if there is none.
-func ruleInPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) bool) *merge.Effective {
+// ruleInPlace returns the first rule that counts and is in force at a key, or below it, or in
+// a place that holds it; nil if there is none.
+func ruleInPlace(e *effective.Effective, k merge.Key, counts func(*merge.Effective) bool) *merge.Effective {
 	at, found := find(e.Rules, k)
 	for i := at; i < len(e.Rules) && k.Holds(e.Rules[i].Key); i++ {
-		if r := &e.Rules[i]; r.Value != nil && !r.Group.Disables && of(r.From.Policy) {
+		if r := &e.Rules[i]; r.Value != nil && counts(r) {
 			return r
 		}
 	}
@@ -104,7 +110,7 @@ func ruleInPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) boo
 		return nil
 	}
 	above := &e.Rules[at-1]
-	if above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && !above.Group.Disables && of(above.From.Policy) {
+	if above.Key.Holds(k) && !above.EmptyMap && above.Value != nil && counts(above) {
 		return above
 	}
 	return nil

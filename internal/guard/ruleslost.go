@@ -308,7 +308,7 @@ func (l *ruleLoss) onPaths() string {
 func (l *ruleLoss) holder() api.Ref {
 	for _, r := range l.rules {
 		if !r.gone {
-			return l.on.After.Ref(ruleInPlace(l.on.After, r.key, anyPolicy).From.Policy)
+			return l.on.After.Ref(ruleInPlace(l.on.After, r.key, r.follows).From.Policy)
 		}
 	}
 	return api.Ref{}

@@ -4,6 +4,7 @@ package kinds
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -145,7 +146,7 @@ func vendorCRDs(root string) ([][]byte, error) {
 		return nil, err
 	}
 	if len(real) == 0 {
-		fmt.Fprintln(os.Stderr, "no real CRDs in OVERRULE_CRDS: the tests run on the stand-ins of examples/standins")
+		fmt.Fprintf(os.Stderr, "no real CRDs in %s: the tests run on the stand-ins of examples/standins\n", realFolder(root))
 	}
 	out := make([][]byte, len(standins))
 	for i, s := range standins {
@@ -157,9 +158,14 @@ func vendorCRDs(root string) ([][]byte, error) {
 	return out, nil
 }
 
-// standinsAndReal returns the stand-ins of examples/standins, and by name the real CRDs, of
-// which the repository has no copy: OVERRULE_CRDS is a folder with one folder of CRDs for each
-// implementation. Without it there are none.
+// realFolder is the folder of the real CRDs, of which the repository has no copy: it has one
+// folder for each implementation.
+func realFolder(root string) string {
+	return cmp.Or(os.Getenv("OVERRULE_CRDS"), filepath.Join(root, "..", "shared", "crds"))
+}
+
+// standinsAndReal returns the stand-ins of examples/standins, and by name the real CRDs; none
+// if their folder does not exist.
 func standinsAndReal(root string) ([]crd, map[string]crd, error) {
 	files, err := filepath.Glob(filepath.Join(root, "examples", "standins", "*.yaml"))
 	if err != nil {
@@ -169,11 +175,8 @@ func standinsAndReal(root string) ([]crd, map[string]crd, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files = nil
-	if folder := os.Getenv("OVERRULE_CRDS"); folder != "" {
-		if files, err = filepath.Glob(filepath.Join(folder, "*", "*.yaml")); err != nil {
-			return nil, nil, err
-		}
+	if files, err = filepath.Glob(filepath.Join(realFolder(root), "*", "*.yaml")); err != nil {
+		return nil, nil, err
 	}
 	crds, err := readCRDs(files...)
 	if err != nil {

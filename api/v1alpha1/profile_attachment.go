@@ -1,0 +1,83 @@
+package v1alpha1
+
+// ProfileAttachment defines the references of other objects that attach a policy to
+// them. The policy is in the namespace of the object, or in the one that the
+// parametersRef of a GatewayClass names.
+//
+// +kubebuilder:object:generate=true
+type ProfileAttachment struct {
+	// ExtensionRef attaches a policy to the rules of routes that have a filter of type
+	// ExtensionRef for it. It is more specific there than policies that target the rule;
+	// of several filters, the first is the highest.
+	//
+	// +optional
+	ExtensionRef bool `json:"extensionRef,omitempty"`
+	// ParametersRef attaches a policy to the GatewayClasses whose parametersRef names it,
+	// and to the Gateways whose infrastructure.parametersRef does.
+	//
+	// +optional
+	ParametersRef bool `json:"parametersRef,omitempty"`
+	// Annotation is an annotation of Services and routes that lists the names of the
+	// policies that are attached to them, separated by commas.
+	//
+	// +kubebuilder:validation:MaxLength=317
+	// +optional
+	Annotation string `json:"annotation,omitempty"`
+}
+
+// ProfileWaypoints defines the waypoints of Services: gateways inside a mesh that
+// requests to a Service go through. The path of a Service goes through its waypoint.
+//
+// +kubebuilder:object:generate=true
+type ProfileWaypoints struct {
+	// Label is the label of a Service, or else of its namespace, whose value is the name
+	// of the waypoint. The waypoint must have a listener of the protocol that admits
+	// the namespace of the Service; without such a listener it serves its own namespace.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Label string `json:"label"`
+	// NamespaceLabel is the label of the same object whose value is the namespace of the
+	// waypoint. It defaults to the namespace of the Service.
+	//
+	// +optional
+	NamespaceLabel string `json:"namespaceLabel,omitempty"`
+	// None is the value of the label of a Service without a waypoint.
+	//
+	// +optional
+	None string `json:"none,omitempty"`
+	// Protocol is the protocol of the listeners of waypoints. A gateway that has such a
+	// listener is a waypoint, whether a Service uses it or not.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Protocol string `json:"protocol"`
+	// Classes lists the GatewayClasses whose gateways are waypoints in any case.
+	//
+	// +listType=atomic
+	// +optional
+	Classes []string `json:"classes,omitempty"`
+	// Purpose restricts which gateways are waypoints of Services, by a label of the
+	// gateway or else of its GatewayClass. Those without the label are.
+	//
+	// +optional
+	Purpose *WaypointPurpose `json:"purpose,omitempty"`
+	// TargetedOnly is set if policies that are attached to the mesh or a namespace have no
+	// effect at waypoints.
+	//
+	// +optional
+	TargetedOnly bool `json:"targetedOnly,omitempty"`
+}
+
+// WaypointPurpose selects the gateways that serve Services by a label.
+//
+// +kubebuilder:object:generate=true
+type WaypointPurpose struct {
+	// Label is the label of the gateway, or else of its GatewayClass.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Label string `json:"label"`
+	// Values lists the values of the label with which a gateway serves Services.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +listType=atomic
+	Values []string `json:"values"`
+}
