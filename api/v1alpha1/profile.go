@@ -338,6 +338,19 @@ type ProfileStrategy struct {
 	//
 	// +optional
 	By StrategyBy `json:"by,omitempty"`
+	// Onto lists the levels whose policies a lower policy is merged with, where that one
+	// determines the strategy. It replaces those of other levels. If empty, it is merged
+	// with those of all levels.
+	//
+	// +listType=atomic
+	// +optional
+	Onto []LevelName `json:"onto,omitempty"`
+	// WholeLists lists the values of these fields with which a policy replaces the lists
+	// of the profile whole, in place of merging their items.
+	//
+	// +listType=atomic
+	// +optional
+	WholeLists []string `json:"wholeLists,omitempty"`
 	// Annotation is an annotation of routes that determines the strategy instead, on
 	// the paths through the route.
 	//
@@ -392,7 +405,8 @@ type StrategyAnnotationValue struct {
 type KeyedList struct {
 	// Path is the field path of the list.
 	Path string `json:"path"`
-	// Key is the field that identifies an item.
+	// Key is the field that identifies an item. A . stands for the policy itself: the
+	// items of all policies are in effect side by side.
 	Key string `json:"key"`
 }
 

@@ -589,6 +589,16 @@ func (in *ProfileStrategy) DeepCopyInto(out *ProfileStrategy) {
 			(*out)[key] = val
 		}
 	}
+	if in.Onto != nil {
+		in, out := &in.Onto, &out.Onto
+		*out = make([]LevelName, len(*in))
+		copy(*out, *in)
+	}
+	if in.WholeLists != nil {
+		in, out := &in.WholeLists, &out.WholeLists
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Annotation != nil {
 		in, out := &in.Annotation, &out.Annotation
 		*out = new(StrategyAnnotation)

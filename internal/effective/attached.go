@@ -137,7 +137,7 @@ func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p ga
 	}
 	p = k.shape.markNamespaces(p)
 	k.buildStack(&p, set, backend)
-	k.stack.setReadings(k.kind, p.Route)
+	k.stack.setReadings(k.kind, k.shape, p.Route)
 	for i := range k.stack.layers {
 		l, policy := &k.stack.layers[i], k.stack.policies[i]
 		fmt.Fprintf(on, "%d at %d", k.stack.versions[i], l.Level)

@@ -77,6 +77,9 @@ func (s Scope) plan(v *snapshot.View) *plan {
 				p.addObject(t.Ref)
 			}
 		}
+		for _, b := range policy.Backends {
+			p.virtual.add(b.Object)
+		}
 	}
 	for _, g := range s.Grants {
 		p.addGrant(g)
@@ -117,6 +120,9 @@ func (p *plan) addObject(ref api.Ref) {
 		}
 	default:
 		p.addRoutesTo(ref)
+		for range p.view.Naming(ref) {
+			p.virtual.add(ref)
+		}
 	}
 	p.addExisting(ref)
 }

@@ -15,10 +15,15 @@ type shape struct {
 	// gatewayEnd and meshEnd are the levels at which they end.
 	gatewayEnd, meshEnd gateway.Level
 	// levels at which policies of the kind are supported.
-	levels [gateway.LevelObject + 1]bool
+	levels levelSet
+	// onto are the levels whose policies a lower policy may be merged with.
+	onto levelSet
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
+
+// levelSet is a set of levels.
+type levelSet [gateway.LevelObject + 1]bool
 
 var levelNames = map[api.LevelName][]gateway.Level{
 	api.LevelMesh:             {gateway.LevelMesh},
@@ -45,12 +50,19 @@ func (e *Engine) shape(k *policykind.Kind) *shape {
 	return s
 }
 
-func shapeOf(k *policykind.Kind) *shape {
-	s := &shape{}
-	for _, name := range k.Levels {
+func levelsOf(names []api.LevelName) (out levelSet) {
+	for _, name := range names {
 		for _, l := range levelNames[name] {
-			s.levels[l] = true
+			out[l] = true
 		}
+	}
+	return out
+}
+
+func shapeOf(k *policykind.Kind) *shape {
+	s := &shape{levels: levelsOf(k.Levels), onto: levelsOf(k.Strategy.Onto)}
+	if len(k.Strategy.Onto) == 0 {
+		s.onto = s.levels
 	}
 	s.mesh = s.levels[gateway.LevelServiceNamespace] || s.levels[gateway.LevelService]
 	s.gateway = !s.mesh || slices.Contains(s.levels[gateway.LevelGatewayClass:gateway.LevelServiceNamespace], true)

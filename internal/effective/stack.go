@@ -123,23 +123,24 @@ func onListener(t *policykind.Target, l *gateway.Listener) bool {
 	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
 }
 
-// onPort reports whether a target selects the port of a backend or service.
+// onPort reports whether a target selects the port of a backend or service. The names of
+// the ports of other kinds than Service are not known: each may be the port.
 func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool {
 	if t.Port != 0 && t.Port != port || port == 0 {
 		return false
 	}
 	s, ok := k.view.Get(object).(*gateway.Service)
 	if !ok {
-		return t.Section == ""
+		return t.Section == "" || object.Kind != gateway.KindService || object.Group != ""
 	}
 	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
 }
 
 // setReadings sets how the bare rules of higher policies are applied, where the kind
 // lets the route's annotation or the next lower policy decide.
-func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
+func (s *stack) setReadings(k *policykind.Kind, shape *shape, route *gateway.Route) {
 	if k.LowerDecidesStrategy() {
-		s.setReadingsByLower()
+		s.setReadingsByLower(shape)
 	}
 	if route == nil {
 		return
@@ -154,16 +155,25 @@ func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
 }
 
 // setReadingsByLower has each policy decide how those above it are applied, in the
-// order in which they are applied.
-func (s *stack) setReadingsByLower() {
+// order in which they are applied. A policy that is merged replaces those of levels that
+// it is not merged with.
+func (s *stack) setReadingsByLower(shape *shape) {
 	if len(s.layers) < 2 {
 		return
 	}
 	s.sort()
 	var as *merge.Reading
+	var merged *merge.Policy
 	for i := len(s.layers) - 1; i >= 0; i-- {
+		if merged != nil && !shape.onto[s.layers[i].Level] {
+			s.layers[i].As = &merge.Reading{Block: merge.Bare, By: merged}
+			continue
+		}
 		s.layers[i].As = as
 		as = s.policies[i].Above(as)
+		if merged == nil && s.policies[i].Merges() {
+			merged = &s.policies[i].Policy
+		}
 	}
 }
 

@@ -41,7 +41,9 @@ func (k *Kind) Check(schema *apiextensionsv1.JSONSchemaProps) []string {
 	c.checkAll("whole", k.Whole, anywhere...)
 	for i, l := range k.lists {
 		c.checkPath(fmt.Sprintf("lists[%d].path", i), l.path, anywhere...)
-		c.checkPath(fmt.Sprintf("lists[%d].key", i), append(slices.Clip(l.path), "*", l.key), anywhere...)
+		if l.key != ownKey {
+			c.checkPath(fmt.Sprintf("lists[%d].key", i), append(slices.Clip(l.path), "*", l.key), anywhere...)
+		}
 	}
 	if k.Order != nil {
 		c.checkText("order.field", k.Order.Field, spec)

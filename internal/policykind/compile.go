@@ -218,6 +218,9 @@ func (c *compiler) strategies() {
 		k.spellings[spelling] = s
 	}
 	oneOf(c, at.Child("by"), k.Strategy.By, "", api.StrategyByHigher, api.StrategyByLower)
+	for i, l := range k.Strategy.Onto {
+		oneOf(c, at.Child("onto").Index(i), l, k.Levels...)
+	}
 	c.annotation(at.Child("annotation"))
 }
 

@@ -50,6 +50,9 @@ type keyedList struct {
 	key  string
 }
 
+// ownKey is the key of a list whose items belong to the policy that has them.
+const ownKey = "."
+
 // Field is a field of a route that a rule of the kind controls.
 type Field struct {
 	Rule  merge.Key
@@ -278,6 +281,10 @@ func restoreLists(at map[string]any, rest fieldPath) {
 		}
 		list := make([]any, 0, len(items))
 		for _, key := range sortedKeys(items) {
+			if own, isList := items[key].([]any); isList {
+				list = append(list, own...)
+				continue
+			}
 			list = append(list, items[key])
 		}
 		at[name] = list

@@ -21,6 +21,9 @@ type Policy struct {
 	// unknown. Two policies of the same state have the same content.
 	State   State
 	Targets []Target
+	// Backends are the backends that its content refers to, such as an authentication
+	// service: requests go there without a route.
+	Backends []Backend
 	// StrategyOnHigher is the strategy with which the next higher policy is applied,
 	// in kinds whose lower policy decides it or always replaces; nil in others.
 	StrategyOnHigher *merge.Strategy
@@ -65,6 +68,11 @@ func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 		out.By = &p.Policy
 	}
 	return out
+}
+
+// Merges reports whether the policy is merged with higher ones.
+func (p *Policy) Merges() bool {
+	return p.StrategyOnHigher != nil && *p.StrategyOnHigher != merge.Atomic
 }
 
 // Ref returns the reference of the policy.

@@ -1,6 +1,7 @@
 package policykind
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,10 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.rank(root, spec, u.GetAnnotations())
 		r.unset(root, spec)
 		r.blocks(root, spec)
+		r.backends(spec)
+		slices.SortFunc(p.Backends, func(a, b Backend) int {
+			return cmp.Or(api.CompareRefs(a.Object, b.Object), cmp.Compare(a.Port, b.Port))
+		})
 	}
 	// maps are iterated in random order: sort, so that the message is always the same
 	slices.SortFunc(r.errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -63,6 +68,14 @@ type reader struct {
 	version string // the API version of the object
 	errs    field.ErrorList
 	limits  *ratelimit.Budget // of the rules that bind, nil before the first
+}
+
+// owner returns namespace/name of the policy, its name if it has no namespace.
+func (r *reader) owner() string {
+	if r.policy.Namespace == "" {
+		return r.policy.Name
+	}
+	return r.policy.Namespace + "/" + r.policy.Name
 }
 
 func (r *reader) invalid(at *field.Path, value any, format string, args ...any) {
@@ -158,7 +171,7 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	overrides := r.takeBlock(root, bare, k.Blocks.Overrides)
 	r.checkOwnFields(root, bare, slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.BareField}))
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
-	r.setStrategyOnHigher(strategy)
+	r.setStrategyOnHigher(strategy.Strategy)
 	r.addNamedBlock(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
 	r.block(root, bare, bareAs, strategy)
@@ -230,13 +243,9 @@ func (r *reader) bareBlock(root *field.Path, spec map[string]any) merge.Block {
 // collect makes one rule of the whole content under the policy's own name, so that
 // it does not conflict with those of other policies. Empty content is a rule too.
 func (r *reader) collect(content map[string]any, block merge.Block) {
-	name := r.policy.Name
-	if r.policy.Namespace != "" {
-		name = r.policy.Namespace + "/" + name
-	}
 	r.policy.Blocks = []merge.Rules{{
 		Block: block, Strategy: r.kind.strategies[0],
-		Rules: []merge.Rule{{Key: merge.Key{}.Child(name), Value: content}},
+		Rules: []merge.Rule{{Key: merge.Key{}.Child(r.owner()), Value: content}},
 	}}
 }
 
@@ -296,16 +305,23 @@ func (r *reader) checkOwnFields(at *field.Path, content map[string]any, own []st
 	}
 }
 
+// blockStrategy is how a block is merged.
+type blockStrategy struct {
+	merge.Strategy
+	wholeLists bool // it replaces the lists of the kind whole
+}
+
 // strategy removes the strategy from the content of a block and returns it.
-func (r *reader) strategy(at *field.Path, content map[string]any, name string) merge.Strategy {
+func (r *reader) strategy(at *field.Path, content map[string]any, name string) blockStrategy {
 	k := r.kind
+	byDefault := blockStrategy{Strategy: k.strategies[0]}
 	value, ok := content[name]
 	if name == "" || !ok {
-		return k.strategies[0]
+		return byDefault
 	}
 	if value == nil {
 		delete(content, name)
-		return k.strategies[0]
+		return byDefault
 	}
 	text, _ := value.(string)
 	s, ok := k.spellings[text]
@@ -314,20 +330,20 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 		ok = ok && slices.Contains(k.strategies, s)
 	}
 	if !ok && k.Source == Label {
-		return k.strategies[0] // in a derived profile the field may be anything: it stays content
+		return byDefault // in a derived profile the field may be anything: it stays content
 	}
 	delete(content, name)
 	if !ok {
 		r.errs = append(r.errs, field.NotSupported(at.Child(name), value, k.strategyNames()))
 	}
-	return s
+	return blockStrategy{s, slices.Contains(k.Strategy.WholeLists, text)}
 }
 
 // block reads the rules of one block. It edits content.
-func (r *reader) block(at *field.Path, content map[string]any, block merge.Block, s merge.Strategy) {
-	b := merge.Rules{Block: block, Strategy: s}
+func (r *reader) block(at *field.Path, content map[string]any, block merge.Block, s blockStrategy) {
+	b := merge.Rules{Block: block, Strategy: s.Strategy}
 	b.When = r.when(at, content)
-	split := splitter{kind: r.kind}
+	split := splitter{kind: r.kind, owner: r.owner(), wholeLists: s.wholeLists}
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
 	b.When = r.kind.withLists(b.When)
