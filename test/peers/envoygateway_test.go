@@ -4,6 +4,7 @@ package peers
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -28,7 +29,7 @@ func startTranslator(t *testing.T) *translator {
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", "envoygateway", "-ldflags=-s -w", "-o", program, ".")
 	build.Stderr = os.Stderr
 	require.NoError(t, build.Run())
-	cmd := exec.CommandContext(t.Context(), program)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program) // it ends with its input, in the cleanup
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)

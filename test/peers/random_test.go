@@ -38,7 +38,7 @@ func randomWorld(t *testing.T, seed uint64) world {
 	}
 	w := world{}
 	if g.IntN(3) == 0 {
-		docs = append(docs, worlds.SetDoc("infra", "more", gateways[0], "x", "y"))
+		docs = append(docs, worlds.SetDoc("infra", "more", gateways[0], "x", "z"))
 		parents = append(parents, worlds.ToSet("infra", "more"), "{kind: ListenerSet, namespace: infra, name: more, sectionName: x}")
 		targets = append(targets, target("ListenerSet", "more", ""), target("ListenerSet", "more", "x"))
 	}
@@ -108,7 +108,7 @@ var fields = map[string][]string{
 		"compressor: [{type: Gzip, gzip: {}}]", "compressor: [{type: Brotli, brotli: {}}, {type: Gzip, gzip: {}}]", "httpUpgrade: [{type: websocket}]",
 		"rateLimit: {global: {rules: [{limit: {requests: %d, unit: Hour}}]}}",
 		"rateLimit: {local: {rules: [{limit: {requests: %d, unit: Hour}}]}}",
-		"rateLimit: {local: {rules: [{clientSelectors: [{headers: [{name: x, value: y}]}], limit: {requests: %d, unit: Hour}}]}}",
+		"rateLimit: {local: {rules: [{clientSelectors: [{headers: [{name: x, value: other}]}], limit: {requests: %d, unit: Hour}}]}}",
 		"useClientProtocol: true", "connection: {bufferLimit: %dKi}", "tcpKeepalive: {probes: %d}", "loadBalancer: {type: Random}",
 		"faultInjection: {abort: {httpStatus: 500, percentage: %d}}",
 	},

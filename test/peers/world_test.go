@@ -87,8 +87,15 @@ func readWorld(t *testing.T, file string) world {
 	return w
 }
 
-// asStored makes of golden inputs what an API server would store: the names of sections are
-// texts, not numbers, and fields of references have names in lower case.
+// textOf makes a text of a field that is a number.
+func textOf(o object, field string) {
+	if n, isNumber := o[field].(float64); isNumber {
+		o[field] = fmt.Sprint(n)
+	}
+}
+
+// asStored makes of golden inputs what an API server would store: the names of sections and
+// the values of matches are texts, not numbers, and fields of references have names in lower case.
 func asStored(v any) {
 	switch v := v.(type) {
 	case object:
@@ -98,10 +105,11 @@ func asStored(v any) {
 				delete(v, field)
 			}
 		}
-		for name, child := range v {
-			if n, isNumber := child.(float64); isNumber && name == "sectionName" {
-				v[name] = fmt.Sprint(n)
-			}
+		for _, match := range slices.Concat(items(v, "headers"), items(v, "queryParams")) {
+			textOf(match, "value")
+		}
+		textOf(v, "sectionName")
+		for _, child := range v {
 			asStored(child)
 		}
 	case []any:

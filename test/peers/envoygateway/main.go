@@ -45,7 +45,9 @@ func run(in io.Reader, out io.Writer) error {
 }
 
 // translate translates objects that are in the form of Envoy Gateway's golden inputs.
+// They are sorted, as those of an API server are.
 func translate(r *resource.Resources) *gatewayapi.TranslateResult {
+	r.Sort()
 	t := gatewayapi.Translator{
 		GatewayControllerName:   egv1a1.GatewayControllerName,
 		GatewayClassName:        "envoy-gateway-class",
