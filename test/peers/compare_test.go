@@ -101,7 +101,7 @@ func withoutNames(field string, v any) any {
 		out := make(object, len(v))
 		for name, child := range v {
 			generated, _ := child.(string)
-			if name != "metadata" && name != "cookieSuffix" && !(strings.EqualFold(name, "name") && strings.Contains(generated, "/")) {
+			if name != "metadata" && name != "cookieSuffix" && (!strings.EqualFold(name, "name") || !strings.Contains(generated, "/")) {
 				out[name] = withoutNames(name, child)
 			}
 		}

@@ -4,6 +4,7 @@ package peers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -77,20 +78,15 @@ func policyFor(e *api.EffectivePolicy, l listener, name string) object {
 	}
 	target["group"] = gatewayAPI
 	spec, _ := e.Spec.(object)
-	spec = copyOf(spec)
+	spec = maps.Clone(spec)
+	if spec == nil {
+		spec = object{}
+	}
 	spec["targetRefs"] = []any{target}
 	return object{
 		"apiVersion": envoyGateway + "/v1alpha1", "kind": e.PolicyKind.Kind,
 		"metadata": object{"namespace": namespace, "name": "effective-" + name}, "spec": spec,
 	}
-}
-
-func copyOf(o object) object {
-	out := make(object, len(o))
-	for k, v := range o {
-		out[k] = v
-	}
-	return out
 }
 
 // dropTLS removes the BackendTLSPolicies that have no effect.

@@ -36,7 +36,7 @@ func TestEnvoyGateway(t *testing.T) {
 		golden.compare(t, peer, known, strings.TrimSuffix(filepath.Base(file), ".in.yaml"), w)
 	}
 	random := &agreement{What: "random worlds", Worlds: rounds(t)}
-	for seed := range uint64(random.Worlds) { //nolint:gosec // not negative
+	for seed := range uint64(random.Worlds) {
 		random.compare(t, peer, known, fmt.Sprint("random-", seed), randomWorld(t, seed))
 	}
 	if random.Worlds == boundedRounds {

@@ -21,7 +21,7 @@ type generator struct{ *rand.Rand }
 // kind on all that they may target.
 func randomWorld(t *testing.T, seed uint64) world {
 	t.Helper()
-	g := generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // worlds are repeatable
+	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	docs := []string{worlds.ServiceDoc("app", "backend", 8080), worlds.ServiceDoc("team", "backend", 8080)}
 	gateways := []string{"edge", "inner"}[:1+g.IntN(2)]
 	var parents []string
