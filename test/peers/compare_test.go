@@ -139,7 +139,7 @@ func compareStates(theirs *translation, effective *api.EffectivePolicyList) (fie
 				ours.accepted = ours.accepted || t.Accepted
 				ours.conflicted = ours.conflicted || t.Reason == api.Conflicted
 			}
-			ours.overridden = o.Paths.Overridden+o.Paths.PartiallyEnforced > 0 || len(o.ReplacedBy) > 0
+			ours.overridden = o.Paths.Overridden+o.Paths.PartiallyEnforced > 0
 			for field, values := range map[string][2]bool{
 				"accepted": {peer.accepted, ours.accepted}, "conflicted": {peer.conflicted, ours.conflicted},
 				"overridden": {peer.overridden, ours.overridden},
