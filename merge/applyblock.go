@@ -24,8 +24,8 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, apply blockFunc) erro
 	return nil
 }
 
-// replaced records the loss of a block to a policy without rules that replaces those
-// above it.
+// replaced records the loss of a block to a policy that replaces those above it, whatever
+// its rules are.
 func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
 	f.block = effective(f.block[:0], from, rules)
 	f.recordBlockLoss(f.block, Origin{Policy: by, Block: Bare})

@@ -29,8 +29,8 @@ type Reading struct {
 	// Block is what it acts as: Bare, Defaults or Overrides.
 	Block    Block
 	Strategy Strategy
-	// By is a lower policy without rules that replaces this one: all rules of the
-	// block are lost. Nil for most.
+	// By is a lower policy that replaces this one, whatever its rules are: all rules of
+	// the block are lost. Nil for most.
 	By *Policy
 }
 

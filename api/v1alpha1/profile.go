@@ -175,8 +175,9 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	Groups []RuleGroup `json:"groups,omitempty"`
-	// JoinedLevels lists the levels that count as one for groups with one, such as
-	// [[Route, Rule]].
+	// JoinedLevels lists the levels that count as one, such as [[Route, Rule]]: for groups
+	// with one, and in kinds whose lower policy determines the strategy. Of the policies on
+	// joined levels, the lowest is merged with those above and replaces the others.
 	//
 	// +listType=atomic
 	// +optional
@@ -374,6 +375,12 @@ type ProfileStrategy struct {
 	//
 	// +optional
 	By StrategyBy `json:"by,omitempty"`
+	// WholeLists lists the values of these fields with which a policy replaces lists whole:
+	// neither lists nor the keys of groups apply to its rules.
+	//
+	// +listType=atomic
+	// +optional
+	WholeLists []string `json:"wholeLists,omitempty"`
 }
 
 // StrategyName is how a block is merged with the rules of other policies

@@ -60,7 +60,7 @@ func (e *Effective) contribution(o *merge.Outcome, filter *merge.Name, h Hides) 
 	c := api.Contribution{
 		Policy: e.Ref(o.Policy), State: e.StateOf(o),
 		Target:     e.Path.Element(e.Level(o.Policy)),
-		ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o),
+		ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o),
 	}
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {

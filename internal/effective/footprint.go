@@ -185,7 +185,7 @@ func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 		case *gateway.Route:
 			routes = append(routes, o.Ref())
 		case *policykind.Policy:
-			if o.Kind.Attaches() {
+			if o.Kind.Attaches() || len(o.Backends) > 0 {
 				return nil, false
 			}
 			for i := range o.Targets {
@@ -277,6 +277,9 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 		if target.Selector == nil {
 			t.touchObject(target.Ref)
 		}
+	}
+	for _, b := range p.Backends {
+		t.touchObject(b.Object)
 	}
 }
 

@@ -28,12 +28,41 @@ func StateOf(o *merge.Outcome) api.State {
 	}
 }
 
-// StateOf returns the state of a policy on the path: Unreached where no request reaches it.
+// StateOf returns the state of a policy on the path: Unreached where no request reaches it,
+// Overridden for one without rules that another policy replaces.
 func (e *Effective) StateOf(o *merge.Outcome) api.State {
-	if e.Unreached != nil {
+	switch {
+	case e.Unreached != nil:
 		return api.Unreached
+	case o.Policy.Empty() && e.replacedBy(o) != nil:
+		return api.Overridden
+	default:
+		return StateOf(o)
 	}
-	return StateOf(o)
+}
+
+// replacedBy returns the policy that replaces another one as a whole, which may have no
+// rules to lose; nil if there is none.
+func (e *Effective) replacedBy(o *merge.Outcome) *merge.Policy {
+	if !o.Policy.Empty() {
+		return o.ReplacedBy()
+	}
+	var by *merge.Policy
+	for i := range slices.Backward(e.Layers) {
+		l := &e.Layers[i]
+		replaced := l.As != nil && l.As.Block == merge.Bare && (l.As.By != nil || l.As.Strategy == merge.Atomic)
+		switch {
+		case l.Policy == o.Policy && !replaced:
+			return nil
+		case l.Policy == o.Policy && l.As.By != nil:
+			return l.As.By
+		case l.Policy == o.Policy:
+			return by
+		case !replaced && l.Policy != e.object:
+			by = l.Policy
+		}
+	}
+	return nil
 }
 
 // State returns the state of the policies on the path together: empty if there are
@@ -107,7 +136,8 @@ func (all *Outcomes) Add(e *Effective) {
 
 func (t *tally) add(e *Effective, o *merge.Outcome) {
 	t.paths.Total++
-	switch e.StateOf(o) {
+	state := e.StateOf(o)
+	switch state {
 	case api.Unreached:
 		if t.paths.Unreached++; t.taken == nil {
 			t.taken = e.Unreached
@@ -122,9 +152,9 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 	default:
 		t.paths.PartiallyEnforced++
 	}
-	t.survived = t.survived || o.Rules > len(o.Lost)
+	t.survived = t.survived || o.Rules > len(o.Lost) || state == api.Enforced
 	t.replaces = t.replaces || o.Policy.Empty() && e.replaces(o.Policy)
-	by := o.ReplacedBy()
+	by := e.replacedBy(o)
 	if by != nil {
 		t.whole[e.Ref(by)]++
 	}

@@ -70,6 +70,41 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// SEMANTICS sections 3 and 6: what replaces the policies above it replaces those without
+// rules, too. The gateway's policy of each row has none.
+func TestStatesWithoutRules(t *testing.T) {
+	base := docs(worlds.ProfileDoc("Swap", "strategy: {allowed: [atomic, patch], bareField: mergeType, by: lower}\njoinedLevels: [[Route, Rule]]"),
+		gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{name: x}]", "g"), routeDoc("r2", "[{}]", "g"),
+		policyDoc("Swap", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]"))
+	on := func(name, target, spec string) string {
+		return policyDoc("Swap", "app", name, "targetRefs: ["+target+"]\n"+spec)
+	}
+	const r1, r2, x = "{kind: HTTPRoute, name: r1}", "{kind: HTTPRoute, name: r2}", "{kind: HTTPRoute, name: r1, sectionName: x}"
+	of := func(name string) api.Ref {
+		return api.Ref{Group: "example.com", Kind: "Swap", Namespace: "app", Name: name}
+	}
+	tests := map[string]struct {
+		below []string
+		want  api.State
+		by    []api.PolicyCount
+	}{
+		"alone":                              {nil, api.Enforced, nil},
+		"replaced on one path":               {[]string{on("a", r1, "a: 1")}, api.PartiallyEnforced, []api.PolicyCount{{Policy: of("a"), Paths: 1}}},
+		"replaced on all":                    {[]string{on("a", r1+", "+r2, "a: 1")}, api.Overridden, []api.PolicyCount{{Policy: of("a"), Paths: 2}}},
+		"by one without rules":               {[]string{on("a", r1, "")}, api.PartiallyEnforced, []api.PolicyCount{{Policy: of("a"), Paths: 1}}},
+		"below one that is merged":           {[]string{on("a", r1, "mergeType: patch\na: 1")}, api.Enforced, nil},
+		"by the one that does the same":      {[]string{on("a", r1, "a: 1"), on("b", x, "a: 2")}, api.PartiallyEnforced, []api.PolicyCount{{Policy: of("b"), Paths: 1}}},
+		"past one of a level that is joined": {[]string{on("a", r1, "a: 1"), on("b", x, "mergeType: patch\na: 2")}, api.Enforced, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := outcomeOf(t, world(t, docs(append([]string{base}, test.below...)...)), api.Ref{Group: "example.com", Kind: "Swap", Namespace: "infra", Name: "p"})
+			assert.Equal(t, test.want, out.State)
+			assert.Equal(t, test.by, out.ReplacedBy)
+		})
+	}
+}
+
 func TestOutcomeCountsLossesByWinner(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}, {}]", "g"),
 		policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\ndefaults: {strategy: patch, a: 1, b: 1}"),

@@ -40,7 +40,7 @@ func (e *Effective) APIHiding(h Hides) api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
+			Policy: e.Ref(o.Policy), State: e.StateOf(o), ReplacedBy: e.refOf(e.replacedBy(o)), Message: e.emptyMessage(o), Lost: e.lostRules(o, h),
 		})
 	}
 	out.Unprotected = e.unprotected()
@@ -80,7 +80,7 @@ func (e *Effective) emptyMessage(o *merge.Outcome) string {
 
 // replaces reports whether a policy replaces another one as a whole.
 func (e *Effective) replaces(p *merge.Policy) bool {
-	return slices.ContainsFunc(e.Outcomes, func(o merge.Outcome) bool { return o.ReplacedBy() == p })
+	return slices.ContainsFunc(e.Outcomes, func(o merge.Outcome) bool { return e.replacedBy(&o) == p })
 }
 
 func emptyMessage(p *merge.Policy, replaces bool) string {

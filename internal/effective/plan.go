@@ -77,6 +77,9 @@ func (s Scope) plan(v *snapshot.View) *plan {
 				p.addObject(t.Ref)
 			}
 		}
+		for _, b := range policy.Backends {
+			p.virtual.add(b.Object)
+		}
 	}
 	for _, g := range s.Grants {
 		p.addGrant(g)
@@ -118,6 +121,9 @@ func (p *plan) addObject(ref api.Ref) {
 		}
 	default:
 		p.addRoutesTo(ref)
+		for range p.view.Naming(ref) {
+			p.virtual.add(ref)
+		}
 	}
 	if g, ok := p.view.Get(ref).(*gateway.Gateway); ok {
 		p.addServicesOf(g)

@@ -15,7 +15,7 @@ type Scope struct {
 	All     bool
 	Objects []api.Ref
 	// Roots are gateways and services whose paths start there, Virtual are targets
-	// for which no objects exist.
+	// for which no objects exist, and backends that policies refer to.
 	Roots, Virtual []api.Ref
 	// Policies stand for the objects that they target, Grants for those that depend
 	// on them.
@@ -49,7 +49,8 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 	return s
 }
 
-// virtualTargets returns the targets of policies for which no objects exist.
+// virtualTargets returns the targets of policies for which no objects exist, and the
+// backends that policies refer to.
 func virtualTargets(v *snapshot.View) []api.Ref {
 	var out orderedSet[api.Ref]
 	for _, k := range v.Kinds() {
@@ -63,6 +64,9 @@ func virtualTargets(v *snapshot.View) []api.Ref {
 				}
 			}
 		}
+	}
+	for ref := range v.Named() {
+		out.add(ref)
 	}
 	return out.list
 }

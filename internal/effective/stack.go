@@ -135,29 +135,40 @@ func onListener(t *policykind.Target, l *gateway.Listener) bool {
 	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
 }
 
-// onPort reports whether a target selects the port of a backend or service.
+// onPort reports whether a target selects the port of a backend or service. The names of
+// the ports of other kinds than Service are not known: each may be the port.
 func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool {
 	if t.Port != 0 && t.Port != port || port == 0 {
 		return false
 	}
 	s, ok := k.view.Get(object).(*gateway.Service)
 	if !ok {
-		return t.Section == ""
+		return t.Section == "" || object.Kind != gateway.KindService || object.Group != ""
 	}
 	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
 }
 
 // setReadings has each policy decide how those above it are applied, in the order in
-// which they are applied, in kinds whose lower policy decides it.
+// which they are applied, in kinds whose lower policy decides it. A policy that is merged
+// replaces those of levels that are joined with its own.
 func (s *stack) setReadings(k *policykind.Kind) {
 	if len(s.layers) < 2 || !k.LowerDecidesStrategy() {
 		return
 	}
 	s.sort()
 	var as *merge.Reading
+	var merged *merge.Layer
 	for i := len(s.layers) - 1; i >= 0; i-- {
-		s.layers[i].As = as
+		l := &s.layers[i]
+		if merged != nil && l.Tier == merged.Tier && l.Level != merged.Level {
+			l.As = &merge.Reading{Block: merge.Bare, By: merged.Policy}
+			continue
+		}
+		l.As = as
 		as = s.policies[i].Above(as)
+		if s.policies[i].Merges() {
+			merged = l
+		}
 	}
 }
 

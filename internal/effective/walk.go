@@ -359,15 +359,29 @@ func reaches(v *snapshot.View, r *gateway.Route, backend api.Ref) bool {
 	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
 }
 
-// virtualPath visits the path of a virtual target.
+// virtualPath visits the path of a virtual target, or of a backend that policies refer to.
 func (w *walk) virtualPath(ref api.Ref) error {
+	var ports []int32
+	for p := range w.view.Naming(ref) {
+		for _, b := range p.Backends {
+			if b.Object == ref && p.Invalid == nil {
+				ports = append(ports, b.Port)
+			}
+		}
+	}
 	for i, all := range w.findAttached(ref) {
-		w.kinds[i].unread = unread{} // that of the last root; no root follows
-		s := w.kinds[i].stack.reset("")
+		k := &w.kinds[i]
+		k.unread = unread{} // that of the last root; no root follows
+		s := k.stack.reset("")
 		for _, a := range all {
 			if a.target.Virtual {
-				s.add(&w.kinds[i], a.policy, gateway.LevelBackend)
+				s.add(k, a.policy, gateway.LevelBackend)
 			}
+		}
+		if len(ports) > 0 && len(s.layers) == 0 {
+			k.addSections(s, all, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+				return slices.ContainsFunc(ports, func(port int32) bool { return k.onPort(t, ref, port) })
+			})
 		}
 		if len(s.layers) == 0 {
 			continue

@@ -21,6 +21,9 @@ type Policy struct {
 	// unknown. Two policies of the same state have the same content.
 	State   State
 	Targets []Target
+	// Backends are the backends that its content refers to, such as an authentication
+	// service: requests go there without a route.
+	Backends []Backend
 	// StrategyOnHigher is the strategy with which the next higher policy is applied,
 	// in kinds whose lower policy decides it or always replaces; nil in others.
 	StrategyOnHigher *merge.Strategy
@@ -70,6 +73,11 @@ func (p *Policy) Above(as *merge.Reading) *merge.Reading {
 	return out
 }
 
+// Merges reports whether the policy is merged with higher ones.
+func (p *Policy) Merges() bool {
+	return p.StrategyOnHigher != nil && *p.StrategyOnHigher != merge.Atomic
+}
+
 // Ref returns the reference of the policy.
 func (p *Policy) Ref() api.Ref {
 	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
@@ -79,7 +87,7 @@ func (p *Policy) Ref() api.Ref {
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
 		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
-		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Unset, o.Unset) &&
+		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Backends, o.Backends) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
 }

@@ -45,6 +45,8 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.rank(root, spec, u.GetAnnotations())
 		r.unset(root, spec)
 		r.blocks(root, spec)
+		r.backends(spec)
+		p.Backends = sortedBackends(p.Backends)
 	}
 	// maps are iterated in random order: sort, so that the message is always the same
 	slices.SortFunc(r.errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -158,9 +160,9 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	overrides := r.takeBlock(root, bare, k.Blocks.Overrides)
 	r.checkOwnFields(root, bare, slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.BareField}))
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
-	r.setStrategyOnHigher(strategy)
+	r.setStrategyOnHigher(strategy.Strategy)
 	if bareAs == merge.Overrides && len(k.Blocks.Bare.Levels) > 0 {
-		r.policy.BareOverrides, bareAs = &merge.Reading{Block: merge.Overrides, Strategy: strategy}, merge.Bare
+		r.policy.BareOverrides, bareAs = &merge.Reading{Block: merge.Overrides, Strategy: strategy.Strategy}, merge.Bare
 	}
 	r.addNamedBlock(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
@@ -299,16 +301,23 @@ func (r *reader) checkOwnFields(at *field.Path, content map[string]any, own []st
 	}
 }
 
+// blockStrategy is how a block is merged.
+type blockStrategy struct {
+	merge.Strategy
+	wholeLists bool // it replaces the lists of the kind whole
+}
+
 // strategy removes the strategy from the content of a block and returns it.
-func (r *reader) strategy(at *field.Path, content map[string]any, name string) merge.Strategy {
+func (r *reader) strategy(at *field.Path, content map[string]any, name string) blockStrategy {
 	k := r.kind
+	byDefault := blockStrategy{Strategy: k.strategies[0]}
 	value, ok := content[name]
 	if name == "" || !ok {
-		return k.strategies[0]
+		return byDefault
 	}
 	if value == nil {
 		delete(content, name)
-		return k.strategies[0]
+		return byDefault
 	}
 	text, _ := value.(string)
 	s, ok := k.spellings[text]
@@ -317,23 +326,25 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 		ok = ok && slices.Contains(k.strategies, s)
 	}
 	if !ok && k.Source == Label {
-		return k.strategies[0] // in a derived profile the field may be anything: it stays content
+		return byDefault // in a derived profile the field may be anything: it stays content
 	}
 	delete(content, name)
 	if !ok {
 		r.errs = append(r.errs, field.NotSupported(at.Child(name), value, k.strategyNames()))
 	}
-	return s
+	return blockStrategy{s, slices.Contains(k.Strategy.WholeLists, text)}
 }
 
 // block reads the rules of one block. It edits content.
-func (r *reader) block(at *field.Path, content map[string]any, block merge.Block, s merge.Strategy) {
-	b := merge.Rules{Block: block, Strategy: s}
+func (r *reader) block(at *field.Path, content map[string]any, block merge.Block, s blockStrategy) {
+	b := merge.Rules{Block: block, Strategy: s.Strategy}
 	b.When = r.when(at, content)
-	split := splitter{kind: r.kind}
+	split := splitter{kind: r.kind, wholeLists: s.wholeLists}
 	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
-	r.kind.setGroups(&r.policy.Policy, split.rules)
+	if !s.wholeLists {
+		r.kind.setGroups(&r.policy.Policy, split.rules)
+	}
 	b.When = r.kind.withLists(b.When)
 	slices.SortFunc(split.rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
 	b.Rules = slices.Clip(split.rules)

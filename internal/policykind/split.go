@@ -10,9 +10,11 @@ import (
 
 // splitter splits the content of a block into rules.
 type splitter struct {
-	kind  *Kind
-	rules []merge.Rule
-	errs  field.ErrorList
+	kind *Kind
+	// wholeLists is set if the lists of the kind are one value each.
+	wholeLists bool
+	rules      []merge.Rule
+	errs       field.ErrorList
 }
 
 // walk descends while a pattern continues. patterns are those that match so far.
@@ -59,7 +61,7 @@ func (s *splitter) walkLeaves(key merge.Key, value any, depth int) {
 func (s *splitter) keyedItems(key merge.Key, value any) map[string]any {
 	list, ok := value.([]any)
 	i := slices.IndexFunc(s.kind.lists, func(l keyedList) bool { return l.path.matches(key) })
-	if !ok || i < 0 || len(list) == 0 {
+	if !ok || i < 0 || len(list) == 0 || s.wholeLists {
 		return nil
 	}
 	out := make(map[string]any, len(list))

@@ -47,6 +47,7 @@ type View struct {
 	bySet     index[*gateway.ListenerSet] // by gateway
 	byTarget  index[*policykind.Policy]   // by target, then kind
 	selecting index[*policykind.Policy]   // by the kind that they select, then namespace
+	naming    index[*policykind.Policy]   // by the backend that they refer to
 	// attached are those of the kinds whose policies are attached by references,
 	// byReference are the objects that refer to them, by policy and by themselves.
 	attached    []*policykind.Kind
@@ -87,7 +88,7 @@ func (v *View) With(changes ...Change) *View {
 }
 
 func (v *View) freeze() {
-	v.objects.owned, v.byTarget.owned, v.selecting.owned, v.counts.owned = false, false, false, false
+	v.objects.owned, v.byTarget.owned, v.selecting.owned, v.naming.owned, v.counts.owned = false, false, false, false, false
 	v.byParent.owned, v.byHost.owned, v.byBackend.owned, v.byClass.owned, v.bySet.owned = false, false, false, false, false
 	v.byReference.owned = false
 }
@@ -142,7 +143,7 @@ func sameLinks(old, edited Object) bool {
 		})
 	case *policykind.Policy:
 		after, ok := edited.(*policykind.Policy)
-		return ok && slices.EqualFunc(before.Targets, after.Targets, func(a, b policykind.Target) bool {
+		return ok && slices.Equal(before.Backends, after.Backends) && slices.EqualFunc(before.Targets, after.Targets, func(a, b policykind.Target) bool {
 			return a.Selector == nil && b.Selector == nil && a.Ref == b.Ref
 		})
 	default:
@@ -170,6 +171,9 @@ func (v *View) addToIndexes(o Object) {
 				continue
 			}
 			v.byTarget.set(targetKey(t, o), o)
+		}
+		for _, b := range o.Backends {
+			v.naming.set(targetKey(policykind.Target{Ref: b.Object}, o), o)
 		}
 	case *constraint.Constraint:
 		v.addConstraint(o)
@@ -199,6 +203,9 @@ func (v *View) removeFromIndexes(o Object) {
 				continue
 			}
 			v.byTarget.remove(targetKey(t, o))
+		}
+		for _, b := range o.Backends {
+			v.naming.remove(targetKey(policykind.Target{Ref: b.Object}, o))
 		}
 	case *constraint.Constraint:
 		v.removeConstraint(o)
@@ -448,6 +455,24 @@ func (v *View) backends(prefix string) iter.Seq[*gateway.Route] {
 			r, ok := v.Get(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}).(*gateway.Route)
 			if ok && !yield(r) {
 				return
+			}
+		}
+	}
+}
+
+// Naming yields the policies that refer to a backend.
+func (v *View) Naming(backend api.Ref) iter.Seq[*policykind.Policy] {
+	return v.naming.withPrefix(objectKey(backend))
+}
+
+// Named yields the backends that policies refer to; one is repeated for each policy.
+func (v *View) Named() iter.Seq[api.Ref] {
+	return func(yield func(api.Ref) bool) {
+		for p := range v.naming.withPrefix("") {
+			for _, b := range p.Backends {
+				if !yield(b.Object) {
+					return
+				}
 			}
 		}
 	}

@@ -175,7 +175,7 @@ func unprotectedText(u api.LostProtection) string {
 // lossLines returns the rules that a policy lost, in one line if another policy
 // replaces all of it.
 func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
-	if p.ReplacedBy != nil {
+	if p.ReplacedBy != nil && p.Message == "" {
 		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, replaced as a whole by %s%s", p.Policy.Key(), p.ReplacedBy.Key(), inForceNote(commonInForce(p.Lost))))}
 	}
 	var out []string
@@ -184,7 +184,11 @@ func (w *textWriter) lossLines(p api.PolicyOnPath) []string {
 		out = append(out, w.paint(red, "✗ "+l.Rule)+w.paint(dim, text))
 	}
 	if p.Message != "" {
-		out = append(out, w.paint(dim, "– "+p.Policy.Key()+": "+p.Message))
+		text := p.Policy.Key() + ": " + p.Message
+		if p.ReplacedBy != nil {
+			text += ", and " + p.ReplacedBy.Key() + " replaces it"
+		}
+		out = append(out, w.paint(dim, "– "+text))
 	}
 	return out
 }
