@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -448,17 +449,19 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 		"mutating patches nothing":                           {time.Hour, (*testServer).mutating, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newTestServer(t, Options{}, cluster)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			defer cancel()
-			l, ok := d.limiter.reserve(ctx, 1)
-			require.True(t, ok)
-			l.arrived = l.arrived.Add(-c.waited)
-			v, _ := d.opts.Store.View()
-			a := d.admit(ctx, v, &call{request: create(t, route), reserved: l, evaluator: c.evaluator(d), slots: d.limiter})
-			assert.Equal(t, c.want, a.reason)
-			assert.Equal(t, c.want == "", a.Allowed)
-			assert.Equal(t, c.want == "Overloaded", a.retry)
+			synctest.Test(t, func(t *testing.T) {
+				d := newTestServer(t, Options{}, cluster)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				defer cancel()
+				l, ok := d.limiter.reserve(ctx, 1)
+				require.True(t, ok)
+				l.arrived = l.arrived.Add(-c.waited)
+				v, _ := d.opts.Store.View()
+				a := d.admit(ctx, v, &call{request: create(t, route), reserved: l, evaluator: c.evaluator(d), slots: d.limiter})
+				assert.Equal(t, c.want, a.reason)
+				assert.Equal(t, c.want == "", a.Allowed)
+				assert.Equal(t, c.want == "Overloaded", a.retry)
+			})
 		})
 	}
 }

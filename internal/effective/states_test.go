@@ -55,13 +55,9 @@ func TestCountStatesMatchesWalkInRandomWorlds(t *testing.T) {
 	others := slices.DeleteFunc(slices.Concat(world(t, almostAlike).Kinds(), builtin), func(k *policykind.Kind) bool {
 		return k.Kind == "Paint" || k.Kind == "Label" // these are in every world
 	})
-	worlds := 300
-	if testing.Short() {
-		worlds = 30
-	}
 	engine := effective.NewEngine()
 	var sum effective.States
-	for seed := range uint64(worlds) {
+	for seed := range uint64(300) {
 		d := newDice(seed)
 		w := newRandomWorld(t, d)
 		if seed%2 == 0 { // many kinds without a policy, some with the same paths

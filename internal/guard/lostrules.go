@@ -119,13 +119,23 @@ func ruleInPlace(e *effective.Effective, k merge.Key, counts func(*merge.Effecti
 // LostGroups returns the names of the rules that are in force on a path before the write,
 // and neither they nor others in their place after it: such as jwt or authentication where
 // all of it is lost, limits.a where one of several is. A path that ends loses none.
-func LostGroups(p effective.Pair) []string { return goneNames(lostRules(p)) }
+func LostGroups(p effective.Pair) []string { return namesOf(lostRules(p), true) }
 
-func goneNames(lost []lostRule) []string {
+// namesOf names the rules that are gone, or those that others follow, each once.
+func namesOf(lost []lostRule, gone bool) []string {
+	const few = 32 // are searched faster than put into a map
 	var out []string
+	var seen map[string]bool
+	if len(lost) > few {
+		seen = make(map[string]bool, len(lost))
+	}
 	for _, l := range lost {
-		if l.gone && !slices.Contains(out, l.name) {
-			out = append(out, l.name)
+		if l.gone != gone || seen[l.name] || seen == nil && slices.Contains(out, l.name) {
+			continue
+		}
+		out = append(out, l.name)
+		if seen != nil {
+			seen[l.name] = true
 		}
 	}
 	return out

@@ -75,7 +75,7 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) {
 	}
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, goneNames(ev.overrides.prev.lostRules), ev.change.Object().Ref())
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, namesOf(ev.overrides.prev.lostRules, true), ev.change.Object().Ref())
 	ev.addLostRules(p, ev.overrides.prev.lostRules, again)
 	ev.addGained(p)
 	if ev.observe != nil {

@@ -146,7 +146,7 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 	}
 	for _, l := range out {
 		slices.SortStableFunc(l.rules, func(a, b lostRule) int { return cmp.Compare(btoi(b.protects), btoi(a.protects)) })
-		l.gone, l.replaced = l.names(true), l.names(false)
+		l.nameRules()
 	}
 	return out
 }
@@ -186,15 +186,9 @@ func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 	return key, false
 }
 
-// names names the rules that are gone, or those that others follow.
-func (l *ruleLoss) names(gone bool) string {
-	var names []string
-	for _, r := range l.rules {
-		if r.gone == gone && !slices.Contains(names, r.name) {
-			names = append(names, r.name)
-		}
-	}
-	return api.NamesText(names)
+// nameRules sets the texts that name the rules.
+func (l *ruleLoss) nameRules() {
+	l.gone, l.replaced = api.NamesText(namesOf(l.rules, true)), api.NamesText(namesOf(l.rules, false))
 }
 
 // rank orders losses: those of rules that protect first, and of those gone before
@@ -220,7 +214,7 @@ func (ev *evaluation) reportLostRules() {
 	for _, l := range ev.ruleLosses.all {
 		policy := l.on.Before.Ref(l.from)
 		l.rules = slices.DeleteFunc(l.rules, func(r lostRule) bool { return said[ownLoss{policy, r.key.String()}] })
-		if l.gone, l.replaced = l.names(true), l.names(false); len(l.rules) > 0 {
+		if l.nameRules(); len(l.rules) > 0 {
 			losses = append(losses, l)
 		}
 	}

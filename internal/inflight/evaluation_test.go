@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -342,14 +343,16 @@ func TestWaitForManyRelatedWrites(t *testing.T) {
 }
 
 func TestWaitIsBounded(t *testing.T) {
-	s := newHarness(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
-	s.admit(s.create(limit))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(greedy))
-	require.NoError(t, err)
-	assert.Equal(t, with(ofLimit), denials(d))
-	require.NoError(t, ctx.Err(), "half of it is left")
+	synctest.Test(t, func(t *testing.T) {
+		s := newHarness(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
+		s.admit(s.create(limit))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(greedy))
+		require.NoError(t, err)
+		assert.Equal(t, with(ofLimit), denials(d))
+		require.NoError(t, ctx.Err(), "half of it is left")
+	})
 }
 
 func TestContendedWriteIsRetried(t *testing.T) {

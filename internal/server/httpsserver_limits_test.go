@@ -52,9 +52,10 @@ func (b *limitedServer) requireResponds() {
 	assert.Equal(b.t, http.StatusOK, response.StatusCode)
 }
 
+// request returns a call with the longest timeout: these tests are not about it.
 func (b *limitedServer) request(ctx context.Context, body io.Reader) *http.Request {
 	b.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+webhook.PathValidate, body)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+webhook.PathValidate+"?timeout=30s", body)
 	require.NoError(b.t, err)
 	r.Header.Set("Content-Type", "application/json")
 	return r

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
@@ -19,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -64,6 +68,12 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 	note = nil
 	_, text = get()
 	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
+}
+
+// A server without one of the checks gets writes that it cannot evaluate.
+func TestReadinessChecks(t *testing.T) {
+	got := readinessChecks(snapshot.New(), certs.NewFiles(t.TempDir(), "", logr.Discard()), nil, nil)
+	assert.ElementsMatch(t, []string{"caches", "certificate", "cache-staleness", "shutdown"}, slices.Collect(maps.Keys(got)))
 }
 
 func TestReadyMetricMatchesReadyz(t *testing.T) {

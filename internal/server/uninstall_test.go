@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -82,16 +83,18 @@ func recreateConfiguration(client *fake.Clientset, times int) {
 }
 
 func TestUninstallReportsRecreatedWebhooks(t *testing.T) {
-	client := fake.NewClientset(installed()...)
-	recreateConfiguration(client, -1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	var output strings.Builder
-	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "webhook configurations overrule did not stay deleted")
-	assert.NotContains(t, output.String(), allRemoved)
-	assert.LessOrEqual(t, strings.Count(output.String(), "ValidatingWebhookConfiguration"), 2, "it is reported only once")
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(installed()...)
+		recreateConfiguration(client, -1)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		var output strings.Builder
+		err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "webhook configurations overrule did not stay deleted")
+		assert.NotContains(t, output.String(), allRemoved)
+		assert.LessOrEqual(t, strings.Count(output.String(), "ValidatingWebhookConfiguration"), 2, "it is reported only once")
+	})
 }
 
 func TestUninstallReportsDeleteErrors(t *testing.T) {

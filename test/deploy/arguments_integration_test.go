@@ -8,20 +8,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"overrule.dev/overrule/test/env"
 )
 
 // The server parses its arguments before it prints its help, and rejects unknown
 // ones.
 func TestServerKnowsTheArgumentsOfEveryInstallation(t *testing.T) {
-	env.Long(t)
-	server := filepath.Join(t.TempDir(), "overrule")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", server, "./cmd/overrule")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-
+	server := filepath.Join(root, "bin", "overrule") // of make build
 	for _, dir := range installations {
 		args := append(deployment(t, dir).Spec.Template.Spec.Containers[0].Args, "--help")
 		out, err := exec.CommandContext(t.Context(), server, args...).CombinedOutput()

@@ -121,7 +121,6 @@ func (g testNamespaces) refuseReview(t *testing.T, who *env.User, manifest strin
 
 // TestReviews asks what holds with the rights of a developer in one namespace.
 func TestReviews(t *testing.T) {
-	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "reviews")
 	s := c.start(t)

@@ -147,11 +147,28 @@ func (p plane) start(name string, args ...string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() { _ = cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	p.awaitFound(name, ended)
 	if err := os.WriteFile(p.arguments(name), []byte(strings.Join(args, "\n")), 0o600); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	return nil
+}
+
+// awaitFound waits until find finds a program that was started, unless it has ended. On
+// a busy machine, its command line is empty for a while after exec.
+func (p plane) awaitFound(name string, ended <-chan struct{}) {
+	for p.find(name) == 0 {
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // restart starts a program again with the same arguments.

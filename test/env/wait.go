@@ -34,11 +34,11 @@ func Soon(tb testing.TB, condition func() bool, message string, args ...any) {
 	}
 }
 
-// Long skips a test with -short: it takes long, or few changes can break it.
-// CONTRIBUTING.md has a table of what runs where.
+// Long skips a test with -short: it takes long, or few changes can break it. It belongs
+// to one of the long parts (hack/long).
 func Long(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("runs in make test-all")
+		tb.Skip("runs in a long part")
 	}
 }

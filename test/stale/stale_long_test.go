@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build long
 
 // Package stale tests that the server evaluates no write with a stale cache: its
 // connections to a real API server are reset and blocked, and the API server is
@@ -80,22 +80,18 @@ func TestShortInterruptionsAreTolerated(t *testing.T) {
 }
 
 func TestDroppedPacketsMakeCacheStale(t *testing.T) {
-	env.Long(t)
 	start(t).packetsAreDropped(t)
 }
 
 func TestHangingAPIServerMakesCacheStale(t *testing.T) {
-	env.Long(t)
 	start(t).apiServerHangs(t)
 }
 
 func TestRemovedRightAffectsOneKind(t *testing.T) {
-	env.Long(t)
 	start(t).rightIsRemoved(t)
 }
 
 func TestFailedConversionAffectsOneKind(t *testing.T) {
-	env.Long(t)
 	start(t).conversionFails(t)
 }
 

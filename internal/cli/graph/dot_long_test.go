@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build long
 
 package graph
 
@@ -10,13 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"overrule.dev/overrule/test/env"
 )
 
 // Graphviz reads what is written for it. It has to be installed.
 func TestDOTIsParsed(t *testing.T) {
-	env.Long(t)
 	for name, g := range map[string]*Graph{"hostile": hostileGraph(), "random": random(rand.New(rand.NewPCG(1, 2)))} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "dot", "-Tplain")

@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build long
 
 // Package listenersets runs the server and the plugin with the real
 // CustomResourceDefinitions of the Gateway API release that has XListenerSets:
@@ -106,7 +106,6 @@ type world struct {
 }
 
 func TestXListenerSets(t *testing.T) {
-	env.Long(t)
 	w := begin(t)
 	t.Run("alone", w.alone)
 	t.Run("beside ListenerSets", w.beside)

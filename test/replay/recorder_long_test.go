@@ -1,4 +1,4 @@
-//go:build integration
+//go:build long
 
 package replay
 
@@ -23,7 +23,6 @@ import (
 // The recording has what the API server stored, across a restart of it, and its state
 // after all writes is the snapshot that a server reads from the cluster.
 func TestRecording(t *testing.T) {
-	env.Long(t)
 	e := env.Start(t)
 	apply := func(manifest string) {
 		t.Helper()
