@@ -74,8 +74,12 @@ func (s *search) end() {
 	}
 }
 
-// spent reports whether the search may not do more.
-func (s *search) spent() bool { return s.earlier+s.work() > cmp.Or(s.limits.MaxWork, maxWork) }
+// spent reports whether the search may not do more, and overspent whether skip may not.
+func (s *search) spent() bool { return s.earlier+s.work() > s.maxWork() }
+
+func (s *search) overspent() bool { return s.earlier+s.work() > 2*s.maxWork() }
+
+func (s *search) maxWork() int { return cmp.Or(s.limits.MaxWork, maxWork) }
 
 // steps returns how many matches the search looked at.
 func (s *search) steps() int { return s.before.memo.looked + s.after.memo.looked - s.looked }
@@ -265,20 +269,34 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 	return out
 }
 
-// skip yields moves between a match and all that may compete with it where something is
-// at stake, without looking for requests. It reports whether to go on.
+// skip yields moves between a match and the rules that may compete with it where something is
+// at stake, without looking for requests. It reports whether to go on. Whether matches have
+// requests in common is not compared either once that has cost as much as the search.
 func (s *search) skip(c *contest) bool {
 	for _, g := range s.groups(c.to, c.match.segment, !c.flip) {
 		if !s.groupAtStake(c.entry, &g, c.flip) {
 			continue
 		}
+		var done ruleAt // its matches are beside each other
 		for _, o := range g.matches {
+			at := o.served().ruleAt()
+			if at == done {
+				continue
+			}
 			from, to := c.served(), o.served()
 			if c.flip {
 				from, to = to, from
 			}
-			if !c.match.excludes(o.match) && s.relevant(from, to) && !s.leave(from, to) {
-				return false
+			if s.unsearched[[2]ruleAt{from.ruleAt(), to.ruleAt()}] || !s.relevant(from, to) {
+				done = at
+				continue
+			}
+			c.to.router.memo.work += o.match.cost
+			if s.overspent() || !c.match.excludes(o.match) {
+				done = at
+				if !s.leave(from, to) {
+					return false
+				}
 			}
 		}
 	}

@@ -224,6 +224,38 @@ func TestSearchThatEndsNamesPairs(t *testing.T) {
 	assert.Equal(t, []string{"http own/1 to http other/1", "http own/2 to http other/1"}, got)
 }
 
+// A search that ends does not compare each match with each other one to find the pairs of
+// rules, even if none has requests in common with another one.
+func TestSearchThatEndsIsBounded(t *testing.T) {
+	const n, work = 4, 1000
+	all := fullRoutes(rand.New(rand.NewPCG(1, 34)), n, false, true)
+	var compiled routes
+	for i := range all {
+		for rule := range all[i].rules {
+			for k := range all[i].rules[rule] {
+				all[i].rules[rule][k] = fullMatch{op: "prefix", path: "/a", header: fmt.Sprint(i, "-", rule, "-", k)}
+			}
+		}
+		compiled = append(compiled, all[i].route(t))
+	}
+	defer gateway.SetMaxWork(work)()
+	empty, _ := routerOf(t, "http: HTTP 80", "")
+	router := func() *gateway.Router { return gateway.NewRouter(empty.Listeners(), compiled, gateway.Reading{}).Memoize() }
+	done, moves := 0, 0
+	limits := gateway.MoveLimits{
+		Work:     &done,
+		Policies: func(s gateway.Served, _ bool) any { return s.Route.Name },
+		AtStake:  func(from, to any) bool { return from != to },
+	}
+	for m := range gateway.Moves(router(), router(), compiled, nil, limits) {
+		require.True(t, m.Unsearched)
+		moves++
+	}
+	rules := n * len(all[0].rules)
+	assert.LessOrEqual(t, done, 2*work+4*rules*len(all[0].rules[0])*rules, "a few for each match and rule")
+	assert.Positive(t, moves, "the search ends before all are compared")
+}
+
 // Where listeners change, a search is not slower with the routes of others that are on them
 // before and after.
 func TestListenerChangesMoveNothingBetweenTheSameMatches(t *testing.T) {

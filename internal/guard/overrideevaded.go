@@ -50,12 +50,13 @@ func (ev *evaluation) reportLostOverrides(may *authorizer) error {
 
 // permit sets whether the writer is allowed to remove an override that is lost, and
 // returns whether it is to be reported: unless another policy of its namespace stands in
-// for it. If its own policy gives it up, that is certain, and no other policy counts.
+// for it. If its own policy gives it up in the same way, by an edit or with a new owner, that
+// is certain, and no other policy counts.
 func (ev *evaluation) permit(l *lostOverride, own ownLosses, may *authorizer) (reported bool, err error) {
 	if l.permitted, err = may.mayOverride(l.ref(l.key.policy)); err != nil {
 		return false, err
 	}
-	if own[ownLossOf(l)] != nil {
+	if o := own[ownLossOf(l)]; o != nil && o.key.code == l.key.code {
 		l.key.unsure, l.key.neighbor = "", false
 		return true, nil
 	}
