@@ -118,7 +118,7 @@ func converted[T any](t *testing.T, o *cases.Object) *T {
 	return out
 }
 
-// rereads reads the existing policies again after a write of a profile.
+// rereads returns the kinds after a write of a profile.
 type rereads struct {
 	t       *testing.T
 	objects []cases.Object
@@ -130,7 +130,7 @@ func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return nil, nil
 }
 
-func (r rereads) ViewAfterKindChange(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
+func (r rereads) ViewAfterKindChange(v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	profiles, err := policykind.NewProfiles()
 	require.NoError(r.t, err)
 	for i := range r.objects {
@@ -150,24 +150,18 @@ func (r rereads) ViewAfterKindChange(_ context.Context, v *snapshot.View, before
 	ref := api.PolicyKind{Group: spec.Group, Kind: spec.Kind}
 	kinds := slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Ref() == ref })
 	kind := profiles.Of(ref)
-	var policies []snapshot.Change
 	for i := range r.objects {
-		switch o := &r.objects[i]; {
-		case kind == nil && o.GetKind() == "CustomResourceDefinition":
+		if o := &r.objects[i]; kind == nil && o.GetKind() == "CustomResourceDefinition" {
 			if d := converted[apiextensionsv1.CustomResourceDefinition](r.t, o); d.Spec.Names.Kind == ref.Kind {
 				kind, err = profiles.Defined(d)
 				require.NoError(r.t, err)
 			}
-		case kind != nil && o.GetKind() == ref.Kind:
-			object, err := snapshot.Decode(ref, kind, marshalled(r.t, o), policykind.InFlight(cases.Now))
-			require.NoError(r.t, err)
-			policies = append(policies, snapshot.Put(object))
 		}
 	}
-	if kind != nil {
-		kinds = append(kinds, kind)
+	if kind == nil {
+		return v.WithKinds(kinds), nil
 	}
-	return v.WithKinds(kinds).With(policies...), nil
+	return v.WithKinds(kinds).WithUnlisted([]*policykind.Kind{kind}), nil
 }
 
 // read does what the watcher would do about a kind.

@@ -17,7 +17,7 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previou
 	r.store.AddKind(policy)
 	read := policyDecoder(policy)
 	if previous != nil {
-		read = coercingDecoder(policy, nil)
+		read = coercingDecoder(policy)
 	}
 	into := &sink[snapshot.Object]{
 		decode: read, target: policyTarget{objectTarget{r.store, policy.Ref(), r.exemptNamespace}},

@@ -174,12 +174,12 @@ func policyDecoder(k *policykind.Kind) decoder {
 // schema of the kind (policykind.Schema.Coerce). For a moment after a definition has
 // changed, the API server may still use the previous schema, and no event reports when
 // that ends.
-func coercingDecoder(k *policykind.Kind, previous *policykind.Schema) decoder {
+func coercingDecoder(k *policykind.Kind) decoder {
 	read := policyDecoder(k)
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		defer background.RecoverError(&err, "decode it with its schema")
 		if u, ok := obj.(*unstructured.Unstructured); ok {
-			k.Schema().Coerce(u.Object, previous)
+			k.Schema().Coerce(u.Object, nil)
 		}
 		return read(obj)
 	}

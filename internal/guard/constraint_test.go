@@ -31,7 +31,7 @@ func (s oneSchema) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSO
 	return s.schema, s.err
 }
 
-func (oneSchema) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (oneSchema) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return v, nil
 }
 

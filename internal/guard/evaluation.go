@@ -24,7 +24,7 @@ type evaluation struct {
 	observe     func(effective.Pair)
 	budget      *effective.Budget
 	// indirect is set if the policies are not edited by the write itself: they would be
-	// deleted with a new owner, or converted by another version.
+	// deleted with a new owner.
 	indirect  bool
 	truncated bool // not all paths were evaluated
 	// everyKindUnlisted is set if policies may be attached anywhere.
@@ -35,6 +35,7 @@ type evaluation struct {
 	unread map[*policykind.Kind]*effective.Unread
 
 	findings        findings
+	reread          []rereadKind
 	overriddenRules overriddenRules
 	ruleLosses      ruleLosses
 	gained          gainedRules
@@ -59,9 +60,6 @@ func (ev *evaluation) run(ctx context.Context) error {
 		return err
 	}
 	if err := ev.evaluateNewOwner(ctx); err != nil {
-		return err
-	}
-	if err := ev.evaluateVersions(ctx); err != nil {
 		return err
 	}
 	if err := ev.summarize(ctx); err != nil {
@@ -155,6 +153,9 @@ func (ev *evaluation) summarize(ctx context.Context) error {
 	ev.reportOverriddenOwn()
 	ev.reportOverriddenOthers()
 	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
+	if err := ev.reportReread(may); err != nil {
+		return err
+	}
 	if err := ev.reportLimits(may); err != nil {
 		return err
 	}

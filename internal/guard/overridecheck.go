@@ -3,7 +3,6 @@ package guard
 import (
 	"slices"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
@@ -12,18 +11,17 @@ import (
 
 // overrides are the overrides that the write affects.
 type overrides struct {
-	pairs         int32                // that were evaluated
-	held          []effective.Override // of the current pair
-	lost          map[lostOverrideKey]*lostOverride
-	reasons       map[*merge.Rule]lossReason        // of losses
-	own           []*lostOverride                   // that their own policy gives up, whether or not they hold
-	lessProtected map[api.PolicyKind]lessProtection // how kinds protect overrides less after the write
-	confirmed     map[*merge.Rule]bool              // overrides that requests are known to lose
-	terminating   terminatingPolicies
-	candidates    map[candidatesKey]*candidates
-	listeners     map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
-	weakenings    findings                                     // of overrides that are weakened, before permissions
-	prev          prevPair
+	pairs       int32                // that were evaluated
+	held        []effective.Override // of the current pair
+	lost        map[lostOverrideKey]*lostOverride
+	reasons     map[*merge.Rule]lossReason // of losses
+	own         []*lostOverride            // that their own policy gives up, whether or not they hold
+	confirmed   map[*merge.Rule]bool       // overrides that requests are known to lose
+	terminating terminatingPolicies
+	candidates  map[candidatesKey]*candidates
+	listeners   map[*gateway.Gateway]gateway.ListenersBefore // by gateway after the write
+	weakenings  findings                                     // of overrides that are weakened, before permissions
+	prev        prevPair
 }
 
 // overrideCheck compares the overrides of a path before and after the write.
@@ -34,9 +32,7 @@ type overrideCheck struct {
 	// stays is set if no requests of the path can have moved, so that pairs of the same
 	// effective policies have the same losses.
 	stays bool
-	// lessProtected is how the kind protects overrides less after the write.
-	lessProtected lessProtection
-	kept          keptOverrides
+	kept  keptOverrides
 }
 
 // checkOverrides adds the overrides that apply on a path and would no longer apply
@@ -57,9 +53,8 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 		ev: ev, paths: p, limits: b,
 		stays: p.After != nil && !ev.routeEdited(p) && !ev.requests.moved(&p.Before.Path) && !b.HostsChanged(p) && sameClass(&p.Before.Path, &p.After.Path) &&
 			(!ev.editsListeners() || !endsAtListener(&p.Before.Path)),
-		lessProtected: ev.overrides.lessProtected[p.Before.Kind.Ref()],
 	}
-	if c.stays && c.lessProtected == (lessProtection{}) && p.Before.Result == p.After.Result {
+	if c.stays && p.Before.Result == p.After.Result {
 		return nil
 	}
 	ev.overrides.pairs++
@@ -85,20 +80,10 @@ func (ev *evaluation) checkOverrides(p effective.Pair, b limits.Pair, again bool
 // check checks one override that applies before the write.
 func (c *overrideCheck) check(o effective.Override) error {
 	lost, substituted := c.checkOnSamePath(o)
-	switch {
-	case lost && !substituted:
+	if lost && !substituted {
 		return nil
-	case lost:
-		return c.checkSuccessors(o) // other requests may go where nothing stands in for it
-	case c.lessProtected.of(o.Level) != "":
-		l := c.ev.addLessProtectedOverride(o, c.paths.Before, c.lessProtected.of(o.Level))
-		if c.stays {
-			c.ev.overrides.prev.lost = append(c.ev.overrides.prev.lost, l)
-		}
-		return nil
-	default:
-		return c.checkSuccessors(o)
 	}
+	return c.checkSuccessors(o) // if it is lost there, other requests may go where nothing stands in for it
 }
 
 // checkOnSamePath adds an override that is not given, or not bound, on the path itself

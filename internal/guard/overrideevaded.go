@@ -87,9 +87,6 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 	}
 	f.Short = fmt.Sprintf("override %s of %s would no longer apply %s", l.key.rule, policy, on)
 	switch {
-	case l.key.lessProtected != "":
-		f.What = fmt.Sprintf("override %s of %s, which applies %s, would be less protected: %s", l.key.rule, policy, on, l.key.lessProtected)
-		f.Short = fmt.Sprintf("override %s of %s would be less protected %s", l.key.rule, policy, on)
 	case edited:
 		f.Short, f.What = edit+" "+on, fmt.Sprintf("%s, which applies %s", edit, on)
 	case l.key.code == api.ReasonOverrideRemoved && l.key.unboundReason == "":
@@ -174,8 +171,6 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 		return l.key.unboundReason + " " + endText(l.is)
 	case l.key.unboundReason != "":
 		return l.key.unboundReason
-	case l.version != "":
-		return fmt.Sprintf("it is dropped when written in version %s, which %s adds or changes", l.version, object)
 	case ev.change.Owner != "":
 		return ev.ownerCause()
 	case ev.change.After == nil:

@@ -19,7 +19,6 @@ type lostOverrideKey struct {
 	code            api.ReasonCode
 	substituteNames string // their names
 	unboundReason   string // why it is no longer bound, "" where it is lost otherwise
-	lessProtected   string // in what respects it is less protected, "" where it is lost
 	unsure          string // why its requests may not go there, "" if they do
 	unsearched      bool   // too many matches compete to find out whether they do
 	neighbor        bool   // it is of another namespace's route and does not bind the write
@@ -35,7 +34,6 @@ type lostOverride struct {
 	substitutes []*merge.Policy
 	paths       []int32 // each once, by the number of its pair
 	permitted   bool    // the writer is allowed to remove it
-	version     string  // by which the policies would have to be written, "" for none
 }
 
 // addPath adds a path, by the number of its pair.
@@ -63,14 +61,6 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 		key.substituteNames += was.Ref(p).Key() + " "
 	}
 	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.request, substitutes: substitutes})
-}
-
-// addLessProtectedOverride adds an override that is given on a path as before, and is less
-// protected after the write: a user who is not allowed to remove it must not prepare that
-// either.
-func (ev *evaluation) addLessProtectedOverride(o effective.Override, was *effective.Effective, how string) *lostOverride {
-	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, lessProtected: how}
-	return ev.overrides.addLost(lostOverride{key: key, was: was})
 }
 
 // addLost adds the path on which an override is lost, and returns where it was added.
@@ -149,7 +139,6 @@ func (o *overrides) sortedLosses() []*lostOverride {
 			strings.Compare(string(a.key.code), string(b.key.code)),
 			strings.Compare(a.key.substituteNames, b.key.substituteNames),
 			strings.Compare(a.key.unboundReason, b.key.unboundReason),
-			strings.Compare(a.key.lessProtected, b.key.lessProtected),
 			strings.Compare(a.key.unsure, b.key.unsure),
 			cmp.Compare(btoi(a.key.unsearched), btoi(b.key.unsearched)),
 			cmp.Compare(btoi(a.key.neighbor), btoi(b.key.neighbor)),

@@ -50,7 +50,7 @@ func (ev *evaluation) evaluateNewOwner(ctx context.Context) error {
 	return nil
 }
 
-// evaluateOwnedPath evaluates a path for evaluateNewOwner and evaluateVersions.
+// evaluateOwnedPath evaluates a path for evaluateNewOwner.
 func (ev *evaluation) evaluateOwnedPath(p effective.Pair) error {
 	if p.After != nil && !p.Again {
 		ev.checkWeakened(p)
@@ -73,6 +73,11 @@ func (ev *evaluation) prepareDeletion(ctx context.Context) (effective.Scope, err
 func (ev *evaluation) addLossesOf(o *evaluation) {
 	ev.overrides.addNewLosses(o.overrides.lost)
 	ev.overrides.own = append(ev.overrides.own, o.overrides.own...)
+	for _, k := range o.reread {
+		if !slices.ContainsFunc(ev.reread, func(r rereadKind) bool { return r.Kind == k.Kind }) {
+			ev.reread = append(ev.reread, k)
+		}
+	}
 	for _, f := range o.overrides.weakenings {
 		ev.overrides.weakenings.add(f)
 	}

@@ -73,14 +73,19 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) {
 	if !again {
 		ev.overrides.prev.lostRules = lostRules(p)
 	}
-	ev.blast.paths.add(&p, ev.writesPolicy())
-	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, namesOf(ev.overrides.prev.lostRules, true), ev.change.Object().Ref())
+	ev.addImpact(p, namesOf(ev.overrides.prev.lostRules, true))
 	ev.addLostRules(p, ev.overrides.prev.lostRules, again)
 	ev.addGained(p)
 	if ev.observe != nil {
 		ev.observe(p)
 	}
+}
+
+// addImpact adds a path to the blast radius of the write.
+func (ev *evaluation) addImpact(p effective.Pair, lostGroups []string) {
+	ev.blast.paths.add(&p, ev.writesPolicy())
+	ev.blast.namespaces.add(p.Effective().Path.Namespace())
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, lostGroups, ev.change.Object().Ref())
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its

@@ -29,7 +29,7 @@ func (k known) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return k.schema, k.err
 }
 
-func (k known) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (k known) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return v, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -97,33 +96,6 @@ func TestSchemaCheckTimeout(t *testing.T) {
 	ev, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("b: 1"))), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(t, ev)[:1])
-}
-
-// A definition that is edited changes what is valid.
-func TestStricterDefinitionIsEvaluated(t *testing.T) {
-	objects := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1"))
-	loose, strict := world(t, docs(worlds.SchemaDoc("Paint", "type: object\nproperties: {a: {type: integer}, b: {type: integer}}"), objects)), world(t, docs(oneOf, objects))
-	definition := &policykind.Definition{}
-	definition.Name = "paints.example.com"
-	change := guard.Change{Operation: guard.Update, Before: definition, After: definition}
-	for sentence, c := range map[string]struct {
-		before, after *snapshot.View
-		denied        bool
-		want          int
-	}{
-		"it allows less":             {loose, strict, true, 1},
-		"it allows what it did":      {strict, world(t, docs(oneOf, objects)), false, 1},
-		"it allows more":             {strict, loose, false, 0},
-		"what is wrong is not asked": {world(t, objects), loose, false, 0},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: c.after}}
-			ev, err := g.Evaluate(t.Context(), c.before, change, nil)
-			require.NoError(t, err)
-			assert.Equal(t, c.denied, ev.Denied())
-			assert.Len(t, invalid(t, ev), c.want)
-		})
-	}
 }
 
 // Large policies of others below cannot make a write above them too much: how they merge

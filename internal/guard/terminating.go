@@ -114,7 +114,7 @@ func (ev *evaluation) forOverrides(before, after *snapshot.View) *evaluation {
 	o := &evaluation{
 		guard: ev.guard, change: ev.change, budget: ev.budget, indirect: ev.indirect, policy: ev.policy, old: ev.old,
 		before: before, after: after,
-		overrides: overrides{pairs: ev.overrides.pairs, lessProtected: ev.overrides.lessProtected},
+		overrides: overrides{pairs: ev.overrides.pairs},
 		requests:  ev.requests,
 	}
 	o.requests.pathsBefore, o.requests.pathsAfter = nil, nil

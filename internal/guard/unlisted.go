@@ -3,10 +3,11 @@ package guard
 import (
 	"context"
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -26,239 +27,117 @@ func (e *UnlistedKindError) Error() string {
 	return fmt.Sprintf("policies of kind %s are not listed yet, and this write %s; %s", e.Kind, e.What, e.Advice)
 }
 
-// unlistedKind is the evaluation of a write against a kind that was never listed: a policy
-// of it, with overrides, may be attached to any object.
-type unlistedKind struct {
-	ev   *evaluation
-	kind *policykind.Kind
-	// lost is a path on which such an override may have been in force and is not
-	// after the write, unmet one on which a constraint may newly be violated.
-	lost, unmet *effective.Effective
-}
-
 // checkUnlisted returns an *UnlistedKindError if the answer may depend on policies that
-// were never listed. Users who are allowed to override all policies of the kind may do
-// what its overrides prevent; system deletions are not delayed, and a denial stands
-// whatever those policies say.
+// were never listed: whatever touches a path may disable an override on it. Users who are
+// allowed to override all policies of the kind may do that; writes that change nothing that
+// is read and system deletions are not delayed, and a denial stands whatever those policies
+// say.
 func (ev *evaluation) checkUnlisted(ctx context.Context) error {
-	if ev.writesPolicy() || len(ev.findings.withAction(api.Deny)) > 0 {
+	unlisted := ev.before.Unlisted()
+	if len(unlisted) == 0 || ev.writesPolicy() || len(ev.findings.withAction(api.Deny)) > 0 ||
+		ev.change.Owner == "" && reflect.DeepEqual(ev.change.Before, ev.change.After) {
 		return nil
 	}
-	for _, k := range ev.before.Unlisted() {
-		u, err := ev.evaluateUnlisted(k)
-		if err != nil {
-			return err
-		}
-		if err := u.err(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// evaluateUnlisted walks the paths of a kind that the write touches; with a new owner also
-// as if the object were deleted with it.
-func (ev *evaluation) evaluateUnlisted(k *policykind.Kind) (*unlistedKind, error) {
-	all := func(v *snapshot.View) *snapshot.View {
-		return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k}))
-	}
-	u := &unlistedKind{kind: k, ev: &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after), everyKindUnlisted: true}}
-	if k.MayOverride() && (!slices.Contains(ev.after.Unlisted(), k) || u.removesAttached()) {
-		u.lost = &effective.Effective{Kind: k}
-	}
-	switch o := ev.change.Object().(type) {
-	case *policykind.Profile:
-		return u, nil
-	case *policykind.Definition:
-		if kind := o.Defines(); u.ev.after.Count(kind) == u.ev.before.Count(kind) {
-			return u, nil
-		}
-		return u, u.walk(effective.Scope{All: true})
-	}
-	if err := u.walk(u.ev.scope()); err != nil || ev.change.Owner == "" || ev.change.Before == nil {
-		return u, err
-	}
-	u.ev.change.After, u.ev.after = nil, u.ev.before.With(snapshot.Delete(ev.change.Before.Ref()))
-	u.ev.overrides.candidates, u.ev.requests = nil, requests{}
-	return u, u.walk(u.ev.scope())
-}
-
-// removesAttached reports whether the write may remove policies of the kind, or the grants
-// by which they are attached, while what they are attached to stays.
-func (u *unlistedKind) removesAttached() bool {
-	if g, ok := u.ev.change.Before.(*gateway.Grant); ok {
-		return u.kind.Targets.Namespaces == api.NamespacesReferenceGrant && grantsKind(g, u.kind)
-	}
-	all := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
-	if u.kind.Targets.Namespaces == api.NamespacesReferenceGrant && u.ev.after.Count(all) < u.ev.before.Count(all) {
-		return true
-	}
-	t := &u.kind.Targets
-	_, ok := u.ev.change.Before.(*gateway.Namespace)
-	return ok && u.ev.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.NamespacesOwn || len(t.ClassFrom) > 0 || u.kind.Attachment.ParametersRef)
-}
-
-func (u *unlistedKind) walk(s effective.Scope) error {
-	s.Kinds = []api.PolicyKind{u.kind.Ref()}
-	s.Empty = s.Kinds
-	compare := func(s effective.Scope) error {
-		return u.ev.guard.Engine.Compare(u.ev.before, u.ev.after, s, u.ev.budget, u.evaluatePair)
-	}
-	err := u.ev.trackRequests()
-	if err == nil {
-		err = compare(s)
-	}
-	if s.Objects = u.ev.othersScope().Objects; err == nil && len(s.Objects) > 0 {
-		err = compare(effective.Scope{Objects: s.Objects, Kinds: s.Kinds, Empty: s.Kinds})
-	}
-	if others := u.ev.otherListenersScope([]*policykind.Kind{u.kind}); err == nil && len(others.Objects) > 0 {
-		others.Empty = others.Kinds
-		err = compare(others)
-	}
-	if err != nil {
-		return fmt.Errorf("compare the paths of %s: %w", u.kind.Ref(), err)
-	}
-	return nil
-}
-
-// evaluatePair evaluates one path, before and after.
-func (u *unlistedKind) evaluatePair(p effective.Pair) error {
-	if u.unmet == nil && p.After != nil && (p.Before == nil || u.mayReattach(p)) && u.constrainedOn(p) {
-		u.unmet = p.After
-	}
-	if u.lost != nil || p.Before == nil || !u.kind.MayOverride() {
-		return nil
-	}
-	loses, err := u.losesOverride(p)
-	if loses {
-		u.lost = p.Before
-	}
-	return err
-}
-
-// losesOverride reports whether an override that is attached to an element of a path would
-// not be in force after the write on what takes its traffic.
-func (u *unlistedKind) losesOverride(p effective.Pair) (bool, error) {
-	if p.After != nil && u.mayReattach(p) {
-		return true, nil
-	}
-	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
-		successors, err := u.ev.successors(p, effective.Override{Level: l}, false)
-		if err != nil {
-			return false, err
-		}
-		for _, successor := range successors {
-			if u.ev.ofNeighbor(effective.Override{Level: l}, p.Before) || successor.by.unsure != "" {
-				continue
-			}
-			if u.relabelled() {
-				return true, nil
-			}
-			goesAlong := viaUnreadParent(successor.Path) && movesAlong(successor.Path, l)
-			if !goesAlong && !sameElement(&p.Before.Path, &successor.Path, l) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// mayReattach reports whether other policies may be attached to a path that stays: an
-// element of it is another one, was deleted while the path still names it, or has other
-// labels or ports.
-func (u *unlistedKind) mayReattach(p effective.Pair) bool {
-	if u.ev.change.After == nil || u.relabelled() {
-		return true
-	}
-	was, is := &p.Before.Path, &p.After.Path
-	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
-		if !sameElement(was, is, l) {
-			return true
-		}
-	}
-	return false
-}
-
-// constrainedOn reports whether a constraint that denies is evaluated on a path
-// after the write, and binds it.
-func (u *unlistedKind) constrainedOn(p effective.Pair) bool {
-	for _, c := range u.ev.after.Constraints(u.kind.Ref()) {
-		if level, on := c.On(&p.After.Path, u.ev.after); on && c.Enforcement == api.Deny && u.ev.binds(c, level, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// err returns nil if the answer does not depend on the kind for this user.
-func (u *unlistedKind) err(ctx context.Context) error {
-	if err := u.ev.findSystemDeletion(ctx); err != nil || u.ev.deletion.reason != "" {
+	if err := ev.findSystemDeletion(ctx); err != nil || ev.deletion.reason != "" {
 		return err
 	}
-	const wait = "retry, or ask the cluster administrator to check /readyz"
-	e := &UnlistedKindError{Kind: u.kind.Ref(), Advice: wait}
-	if u.lost != nil {
-		every := api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind}
-		may, err := (&authorizer{ev: u.ev, ctx: ctx, known: make(map[api.Ref]bool)}).mayOverride(every)
+	may := &authorizer{ev: ev, ctx: ctx, known: make(map[api.Ref]bool)}
+	for _, k := range unlisted {
+		touched, err := ev.touches(k)
 		if err != nil {
 			return err
 		}
-		if !may {
-			e.What = "may disable their overrides" + onPathText(u.lost)
-			e.Advice += ", or check whether you are allowed to override them all: " + u.ev.checkCommand(every)
+		if err := ev.unlistedError(k, touched, may); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlistedError returns an *UnlistedKindError for a write that touches paths of a kind, nil
+// if the answer does not depend on the kind for this user.
+func (ev *evaluation) unlistedError(k *policykind.Kind, t touchedPaths, may *authorizer) error {
+	e := &UnlistedKindError{Kind: k.Ref(), Advice: "retry, or ask the cluster administrator to check /readyz"}
+	if t.lost && k.MayOverride() {
+		all := api.Ref{Group: k.Group, Kind: k.Kind}
+		permitted, err := may.mayOverride(all)
+		if err != nil {
+			return err
+		}
+		if !permitted {
+			e.What = "may disable their overrides" + onPathText(t.before)
+			e.Advice += ", or check whether you are allowed to override them all: " + ev.checkCommand(all)
 			return e
 		}
 	}
-	if u.unmet != nil {
-		e.What = "may violate a constraint on them" + onPathText(u.unmet)
+	if t.constrained != nil {
+		e.What = "may violate a constraint on them" + onPathText(t.constrained)
 		return e
 	}
 	return nil
 }
 
+// touchedPaths are the paths that a write touches, of a kind whose policies are not known.
+type touchedPaths struct {
+	lost        bool                 // an override may be lost
+	before      *effective.Effective // on this path, nil if it is not known
+	constrained *effective.Effective // a constraint that denies applies here after the write, nil if none does
+}
+
+// touches returns what a write touches, as if policies of the kind were attached anywhere.
+func (ev *evaluation) touches(k *policykind.Kind) (t touchedPaths, err error) {
+	switch ev.change.Before.(type) {
+	case *gateway.Grant:
+		t.lost = k.Targets.Namespaces == api.NamespacesReferenceGrant
+	case *gateway.Namespace:
+		of := &k.Targets // policies in the namespace may be attached to objects that stay
+		t.lost = ev.change.After == nil && (of.Namespaces != "" && of.Namespaces != api.NamespacesOwn || len(of.ClassFrom) > 0 || k.Attachment.ParametersRef)
+	}
+	switch ev.change.Object().(type) {
+	case *policykind.Profile:
+		t.lost = ev.rereads(k) != ""
+		return t, nil
+	case *policykind.Definition:
+		t.lost = ev.rereads(k) != "" || ev.removesObjects()
+		return t, nil
+	}
+	all := func(v *snapshot.View) *snapshot.View { return v.WithKinds(append(slices.Clip(v.Kinds()), k)) }
+	u := &evaluation{guard: ev.guard, change: ev.change, budget: ev.budget, before: all(ev.before), after: all(ev.after), everyKindUnlisted: true}
+	if err := u.trackRequests(); err != nil {
+		return t, fmt.Errorf("find the requests that move: %w", err)
+	}
+	visit := func(p effective.Pair) error {
+		if p.Before != nil && t.before == nil {
+			t.lost, t.before = true, p.Before
+		}
+		if p.After != nil && t.constrained == nil && u.constrainedOn(k, p) {
+			t.constrained = p.After
+		}
+		return nil
+	}
+	for _, s := range []effective.Scope{u.scope(), u.othersScope(), u.otherListenersScope([]*policykind.Kind{k})} {
+		s.Kinds = []api.PolicyKind{k.Ref()}
+		s.Empty = s.Kinds
+		if err := ev.guard.Engine.Compare(u.before, u.after, s, ev.budget, visit); err != nil {
+			return t, fmt.Errorf("compare the paths of %s: %w", k.Ref(), err)
+		}
+	}
+	return t, nil
+}
+
+// constrainedOn reports whether a constraint that denies is evaluated on a path of a kind
+// after the write, and binds it.
+func (ev *evaluation) constrainedOn(k *policykind.Kind, p effective.Pair) bool {
+	return slices.ContainsFunc(ev.after.Constraints(k.Ref()), func(c *constraint.Constraint) bool {
+		level, on := c.On(&p.After.Path, ev.after)
+		return on && c.Enforcement == api.Deny && ev.binds(c, level, p)
+	})
+}
+
 // onPathText names a path, if one is known.
 func onPathText(e *effective.Effective) string {
-	if len(e.Path.Elements()) == 0 {
+	if e == nil {
 		return ""
 	}
 	return " on " + pathText(e)
-}
-
-// sameElement reports whether two paths have the same element at a level.
-func sameElement(x, y *gateway.Path, l gateway.Level) bool {
-	a, b := x.Element(l), y.Element(l)
-	a.Index, b.Index = nil, nil
-	return a == b && (l != gateway.LevelRule || ownRuleName(x) == ownRuleName(y) && hasRuleName(x.Route, a.Section) == hasRuleName(y.Route, b.Section))
-}
-
-// ownRuleName returns the name that the rule of a path has itself, "" for none.
-func ownRuleName(p *gateway.Path) string {
-	if p.Route == nil || p.Rule < 0 {
-		return ""
-	}
-	return p.Route.Rules[p.Rule].Name
-}
-
-// hasRuleName reports whether a rule of a route has a name itself: an unnamed one that is
-// called by its position cannot be targeted by that name.
-func hasRuleName(r *gateway.Route, name string) bool {
-	return r != nil && slices.ContainsFunc(r.Rules, func(rule gateway.Rule) bool { return rule.Name == name })
-}
-
-// relabelled reports whether policies that select by labels or by the name of a port, or
-// that the object attaches to itself, may be on it before and not after, or the reverse.
-func (u *unlistedKind) relabelled() bool {
-	before, after := u.ev.change.Before, u.ev.change.After
-	if before == nil || after == nil {
-		return false
-	}
-	was, _ := before.(*gateway.Service)
-	is, _ := after.(*gateway.Service)
-	return !maps.Equal(gateway.LabelsOf(before), gateway.LabelsOf(after)) || !u.ev.after.SameReferences(before, after) ||
-		was != nil && is != nil && !slices.Equal(was.Ports, is.Ports)
-}
-
-// grantsKind reports whether a grant is for policies of a kind.
-func grantsKind(g *gateway.Grant, k *policykind.Kind) bool {
-	return slices.ContainsFunc(g.From, func(f gateway.GrantFrom) bool { return f.Group == k.Group && f.Kind == k.Kind })
 }

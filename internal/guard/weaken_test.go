@@ -10,7 +10,6 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -55,40 +54,6 @@ func allowed(denied []string) []string {
 		out = append(out, text)
 	}
 	return out
-}
-
-// A profile that newly says what gates others is to blame for what it finds.
-func TestProfileNamesGates(t *testing.T) {
-	objects := base(lockTop(byKey), lockOwn("gate: 1"))
-	v, after := world(t, docs(plain, objects)), world(t, docs(lock, objects))
-	next := v.WithKinds(after.Kinds())
-	for _, k := range after.Kinds() {
-		for p := range after.Policies(k.Ref()) {
-			next = next.With(snapshot.Put(p))
-		}
-	}
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: next}}
-	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny OverrideWeakened gate Lock infra/top: Lock app/own, ways.key"}, findingsOf(t, ev, "OverrideWeakened"))
-}
-
-// What was an alternative to other rules before is not therefore one to these.
-func TestProfileNamesOtherAlternatives(t *testing.T) {
-	const spec = "rules: [ways.*.*]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\nalternatives: "
-	objects := base(lockTop("overrides: {ways: {a: {x: 1}, b: {x: 1}}}"), lockOwn("ways: {a: {z: 1}}"))
-	v := world(t, docs(worlds.ProfileDoc("Lock", spec+"[ways]"), objects))
-	after := world(t, docs(worlds.ProfileDoc("Lock", spec+"[ways.*]"), objects))
-	next := v.WithKinds(after.Kinds())
-	for _, k := range after.Kinds() {
-		for p := range after.Policies(k.Ref()) {
-			next = next.With(snapshot.Put(p))
-		}
-	}
-	g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: next}}
-	ev, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, findingsOf(t, ev, "OverrideWeakened"))
 }
 
 // A gate that was kept out by a policy comes back when that is deleted, by a user

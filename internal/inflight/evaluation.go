@@ -95,6 +95,9 @@ func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (r
 		return result, false, nil
 	}
 	result, err = e.evaluateGroups(ctx, v, groups)
+	if _, unlisted := errors.AsType[*guard.UnlistedKindError](err); unlisted && len(related) > 0 && e.wait(ctx, related, 1) {
+		return result, false, nil // the kind is not listed because of a write in flight
+	}
 	if err != nil {
 		return result, false, err
 	}
@@ -149,7 +152,7 @@ func (e *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, group
 
 // evaluateWith evaluates the write on the view with entries applied.
 func (e *evaluation) evaluateWith(ctx context.Context, v *snapshot.View, entries []*entry) (*guard.Decision, error) {
-	applied, err := overlayOf(ctx, e.guard, v, entries)
+	applied, err := overlayOf(e.guard, v, entries)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package inflight
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -435,7 +437,7 @@ func (rereading) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONS
 	return nil, nil
 }
 
-func (r rereading) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (r rereading) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return r(v)
 }
 
@@ -464,6 +466,18 @@ func TestProfileInFlight(t *testing.T) {
 		assert.True(t, d.Decision.Denied())
 		assert.True(t, d.Retry)
 	})
+	t.Run("by which it is not known what policies say", func(t *testing.T) {
+		s := newHarness(t, Options{}, gatewayGroup, route)
+		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.WithKinds(nil).WithUnlisted(v.Kinds()), nil })
+		s.admit(write)
+		var unlisted *guard.UnlistedKindError
+		stored := slices.Collect(s.view().Objects(gateway.KindOf(gateway.KindHTTPRoute)))[0]
+		deletion := Write{Change: guard.Change{Operation: guard.Delete, Before: stored}, Precondition: write.Precondition}
+		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, deletion)
+		require.ErrorAs(t, err, &unlisted)
+		s.store.Observe(snapshot.Observation{Ref: profile.After.Ref(), UID: "p", Version: "5"})
+		assert.Empty(t, denials(s.evaluate(deletion)), "it is observed")
+	})
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		var seen []int
@@ -483,7 +497,7 @@ func TestProfileInFlight(t *testing.T) {
 		l := overlay{guard: s.guard, view: s.view()}
 		finalized := write
 		finalized.Finalized = true
-		require.NoError(t, l.apply(t.Context(), finalized))
+		require.NoError(t, l.apply(finalized))
 		assert.Equal(t, []snapshot.Reading{{}}, l.flush().Readings())
 	})
 	t.Run("and a policy of its kind", func(t *testing.T) {

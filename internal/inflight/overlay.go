@@ -1,7 +1,6 @@
 package inflight
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -22,10 +21,10 @@ type overlay struct {
 }
 
 // overlayOf returns a view with entries applied to it, in their order.
-func overlayOf(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
+func overlayOf(g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
 	o := overlay{guard: g, view: v}
 	for _, e := range entries {
-		if err := o.apply(ctx, e.pending.write); err != nil {
+		if err := o.apply(e.pending.write); err != nil {
 			return nil, err
 		}
 	}
@@ -33,10 +32,10 @@ func overlayOf(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []
 }
 
 // apply applies a write as if it were stored.
-func (o *overlay) apply(ctx context.Context, w Write) error {
+func (o *overlay) apply(w Write) error {
 	switch object := w.Change.Object().(type) {
 	case *policykind.Profile, *policykind.Definition:
-		return o.applyKind(ctx, w)
+		return o.applyKind(w)
 	case *policykind.Policy:
 		if err := sameReading(object, o.view); err != nil || o.view.Kind(object.Kind.Ref()) == nil {
 			return err
@@ -57,8 +56,9 @@ func (o *overlay) apply(ctx context.Context, w Write) error {
 	return nil
 }
 
-// applyKind applies a write of an object that changes how policies are decoded.
-func (o *overlay) applyKind(ctx context.Context, w Write) error {
+// applyKind applies a write of an object that changes how policies are decoded: their kinds
+// count as not listed until the API server serves them so.
+func (o *overlay) applyKind(w Write) error {
 	if o.guard.KindReader == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (o *overlay) applyKind(ctx context.Context, w Write) error {
 	if w.removes() {
 		reading.After = nil
 	}
-	v, err := o.guard.KindReader.ViewAfterKindChange(ctx, o.flush(), reading.Before, reading.After)
+	v, err := o.guard.KindReader.ViewAfterKindChange(o.flush(), reading.Before, reading.After)
 	if _, second := errors.AsType[*policykind.DefinedError](err); second {
 		return nil // admitted by an enforcement that does not deny, and not used
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
@@ -85,6 +87,13 @@ func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {
 		return api.Warn
 	}
 	return def
+}
+
+// ReadsLike reports whether stored policies are read, and overrides protected, the same way
+// by both kinds. A schema that is not known counts as the same.
+func (k *Kind) ReadsLike(o *Kind) bool {
+	return k == o || (k.Source == Label) == (o.Source == Label) && equality.Semantic.DeepEqual(k.PolicyProfileSpec, o.PolicyProfileSpec) &&
+		(k.schema == nil || o.schema == nil || k.schema.Same(o.schema))
 }
 
 // Has reports whether policies of the kind may be attached at a level.

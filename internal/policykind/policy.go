@@ -78,6 +78,13 @@ func (p *Policy) Merges() bool {
 	return p.StrategyOnHigher != nil && *p.StrategyOnHigher != merge.Atomic
 }
 
+// HasOverrides reports whether a rule of the policy is an override, at some level at least.
+func (p *Policy) HasOverrides() bool {
+	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
+		return len(b.Rules) > 0 && (b.Block == merge.Overrides || b.Block == merge.Bare && p.BareOverrides != nil)
+	})
+}
+
 // Ref returns the reference of the policy.
 func (p *Policy) Ref() api.Ref {
 	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}

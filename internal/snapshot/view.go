@@ -517,10 +517,3 @@ func objectsOf[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
 		}
 	}
 }
-
-// VersionView is a view in which all policies of a kind were written in a version of the
-// kind.
-type VersionView struct {
-	Version string
-	View    *View
-}

@@ -215,7 +215,7 @@ func (s *state) Schema(_ context.Context, kind api.PolicyKind) (*apiextensionsv1
 }
 
 // ViewAfterKindChange implements guard.KindReader.
-func (s *state) ViewAfterKindChange(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
+func (s *state) ViewAfterKindChange(v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	written := after
 	if written == nil {
 		written = before

@@ -421,7 +421,11 @@ func exceedsBlastRadius(f guard.Finding) bool { return f.Code == api.ReasonBlast
 
 func (c *changeEvaluator) evaluateOnce(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {
 	var pairs []effective.Pair
-	decision, err := c.guard.Evaluate(ctx, c.view, change, func(p effective.Pair) { pairs = append(pairs, p) })
+	observe := func(p effective.Pair) { pairs = append(pairs, p) }
+	decision, err := c.guard.Evaluate(ctx, c.view, change, observe)
+	if err == nil && c.kindChange != nil && c.kindChange.view != c.view && len(pairs) == 0 {
+		err = c.compareKinds(ctx, observe)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("evaluate %s: %w", change.Object().Ref(), err)
 	}

@@ -2,12 +2,14 @@ package commands
 
 import (
 	"context"
+	"math"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
@@ -45,7 +47,7 @@ func (k guardKinds) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensi
 }
 
 // ViewAfterKindChange implements guard.KindReader for the change that is being evaluated.
-func (k guardKinds) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
+func (k guardKinds) ViewAfterKindChange(v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if k.kindChange == nil {
 		return v, nil
 	}
@@ -53,6 +55,18 @@ func (k guardKinds) ViewAfterKindChange(_ context.Context, v *snapshot.View, _, 
 		return nil, k.kindChange.duplicate
 	}
 	return k.kindChange.view, nil
+}
+
+// compareKinds passes on the paths whose effective policies differ because their policies are
+// read in another way: a write that does that is not evaluated path by path.
+func (c *changeEvaluator) compareKinds(ctx context.Context, observe func(effective.Pair)) error {
+	scope := effective.Scope{All: true}
+	return c.guard.Engine.Compare(c.view, c.kindChange.view, scope, effective.NewBudget(ctx, math.MaxUint64), func(p effective.Pair) error {
+		if p.Changed() {
+			observe(p)
+		}
+		return nil
+	})
 }
 
 // crdChange returns the change that a manifest of a CustomResourceDefinition

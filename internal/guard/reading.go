@@ -1,0 +1,161 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// KindReader is asked about the policy kinds when what says how they are
+// read is written.
+type KindReader interface {
+	// Profiles returns the kinds that have a profile.
+	Profiles() []api.ProfileInForce
+	// Schema returns the schema of a kind, nil if the kind is not defined.
+	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
+	// ViewAfterKindChange returns the view as it would be after a *policykind.Profile or a
+	// *policykind.Definition is written: before is nil on a create, after on a
+	// delete. A kind that is read in another way then has another *policykind.Kind, or is not
+	// listed; where none is, it returns v itself. The error is a
+	// *policykind.DefinedError where the definition would be a second one of a kind.
+	ViewAfterKindChange(v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
+}
+
+// rereadKind is a kind whose stored policies the write reads in another way.
+type rereadKind struct {
+	*policykind.Kind
+	how string // what would become of them, and why
+}
+
+// prepareKinds prepares a change of how policies are read: a profile, or a definition of
+// a policy kind. The paths of these policies are not compared: what the policies are after
+// the write is not known before the API server serves them.
+func (ev *evaluation) prepareKinds(ctx context.Context) (effective.Scope, error) {
+	if p, ok := ev.change.After.(*policykind.Profile); ok {
+		if err := ev.checkProfile(ctx, p); err != nil {
+			return effective.Scope{}, err
+		}
+	}
+	if ev.guard.KindReader == nil || len(ev.findings.withAction(api.Deny)) > 0 {
+		return effective.Scope{}, nil
+	}
+	after, err := ev.guard.KindReader.ViewAfterKindChange(ev.before, ev.change.Before, ev.change.After)
+	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
+		ev.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "define another kind, or delete the first definition before"})
+		return effective.Scope{}, nil
+	}
+	if err != nil {
+		return effective.Scope{}, fmt.Errorf("read the kinds after the write of %s: %w", ev.change.Object().Ref(), err)
+	}
+	ev.after = after
+	for _, k := range ev.before.Kinds() {
+		how := ev.rereads(k)
+		if how != "" && ev.indirect {
+			how += ": " + ev.ownerCause()
+		}
+		if how != "" {
+			ev.reread = append(ev.reread, rereadKind{k, how})
+		}
+	}
+	if err := ev.reportRemovedConstraints(ctx, after); err != nil {
+		return effective.Scope{}, err
+	}
+	return effective.Scope{All: ev.removesObjects()}, nil
+}
+
+// rereads returns what the write does to the stored policies of a kind: it changes how they
+// are read or protected, or on which gateways they have an effect; "" if it does not.
+func (ev *evaluation) rereads(k *policykind.Kind) string {
+	before, after := kindsOf(ev.before), kindsOf(ev.after)
+	i := slices.IndexFunc(after, func(is *policykind.Kind) bool { return is.Ref() == k.Ref() })
+	was, edited := ev.change.Before.(*policykind.Definition)
+	is, stays := ev.change.After.(*policykind.Definition)
+	switch {
+	case i < 0:
+		return "would no longer be read"
+	case !k.ReadsLike(after[i]), edited && stays && was.Defines() == k.Ref() && !was.ReadsLike(is):
+		return "would be read differently"
+	}
+	for o := range ev.before.Objects(gateway.KindOf(gateway.KindGatewayClass)) {
+		c, ok := o.(*gateway.Class)
+		if ok && !k.ReadBy(c.Controller) && policykind.KnownController(c.Controller, before) != policykind.KnownController(c.Controller, after) {
+			return "would have an effect on other gateways, since the controller of " + c.Ref().String() + " becomes known, or unknown"
+		}
+	}
+	return ""
+}
+
+// kindsOf returns the kinds of a view, listed or not.
+func kindsOf(v *snapshot.View) []*policykind.Kind { return slices.Concat(v.Kinds(), v.Unlisted()) }
+
+// removesObjects reports whether objects that are no policies are deleted with their
+// definition.
+func (ev *evaluation) removesObjects() bool {
+	d, ok := ev.change.Object().(*policykind.Definition)
+	return ok && ev.before.Kind(d.Defines()) == nil && ev.after.Count(d.Defines()) < ev.before.Count(d.Defines())
+}
+
+// reportReread reports the kinds whose stored policies are read in another way, if one of
+// the policies has overrides: a warning for writers who are allowed to override all policies
+// of the kind, a denial for all others.
+func (ev *evaluation) reportReread(may *authorizer) error {
+	for _, k := range ev.reread {
+		held, err := ev.countReread(k.Kind)
+		if err != nil {
+			return err
+		}
+		ev.blast.reported(k.Ref(), math.MaxInt) // they may change: that is only said above a limit
+		if !hasOverridesOf(ev.before, k.Ref()) {
+			continue
+		}
+		all := api.Ref{Group: k.Group, Kind: k.Kind.Kind}
+		permitted, err := may.mayOverride(all)
+		if err != nil {
+			return err
+		}
+		f, action := Finding{Advice: permittedAdvice}, api.Warn
+		f.What = fmt.Sprintf("policies of kind %s, whose overrides apply on %s, %s", k.Ref(), plural(held, "path"), k.how)
+		if !permitted {
+			action = api.Deny
+			f.Advice = "ask a cluster administrator, or check whether you are allowed to override all of them: " + ev.checkCommand(all)
+		}
+		ev.reportForKind(k.Kind, api.ReasonOverrideEvaded, action, f)
+	}
+	return nil
+}
+
+// hasOverridesOf reports whether a policy of a kind has overrides, wherever they apply.
+func hasOverridesOf(v *snapshot.View, kind api.PolicyKind) bool {
+	for p := range v.Policies(kind) {
+		if p.HasOverrides() {
+			return true
+		}
+	}
+	return false
+}
+
+// countReread counts the paths of a kind, each of which may change, and returns on how many
+// of them overrides apply.
+func (ev *evaluation) countReread(k *policykind.Kind) (held int, err error) {
+	var overrides []effective.Override
+	err = ev.guard.Engine.Walk(ev.before, effective.Scope{All: true, Kinds: []api.PolicyKind{k.Ref()}}, false, ev.budget, func(e *effective.Effective) error {
+		overrides = e.AppendOverrides(overrides[:0])
+		held += min(len(overrides), 1)
+		ev.addImpact(effective.Pair{Before: e}, nil)
+		return nil
+	})
+	if err != nil {
+		return held, fmt.Errorf("count the paths of %s: %w", k.Ref(), err)
+	}
+	return held, nil
+}
