@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"slices"
 
 	"overrule.dev/overrule/internal/effective"
@@ -112,15 +113,36 @@ func ruleInPlace(e *effective.Effective, k merge.Key, of func(*merge.Policy) boo
 
 // LostGroups returns the names of the rules that are in force on a path before the write,
 // and neither they nor others in their place after it: such as jwt or authentication where
-// all of it is lost, limits.a where one of several is. A path that ends loses none.
-func LostGroups(p effective.Pair) []string { return goneNames(lostRules(p)) }
-
-func goneNames(lost []lostRule) []string {
-	var out []string
-	for _, l := range lost {
-		if l.gone && !slices.Contains(out, l.name) {
-			out = append(out, l.name)
+// all of it is lost, limits.a where one of several is. Those that protect come first, and are
+// returned in protection as well. A path that ends loses none.
+func LostGroups(p effective.Pair) (names, protection []string) {
+	for _, l := range goneRules(lostRules(p)) {
+		names = append(names, l.name)
+		if l.protects {
+			protection = append(protection, l.name)
 		}
 	}
+	return names, protection
+}
+
+// goneRules returns the rules that nothing follows, each name once, those that protect first.
+func goneRules(lost []lostRule) []lostRule {
+	var out []lostRule
+	for _, l := range lost {
+		i := slices.IndexFunc(out, func(o lostRule) bool { return o.name == l.name })
+		switch {
+		case !l.gone:
+		case i < 0:
+			out = append(out, l)
+		case l.protects:
+			out[i].protects = true
+		}
+	}
+	sortByProtection(out)
 	return out
+}
+
+// sortByProtection sorts rules that protect before others.
+func sortByProtection(rules []lostRule) {
+	slices.SortStableFunc(rules, func(a, b lostRule) int { return cmp.Compare(btoi(b.protects), btoi(a.protects)) })
 }

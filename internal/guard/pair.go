@@ -24,7 +24,9 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		ev.noteFollowed(byRequests)
 	}
 	if ev.overrides.prev.changed {
-		ev.countPath(byRequests, again)
+		if err := ev.countPath(byRequests, again); err != nil {
+			return err
+		}
 	}
 	if err := ev.checkOverrides(p, b, again); err != nil {
 		return err
@@ -69,18 +71,23 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 
 // countPath counts a path whose effective policy changes. again is set if the pair has the
 // same effective policies as the previous one.
-func (ev *evaluation) countPath(p effective.Pair, again bool) {
+func (ev *evaluation) countPath(p effective.Pair, again bool) error {
+	continued, err := ev.continuedElsewhere(p)
+	if err != nil {
+		return err
+	}
 	if !again {
-		ev.overrides.prev.lostRules = lostRules(p)
+		ev.overrides.prev.lostRules = lostRules(continued)
 	}
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, goneNames(ev.overrides.prev.lostRules), ev.change.Object().Ref())
-	ev.addLostRules(p, ev.overrides.prev.lostRules, again)
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, ev.overrides.prev.lostRules, ev.change.Object().Ref())
+	ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
 	ev.addGained(p)
 	if ev.observe != nil {
 		ev.observe(p)
 	}
+	return nil
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its
