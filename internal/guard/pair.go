@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -78,6 +80,9 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 	}
 	if !again {
 		ev.overrides.prev.lostRules = lostRules(continued)
+		if p.After == nil { // the path ends: what follows its rules elsewhere is no matter
+			ev.overrides.prev.lostRules = slices.DeleteFunc(ev.overrides.prev.lostRules, func(l lostRule) bool { return !l.gone })
+		}
 	}
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
