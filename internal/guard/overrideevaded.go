@@ -199,13 +199,13 @@ func (ev *evaluation) noLongerText(l *lostOverride) string {
 	now, _ := ev.after.Get(l.ref(l.key.policy)).(*policykind.Policy)
 	switch {
 	case now == nil:
-		return "it is deleted"
+		return "its policy is deleted"
 	case now.Invalid != nil:
-		return "it becomes invalid"
+		return "its policy becomes invalid"
 	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, l.key.policy) }):
-		return fmt.Sprintf("%s changes how it is read", ev.change.Object().Ref())
+		return "its policy is read in another way"
 	default:
-		return ev.detachment(l.was, l.key.policy, now)
+		return "its policy is no longer attached there"
 	}
 }
 

@@ -455,28 +455,20 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	case now.Invalid != nil:
 		return "it becomes invalid", ""
 	}
-	if to := elsewhere(was, l.on.After); to != "" {
-		return fmt.Sprintf("it is attached to %s, and does not apply on %s", was.Path.Element(was.Level(l.from)), to), fmt.Sprintf("attach the policy to %s as well", to)
-	}
-	return ev.detachment(was, l.from, now), ""
-}
-
-// detachment says why a policy that exists is no longer on a path.
-func (ev *evaluation) detachment(was *effective.Effective, policy *merge.Policy, now *policykind.Policy) string {
-	at := was.Path.Element(was.Level(policy))
 	if t, ok := lostTarget(ev, now); ok {
 		if t.Target == ev.change.Object().Ref() && ev.change.After == nil {
-			return fmt.Sprintf("it is attached to %s, which is deleted", t.Target)
+			return fmt.Sprintf("it is attached to %s, which is deleted", t.Target), ""
 		}
-		return effective.Describe(now, t)
+		return effective.Describe(now, t), ""
 	}
 	if t, ok := lostReference(ev, now); ok {
-		return fmt.Sprintf("%s no longer refers to it by %s", t.Ref, t.AttachedBy)
+		return fmt.Sprintf("%s no longer refers to it by %s", t.Ref, t.AttachedBy), ""
 	}
-	if now.Ref() == ev.change.Object().Ref() {
-		return fmt.Sprintf("it is no longer attached to %s", at)
+	at := was.Path.Element(was.Level(l.from))
+	if to := elsewhere(was, l.on.After); to != "" {
+		return fmt.Sprintf("it is attached to %s, and does not apply on %s", at, to), fmt.Sprintf("attach the policy to %s as well", to)
 	}
-	return fmt.Sprintf("it is attached to %s, which does not lead there any more", at)
+	return fmt.Sprintf("it is attached to %s, which does not lead there any more", at), ""
 }
 
 // elsewhere names the gateway, Service or listener of a path after the write, "" if it is
