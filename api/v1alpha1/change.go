@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "slices"
+
 // ChangeList is the output of the command diff.
 type ChangeList struct {
 	TypeMeta `json:",inline"`
@@ -15,8 +17,16 @@ type Change struct {
 	Rules      []RuleChange  `json:"rules"`
 	// Lost names the rules that the path loses: in force before the change, and neither they
 	// nor another value of the same rules after it. A group of rules has one name, such as
-	// authentication.
-	Lost []string `json:"lost,omitempty"`
+	// authentication. Those that protect come first, and are in LostProtection as well.
+	Lost           []string `json:"lost,omitempty"`
+	LostProtection []string `json:"lostProtection,omitempty"`
+}
+
+// CountLost adds the rules that the path of a change loses.
+func (c *Change) CountLost(counts LostCounts) {
+	for _, name := range c.Lost {
+		counts.Add(LostRules{Rules: name, Paths: 1, Protects: slices.Contains(c.LostProtection, name)})
+	}
 }
 
 // RuleChange is the difference of one rule. Before is absent if the rule is added,

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,17 @@ type LostRules struct {
 	// Rules is the name of a group of rules, such as jwt or authentication, or a rule key.
 	Rules string `json:"rules"`
 	Paths int    `json:"paths"`
+	// Protects is set if they keep requests out: authentication or authorization, say.
+	Protects bool `json:"protects,omitempty"`
+}
+
+// LostCounts are rules that paths lose, by their name.
+type LostCounts map[string]LostRules
+
+// Add adds rules that a number of paths lose.
+func (c LostCounts) Add(l LostRules) {
+	known := c[l.Rules]
+	c[l.Rules] = LostRules{Rules: l.Rules, Paths: known.Paths + l.Paths, Protects: known.Protects || l.Protects}
 }
 
 // GainedRules are rules of a policy that a new route gets on a number of paths.
@@ -22,16 +34,17 @@ type GainedRules struct {
 	Paths  int    `json:"paths"`
 }
 
-// SortedLost returns rules that numbers of paths lose, what most of them lose first.
-func SortedLost(paths map[string]int) []LostRules {
-	var out []LostRules
-	for name, n := range paths {
-		out = append(out, LostRules{Rules: name, Paths: n})
-	}
-	slices.SortFunc(out, func(a, b LostRules) int {
+// Sorted returns the rules: those that protect first, then what most paths lose.
+func (c LostCounts) Sorted() []LostRules {
+	return slices.SortedFunc(maps.Values(c), func(a, b LostRules) int {
+		if a.Protects != b.Protects {
+			if a.Protects {
+				return -1
+			}
+			return 1
+		}
 		return cmp.Or(cmp.Compare(b.Paths, a.Paths), strings.Compare(a.Rules, b.Rules))
 	})
-	return out
 }
 
 // LostText says what paths lose, in parentheses after a space: " (2 lose jwt, 1 loses cors)";

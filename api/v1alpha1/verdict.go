@@ -18,7 +18,8 @@ type Verdict struct {
 	Warnings []Reason `json:"warnings,omitempty"`
 	Changes  Changes  `json:"changes"`
 	// Lost are the rules that paths lose: in force before the change, and neither they nor
-	// another value of the same rules after it. By the number of paths, the most first.
+	// another value of the same rules after it. Those that protect come first, then what most
+	// paths lose.
 	Lost []LostRules `json:"lost,omitempty"`
 	// Gained are the rules of policies that a route gets which is created.
 	Gained []GainedRules `json:"gained,omitempty"`

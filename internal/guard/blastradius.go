@@ -29,8 +29,8 @@ type kindImpact struct {
 	limit      int // of paths, 0 for none
 	paths      pathCounter
 	namespaces nameSet
-	// lost counts the paths that lose all rules of a group, by group.
-	lost map[string]int
+	// lost counts the paths that lose all rules of a group.
+	lost api.LostCounts
 	// reportedPaths is the number of paths of the finding about lost rules or overrides with
 	// the most of them.
 	reportedPaths int
@@ -55,7 +55,7 @@ func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 		if radius.kinds == nil {
 			radius.kinds = make(map[api.PolicyKind]*kindImpact)
 		}
-		b = &kindImpact{kind: k, limit: limit, lost: make(map[string]int)}
+		b = &kindImpact{kind: k, limit: limit, lost: make(api.LostCounts)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
@@ -65,11 +65,11 @@ func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	return b
 }
 
-func (k *kindImpact) add(p effective.Pair, lostGroups []string, object api.Ref) {
+func (k *kindImpact) add(p effective.Pair, lost []lostRule, object api.Ref) {
 	k.paths.add(&p, true)
 	k.namespaces.add(p.Effective().Path.Namespace())
-	for _, g := range lostGroups {
-		k.lost[g]++
+	for _, l := range goneRules(lost) {
+		k.lost.Add(api.LostRules{Rules: l.name, Paths: 1, Protects: l.protects})
 	}
 	if k.limit > 0 {
 		k.digests = append(k.digests, digest(p, object))
@@ -129,7 +129,7 @@ func (ev *evaluation) reportBlastRadius() {
 		f := Finding{Short: fmt.Sprintf("effective policy of %s changes on %s in %s",
 			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"))}
 		if !within || b.reportedPaths == 0 {
-			f.Short += api.LostText(api.SortedLost(b.lost))
+			f.Short += api.LostText(b.lost.Sorted())
 		}
 		f.What = objectText(ev.change) + ": " + f.Short
 		if within {
@@ -159,13 +159,13 @@ func (k *kindImpact) said() bool { return max(k.reportedPaths, k.newPaths) >= k.
 
 // lost returns what paths lose, of all kinds together.
 func (radius *blastRadius) lost() []api.LostRules {
-	lost := make(map[string]int)
+	lost := make(api.LostCounts)
 	for _, k := range radius.kinds {
-		for name, n := range k.lost {
-			lost[name] += n
+		for _, l := range k.lost {
+			lost.Add(l)
 		}
 	}
-	return api.SortedLost(lost)
+	return lost.Sorted()
 }
 
 // changesOtherNamespaces reports whether a path of another namespace than the object's

@@ -158,6 +158,28 @@ func (ev *evaluation) followRequests(p effective.Pair) (effective.Pair, error) {
 	}), nil
 }
 
+// continuedElsewhere returns the pair of a path that ends and of a new one of its route at
+// another gateway, listener or Service, which the write attaches the route to instead:
+// clients follow their service. Any other pair stays as it is.
+func (ev *evaluation) continuedElsewhere(p effective.Pair) (effective.Pair, error) {
+	if _, ok := ev.change.Object().(*gateway.Gateway); ok || p.After != nil || !ev.editsRouting() || !readsRequests(&p.Before.Path) {
+		return p, nil
+	}
+	s, err := ev.candidatesFor(p.Before)
+	if s == nil || err != nil {
+		return p, err
+	}
+	var fresh []*effective.Effective
+	for _, y := range s.after {
+		if !s.before[ev.idBefore(s, y.Path)] && !viaUnreadParent(y.Path) && s.mayReceive(p.Before.Path, y.Path, gateway.LevelGateway, false, false) && sameBackend(&y.Path, &p.Before.Path) {
+			fresh = append(fresh, y)
+		}
+	}
+	return withChange(p, fresh, func(y *effective.Effective) effective.Pair {
+		return effective.Pair{Before: p.Before, After: y, Unit: p.Unit}
+	}), nil
+}
+
 // nextPathsOf returns the paths that serve the requests of a path which is removed, and
 // whether some are served by nothing any more.
 func (ev *evaluation) nextPathsOf(x *effective.Effective) (out []*effective.Effective, ends bool, err error) {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"slices"
 
 	"overrule.dev/overrule/internal/effective"
@@ -120,25 +121,44 @@ func ruleInPlace(e *effective.Effective, k merge.Key, counts func(*merge.Effecti
 
 // LostGroups returns the names of the rules that are in force on a path before the write,
 // and neither they nor others in their place after it: such as jwt or authentication where
-// all of it is lost, limits.a where one of several is. A path that ends loses none.
-func LostGroups(p effective.Pair) []string { return namesOf(lostRules(p), true) }
-
-// namesOf names the rules that are gone, or those that others follow, each once.
-func namesOf(lost []lostRule, gone bool) []string {
-	const few = 32 // are searched faster than put into a map
-	var out []string
-	var seen map[string]bool
-	if len(lost) > few {
-		seen = make(map[string]bool, len(lost))
-	}
-	for _, l := range lost {
-		if l.gone != gone || seen[l.name] || seen == nil && slices.Contains(out, l.name) {
-			continue
+// all of it is lost, limits.a where one of several is. Those that protect come first, and are
+// returned in protection as well. A path that ends loses none.
+func LostGroups(p effective.Pair) (names, protection []string) {
+	for _, l := range goneRules(lostRules(p)) {
+		names = append(names, l.name)
+		if l.protects {
+			protection = append(protection, l.name)
 		}
-		out = append(out, l.name)
-		if seen != nil {
-			seen[l.name] = true
+	}
+	return names, protection
+}
+
+// goneRules returns the rules that nothing follows, each name once, those that protect first.
+func goneRules(lost []lostRule) []lostRule {
+	out := eachName(lost, true)
+	sortByProtection(out)
+	return out
+}
+
+// eachName returns the rules that are gone, or those that others follow, each name once.
+func eachName(lost []lostRule, gone bool) []lostRule {
+	var out []lostRule
+	at := make(map[string]int)
+	for _, l := range lost {
+		i, seen := at[l.name]
+		switch {
+		case l.gone != gone:
+		case !seen:
+			at[l.name] = len(out)
+			out = append(out, l)
+		case l.protects:
+			out[i].protects = true
 		}
 	}
 	return out
+}
+
+// sortByProtection sorts rules that protect before others.
+func sortByProtection(rules []lostRule) {
+	slices.SortStableFunc(rules, func(a, b lostRule) int { return cmp.Compare(btoi(b.protects), btoi(a.protects)) })
 }

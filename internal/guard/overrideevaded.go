@@ -9,6 +9,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard/limits"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
 )
 
 // reportLostOverrides turns the overrides that would no longer apply into findings of the
@@ -184,7 +186,22 @@ func (ev *evaluation) lossCause(l *lostOverride) string {
 	case l.moved() || endText(l.was) != endText(l.is):
 		return fmt.Sprintf("it does not apply on %s", endText(l.is))
 	default:
-		return "it does not apply after this write"
+		return ev.noLongerText(l)
+	}
+}
+
+// noLongerText says why an override no longer applies on a path that is otherwise the same.
+func (ev *evaluation) noLongerText(l *lostOverride) string {
+	now, _ := ev.after.Get(l.ref(l.key.policy)).(*policykind.Policy)
+	switch {
+	case now == nil:
+		return "its policy is deleted"
+	case now.Invalid != nil:
+		return "its policy becomes invalid"
+	case slices.ContainsFunc(l.is.Outcomes, func(o merge.Outcome) bool { return samePolicy(o.Policy, l.key.policy) }):
+		return "its policy is read in another way"
+	default:
+		return "its policy is no longer attached there"
 	}
 }
 

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -24,7 +26,9 @@ func (ev *evaluation) evaluatePair(p effective.Pair) error {
 		ev.noteFollowed(byRequests)
 	}
 	if ev.overrides.prev.changed {
-		ev.countPath(byRequests, again)
+		if err := ev.countPath(byRequests, again); err != nil {
+			return err
+		}
 	}
 	if err := ev.checkOverrides(p, b, again); err != nil {
 		return err
@@ -69,23 +73,31 @@ func (ev *evaluation) evaluateAfter(p effective.Pair) error {
 
 // countPath counts a path whose effective policy changes. again is set if the pair has the
 // same effective policies as the previous one.
-func (ev *evaluation) countPath(p effective.Pair, again bool) {
-	if !again {
-		ev.overrides.prev.lostRules = lostRules(p)
+func (ev *evaluation) countPath(p effective.Pair, again bool) error {
+	continued, err := ev.continuedElsewhere(p)
+	if err != nil {
+		return err
 	}
-	ev.addImpact(p, namesOf(ev.overrides.prev.lostRules, true))
-	ev.addLostRules(p, ev.overrides.prev.lostRules, again)
+	if !again {
+		ev.overrides.prev.lostRules = lostRules(continued)
+		if p.After == nil { // the path ends: what follows its rules elsewhere is no matter
+			ev.overrides.prev.lostRules = slices.DeleteFunc(ev.overrides.prev.lostRules, func(l lostRule) bool { return !l.gone })
+		}
+	}
+	ev.addImpact(p, ev.overrides.prev.lostRules)
+	ev.addLostRules(continued, ev.overrides.prev.lostRules, again)
 	ev.addGained(p)
 	if ev.observe != nil {
 		ev.observe(p)
 	}
+	return nil
 }
 
 // addImpact adds a path to the blast radius of the write.
-func (ev *evaluation) addImpact(p effective.Pair, lostGroups []string) {
+func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) {
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, lostGroups, ev.change.Object().Ref())
+	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, lost, ev.change.Object().Ref())
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its

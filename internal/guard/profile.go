@@ -29,7 +29,7 @@ func (ev *evaluation) checkProfile(ctx context.Context, p *policykind.Profile) e
 	for _, other := range ev.guard.KindReader.Profiles() {
 		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !isOlder(ev.change, other) {
 			ev.report(api.ReasonConflicted, api.Warn, Finding{
-				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s is older and has %s", p.Ref(), other.Profile, kind.Ref()),
+				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s, which is older, is in force for %s", p.Ref(), other.Profile, kind.Ref()),
 				Advice: "delete one of the two",
 			})
 		}

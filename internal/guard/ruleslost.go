@@ -145,7 +145,7 @@ func (ev *evaluation) groupLostRules(p effective.Pair, lost []lostRule) []*ruleL
 		out[i].rules = append(out[i].rules, r)
 	}
 	for _, l := range out {
-		slices.SortStableFunc(l.rules, func(a, b lostRule) int { return cmp.Compare(btoi(b.protects), btoi(a.protects)) })
+		sortByProtection(l.rules)
 		l.nameRules()
 	}
 	return out
@@ -188,7 +188,14 @@ func wayOf(p effective.Pair, r *lostRule) (key ruleLossKey, said bool) {
 
 // nameRules sets the texts that name the rules.
 func (l *ruleLoss) nameRules() {
-	l.gone, l.replaced = api.NamesText(namesOf(l.rules, true)), api.NamesText(namesOf(l.rules, false))
+	text := func(gone bool) string {
+		var names []string
+		for _, r := range eachName(l.rules, gone) {
+			names = append(names, r.name)
+		}
+		return api.NamesText(names)
+	}
+	l.gone, l.replaced = text(true), text(false)
 }
 
 // rank orders losses: those of rules that protect first, and of those gone before
@@ -342,9 +349,9 @@ func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
 	is := l.on.After
 	policy, by := is.Ref(l.from), is.Ref(l.by)
 	written := by == ev.change.Object().Ref()
-	it := "it"
+	it, its := "it", "its"
 	if names := l.gone + l.replaced; strings.Contains(names, " and ") || l.gone != "" && l.replaced != "" {
-		it = "them"
+		it, its = "them", "their"
 	}
 	switch l.way {
 	case lossUnset:
@@ -357,7 +364,7 @@ func (ev *evaluation) lossText(l *ruleLoss) (why, advice string) {
 		}
 		return fmt.Sprintf("its rules are atomic, so they have no effect beside those of %s", by), l.mergeAdvice(it, policy)
 	default:
-		return fmt.Sprintf("%s takes their place", by), ""
+		return fmt.Sprintf("%s takes %s place", by, its), ""
 	}
 }
 
@@ -420,7 +427,11 @@ func (l *ruleLoss) mergeAdvice(it string, policy api.Ref) string {
 		return fmt.Sprintf("repeat %s to keep %s", it, it)
 	}
 	with := s.Allowed[slices.IndexFunc(s.Allowed, func(n api.StrategyName) bool { return n != "atomic" })]
-	return fmt.Sprintf("to keep %s, ask the owner of %s to set %s: %s in its defaults, or repeat %s", it, policy.Key(), s.Field, with, it)
+	how := fmt.Sprintf("set %s: %s in its defaults", s.Field, with)
+	if defaults := l.kind.Blocks.Defaults; l.rules[0].block == merge.Bare && len(defaults) > 0 {
+		how = fmt.Sprintf("move %s to %s with %s: %s", it, defaults[0], s.Field, with)
+	}
+	return fmt.Sprintf("to keep %s, ask the owner of %s to %s, or repeat %s", it, policy.Key(), how, it)
 }
 
 // detachedText says why a policy is no longer on a path, or takes no part on it.
@@ -454,7 +465,24 @@ func (ev *evaluation) detachedText(l *ruleLoss) (why, advice string) {
 	if t, ok := lostReference(ev, now); ok {
 		return fmt.Sprintf("%s no longer refers to it by %s", t.Ref, t.AttachedBy), ""
 	}
-	return fmt.Sprintf("it is attached to %s, which does not lead there any more", was.Path.Element(was.Level(l.from))), ""
+	at := was.Path.Element(was.Level(l.from))
+	if to := elsewhere(was, l.on.After); to != "" {
+		return fmt.Sprintf("it is attached to %s, and does not apply on %s", at, to), fmt.Sprintf("attach the policy to %s as well", to)
+	}
+	return fmt.Sprintf("it is attached to %s, which does not lead there any more", at), ""
+}
+
+// elsewhere names the gateway, Service or listener of a path after the write, "" if it is
+// that of the path before it.
+func elsewhere(was, is *effective.Effective) string {
+	switch {
+	case readsRequests(&was.Path) && readsRequests(&is.Path) && entryOf(&was.Path) != entryOf(&is.Path):
+		return entryOf(&is.Path).String()
+	case !sameListener(was.Path, is.Path):
+		return entryText(is)
+	default:
+		return ""
+	}
 }
 
 // lostTarget returns the first target of a policy that was accepted before the write and is

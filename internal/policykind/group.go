@@ -1,6 +1,9 @@
 package policykind
 
-import "overrule.dev/overrule/merge"
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
 
 // GroupName returns the name of the first n segments of a rule key for readers: the name
 // of a group of named rules alone, such as authentication for rules.authentication, else
@@ -10,7 +13,14 @@ func (k *Kind) GroupName(rule merge.Key, n int) string {
 	if !ok {
 		key = rule
 	}
+	if k.SameTarget == api.Collect {
+		return "rules" // a rule is a whole policy
+	}
 	segments := key.Segments()
+	if g := k.group(rule); g != nil && g.own && key == rule && len(segments) > 1 { // its last segment names its policy
+		key, _ = rule.Ancestor(len(segments) - 1)
+		segments = key.Segments()
+	}
 	for _, p := range k.rules {
 		if len(p) > len(segments) && p[len(segments)] == "*" && p.fixed(segments) == len(segments) {
 			return segments[len(segments)-1]

@@ -203,7 +203,7 @@ func (p *Profiles) Refused(ref api.PolicyKind) []api.RefusedProfile {
 		case inForce != "":
 			out = append(out, api.RefusedProfile{
 				Name: c.name, Reason: api.Conflicted,
-				Message: fmt.Sprintf("PolicyProfile %s is older and has %s: delete one of the two", inForce, ref),
+				Message: fmt.Sprintf("PolicyProfile %s, which is older, is in force for %s: delete one of the two", inForce, ref),
 			})
 		default:
 			inForce = c.name

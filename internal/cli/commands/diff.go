@@ -93,7 +93,11 @@ func (a *app) diff(ctx context.Context, flags changeFlags, out reportFlags) erro
 // changeOf returns what a write of an object does to a path, as the JSON contract shows it.
 func changeOf(p effective.Pair, object api.Ref, operation string) api.Change {
 	e := p.Effective()
-	return api.Change{Object: object, Operation: operation, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Rules: p.Rules(), Lost: guard.LostGroups(p)}
+	lost, protection := guard.LostGroups(p)
+	return api.Change{
+		Object: object, Operation: operation, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
+		Rules: p.Rules(), Lost: lost, LostProtection: protection,
+	}
 }
 
 // differences returns the effective policies that a step alters, sorted by kind and path.

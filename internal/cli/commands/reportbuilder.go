@@ -72,21 +72,19 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 // addChanges adds what changes in the end.
 func (b *reportBuilder) addChanges(n *netChanges) {
 	changed := n.changed()
-	lost := make(map[string]int)
+	lost := make(api.LostCounts)
 	for _, c := range changed {
 		change := report.Change{Change: c.change(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil}
 		for _, e := range c.causes {
 			change.Causes = append(change.Causes, b.object(e))
 		}
-		for _, group := range change.Lost {
-			lost[group]++
-		}
+		change.CountLost(lost)
 		if b.redact {
 			redactRules(change.Rules)
 		}
 		b.Changes = append(b.Changes, change)
 	}
-	b.Lost = api.LostText(api.SortedLost(lost))
+	b.Lost = api.LostText(lost.Sorted())
 	b.Diagram = diagram(changed)
 }
 

@@ -146,7 +146,7 @@ func (k *Kinds) Refused() []api.RefusedProfile {
 		if clusterKind != nil && clusterKind.Source == policykind.Cluster && profile != nil && profile.Source == policykind.Cluster {
 			out = append(out, api.RefusedProfile{
 				Name: profile.Name, Reason: api.Conflicted,
-				Message: fmt.Sprintf("PolicyProfile %s of the cluster is older and has %s: delete one of the two", clusterKind.Name, kind.Ref()),
+				Message: fmt.Sprintf("PolicyProfile %s of the cluster, which is older, is in force for %s: delete one of the two", clusterKind.Name, kind.Ref()),
 			})
 		}
 	}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -27,9 +28,25 @@ func (k *Kinds) NotRead(o *Object) (why, advice string) {
 	spec, _ := o.content["spec"].(map[string]any)
 	if i := slices.IndexFunc(targetFields, func(name string) bool { return hasTarget(spec[name]) }); i >= 0 {
 		return fmt.Sprintf("policies of kind %s are not read, so effective policies are without them (it has spec.%s)", o.Kind, targetFields[i]),
-			"create a PolicyProfile for the kind if it is a policy kind"
+			k.profileAdvice(o.Kind)
 	}
 	return "", ""
+}
+
+// profileAdvice says what to do about a policy kind that is not read: one of the same name in
+// another group may be meant.
+func (k *Kinds) profileAdvice(unknown api.PolicyKind) string {
+	const profile = "create a PolicyProfile for the kind if it is a policy kind"
+	var same []string
+	for _, known := range k.readKinds() {
+		if known.Kind == unknown.Kind && !k.Defined(unknown) {
+			same = append(same, known.String())
+		}
+	}
+	if len(same) == 0 {
+		return profile
+	}
+	return fmt.Sprintf("if %s is meant, correct apiVersion; otherwise %s", strings.Join(same, " or "), profile)
 }
 
 // hasTarget reports whether a value is a target reference of a policy, or a list with one.

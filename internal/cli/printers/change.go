@@ -69,13 +69,11 @@ func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 
 // lostText says what the paths of changes lose.
 func lostText(items []api.Change) string {
-	lost := make(map[string]int)
-	for _, c := range items {
-		for _, name := range c.Lost {
-			lost[name]++
-		}
+	lost := make(api.LostCounts)
+	for i := range items {
+		items[i].CountLost(lost)
 	}
-	return api.LostText(api.SortedLost(lost))
+	return api.LostText(lost.Sorted())
 }
 
 // writeRule writes the value of a rule before or after the change, if it has one.

@@ -57,7 +57,7 @@ func reachText(v api.Verdict) string {
 		parts = append(parts, plural(more, "more loss"))
 	}
 	text := strings.Join(parts, ", ")
-	if v.Lost[0].Paths < c.Paths {
+	if !slices.ContainsFunc(v.Lost, func(l api.LostRules) bool { return l.Paths >= c.Paths }) {
 		text += fmt.Sprintf("; the effective policy of %s changes", plural(c.Paths, "path"))
 	}
 	return text

@@ -52,7 +52,7 @@ func (t *Tracker) reportShadowed() {
 		on := t.shadowed[k]
 		g := group{kind: on.kind, code: api.ReasonLimitShadowed, action: api.Warn}
 		if i == maxFindings {
-			t.add(g, Finding{What: fmt.Sprintf("more limits are shadowed: %d", len(all)-i)})
+			t.add(g, Finding{What: fmt.Sprintf("%d more limits are shadowed", len(all)-i)})
 			return
 		}
 		t.add(g, t.shadowFinding(k, on))
