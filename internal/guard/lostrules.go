@@ -56,7 +56,9 @@ func lostRules(p effective.Pair) []lostRule {
 func (l *lostRule) follows(r *merge.Effective) bool { return l.disables || !r.Group.Disables }
 
 // isFrom reports whether a rule that follows is of the same policy.
-func (l *lostRule) isFrom(r *merge.Effective) bool { return l.follows(r) && samePolicy(r.From.Policy, l.from) }
+func (l *lostRule) isFrom(r *merge.Effective) bool {
+	return l.follows(r) && samePolicy(r.From.Policy, l.from)
+}
 
 // shortestName returns the shortest name of what is lost, and its key: all of a group or of
 // a field that is lost in the same way has one name.
