@@ -46,11 +46,14 @@ func TestStandinsHaveTheShapeOfTheRealCRDs(t *testing.T) {
 	assert.Equal(t, len(real) > 0, compared > 0, "none of %d real CRDs is that of a stand-in", len(real))
 }
 
-// checkFields checks that a CRD has the fields that the profile of its kind names.
+// checkFields checks that a CRD has the fields that the profile of its kind names, except for
+// targets and unset lists: profiles also name those of other versions.
 func checkFields(t *testing.T, kind *policykind.Kind, c crd) {
 	t.Helper()
 	if kind != nil {
-		assert.Empty(t, kind.Check(stored(c)))
+		assert.Empty(t, slices.DeleteFunc(kind.Check(stored(c)), func(missing string) bool {
+			return strings.HasPrefix(missing, "spec.targets.fields") || strings.HasPrefix(missing, "spec.unset")
+		}))
 	}
 }
 
