@@ -76,13 +76,13 @@ func (v *View) annotated(object api.Ref, annotations map[string]string, yield fu
 	}
 }
 
-// referring yields the policies that an object attaches to itself.
-func (v *View) referring(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) {
-	if len(v.attached) == 0 {
+// referring yields the policies that an object attaches to itself, given its key.
+func (t *Targeting) referring(yield func(*policykind.Policy, policykind.Target) bool) {
+	if !t.from.seek(t.key) || t.from.key() != string(t.key) {
 		return
 	}
-	for to, t := range v.References(v.Get(object)) {
-		if p, ok := v.Get(to).(*policykind.Policy); ok && !yield(p, t) {
+	for to, target := range t.view.References(t.from.value()) {
+		if p, ok := t.view.Get(to).(*policykind.Policy); ok && !yield(p, target) {
 			return
 		}
 	}
@@ -128,12 +128,14 @@ func referenceKey(to, from api.Ref) string { return objectKey(to) + objectKey(fr
 func (v *View) addReferences(o Object) {
 	for to := range v.References(o) {
 		v.byReference.set(referenceKey(to, o.Ref()), o)
+		v.byReference.set(objectKey(o.Ref()), o)
 	}
 }
 
 func (v *View) removeReferences(o Object) {
 	for to := range v.References(o) {
 		v.byReference.remove(referenceKey(to, o.Ref()))
+		v.byReference.remove(objectKey(o.Ref()))
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 type Targeting struct {
 	view *View
 	at   cursor[*policykind.Policy]
+	from cursor[Object] // the objects that attach policies to themselves
 	key  []byte
 }
 
 // Targeting returns a Targeting for lookups of many objects.
 func (v *View) Targeting() *Targeting {
-	return &Targeting{view: v, at: newCursor(v.byTarget.tree)}
+	return &Targeting{view: v, at: newCursor(v.byTarget.tree), from: newCursor(v.byReference.tree)}
 }
 
 // On yields what View.On does.
@@ -33,6 +34,6 @@ func (t *Targeting) On(object api.Ref, yield func(*policykind.Policy, policykind
 		}
 	}
 	if t.view.selected(object, yield) {
-		t.view.referring(object, yield)
+		t.referring(yield)
 	}
 }

@@ -49,7 +49,7 @@ type View struct {
 	selecting index[*policykind.Policy]   // by the kind that they select, then namespace
 	naming    index[*policykind.Policy]   // by the backend that they refer to
 	// attached are those of the kinds whose policies are attached by references,
-	// byReference are the objects that refer to them, by policy.
+	// byReference are the objects that refer to them, by policy and by themselves.
 	attached    []*policykind.Kind
 	byReference index[Object]
 	// constraints are the valid ones by policy kind, sorted. The map is copied on each
