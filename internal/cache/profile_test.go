@@ -200,7 +200,7 @@ func TestOlderProfileIsInForce(t *testing.T) {
 	assert.Equal(t, "direct by cluster older", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"older": "", "a-younger": api.Conflicted}, r.refusals())
 	conflict := r.inForce(paintKind).Refused[0].Message
-	assert.Contains(t, conflict, "PolicyProfile older ")
+	assert.Contains(t, conflict, "PolicyProfile older, ")
 	messages.Golden(t, conflict)
 	assert.Equal(t, []api.RefusedProfile{{
 		Name: "a-younger", Reason: api.Conflicted,

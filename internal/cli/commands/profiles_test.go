@@ -139,7 +139,7 @@ func TestRefusedProfileIsReported(t *testing.T) {
 	for _, args := range [][]string{{"effective"}, {"outcome"}, {"profiles"}} {
 		got := run(t, "", append(args, "-f", file)...)
 		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late ")
-		assert.Contains(t, got.stderr, "PolicyProfile limits ")
+		assert.Contains(t, got.stderr, "PolicyProfile limits, ")
 		goldenStderr(t, got)
 	}
 }

@@ -55,7 +55,7 @@ func TestWriterOnAPIServer(t *testing.T) {
 	time.Sleep(time.Second) // creation times have a resolution of seconds
 	apply(profile("younger", "targetRefs"))
 	becomes("younger", "Conflicted")
-	assert.Contains(t, condition("younger", "message"), "PolicyProfile older ")
+	assert.Contains(t, condition("younger", "message"), "PolicyProfile older, ")
 	assert.Contains(t, e.Kubectl("get", "policyprofiles").Stdout, "Conflicted", "shown by kubectl")
 
 	apply(profile("older", "..odd.."))
