@@ -466,7 +466,9 @@ func TestProfileInFlight(t *testing.T) {
 	t.Run("by which it is not known what policies say", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.WithKinds(nil).WithUnlisted(v.Kinds()), nil })
-		s.admit(write)
+		paint := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
+		paint.Spec.Kind = "Paint"
+		s.admit(Write{Change: guard.Change{Operation: guard.Create, After: paint}, Precondition: write.Precondition})
 		var unlisted *guard.UnlistedKindError
 		stored := slices.Collect(s.view().Objects(gateway.KindOf(gateway.KindHTTPRoute)))[0]
 		deletion := Write{Change: guard.Change{Operation: guard.Delete, Before: stored}, Precondition: write.Precondition}
