@@ -247,7 +247,7 @@ var errGone = errors.New("gone")
 func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
 	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Equal(t, []string{"CREATE PolicyProfile own (RulesLost) (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = runOnStoredPolicies(t, nil, []error{errGone}, authOf("own", "none"), "check", "-f", "-")
 	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
@@ -315,7 +315,7 @@ func TestSchemaDefaultsOfStoredPolicies(t *testing.T) {
 		"a section that is not there by default": {plain, spec("type: string, default: none", ""), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
 		"a rule that is there by default only":   {spec("type: string", "size: {type: integer, default: 1}"), plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
 		"another value by default":               {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
-		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
+		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("first"), "edge", c.policy))
