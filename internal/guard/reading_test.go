@@ -96,15 +96,15 @@ func TestReadingOfOverrides(t *testing.T) {
 		"a definition gets an owner":     {stored, owned, gone, "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x, Dye", "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for user, want := range map[string]string{"dev": "Deny " + c.want, "boss": "Warn " + c.may} {
-				c.change.User = userOf(user)
+			for _, as := range []struct{ user, want string }{{"dev", "Deny " + c.want}, {"boss", "Warn " + c.may}} {
+				c.change.User = userOf(as.user)
 				g := &guard.Guard{Engine: effective.NewEngine(), KindReader: rereading{after: c.after, onDeletion: c.change.Owner != ""}, Permissions: bossAndDev()}
 				ev, err := g.Evaluate(t.Context(), c.before, c.change, nil)
 				require.NoError(t, err)
 				if c.want == "" {
-					assert.Empty(t, findingsOf(t, ev, "Override"), user)
+					assert.Empty(t, findingsOf(t, ev, "Override"), as.user)
 				} else {
-					assert.Equal(t, []string{want}, findingsOf(t, ev, "Override"), user)
+					assert.Equal(t, []string{as.want}, findingsOf(t, ev, "Override"), as.user)
 				}
 			}
 		})

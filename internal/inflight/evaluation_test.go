@@ -468,14 +468,16 @@ func TestProfileInFlight(t *testing.T) {
 	})
 	t.Run("by which it is not known what policies say", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
-		s.guard.KindReader = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.WithKinds(nil).WithUnlisted(v.Kinds()), nil })
-		s.admit(write)
+		s.guard.Permissions, s.guard.KindReader = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.WithKinds(nil).WithUnlisted(v.Kinds()), nil })
+		paint := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
+		paint.Spec.Kind = "Paint"
+		s.admit(Write{Change: guard.Change{Operation: guard.Create, After: paint}, Precondition: write.Precondition})
 		var unlisted *guard.UnlistedKindError
 		stored := slices.Collect(s.view().Objects(gateway.KindOf(gateway.KindHTTPRoute)))[0]
 		deletion := Write{Change: guard.Change{Operation: guard.Delete, Before: stored}, Precondition: write.Precondition}
 		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, deletion)
 		require.ErrorAs(t, err, &unlisted)
-		s.store.Observe(snapshot.Observation{Ref: profile.After.Ref(), UID: "p", Version: "5"})
+		s.store.Observe(snapshot.Observation{Ref: paint.Ref(), UID: "p", Version: "5"})
 		assert.Empty(t, denials(s.evaluate(deletion)), "it is observed")
 	})
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {

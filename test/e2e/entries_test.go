@@ -147,7 +147,7 @@ func (c *cluster) step(t *testing.T, name string, s *cases.Command) {
 		return
 	}
 	succeed(t, got)
-	assert.Regexp(t, "Warning: .*(would no longer|changes the value of the override)", got.Stderr)
+	assert.Regexp(t, "Warning: .*(would no longer|would be read differently|changes the value of the override)", got.Stderr)
 }
 
 // ownNamespaces are the namespaces of the fixtures in arguments of kubectl.

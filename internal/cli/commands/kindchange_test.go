@@ -84,7 +84,7 @@ func TestProfileAppliesToLaterChanges(t *testing.T) {
 		},
 		"objects before it are not evaluated, but take effect": {
 			ownPolicy("second", "toystore", "size: 2") + ownProfile("own", "none") + ownPolicy("third", "toystore", "size: 3"),
-			[]string{"CREATE PolicyProfile own (Overridden)", "CREATE OwnPolicy third Conflicted"},
+			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy third Conflicted"},
 		},
 		"a second profile of the kind has no effect": {
 			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2") + ownProfile("zz", "hierarchical") + ownPolicy("third", "edge", "size: 3"),
@@ -125,7 +125,7 @@ func TestUpdateAndDeleteProfile(t *testing.T) {
 	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
 		ownPolicy(createdLastYear("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
 	args := append(against("cluster"), "--against", stored)
-	assert.Equal(t, []string{"UPDATE PolicyProfile own (OverrideRemoved)", "CREATE OwnPolicy x Conflicted"},
+	assert.Equal(t, []string{"UPDATE PolicyProfile own (OverrideEvaded)", "CREATE OwnPolicy x Conflicted"},
 		verdicts(check(t, ownProfile("own", "none")+ownPolicy("x", "edge", "size: 3"), append(args, "--may-override")...)))
 	got := run(t, ownProfile("own", "oldestWins"), append(args, "diff", "-f", "-", "-o", "json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
@@ -247,7 +247,7 @@ var errGone = errors.New("gone")
 func TestPoliciesOnClusterAreDecodedAgain(t *testing.T) {
 	got := runOnStoredPolicies(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Equal(t, []string{"CREATE PolicyProfile own (RulesLost) (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = runOnStoredPolicies(t, nil, []error{errGone}, authOf("own", "none"), "check", "-f", "-")
 	assert.Equal(t, exitError, got.code)
 	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
@@ -277,10 +277,10 @@ func TestClusterProfileTakesPrecedence(t *testing.T) {
 	goldenStderr(t, got)
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNegative, got.code, got.stderr)
-	assert.Equal(t, []string{"UPDATE PolicyProfile first (RulesLost) (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = runOnStoredPolicies(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
 	require.Equal(t, exitOK, got.code, got.stderr)
-	assert.Equal(t, []string{"DELETE PolicyProfile first (RulesLost) (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 }
 
 // ownDefinition is the definition of OwnPolicies with a schema of their spec.
@@ -315,7 +315,7 @@ func TestSchemaDefaultsOfStoredPolicies(t *testing.T) {
 		"a section that is not there by default": {plain, spec("type: string, default: none", ""), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
 		"a rule that is there by default only":   {spec("type: string", "size: {type: integer, default: 1}"), plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
 		"another value by default":               {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
-		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
+		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(createdLastYear("first"), "edge", c.policy))
