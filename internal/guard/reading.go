@@ -106,7 +106,7 @@ func (ev *evaluation) removesObjects() bool {
 }
 
 // reportReread reports the kinds whose stored policies are read in another way, if one of
-// the policies has overrides: a warning for writers who are allowed to override all policies
+// the policies has overrides or a constraint holds for them: a warning for writers who are allowed to override all policies
 // of the kind, a denial for all others.
 func (ev *evaluation) reportReread(may *authorizer) error {
 	for _, k := range ev.reread {
@@ -115,7 +115,13 @@ func (ev *evaluation) reportReread(may *authorizer) error {
 			return err
 		}
 		ev.blast.reported(k.Ref(), math.MaxInt) // they may change: that is only said above a limit
-		if !hasOverridesOf(ev.before, k.Ref()) {
+		var subject string
+		switch {
+		case hasOverridesOf(ev.before, k.Ref()):
+			subject = fmt.Sprintf("policies of kind %s, whose overrides apply on %s,", k.Ref(), plural(held, "path"))
+		case len(ev.before.Constraints(k.Ref())) > 0:
+			subject = fmt.Sprintf("policies of kind %s, for which constraints hold,", k.Ref())
+		default:
 			continue
 		}
 		all := api.Ref{Group: k.Group, Kind: k.Kind.Kind}
@@ -124,7 +130,7 @@ func (ev *evaluation) reportReread(may *authorizer) error {
 			return err
 		}
 		f, action := Finding{Advice: permittedAdvice}, api.Warn
-		f.What = fmt.Sprintf("policies of kind %s, whose overrides apply on %s, %s", k.Ref(), plural(held, "path"), k.how)
+		f.What = subject + " " + k.how
 		if !permitted {
 			action = api.Deny
 			f.Advice = "ask a cluster administrator, or check whether you are allowed to override all of them: " + ev.checkCommand(all)

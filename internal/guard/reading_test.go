@@ -70,6 +70,7 @@ func TestReadingOfOverrides(t *testing.T) {
 	owned := edited(nil)
 	owned.Owner = "ConfigMap infra/x"
 	nowhere := in(policyDoc("Dye", "infra", "top", "targetRefs: [{kind: Gateway, name: none}]\noverrides: {a: 1}"))
+	constrained := in().With(snapshot.Put(readConstraintOf(t, "c", "Dye", "validations: [{expression: 'true', message: x}]")))
 	for name, c := range map[string]struct {
 		before *snapshot.View
 		change guard.Change
@@ -92,6 +93,7 @@ func TestReadingOfOverrides(t *testing.T) {
 		"a profile is deleted":           {stored, deleted, gone, onTwo, permitted},
 		"no policy is stored":            {before: in(), change: deleted, after: gone},
 		"no stored policy has overrides": {before: world(t, docs(worlds.ProfileDoc("Dye", "blocks: {defaults: [defaults], overrides: [overrides]}"), base(policyDoc("Dye", "infra", "top", toGateway+"defaults: {a: 1}")))), change: deleted, after: gone},
+		"a constraint holds":             {constrained, deleted, gone, "OverrideEvaded: Dye.example.com, Dye", "OverrideEvaded: Dye.example.com"},
 		"its overrides hold nowhere":     {nowhere, deleted, gone, "OverrideEvaded: Dye.example.com, 0 paths, Dye", "OverrideEvaded: Dye.example.com, 0 paths"},
 		"a definition gets an owner":     {stored, owned, gone, "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x, Dye", "OverrideEvaded: Dye.example.com, 2 paths, CustomResourceDefinition dyes.example.com, ConfigMap infra/x"},
 	} {
