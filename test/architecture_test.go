@@ -23,7 +23,7 @@ type packageRule struct {
 // these may import, since their types are part of its API. A subfolder without
 // a rule has that of the folder above it. Test files may import any package.
 //
-// The table and the diagram of docs/architecture.md are generated from the list.
+// The table of docs/architecture.md is generated from the list.
 var packages = []packageRule{
 	{"cmd/overrule", "the server's main function", []string{"internal/server"}},
 	{"cmd/kubectl-overrule", "the main function of the kubectl plugin", []string{"internal/cli/commands"}},
@@ -207,7 +207,7 @@ func TestArchitecturePageShowsThePackages(t *testing.T) {
 	require.True(t, found, "%s has the line %s", architecturePage, generatedBegin)
 	got, after, found := strings.Cut(rest, generatedEnd)
 	require.True(t, found, "%s has the line %s", architecturePage, generatedEnd)
-	want := "\n" + packageTable() + "\n" + packageDiagram() + "\n"
+	want := "\n" + packageTable() + "\n"
 	if *update {
 		page = before + generatedBegin + want + generatedEnd + after
 		require.NoError(t, os.WriteFile("../"+architecturePage, []byte(page), 0o600))
@@ -227,20 +227,4 @@ func packageTable() string {
 		out.WriteString("| `" + rule.path + "` | " + rule.job + " | " + imports + " |\n")
 	}
 	return out.String()
-}
-
-// packageDiagram returns the packages as a Mermaid flowchart, with an arrow to
-// each package that a rule names.
-func packageDiagram() string {
-	id := strings.NewReplacer("/", "_", "-", "_")
-	var out strings.Builder
-	out.WriteString("```mermaid\nflowchart TD\n")
-	for _, rule := range packages {
-		out.WriteString("  " + id.Replace(rule.path) + `["` + rule.path + `"]`)
-		if len(rule.imports) > 0 {
-			out.WriteString(" --> " + id.Replace(strings.Join(rule.imports, " & ")))
-		}
-		out.WriteString("\n")
-	}
-	return out.String() + "```\n"
 }

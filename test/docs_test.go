@@ -48,7 +48,7 @@ func TestEveryAssumptionHasARow(t *testing.T) {
 }
 
 func TestEveryFlagOfTheServerHasARow(t *testing.T) {
-	page := content(t, "docs/operations.md")
+	page := content(t, "docs/reference.md")
 	flags := names(t, "internal/server/flags.go")
 	require.Contains(t, flags, "enforcement", "the flags are found")
 	for _, name := range flags {
@@ -57,7 +57,7 @@ func TestEveryFlagOfTheServerHasARow(t *testing.T) {
 }
 
 func TestEveryMetricHasARow(t *testing.T) {
-	page := content(t, "docs/operations.md")
+	page := content(t, "docs/reference.md")
 	metrics := metricNames(t)
 	require.Contains(t, metrics, "overrule_decisions_total", "the metrics are found")
 	for _, name := range metrics {

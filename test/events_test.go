@@ -14,7 +14,7 @@ import (
 var warningNames = regexp.MustCompile(`warnings\["(\w+)"\] = |\.addWarning\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
 
 func TestEveryEventHasARow(t *testing.T) {
-	page := content(t, "docs/operations.md")
+	page := content(t, "docs/reference.md")
 	var reasons []string
 	for _, file := range files(t, ".go") {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "test/") {

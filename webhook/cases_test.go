@@ -37,7 +37,7 @@ func TestVerdictCases(t *testing.T) {
 	}
 }
 
-// The webhook gives the verdicts of the rows of docs/guardrails.md, with and without the
+// The webhook gives the verdicts of the rows of test/cases/guardrails, with and without the
 // right to override. Definitions are read again by the cache, not here.
 func TestGuardrails(t *testing.T) {
 	for _, r := range cases.Guardrails(t) {

@@ -182,7 +182,7 @@ type ConstraintTarget struct {
 // +kubebuilder:object:generate=true
 type ConstraintValidation struct {
 	// Expression is a CEL expression that must evaluate to true. Its variables are
-	// effective, origins, path, before and request; see docs/guardrails.md.
+	// effective, origins, path, before and request; see docs/constraints.md.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

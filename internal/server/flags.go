@@ -68,7 +68,7 @@ effective policy of every path that it affects, returns warnings, and denies
 writes that violate a constraint or remove an override.
 
 In a cluster it needs no flags. See docs/install.md for the manifests, and
-docs/operations.md for flags, metrics and troubleshooting.`,
+docs/reference.md for flags and metrics.`,
 		Args:          cobra.NoArgs,
 		Version:       build.Read().Version,
 		SilenceUsage:  true,

@@ -109,5 +109,5 @@ func (p *Probe) probe(ctx context.Context) error {
 	case strings.Contains(err.Error(), answered):
 		return nil
 	}
-	return fmt.Errorf("the API server does not reach the webhooks: %s; open the port of --webhook-bind-address for it, or see docs/operations.md, OverruleNotCalled", api.RedactToken(err.Error()))
+	return fmt.Errorf("the API server does not reach the webhooks: %s; open the port of --webhook-bind-address for it, or see docs/troubleshooting.md, OverruleNotCalled", api.RedactToken(err.Error()))
 }

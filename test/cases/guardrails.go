@@ -16,7 +16,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Row is a row of the tables of docs/guardrails.md: one write or more beside an override.
+// Row is a row of the files in guardrails: one write or more beside an override.
 type Row struct {
 	// File is the name of its file, without its extension. Name is unique in all files.
 	File string `json:"-"`
@@ -59,7 +59,7 @@ type Write struct {
 // lossCodes are the codes of lost or weakened overrides.
 var lossCodes = []api.ReasonCode{api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened}
 
-// Guardrails returns the rows of docs/guardrails.md, in the order of their files.
+// Guardrails returns the rows of guardrails, in the order of their files.
 func Guardrails(tb testing.TB) []Row {
 	tb.Helper()
 	var fixtures map[string][]Object

@@ -146,7 +146,7 @@ func TestCertificateFromFiles(t *testing.T) {
 	soon(t, func() bool { return serial(t, r.backend) == by.issued }, "a new certificate is not served")
 	w.awaitMore(t, 12)
 
-	// The CA is changed as docs/operations.md says.
+	// The CA is changed as docs/running.md says.
 	next := newIssuer(t)
 	next.issued = 100
 	both := inPEM(by.cert) + inPEM(next.cert)

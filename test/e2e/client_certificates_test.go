@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// The API server's configuration of docs/operations.md, except for the paths and
+// The API server's configuration of docs/running.md, except for the paths and
 // the user name: the server's port is not known in advance here.
 const (
 	admission = `

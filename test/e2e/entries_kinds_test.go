@@ -82,15 +82,18 @@ func failedConversion(t *testing.T, g testNamespaces) {
 
 var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")
 
-// applyPageManifests requires that the API server accepts the manifests of
-// docs/guardrails.md.
+// applyPageManifests requires that the API server accepts the manifests of the pages on
+// guardrails and constraints.
 func (c *cluster) applyPageManifests(t *testing.T) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "guardrails.md"))
-	require.NoError(t, err)
-	all := fencedYAML.FindAllStringSubmatch(string(page), -1)
+	var all [][]string
+	for _, name := range []string{"guardrails.md", "constraints.md"} {
+		page, err := os.ReadFile(filepath.Join(root, "docs", name))
+		require.NoError(t, err)
+		all = append(all, fencedYAML.FindAllStringSubmatch(string(page), -1)...)
+	}
 	require.Len(t, all, 4, "a role and three constraints")
 	succeed(t, c.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}"))
 	for _, m := range all {

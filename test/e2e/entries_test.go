@@ -25,7 +25,7 @@ const (
 )
 
 // TestEntries makes one write for each way in which writes reach the webhook: the rows of
-// docs/guardrails.md that need an API server, and one case of each reason code. Users
+// test/cases/entries.yaml, which need an API server, and one case of each reason code. Users
 // without the right to override are denied, others get a warning. The objects exist before
 // the server starts, so no test waits for them.
 func TestEntries(t *testing.T) {
@@ -247,7 +247,7 @@ func (c *cluster) compare(t *testing.T, who, file string, change *cases.Change) 
 	assert.Equal(t, min(cases.Shown(change.Verdict.Warnings), 11), strings.Count(got.Stderr, "Warning: "), got.Stderr)
 }
 
-// sequences are the rows of docs/guardrails.md with users, waits or writes at the same
+// sequences are the rows with users, waits or writes at the same
 // moment of their own. All have the world of the other entries.
 var sequences = map[string]func(*testing.T, testNamespaces){
 	"who-may":                  checkCommandOfDenial,

@@ -35,7 +35,7 @@ func TestMetricsAreValidAndDocumented(t *testing.T) {
 
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference.md"))
 	require.NoError(t, err)
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))

@@ -131,7 +131,7 @@ func TestLeaderMetricsAreOnDashboard(t *testing.T) {
 			shown = append(shown, strings.TrimSuffix(name, "_bucket"))
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| `(overrule_(?:last_review|annotation_updates|audit_runs)[a-z_]*)` \\| ").FindAllStringSubmatch(content(t, page), -1)
+	rows := regexp.MustCompile("(?m)^\\| `(overrule_(?:last_review|annotation_updates|audit_runs)[a-z_]*)` \\| ").FindAllStringSubmatch(content(t, metricsPage), -1)
 	require.Greater(t, len(rows), 4, "the table of metrics has them")
 	for _, row := range rows {
 		assert.Contains(t, shown, row[1])

@@ -22,7 +22,9 @@ import (
 
 const (
 	deploy = "../../deploy"
-	page   = "../../docs/operations.md"
+	// alertsPage has a section for each alert, metricsPage a row for each metric.
+	alertsPage  = "../../docs/troubleshooting.md"
+	metricsPage = "../../docs/reference.md"
 )
 
 // ruleFiles are the files that users load.
@@ -56,13 +58,13 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 }
 
 func TestAlertsHaveSeverityAndRunbook(t *testing.T) {
-	lines := strings.Split(content(t, page), "\n")
+	lines := strings.Split(content(t, alertsPage), "\n")
 	raw := content(t, ruleFiles[0]) + content(t, ruleFiles[1])
 	for name, r := range alerts(t) {
 		assert.Contains(t, []string{"critical", "warning"}, r.Labels["severity"], name)
 		assert.NotEmpty(t, r.Annotations["summary"], name)
 		assert.NotEmpty(t, r.Annotations["description"], name)
-		assert.Equal(t, "docs/operations.md#"+strings.ToLower(name), r.Annotations["runbook_url"], name)
+		assert.Equal(t, "docs/troubleshooting.md#"+strings.ToLower(name), r.Annotations["runbook_url"], name)
 		_, rule, _ := strings.Cut(raw, "- alert: "+name+"\n")
 		assert.Contains(t, strings.SplitN(rule, "- alert: ", 2)[0], "\n    for: ", name)
 
@@ -94,7 +96,7 @@ func metricsIn(t *testing.T, expression string) []string {
 var thirdPartyMetrics = []string{"process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
 
 func TestMetricsInRulesExist(t *testing.T) {
-	table := content(t, page)
+	table := content(t, metricsPage)
 	queries := slices.Collect(maps.Values(panelQueries(t)))
 	for _, r := range alerts(t) {
 		queries = append(queries, r.Expr)

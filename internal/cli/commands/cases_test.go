@@ -93,7 +93,7 @@ func TestCheckCasesAsRevisions(t *testing.T) {
 	}
 }
 
-// check gives the verdicts of the rows of docs/guardrails.md, with and without the right
+// check gives the verdicts of the rows of test/cases/guardrails, with and without the right
 // to override.
 func TestCheckGuardrails(t *testing.T) {
 	for _, r := range cases.Guardrails(t) {

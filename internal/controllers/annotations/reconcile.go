@@ -27,7 +27,7 @@ type RightError struct {
 
 // Error returns the missing permission and how to grant it.
 func (e *RightError) Error() string {
-	return fmt.Sprintf("%s is not allowed to %s %s: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher (docs/operations.md, Annotation refresh): %v",
+	return fmt.Sprintf("%s is not allowed to %s %s: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher (docs/running.md, Annotation refresh): %v",
 		e.User, e.Verb, e.Resource, e.Cause)
 }
 
