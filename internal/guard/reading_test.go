@@ -70,7 +70,7 @@ func TestReadingOfOverrides(t *testing.T) {
 	owned := edited(nil)
 	owned.Owner = "ConfigMap infra/x"
 	nowhere := in(policyDoc("Dye", "infra", "top", "targetRefs: [{kind: Gateway, name: none}]\noverrides: {a: 1}"))
-	constrained := in().With(snapshot.Put(readConstraintOf(t, "c", "Dye", "validations: [{expression: 'true', message: x}]")))
+	constrained := in(policyDoc("Dye", "infra", "top", toGateway+"a: 1")).With(snapshot.Put(readConstraintOf(t, "c", "Dye", "validations: [{expression: 'true', message: x}]")))
 	for name, c := range map[string]struct {
 		before *snapshot.View
 		change guard.Change

@@ -53,7 +53,7 @@ type pairs struct {
 	sorts   []*pairSort // of each pair
 }
 
-// pairNumbers are those of all tests: a pair can have a kind of its own.
+// pairNumbers are those of all tests.
 var pairNumbers atomic.Int64
 
 // preparePairs creates the objects of n pairs, about as many of each sort, and their
@@ -62,14 +62,8 @@ func preparePairs(t *testing.T, n int, sorts ...pairSort) *pairs {
 	t.Helper()
 	p := &pairs{tenant: newTenant("pairs"), t: t, from: int(pairNumbers.Add(int64(n))) - n}
 	p.admin = newClient(t, startPlane(t).User, &p.tooMany)
-	used := make([]int, len(sorts))
-	for i := 0; len(p.sorts) < n; i++ {
-		s := i % len(sorts)
-		if most := sorts[s].most; most > 0 && used[s] == most {
-			continue
-		}
-		used[s]++
-		p.sorts = append(p.sorts, &sorts[s])
+	for i := range n {
+		p.sorts = append(p.sorts, &sorts[i%len(sorts)])
 	}
 	createAll(t, p.admin, p.expand(shop.Namespaces+"---"+shop.Gateway+"---"+pairConstraint))
 	var group sync.WaitGroup
@@ -250,8 +244,8 @@ func older(t *testing.T, a, b string) bool {
 	return x < y
 }
 
-// narrow returns the sorts whose writes affect a few paths. A constraint or a profile is
-// evaluated on all paths: again, if others were written meanwhile.
+// narrow returns the sorts whose writes affect a few paths. A constraint is evaluated on
+// all paths: again, if others were written meanwhile.
 func narrow(sorts []pairSort) []pairSort {
 	return slices.DeleteFunc(sorts, func(s pairSort) bool { return s.wide })
 }

@@ -31,8 +31,6 @@ type pairSort struct {
 	oneWay bool
 	// wide: the first write is evaluated on all paths.
 	wide bool
-	// most is the maximum number of pairs in a test; 0: no maximum.
-	most int
 }
 
 // pairWrite creates an object or, with a patch, merges the patch into it.
@@ -167,55 +165,6 @@ spec:
   targets: [{kind: Gateway, namespace: APP, name: pair-N}]
   validations: [{expression: "!(has(effective.limits) && has(effective.limits.gate) && has(effective.limits.route))"}]
 `
-	// A kind of its own: its profile ignores a field of the existing policy.
-	pairKind = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: pairNs.policies.example.com}
-spec:
-  group: policies.example.com
-  scope: Namespaced
-  names: {kind: PairN, plural: pairNs, singular: pairN}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}
-`
-	pairProfile = `
-apiVersion: overrule.dev/v1alpha1
-kind: PolicyProfile
-metadata: {name: pair-N}
-spec:
-  group: policies.example.com
-  kind: PairN
-  class: inherited
-  targets: {fields: [targetRef]}
-  blocks: {defaults: [defaults]}
-  strategy: {allowed: [merge]}
-  ignore: [route]
-`
-	pairProfileConstraint = `
-apiVersion: overrule.dev/v1alpha1
-kind: ClusterPolicyConstraint
-metadata: {name: pair-N}
-spec:
-  policyKind: {group: policies.example.com, kind: PairN}
-  targets: [{kind: Gateway, namespace: INFRA, name: pair-N}]
-  validations: [{expression: "!(has(effective.gate) && has(effective.route))"}]
-`
-	pairKindBelow = `
-apiVersion: policies.example.com/v1
-kind: PairN
-metadata: {namespace: APP, name: pair-N}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: pair-N}, route: 1}
-`
-	pairKindAbove = `
-apiVersion: policies.example.com/v1
-kind: PairN
-metadata: {namespace: INFRA, name: pair-N}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: pair-N}, defaults: {gate: 1}}
-`
 )
 
 // join joins manifests.
@@ -257,12 +206,6 @@ func pairSorts() []pairSort {
 			prepared: join(below.Replace(pairGateway), below.Replace(pairRoute), pairBelow),
 			first:    pairWrite{manifest: pairNewConstraint},
 			second:   pairWrite{manifest: below.Replace(pairAbove)},
-		},
-		{
-			name: "profile and policy", code: api.ReasonRequirementUnmet, wide: true, most: 6, // each is one more kind that is watched
-			prepared: join(pairKind, pairGateway, pairRoute, pairProfile, pairProfileConstraint, pairKindBelow),
-			first:    pairWrite{pairProfile, `{"spec":{"ignore":[]}}`},
-			second:   pairWrite{manifest: pairKindAbove},
 		},
 	}
 }
