@@ -150,7 +150,7 @@ func (row *foldRow) grouped(b merge.Rules) merge.Rules {
 		name := r.Key.Segments()[0]
 		if at := slices.Index(names, name); at >= 0 {
 			one := slices.Index([]string{"sideBySide", "sameTier", "otherTiers"}, row.Groups[name])
-			r.Group = merge.Group{ID: uint16(at + 1), One: merge.Exclusion(one), Disables: r.Value == "off"} //nolint:gosec // small numbers
+			r.Group = merge.Group{ID: uint16(at + 1), One: merge.Exclusion(one), Disables: r.Value == "off"}
 		}
 	}
 	return b

@@ -240,7 +240,9 @@ func TestSearchThatEndsIsBounded(t *testing.T) {
 	}
 	defer gateway.SetMaxWork(work)()
 	empty, _ := routerOf(t, "http: HTTP 80", "")
-	router := func() *gateway.Router { return gateway.NewRouter(empty.Listeners(), compiled, gateway.Reading{}).Memoize() }
+	router := func() *gateway.Router {
+		return gateway.NewRouter(empty.Listeners(), compiled, gateway.Reading{}).Memoize()
+	}
 	done, moves := 0, 0
 	limits := gateway.MoveLimits{
 		Work:     &done,

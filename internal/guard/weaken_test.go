@@ -14,12 +14,7 @@ import (
 )
 
 // lock is a kind with a gate, and with ways of which one is enough.
-const lockSpec = "rules: [ways.*, other.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides], defaults: [defaults], when: when}"
-
-var (
-	lock  = worlds.ProfileDoc("Lock", lockSpec+"\ngates: [gate]\nalternatives: [ways]")
-	plain = worlds.ProfileDoc("Lock", lockSpec)
-)
+var lock = worlds.ProfileDoc("Lock", "rules: [ways.*, other.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides], defaults: [defaults], when: when}\ngates: [gate]\nalternatives: [ways]")
 
 func locked(namespace, name, target, spec string) string {
 	return policyDoc("Lock", namespace, name, target+spec)
