@@ -102,7 +102,7 @@ func checkTable(t *testing.T, want string) {
 	assert.Equal(t, want, got, "the table of agreement in %s is out of date: run OVERRULE_UPDATE=1 make long PART=peers", page)
 }
 
-// tableOf returns the table of agreement, and that of the classes.
+// tableOf returns the table of agreement.
 func tableOf(version string, known *classes, rows ...*agreement) string {
 	var out strings.Builder
 	out.WriteString("\n| implementation | version | what | settings compared | agree | refused by the implementation | known difference |\n|---|---|---|---|---|---|---|\n")
@@ -115,17 +115,6 @@ func tableOf(version string, known *classes, rows ...*agreement) string {
 		}
 		fmt.Fprintf(&out, "| Envoy Gateway | %s | %d %s | %d | %d | %d | %d |\n", strings.TrimPrefix(version, "gateway@"), a.Worlds, a.What,
 			a.Fields, a.Agreed, validity, a.Fields-a.Agreed-validity)
-	}
-	out.WriteString("\n| difference | reason | settings |\n|---|---|---|\n")
-	for i, c := range known.all {
-		if slices.ContainsFunc(known.all[:i], func(o class) bool { return o.Name == c.Name }) {
-			continue
-		}
-		n := 0
-		for _, a := range rows {
-			n += a.ByClass[c.Name]
-		}
-		fmt.Fprintf(&out, "| %s | %s | %d |\n", c.Name, c.Why, n)
 	}
 	out.WriteString("\n")
 	return out.String()
