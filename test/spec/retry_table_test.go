@@ -55,7 +55,7 @@ const (
 // readTables reads the cells of all tables of a text.
 func readTables(t *testing.T, folder string) []cell {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", folder, "tables.md"))
+	data, err := os.ReadFile(filepath.Join("testdata", folder, "tables.txt"))
 	require.NoError(t, err)
 	var cells []cell
 	var title string

@@ -14,7 +14,7 @@ import (
 
 // The table has medians, reads several files, and meets a limit to the digit.
 func TestTheTable(t *testing.T) {
-	want, err := os.ReadFile("testdata/table.md")
+	want, err := os.ReadFile("testdata/table.txt")
 	require.NoError(t, err)
 	more := filepath.Join(t.TempDir(), "bench.txt")
 	require.NoError(t, os.WriteFile(more, []byte("BenchmarkOnOneCPU 1 20 ns/op\nPASS\n"), 0o600))
