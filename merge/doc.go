@@ -4,4 +4,17 @@
 //
 // The package is pure: it does not edit its inputs, reads no clock and depends on the
 // standard library alone. The same layers in any order give the same result.
+//
+// Comments that name a section of SEMANTICS refer to the rules of the project, which
+// docs/semantics.md and the pages that it links to describe:
+//
+//	1, words                      Terms
+//	2, order                      Order of the policies
+//	3, the fold                   The fold; when; unset; Rule keys
+//	4, worked results             worked_test.go
+//	5, where sources disagree     Two policies on one target; Which policies are on a path
+//	6, states                     Policy states
+//	7, attachment                 Which policies are on a path
+//	8, denials and warnings       docs/reasons.md
+//	9, where a request goes       Which rule serves a request
 package merge

@@ -71,7 +71,7 @@ func TestAlertsHaveSeverityAndRunbook(t *testing.T) {
 		at := slices.Index(lines, "### "+name)
 		require.Positive(t, at, "%s has a section", name)
 		section := strings.Join(lines[at:min(at+12, len(lines))], "\n")
-		for _, part := range []string{"- **What**: ", "- **Look at**: ", "- **Do**: "} {
+		for _, part := range []string{"- **Look at**: ", "- **Do**: "} {
 			assert.Contains(t, section, part, name)
 		}
 	}
