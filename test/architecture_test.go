@@ -207,7 +207,7 @@ func TestArchitecturePageShowsThePackages(t *testing.T) {
 	require.True(t, found, "%s has the line %s", architecturePage, generatedBegin)
 	got, after, found := strings.Cut(rest, generatedEnd)
 	require.True(t, found, "%s has the line %s", architecturePage, generatedEnd)
-	want := "\n" + packageTable() + "\n"
+	want := "\n" + packageList() + "\n"
 	if *update {
 		page = before + generatedBegin + want + generatedEnd + after
 		require.NoError(t, os.WriteFile("../"+architecturePage, []byte(page), 0o600))
@@ -216,11 +216,10 @@ func TestArchitecturePageShowsThePackages(t *testing.T) {
 	assert.Equal(t, want, got, "%s is out of date: run %s", architecturePage, updatePage)
 }
 
-func packageTable() string {
+func packageList() string {
 	var out strings.Builder
-	out.WriteString("| package | job |\n|---|---|\n")
 	for _, rule := range packages {
-		out.WriteString("| `" + rule.path + "` | " + rule.job + " |\n")
+		out.WriteString("- `" + rule.path + "`: " + rule.job + "\n")
 	}
 	return out.String()
 }
