@@ -1,17 +1,13 @@
 package commands
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/test/messages"
 )
 
 var demoWorld = []string{
@@ -43,24 +39,6 @@ func TestGoldenGraphs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, run(t, "", args...)) })
 	}
-}
-
-var mermaidBlock = regexp.MustCompile("(?ms)^```mermaid\n(%%\\{init.*?)^```$")
-
-// The page on the plugin shows the picture of the demo.
-func TestCLIPageShowsGraph(t *testing.T) {
-	const page = "../../../docs/cli.md"
-	data, err := os.ReadFile(page)
-	require.NoError(t, err)
-	block := mermaidBlock.FindSubmatch(data)
-	require.NotNil(t, block)
-	got := run(t, "", append([]string{"graph"}, demoWorld...)...)
-	if messages.Update() {
-		data = bytes.Replace(data, block[1], []byte(got.stdout), 1)
-		require.NoError(t, os.WriteFile(page, data, 0o600))
-		return
-	}
-	assert.Equal(t, string(block[1]), got.stdout)
 }
 
 // Routes with equal outcomes are one box; the picture stays small enough for GitHub.
