@@ -82,10 +82,10 @@ func (c Change) deletedToo(v *snapshot.View) []snapshot.Change {
 	if c.After != nil {
 		return nil
 	}
-	if n, ok := c.Before.(*gateway.Namespace); ok {
-		return v.AllIn(n.Name)
-	}
 	var out []snapshot.Change
+	if n, ok := c.Before.(*gateway.Namespace); ok {
+		out = v.AllIn(n.Name)
+	}
 	gone := []api.Ref{c.Before.Ref()}
 	for i := 0; i < len(gone); i++ {
 		for p := range v.OwnedBy(gone[i]) {
