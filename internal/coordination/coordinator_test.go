@@ -1,9 +1,9 @@
 package coordination
 
 import (
-	"math"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"testing"
 	"time"
