@@ -37,6 +37,10 @@ func LeaseDuration(timeout time.Duration) time.Duration {
 	return (least + time.Second - 1).Truncate(time.Second)
 }
 
+// MaxLease is the longest lease. A replica waits no longer for one, whatever duration someone
+// wrote into the Lease.
+const MaxLease = time.Minute
+
 // Bounds are the times that the protocol relies on. All are positive.
 type Bounds struct {
 	// Timeout is T of the webhooks that the server writes. A review may have another, of

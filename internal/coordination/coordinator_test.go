@@ -3,6 +3,7 @@ package coordination
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -213,6 +214,20 @@ func TestLongerLeaseOfTheHolderIsRespected(t *testing.T) {
 		s.run(time.Second)
 		a.crash()
 		assert.Greater(t, s.until(b), 18*time.Second)
+	})
+}
+
+// One edit of the Lease stops no writes for good.
+func TestLongLeaseOfAStrangerEnds(t *testing.T) {
+	simulate(t, func(s *simulation) {
+		a := s.start("a")
+		s.until(a)
+		holder, seconds := "stranger", int32(math.MaxInt32)
+		s.table.edit(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = &holder, &seconds })
+		s.run(MaxLease - time.Second)
+		assert.Nil(t, s.evaluating())
+		s.run(4 * time.Second)
+		assert.Same(t, a, s.evaluating())
 	})
 }
 

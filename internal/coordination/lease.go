@@ -75,12 +75,12 @@ func (r record) version() string {
 }
 
 // duration returns how long the Lease is valid, at least a minimum: the holder may have
-// another --lease-duration.
+// another --lease-duration, of at most MaxLease.
 func (r record) duration(least time.Duration) time.Duration {
 	if r.lease == nil || r.lease.Spec.LeaseDurationSeconds == nil {
 		return least
 	}
-	return max(least, time.Duration(*r.lease.Spec.LeaseDurationSeconds)*time.Second)
+	return max(least, min(time.Duration(*r.lease.Spec.LeaseDurationSeconds)*time.Second, MaxLease))
 }
 
 // held returns the Lease as a replica writes it when it acquires or renews it: without a

@@ -5,6 +5,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -60,8 +61,7 @@ func (c *Change) packPolicies(v *snapshot.View) {
 	}
 }
 
-// apply returns the views before and after the change. A namespace is deleted with all
-// objects in it.
+// apply returns the views before and after the change.
 func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	before = v // but the request knows better than a cache
 	switch {
@@ -70,13 +70,32 @@ func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	case c.Before != nil && !storedInView(v, c.Before):
 		before = v.With(snapshot.Put(c.Before))
 	}
-	if n, ok := c.Before.(*gateway.Namespace); ok && c.After == nil {
-		return before, before.With(append(before.AllIn(n.Name), snapshot.Delete(n.Ref()))...)
-	}
 	if c.After == nil {
-		return before, before.With(snapshot.Delete(c.Before.Ref()))
+		return before, before.With(append(c.deletedToo(before), snapshot.Delete(c.Before.Ref()))...)
 	}
 	return before, before.With(snapshot.Put(c.After))
+}
+
+// deletedToo returns the changes that delete what a deletion takes with it: all objects in a
+// namespace, and the policies that an object owns, or that such a policy owns.
+func (c Change) deletedToo(v *snapshot.View) []snapshot.Change {
+	if c.After != nil {
+		return nil
+	}
+	var out []snapshot.Change
+	if n, ok := c.Before.(*gateway.Namespace); ok {
+		out = v.AllIn(n.Name)
+	}
+	gone := []api.Ref{c.Before.Ref()}
+	for i := 0; i < len(gone); i++ {
+		for p := range v.OwnedBy(gone[i]) {
+			if ref := p.Ref(); !slices.Contains(gone, ref) {
+				gone = append(gone, ref)
+				out = append(out, snapshot.Delete(ref))
+			}
+		}
+	}
+	return out
 }
 
 // storedInView reports whether the view has the very policy or route that the request says

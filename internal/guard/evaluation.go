@@ -113,11 +113,12 @@ func (ev *evaluation) scope() effective.Scope {
 	if ev.writesPolicy() {
 		s.Kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
 	}
-	if n, ok := ev.change.Before.(*gateway.Namespace); ok && ev.change.After == nil {
-		for _, c := range ev.before.AllIn(n.Name) {
-			in := effective.ScopeOf(ev.before.Get(c.Ref))
-			s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)
-			s.Objects = append(s.Objects, in.Objects...)
+	for _, c := range ev.change.deletedToo(ev.before) {
+		in := effective.ScopeOf(ev.before.Get(c.Ref))
+		s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)
+		s.Objects = append(s.Objects, in.Objects...)
+		if s.Kinds != nil {
+			s.Kinds = append(s.Kinds, c.Ref.PolicyKind())
 		}
 	}
 	return s

@@ -32,6 +32,8 @@ type Policy struct {
 	BareOverrides *merge.Reading
 	// Deleting is set if the policy is being deleted, or will be with its owner.
 	Deleting bool
+	// Owners are its owners. They have no namespace here: it is that of the policy, or none.
+	Owners []api.Ref
 	// Binds is set if a rule of the policy binds to rules of routes.
 	Binds bool
 	// Unread is why the targets of the policy are not known; empty if they are.
@@ -93,7 +95,7 @@ func (p *Policy) Ref() api.Ref {
 // Same reports whether two policies have the same content, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
+		p.Rank == o.Rank && p.Deleting == o.Deleting && slices.Equal(p.Owners, o.Owners) && p.Unread == o.Unread && equal(p.StrategyOnHigher, o.StrategyOnHigher) && equal(p.BareOverrides, o.BareOverrides) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Backends, o.Backends) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -32,9 +33,12 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
 		p.Created = t.Unix()
 	}
+	for _, o := range u.GetOwnerReferences() {
+		gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+		p.Owners = append(p.Owners, api.Ref{Group: gvk.Group, Kind: gvk.Kind, Name: o.Name})
+	}
 	metadata, _ := object["metadata"].(map[string]any)
-	owners, _ := metadata["ownerReferences"].([]any)
-	p.Deleting = metadata["deletionTimestamp"] != nil || len(owners) > 0
+	p.Deleting = metadata["deletionTimestamp"] != nil || len(p.Owners) > 0
 	r := reader{kind: k, policy: p, version: u.GroupVersionKind().Version}
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)

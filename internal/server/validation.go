@@ -64,7 +64,7 @@ func (o *options) valueChecks() []flagCheck {
 		{"peer-bind-address", isHostPort(o.peerBindAddress), mustBeAddress},
 		{"peer-address", o.peerAddress == "" || isHostPort(o.peerAddress), "must be HOST:PORT"},
 		{"webhook-timeout", isTimeout(o.webhookTimeout), fmt.Sprintf("must be a whole number of seconds from %s to %s, the limits of timeoutSeconds", webhookconfig.MinTimeout, webhookconfig.MaxTimeout)},
-		{"lease-duration", o.leaseDuration == 0 || o.leaseDuration >= leastLease && o.leaseDuration%time.Second == 0, fmt.Sprintf("must be a whole number of seconds, and at least %s with --webhook-timeout=%s; increase it, or decrease --webhook-timeout", leastLease, o.webhookTimeout)},
+		{"lease-duration", o.leaseDuration == 0 || o.leaseDuration >= leastLease && o.leaseDuration <= coordination.MaxLease && o.leaseDuration%time.Second == 0, fmt.Sprintf("must be a whole number of seconds, at least %s with --webhook-timeout=%s, and at most %s; change it, or decrease --webhook-timeout", leastLease, o.webhookTimeout, coordination.MaxLease)},
 		// Profiles contain data from memory.
 		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},

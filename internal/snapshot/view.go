@@ -499,6 +499,25 @@ func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
 	return objectsOf[*policykind.Policy](v, kind)
 }
 
+// OwnedBy yields the policies that an object owns: in its namespace, if it has one.
+func (v *View) OwnedBy(owner api.Ref) iter.Seq[*policykind.Policy] {
+	return func(yield func(*policykind.Policy) bool) {
+		unplaced := owner
+		unplaced.Namespace = ""
+		for _, k := range v.kinds {
+			objects := v.Objects(k.Ref())
+			if owner.Namespace != "" {
+				objects = v.In(k.Ref(), owner.Namespace)
+			}
+			for o := range objects {
+				if p, ok := o.(*policykind.Policy); ok && slices.Contains(p.Owners, unplaced) && !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // NamespaceLabels returns the labels of a namespace. One that is not in the view has the
 // label with its name, as every namespace.
 func (v *View) NamespaceLabels(name string) labels.Set {
