@@ -148,11 +148,11 @@ test-unit: ## Run the tests that need no API server; unchanged packages are cach
 	go test $(if $(RACE),-race) ./...
 
 .PHONY: test
-test: controlplane build ## Run every test but the long parts (under 3 minutes).
+test: controlplane build ## Run the tests without an API server, and those of each entry through one (under 3 minutes when little changed).
 	@hack/test core
 
 .PHONY: test-all
-test-all: controlplane build ## Run the same with the race detector, and the tests of the chart; CI runs this.
+test-all: controlplane build ## Run every test but the long parts, with the race detector, and those of the chart; CI runs this.
 	@hack/test all
 
 .PHONY: long
