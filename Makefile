@@ -16,9 +16,9 @@ export CGO_ENABLED ?= 0
 export GOFLAGS     := $(strip $(GOFLAGS) -trimpath)
 
 BIN     := $(CURDIR)/bin
-TOOLS   := $(BIN)/tools
-LINT    := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
-GEN     := $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
+# go run keeps a program that it linked in Go's cache, for each clone.
+LINT    := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+GEN     := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Stamped explicitly, since Go leaves it out with -buildvcs=false. Empty without git.
 REVISION ?= $(shell commit=$$(git rev-parse HEAD 2>/dev/null) && echo $$commit$$([ -z "$$(git status --porcelain)" ] || echo -dirty))
@@ -87,7 +87,7 @@ controlplane-core:
 	$(controlplane_build) etcd kube-apiserver kubectl
 
 .PHONY: generate
-generate: $(GEN) ## Run the code generators.
+generate: ## Run the code generators.
 	go generate ./...
 	$(GEN) object paths=./api/v1alpha1
 	$(GEN) crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
@@ -148,11 +148,11 @@ test-unit: ## Run the tests that need no API server; unchanged packages are cach
 	go test $(if $(RACE),-race) ./...
 
 .PHONY: test
-test: controlplane build ## Run every test but the long parts (under 3 minutes).
+test: controlplane build ## Run the tests without an API server, and those of each entry through one (under 3 minutes when little changed).
 	@hack/test core
 
 .PHONY: test-all
-test-all: controlplane build ## Run the same with the race detector, and the tests of the chart; CI runs this.
+test-all: controlplane build ## Run every test but the long parts, with the race detector, and those of the chart; CI runs this.
 	@hack/test all
 
 .PHONY: long
@@ -216,29 +216,19 @@ bench-growth: controlplane-core build ## Measure how costs grow with the number 
 MODULES ?= $(filter-out ./test/peers/envoygateway,$(shell hack/modules))
 
 .PHONY: lint
-lint: $(LINT) ## Run the linters, on every module that has packages.
+lint: ## Run the linters, on every module that has packages.
 	@for module in $(MODULES); do \
 		[ -n "$$(find "$$module" -name '*.go' -print -quit)" ] || continue; \
 		(cd "$$module" && $(LINT) run ./...); \
 	done
 
 .PHONY: fmt
-fmt: $(LINT) ## Format the code.
+fmt: ## Format the code.
 	$(LINT) fmt ./...
 
 .PHONY: verify
 verify: ## Regenerate, format and lint; fails on any difference from git.
 	@hack/verify
-
-$(LINT):
-	@echo "installing golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes on two cores)"
-	@GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
-	@mv $(TOOLS)/golangci-lint $@
-
-$(GEN):
-	@echo "installing controller-gen $(CONTROLLER_GEN_VERSION) (about 20 seconds)"
-	@GOBIN=$(TOOLS) go install sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
-	@mv $(TOOLS)/controller-gen $@
 
 ##@ Other
 

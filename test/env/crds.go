@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -54,7 +55,12 @@ func (p plane) installCRDs(paths ...string) error {
 	if err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: Patience})
+	for range 3 { // a busy API server may need longer than the minute that it gives itself
+		_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: Patience})
+		if !apierrors.IsTimeout(err) {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("install the CRDs of %v: %w", paths, err)
 	}

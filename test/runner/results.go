@@ -13,10 +13,14 @@ import (
 // event is a line of "go test -json" (see "go doc test2json").
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
 	// ImportPath is the package of build-output; FailedBuild is that of the build that
 	// failed for a test.
 	ImportPath, FailedBuild string
 }
+
+// slow is the time, in seconds, from which on a test that passed is listed.
+const slow = 10
 
 // results collects the events of one "go test -json", which are written to it.
 type results struct {
@@ -63,6 +67,9 @@ func (r *results) add(line []byte) {
 	case "pass", "skip":
 		if e.Test == "" && e.Action == "pass" {
 			r.passed++
+		}
+		if e.Test != "" && e.Test == root && e.Elapsed >= slow {
+			_, _ = fmt.Fprintf(r.out, "     %6.1f s for %s.%s\n", e.Elapsed, e.Package, e.Test)
 		}
 		if e.Test == root {
 			delete(r.output, [2]string{e.Package, root})
