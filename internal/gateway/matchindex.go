@@ -9,16 +9,16 @@ import (
 
 // hostIndex has the matches that can serve the requests for one host that come in by the
 // same listeners: those of the most specific hostname on which routes are attached. It
-// reads the routes when it is asked, by the first segment of paths.
+// reads the routes when it is asked, by the first segment of paths. The routers of all
+// readings that differ only in the precedence of regular expressions share it.
 type hostIndex struct {
-	router    *Router
+	router    *Router          // that made it
 	listeners []*ListenerMatch // by which the requests come in
 	hostname  string
 	sources   []hostnameAt
 	parts     map[string]*matchIndex // by the first segment, "" for matches of any
-	byMatch   map[*routeMatch]indexed
-	complete  bool // all parts are there
-	read      int  // matches, for their order
+	complete  bool                   // all parts are there
+	read      int                    // matches, for their order
 }
 
 // indexed is a match in an index.
@@ -30,7 +30,8 @@ type indexed struct {
 
 // indexFor returns the index for the host of a request. The router must have a memo.
 func (r *Router) indexFor(q *Request) *hostIndex {
-	key := hostKey{listenerKey{q.Transport, q.Port, q.Host, q.Client}, q.host()}
+	key := hostKey{listenerKey{q.Transport, q.Port, q.Host, q.Client}, q.host(), r.reading}
+	key.reading.Regex = RegexLast
 	if q.Transport == TransportTLS {
 		key.listeners.host = q.sni()
 	}
@@ -46,7 +47,7 @@ func (r *Router) indexFor(q *Request) *hostIndex {
 }
 
 func (r *Router) newHostIndex(q *Request) *hostIndex {
-	x := &hostIndex{router: r, listeners: r.listenersFor(q), parts: make(map[string]*matchIndex), byMatch: make(map[*routeMatch]indexed)}
+	x := &hostIndex{router: r, listeners: r.listenersFor(q), parts: make(map[string]*matchIndex)}
 	chain := hostnamesFor(q.host())
 	for rank := range chain {
 		for _, l := range x.listeners {
@@ -104,20 +105,32 @@ func (x *hostIndex) readPart(segment string) *matchIndex {
 				continue
 			}
 			seen[at] = true
-			matches := route.routeMatches()
-			for i := range matches {
-				if matches[i].segment == segment {
-					x.read++
-					m := indexed{entry{s.listener, route, &matches[i], x.hostname}, x.read}
-					out.add(m)
-					if known, ok := x.byMatch[m.match]; !ok || x.router.precedes(&m, &known) {
-						x.byMatch[m.match] = m
-					}
-				}
-			}
+			x.readRoute(out, at, segment)
 		}
 	}
 	return out
+}
+
+// readRoute adds the matches of a route at a listener of paths with a first segment.
+func (x *hostIndex) readRoute(to *matchIndex, at routeAt, segment string) {
+	matches := at.route.routeMatches()
+	count := 0
+	for i := range matches {
+		count += boolRank(matches[i].segment == segment)
+	}
+	rule := make([]indexed, 0, count)
+	for i := range matches {
+		if matches[i].segment != segment {
+			continue
+		}
+		if len(rule) > 0 && rule[0].match.rule != matches[i].rule {
+			to.add(rule)
+			rule = rule[len(rule):]
+		}
+		x.read++
+		rule = append(rule, indexed{entry{at.listener, at.route, &matches[i], x.hostname}, x.read})
+	}
+	to.add(rule)
 }
 
 // readAll reads all parts.
@@ -136,11 +149,16 @@ func (x *hostIndex) readAll() {
 
 // find returns a match of a route where it comes first, nil if it is not in the index.
 func (x *hostIndex) find(m *routeMatch) *indexed {
-	x.part(m.segment)
-	if found, ok := x.byMatch[m]; ok {
-		return &found
+	p := x.part(m.segment)
+	if p.byMatch == nil {
+		p.byMatch = make(map[*routeMatch]*indexed, p.count)
+		for m := range p.matches {
+			if known := p.byMatch[m.match]; known == nil || x.router.precedes(m, known) {
+				p.byMatch[m.match] = m
+			}
+		}
 	}
-	return nil
+	return p.byMatch[m]
 }
 
 // partsFor returns the parts whose matches may have paths in common with those of a first
@@ -154,18 +172,14 @@ func (x *hostIndex) partsFor(segment string) []*matchIndex {
 	return slices.Collect(maps.Values(x.parts))
 }
 
-// matches returns the matches of paths with a first segment and those of any, in their
-// order; all for "".
-func (x *hostIndex) matches(segment string) []*indexed {
-	var out []*indexed
+// rulesFor returns the matches of paths with a first segment and those of any, all for "", by
+// rule, in their order.
+func (x *hostIndex) rulesFor(segment string) [][]indexed {
+	var out [][]indexed
 	for _, p := range x.partsFor(segment) {
-		for _, g := range p.groups {
-			for i := range g.all {
-				out = append(out, &g.all[i])
-			}
-		}
+		out = append(out, p.rules...)
 	}
-	slices.SortFunc(out, func(a, b *indexed) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(out, func(a, b []indexed) int { return cmp.Compare(a[0].order, b[0].order) })
 	return out
 }
 
@@ -175,8 +189,8 @@ type routeAt struct {
 	route    *Route
 }
 
-// route returns where a request for the host goes.
-func (x *hostIndex) route(q *Request) Served {
+// routeIn returns where a request for the host of an index goes.
+func (r *Router) routeIn(x *hostIndex, q *Request) Served {
 	switch {
 	case len(x.listeners) == 0:
 		return Served{}
@@ -185,8 +199,8 @@ func (x *hostIndex) route(q *Request) Served {
 	}
 	var best *indexed
 	consider := func(m *indexed) {
-		x.router.memo.work += m.match.cost
-		if m.match.takes(q) && (best == nil || x.router.precedes(m, best)) {
+		r.memo.work += m.match.cost
+		if m.match.takes(q) && (best == nil || r.precedes(m, best)) {
 			best = m
 		}
 	}
@@ -196,7 +210,7 @@ func (x *hostIndex) route(q *Request) Served {
 		parts = parts[:1]
 	}
 	for _, p := range parts {
-		x.router.memo.looked += p.metBy(q, consider)
+		r.memo.looked += p.metBy(q, consider)
 	}
 	if best == nil {
 		return Served{Listener: x.listeners[0], Hostname: x.hostname}
@@ -212,24 +226,28 @@ func (r *Router) precedes(a, b *indexed) bool {
 	return a.order < b.order
 }
 
-// competitors returns the matches that may have requests for the host in common with a
+// competitors returns the matches of an index that may have requests in common with a
 // match. They are looked at.
-func (x *hostIndex) competitors(m *routeMatch) []*indexed {
+func (r *Router) competitors(x *hostIndex, m *routeMatch) []*indexed {
 	var out []*indexed
 	collect := func(o *indexed) {
-		x.router.memo.work++
+		r.memo.work++
 		if !m.excludes(o.match) {
 			out = append(out, o)
 		}
 	}
 	for _, p := range x.partsFor(m.segment) {
-		x.router.memo.looked += p.compatible(m, collect)
+		r.memo.looked += p.compatible(m, collect)
 	}
 	return out
 }
 
-// matchIndex finds matches by their paths, and by one more condition on an exact value.
+// matchIndex finds matches by their paths, and by one more condition on an exact value. It
+// groups them when it is asked for some.
 type matchIndex struct {
+	rules    [][]indexed // at a listener
+	count    int         // of their matches
+	byMatch  map[*routeMatch]*indexed
 	groups   map[pathKey]*pathGroup
 	literals []pathKey // of the groups, sorted by their text
 	lengths  []int     // of the texts of regular expressions, each once
@@ -265,26 +283,48 @@ func (m *routeMatch) pathKey() pathKey {
 	}
 }
 
-func (x *matchIndex) add(m indexed) {
-	key := m.match.pathKey()
-	g := x.groups[key]
-	if g == nil {
-		if x.groups == nil {
-			x.groups = make(map[pathKey]*pathGroup)
-		}
-		g = &pathGroup{}
-		x.groups[key] = g
-		x.literals = nil
-		if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
-			x.lengths = append(x.lengths, n)
+// add adds the matches of a rule.
+func (x *matchIndex) add(rule []indexed) {
+	if len(rule) > 0 {
+		x.rules, x.count = append(x.rules, rule), x.count+len(rule)
+	}
+}
+
+// matches yields all matches.
+func (x *matchIndex) matches(yield func(*indexed) bool) {
+	for _, rule := range x.rules {
+		for i := range rule {
+			if !yield(&rule[i]) {
+				return
+			}
 		}
 	}
-	g.add(m)
+}
+
+// group groups the matches by their paths.
+func (x *matchIndex) group() {
+	if x.groups != nil {
+		return
+	}
+	x.groups = make(map[pathKey]*pathGroup, x.count)
+	for m := range x.matches {
+		key := m.match.pathKey()
+		g := x.groups[key]
+		if g == nil {
+			g = &pathGroup{}
+			x.groups[key] = g
+			if n := len(key.text); key.op == matchesRegex && !slices.Contains(x.lengths, n) {
+				x.lengths = append(x.lengths, n)
+			}
+		}
+		g.all = append(g.all, m)
+	}
 }
 
 // metBy calls visit for the matches whose paths a request meets, and returns how many
 // were looked at.
 func (x *matchIndex) metBy(q *Request, visit func(*indexed)) (looked int) {
+	x.group()
 	x.above(pathKey{exactly, q.Path}, func(g *pathGroup) { looked += g.metBy(q, visit) })
 	return looked
 }
@@ -292,6 +332,7 @@ func (x *matchIndex) metBy(q *Request, visit func(*indexed)) (looked int) {
 // compatible calls visit for the matches that may have paths in common with another one,
 // and returns how many were looked at.
 func (x *matchIndex) compatible(m *routeMatch, visit func(*indexed)) (looked int) {
+	x.group()
 	key := m.pathKey()
 	look := func(g *pathGroup) { looked += g.compatible(m, visit) }
 	if key.text == "" {
@@ -369,7 +410,7 @@ func (x *matchIndex) sorted() []pathKey {
 // pathGroup has the matches with the same pathKey. Each is listed by one of its conditions
 // on an exact value: the one that the fewest matches of the group have.
 type pathGroup struct {
-	all   []indexed
+	all   []*indexed
 	plain []*indexed                          // without such a condition
 	by    map[fieldName]map[string][]*indexed // by the name and the value
 }
@@ -412,25 +453,19 @@ func (m *routeMatch) fields(yield func(field) bool) {
 	}
 }
 
-func (g *pathGroup) add(m indexed) {
-	g.all = append(g.all, m)
-	g.plain, g.by = nil, nil
-}
-
 // list lists the matches by their conditions.
 func (g *pathGroup) list() {
 	if g.plain != nil || g.by != nil {
 		return
 	}
 	count := make(map[field]int)
-	for i := range g.all {
-		for f := range g.all[i].match.fields {
+	for _, m := range g.all {
+		for f := range m.match.fields {
 			count[f]++
 		}
 	}
 	g.by = make(map[fieldName]map[string][]*indexed)
-	for i := range g.all {
-		m := &g.all[i]
+	for _, m := range g.all {
 		var rarest field
 		least := 0
 		for f := range m.match.fields {

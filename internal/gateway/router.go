@@ -37,14 +37,14 @@ type Router struct {
 type routerMemo struct {
 	served    map[string]Served
 	listeners map[listenerKey][]*ListenerMatch
-	hostnames map[hostnameAt]bool   // whether a route is there
-	kinds     map[hostnameAt]string // by host, of the oldest route
-	hosts     map[hostKey]*hostIndex
-	sharing   *Router // in which listeners share their routes
-	looked    int     // at matches of the indexes
-	work      int     // about the conditions of these
-	lookups   *int    // work of MovesBetween and Witnesses, under all readings
-	reach     int     // work of Reach
+	hostnames map[hostnameAt]bool    // whether a route is there
+	kinds     map[hostnameAt]string  // by host, of the oldest route
+	hosts     map[hostKey]*hostIndex // under all readings
+	sharing   *Router                // in which listeners share their routes
+	looked    int                    // at matches of the indexes
+	work      int                    // about the conditions of these
+	lookups   *int                   // work of MovesBetween and Witnesses, under all readings
+	reach     int                    // work of Reach
 }
 
 // hostnameAt is a hostname as routes of a listener write it.
@@ -66,6 +66,7 @@ type listenerKey struct {
 type hostKey struct {
 	listeners listenerKey
 	host      string
+	reading   Reading // without the precedence of regular expressions
 }
 
 // maxMemo is the most answers of each kind that are remembered, and maxHosts the most
@@ -171,7 +172,7 @@ func (r *Router) With(reading Reading) *Router {
 	out := &Router{listeners: r.listeners, conflicts: r.conflicts, routes: r.routes, reading: reading, byPort: r.byPort}
 	if r.memo != nil {
 		out = out.Memoize()
-		out.memo.lookups = r.memo.lookups
+		out.memo.lookups, out.memo.hosts = r.memo.lookups, r.memo.hosts
 	}
 	return out
 }
@@ -261,7 +262,7 @@ func (r *Router) Route(q *Request) Served {
 	if s, ok := r.memo.served[key]; ok {
 		return s
 	}
-	s := r.indexFor(q).route(q)
+	s := r.routeIn(r.indexFor(q), q)
 	if len(r.memo.served) >= maxMemo {
 		clear(r.memo.served)
 	}

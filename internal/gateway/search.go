@@ -33,7 +33,8 @@ type search struct {
 // stakeGroup has the matches of an index with the same policies.
 type stakeGroup struct {
 	policies any
-	matches  []*indexed
+	rules    [][]indexed
+	count    int // of the matches
 }
 
 // stakeAt is where routes compete: the routes of an index that have matches of paths with
@@ -113,22 +114,22 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 			*s.limits.Steps += s.steps() - start
 		}
 	}()
-	c := contest{e, at, to, flip}
+	c := contest{e, own, other, at, to, flip}
 	if s.spent() {
 		return s.skip(&c)
 	}
 	if few != nil {
 		other.memo.looked, other.memo.work = other.memo.looked+len(few), other.memo.work+len(few)
 		s.allowed += stepsPerCompetitor * (1 + len(few))
-		for _, o := range few {
-			if !e.match.excludes(o.match) && !s.pair(&c, o) {
+		for i := range few {
+			if !e.match.excludes(few[i].match) && !s.pair(&c, &few[i]) {
 				return false
 			}
 		}
 		return true
 	}
-	preceding := slices.DeleteFunc(at.competitors(e.match), func(o *indexed) bool { return own.compare(o.served(), e.served()) >= 0 })
-	competing := to.competitors(e.match)
+	preceding := slices.DeleteFunc(own.competitors(at, e.match), func(o *indexed) bool { return own.compare(o.served(), e.served()) >= 0 })
+	competing := other.competitors(to, e.match)
 	s.allowed += stepsPerCompetitor * (1 + len(preceding) + len(competing))
 	taken := takenRequests{of: e.match}
 	for _, o := range preceding {
@@ -162,18 +163,19 @@ func (s *search) compete(e entry, own, other *Router, flip bool) bool {
 type contest struct {
 	entry
 
-	at, to *hostIndex // with the match, and with the others
-	flip   bool       // requests move to the match
+	own, other *Router    // of the match, and of the others
+	at, to     *hostIndex // with these
+	flip       bool       // requests move to the match
 }
 
 // stays reports whether no request moves between the match and another one, since both
 // indexes have both matches, or one of them with the one that precedes it.
 func (c *contest) stays(o *indexed) bool {
-	if there := c.at.find(o.match); there != nil && c.at.router.compare(there.served(), c.served()) < 0 {
+	if there := c.at.find(o.match); there != nil && c.own.compare(there.served(), c.served()) < 0 {
 		return true // it takes the requests where the changed match is
 	}
 	here := c.to.find(c.match)
-	return here != nil && c.to.router.compare(here.served(), o.served()) < 0
+	return here != nil && c.other.compare(here.served(), o.served()) < 0
 }
 
 // pair looks for a request that moves between two matches. It reports whether to go on.
@@ -205,7 +207,7 @@ const maxFew = 64
 
 // atStake reports whether a move between a match and some match of another index matters,
 // and returns those for which it does where they are few of many, else nil.
-func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []*indexed, matters bool) {
+func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []indexed, matters bool) {
 	if s.limits.AtStake == nil {
 		return nil, true
 	}
@@ -213,13 +215,13 @@ func (s *search) atStake(e entry, to *hostIndex, flip bool) (few []*indexed, mat
 	groups := s.groups(to, e.match.segment, !flip)
 	for i := range groups {
 		g := &groups[i]
-		all += len(g.matches)
+		all += g.count
 		if !s.groupAtStake(e, g, flip) {
 			continue
 		}
 		matters = true
-		if count += len(g.matches); count <= maxFew {
-			few = append(few, g.matches...)
+		if count += g.count; count <= maxFew {
+			few = slices.Concat(few, slices.Concat(g.rules...))
 		}
 	}
 	if count > maxFew || 4*count > all {
@@ -249,10 +251,10 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 	}
 	var out []stakeGroup
 	index := make(map[any]int)
-	for _, m := range x.matches(segment) {
+	for _, rule := range x.rulesFor(segment) {
 		var p any
 		if s.limits.Policies != nil {
-			p = s.limits.Policies(m.served(), after)
+			p = s.limits.Policies(rule[0].served(), after)
 		}
 		i, ok := index[p]
 		if !ok {
@@ -260,7 +262,7 @@ func (s *search) groups(x *hostIndex, segment string, after bool) []stakeGroup {
 			index[p] = i
 			out = append(out, stakeGroup{policies: p})
 		}
-		out[i].matches = append(out[i].matches, m)
+		out[i].rules, out[i].count = append(out[i].rules, rule), out[i].count+len(rule)
 	}
 	if s.byPolicies == nil {
 		s.byPolicies = make(map[stakeAt][]stakeGroup)
@@ -277,26 +279,20 @@ func (s *search) skip(c *contest) bool {
 		if !s.groupAtStake(c.entry, &g, c.flip) {
 			continue
 		}
-		var done ruleAt // its matches are beside each other
-		for _, o := range g.matches {
-			at := o.served().ruleAt()
-			if at == done {
-				continue
-			}
-			from, to := c.served(), o.served()
+		for _, rule := range g.rules {
+			from, to := c.served(), rule[0].served()
 			if c.flip {
 				from, to = to, from
 			}
 			if s.unsearched[[2]ruleAt{from.ruleAt(), to.ruleAt()}] || !s.relevant(from, to) {
-				done = at
 				continue
 			}
-			c.to.router.memo.work += o.match.cost
-			if s.overspent() || !c.match.excludes(o.match) {
-				done = at
-				if !s.leave(from, to) {
-					return false
-				}
+			competes := slices.ContainsFunc(rule, func(o indexed) bool {
+				c.other.memo.work += o.match.cost
+				return s.overspent() || !c.match.excludes(o.match)
+			})
+			if competes && !s.leave(from, to) {
+				return false
 			}
 		}
 	}

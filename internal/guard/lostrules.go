@@ -140,19 +140,33 @@ func goneRules(lost []lostRule) []lostRule {
 	return out
 }
 
+// manyNames is from how many rules on an index finds the names that are known.
+const manyNames = 32
+
 // eachName returns the rules that are gone, or those that others follow, each name once.
 func eachName(lost []lostRule, gone bool) []lostRule {
 	var out []lostRule
-	at := make(map[string]int)
+	var index map[string]int // by name
+	if len(lost) >= manyNames {
+		index = make(map[string]int)
+	}
 	for _, l := range lost {
-		i, seen := at[l.name]
+		if l.gone != gone {
+			continue
+		}
+		at, known := index[l.name]
+		if index == nil {
+			at = slices.IndexFunc(out, func(o lostRule) bool { return o.name == l.name })
+			known = at >= 0
+		}
 		switch {
-		case l.gone != gone:
-		case !seen:
-			at[l.name] = len(out)
+		case known:
+			out[at].protects = out[at].protects || l.protects
+		case index != nil:
+			index[l.name] = len(out)
+			fallthrough
+		default:
 			out = append(out, l)
-		case l.protects:
-			out[i].protects = true
 		}
 	}
 	return out
