@@ -179,9 +179,9 @@ func (c *kindCase) annotated(t *testing.T, policy string) string {
 	namespace, name, _ := strings.Cut(policy, "/")
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &o))
 	var outcome struct {
-		State string `json:"state"`
+		AtLastWrite struct{ State string }
 	}
 	annotation := o.GetAnnotations()[api.AnnotationOutcome]
 	require.NoError(t, json.Unmarshal([]byte(annotation), &outcome), "%s: %q", policy, annotation)
-	return outcome.State
+	return outcome.AtLastWrite.State
 }

@@ -15,6 +15,17 @@ import (
 // MaxSize is the maximum size of an annotation, in bytes.
 const MaxSize = 4 << 10
 
+// AtLastWrite returns the annotation of an object that is not refreshed, so that its text
+// does not read as the present state.
+func AtLastWrite(text string) string {
+	if text == "" {
+		return ""
+	}
+	return beforeText + text + afterText
+}
+
+const beforeText, afterText = `{"atLastWrite":`, `}`
+
 // Name returns the name of the annotation of an object, "" if its kind has none.
 func Name(o snapshot.Object) string {
 	switch o.(type) {
@@ -59,7 +70,7 @@ func marshalLimited(annotation any, shorter func(hash string) any) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if len(data) <= MaxSize {
+	if len(data) <= MaxSize-len(beforeText+afterText) {
 		return string(data), nil
 	}
 	sum := sha256.Sum256(data)
