@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/jsonpath"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/annotations"
@@ -56,10 +57,17 @@ func TestMarksOnAPIServer(t *testing.T) {
 	cluster := as("refresher",
 		rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"httproutes", "gateways/status"}, Verbs: []string{"patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})
+	admin, err := dynamic.NewForConfig(e.Config)
+	require.NoError(t, err)
 	field := func(ref api.Ref, path string) string {
-		got := e.Kubectl("-n", ref.Namespace, "get", ref.Kind, ref.Name, "-o", "jsonpath={"+path+"}")
-		require.Zero(t, got.Code, got.Stderr)
-		return got.Stdout
+		resource, _ := at(ref.PolicyKind())
+		o, err := admin.Resource(resource).Namespace(ref.Namespace).Get(t.Context(), ref.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		j := jsonpath.New(path).AllowMissingKeys(true)
+		require.NoError(t, j.Parse("{"+path+"}"))
+		var out strings.Builder
+		require.NoError(t, j.Execute(&out, o.Object))
+		return out.String()
 	}
 	uid := func(ref api.Ref) types.UID { return types.UID(field(ref, ".metadata.uid")) }
 	write := func(ref api.Ref, m *annotations.Marks) {
