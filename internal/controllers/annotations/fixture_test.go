@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,9 @@ type world struct {
 	*testing.T
 	*Controller
 
+	// mu guards what follows while the Controller runs. Tests use it between calls of
+	// after.
+	mu     sync.Mutex
 	marks  map[api.Ref]*Marks
 	seen   map[api.Ref]snapshot.Marks // without their hash
 	writes []api.Ref
@@ -54,7 +58,11 @@ func inWorld(t *testing.T, docs []string, run func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, marks: make(map[api.Ref]*Marks), seen: make(map[api.Ref]snapshot.Marks)}
-		log := funcr.New(func(_, args string) { w.lines = append(w.lines, args) }, funcr.Options{})
+		log := funcr.New(func(_, args string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.lines = append(w.lines, args)
+		}, funcr.Options{})
 		w.Controller = New(Options{Store: snapshot.New("objects"), Engine: effective.NewEngine(), Cluster: w, Affected: true, Log: log})
 		for _, k := range worlds.World(t, routeR).Kinds() {
 			w.opts.Store.AddKind(k)
@@ -89,6 +97,8 @@ func (w *world) start() (stop func()) {
 
 // Write implements Cluster.
 func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Marks) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.writes = append(w.writes, ref)
 	if uid != "u" {
 		return errors.New("another object has the name")
@@ -141,7 +151,9 @@ func (w *world) settle() []string { return w.after(2 * checkDelay) }
 
 // after returns what was written for a time.
 func (w *world) after(d time.Duration) []string {
+	w.mu.Lock()
 	w.writes = nil
+	w.mu.Unlock()
 	time.Sleep(d)
 	synctest.Wait()
 	var out []string
