@@ -192,7 +192,8 @@ func TestFailedWritesAreLoggedAndRetried(t *testing.T) {
 				got := w.settle()
 				assert.Contains(t, got, "HTTPRoute app/s", "other objects are updated")
 				tries := strings.Count(strings.Join(got, " "), "app/r")
-				assert.True(t, tries > 1 && tries < 10, "%d tries", tries)
+				assert.Greater(t, tries, 1)
+				assert.Less(t, tries, 10)
 				assert.Regexp(t, `Reconciler error.*"object"="HTTPRoute app/r"`, w.logged())
 				assert.NotContains(t, w.logged(), "s3cr3t", "the path token is not logged")
 				w.write = nil
