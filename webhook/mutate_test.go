@@ -246,7 +246,7 @@ func TestAnnotationThatIsNotRefreshedIsAboutTheLastWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t, Options{}, cluster, gatewayAuth+c.manifest)
 			d.opts.Refresh = !c.disabled
-			assert.Equal(t, `{"atLastWrite":`+outcomeText+`}`, patched(t, d.mutated(t, create(t, c.policy))).value)
+			assert.Equal(t, `{"asOf":"last write",`+outcomeText[1:], patched(t, d.mutated(t, create(t, c.policy))).value)
 			lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
 			assert.Nil(t, d.mutated(t, create(t, lonely)).Patch, "without content there is no annotation")
 		})

@@ -175,7 +175,7 @@ func TestAnnotationsAreRefreshed(t *testing.T) {
 		return done
 	}, "annotations are not removed")
 	now := g.annotations(t, "httproutes")
-	assert.Equal(t, map[string]string{affected: "true", effectivePolicy: `{"atLastWrite":` + after["r0004"][effectivePolicy] + `}`}, now["r0004"])
+	assert.Equal(t, map[string]string{affected: "true", effectivePolicy: `{"asOf":"last write",` + after["r0004"][effectivePolicy][1:]}, now["r0004"])
 	assert.Equal(t, "true", now["toystore"][affected], "by its own policy")
 	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`))
 }

@@ -179,9 +179,9 @@ func (c *kindCase) annotated(t *testing.T, policy string) string {
 	namespace, name, _ := strings.Cut(policy, "/")
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &o))
 	var outcome struct {
-		AtLastWrite struct{ State string }
+		State string `json:"state"`
 	}
 	annotation := o.GetAnnotations()[api.AnnotationOutcome]
 	require.NoError(t, json.Unmarshal([]byte(annotation), &outcome), "%s: %q", policy, annotation)
-	return outcome.AtLastWrite.State
+	return outcome.State
 }

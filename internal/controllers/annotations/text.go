@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -21,10 +22,10 @@ func AtLastWrite(text string) string {
 	if text == "" {
 		return ""
 	}
-	return beforeText + text + afterText
+	return asOfLastWrite + strings.TrimPrefix(text, "{")
 }
 
-const beforeText, afterText = `{"atLastWrite":`, `}`
+const asOfLastWrite = `{"asOf":"last write",`
 
 // Name returns the name of the annotation of an object, "" if its kind has none.
 func Name(o snapshot.Object) string {
@@ -70,7 +71,7 @@ func marshalLimited(annotation any, shorter func(hash string) any) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if len(data) <= MaxSize-len(beforeText+afterText) {
+	if len(data) <= MaxSize-len(asOfLastWrite) {
 		return string(data), nil
 	}
 	sum := sha256.Sum256(data)
