@@ -130,7 +130,7 @@ func newTestServer(t *testing.T, o Options, manifests ...string) *testServer {
 		o.Guard = &guard.Guard{}
 	}
 	o.Guard.Engine = effective.NewEngine()
-	o.Metrics, o.Log = NewMetrics(d.registry), d.log.Logger()
+	o.Metrics, o.Log, o.Refresh = NewMetrics(d.registry), d.log.Logger(), true
 	o.Now = func() time.Time { return testTime }
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)

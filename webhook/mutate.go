@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
@@ -98,13 +99,20 @@ func (s *Server) annotationPatch(v *snapshot.View, r *admissionv1.AdmissionReque
 	}
 	text, err := annotations.Text(s.opts.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
 	switch {
-	case err == nil:
+	case err == nil && s.refreshes(v, c.After.Ref().Namespace, after.Labels):
 		return setAnnotation(name, after, text), nil
+	case err == nil:
+		return setAnnotation(name, after, annotations.AtLastWrite(text)), nil
 	case same: // restore the previous annotation, which was ours
 		return setAnnotation(name, after, before.Annotations[name]), nil
 	default:
 		return nil, err
 	}
+}
+
+// refreshes reports whether the annotation of an object is updated without a write of it.
+func (s *Server) refreshes(v *snapshot.View, namespace string, labels map[string]string) bool {
+	return s.opts.Refresh && labels[api.LabelRefresh] != "false" && v.NamespaceLabels(namespace)[api.LabelRefresh] != "false"
 }
 
 // sameAnnotation reports whether two objects have the same annotation of a name.

@@ -230,6 +230,29 @@ func TestAnnotationOfRefresh(t *testing.T) {
 	assert.Equal(t, annotationPatches{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
 }
 
+// What is not refreshed must not read as the present state.
+func TestAnnotationThatIsNotRefreshedIsAboutTheLastWrite(t *testing.T) {
+	policy := routeAuth(ssoAndKey)
+	optedOut := strings.Replace(policy, "metadata: {", `metadata: {labels: {overrule.dev/refresh: "false"}, `, 1)
+	namespace := "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"false\"}}\n"
+	for name, c := range map[string]struct {
+		disabled         bool
+		manifest, policy string
+	}{
+		"without --refresh":       {disabled: true, policy: policy},
+		"its label opts out":      {policy: optedOut},
+		"its namespace opted out": {manifest: namespace, policy: policy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTestServer(t, Options{}, cluster, gatewayAuth+c.manifest)
+			d.opts.Refresh = !c.disabled
+			assert.Equal(t, `{"asOf":"last write",`+outcomeText[1:], patched(t, d.mutated(t, create(t, c.policy))).value)
+			lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
+			assert.Nil(t, d.mutated(t, create(t, lonely)).Patch, "without content there is no annotation")
+		})
+	}
+}
+
 func TestEmptyAnnotationIsRemoved(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	lonely := strings.Replace(route, "name: edge", "name: nothing", 1)

@@ -64,6 +64,9 @@ type Options struct {
 	ResponseReserve, LateReserve time.Duration
 	// IgnoreFailures is set if all webhooks have failurePolicy Ignore.
 	IgnoreFailures bool
+	// Refresh is set if annotations are updated when writes to other objects make them
+	// stale. Without it, they say that they are about the last write.
+	Refresh bool
 	// MaxConcurrent is the number of reviews that are evaluated at once, MaxQueue
 	// the number that wait; 0 means two for each CPU, and DefaultQueue.
 	MaxConcurrent, MaxQueue int

@@ -134,7 +134,7 @@ func (a *app) createWebhooks() error {
 // webhookOptions are those that the flags determine.
 func (o *options) webhookOptions() webhook.Options {
 	return webhook.Options{
-		Enforcement: o.enforcement, Timeout: o.webhookTimeout, IgnoreFailures: o.failurePolicy == admissionregistrationv1.Ignore,
+		Enforcement: o.enforcement, Timeout: o.webhookTimeout, IgnoreFailures: o.failurePolicy == admissionregistrationv1.Ignore, Refresh: o.refresh.enabled,
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 	}
 }

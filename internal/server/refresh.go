@@ -1,16 +1,13 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/dynamic"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"overrule.dev/overrule/internal/controllers/annotations"
 )
@@ -38,29 +35,22 @@ func (a *app) addRefresher() error {
 	if !a.options.refresh.enabled {
 		return nil
 	}
-	cluster, err := newRefreshAPIServer(a.config, a.options)
+	client, err := newRefreshClient(a.config, a.options)
 	if err != nil {
 		return fmt.Errorf("create client for --refresh: %w", err)
 	}
-	cluster.ServedResource = a.watcher.ServedResource
-	r := annotations.New(annotations.Options{Store: a.store, Engine: a.engine, Cluster: cluster, Affected: a.options.refresh.affected, Log: a.log.WithName("refresh")})
-	return errors.Join(crmetrics.Registry.Register(r), a.addLeaderWork(r))
+	return a.addLeaderWork(annotations.New(annotations.Options{
+		Store: a.store, Engine: a.engine, Affected: a.options.refresh.affected, Log: a.log.WithName("refresh"),
+		Cluster: &annotations.APIServer{Client: client, ServedResource: a.watcher.ServedResource},
+	}))
 }
 
-// newRefreshAPIServer returns a client that impersonates refresherAccount and has
+// newRefreshClient returns a client that impersonates refresherAccount and has
 // a rate limit of its own.
-func newRefreshAPIServer(cfg *rest.Config, o options) (*annotations.APIServer, error) {
+func newRefreshClient(cfg *rest.Config, o options) (dynamic.Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(o.namespace, refresherAccount)}
 	own.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.refresh.qps, max(1, int(o.refresh.qps)))
 	own.WarningHandlerWithContext = rest.NoWarnings{} // the authors of the objects got these warnings
-	client, err := dynamic.NewForConfig(own)
-	if err != nil {
-		return nil, err
-	}
-	rights, err := authorizationv1client.NewForConfig(own)
-	if err != nil {
-		return nil, err
-	}
-	return &annotations.APIServer{Client: client, Rights: rights, User: own.Impersonate.UserName}, nil
+	return dynamic.NewForConfig(own)
 }

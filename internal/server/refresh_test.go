@@ -22,12 +22,12 @@ func TestRefreshHasAccountAndRateLimitOfItsOwn(t *testing.T) {
 		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`))
 	}))
 	t.Cleanup(cluster.Close)
-	made, err := newRefreshAPIServer(&rest.Config{Host: cluster.URL}, options{namespace: "here", refresh: refreshOptions{qps: 0.001}})
+	made, err := newRefreshClient(&rest.Config{Host: cluster.URL}, options{namespace: "here", refresh: refreshOptions{qps: 0.001}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	get := func() error {
-		_, err := made.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default").Get(ctx, "a", metav1.GetOptions{})
+		_, err := made.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default").Get(ctx, "a", metav1.GetOptions{})
 		return err
 	}
 	require.NoError(t, get())

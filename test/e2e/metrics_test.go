@@ -57,7 +57,6 @@ func TestMetricsAreValidAndDocumented(t *testing.T) {
 // occasional are the metrics that a server has only with some flag, or after something
 // that did not happen here.
 var occasional = []string{
-	"overrule_annotation_updates_oldest_seconds", "overrule_annotation_updates_pending", "overrule_annotation_updates_total",
 	"overrule_audit_runs_total",
 	"overrule_forwarded_total", "overrule_violations",
 	"overrule_watch_failures_total", "overrule_webhook_repairs_total",

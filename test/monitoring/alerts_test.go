@@ -153,13 +153,13 @@ var alertCases = map[string]struct {
 		after: 30 * minute,
 	},
 	"OverruleRefreshStuck": {
-		bad:   `overrule_annotation_updates_oldest_seconds{namespace="o", pod="a"} 0+60x180`,
-		good:  `overrule_annotation_updates_oldest_seconds{namespace="o", pod="a"} 600x180`,
+		bad:   `workqueue_depth{namespace="o", pod="a", name="overrule-annotations"} 1+1x180`,
+		good:  `workqueue_depth{namespace="o", pod="a", name="overrule-annotations"} 0+1x50 0+1x50 0+1x50`,
 		after: 2 * hour,
 	},
-	"OverruleRefreshForbidden": {
-		bad:   `overrule_annotation_updates_total{namespace="o", pod="a", result="forbidden"} 0+1x60`,
-		good:  `overrule_annotation_updates_total{namespace="o", pod="a", result="written"} 0+1x60`,
+	"OverruleRefreshFailing": {
+		bad:   `controller_runtime_reconcile_errors_total{namespace="o", pod="a", controller="overrule-annotations"} 0+1x60`,
+		good:  `controller_runtime_reconcile_errors_total{namespace="o", pod="a", controller="another"} 0+1x60`,
 		after: 30 * minute,
 	},
 	"OverruleSlow": {

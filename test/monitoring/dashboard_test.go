@@ -131,8 +131,8 @@ func TestLeaderMetricsAreOnDashboard(t *testing.T) {
 			shown = append(shown, strings.TrimSuffix(name, "_bucket"))
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| `(overrule_(?:last_review|annotation_updates|audit_runs)[a-z_]*)` \\| ").FindAllStringSubmatch(content(t, metricsPage), -1)
-	require.Greater(t, len(rows), 4, "the table of metrics has them")
+	rows := regexp.MustCompile("(?m)^\\| `(overrule_(?:last_review|audit_runs)[a-z_]*)` \\| ").FindAllStringSubmatch(content(t, metricsPage), -1)
+	require.Greater(t, len(rows), 1, "the table of metrics has them")
 	for _, row := range rows {
 		assert.Contains(t, shown, row[1])
 	}

@@ -93,7 +93,10 @@ func metricsIn(t *testing.T, expression string) []string {
 }
 
 // thirdPartyMetrics are metrics of client-go, controller-runtime and Go.
-var thirdPartyMetrics = []string{"process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines"}
+var thirdPartyMetrics = []string{
+	"process_resident_memory_bytes", "process_cpu_seconds_total", "go_goroutines",
+	"controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total", "workqueue_depth", "workqueue_queue_duration_seconds_bucket",
+}
 
 func TestMetricsInRulesExist(t *testing.T) {
 	table := content(t, metricsPage)

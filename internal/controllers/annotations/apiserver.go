@@ -2,11 +2,10 @@ package annotations
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/util/retry"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/snapshot"
 )
 
 // FieldManager is the field manager of all marks that a Controller writes.
@@ -26,185 +24,93 @@ const FieldManager = "overrule-refresh"
 
 // APIServer implements Cluster with an API server.
 type APIServer struct {
-	// Client and Rights act as User, which has only the permissions of the annotations
-	// controller.
+	// Client acts as the ServiceAccount that is allowed to write marks.
 	Client dynamic.Interface
-	Rights authorizationv1client.SelfSubjectAccessReviewsGetter
-	User   string
 	// ServedResource returns the resource of a kind in a served version.
 	ServedResource func(api.PolicyKind) (schema.GroupVersionResource, bool)
 }
 
 // object is an object on the API server.
 type object struct {
-	*APIServer
-	api.Ref
-	uid      types.UID
-	resource schema.GroupVersionResource
+	dynamic.ResourceInterface
+
+	name string
+	uid  types.UID
 }
+
+// fields are fields of an object in a merge patch.
+type fields map[string]any
 
 // Write implements Cluster.
-func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
-	at, ok := a.ServedResource(ref.PolicyKind())
+func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, want *Marks) (err error) {
+	resource, ok := a.ServedResource(ref.PolicyKind())
 	if !ok {
-		return 0, ErrGone // its kind is not served
+		return nil
 	}
-	o := object{a, ref, uid, at}
+	o := object{a.Client.Resource(resource).Namespace(ref.Namespace), ref.Name, uid}
 	if hasConditions(ref.PolicyKind()) {
-		return o.applyConditions(ctx, w)
+		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { return o.patchConditions(ctx, want.Conditions) })
+	} else {
+		err = o.patchAnnotations(ctx, want.Annotations)
 	}
-	return o.applyAnnotations(ctx, w.Annotations)
-}
-
-func (o object) client() dynamic.ResourceInterface {
-	if o.Namespace == "" {
-		return o.Client.Resource(o.resource)
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	return o.Client.Resource(o.resource).Namespace(o.Namespace)
+	return err
 }
 
-// applyConfiguration returns the identity of the object, to be completed for
-// server-side apply. The uid prevents that an object is created, or that one with the
-// same name that was created later is changed.
-func (o object) applyConfiguration() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(o.Kind))
-	u.SetNamespace(o.Namespace)
-	u.SetName(o.Name)
-	u.SetUID(o.uid)
-	return u
-}
-
-var applyOptions = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
-
-// applyAnnotations applies annotations. An annotation that is no longer wanted and that
-// another field manager owns, too, for example the client that created the object,
-// would remain when it is omitted. It is first applied with an empty value, to take
-// over its ownership: the mutating webhook then computes it, and removes it.
-func (o object) applyAnnotations(ctx context.Context, annotations map[string]string) (uint64, error) {
-	current, err := o.apply(ctx, annotations)
+// patch sends a merge patch. The uid prevents that another object of the name is changed.
+func (o object) patch(ctx context.Context, body map[string]fields, subresources ...string) (*unstructured.Unstructured, error) {
+	body["metadata"]["uid"] = o.uid
+	data, err := json.Marshal(body)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	withEmpty := make(map[string]string, len(annotations))
-	maps.Copy(withEmpty, annotations)
-	for name, text := range current {
-		if _, wanted := annotations[name]; !wanted && text != "" && api.IsOwnAnnotation(name) {
-			withEmpty[name] = ""
+	return o.Patch(ctx, o.name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: FieldManager}, subresources...)
+}
+
+// patchAnnotations sets annotations, and removes the others of Overrule.
+func (o object) patchAnnotations(ctx context.Context, want map[string]string) error {
+	set, remove := fields{}, fields{}
+	for name, text := range want {
+		set[name] = text
+	}
+	got, err := o.patch(ctx, map[string]fields{"metadata": {"annotations": set}})
+	if err != nil {
+		return err
+	}
+	for name := range got.GetAnnotations() {
+		if _, wanted := want[name]; !wanted && api.IsOwnAnnotation(name) {
+			remove[name] = nil
 		}
 	}
-	if len(withEmpty) == len(annotations) {
-		return snapshot.MarksHash(current, nil), nil
+	if len(remove) > 0 {
+		_, err = o.patch(ctx, map[string]fields{"metadata": {"annotations": remove}})
 	}
-	if _, err := o.apply(ctx, withEmpty); err != nil {
-		return 0, err
-	}
-	current, err = o.apply(ctx, annotations)
-	return snapshot.MarksHash(current, nil), err
+	return err
 }
 
-func (o object) apply(ctx context.Context, annotations map[string]string) (map[string]string, error) {
-	u := o.applyConfiguration()
-	u.SetAnnotations(annotations)
-	got, err := o.client().Apply(ctx, o.Name, u, applyOptions)
-	if err != nil {
-		return nil, o.wrapError(ctx, "patch", "", err)
+// patchConditions sets conditions, and removes the others of Overrule. The transition
+// times of unchanged ones stay.
+func (o object) patchConditions(ctx context.Context, want []metav1.Condition) error {
+	live, err := o.Get(ctx, o.name, metav1.GetOptions{})
+	if err != nil || live.GetUID() != o.uid {
+		return err
 	}
-	return got.GetAnnotations(), nil
-}
-
-// applyConditions applies conditions to the status, and keeps the transition times of
-// unchanged ones. A condition that another field manager owns, too, cannot be removed:
-// it is set to False.
-func (o object) applyConditions(ctx context.Context, marks *DesiredMarks) (uint64, error) {
-	live, err := o.client().Get(ctx, o.Name, metav1.GetOptions{})
-	if err != nil {
-		return 0, o.wrapError(ctx, "get", "", err)
-	}
-	if live.GetUID() != o.uid {
-		return 0, ErrGone
-	}
-	current, err := conditionsOf(live)
-	if err != nil {
-		return 0, err
-	}
-	want := slices.Clone(marks.Conditions)
-	for i := range want {
-		want[i].LastTransitionTime = metav1.Now()
-		if old := meta.FindStatusCondition(current, want[i].Type); old != nil && old.Status == want[i].Status {
-			want[i].LastTransitionTime = old.LastTransitionTime
-		}
-	}
-	if current, err = o.applyStatus(ctx, want); err != nil {
-		return 0, err
-	}
-	withFalse := slices.Clone(want)
-	for _, c := range current {
-		if c.Status == metav1.ConditionTrue && api.IsAffected(c.Type) && meta.FindStatusCondition(want, c.Type) == nil {
-			c.Status, c.Reason, c.Message, c.LastTransitionTime = metav1.ConditionFalse, "NotAffected", "no policy of this kind is in force", metav1.Now()
-			withFalse = append(withFalse, c)
-		}
-	}
-	if len(withFalse) > len(want) {
-		if current, err = o.applyStatus(ctx, withFalse); err != nil {
-			return 0, err
-		}
-	}
-	return snapshot.MarksHash(nil, current), nil
-}
-
-func (o object) applyStatus(ctx context.Context, conditions []metav1.Condition) ([]metav1.Condition, error) {
-	list := make([]any, len(conditions))
-	for i := range conditions {
-		c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&conditions[i])
-		if err != nil {
-			return nil, fmt.Errorf("condition %s of %s: %w", conditions[i].Type, o.Ref, err)
-		}
-		list[i] = c
-	}
-	u := o.applyConfiguration()
-	u.Object["status"] = map[string]any{"conditions": list}
-	got, err := o.client().ApplyStatus(ctx, o.Name, u, applyOptions)
-	if err != nil {
-		return nil, o.wrapError(ctx, "patch", "status", err)
-	}
-	return conditionsOf(got)
-}
-
-func conditionsOf(u *unstructured.Unstructured) ([]metav1.Condition, error) {
-	var out struct {
+	var has struct {
 		Status struct {
 			Conditions []metav1.Condition `json:"conditions"`
 		} `json:"status"`
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &out); err != nil {
-		return nil, fmt.Errorf("read the conditions of %s %s/%s: %w", u.GetKind(), u.GetNamespace(), u.GetName(), err)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &has); err != nil {
+		return fmt.Errorf("read the conditions: %w", err)
 	}
-	return out.Status.Conditions, nil
-}
-
-// wrapError classifies an error. For a forbidden request, an access review shows
-// whether the permission for the kind is missing or only this write was denied.
-func (o object) wrapError(ctx context.Context, verb, subresource string, err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
-		return ErrGone
-	case !apierrors.IsForbidden(err):
-		return fmt.Errorf("%s %s: %w", verb, o.Ref, err)
+	conditions := slices.DeleteFunc(has.Status.Conditions, func(c metav1.Condition) bool {
+		return api.IsAffected(c.Type) && meta.FindStatusCondition(want, c.Type) == nil
+	})
+	for _, c := range want {
+		meta.SetStatusCondition(&conditions, c)
 	}
-	resource := o.resource.GroupResource().String()
-	if subresource != "" {
-		resource = o.resource.Resource + "/" + subresource + "." + o.resource.Group
-	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: o.Namespace, Name: o.Name, Verb: verb,
-			Group: o.resource.Group, Version: o.resource.Version, Resource: o.resource.Resource, Subresource: subresource,
-		},
-	}}
-	review, reviewErr := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if reviewErr == nil && review.Status.Allowed {
-		return fmt.Errorf("%s %s: %w", verb, o.Ref, err) // the permission exists
-	}
-	return &RightError{User: o.User, Verb: verb, Resource: resource, Cause: err}
+	_, err = o.patch(ctx, map[string]fields{"metadata": {"resourceVersion": live.GetResourceVersion()}, "status": {"conditions": conditions}}, "status")
+	return err
 }

@@ -1,47 +1,41 @@
 package annotations
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/background"
-	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Defaults of Options.
-const (
-	DefaultDelay = time.Second
-	DefaultEvery = 5 * time.Second
-	DefaultQueue = 1000
-)
+// controllerName is the name of the controller in the metrics of controller-runtime.
+const controllerName = "overrule-annotations"
 
 const (
-	// minRetry and maxRetry bound the time between attempts to update one object.
-	minRetry = time.Second
-	maxRetry = 5 * time.Minute
-	// forbiddenRetry is how long objects of a kind are skipped after a forbidden
-	// write.
-	forbiddenRetry = time.Minute
+	// maxChanges is how many changes are processed individually; more cause a full
+	// resync. changesDelay is how long they are collected first.
+	maxChanges   = 1000
+	changesDelay = time.Second
+	// minDelay is the time between two writes of an object, because other clients may
+	// write it, too. It is also the first delay after a failure, and maxDelay the last.
+	minDelay, maxDelay = 5 * time.Second, 5 * time.Minute
+	// checkDelay is when an object that was written is checked again.
+	checkDelay = time.Minute
 )
 
 // Cluster is where marks are written.
 type Cluster interface {
-	// Write sets the marks of an object, removes all others, and returns the hash of
-	// the marks that it then has: another replica with a different cache may write
-	// different ones. The error is ErrGone, a *RightError, or another reason why it
-	// was not written.
-	Write(ctx context.Context, object api.Ref, uid types.UID, w *DesiredMarks) (uint64, error)
+	// Write sets the marks of an object and removes all others. It does nothing if the
+	// object does not exist any more.
+	Write(ctx context.Context, object api.Ref, uid types.UID, want *Marks) error
 }
 
 // Options of a Controller.
@@ -52,175 +46,63 @@ type Options struct {
 	// Affected enables the marks on affected objects; otherwise existing ones are
 	// removed.
 	Affected bool
-	// Delay is how long changes are collected before they are processed, Every the
-	// minimum time between two writes of one object, because other clients may write
-	// it, too. 0 means DefaultDelay and DefaultEvery.
-	Delay, Every time.Duration
-	// Queue is the maximum number of changes that are processed individually; more
-	// cause a full resync. 0 means DefaultQueue.
-	Queue int
-	Log   logr.Logger
+	Log      logr.Logger
 }
 
 // Controller keeps marks up to date, on the leader. Create it with New.
 type Controller struct {
-	opts      Options
-	inventory inventory
-	changes   *snapshot.Changes
-	pending   pending
-	results   counter
-
-	// computeMu serializes computations: they use at most one core.
-	computeMu sync.Mutex
-	throttle  throttle
-
-	// lastView belongs to the goroutine that enqueues.
-	lastView *snapshot.View
-	// blockedUntil belongs to the goroutine that writes.
-	blockedUntil map[api.PolicyKind]time.Time
+	opts    Options
+	changes *snapshot.Changes
+	// seen has the objects that may have marks: api.Ref to the last snapshot.Observation,
+	// without its version.
+	seen sync.Map
 }
 
 // New returns a Controller that observes its store, which must not contain objects yet.
 func New(o Options) *Controller {
-	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
-	c := &Controller{
-		opts: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), ignoreEvent), blockedUntil: make(map[api.PolicyKind]time.Time),
-	}
+	c := &Controller{opts: o, changes: snapshot.NewChanges(maxChanges, ignoreEvent)}
 	o.Store.Subscribe(c.changes.Record)
-	o.Store.Watch(func(seen []snapshot.Observation) { c.changes.RecordMarks(c.inventory.observe(seen)) })
+	o.Store.Watch(func(seen []snapshot.Observation) { c.changes.RecordMarks(c.observe(seen)) })
 	return c
 }
 
-// NeedLeaderElection returns true: the Controller runs on the leader.
-func (c *Controller) NeedLeaderElection() bool { return true }
+// ignoreEvent reports whether an event cannot affect marks: a write of marks or of a
+// status, most likely by this controller.
+func ignoreEvent(e snapshot.Event) bool {
+	return e.Before != nil && e.After != nil && snapshot.Same(e.Before, e.After)
+}
 
-type workQueue = workqueue.TypedRateLimitingInterface[api.Ref]
+// observe records observations and returns the objects that differ in uid or marks.
+func (c *Controller) observe(observations []snapshot.Observation) (changed []api.Ref) {
+	for _, s := range observations {
+		if s.Deleted || !hasMarks(s.Ref.PolicyKind()) {
+			c.seen.Delete(s.Ref)
+			continue
+		}
+		s.Version = ""
+		if before, _ := c.seen.Swap(s.Ref, s); before != s {
+			changed = append(changed, s.Ref)
+		}
+	}
+	return changed
+}
 
 // Start implements manager.Runnable: it updates marks until ctx ends. It begins with a
 // full resync, because the previous leader may have left stale marks. It can be called
 // again after it returned.
 func (c *Controller) Start(ctx context.Context) error {
-	q := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minRetry, maxRetry),
-		workqueue.TypedRateLimitingQueueConfig[api.Ref]{Name: "refresh"})
-	defer c.reset()
-	var group sync.WaitGroup
-	group.Go(func() { c.runEnqueuer(ctx, q) })
-	group.Go(func() {
-		for c.processNext(ctx, q) {
-			// one at a time
-		}
+	t := &term{Controller: c}
+	run, err := controller.NewTypedUnmanaged(controllerName, controller.TypedOptions[api.Ref]{
+		Reconciler: t, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minDelay, maxDelay),
+		SkipNameValidation: new(true),  // each term has a controller of its own
+		UsePriorityQueue:   new(false), // it leaves workqueue_depth as it was when the term ended
+		LogConstructor:     func(ref *api.Ref) logr.Logger { return c.opts.Log.WithValues("object", ref) },
 	})
-	<-ctx.Done()
-	q.ShutDown()
-	group.Wait()
-	return nil
-}
-
-// reset discards the state of a term, so that a replica that does not lead keeps no view
-// and reports nothing as pending, and the next term begins with a full resync.
-func (c *Controller) reset() {
-	c.lastView = nil
-	clear(c.blockedUntil)
-	c.pending.reset()
-	c.changes.RecordAll()
-}
-
-// runEnqueuer enqueues the objects that changes affect, until ctx ends.
-func (c *Controller) runEnqueuer(ctx context.Context, q workQueue) {
-	for background.Sleep(ctx, c.opts.Delay) {
-		if _, ready := c.opts.Store.View(); !ready {
-			continue
-		}
-		if err := c.enqueueChanged(ctx, q); err != nil {
-			if errors.Is(err, background.ErrPanic) {
-				c.opts.Log.Error(err, "finding stale marks failed; resyncing")
-				background.Sleep(ctx, maxRetry)
-			}
-			c.changes.RecordAll()
-			continue
-		}
-		select {
-		case <-c.changes.Wake():
-		case <-ctx.Done():
-		}
+	if err == nil {
+		err = run.Watch(source.TypedFunc[api.Ref](t.watch))
 	}
-}
-
-// enqueueChanged enqueues the objects whose marks may be stale. The error is that of
-// ctx, or a panic.
-func (c *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error) {
-	defer background.RecoverError(&err, "find stale marks")
-	c.computeMu.Lock()
-	defer c.computeMu.Unlock()
-	changed := c.changes.Take()
-	v, _ := c.opts.Store.View()
-	before := c.lastView
-	c.lastView = v
-	if changed.All { // true at the start
-		c.enqueue(q, c.inventory.all(""))
-		return nil
+	if err == nil {
+		err = run.Start(ctx)
 	}
-	impacted := impactedObjects{engine: c.opts.Engine, throttle: &c.throttle, found: make(map[api.Ref]bool)}
-	objects := snapshot.Objects(changed.Events)
-	for _, o := range objects {
-		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out or in
-			c.enqueue(q, c.inventory.all(n.Name))
-		}
-	}
-	if err := errors.Join(impacted.collect(ctx, before, objects), impacted.collect(ctx, v, objects)); err != nil {
-		return err
-	}
-	c.enqueue(q, changed.Marked)
-	for ref := range impacted.found {
-		if _, ok := c.inventory.get(ref); ok {
-			c.enqueue(q, []api.Ref{ref})
-		}
-	}
-	return nil
-}
-
-// ignoreEvent reports whether an event cannot affect marks: a write of marks or of a
-// status, most likely by this controller, or of a constraint, which does not change
-// effective policies.
-func ignoreEvent(e snapshot.Event) bool {
-	_, before := e.Before.(*constraint.Constraint)
-	_, after := e.After.(*constraint.Constraint)
-	return before || after || e.Before != nil && e.After != nil && snapshot.Same(e.Before, e.After)
-}
-
-func (c *Controller) enqueue(q workQueue, objects []api.Ref) {
-	for _, ref := range objects {
-		c.pending.add(ref)
-		q.Add(ref)
-	}
-}
-
-// processNext processes one object, and reports whether to continue.
-func (c *Controller) processNext(ctx context.Context, q workQueue) bool {
-	ref, ended := q.Get()
-	if ended {
-		return false
-	}
-	defer q.Done(ref)
-	if ctx.Err() != nil {
-		return true // a queue that is shut down has to be emptied
-	}
-	c.pending.start(ref)
-	after, err := c.reconcile(ctx, ref)
-	if errors.Is(err, background.ErrPanic) {
-		c.results.add(resultFailed)
-		c.opts.Log.Error(err, "updating marks failed; retrying", "object", ref.String())
-	}
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		q.AddRateLimited(ref)
-	case after > 0:
-		q.AddAfter(ref, after)
-	default:
-		q.Forget(ref)
-		c.pending.finish(ref)
-	}
-	return true
+	return err
 }

@@ -2,16 +2,17 @@ package annotations
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -36,62 +37,94 @@ var (
 )
 
 // world is a Controller with a fake cluster, which stores the written marks and reports
-// them to the store as observed.
+// them to the store as observed. It runs in virtual time.
 type world struct {
 	*testing.T
 	*Controller
-	q workQueue
 
+	// mu guards what follows while the Controller runs. Tests use it between calls of
+	// after.
 	mu     sync.Mutex
-	marks  map[api.Ref]*DesiredMarks
+	marks  map[api.Ref]*Marks
 	seen   map[api.Ref]snapshot.Marks // without their hash
 	writes []api.Ref
-	fail   func(api.Ref) error
+	write  func(api.Ref, *Marks) (*Marks, error) // what is stored instead of what is written
 	lines  []string
 }
 
-func newWorld(t *testing.T, o Options, docs ...string) *world {
+// inWorld runs a test in a world with a Controller that has not started, and a store that
+// is not ready.
+func inWorld(t *testing.T, docs []string, run func(w *world)) {
 	t.Helper()
-	w := &world{T: t, marks: make(map[api.Ref]*DesiredMarks), seen: make(map[api.Ref]snapshot.Marks)}
-	o.Store, o.Engine, o.Cluster, o.Affected = snapshot.New(), effective.NewEngine(), w, !o.Affected
-	o.Log = funcr.New(func(_, args string) { w.lines = append(w.lines, args) }, funcr.Options{})
-	if o.Every == 0 {
-		o.Every = time.Nanosecond
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, marks: make(map[api.Ref]*Marks), seen: make(map[api.Ref]snapshot.Marks)}
+		log := funcr.New(func(_, args string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.lines = append(w.lines, args)
+		}, funcr.Options{})
+		w.Controller = New(Options{Store: snapshot.New("objects"), Engine: effective.NewEngine(), Cluster: w, Affected: true, Log: log})
+		for _, k := range worlds.World(t, routeR).Kinds() {
+			w.opts.Store.AddKind(k)
+			w.opts.Store.KindListed(k.Ref())
+		}
+		w.put(docs...)
+		run(w)
+	})
+}
+
+// inRunning runs a test in a world whose Controller has completed its first resync.
+func inRunning(t *testing.T, docs []string, run func(w *world)) {
+	t.Helper()
+	inWorld(t, docs, func(w *world) {
+		defer w.start()()
+		w.opts.Store.Listed("objects")
+		w.settle()
+		run(w)
+	})
+}
+
+// start runs the Controller until stop is called.
+func (w *world) start() (stop func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Start(ctx) }()
+	return func() {
+		cancel()
+		assert.NoError(w, <-ended)
 	}
-	w.Controller = New(o)
-	w.q = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](time.Hour, time.Hour))
-	t.Cleanup(w.q.ShutDown)
-	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
-		w.opts.Store.AddKind(k)
-		w.opts.Store.KindListed(k.Ref())
-	}
-	w.put(docs...)
-	return w
 }
 
 // Write implements Cluster.
-func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *DesiredMarks) (uint64, error) {
+func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Marks) (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes = append(w.writes, ref)
-	if w.fail != nil {
-		if err := w.fail(ref); err != nil {
-			return 0, err
-		}
+	if uid != "u" {
+		return errors.New("another object has the name")
 	}
-	require.Equal(w, types.UID("u"), uid)
-	w.marks[ref] = marks
-	w.observe(ref)
-	return marks.Hash(), nil
+	if w.write != nil {
+		marks, err = w.write(ref, marks)
+	}
+	if err == nil {
+		w.marks[ref] = marks
+		w.observed(ref)
+	}
+	return err
 }
 
-// observe reports the current state of an object to the store.
-func (w *world) observe(ref api.Ref) {
+// observed reports the current state of an object to the store.
+func (w *world) observed(ref api.Ref) {
 	m := w.seen[ref]
 	if has := w.marks[ref]; has != nil {
 		m.Hash = has.Hash()
 	}
 	w.opts.Store.Observe(snapshot.Observation{Ref: ref, UID: "u", Marks: m})
+}
+
+func (w *world) ref(doc string) api.Ref {
+	v, _ := w.opts.Store.View()
+	return worlds.Read(w.T, v, doc).Ref()
 }
 
 func (w *world) put(docs ...string) {
@@ -100,34 +133,29 @@ func (w *world) put(docs ...string) {
 		v, _ := w.opts.Store.View()
 		o := worlds.Read(w.T, v, doc)
 		w.opts.Store.Apply(snapshot.Put(o))
-		w.observe(o.Ref())
+		w.observed(o.Ref())
 	}
 }
 
 func (w *world) remove(doc string) {
 	w.Helper()
-	v, _ := w.opts.Store.View()
-	ref := worlds.Read(w.T, v, doc).Ref()
+	ref := w.ref(doc)
 	w.opts.Store.Apply(snapshot.Delete(ref))
 	delete(w.marks, ref)
 	w.opts.Store.Observe(snapshot.Observation{Ref: ref, Deleted: true})
 }
 
-// reconcileAll enqueues and reconciles until the queue is empty, and returns what was
-// written.
-func (w *world) reconcileAll() []string {
-	w.Helper()
+// settle waits until all changes are processed and what was written is checked again. It
+// returns what was written.
+func (w *world) settle() []string { return w.after(2 * checkDelay) }
+
+// after returns what was written for a time.
+func (w *world) after(d time.Duration) []string {
+	w.mu.Lock()
 	w.writes = nil
-	for round := 0; ; round++ {
-		require.Less(w, round, 10, "it does not converge: %v", w.writes)
-		require.NoError(w, w.enqueueChanged(w.Context(), w.q))
-		if w.q.Len() == 0 {
-			break
-		}
-		for w.q.Len() > 0 {
-			w.processNext(w.Context(), w.q)
-		}
-	}
+	w.mu.Unlock()
+	time.Sleep(d)
+	synctest.Wait()
 	var out []string
 	for _, ref := range w.writes {
 		out = append(out, ref.String())
@@ -135,19 +163,35 @@ func (w *world) reconcileAll() []string {
 	return out
 }
 
-// marksOf returns the annotations, or the messages of the conditions, of an object.
-func (w *world) marksOf(ref string) map[string]string {
-	out := make(map[string]string)
-	for at, marks := range w.marks {
-		if at.String() != ref {
-			continue
-		}
-		maps.Copy(out, marks.Annotations)
-		for _, c := range marks.Conditions {
-			out[c.Type] = c.Message
-		}
+// textOf returns the annotation of an object.
+func (w *world) textOf(doc string) string {
+	ref := w.ref(doc)
+	v, _ := w.opts.Store.View()
+	if has := w.marks[ref]; has != nil {
+		return has.Annotations[Name(v.Get(ref))]
 	}
-	return out
+	return ""
 }
 
 func (w *world) logged() string { return strings.Join(w.lines, "\n") }
+
+// requireSame fails unless the marks of all objects are those that a full computation
+// returns. It returns the number of marks.
+func (w *world) requireSame() (marks int) {
+	w.Helper()
+	v, _ := w.opts.Store.View()
+	fresh := &Controller{opts: Options{Engine: effective.NewEngine(), Affected: true}}
+	w.Controller.seen.Range(func(key, value any) bool {
+		ref, seen := key.(api.Ref), value.(snapshot.Observation)
+		want, err := fresh.marksOf(w.Context(), v, v.Get(ref), seen.Marks)
+		require.NoError(w, err)
+		got := w.marks[ref]
+		if got == nil {
+			got = &Marks{}
+		}
+		require.Equal(w, want.Hash(), got.Hash(), "%s has %v, want %v", ref, got, want)
+		marks += len(got.Annotations) + len(got.Conditions)
+		return true
+	})
+	return marks
+}

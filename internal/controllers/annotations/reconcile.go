@@ -3,115 +3,110 @@ package annotations
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// ErrGone means that an object does not exist any more, or was replaced by another of
-// the same name.
-var ErrGone = errors.New("object not found")
+// term is the work of a Controller while this replica leads: the reconciler of its only
+// worker.
+type term struct {
+	*Controller
 
-// errMarksDiffer means that an object has other marks after a write.
-var errMarksDiffer = errors.New("object has different marks than were written: the cache of another replica differs, or another client writes them")
-
-// RightError is a missing permission.
-type RightError struct {
-	// User that lacks the permission Verb on Resource.
-	User, Verb, Resource string
-	Cause                error
+	queue    workqueue.TypedRateLimitingInterface[api.Ref]
+	lastView *snapshot.View // of the last changes; nil causes a full resync
 }
 
-// Error returns the missing permission and how to grant it.
-func (e *RightError) Error() string {
-	return fmt.Sprintf("%s is not allowed to %s %s: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher (docs/running.md, Annotation refresh): %v",
-		e.User, e.Verb, e.Resource, e.Cause)
+// changesRef is in the queue for the objects that changes affect, which are not known yet.
+var changesRef api.Ref
+
+// watch is the source of the controller.
+func (t *term) watch(ctx context.Context, q workqueue.TypedRateLimitingInterface[api.Ref]) error {
+	t.queue = q
+	go func() {
+		for ctx.Err() == nil {
+			q.AddAfter(changesRef, changesDelay)
+			select {
+			case <-t.changes.Wake():
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return nil
 }
 
-// Unwrap returns the error of the API server.
-func (e *RightError) Unwrap() error { return e.Cause }
-
-// reconcile writes an object if its marks differ from the desired ones. It returns
-// after what time to process the object again, 0 for not at all; after an error it is
-// retried with backoff.
-func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
-	defer background.RecoverError(&err, "update marks")
-	v, ready := c.opts.Store.View()
-	if !ready {
-		return c.opts.Delay, nil
-	}
-	entry, known := c.inventory.get(ref)
-	o := v.Get(ref)
-	if !known || o == nil || entry.marks.Deleting || entry.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
-		return 0, nil
-	}
-	kind := ref.PolicyKind()
-	if wait := time.Until(c.blockedUntil[kind]); wait > 0 {
-		return wait, nil
-	}
-	marks, err := c.compute(ctx, v, o, entry.marks)
-	if err != nil {
-		return 0, err
-	}
-	want := marks.Hash()
-	if want == entry.marks.Hash {
-		return 0, nil
-	}
-	if wait := time.Until(entry.lastWrite.Add(entry.writeInterval(c.opts.Every))); wait > 0 {
-		return wait, nil
-	}
-	got, err := c.opts.Cluster.Write(ctx, ref, entry.uid, marks)
-	c.inventory.recordWrite(ref, time.Now(), c.opts.Every)
-	if err == nil && got != want {
-		err = errMarksDiffer
-	}
-	return c.handleResult(ctx, ref, marks, err)
-}
-
-func (c *Controller) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, current snapshot.Marks) (*DesiredMarks, error) {
-	c.computeMu.Lock()
-	defer c.computeMu.Unlock()
-	if err := c.throttle.step(ctx); err != nil {
-		return nil, err
-	}
-	return c.desiredMarks(ctx, v, o, current)
-}
-
-// handleResult counts a write, logs what needs attention, and returns when to retry.
-func (c *Controller) handleResult(ctx context.Context, ref api.Ref, marks *DesiredMarks, err error) (time.Duration, error) {
-	kind := ref.PolicyKind()
-	missingRight, forbidden := errors.AsType[*RightError](err)
-	_, before := c.blockedUntil[kind]
-	if err == nil && before {
-		delete(c.blockedUntil, kind)
-		c.opts.Log.Info("marks can be written again", "kind", kind.String())
-	}
+// Reconcile implements reconcile.TypedReconciler: it writes an object if its marks differ
+// from the computed ones, and has it checked again: the mutating webhook of a replica with
+// another cache may have changed what was written.
+func (t *term) Reconcile(ctx context.Context, ref api.Ref) (reconcile.Result, error) {
+	v, ready := t.opts.Store.View()
 	switch {
-	case ctx.Err() != nil:
-	case err == nil:
-		c.results.add(resultWritten)
-		if len(marks.LeftOut) > 0 {
-			c.opts.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", marks.LeftOut)
-		}
-	case errors.Is(err, ErrGone):
-		c.results.add(resultGone)
-		return 0, nil
-	case forbidden:
-		c.results.add(resultForbidden)
-		if !before {
-			c.opts.Log.Error(missingRight, "not allowed to update marks; retrying every minute", "kind", kind.String())
-		}
-		c.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
-		return forbiddenRetry, nil
-	case errors.Is(err, errMarksDiffer):
-		c.results.add(resultOtherwise)
-		c.opts.Log.V(1).Info("marks differ after a write; retrying", "object", ref.String())
-	default:
-		c.results.add(resultFailed)
-		c.opts.Log.Info("updating marks failed; retrying", "object", ref.String(), "cause", api.RedactToken(err.Error()))
+	case ctx.Err() != nil: // the queue is being emptied
+		return reconcile.Result{}, nil
+	case !ready:
+		return reconcile.Result{RequeueAfter: changesDelay}, nil
+	case ref == changesRef:
+		return reconcile.Result{}, t.enqueueChanged(ctx)
 	}
-	return 0, err
+	value, _ := t.seen.Load(ref)
+	has, known := value.(snapshot.Observation)
+	o := v.Get(ref)
+	if !known || o == nil || has.Marks.Deleting || has.Marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
+		return reconcile.Result{}, nil
+	}
+	start := time.Now()
+	want, err := t.marksOf(ctx, v, o, has.Marks)
+	pause(ctx, start)
+	if err != nil || want.Hash() == has.Marks.Hash {
+		return reconcile.Result{}, err
+	}
+	if len(want.LeftOut) > 0 {
+		t.opts.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", want.LeftOut)
+	}
+	if err := t.opts.Cluster.Write(ctx, ref, has.UID, want); err != nil && ctx.Err() == nil {
+		return reconcile.Result{}, errors.New(api.RedactToken(err.Error()))
+	}
+	return reconcile.Result{RequeueAfter: checkDelay}, nil
+}
+
+// pause waits for as long as the work since start took: admission has priority.
+func pause(ctx context.Context, start time.Time) { background.Sleep(ctx, time.Since(start)) }
+
+// enqueueChanged enqueues the objects whose marks may be stale.
+func (t *term) enqueueChanged(ctx context.Context) error {
+	defer pause(ctx, time.Now())
+	changed := t.changes.Take()
+	v, _ := t.opts.Store.View()
+	before, found, objects := t.lastView, make(impact), snapshot.Objects(changed.Events)
+	t.lastView = nil // an error or a panic causes a full resync
+	if changed.All || before == nil || slices.ContainsFunc(objects, isNamespace) {
+		t.seen.Range(func(ref, _ any) bool {
+			found[ref.(api.Ref)] = true
+			return true
+		})
+	} else if err := errors.Join(found.collect(ctx, t.opts.Engine, before, objects), found.collect(ctx, t.opts.Engine, v, objects)); err != nil {
+		return err
+	}
+	for _, ref := range changed.Marked {
+		found[ref] = true
+	}
+	for ref := range found {
+		t.queue.AddRateLimited(ref)
+	}
+	t.lastView = v
+	return nil
+}
+
+// isNamespace reports whether an object is a namespace: it may have opted out or in, and
+// selectors may match its labels.
+func isNamespace(o snapshot.Object) bool {
+	_, ok := o.(*gateway.Namespace)
+	return ok
 }

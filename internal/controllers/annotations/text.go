@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -14,6 +15,17 @@ import (
 
 // MaxSize is the maximum size of an annotation, in bytes.
 const MaxSize = 4 << 10
+
+// AtLastWrite returns the annotation of an object that is not refreshed, so that its text
+// does not read as the present state.
+func AtLastWrite(text string) string {
+	if text == "" {
+		return ""
+	}
+	return asOfLastWrite + strings.TrimPrefix(text, "{")
+}
+
+const asOfLastWrite = `{"asOf":"last write",`
 
 // Name returns the name of the annotation of an object, "" if its kind has none.
 func Name(o snapshot.Object) string {
@@ -59,7 +71,7 @@ func marshalLimited(annotation any, shorter func(hash string) any) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if len(data) <= MaxSize {
+	if len(data) <= MaxSize-len(asOfLastWrite) {
 		return string(data), nil
 	}
 	sum := sha256.Sum256(data)
