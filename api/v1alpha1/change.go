@@ -1,6 +1,12 @@
 package v1alpha1
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // ChangeList is the output of the command diff.
 type ChangeList struct {
@@ -20,13 +26,37 @@ type Change struct {
 	// authentication. Those that protect come first, and are in LostProtection as well.
 	Lost           []string `json:"lost,omitempty"`
 	LostProtection []string `json:"lostProtection,omitempty"`
+	// Gained are the rules of policies that a new path gets.
+	Gained []GainedRules `json:"gained,omitempty"`
 }
 
-// CountLost adds the rules that the path of a change loses.
-func (c *Change) CountLost(counts LostCounts) {
-	for _, name := range c.Lost {
-		counts.Add(LostRules{Rules: name, Paths: 1, Protects: slices.Contains(c.LostProtection, name)})
+// ChangesText says what the paths of changes lose, and what new paths get: " (2 lose jwt);
+// 1 new path gets cors of SecurityPolicy infra/edge"; "" for nothing.
+func ChangesText(changes []Change) string {
+	lost, gained := make(LostCounts), make(map[GainedRules]bool)
+	paths := 0
+	for i := range changes {
+		c := &changes[i]
+		for _, name := range c.Lost {
+			lost.Add(LostRules{Rules: name, Paths: 1, Protects: slices.Contains(c.LostProtection, name)})
+		}
+		for _, g := range c.Gained {
+			gained[g] = true
+		}
+		paths += min(len(c.Gained), 1)
 	}
+	text := LostText(lost.Sorted())
+	if paths == 0 {
+		return text
+	}
+	subject := "1 new path gets"
+	if paths > 1 {
+		subject = fmt.Sprintf("%d new paths get", paths)
+	}
+	all := slices.SortedFunc(maps.Keys(gained), func(a, b GainedRules) int {
+		return cmp.Or(CompareRefs(a.Policy, b.Policy), strings.Compare(a.Rules, b.Rules))
+	})
+	return fmt.Sprintf("%s; %s %s", text, subject, GainedText(all))
 }
 
 // RuleChange is the difference of one rule. Before is absent if the rule is added,

@@ -34,8 +34,9 @@ type kindImpact struct {
 	// reportedPaths is the number of paths of the finding about lost rules or overrides with
 	// the most of them.
 	reportedPaths int
-	// newPaths is the number of paths of a route that is created.
-	newPaths int
+	// newPaths is the number of paths of a route that is created, backends that of the paths
+	// to backends that the route which is written adds or drops.
+	newPaths, backends int
 	// digests of the paths' changes, kept where there is a limit.
 	digests []string
 }
@@ -154,8 +155,19 @@ func (radius *blastRadius) reported(kind api.PolicyKind, paths int) {
 }
 
 // said reports whether other findings say all that there is to say about the paths that
-// change: that each of them loses rules, or that they are those of a new route.
-func (k *kindImpact) said() bool { return max(k.reportedPaths, k.newPaths) >= k.paths.count() }
+// change: that each of them loses rules, or that they are those of a new route; or if there
+// is nothing to say, since the route only chooses its backends.
+func (k *kindImpact) said() bool {
+	return max(k.reportedPaths, k.newPaths, k.backends) >= k.paths.count()
+}
+
+// choosesBackend reports whether a path begins or ends since the route that is written adds
+// or drops a backend: its policies stay as they are.
+func (ev *evaluation) choosesBackend(p effective.Pair) bool {
+	r, ok := ev.change.After.(*gateway.Route)
+	path := &p.Effective().Path
+	return ok && path.Backend != nil && (p.Before == nil || p.After == nil) && path.Route.Ref() == r.Ref()
+}
 
 // lost returns what paths lose, of all kinds together.
 func (radius *blastRadius) lost() []api.LostRules {

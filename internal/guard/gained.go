@@ -10,6 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/merge"
 )
 
 // gainedRules are the rules of policies that a route gets which is created, by the number
@@ -44,21 +45,35 @@ func (ev *evaluation) addGained(p effective.Pair) {
 	if ev.gained == nil {
 		ev.gained = make(gainedRules)
 	}
-	k := p.After.Kind
-	ev.blast.kinds[k.Ref()].newPaths++
-	on := make(map[gainedKey]bool)
-	for i := range p.After.Rules {
-		r := &p.After.Rules[i]
-		if r.Value == nil || r.Group.Disables {
+	ev.blast.kinds[p.After.Kind.Ref()].newPaths++
+	ev.gained.add(p.After)
+	ev.addMissed(p.After)
+}
+
+// add adds the rules of policies that are in force on a path.
+func (g gainedRules) add(e *effective.Effective) {
+	k, on := e.Kind, make(map[gainedKey]bool)
+	for i := range e.Rules {
+		r := &e.Rules[i]
+		if r.Value == nil || r.Group.Disables || r.From.Block == merge.Object {
 			continue
 		}
-		key := gainedKey{k.GroupName(r.Key, k.GroupDepth(r.Key)), p.After.Ref(r.From.Policy)}
+		key := gainedKey{k.GroupName(r.Key, k.GroupDepth(r.Key)), e.Ref(r.From.Policy)}
 		if !on[key] {
 			on[key] = true
-			ev.gained[key]++
+			g[key]++
 		}
 	}
-	ev.addMissed(p.After)
+}
+
+// Gained returns the rules of policies that a new path gets; nil for any other one.
+func Gained(p effective.Pair) []api.GainedRules {
+	if p.Before != nil || p.After == nil {
+		return nil
+	}
+	g := make(gainedRules)
+	g.add(p.After)
+	return g.list()
 }
 
 // addMissed adds what a new path would get without the policies below.

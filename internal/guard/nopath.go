@@ -18,7 +18,8 @@ func (ev *evaluation) reportNoPath() {
 	if ev.policy == nil || ev.policy.Invalid != nil || ev.policy.Unread != "" || ev.overriddenRules.ownPaths > 0 || len(ev.unread) > 0 {
 		return
 	}
-	if ev.policy.Kind.Attaches() && len(ev.after.Targets(ev.policy)) == 0 {
+	targetFields := len(ev.policy.Kind.Targets.Fields) + len(ev.policy.Kind.Targets.Selectors)
+	if targetFields > 0 && ev.policy.Kind.Attaches() && len(ev.after.Targets(ev.policy)) == 0 { // else it awaits its reference
 		ev.report(api.ReasonNoPath, api.Warn, Finding{
 			What: "the policy has no effect: " + effective.NoTarget(ev.policy.Kind), Advice: "it takes effect once an object refers to it",
 		})
@@ -31,6 +32,9 @@ func (ev *evaluation) reportNoPath() {
 		if r, ok := ev.after.Get(t.Target).(*gateway.Route); ok && effective.IsDelegated(ev.after, r) {
 			ev.report(api.ReasonNotRead, api.Warn, Finding{What: why, Advice: "check at the gateway that the policy has an effect"})
 			continue
+		}
+		if hint := effective.ParentHint(ev.after, t.Target); hint != "" && ev.guard.ReadsAll {
+			advice = hint
 		}
 		ev.report(api.ReasonNoPath, api.Warn, Finding{
 			What: "the policy has no effect: " + why, Advice: advice, Short: "no effect: " + why,

@@ -97,7 +97,9 @@ func (ev *evaluation) countPath(p effective.Pair, again bool) error {
 func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) {
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
-	ev.blast.impactOf(p, ev.guard.BlastRadius).add(p, lost, ev.change.Object().Ref())
+	impact := ev.blast.impactOf(p, ev.guard.BlastRadius)
+	impact.add(p, lost, ev.change.Object().Ref())
+	impact.backends += btoi(ev.choosesBackend(p))
 }
 
 // writesPolicy reports whether the object is a policy: then only effective policies of its

@@ -59,7 +59,7 @@ func (ev *evaluation) checkTarget(t api.Target) {
 
 // targetAdvice says what to do about a target that does not exist.
 func (ev *evaluation) targetAdvice(t api.Target) string {
-	switch hint := ev.targetHint(t); {
+	switch hint := effective.TargetHint(ev.after, t, ev.guard.ReadsAll); {
 	case t.Refused != "":
 		return "choose another target, or move the policy to a namespace that is allowed to target this one"
 	case t.Selector != "":

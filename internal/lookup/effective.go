@@ -173,7 +173,31 @@ func (q *Query) outcomesOf(sum *effective.Outcomes, policies []*policykind.Polic
 	out := make([]api.Outcome, len(policies))
 	for i, p := range policies {
 		out[i] = sum.OfHiding(q.View, p, q.Hides)
+		if hint := q.targetHint(&out[i]); hint != "" {
+			out[i].Message += "; " + hint
+		}
 	}
 	slices.SortFunc(out, func(a, b api.Outcome) int { return api.CompareRefs(a.Policy, b.Policy) })
 	return out
+}
+
+// targetHint says what is probably meant by the target of a policy without effect, or by the
+// parentRefs of its target, to readers of all objects.
+func (q *Query) targetHint(o *api.Outcome) string {
+	if q.Hides != nil {
+		return ""
+	}
+	for _, t := range o.Targets {
+		hint := ""
+		switch {
+		case o.State == api.TargetNotFound:
+			hint = effective.TargetHint(q.View, t, true)
+		case o.State == api.NoPath && t.Accepted:
+			hint = effective.ParentHint(q.View, t.Target)
+		}
+		if hint != "" {
+			return hint
+		}
+	}
+	return ""
 }

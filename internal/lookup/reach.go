@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
@@ -24,7 +25,7 @@ func (q *Query) Reach(ctx context.Context, rule *merge.Name) (items []api.Reach,
 	}
 	policies := q.NamedPolicies().Sorted()
 	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return hasRule(p, *rule) }) {
-		return nil, nil, fmt.Errorf("rule %s %w in %s", rule, ErrNotFound, policies[0].Ref())
+		return nil, nil, fmt.Errorf("rule %s %w in %s%s", rule, ErrNotFound, policies[0].Ref(), RuleHint(rule, q.NamedPolicies()))
 	}
 	found, err := q.summarize(ctx, rule, func(gateway.Path) bool { return true })
 	if err != nil {
@@ -52,6 +53,29 @@ func hasRule(p *policykind.Policy, rule merge.Name) bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
 		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return rule.Matches(r.Key) })
 	})
+}
+
+// RuleHint ends an error about a rule that none of some policies has: with the key, the prefix
+// or the name that was probably meant; "" if none is close.
+func RuleHint(rule *merge.Name, policies PolicySet) string {
+	var names []string
+	for _, p := range policies.Sorted() {
+		for _, b := range p.Blocks {
+			for _, r := range b.Rules {
+				segments := r.Key.Segments()
+				names = append(names, segments[len(segments)-1])
+				for n := range len(segments) {
+					if prefix, ok := r.Key.Ancestor(n + 1); ok {
+						names = append(names, prefix.String())
+					}
+				}
+			}
+		}
+	}
+	if meant := editdistance.Closest(rule.String(), names); meant != "" {
+		return fmt.Sprintf(": did you mean %s?", meant)
+	}
+	return ""
 }
 
 // noEffectMessage returns why a policy, or a rule of it, has no effect.

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,13 +21,10 @@ func (s *source) timeOfWrite(now time.Time) int64 {
 	return policykind.InFlight(now)
 }
 
-// maxByName is the number of pairs of policies that warnOrderByName prints.
-const maxByName = 5
-
-// warnOrderByName prints which policies of one target are ordered by name, since they have
-// no creation time, where their order makes a difference.
+// warnOrderByName prints that policies of one target are ordered by name, since they have no
+// creation time, where their order makes a difference, with the first two of them.
 func (a *app) warnOrderByName(v *snapshot.View) {
-	n := 0
+	n, first := 0, ""
 	for _, k := range v.Kinds() {
 		for p := range v.Policies(k.Ref()) {
 			for _, t := range v.Targets(p) {
@@ -34,15 +32,18 @@ func (a *app) warnOrderByName(v *snapshot.View) {
 					if !sameTarget(t, on) || api.CompareRefs(p.Ref(), rival.Ref()) >= 0 || !orderDecides(p, rival) {
 						continue
 					}
-					if n++; n <= maxByName {
-						a.warnf("%s comes before %s on %s by name: neither has a creationTimestamp, and on a cluster the older one is first", p.Ref(), rival.Ref(), t)
+					if n++; n == 1 {
+						first = fmt.Sprintf("%s comes before %s on %s by name", p.Ref(), rival.Ref(), t)
 					}
 				}
 			}
 		}
 	}
-	if n > maxByName {
-		a.warnf("and %d more pairs of policies without a creationTimestamp are ordered by name", n-maxByName)
+	switch {
+	case n == 1:
+		a.warnf("%s: neither has a creationTimestamp, and on a cluster the older one is first", first)
+	case n > 1:
+		a.warnf("%s, as in %d more pairs of policies: they have no creationTimestamp, and on a cluster the older one is first", first, n-1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,4 +66,11 @@ func TestOrderByNameIsSaid(t *testing.T) {
 			assert.Equal(t, c.want, assert.ObjectsAreEqual(said, got.stderr[:min(len(got.stderr), len(said))]), got.stderr)
 		})
 	}
+}
+
+// However many policies go by name, one warning says so.
+func TestOrderByNameIsSaidOnce(t *testing.T) {
+	got := run(t, undatedBase+securityPolicy("b", "")+securityPolicy("a", "")+securityPolicy("c", ""), "effective", "-f", "-", "-A")
+	assert.Equal(t, 1, strings.Count(got.stderr, "by name"), got.stderr)
+	assert.Contains(t, got.stderr, "on HTTPRoute app/r by name, as in 2 more pairs of policies: they have no creationTimestamp")
 }

@@ -74,7 +74,7 @@ func (a *app) explain(ctx context.Context, flags queryFlags, request *requestFla
 	switch {
 	case len(list.Items) > 0 || list.Message != "":
 	case rule != nil:
-		return fmt.Errorf("rule %s %w on the paths of %s", rule, errNotFound, q.Objects[0].Ref())
+		return fmt.Errorf("rule %s %w on the paths of %s%s", rule, errNotFound, q.Objects[0].Ref(), lookup.RuleHint(rule, paths.Policies))
 	case q.Request.Err() == nil:
 		a.infof("no effective policies found for the request")
 	}

@@ -92,11 +92,7 @@ func (s *source) selectByNamespace(candidates []snapshot.Object, everywhere bool
 // they exist or not.
 func (s *source) referenced(word, name string) []snapshot.Object {
 	var out []snapshot.Object
-	kinds := hierarchyKinds()
-	for _, k := range s.view.Kinds() {
-		kinds = append(kinds, k.Ref())
-	}
-	for _, kind := range kinds {
+	for _, kind := range s.kindsOfObjects() {
 		for o := range s.view.Objects(kind) {
 			for _, ref := range referencesOf(o) {
 				if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
@@ -106,6 +102,15 @@ func (s *source) referenced(word, name string) []snapshot.Object {
 		}
 	}
 	return out
+}
+
+// kindsOfObjects returns the kinds of the hierarchy, and the policy kinds.
+func (s *source) kindsOfObjects() []api.PolicyKind {
+	kinds := hierarchyKinds()
+	for _, k := range s.view.Kinds() {
+		kinds = append(kinds, k.Ref())
+	}
+	return kinds
 }
 
 // referencesOf returns the references of an object to objects that need not be in

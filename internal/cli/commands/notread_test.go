@@ -16,6 +16,7 @@ func TestNotRead(t *testing.T) {
 		"a misspelled kind":            {"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTraficPolicy\n" + header + "spec: {}", "did you mean BackendTrafficPolicy.gateway.envoyproxy.io?"},
 		"a misspelled group":           {"apiVersion: gateway.envoyproxy.com/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {}", "did you mean SecurityPolicy.gateway.envoyproxy.io?"},
 		"a misspelled route":           {"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRout\n" + header + "spec: {}", "did you mean HTTPRoute.gateway.networking.k8s.io?"},
+		"the plural of a kind":         {"apiVersion: kuadrant.io/v1\nkind: AuthPolicies\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "did you mean AuthPolicy.kuadrant.io?"},
 		"a misspelled constraint":      {"apiVersion: overrule.dev/v1alpha1\nkind: PolicyConstrain\n" + header + "spec: {}", "did you mean PolicyConstraint.overrule.dev?"},
 		"the target of a scaler":       {"apiVersion: autoscaling.k8s.io/v1\nkind: VerticalPodAutoscaler\n" + header + "spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}", ""},
 		"a kind of another group":      {"apiVersion: networking.istio.io/v1\nkind: Gateway\n" + header + "spec: {}", ""},

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -51,7 +53,31 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	if err != nil {
 		return nil, err
 	}
-	return s.query(f, args)
+	q, err := s.query(f, args)
+	if err == nil && q.Namespace != "" {
+		if hint := didYouMean(q.Namespace, s.namespaces()); hint != "" {
+			a.warnf("namespace %s %v%s", q.Namespace, errNotFound, hint)
+		}
+	}
+	return q, err
+}
+
+// namespaces returns the namespaces of all objects, nil if that of -n is one of them.
+func (s *source) namespaces() []string {
+	var out []string
+	for _, kind := range s.kindsOfObjects() {
+		for o := range s.view.Objects(kind) {
+			ref := o.Ref()
+			if kind == (api.PolicyKind{Kind: gateway.KindNamespace}) {
+				ref.Namespace = ref.Name
+			}
+			if ref.Namespace == s.namespace {
+				return nil
+			}
+			out = append(out, ref.Namespace)
+		}
+	}
+	return out
 }
 
 // query finds the object that the arguments name, if any.

@@ -66,25 +66,26 @@ func (b *reportBuilder) addFinding(e evaluatedStep, f guard.Finding, severity re
 	b.Findings = append(b.Findings, report.Finding{
 		Severity: severity, Code: f.Code, Object: ref, Operation: operation,
 		Rule: f.Rule, Policy: f.Policy, Message: reason.Message, At: b.paths.location(e.stored, at),
+		CountsPaths: f.Code == api.ReasonBlastRadius && f.Short != "",
 	})
 }
 
 // addChanges adds what changes in the end.
 func (b *reportBuilder) addChanges(n *netChanges) {
 	changed := n.changed()
-	lost := make(api.LostCounts)
+	all := make([]api.Change, 0, len(changed))
 	for _, c := range changed {
 		change := report.Change{Change: c.change(), Was: c.was(), New: c.Before == nil, Removed: c.After == nil}
 		for _, e := range c.causes {
 			change.Causes = append(change.Causes, b.object(e))
 		}
-		change.CountLost(lost)
+		all = append(all, change.Change)
 		if b.redact {
 			redactRules(change.Rules)
 		}
 		b.Changes = append(b.Changes, change)
 	}
-	b.Lost = api.LostText(lost.Sorted())
+	b.Effect = api.ChangesText(all)
 	b.Diagram = diagram(changed)
 }
 

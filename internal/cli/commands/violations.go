@@ -243,7 +243,7 @@ func (q *query) constraints(named *constraintRef) (map[api.Ref]bool, error) {
 		if named.kind == constraint.ClusterKind {
 			ref.Namespace = ""
 		}
-		return nil, fmt.Errorf("%s %w", ref, errNotFound)
+		return nil, fmt.Errorf("%s %w%s", ref, errNotFound, didYouMean(named.name, q.namesOf(named.kind, q.allNamespaces)))
 	}
 	return out, nil
 }

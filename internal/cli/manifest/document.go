@@ -156,7 +156,7 @@ func (d document) decode() (map[string]any, error) {
 	}
 	content, ok := value.(map[string]any)
 	if !ok {
-		return nil, d.position.errorf("%w: must be an object with apiVersion, kind and metadata, not %s", ErrFormat, typeName(value))
+		return nil, d.position.errorf("%w: must be an object with apiVersion, kind and metadata, not %s", ErrFormat, typeName(value)+listAdvice(value))
 	}
 	return content, nil
 }
@@ -184,8 +184,17 @@ func (d document) advice() string {
 	if bytes.Contains(d.data, []byte("{{")) {
 		return "; this looks like a template: render it first, for example with helm template"
 	}
-	number := d.startLine
+	if d.isTruncated() {
+		return "; the JSON value is not closed: the document is truncated"
+	}
+	number, begun := d.startLine, false
 	for line := range bytes.Lines(d.data) {
+		if bytes.HasPrefix(line, []byte("apiVersion:")) {
+			if begun {
+				return fmt.Sprintf("; line %d begins another object: separate documents with ---", number)
+			}
+			begun = true
+		}
 		text := bytes.TrimLeft(line, " \t")
 		if len(bytes.TrimSpace(text)) > 0 && bytes.ContainsRune(line[:len(line)-len(text)], '\t') {
 			return fmt.Sprintf("; line %d is indented with a tab: use spaces", number)
@@ -193,6 +202,12 @@ func (d document) advice() string {
 		number++
 	}
 	return ""
+}
+
+// isTruncated reports whether the document is a JSON object or array that does not end.
+func (d document) isTruncated() bool {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(d.data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return errors.Is(decoder.SkipValue(), io.ErrUnexpectedEOF)
 }
 
 // secretName is in each document with a Secret. Errors of the parser quote the document,
@@ -218,6 +233,14 @@ func (d document) message(err error) string {
 		}
 		return fmt.Sprintf("line %d", n+d.startLine-1)
 	})
+}
+
+// listAdvice returns what to do about an array in place of an object.
+func listAdvice(v any) string {
+	if _, ok := v.([]any); ok {
+		return "; write each object as a document of its own, or all as the items of a List"
+	}
+	return ""
 }
 
 // typeName returns the type of a decoded value.

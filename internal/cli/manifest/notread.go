@@ -67,13 +67,21 @@ func (k *Kinds) resembled(unknown api.PolicyKind) (meant api.PolicyKind) {
 	}
 	least := 0
 	for _, known := range k.readKinds() {
-		kind, near := editdistance.Typo(unknown.Kind, known.Kind)
+		kind, near := editdistance.Typo(singular(unknown.Kind), known.Kind)
 		group, nearGroup := editdistance.Typo(unknown.Group, known.Group)
 		if near && nearGroup && (meant == api.PolicyKind{} || kind+group < least) {
 			meant, least = known, kind+group
 		}
 	}
 	return meant
+}
+
+// singular returns a kind for a plural that ends in ies, which is more than two letters away.
+func singular(kind string) string {
+	if stem, plural := strings.CutSuffix(kind, "ies"); plural {
+		return stem + "y"
+	}
+	return kind
 }
 
 // readKinds returns the kinds of objects that are read.

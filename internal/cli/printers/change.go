@@ -64,16 +64,7 @@ func (w *textWriter) changeHeading(o ChangedObject, items []api.Change) string {
 	} else if n > 1 {
 		what = fmt.Sprintf("%d effective policies change", n)
 	}
-	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what + lostText(items)
-}
-
-// lostText says what the paths of changes lose.
-func lostText(items []api.Change) string {
-	lost := make(api.LostCounts)
-	for i := range items {
-		items[i].CountLost(lost)
-	}
-	return api.LostText(lost.Sorted())
+	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what + api.ChangesText(items)
 }
 
 // writeRule writes the value of a rule before or after the change, if it has one.

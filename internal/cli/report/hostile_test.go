@@ -37,7 +37,7 @@ func hostile() *Report {
 			},
 			Causes: r.Objects[i:], Was: []api.PathElement{{Kind: text, Name: text}},
 		})
-		r.Lost = text
+		r.Effect = text
 	}
 	return r
 }

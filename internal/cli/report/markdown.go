@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 const (
@@ -24,8 +22,8 @@ const (
 	// messageLimit and nameLimit are the lengths of texts in the table, in characters.
 	messageLimit = 2000
 	nameLimit    = 600
-	// lostLimit is the length of what paths lose, in the summary line.
-	lostLimit = 120
+	// effectLimit is the length of what paths lose and get, in the summary line.
+	effectLimit = 240
 )
 
 // Summary returns the Markdown for GITHUB_STEP_SUMMARY.
@@ -131,7 +129,7 @@ func (r *Report) changesSummary() string {
 	if len(namespaces) > 0 {
 		out += " in " + counted(len(namespaces), "namespace", "namespaces")
 	}
-	return out + text(cut(oneLine(r.Lost), lostLimit))
+	return out + text(cut(oneLine(r.Effect), effectLimit))
 }
 
 // evaluated returns the text of a report without findings and changes.
@@ -183,7 +181,7 @@ func (r *Report) row(f Finding) string {
 		object += " (" + text(cut(f.Operation, nameLimit)) + ")"
 	}
 	message := text(cut(f.Message, messageLimit))
-	if f.Code == api.ReasonBlastRadius && f.Severity == Warning && len(r.Changes) > 0 {
+	if f.CountsPaths && f.Severity == Warning && len(r.Changes) > 0 {
 		message = impactBelow // the paths are listed with what they lose
 	}
 	if path := PathName(f.Path); path != "" {

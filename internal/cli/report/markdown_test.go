@@ -281,11 +281,12 @@ func TestMarkdownOfPathsThatBeginOrEnd(t *testing.T) {
 		r.Changes[i].Path = routePath("app", fmt.Sprint("r", i), "toys", 0)
 	}
 	r.Changes[1].New = true
+	r.Changes[1].Gained = []api.GainedRules{{Rules: "limits", Policy: r.Findings[0].Object}}
 	r.Changes[2].Removed = true
 	r.Changes[3].Was = routePath("app", "before", "toys", 0)
 	const on = "RateLimitPolicy on Gateway infra/edge#http > HTTPRoute app/"
 	p := rendered(t, r.Markdown(CommentLimit))
-	assert.Equal(t, []string{on + "r0#toys and 1 more path", on + "r1#toys: new", on + "r2#toys: removed"}, p.summaries)
+	assert.Equal(t, []string{on + "r0#toys and 1 more path", on + "r1#toys: new, gets limits of " + r.Findings[0].Object.String(), on + "r2#toys: removed"}, p.summaries)
 	assert.Contains(t, p.text, "r3#toys, before the change on Gateway infra/edge#http > HTTPRoute app/before#toys")
 }
 
@@ -300,6 +301,8 @@ func TestMarkdownOfBlastRadius(t *testing.T) {
 		return rows[len(rows)-1][4]
 	}
 	f.Severity = Warning
+	assert.Equal(t, f.Message, message(), "it is no number of paths, but what a new route gets")
+	f.CountsPaths = true
 	assert.Equal(t, impactBelow, message())
 	r.Changes = nil
 	assert.Equal(t, f.Message, message(), "there are no paths")
@@ -401,7 +404,7 @@ func FuzzMarkdown(f *testing.F) {
 			c.Was, c.Lost = routePath(name, value, name, i), []string{name}
 			r.Changes = append(r.Changes, c)
 		}
-		r.Lost = name
+		r.Effect = name
 		markdown := r.Markdown(limit)
 		assert.LessOrEqual(t, len(markdown), limit)
 		p := rendered(t, markdown)

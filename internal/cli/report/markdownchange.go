@@ -82,6 +82,8 @@ func (g changeGroup) markdown() string {
 	switch {
 	case len(g.Lost) > 0:
 		summary += ": <b>loses " + text(cut(strings.Join(g.Lost, ", "), nameLimit)) + "</b>"
+	case len(g.Gained) > 0:
+		summary += ": <b>new, gets " + text(cut(api.GainedText(g.Gained), nameLimit)) + "</b>"
 	case g.New:
 		summary += ": <b>new</b>"
 	case g.Removed:

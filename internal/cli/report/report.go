@@ -28,8 +28,8 @@ type Report struct {
 	// Each path of a policy kind is in it once, and once more for each path whose requests
 	// it took over.
 	Changes []Change
-	// Lost says what paths lose, for the summary line: api.LostText.
-	Lost string
+	// Effect says what paths lose and get, for the summary line: api.ChangesText.
+	Effect string
 	// Diagram is a Mermaid flowchart of the changed paths, "" for none.
 	Diagram string
 }
@@ -80,7 +80,9 @@ type Finding struct {
 	// Policy is the other policy, see api.Reason; nil for none.
 	Policy  *api.Ref
 	Message string
-	At      Location
+	// CountsPaths is set if the message is a number of paths, which Changes list.
+	CountsPaths bool
+	At          Location
 }
 
 // Location is the position of an object or a field in a file. The zero value is none: an

@@ -102,7 +102,7 @@ func full() *Report {
 			changed(toystoreLimit, routePath("app", "toystore", "toys", 0), browse),
 			changed(toystoreLimit, routePath("shop", "cart", "rule-1", 0), browse),
 		},
-		Lost:    " (1 loses authentication)",
+		Effect:  " (1 loses authentication)",
 		Diagram: "flowchart LR\n  n0[\"Gateway infra/edge\"] --> n1[\"HTTPRoute app/toystore\"]\n",
 	}
 }
