@@ -47,7 +47,7 @@ func (s *sharing) reason(k *kindWalk, p *policykind.Policy, l gateway.Level) str
 
 // sharedPort returns the reason for a policy on the listener, or listener set, of the path.
 func (s *sharing) sharedPort(k *kindWalk, l gateway.Level) string {
-	at := k.stack.path
+	at := &k.stack.path
 	if at.Listener == nil || !at.Listener.PlainHTTP() {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 
 // stack is the policies of one kind on one path.
 type stack struct {
-	path     *gateway.Path
+	path     gateway.Path
 	layers   []merge.Layer
 	policies []*policykind.Policy // of the layers, without the route's own fields
 	versions []uint64             // of the layers
@@ -23,7 +23,7 @@ type stack struct {
 // reset clears the stack for a path.
 func (s *stack) reset(p *gateway.Path) *stack {
 	s.layers, s.policies, s.versions, s.ignored, s.shared = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], ""
-	s.path, s.client = p, clientOf(p)
+	s.path, s.client = *p, clientOf(p)
 	return s
 }
 
@@ -39,7 +39,7 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 		s.ignored, s.shared = append(s.ignored, p), why
 		return
 	}
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tier(l, k.stack.path), SameTarget: k.sameTarget})
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget})
 	if k.shape.bareOverrides[l] {
 		s.layers[len(s.layers)-1].As = p.BareOverrides
 	}
