@@ -182,6 +182,11 @@ type PolicyProfileSpec struct {
 	// +listType=atomic
 	// +optional
 	JoinedLevels [][]LevelName `json:"joinedLevels,omitempty"`
+	// JoinedWithTLS lists levels that count as one on the paths of listeners with TLS.
+	//
+	// +listType=atomic
+	// +optional
+	JoinedWithTLS []LevelName `json:"joinedWithTLS,omitempty"`
 
 	// SameTarget defines how several policies on one target are combined. It
 	// defaults to hierarchical for inherited kinds, and to none for direct ones.
@@ -500,6 +505,11 @@ type ProfileOrder struct {
 	//
 	// +optional
 	AcrossLevels bool `json:"acrossLevels,omitempty"`
+	// Equal requires that all policies on a rule of a route, and on the route, have the
+	// same place in the order: those on the route that differ have no effect.
+	//
+	// +optional
+	Equal bool `json:"equal,omitempty"`
 }
 
 // OrderKey is a key by which policies are sorted. Exactly one of field and

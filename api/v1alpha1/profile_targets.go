@@ -34,6 +34,15 @@ type ProfileTargets struct {
 	//
 	// +optional
 	UnnamedRules bool `json:"unnamedRules,omitempty"`
+	// NotShared lists what a policy must not share with objects that it does not target, so
+	// that it has no effect where it does. Port: on a listener or a listener set, the port
+	// of a listener of protocol HTTP, with other such listeners of the gateway. Path: on a
+	// route, a path of its matches, with other routes on the hostname at the listener.
+	//
+	// +kubebuilder:validation:MaxItems=2
+	// +listType=atomic
+	// +optional
+	NotShared []SharedPart `json:"notShared,omitempty"`
 	// Namespaces defines whether a target may be in another namespace than its
 	// policy: own, referenceGrant, consumer or free. It defaults to own.
 	//
@@ -51,6 +60,17 @@ type ProfileTargets struct {
 	// +optional
 	Implicit *ImplicitTarget `json:"implicit,omitempty"`
 }
+
+// SharedPart is what several targets may share.
+//
+// +kubebuilder:validation:Enum=Port;Path
+type SharedPart string
+
+// The shared parts.
+const (
+	SharedPort SharedPart = "Port"
+	SharedPath SharedPart = "Path"
+)
 
 // TargetKind is a kind that may be targeted.
 //

@@ -472,6 +472,11 @@ func (in *PolicyProfileSpec) DeepCopyInto(out *PolicyProfileSpec) {
 			}
 		}
 	}
+	if in.JoinedWithTLS != nil {
+		in, out := &in.JoinedWithTLS, &out.JoinedWithTLS
+		*out = make([]LevelName, len(*in))
+		copy(*out, *in)
+	}
 	if in.Order != nil {
 		in, out := &in.Order, &out.Order
 		*out = new(ProfileOrder)
@@ -674,6 +679,11 @@ func (in *ProfileTargets) DeepCopyInto(out *ProfileTargets) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.NotShared != nil {
+		in, out := &in.NotShared, &out.NotShared
+		*out = make([]SharedPart, len(*in))
+		copy(*out, *in)
 	}
 	if in.ClassFrom != nil {
 		in, out := &in.ClassFrom, &out.ClassFrom

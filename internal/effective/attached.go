@@ -195,7 +195,7 @@ func (w *walk) addAttached(to *attachedKind, on *strings.Builder, kind int, p ga
 	k.stack.setReadings(k.kind)
 	for i := range k.stack.layers {
 		l, policy := &k.stack.layers[i], k.stack.policies[i]
-		fmt.Fprintf(on, "%d at %d", k.stack.versions[i], l.Level)
+		fmt.Fprintf(on, "%d at %d of %d", k.stack.versions[i], l.Level, l.Tier)
 		if l.As != nil {
 			fmt.Fprintf(on, " as %v", *l.As)
 		}

@@ -38,13 +38,13 @@ type folded struct {
 	limits *Limits // of the result, computed on first use; nil for none
 }
 
-// appendMemoKey appends the key of a stack: the versions, levels, places and readings of
-// its policies.
+// appendMemoKey appends the key of a stack: the versions, levels, places, tiers and
+// readings of its policies.
 func appendMemoKey(b []byte, s *stack) []byte {
 	for i := range s.layers {
 		l := &s.layers[i]
 		b = binary.LittleEndian.AppendUint64(b, s.versions[i])
-		b = append(b, byte(l.Level), byte(l.Place), reading(l.As)) //nolint:gosec // a handful of levels and places
+		b = append(b, byte(l.Level), byte(l.Place), byte(l.Tier), reading(l.As)) //nolint:gosec // a handful of levels and places
 	}
 	return b
 }

@@ -138,8 +138,16 @@ func (p *plan) addExisting(ref api.Ref) {
 		p.roots.add(root{gateway: o})
 	case *gateway.ListenerSet:
 		p.sets.add(o)
+		if notShared(p.view, api.SharedPort) && !p.gatewayOf(o).isZero() {
+			p.roots.add(p.gatewayOf(o))
+		}
 	case *gateway.Route:
 		p.routes.add(o)
+		if notShared(p.view, api.SharedPath) {
+			for r := range sharingPath(p.view, o) {
+				p.routes.add(r)
+			}
+		}
 	case *gateway.Service:
 		p.roots.add(root{service: o})
 	}

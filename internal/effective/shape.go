@@ -19,8 +19,9 @@ type shape struct {
 	// bareOverrides are the levels at which bare rules may be overrides and are defaults at
 	// others.
 	bareOverrides [gateway.LevelObject + 1]bool
-	// tiers has a number for each level, the same for levels that count as one.
-	tiers [gateway.LevelObject + 1]int
+	// tiers has a number for each level, the same for levels that count as one; tlsTiers
+	// are those on the paths of listeners with TLS.
+	tiers, tlsTiers [gateway.LevelObject + 1]int
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
@@ -68,12 +69,10 @@ func shapeOf(k *policykind.Kind) *shape {
 		s.tiers[l] = l
 	}
 	for _, joined := range k.JoinedLevels {
-		for _, name := range joined {
-			for _, l := range levelNames[name] {
-				s.tiers[l] = int(levelNames[joined[0]][0])
-			}
-		}
+		join(&s.tiers, joined)
 	}
+	s.tlsTiers = s.tiers
+	join(&s.tlsTiers, k.JoinedWithTLS)
 	s.mesh = s.levels[gateway.LevelServiceNamespace] || s.levels[gateway.LevelService]
 	s.gateway = !s.mesh || slices.Contains(s.levels[gateway.LevelGatewayClass:gateway.LevelServiceNamespace], true)
 	s.gatewayEnd, s.meshEnd = s.ends()
@@ -87,6 +86,23 @@ func shapeOf(k *policykind.Kind) *shape {
 		}
 	}
 	return s
+}
+
+// join gives levels the number of the first one.
+func join(tiers *[gateway.LevelObject + 1]int, joined []api.LevelName) {
+	for _, name := range joined {
+		for _, l := range levelNames[name] {
+			tiers[l] = int(levelNames[joined[0]][0])
+		}
+	}
+}
+
+// tier returns the number of a level on a path.
+func (s *shape) tier(l gateway.Level, p *gateway.Path) int {
+	if p.Listener != nil && p.Listener.TLS() {
+		return s.tlsTiers[l]
+	}
+	return s.tiers[l]
 }
 
 // ends returns the levels at which paths end: the last of the route's levels that the

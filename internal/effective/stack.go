@@ -11,16 +11,19 @@ import (
 
 // stack is the policies of one kind on one path.
 type stack struct {
+	path     gateway.Path
 	layers   []merge.Layer
 	policies []*policykind.Policy // of the layers, without the route's own fields
 	versions []uint64             // of the layers
 	client   string               // namespace that the traffic comes from
 	ignored  []*policykind.Policy // that have no effect on the path
+	shared   string               // why an ignored policy has none, if it shares its target
 }
 
-// reset clears the stack for a path whose traffic comes from a namespace.
-func (s *stack) reset(client string) *stack {
-	s.layers, s.policies, s.versions, s.ignored, s.client = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], client
+// reset clears the stack for a path.
+func (s *stack) reset(p *gateway.Path) *stack {
+	s.layers, s.policies, s.versions, s.ignored, s.shared = s.layers[:0], s.policies[:0], s.versions[:0], s.ignored[:0], ""
+	s.path, s.client = *p, clientOf(p)
 	return s
 }
 
@@ -32,7 +35,11 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 		s.ignored = append(s.ignored, p)
 		return
 	}
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tiers[l], SameTarget: k.sameTarget})
+	if why := k.sharing.reason(k, p, l); why != "" {
+		s.ignored, s.shared = append(s.ignored, p), why
+		return
+	}
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Place: place, Tier: k.shape.tier(l, &k.stack.path), SameTarget: k.sameTarget})
 	if k.shape.bareOverrides[l] {
 		s.layers[len(s.layers)-1].As = p.BareOverrides
 	}
@@ -43,14 +50,14 @@ func (s *stack) addAt(k *kindWalk, p *policykind.Policy, l gateway.Level, place 
 // matches reports whether the stack is the one of a fold.
 func (s *stack) matches(f *folded) bool {
 	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
-		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && (a.As == b.As || reading(a.As) == reading(b.As))
+		return a.Policy == b.Policy && a.Level == b.Level && a.Place == b.Place && a.Tier == b.Tier && (a.As == b.As || reading(a.As) == reading(b.As))
 	})
 }
 
 // buildStack collects the layers of a path. set and backend are the policies on its
 // listener set and backend.
 func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
-	on, s := &k.attached, k.stack.reset(clientOf(p))
+	on, s := &k.attached, k.stack.reset(p)
 	k.addWhole(s, on.mesh, gateway.LevelMesh)
 	if p.Gateway != nil {
 		k.addWhole(s, on.class, gateway.LevelGatewayClass)
@@ -186,7 +193,7 @@ func (s *stack) sort() {
 		}
 		return merge.Compare(x, y)
 	})
-	sorted := stack{}
+	sorted := stack{path: s.path, client: s.client, ignored: s.ignored, shared: s.shared}
 	for _, i := range order {
 		sorted.layers = append(sorted.layers, s.layers[i])
 		sorted.policies = append(sorted.policies, s.policies[i])

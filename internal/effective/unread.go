@@ -61,6 +61,8 @@ func (u *unread) reason(k *kindWalk, p *gateway.Path) string {
 	switch {
 	case u.levels != allLevels && len(k.stack.ignored) == 0:
 		return ""
+	case k.stack.shared != "":
+		return k.stack.shared
 	case u.text != "":
 	case u.controller != "":
 		u.text = fmt.Sprintf("policies of kind %s are not read on %s: its GatewayClass %s has controller %s",

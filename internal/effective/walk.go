@@ -85,8 +85,9 @@ type kindWalk struct {
 	attached   attachments
 	waypoint   *gateway.Gateway // of the service that is the root
 	unread     unread           // at the root
-	stack      stack            // of the current path
-	last       *folded          // of the previous path
+	sharing    sharing
+	stack      stack   // of the current path
+	last       *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
@@ -372,7 +373,8 @@ func (w *walk) virtualPath(ref api.Ref) error {
 	for i, all := range w.findAttached(ref) {
 		k := &w.kinds[i]
 		k.unread = unread{} // that of the last root; no root follows
-		s := k.stack.reset("")
+		path := gateway.Path{Virtual: &ref, Rule: -1}
+		s := k.stack.reset(&path)
 		for _, a := range all {
 			if a.target.Virtual {
 				s.add(k, a.policy, gateway.LevelBackend)
@@ -386,7 +388,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 		if len(s.layers) == 0 {
 			continue
 		}
-		if err := w.foldPath(i, gateway.Path{Virtual: &ref, Rule: -1}, nil); err != nil {
+		if err := w.foldPath(i, path, nil); err != nil {
 			return err
 		}
 	}
@@ -441,7 +443,7 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	}
 	e := w.effective()
 	*e = Effective{Kind: k.kind, Path: p, member: m}
-	if k.unread.levels != 0 {
+	if k.unread.levels != 0 || len(k.stack.ignored) > 0 {
 		e.Unread, e.Ignored = k.unread.reason(k, &p), slices.Clone(k.stack.ignored)
 	}
 	if m != nil && len(m.fields.Blocks) > 0 {

@@ -47,18 +47,80 @@ type rivalSearch struct {
 
 // at looks for rivals at a listener, and reports whether to go on.
 func (s *rivalSearch) at(l *ListenerMatch) bool {
-	for _, hostname := range l.hostnames(s.route) {
-		for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
-			for _, segment := range s.route.Segments() {
-				for o := range s.router.routes.RoutesAt(l.Parent(), h, segment) {
-					if o != s.route && o.Kind == s.route.Kind && slices.Contains(o.Segments(), segment) && s.router.attached(l, o) && !s.compare(l, o, segment) {
-						return false
+	for o, segment := range s.router.neighbors(l, s.route) {
+		if o.Kind == s.route.Kind && !s.compare(l, o, segment) {
+			return false
+		}
+	}
+	return true
+}
+
+// neighbors yields the other routes at a listener that have a hostname of the route and
+// matches of paths with a first segment of its own, with that segment.
+func (r *Router) neighbors(l *ListenerMatch, route *Route) iter.Seq2[*Route, string] {
+	return func(yield func(*Route, string) bool) {
+		for _, hostname := range l.hostnames(route) {
+			for _, h := range l.hostnamesAt(hostnamesFor(hostname), 0) {
+				for _, segment := range route.Segments() {
+					for o := range r.routes.RoutesAt(l.Parent(), h, segment) {
+						if o != route && slices.Contains(o.Segments(), segment) && r.attached(l, o) && !yield(o, segment) {
+							return
+						}
 					}
 				}
 			}
 		}
 	}
-	return true
+}
+
+// SharingPath yields the other routes that have a path of the route, whatever its type, on
+// the same hostname of the same listener; some of them several times. It looks at no more
+// matches than maxRivalMatches.
+func (r *Router) SharingPath(route *Route) iter.Seq[*Route] {
+	return func(yield func(*Route) bool) {
+		left := maxRivalMatches
+		for i := range r.listeners {
+			l := &r.listeners[i]
+			if !r.attached(l, route) {
+				continue
+			}
+			for o := range r.neighbors(l, route) {
+				if left -= o.MatchCount(); left < 0 {
+					return
+				}
+				if o.sharesPath(route) && !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *Route) sharesPath(o *Route) bool {
+	paths := o.paths()
+	for path := range r.paths() {
+		if paths[path] {
+			return true
+		}
+	}
+	return false
+}
+
+type pathsKey struct{}
+
+// paths returns the paths of the route's matches, without their types.
+func (r *Route) paths() map[string]bool {
+	return r.Memoize(pathsKey{}, func() any { //nolint:forcetypeassert // it has no other value
+		out := make(map[string]bool)
+		for _, m := range r.routeMatches() {
+			if path := m.path.value; m.service.value != "" && m.method.value != "" {
+				out["/"+m.service.value+"/"+m.method.value] = true
+			} else {
+				out[path] = true
+			}
+		}
+		return out
+	}).(map[string]bool)
 }
 
 // compare yields the rules of a route that have a match of the other one, of paths with a

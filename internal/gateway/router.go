@@ -234,6 +234,12 @@ func (l *Listener) transport() Transport {
 // share the ports of TCP.
 func (l *Listener) SamePort(o *Listener) bool { return l.Port == o.Port && l.udp() == o.udp() }
 
+// PlainHTTP reports whether the listener's protocol is HTTP, without TLS.
+func (l *Listener) PlainHTTP() bool { return l.transport() == TransportHTTP }
+
+// TLS reports whether the listener's protocol is HTTPS or TLS.
+func (l *Listener) TLS() bool { return l.transport() == TransportTLS }
+
 func (l *Listener) udp() bool { return l.transport() == TransportUDP }
 
 // ListenersOf returns the listeners that accept a route.

@@ -72,14 +72,18 @@ func (k *Kind) addGroup(g ruleGroup, paths []fieldPath) {
 func (c *compiler) joinedLevels() {
 	at, seen := c.spec.Child("joinedLevels"), make(map[api.LevelName]bool)
 	for i, joined := range c.kind.JoinedLevels {
-		for j, l := range joined {
-			at := at.Index(i).Index(j)
-			oneOf(c, at, l, c.kind.Levels...)
-			if seen[l] {
-				c.errs = append(c.errs, field.Duplicate(at, l))
-			}
-			seen[l] = true
+		c.joined(at.Index(i), joined, seen)
+	}
+	c.joined(c.spec.Child("joinedWithTLS"), c.kind.JoinedWithTLS, make(map[api.LevelName]bool))
+}
+
+func (c *compiler) joined(at *field.Path, levels []api.LevelName, seen map[api.LevelName]bool) {
+	for j, l := range levels {
+		oneOf(c, at.Index(j), l, c.kind.Levels...)
+		if seen[l] {
+			c.errs = append(c.errs, field.Duplicate(at.Index(j), l))
 		}
+		seen[l] = true
 	}
 }
 

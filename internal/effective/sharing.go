@@ -1,0 +1,140 @@
+package effective
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// sharing finds the policies of a kind that have no effect because of others beside them
+// (targets.notShared and order.equal of the profile).
+type sharing struct {
+	gateway *gateway.Gateway
+	ports   map[sharedPort]int // listeners of the gateway
+	routes  map[*policykind.Policy]string
+}
+
+// sharedPort is a port of listeners of protocol HTTP: of all, or of those of one parent.
+type sharedPort struct {
+	port   int32
+	parent api.Ref
+}
+
+// reason returns why a policy at a level of the current path has no effect, "" if it has.
+func (s *sharing) reason(k *kindWalk, p *policykind.Policy, l gateway.Level) string {
+	if k.kind.Order != nil && k.kind.Order.Equal {
+		return unequal(k, p)
+	}
+	for _, part := range k.kind.Targets.NotShared {
+		why := ""
+		switch {
+		case part == api.SharedPath:
+			why = s.sharedPath(k, p)
+		case l == gateway.LevelListener || l == gateway.LevelListenerSet:
+			why = s.sharedPort(k, l)
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// sharedPort returns the reason for a policy on the listener, or listener set, of the path.
+func (s *sharing) sharedPort(k *kindWalk, l gateway.Level) string {
+	at := &k.stack.path
+	if at.Listener == nil || !at.Listener.PlainHTTP() {
+		return ""
+	}
+	if s.gateway != at.Gateway {
+		s.gateway, s.ports = at.Gateway, make(map[sharedPort]int)
+		for _, m := range k.view.Listeners(at.Gateway) {
+			if m.Listener.PlainHTTP() {
+				s.ports[sharedPort{port: m.Listener.Port}]++
+				s.ports[sharedPort{m.Listener.Port, m.Parent()}]++
+			}
+		}
+	}
+	port, own := at.Listener.Port, 1
+	if l == gateway.LevelListenerSet {
+		own = s.ports[sharedPort{port, at.Set.Ref()}]
+	}
+	if s.ports[sharedPort{port: port}] == own {
+		return ""
+	}
+	return fmt.Sprintf("policies of kind %s have no effect on listeners of protocol HTTP that share port %d with other listeners of %s: target the whole Gateway",
+		k.kind.Kind, port, at.Gateway.Ref())
+}
+
+// sharedPath returns the reason for a policy that targets routes.
+func (s *sharing) sharedPath(k *kindWalk, p *policykind.Policy) string {
+	why, known := s.routes[p]
+	if known {
+		return why
+	}
+	targets := k.view.Targets(p)
+	for _, t := range targets {
+		route, ok := k.view.Get(t.Ref).(*gateway.Route)
+		if !ok {
+			continue
+		}
+		for other := range sharingPath(k.view, route) {
+			if slices.ContainsFunc(targets, func(t policykind.Target) bool { return t.Ref == other.Ref() }) {
+				continue
+			}
+			name := other.Ref().String()
+			if other.Namespace != p.Namespace {
+				name = "a route of another namespace"
+			}
+			why = fmt.Sprintf("policies of kind %s have no effect on a route that shares a hostname, port and path with one that they do not target: %s shares one with %s",
+				k.kind.Kind, route.Ref(), name)
+		}
+	}
+	if s.routes == nil {
+		s.routes = make(map[*policykind.Policy]string)
+	}
+	s.routes[p] = why
+	return why
+}
+
+// unequal returns the reason for a policy on the route of the path that has another place
+// in the order than another policy on a rule of the route.
+func unequal(k *kindWalk, p *policykind.Policy) string {
+	for _, a := range k.attached.route {
+		if a.policy != p {
+			continue
+		}
+		for _, b := range k.attached.route {
+			if b.policy.Rank != p.Rank && (a.target.Whole() || b.target.Whole() || a.target.Section == b.target.Section) {
+				return fmt.Sprintf("policies of kind %s have no effect beside others on %s whose %s differs", k.kind.Kind, a.target.Ref, k.kind.Order.Field)
+			}
+		}
+	}
+	return ""
+}
+
+// sharingPath yields the routes that share a path of a route on a hostname of a gateway.
+func sharingPath(v *snapshot.View, r *gateway.Route) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
+		for _, at := range (&plan{view: v}).rootsOf(r) {
+			if at.gateway == nil {
+				continue
+			}
+			for o := range v.Router(at.gateway, gateway.Reading{}).SharingPath(r) {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// notShared reports whether some kind with policies must not share something.
+func notShared(v *snapshot.View, part api.SharedPart) bool {
+	return slices.ContainsFunc(v.Populated(), func(k *policykind.Kind) bool { return slices.Contains(k.Targets.NotShared, part) })
+}
