@@ -18,7 +18,6 @@ func TestMain(m *testing.M) { env.Main(m) }
 
 // TestTheControlPlane runs all its subtests on one control plane of the pool.
 func TestTheControlPlane(t *testing.T) {
-	env.Long(t)
 	e := env.Start(t, env.WithControllers())
 
 	t.Run("serves the policy kinds and prunes unknown fields", func(t *testing.T) {
@@ -88,7 +87,6 @@ func TestTheControlPlane(t *testing.T) {
 // TestTheNextTestFindsNothing takes the same control plane again and again: what
 // tests left, and how, has no effect on the next one.
 func TestTheNextTestFindsNothing(t *testing.T) {
-	env.Long(t)
 	everything := func(e *env.Env) string {
 		got := e.Kubectl("get", "crd,ns,gatewayclass,clusterrole,clusterrolebinding,validatingwebhookconfiguration,mutatingwebhookconfiguration,svc,authpolicy", "-A", "-o", "name")
 		require.Zero(t, got.Code, got.Stderr)

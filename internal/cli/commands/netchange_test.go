@@ -47,7 +47,7 @@ func TestNetChanges(t *testing.T) {
 		},
 		"a listener that is renamed, beside a new one of its name": {
 			twoGateways + own + route("shop", "a", "a"), twoListeners + own + route("shop", "a", "a"), []string{
-				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/shop#xa: new",
+				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/shop#xa: new, gets authentication of AuthPolicy app/own",
 			},
 		},
 		"an override in place of another one": {
@@ -57,7 +57,7 @@ func TestNetChanges(t *testing.T) {
 		},
 		"a route that leaves the gateway, and an override that follows": {
 			override + route("shop", "a", "a"), onB + route("shop", "b", "a"), []string{
-				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/shop#xa: removed", "AuthPolicy on Gateway infra/b#http > HTTPRoute app/shop#xa: new",
+				"AuthPolicy on Gateway infra/a#http > HTTPRoute app/shop#xa: removed", "AuthPolicy on Gateway infra/b#http > HTTPRoute app/shop#xa: new, gets authentication of AuthPolicy infra/sso",
 			},
 		},
 	} {

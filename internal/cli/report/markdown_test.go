@@ -275,18 +275,18 @@ func TestMarkdownOfNotes(t *testing.T) {
 }
 
 func TestMarkdownOfPathsThatBeginOrEnd(t *testing.T) {
-	c := full().Changes[1]
+	c, policy := full().Changes[1], full().Findings[0].Object
 	r := &Report{Command: "diff", Changes: []Change{c, c, c, c}}
 	for i := range r.Changes {
 		r.Changes[i].Path = routePath("app", fmt.Sprint("r", i), "toys", 0)
 	}
 	r.Changes[1].New = true
-	r.Changes[1].Gained = []api.GainedRules{{Rules: "limits", Policy: r.Findings[0].Object}}
+	r.Changes[1].Gained = []api.GainedRules{{Rules: "limits", Policy: policy}}
 	r.Changes[2].Removed = true
 	r.Changes[3].Was = routePath("app", "before", "toys", 0)
 	const on = "RateLimitPolicy on Gateway infra/edge#http > HTTPRoute app/"
 	p := rendered(t, r.Markdown(CommentLimit))
-	assert.Equal(t, []string{on + "r0#toys and 1 more path", on + "r1#toys: new, gets limits of " + r.Findings[0].Object.String(), on + "r2#toys: removed"}, p.summaries)
+	assert.Equal(t, []string{on + "r0#toys and 1 more path", on + "r1#toys: new, gets limits of " + policy.String(), on + "r2#toys: removed"}, p.summaries)
 	assert.Contains(t, p.text, "r3#toys, before the change on Gateway infra/edge#http > HTTPRoute app/before#toys")
 }
 
