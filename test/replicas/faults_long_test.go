@@ -67,7 +67,7 @@ var faultGroups = []struct {
 		{name: "the API server restarts", inject: (*replicaSet).restartAPIServer, denies: true},
 		{name: "the Lease is deleted", inject: (*replicaSet).deleteLease, after: changes},
 		{name: "the Lease names another holder", inject: (*replicaSet).editLease, after: changes},
-		{name: "the Lease cannot be read or written", inject: (*replicaSet).forbidLease, after: changes},
+		{name: "the Lease cannot be read or written", inject: (*replicaSet).forbidLease},
 	}},
 	{"network", []fault{
 		{name: "all are slow", inject: during(faultproxy.Both(faultproxy.Direction{Delay: 100 * time.Millisecond}), apis, peers)},
