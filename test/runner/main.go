@@ -1,5 +1,5 @@
-// Command runner runs groups of tests with "go test", and each test that failed once
-// more, alone, when all groups have ended:
+// Command runner runs groups of tests with "go test", two groups at a time, and each test
+// that failed once more, alone, when all groups have ended:
 //
 //	runner -- FLAG... PACKAGE... [-- FLAG... PACKAGE...]...
 //
@@ -18,8 +18,11 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -73,6 +76,7 @@ func parse(args []string) ([]group, error) {
 
 // runner runs groups of tests.
 type runner struct {
+	mu  sync.Mutex // for out
 	out io.Writer
 	// test runs "go test -json" with arguments in a folder, and writes its output.
 	test func(ctx context.Context, dir string, args []string, out io.Writer) error
@@ -96,18 +100,28 @@ func (f failure) String() string {
 	return f.pkg + "." + f.test
 }
 
-// run runs the groups one after another, and then each failed test alone.
+// run runs the groups, two at a time, since the tests of one may wait for control planes,
+// and then each failed test alone.
 func (r *runner) run(ctx context.Context, groups []group) {
 	began := time.Now()
+	all := make([]*results, len(groups))
+	var running errgroup.Group
+	running.SetLimit(2)
+	for i, g := range groups {
+		running.Go(func() error {
+			all[i] = r.groupResult(ctx, g.dir, slices.Concat(g.flags, g.packages))
+			_, _ = fmt.Fprintf(r, "== %d packages passed, %d tests failed, after %.0f s\n", all[i].passed, len(all[i].failures), time.Since(began).Seconds())
+			return nil
+		})
+	}
+	_ = running.Wait() // the results have the errors
 	var failed []failure
-	for _, g := range groups {
-		res := r.groupResult(ctx, g.dir, slices.Concat(g.flags, g.packages))
+	for i, res := range all {
 		r.passed += res.passed
 		for _, f := range res.failures {
-			f.group = g
+			f.group = groups[i]
 			failed = append(failed, f)
 		}
-		_, _ = fmt.Fprintf(r.out, "== %d packages passed, %d tests failed, after %.0f s\n", r.passed, len(failed), time.Since(began).Seconds())
 	}
 	for _, f := range failed {
 		_, _ = fmt.Fprintf(r.out, "== %s failed:\n%s", f, f.output)
@@ -126,8 +140,15 @@ func (r *runner) passesAlone(ctx context.Context, f failure) bool {
 	return len(again.failures) == 0 && again.passed == 1
 }
 
+// Write writes to the output, which groups share.
+func (r *runner) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.Write(p)
+}
+
 func (r *runner) groupResult(ctx context.Context, dir string, args []string) *results {
-	res := newResults(r.out)
+	res := newResults(r)
 	if err := r.test(ctx, dir, args, res); err != nil && len(res.failures) == 0 {
 		res.failures = append(res.failures, failure{pkg: "go test", output: err.Error() + "\n" + res.other.String()})
 	}
