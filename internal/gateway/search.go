@@ -330,11 +330,38 @@ func (s *search) try(e, f entry) bool {
 		}
 		from, to := s.before.Route(q), s.after.Route(q)
 		if from.Same(e.served()) && to.Same(f.served()) {
-			return s.yield(Move{From: from, To: to, Request: Plain(q, s.before, s.after)})
+			return s.yield(Move{From: from, To: to, Request: Plain(q, s.before, s.after)}) && s.onOtherHosts(e, f, q)
 		}
 		hidden = hidden || (from.Same(e.served()) || from.hidesOnly(e, f)) && (to.Same(f.served()) || to.hidesOnly(e, f))
 	}
 	return !hidden || s.yield(Move{From: e.served(), To: f.served()})
+}
+
+// onOtherHosts yields requests that move from one match to another as a known one does, where
+// listeners share their routes: one for each more specific hostname of a listener, unless
+// the moves between the two rules are known. Where listeners are isolated, that one takes
+// them, and they do not move. It reports whether to go on.
+func (s *search) onOtherHosts(e, f entry, q *Request) bool {
+	if !s.before.reading.Shared || q.Transport == TransportTCP || q.Transport == TransportUDP {
+		return true
+	}
+	narrower := e
+	if compareHostnames(f.hostname, e.hostname) < 0 {
+		narrower = f
+	}
+	for _, h := range hostnamesIn(narrower, s.before, s.after)[1:] {
+		if s.spent() || s.limits.Known != nil && s.limits.Known(e.served(), f.served()) {
+			return true
+		}
+		other := *q
+		other.setHost(h)
+		s.before.memo.work += len(s.before.listeners) + len(s.after.listeners)
+		from, to := s.before.Route(&other), s.after.Route(&other)
+		if from.Same(e.served()) && to.Same(f.served()) && !s.yield(Move{From: from, To: to, Request: Plain(&other, s.before, s.after)}) {
+			return false
+		}
+	}
+	return true
 }
 
 // takenRequests are the requests of a match that others take: for each of them, the
