@@ -112,7 +112,7 @@ func (s *search) changedEntries(route *Route, others []*Route, unchanged map[*Li
 	if i := slices.IndexFunc(others, func(o *Route) bool { return o.Ref() == route.Ref() }); i >= 0 {
 		other = others[i]
 	}
-	same := sameMatches(route, other)
+	same := sameMatches(route, other, after)
 	return func(yield func(entry) bool) {
 		for i := range r.listeners {
 			l := &r.listeners[i]
@@ -162,19 +162,26 @@ func (r *Router) ListenersGone(other *Router) []api.Ref {
 	return out
 }
 
-// sameMatches returns which matches of a route another version of it has in the same
-// place. There are none if there is no other version.
-func sameMatches(route, other *Route) func(*routeMatch) bool {
+// sameMatches returns which matches of a route, after the change or before it, another
+// version of it has in the same place of the same rule. There are none if there is no other
+// version. A rule that the change pairs with another one is not the same, whatever its place:
+// its requests leave its path.
+func sameMatches(route, other *Route, after bool) func(*routeMatch) bool {
 	if other == nil || route != other && other.Created != route.Created {
 		return func(*routeMatch) bool { return false }
 	}
 	if route == other {
 		return func(*routeMatch) bool { return true }
 	}
+	old, edited := route, other
+	if after {
+		old, edited = other, route
+	}
+	before := MatchRules(old, edited)
 	same := make(map[*routeMatch]bool)
 	matches := route.routeMatches()
 	for rule := range min(len(route.Rules), len(other.Rules)) {
-		if route.Rules[rule].Name != other.Rules[rule].Name {
+		if before[rule] != rule || route.Rules[rule].Name != other.Rules[rule].Name {
 			continue
 		}
 		is, was := route.matchesOf(rule), other.matchesOf(rule)
@@ -363,7 +370,7 @@ func (r *Router) neighborsAt(l *ListenerMatch, hostname string, yield func(*Rout
 func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq[*ListenerMatch] {
 	return func(yield func(l *ListenerMatch) bool) {
 		e := entry{listener: at, hostname: at.Listener.Hostname}
-		for _, h := range other.hostnamesIn(e) {
+		for _, h := range hostnamesIn(e, other) {
 			q := at.request(h)
 			if q.Transport == TransportTCP {
 				q.Transport = TransportHTTP // what is sent by the connection may have any host
@@ -377,17 +384,19 @@ func (r *Router) ListenersAfter(at *ListenerMatch, other *Router) iter.Seq[*List
 	}
 }
 
-// hostnamesIn returns the hostname of a match, and those of the router's listeners at its
-// port that are more specific. The router may be nil.
-func (r *Router) hostnamesIn(e entry) []string {
-	out := []string{e.hostname}
-	if r == nil {
-		return out
-	}
-	for i := range r.listeners {
-		l := r.listeners[i].Listener
-		if l.Hostname != e.hostname && l.SamePort(e.listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.hostname) {
-			out = append(out, l.Hostname)
+// hostnamesIn returns the hostname of a match, and those of listeners of some routers at its
+// port that are more specific. A router may be nil.
+func hostnamesIn(e entry, routers ...*Router) []string {
+	out, seen := []string{e.hostname}, make(map[string]bool)
+	for _, r := range routers {
+		if r == nil {
+			continue
+		}
+		for i := range r.listeners {
+			l := r.listeners[i].Listener
+			if l.Hostname != e.hostname && l.SamePort(e.listener.Listener) && slices.Contains(hostnamesFor(l.Hostname), e.hostname) && !seen[l.Hostname] {
+				out, seen[l.Hostname] = append(out, l.Hostname), true
+			}
 		}
 	}
 	return out

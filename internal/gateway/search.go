@@ -28,6 +28,7 @@ type search struct {
 	looked, worked, earlier, allowed int
 	byPolicies                       map[stakeAt][]stakeGroup
 	unsearched                       map[[2]ruleAt]bool
+	servedAs                         map[listenerKey][]string // see hostsServedAs
 }
 
 // stakeGroup has the matches of an index with the same policies.
@@ -330,11 +331,69 @@ func (s *search) try(e, f entry) bool {
 		}
 		from, to := s.before.Route(q), s.after.Route(q)
 		if from.Same(e.served()) && to.Same(f.served()) {
-			return s.yield(Move{From: from, To: to, Request: Plain(q, s.before, s.after)})
+			return s.yield(Move{From: from, To: to, Request: Plain(q, s.before, s.after)}) && s.onOtherHosts(e, f, q)
 		}
 		hidden = hidden || (from.Same(e.served()) || from.hidesOnly(e, f)) && (to.Same(f.served()) || to.hidesOnly(e, f))
 	}
 	return !hidden || s.yield(Move{From: e.served(), To: f.served()})
+}
+
+// onOtherHosts yields requests that move from one match to another as a known one does, where
+// listeners share their routes: for more specific hostnames of listeners without routes, unless
+// the moves between the two rules are known. Where listeners are isolated, these requests do
+// not move, since nothing serves them. It reports whether to go on.
+func (s *search) onOtherHosts(e, f entry, q *Request) bool {
+	if !s.before.reading.Shared || q.Transport == TransportTCP || q.Transport == TransportUDP {
+		return true
+	}
+	narrower := e
+	if compareHostnames(f.hostname, e.hostname) < 0 {
+		narrower = f
+	}
+	start := s.steps()
+	defer func() { s.allowed += s.steps() - start }()
+	for _, h := range s.hostsServedAs(narrower, q) {
+		if s.limits.Known != nil && s.limits.Known(e.served(), f.served()) {
+			return true
+		}
+		other := *q
+		other.setHost(h)
+		from, to := s.before.Route(&other), s.after.Route(&other)
+		if from.Same(e.served()) && to.Same(f.served()) && !s.yield(Move{From: from, To: to, Request: Plain(&other, s.before, s.after)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// listenersPerWork is with how many listeners a host is compared for the work of one condition.
+const listenersPerWork = 8
+
+// hostsServedAs returns the hostnames of listeners that are more specific than the one of a
+// match, and whose requests the routes of the same hostname serve as one for it, before and
+// after the change. Once the search has spent its work, it looks at no more of them.
+func (s *search) hostsServedAs(e entry, q *Request) []string {
+	key := listenerKey{q.Transport, q.Port, e.hostname, q.Client}
+	out, known := s.servedAs[key]
+	if known {
+		return out
+	}
+	for _, h := range hostnamesIn(e, s.before, s.after)[1:] {
+		if s.spent() {
+			break
+		}
+		s.before.memo.work += (len(s.before.listeners) + len(s.after.listeners)) / listenersPerWork
+		other := *q
+		other.setHost(h)
+		if s.before.indexFor(&other).hostname == s.before.indexFor(q).hostname && s.after.indexFor(&other).hostname == s.after.indexFor(q).hostname {
+			out = append(out, h)
+		}
+	}
+	if s.servedAs == nil {
+		s.servedAs = make(map[listenerKey][]string)
+	}
+	s.servedAs[key] = out
+	return out
 }
 
 // takenRequests are the requests of a match that others take: for each of them, the

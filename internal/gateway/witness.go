@@ -28,7 +28,7 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 			if e.match.rule != rule && rule >= 0 {
 				continue
 			}
-			for _, h := range other.hostnamesIn(e) {
+			for _, h := range hostnamesIn(e, other) {
 				if *r.memo.lookups > maxWork {
 					yield(Witness{Unsearched: true})
 					return

@@ -58,7 +58,7 @@ func (ev *evaluation) formerPathsOf(p effective.Pair) (formerPaths, error) {
 // editsRouting reports whether the write edits a route, a gateway or a listener set in a
 // way that may move requests.
 func (ev *evaluation) editsRouting() bool {
-	if ev.change.Before == nil || ev.change.After == nil || len(ev.requests.rerouted) == 0 {
+	if ev.change.Before == nil || ev.change.After == nil || ev.requests.moves == nil {
 		return false
 	}
 	switch ev.change.Object().(type) {

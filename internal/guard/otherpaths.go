@@ -8,7 +8,6 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
 )
 
 // compareOthers compares the paths of other routes and listeners whose requests the write
@@ -70,28 +69,8 @@ func (ev *evaluation) otherListenersScope(kinds []*policykind.Kind) effective.Sc
 	if len(s.Kinds) == 0 {
 		return s
 	}
-	for _, o := range []snapshot.Object{ev.change.Before, ev.change.After} {
-		switch o := o.(type) {
-		case *gateway.ListenerSet:
-			s.Objects = append(s.Objects, gatewayRefOf(o))
-		case *gateway.Namespace:
-			for _, v := range []*snapshot.View{ev.before, ev.after} {
-				for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
-					for set := range v.In(gateway.KindOf(kind), o.Name) {
-						s.Objects = append(s.Objects, gatewayRefOf(set.(*gateway.ListenerSet)))
-					}
-				}
-			}
-		}
-	}
-	slices.SortFunc(s.Objects, api.CompareRefs)
-	s.Objects = slices.Compact(s.Objects)
+	s.Objects = ev.gatewaysOfSets()
 	return s
-}
-
-// gatewayRefOf names the gateway of a listener set.
-func gatewayRefOf(s *gateway.ListenerSet) api.Ref {
-	return (&gateway.Gateway{Namespace: s.GatewayNamespace, Name: s.GatewayName}).Ref()
 }
 
 // othersScope returns the routes that the write does not edit, and of which it moves

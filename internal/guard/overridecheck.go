@@ -127,7 +127,7 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 // confirm notes that a write which moves no requests takes an override from some. Whether
 // its other paths serve requests is not looked up then: there may be very many.
 func (ev *evaluation) confirm(o effective.Override, lost bool) {
-	if !lost || len(ev.requests.rerouted) > 0 {
+	if !lost || ev.requests.moves != nil {
 		return
 	}
 	if ev.overrides.confirmed == nil {

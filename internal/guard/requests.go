@@ -16,7 +16,7 @@ import (
 // requests knows where requests go before and after a write (SEMANTICS section 9).
 type requests struct {
 	gateways map[api.Ref]*gatewayRouters
-	moves    map[rulePlace][]requestMove
+	moves    map[rulePlace][]requestMove // nil if the write moves none
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
 	// steps is how many matches were looked at, and work what that cost.
@@ -301,7 +301,7 @@ func (r *requests) fromListener(p *gateway.Path, l gateway.ListenerMatch) []requ
 
 // moved reports whether the write may move requests of a path.
 func (r *requests) moved(p *gateway.Path) bool {
-	return len(r.rerouted) > 0 && readsRequests(p) && (r.rerouted[p.Route.Ref()] || len(r.from(p)) > 0)
+	return r.moves != nil && readsRequests(p) && (r.rerouted[p.Route.Ref()] || len(r.from(p)) > 0)
 }
 
 // destinations returns where the requests of a path go after the write at its gateway,

@@ -86,9 +86,10 @@ func (ev *evaluation) reroutedKind() reroutedObject {
 }
 
 // reroutedRoutes returns routes that are changed themselves, or whose listeners are, with
-// their gateways and Services.
+// their gateways and Services. A listener set without routes is at its gateway, too: the
+// listeners of others may conflict with its own.
 func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObject {
-	re := reroutedObject{before: before, after: after}
+	re := reroutedObject{entries: ev.gatewaysOfSets(), before: before, after: after}
 	add := func(v *snapshot.View, routes []*gateway.Route) {
 		for _, r := range routes {
 			for _, p := range r.Parents {
@@ -107,6 +108,33 @@ func (ev *evaluation) reroutedRoutes(before, after []*gateway.Route) reroutedObj
 	add(ev.before, before)
 	add(ev.after, after)
 	return re
+}
+
+// gatewaysOfSets names the gateways of a listener set that is written, or of those in a
+// namespace that is.
+func (ev *evaluation) gatewaysOfSets() []api.Ref {
+	var out []api.Ref
+	for _, o := range []snapshot.Object{ev.change.Before, ev.change.After} {
+		switch o := o.(type) {
+		case *gateway.ListenerSet:
+			out = append(out, gatewayRefOf(o))
+		case *gateway.Namespace:
+			for _, v := range []*snapshot.View{ev.before, ev.after} {
+				for _, kind := range []string{gateway.KindListenerSet, gateway.KindXListenerSet} {
+					for set := range v.In(gateway.KindOf(kind), o.Name) {
+						out = append(out, gatewayRefOf(set.(*gateway.ListenerSet)))
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, api.CompareRefs)
+	return slices.Compact(out)
+}
+
+// gatewayRefOf names the gateway of a listener set.
+func gatewayRefOf(s *gateway.ListenerSet) api.Ref {
+	return (&gateway.Gateway{Namespace: s.GatewayNamespace, Name: s.GatewayName}).Ref()
 }
 
 func nonNil(r *gateway.Route) []*gateway.Route {
