@@ -148,7 +148,7 @@ test-unit: ## Run the tests that need no API server; unchanged packages are cach
 	go test $(if $(RACE),-race) ./...
 
 .PHONY: test
-test: controlplane build ## Run the tests without an API server, and those of each entry through one (under 3 minutes when little changed).
+test: controlplane build ## Run the tests without an API server, and those of each entry through one.
 	@hack/test core
 
 .PHONY: test-all

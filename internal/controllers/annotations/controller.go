@@ -87,6 +87,14 @@ func (c *Controller) observe(observations []snapshot.Observation) (changed []api
 	return changed
 }
 
+// logOf returns the log of an object, or of the controller if there is none.
+func (c *Controller) logOf(ref *api.Ref) logr.Logger {
+	if ref == nil {
+		return c.opts.Log
+	}
+	return c.opts.Log.WithValues("object", ref.String())
+}
+
 // Start implements manager.Runnable: it updates marks until ctx ends. It begins with a
 // full resync, because the previous leader may have left stale marks. It can be called
 // again after it returned.
@@ -96,7 +104,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		Reconciler: t, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minDelay, maxDelay),
 		SkipNameValidation: new(true),  // each term has a controller of its own
 		UsePriorityQueue:   new(false), // it leaves workqueue_depth as it was when the term ended
-		LogConstructor:     func(ref *api.Ref) logr.Logger { return c.opts.Log.WithValues("object", ref) },
+		LogConstructor:     c.logOf,
 	})
 	if err == nil {
 		err = run.Watch(source.TypedFunc[api.Ref](t.watch))
