@@ -33,7 +33,7 @@ func TestTraceSpansAPIServerAndOverrule(t *testing.T) {
 	var trace map[string]traces.Span
 	env.Soon(t, func() bool {
 		trace = of(collector.Spans(), "astray")
-		return len(ancestors(trace, "live read")) >= 3 && len(ancestors(trace, "mutate")) >= 2
+		return len(ancestors(trace, "validate")) >= 2 && len(ancestors(trace, "live read")) >= 3 && len(ancestors(trace, "mutate")) >= 2
 	}, "the spans of the API server and of Overrule come together")
 
 	assert.Equal(t, []string{"overrule: live read", "overrule: evaluate", "overrule: validate"}, ancestors(trace, "live read")[:3])
