@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -73,18 +72,6 @@ func (g testNamespaces) annotations(t *testing.T, kind string) map[string]map[st
 		}
 	}
 	return out
-}
-
-// awaitIdle waits until nothing was written for longer than an object waits to be written.
-func awaitIdle(t *testing.T, s *server.Server) {
-	t.Helper()
-	last, since := -1.0, time.Now()
-	soon(t, func() bool {
-		if now := gauge(t, s, refreshWrites); now != last {
-			last, since = now, time.Now()
-		}
-		return time.Since(since) > 8*time.Second
-	}, "it goes on")
 }
 
 const (
