@@ -34,6 +34,7 @@ func TestFailurePolicyWithoutServer(t *testing.T) {
 			c := shared(t)
 			g := c.prepare(t, "failure-"+strings.ToLower(policy))
 			s := c.start(t, "--failure-policy="+policy)
+			soon(t, func() bool { return strings.Contains(s.Log(), "the API server reaches the webhooks") }, "Fail would not be registered yet")
 			succeed(t, g.apply(gatewayLimits))
 			denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
