@@ -56,7 +56,7 @@ BENCHPKGS ?= ./...
 RACE ?=
 # PART is a part of "make long".
 PART ?=
-# ROUTES selects one row of bench-footprint (100, 1000 or 10000) or bench-refresh (1000 or 10000).
+# ROUTES selects one row of bench-footprint (100, 1000 or 10000).
 ROUTES ?=
 export RACE FUZZTIME BENCH BENCHTIME
 
@@ -198,10 +198,6 @@ bench-baseline: ## Rewrite that baseline, for an intended change.
 .PHONY: bench-footprint
 bench-footprint: controlplane-core build ## Measure CPU and memory of one server at 100 writes per second (10 minutes; ROUTES=1000 is one row).
 	go test -tags e2e -run '^$$' -bench '^BenchmarkFootprint$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
-
-.PHONY: bench-refresh
-bench-refresh: controlplane-core build ## Measure how long annotations are stale after a write of a gateway's policy (10 minutes; ROUTES=1000 is one row).
-	go test -tags e2e -run '^$$' -bench '^BenchmarkRefresh$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
 
 .PHONY: bench-growth
 bench-growth: controlplane-core build ## Measure how costs grow with the number of routes, and print the table (about 15 minutes).

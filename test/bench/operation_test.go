@@ -2,6 +2,8 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,6 +104,15 @@ func portWrite() worlds.Write {
 		changed[0].(map[string]any)["port"] = 8443
 		spec["listeners"] = changed
 	})}
+}
+
+// edited returns a copy of an object with another spec and resourceVersion.
+func edited(o map[string]any, version int, edit func(spec map[string]any)) map[string]any {
+	out, spec, meta := maps.Clone(o), maps.Clone(o["spec"].(map[string]any)), maps.Clone(o["metadata"].(map[string]any))
+	meta["resourceVersion"] = fmt.Sprint(200_000 + version)
+	edit(spec)
+	out["spec"], out["metadata"] = spec, meta
+	return out
 }
 
 // constraints returns one constraint in CEL and one without, which all limits of
