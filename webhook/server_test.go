@@ -279,7 +279,7 @@ func TestDrainClosesConnections(t *testing.T) {
 // blocking is a Live that signals its call and then waits.
 type blocking struct{ asked, free chan struct{} }
 
-func newBlocking() blocking { return blocking{make(chan struct{}, 10), make(chan struct{})} }
+func newBlocking() blocking { return blocking{make(chan struct{}, 100), make(chan struct{})} }
 
 func (b blocking) live(context.Context, api.Ref) (snapshot.Object, error) {
 	b.asked <- struct{}{}
