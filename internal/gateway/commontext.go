@@ -49,10 +49,10 @@ const (
 	unsearched              // the search was given up
 )
 
-// maxTextSteps is how many instructions a search for a text looks at, about 2 ms, and
+// maxTextSteps is how many instructions a search for a text looks at, about 0.5 ms, and
 // stepsPerWork is how many of them cost as much as a condition.
 const (
-	maxTextSteps = 1 << 17
+	maxTextSteps = 1 << 15
 	stepsPerWork = 8
 )
 
