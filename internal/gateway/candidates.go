@@ -124,5 +124,5 @@ func (a *Answer) addCandidates(q *Request, reading Reading) {
 
 // unread reports whether some condition is a regular expression that cannot be compiled.
 func (m *routeMatch) unread() bool {
-	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.op == matchesRegex && c.regex == nil })
+	return m.regex && slices.ContainsFunc(m.conditions(), func(c condition) bool { return c.unread })
 }

@@ -15,8 +15,8 @@ func LosesMatches(before *Route, k int, after *Route) bool {
 func MayReceive(before *Route, k int, after *Route, i int) bool {
 	return slices.ContainsFunc(before.lostMatches(k, after), func(lost *routeMatch) bool {
 		return slices.ContainsFunc(after.matchesIn(i), func(m *routeMatch) bool {
-			found, unsure := new(Request).meetBoth(lost, m, 0)
-			return found || unsure
+			found, d := new(Request).meetBoth(lost, m, nil, new(int))
+			return found || d != none
 		})
 	})
 }

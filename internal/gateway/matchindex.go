@@ -263,9 +263,6 @@ type pathKey struct {
 // pathKey returns the key of the match. That of a gRPC method is its path.
 func (m *routeMatch) pathKey() pathKey {
 	regex := func(c condition) pathKey {
-		if c.regex == nil {
-			return pathKey{matchesRegex, ""}
-		}
 		text, _ := c.regex.LiteralPrefix()
 		return pathKey{matchesRegex, text}
 	}

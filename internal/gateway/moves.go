@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,11 +14,28 @@ import (
 // Move is a request that is served by one rule before a change and by another after it.
 type Move struct {
 	From, To Served
-	// Request is a witness: it was sent through both routers. It is nil where one may
-	// exist and none was found, because of regular expressions.
-	Request *Request
+	// Request is a witness: it was sent through both routers. It is nil where it is not
+	// known whether there is one, because of regular expressions. Other is a request that
+	// From serves then, and To may not take, nil if none is known.
+	Request, Other *Request
 	// Unsearched is set if so many matches compete that no request was looked for.
 	Unsearched bool
+
+	before, after *Router
+}
+
+// NewMove returns where a request goes before and after a change.
+func NewMove(q *Request, before, after *Router) Move {
+	return Move{From: before.Route(q), To: after.Route(q), Request: q, before: before, after: after}
+}
+
+// Shown returns the request for people, as Plain does: it need not move. It is nil if there is
+// none.
+func (m *Move) Shown() *Request {
+	if m.Request == nil {
+		return nil
+	}
+	return Plain(m.Request, m.before, m.after)
 }
 
 // entry is a match of a route at a listener, on one hostname: the more specific one of the
@@ -250,14 +268,6 @@ func (q *Request) setHost(hostname string) {
 	}
 }
 
-// tries is how many requests are tried for two matches.
-func tries(e, f entry) int {
-	if e.match.regex || f.match.regex {
-		return regexExamples
-	}
-	return 1
-}
-
 // hidesOnly reports whether a request that meets two matches, one of them with a regular
 // expression, goes to another one that may leave other such requests to them.
 func (s Served) hidesOnly(e, f entry) bool {
@@ -292,7 +302,24 @@ func Plain(q *Request, before, after *Router) *Request {
 			q = &other
 		}
 	}
-	return q
+	return q.withoutFreeTexts()
+}
+
+var freeTexts = regexp.MustCompile(freeText + "[0-9a-f]{16}")
+
+// withoutFreeTexts returns the request with "*" in place of what stands for regular
+// expressions that cannot be read.
+func (q *Request) withoutFreeTexts() *Request {
+	shown := func(fields []Field) []Field {
+		out := slices.Clone(fields)
+		for i := range out {
+			out[i].Value = freeTexts.ReplaceAllString(out[i].Value, "*")
+		}
+		return out
+	}
+	out := *q
+	out.Path, out.Headers, out.Query = freeTexts.ReplaceAllString(q.Path, "*"), shown(q.Headers), shown(q.Query)
+	return &out
 }
 
 // MovesBetween yields requests that move from a rule of a route at a listener to a rule of

@@ -107,23 +107,20 @@ func (r *Router) ReachOfListener(l *ListenerMatch) Reach {
 
 // reachOf is Reach for a match on one hostname.
 func (r *Router) reachOf(e entry) Reach {
-	var out Reach
-	for nth := range tries(e, e) {
-		q, _ := witness(e, e, nth)
-		if q == nil {
-			return Reach{Reached: true}
-		}
-		s := r.Route(q)
-		if s.Same(e.served()) || s.leavesUnsure(e) {
-			return Reach{Reached: true}
-		}
-		out = Reach{Request: q, By: s, Elsewhere: s.sameRule(e)}
-		if s.Route != nil {
-			_, out.First = r.reading.compare(&s, new(e.served()))
-		}
-		if out.First == api.ByName && !e.route.Dated() {
-			return Reach{Reached: true} // which route is older is not known
-		}
+	q, _ := witness(e, e, nil, &r.memo.work)
+	if q == nil {
+		return Reach{Reached: true}
+	}
+	s := r.Route(q)
+	if s.Same(e.served()) || s.leavesUnsure(e) {
+		return Reach{Reached: true}
+	}
+	out := Reach{Request: q, By: s, Elsewhere: s.sameRule(e)}
+	if s.Route != nil {
+		_, out.First = r.reading.compare(&s, new(e.served()))
+	}
+	if out.First == api.ByName && !e.route.Dated() {
+		return Reach{Reached: true} // which route is older is not known
 	}
 	if out.By.Listener == nil || !out.By.Listener.Same(e.listener) {
 		sharing := r.sharing()

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -30,7 +31,10 @@ const (
 type condition struct {
 	op    operator
 	value string         // of a prefix without the slash at its end
-	regex *regexp.Regexp // nil where it cannot be compiled
+	regex *regexp.Regexp // for the whole value
+	// unread is set for a regular expression that cannot be compiled: regex stands for the
+	// texts that it may match, and that no other condition names.
+	unread bool
 }
 
 // namedCondition is a condition on a header or a query parameter.
@@ -176,16 +180,21 @@ func valueCondition(kind, value string) condition {
 func regexCondition(text string) condition {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return condition{op: matchesRegex, value: text}
+		return unreadCondition(text)
 	}
 	if parsed = parsed.Simplify(); parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
 		return condition{op: exactly, value: string(parsed.Rune)}
 	}
 	regex, err := regexp.Compile("^(?:" + text + ")$")
 	if err != nil {
-		return condition{op: matchesRegex, value: text}
+		return unreadCondition(text)
 	}
 	return condition{op: matchesRegex, value: text, regex: regex}
+}
+
+// unreadCondition returns the condition of a regular expression that cannot be compiled.
+func unreadCondition(text string) condition {
+	return condition{op: matchesRegex, value: text, unread: true, regex: regexp.MustCompile(fmt.Sprintf("^(?s:.*)%s%016x(?s:.*)$", freeText, maphash.String(textSeed, text)))}
 }
 
 // conditions returns the conditions of the match that can be regular expressions.
@@ -299,7 +308,7 @@ func (c *condition) meets(value string) bool {
 	case underPrefix:
 		return strings.HasPrefix(value, c.value) && (len(value) == len(c.value) || value[len(c.value)] == '/')
 	default:
-		return c.regex != nil && c.regex.MatchString(value)
+		return c.regex.MatchString(value)
 	}
 }
 
@@ -328,7 +337,7 @@ func (c condition) covers(o condition) bool {
 		return c.meets(o.value)
 	case c.op == underPrefix && o.op == underPrefix:
 		return c.meets(o.value)
-	case c.op == underPrefix && o.regex != nil:
+	case c.op == underPrefix && o.op == matchesRegex:
 		prefix, _ := o.regex.LiteralPrefix()
 		return strings.HasPrefix(prefix, c.value+"/")
 	default:
@@ -405,143 +414,43 @@ func (m *routeMatch) takesPath(q *Request) bool {
 var (
 	freeSegment = "any-path-" + strings.ToLower(rand.Text())
 	freeLabel   = "any-host-" + strings.ToLower(rand.Text())
+	freeText    = "any-text-" + strings.ToLower(rand.Text())
+	textSeed    = maphash.MakeSeed()
 )
 
 // freeVerb is a method that no match can name.
 const freeVerb = "ANY-METHOD"
 
-// meet returns a condition that is met by values that meet both conditions, and a value
-// of it that meets as few other conditions as possible. unsure is set if there may be
-// such a value, and none was found: that happens with regular expressions alone. Of
-// these, nth chooses one of several values.
-func meet(a, b condition, nth int) (value string, found, unsure bool) {
+// meet returns a value that meets two conditions and none of others, and as few more as
+// possible. Only regular expressions leave a doubt. It adds to the work that this costs.
+func meet(a, b condition, unmet []condition, path bool, work *int) (value string, found bool, d doubt) {
 	if a.op > b.op {
 		a, b = b, a
 	}
+	free := func(value string) bool {
+		return !slices.ContainsFunc(unmet, func(c condition) bool { return c.meets(value) })
+	}
 	switch {
-	case a.op == anyValue:
-		return b.example(nth)
+	case b.op == anyValue:
+		return "", true, none
+	case b.op == exactly:
+		return b.value, a.meets(b.value) && free(b.value), none
 	case a.op == exactly:
-		return a.value, b.meets(a.value), b.op == matchesRegex && b.regex == nil
-	case a.op == underPrefix && b.op == underPrefix:
-		if len(a.value) < len(b.value) {
-			a, b = b, a
+		if found = b.meets(a.value) && free(a.value); !found && b.unread {
+			d = unread
 		}
-		return a.value + "/" + freeSegment, b.meets(a.value), false
-	default: // a regular expression with a prefix, or with another one
-		value, found, unsure = b.example(nth)
-		if found && a.meets(value) {
-			return value, true, false
-		}
-		other, ok, _ := a.example(nth)
-		if ok && b.meets(other) {
-			return other, true, false
-		}
-		return "", false, unsure || !b.disjoint(a)
+		return a.value, found, d
+	case a.op == underPrefix && b.op == underPrefix && len(a.value) > len(b.value):
+		a, b = b, a
 	}
-}
-
-// example returns a value that meets the condition, the nth of a regular expression.
-func (c condition) example(nth int) (value string, found, unsure bool) {
-	switch c.op {
-	case anyValue:
-		return "", true, false
-	case exactly:
-		return c.value, true, false
-	case underPrefix:
-		return c.value + "/" + freeSegment, true, false
-	default:
-		if c.regex == nil {
-			return "", false, true
-		}
-		value = regexExample(c.value, nth)
-		found = c.regex.MatchString(value)
-		return value, found, !found
+	if b.op == underPrefix {
+		value = b.value + "/" + freeSegment
+		return value, a.meets(b.value) && free(value), none
 	}
-}
-
-// disjoint reports whether a regular expression and another condition are known to have
-// no value in common: their literal prefixes differ.
-func (c condition) disjoint(o condition) bool {
-	prefix := func(c condition) string {
-		if c.op == matchesRegex && c.regex != nil {
-			text, _ := c.regex.LiteralPrefix()
-			return text
-		}
-		if c.op == matchesRegex {
-			return ""
-		}
-		return c.value
+	if value = a.value + "/" + freeSegment; a.op == underPrefix && b.meets(value) && free(value) {
+		return value, true, none
 	}
-	a, b := prefix(c), prefix(o)
-	return !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a)
-}
-
-// regexExamples is how many values of a regular expression are tried.
-const regexExamples = 8
-
-// regexExample returns a short text that a regular expression matches in most cases, the
-// nth of several.
-func regexExample(text string, nth int) string {
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return ""
-	}
-	var b strings.Builder
-	writeExample(&b, parsed.Simplify(), nth)
-	return b.String()
-}
-
-func writeExample(b *strings.Builder, r *syntax.Regexp, nth int) {
-	switch r.Op {
-	case syntax.OpLiteral:
-		b.WriteString(string(r.Rune))
-	case syntax.OpCharClass:
-		b.WriteRune(classExample(r.Rune, nth))
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		b.WriteByte("xyzabcde"[nth%8])
-	case syntax.OpCapture, syntax.OpPlus:
-		writeExample(b, r.Sub[0], nth)
-	case syntax.OpConcat:
-		for _, sub := range r.Sub {
-			writeExample(b, sub, nth)
-		}
-	case syntax.OpAlternate:
-		writeExample(b, r.Sub[nth%len(r.Sub)], nth/len(r.Sub))
-	case syntax.OpRepeat:
-		for range r.Min {
-			writeExample(b, r.Sub[0], nth)
-		}
-	case syntax.OpStar, syntax.OpQuest:
-		if nth > 0 {
-			writeExample(b, r.Sub[0], nth-1)
-		}
-	default: // nothing
-	}
-}
-
-// classExample returns the nth character of a class, letters and digits first.
-func classExample(ranges []rune, nth int) rune {
-	var all []rune
-	add := func(c rune) {
-		if !slices.Contains(all, c) {
-			all = append(all, c)
-		}
-	}
-	for _, c := range "xa0A1b2c3" {
-		for i := 0; i+1 < len(ranges); i += 2 {
-			if ranges[i] <= c && c <= ranges[i+1] {
-				add(c)
-			}
-		}
-	}
-	for i := 0; i+1 < len(ranges) && len(all) < regexExamples; i += 2 {
-		for c := ranges[i]; c <= ranges[i+1] && len(all) < regexExamples; c++ {
-			add(c)
-		}
-	}
-	if len(all) == 0 {
-		return 'x'
-	}
-	return all[nth%len(all)]
+	value, found, d, cost := commonText([]condition{a, b}, unmet, path)
+	*work += cost
+	return value, found, d
 }

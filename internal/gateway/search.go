@@ -15,9 +15,6 @@ const stepsPerCompetitor = 32
 // match that a request is compared with.
 var maxWork = 1 << 22
 
-// costOfExample is the work of making a text that a regular expression matches.
-const costOfExample = 24
-
 // search looks for requests that move.
 type search struct {
 	before, after *Router // with memos
@@ -319,23 +316,31 @@ func (s *search) try(e, f entry) bool {
 	if e.match.excludes(f.match) {
 		return true
 	}
-	hidden := false
-	for nth := range tries(e, f) {
-		if e.match.regex || f.match.regex {
-			s.before.memo.work += (e.match.cost + f.match.cost) * costOfExample / costOfRegex
+	var from, to Served
+	q, d := findRequest(e, f, &s.before.memo.work, func(q *Request) (by *routeMatch, ok bool) {
+		if from, to = s.before.Route(q), s.after.Route(q); !from.Same(e.served()) {
+			return from.match, false
 		}
-		q, unsure := witness(e, f, nth)
-		if q == nil {
-			hidden = hidden || unsure
-			continue
-		}
-		from, to := s.before.Route(q), s.after.Route(q)
-		if from.Same(e.served()) && to.Same(f.served()) {
-			return s.yield(Move{From: from, To: to, Request: Plain(q, s.before, s.after)}) && s.onOtherHosts(e, f, q)
-		}
-		hidden = hidden || (from.Same(e.served()) || from.hidesOnly(e, f)) && (to.Same(f.served()) || to.hidesOnly(e, f))
+		return to.match, to.Same(f.served())
+	})
+	switch {
+	case q != nil:
+		return s.yield(Move{From: from, To: to, Request: q, before: s.before, after: s.after}) && s.onOtherHosts(e, f, q)
+	case d == none:
+		return true
+	case d == unsearched:
+		return s.leave(e.served(), f.served())
 	}
-	return !hidden || s.yield(Move{From: e.served(), To: f.served()})
+	other, _ := s.before.served(e, narrower(e, f).hostname)
+	return s.yield(Move{From: e.served(), To: f.served(), Other: other})
+}
+
+// narrower returns the one of two matches that has the more specific hostname.
+func narrower(e, f entry) entry {
+	if compareHostnames(f.hostname, e.hostname) < 0 {
+		return f
+	}
+	return e
 }
 
 // onOtherHosts yields requests that move from one match to another as a known one does, where
@@ -346,20 +351,16 @@ func (s *search) onOtherHosts(e, f entry, q *Request) bool {
 	if !s.before.reading.Shared || q.Transport == TransportTCP || q.Transport == TransportUDP {
 		return true
 	}
-	narrower := e
-	if compareHostnames(f.hostname, e.hostname) < 0 {
-		narrower = f
-	}
 	start := s.steps()
 	defer func() { s.allowed += s.steps() - start }()
-	for _, h := range s.hostsServedAs(narrower, q) {
+	for _, h := range s.hostsServedAs(narrower(e, f), q) {
 		if s.limits.Known != nil && s.limits.Known(e.served(), f.served()) {
 			return true
 		}
 		other := *q
 		other.setHost(h)
 		from, to := s.before.Route(&other), s.after.Route(&other)
-		if from.Same(e.served()) && to.Same(f.served()) && !s.yield(Move{From: from, To: to, Request: Plain(&other, s.before, s.after)}) {
+		if from.Same(e.served()) && to.Same(f.served()) && !s.yield(Move{From: from, To: to, Request: &other, before: s.before, after: s.after}) {
 			return false
 		}
 	}

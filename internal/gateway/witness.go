@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"iter"
+	"maps"
+	"regexp"
 	"slices"
 )
 
@@ -44,46 +46,160 @@ func (r *Router) Witnesses(route *Route, rule int, at *ListenerMatch, other *Rou
 	}
 }
 
-// served returns a request for a hostname that is served by a match, nil where there may
-// be one and none was found, because of regular expressions.
+// served returns a request for a hostname that is served by a match. found is also set if
+// there is a doubt about it.
 func (r *Router) served(e entry, hostname string) (q *Request, found bool) {
-	for nth := range tries(e, e) {
-		q, unsure := witness(e, e, nth)
-		if q == nil {
-			found = found || unsure
-			continue
-		}
+	q, d := findRequest(e, e, &r.memo.work, func(q *Request) (by *routeMatch, ok bool) {
 		q.setHost(hostname)
 		s := r.Route(q)
-		if s.Same(e.served()) {
-			return q, true
-		}
-		found = found || s.hidesOnly(e, e)
-	}
-	return nil, found
+		return s.match, s.Same(e.served())
+	})
+	return q, q != nil || d != none
 }
 
-// witness returns the request that meets two matches and as few others as possible, or
-// nil: the nth of several where they have regular expressions. unsure is set if there may be
-// one, and none was found.
-func witness(e, f entry, nth int) (q *Request, unsure bool) {
-	hostname := e.hostname
-	if compareHostnames(f.hostname, e.hostname) < 0 {
-		hostname = f.hostname
+// maxRefinements is how many requests are tried for two matches.
+const maxRefinements = 8
+
+// findRequest returns a request that meets two matches and is wanted, nil if there is none.
+// wanted names the match that takes it instead.
+//
+// The first request meets as few other matches as possible. It decides, but for regular
+// expressions: of their texts, those are looked for that do not meet what took the ones
+// before.
+func findRequest(e, f entry, work *int, wanted func(q *Request) (by *routeMatch, ok bool)) (*Request, doubt) {
+	left := maxRefinements
+	var find func(unmet conditionsAt) (*Request, doubt)
+	find = func(unmet conditionsAt) (*Request, doubt) {
+		if left--; left < 0 {
+			return nil, unsearched
+		}
+		q, d := witness(e, f, unmet, work)
+		if q == nil {
+			return nil, d
+		}
+		by, ok := wanted(q)
+		if ok {
+			return q, none
+		}
+		for at, c := range by.avoidable(e.match, f.match) {
+			found, more := find(unmet.with(at, c))
+			if found != nil {
+				return found, none
+			}
+			d = max(d, more)
+		}
+		return nil, d
 	}
-	at := e.listener
+	return find(nil)
+}
+
+// conditionAt is what a condition is on: the path, say, or a header.
+type conditionAt struct{ part, name string }
+
+// The parts of requests.
+const (
+	partPath    = "path"
+	partService = "service"
+	partMethod  = "method"
+	partHeader  = "header"
+	partParam   = "param"
+)
+
+// conditionsAt are conditions on several parts of requests.
+type conditionsAt map[conditionAt][]condition
+
+// with returns the conditions with one more.
+func (c conditionsAt) with(at conditionAt, one condition) conditionsAt {
+	out := maps.Clone(c)
+	if out == nil {
+		out = make(conditionsAt)
+	}
+	out[at] = append(slices.Clip(out[at]), one)
+	return out
+}
+
+// avoidable yields the conditions of a match that some requests do not meet although they
+// meet two others, since these have regular expressions there.
+func (m *routeMatch) avoidable(e, f *routeMatch) iter.Seq2[conditionAt, condition] {
+	return func(yield func(conditionAt, condition) bool) {
+		if m == nil {
+			return
+		}
+		others := slices.Concat(e.parts(), f.parts())
+		for _, p := range m.parts() {
+			regex, covered := false, false
+			for _, o := range others {
+				if o.conditionAt == p.conditionAt {
+					regex, covered = regex || o.op == matchesRegex, covered || p.covers(o.condition)
+				}
+			}
+			if regex && !covered && !yield(p.conditionAt, p.condition) {
+				return
+			}
+		}
+	}
+}
+
+// matchPart is a condition of a match.
+type matchPart struct {
+	conditionAt
+	condition
+}
+
+// parts returns the conditions of the match. That of a gRPC method is also one on the path.
+func (m *routeMatch) parts() []matchPart {
+	var out []matchPart
+	add := func(part, name string, c condition) {
+		if c.op != anyValue {
+			out = append(out, matchPart{conditionAt{part, name}, c})
+		}
+	}
+	add(partPath, "", m.asPath())
+	add(partService, "", m.service)
+	add(partMethod, "", m.method)
+	for _, h := range m.headers {
+		add(partHeader, h.name, h.condition)
+	}
+	for _, p := range m.params {
+		add(partParam, p.name, p.condition)
+	}
+	return out
+}
+
+// asPath returns the condition on the path, also of a gRPC method.
+func (m *routeMatch) asPath() condition {
+	if !m.grpc {
+		return m.path
+	}
+	segment := func(c condition) string {
+		switch c.op {
+		case exactly:
+			return regexp.QuoteMeta(c.value)
+		case matchesRegex:
+			return "(?:" + c.value + ")"
+		default:
+			return "[^/]+"
+		}
+	}
+	return regexCondition("/" + segment(m.service) + "/" + segment(m.method))
+}
+
+// witness returns the request that meets two matches, none of some conditions, and as few
+// other matches as possible, or nil.
+func witness(e, f entry, unmet conditionsAt, work *int) (q *Request, d doubt) {
+	hostname, at := narrower(e, f).hostname, e.listener
 	if at.Listener.transport() == TransportTCP {
 		at = f.listener // which may read more of the connection
 	}
 	q = at.request(hostname)
 	if q.Transport == TransportTCP || q.Transport == TransportUDP || e.listener.Service == nil && !e.route.readsRequests() && !f.route.readsRequests() {
-		return q, false // connections
+		return q, none // connections
 	}
-	found, unsure := q.meetBoth(e.match, f.match, nth)
+	found, d := q.meetBoth(e.match, f.match, unmet, work)
 	if !found {
-		return nil, unsure
+		return nil, d
 	}
-	return q, false
+	return q, none
 }
 
 // readsRequests reports whether the rules of the route select requests, and not
@@ -91,10 +207,10 @@ func witness(e, f entry, nth int) (q *Request, unsure bool) {
 func (r *Route) readsRequests() bool { return r.Kind == KindHTTPRoute || r.Kind == KindGRPCRoute }
 
 // meetBoth sets a request's path, method, headers and parameters to those that meet two
-// matches and as few others as possible.
-func (q *Request) meetBoth(a, b *routeMatch, nth int) (found, unsure bool) {
+// matches, none of some conditions, and as few other matches as possible.
+func (q *Request) meetBoth(a, b *routeMatch, unmet conditionsAt, work *int) (found bool, d doubt) {
 	if a.verb != "" && b.verb != "" && a.verb != b.verb {
-		return false, false
+		return false, none
 	}
 	q.Method = a.verb + b.verb
 	switch {
@@ -105,32 +221,32 @@ func (q *Request) meetBoth(a, b *routeMatch, nth int) (found, unsure bool) {
 	case q.Method == "":
 		q.Method = freeVerb
 	}
-	if found, unsure = q.meetPaths(a, b, nth); !found {
-		return false, unsure
+	if found, d = q.meetPaths(a, b, unmet, work); !found {
+		return false, d
 	}
-	var maybe bool
-	if q.Headers, found, maybe = meetNamed(a.headers, b.headers, nth); !found {
-		return false, maybe
+	if q.Headers, found, d = meetNamed(a.headers, b.headers, partHeader, unmet, work); !found {
+		return false, d
 	}
-	q.Query, found, maybe = meetNamed(a.params, b.params, nth)
-	return found, maybe
+	q.Query, found, d = meetNamed(a.params, b.params, partParam, unmet, work)
+	return found, d
 }
 
 // meetPaths sets the path to one that meets the conditions of both matches.
-func (q *Request) meetPaths(a, b *routeMatch, nth int) (found, unsure bool) {
+func (q *Request) meetPaths(a, b *routeMatch, unmet conditionsAt, work *int) (found bool, d doubt) {
+	onPath := unmet[conditionAt{part: partPath}]
 	if !a.grpc && !b.grpc {
-		if q.Path, found, unsure = meet(a.path, b.path, nth); q.Path == "" {
+		if q.Path, found, d = meet(a.path, b.path, onPath, true, work); q.Path == "" {
 			q.Path = "/" + freeSegment
 		}
-		return found, unsure
+		return found, d
 	}
 	q.GRPC = true
 	var service, method string
-	if service, found, unsure = meet(a.service, b.service, nth); !found {
-		return false, unsure
+	if service, found, d = meet(a.service, b.service, unmet[conditionAt{part: partService}], true, work); !found {
+		return false, d
 	}
-	if method, found, unsure = meet(a.method, b.method, nth); !found {
-		return false, unsure
+	if method, found, d = meet(a.method, b.method, unmet[conditionAt{part: partMethod}], true, work); !found {
+		return false, d
 	}
 	if service == "" {
 		service = freeSegment
@@ -138,27 +254,32 @@ func (q *Request) meetPaths(a, b *routeMatch, nth int) (found, unsure bool) {
 	if method == "" {
 		method = freeSegment
 	}
-	// of an HTTPRoute's match, the path decides which of the two are free
 	paths := []string{"/" + service + "/" + method}
+	// of an HTTPRoute's match, the path decides which of the two are free
 	for _, m := range []*routeMatch{a, b} {
 		if m.path.op != anyValue {
-			value, _, _ := m.path.example(nth)
-			paths = append(paths, m.path.value, value, m.path.value+"/"+method, m.path.value+"/"+service+"/"+method)
+			paths = append(paths, m.path.value, m.path.value+"/"+method, m.path.value+"/"+service+"/"+method)
 		}
 	}
-	for _, q.Path = range paths {
-		if a.takesPath(q) && b.takesPath(q) {
-			return true, false
-		}
+	takes := func(path string) bool {
+		q.Path = path
+		return a.takesPath(q) && b.takesPath(q) && !slices.ContainsFunc(onPath, func(c condition) bool { return c.meets(path) })
 	}
-	return false, a.regex || b.regex
+	if slices.ContainsFunc(paths, takes) {
+		return true, none
+	}
+	path, found, d := meet(a.asPath(), b.asPath(), onPath, true, work)
+	if found && !takes(path) {
+		return false, unsearched
+	}
+	return found, d
 }
 
 // meetNamed returns headers or parameters that meet the conditions of two matches.
-func meetNamed(a, b []namedCondition, nth int) (out []Field, found, unsure bool) {
+func meetNamed(a, b []namedCondition, part string, unmet conditionsAt, work *int) (out []Field, found bool, d doubt) {
 	add := func(name string, x, y condition) bool {
 		var value string
-		value, found, unsure = meet(x, y, nth)
+		value, found, d = meet(x, y, unmet[conditionAt{part, name}], false, work)
 		out = append(out, Field{name, value})
 		return found
 	}
@@ -168,13 +289,13 @@ func meetNamed(a, b []namedCondition, nth int) (out []Field, found, unsure bool)
 			other = b[i].condition
 		}
 		if !add(c.name, c.condition, other) {
-			return nil, false, unsure
+			return nil, false, d
 		}
 	}
 	for _, c := range b {
 		if !slices.ContainsFunc(a, func(o namedCondition) bool { return o.name == c.name }) && !add(c.name, c.condition, condition{}) {
-			return nil, false, unsure
+			return nil, false, d
 		}
 	}
-	return out, true, false
+	return out, true, none
 }

@@ -124,7 +124,7 @@ func (ev *evaluation) addMove(m gateway.Move, k *policykind.Kind) error {
 		for _, y := range pathsOf(m.To, after, x.Path.Client) {
 			p := effective.Pair{Before: x, After: y}
 			if !ev.comparedByPath(p) {
-				ev.addMovedRules(p, withoutBackends(p, lostRules(p)), m.Request)
+				ev.addMovedRules(p, withoutBackends(p, lostRules(p)), m.Shown())
 			}
 		}
 	}

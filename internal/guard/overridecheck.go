@@ -105,19 +105,19 @@ func (c *overrideCheck) checkOnSamePath(o effective.Override) (added, substitute
 	stays := c.ev.overrides.confirmed[o.Rule]
 	if !stays {
 		move, stays = c.ev.staying(c.paths)
-		c.ev.confirm(o, stays && move.unsure == "")
+		c.ev.confirm(o, stays)
 	}
-	if !stays || move.unsure != "" {
+	if !stays {
 		c.ev.overrides.prev.kind = nil // requests of other paths with the same policies may stay
 	}
 	switch {
 	case !stays:
 		return false, false
 	case !lost:
-		c.ev.addUnboundOverride(o, before, successor{after, move}, reason)
+		c.ev.addUnboundOverride(o, before, successor{Effective: after, by: move}, reason)
 		return true, false
 	}
-	l := c.ev.addLostOverride(o, before, successor{after, move})
+	l := c.ev.addLostOverride(o, before, successor{Effective: after, by: move})
 	if c.stays {
 		c.ev.overrides.prev.recordLost(l, o.Level)
 	}
@@ -169,7 +169,7 @@ func (c *overrideCheck) checkSuccessor(o effective.Override, s successor) error 
 		return nil
 	}
 	var err error
-	if s.by.unsure, err = c.keptInstead(o, s.by); err != nil {
+	if s.unsure, err = c.keptInstead(o, s.by); err != nil {
 		return err
 	}
 	if lost {

@@ -101,7 +101,9 @@ func (ev *evaluation) reportLostOverride(l *lostOverride) {
 		f.What = fmt.Sprintf("%s would no longer be subject to override %s of %s%s: %s", affectedText(l), l.key.rule, policy, applies, ev.lossCause(l))
 	}
 	if l.request != nil && l.moved() {
-		f.Request, f.ServedBy = l.request.String(), endText(l.is)
+		if q := l.request(); q != nil {
+			f.Request, f.ServedBy = q.String(), endText(l.is)
+		}
 	}
 	if l.key.unsearched {
 		f.What += "; so many matches compete for its requests that it is not known whether some move there"

@@ -30,7 +30,7 @@ type lostOverrideKey struct {
 type lostOverride struct {
 	key         lostOverrideKey
 	was, is     *effective.Effective
-	request     *gateway.Request // that is no longer subject to it, nil where none is known
+	request     func() *gateway.Request // returns one that is no longer subject to it, nil where none is known; or nil
 	substitutes []*merge.Policy
 	paths       []int32 // each once, by the number of its pair
 	permitted   bool    // the writer is allowed to remove it
@@ -55,12 +55,12 @@ func (ev *evaluation) addLostOverride(o effective.Override, was *effective.Effec
 	reason := ev.lossReason(was, o)
 	key := lostOverrideKey{
 		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: reason.code, givenUp: reason.givenUp,
-		unsure: s.by.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
+		unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was),
 	}
 	for _, p := range substitutes {
 		key.substituteNames += was.Ref(p).Key() + " "
 	}
-	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.request, substitutes: substitutes})
+	return ev.overrides.addLost(lostOverride{key: key, was: was, is: is, request: s.by.shown, substitutes: substitutes})
 }
 
 // addLost adds the path on which an override is lost, and returns where it was added.
@@ -80,11 +80,11 @@ func (o *overrides) addLost(loss lostOverride) *lostOverride {
 // addUnboundOverride adds an override that is given on a path, and no longer bound to its
 // rule.
 func (ev *evaluation) addUnboundOverride(o effective.Override, was *effective.Effective, s successor, why string) {
-	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.by.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was)}
+	key := lostOverrideKey{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unboundReason: why, unsure: s.unsure, unsearched: s.by.unsearched, neighbor: ev.ofNeighbor(o, was)}
 	if !ev.indirect && ev.old != nil && ev.old.Ref() == was.Ref(o.Policy) {
 		key.code = api.ReasonOverrideRemoved
 	}
-	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.request})
+	ev.overrides.addLost(lostOverride{key: key, was: was, is: s.Effective, request: s.by.shown})
 }
 
 // ofNeighbor reports whether an override is attached to a route of another namespace than

@@ -14,6 +14,8 @@ type generator struct {
 	// labelled is set if the policies of the world are few and select what they are attached
 	// to by labels, seldom rules or backends, and most changes combine two edits.
 	labelled bool
+	// expressions is set if some matches are regular expressions.
+	expressions bool
 }
 
 func newGenerator(seed uint64) generator {
@@ -91,7 +93,11 @@ func (d generator) rule() plainRule {
 		r.Name = d.of("x", "z", "rule-1", "")
 	}
 	for range 1 + d.IntN(3) {
-		if m := d.of("/", "/1", "/1", "/1/2", "/2", "/2", "GET /1", "GET /", "/1 h", "/2 h", "/3", "/4"); !slices.Contains(r.Matches, m) {
+		m := d.of("/", "/1", "/1", "/1/2", "/2", "/2", "GET /1", "GET /", "/1 h", "/2 h", "/3", "/4")
+		if d.expressions && d.in(2) {
+			m = d.of("~/1/[29]", "~/[12]", "~/1(/9)?", "~/[1-4]", "GET ~/[12]", "~/1/[29] h")
+		}
+		if !slices.Contains(r.Matches, m) {
 			r.Matches = append(r.Matches, m)
 		}
 	}

@@ -46,7 +46,7 @@ type (
 
 	plainRule struct {
 		Name     string
-		Matches  []string // "[GET ]PATH[ h]", the last for a header
+		Matches  []string // "[GET ]PATH[ h]" or "[GET ]~EXPRESSION[ h]", the last for a header
 		Backends []string // Services of the route's namespace
 		Off      []string // those of them with a weight of 0
 	}
@@ -254,6 +254,9 @@ func normalListeners(all []plainListener) []plainListener {
 func matchDoc(text string) yamlObject {
 	m := readMatch(text)
 	doc := yamlObject{"path": yamlObject{"value": m.path}}
+	if m.regex != nil {
+		doc["path"] = yamlObject{"type": "RegularExpression", "value": m.path}
+	}
 	if m.method != "" {
 		doc["method"] = m.method
 	}

@@ -161,6 +161,7 @@ func evaluateWorld(t testing.TB, seed uint64, changes int) changeCounts {
 	t.Helper()
 	var n changeCounts
 	d := newGenerator(seed)
+	d.expressions = seed%8 == 3
 	kinds := d.kinds()
 	w := newPlainWorld(d, kinds)
 	v := w.view(t)

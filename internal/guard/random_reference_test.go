@@ -51,7 +51,11 @@ func (l plainLoss) String() string { return fmt.Sprintf("%s %s of %s", l.code, l
 // name, and whether requests on which an override held are served by other rules.
 func losses(before, after plainWorld, written plainName) (lost []string, moves bool) {
 	var out []string
-	traffic := plainTraffic{before: before, after: after, written: written, was: before.traffic(), is: after.traffic()}
+	requests, readings := plainRequests, plainReadings[:2]
+	if before.hasExpressions() || after.hasExpressions() {
+		requests, readings = plainRequestsOfExpressions, plainReadings
+	}
+	traffic := plainTraffic{before: before, after: after, written: written, was: before.traffic(requests, readings), is: after.traffic(requests, readings)}
 	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
 		paths, known := append(after.paths(kind), after.unreadPaths(kind)...), make(map[string]bool)
 		pairEntries(before, after, paths)

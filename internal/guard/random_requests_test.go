@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,12 +11,17 @@ import (
 type plainMatch struct {
 	path, method string
 	header       bool
+	regex        *regexp.Regexp // nil for a prefix
 }
 
 func readMatch(text string) plainMatch {
 	text, header := strings.CutSuffix(text, " h")
 	text, get := strings.CutPrefix(text, "GET ")
+	text, regex := strings.CutPrefix(text, "~")
 	m := plainMatch{path: text, header: header}
+	if regex {
+		m.regex = regexp.MustCompile("^(?:" + text + ")$")
+	}
 	if get {
 		m.method = "GET"
 	}
@@ -24,6 +30,9 @@ func readMatch(text string) plainMatch {
 
 func (m plainMatch) takes(q plainRequest) bool {
 	under := m.path == "/" || q.path == m.path || strings.HasPrefix(q.path, m.path+"/")
+	if m.regex != nil {
+		under = m.regex.MatchString(q.path)
+	}
 	return under && (m.method == "" || m.method == q.method) && (!m.header || q.header)
 }
 
@@ -34,11 +43,16 @@ type plainRequest struct {
 	header             bool
 }
 
-var plainRequests = func() []plainRequest {
+var plainRequests = requestsFor("/", "/1", "/1/2", "/1/9", "/2", "/3", "/4", "/9")
+
+// plainRequestsOfExpressions are those that the worlds with regular expressions distinguish.
+var plainRequestsOfExpressions = requestsFor("/", "/1", "/1/2", "/1/2/9", "/1/8", "/1/9", "/2", "/2/9", "/3", "/3/9", "/4", "/4/9", "/9")
+
+func requestsFor(paths ...string) []plainRequest {
 	var out []plainRequest
 	for _, port := range []int{80, 81} {
 		for _, host := range []string{"x.example", "y.example", "z.example", "far.other"} {
-			for _, path := range []string{"/", "/1", "/1/2", "/1/9", "/2", "/3", "/4", "/9"} {
+			for _, path := range paths {
 				for _, method := range []string{"GET", "PUT"} {
 					out = append(out, plainRequest{port, host, path, method, false}, plainRequest{port, host, path, method, true})
 				}
@@ -46,7 +60,7 @@ var plainRequests = func() []plainRequest {
 		}
 	}
 	return out
-}()
+}
 
 // plainServed is where a request goes: a path of a kind whose paths end at rules. route
 // is nil if nothing serves it.
@@ -65,9 +79,15 @@ type plainEntry struct {
 	routes []plainRoute
 }
 
-// serve decides where a request goes at a gateway. shared has the routes of all
-// listeners compete, else only those of the most specific one do.
-func serve(entries []plainEntry, q plainRequest, shared bool) plainServed {
+// plainReading is how an implementation routes requests: shared has the routes of all
+// listeners compete, else only those of the most specific one do; regexFirst has regular
+// expressions come before prefixes, else after them.
+type plainReading struct{ shared, regexFirst bool }
+
+var plainReadings = []plainReading{{}, {shared: true}, {regexFirst: true}, {shared: true, regexFirst: true}}
+
+// serve decides where a request goes at a gateway.
+func serve(entries []plainEntry, q plainRequest, reading plainReading) plainServed {
 	var at []plainEntry
 	for _, p := range entries {
 		if p.listener.Port == q.port && matches(p.listener.Host, q.host) {
@@ -76,7 +96,7 @@ func serve(entries []plainEntry, q plainRequest, shared bool) plainServed {
 	}
 	slices.SortStableFunc(at, func(a, b plainEntry) int { return specific(b.listener.Host) - specific(a.listener.Host) })
 	var out plainServed
-	if len(at) > 1 && !shared {
+	if len(at) > 1 && !reading.shared {
 		at = at[:1]
 	}
 	type candidate struct {
@@ -113,7 +133,7 @@ func serve(entries []plainEntry, q plainRequest, shared bool) plainServed {
 	}
 	out.plainPath = slices.MinFunc(met, func(a, b candidate) int {
 		return cmp.Or(
-			len(strings.TrimSuffix(b.path, "/"))-len(strings.TrimSuffix(a.path, "/")), len(b.method)-len(a.method), btoi(b.header)-btoi(a.header),
+			btoi((b.regex != nil) == reading.regexFirst)-btoi((a.regex != nil) == reading.regexFirst), len(strings.TrimSuffix(b.path, "/"))-len(strings.TrimSuffix(a.path, "/")), len(b.method)-len(a.method), btoi(b.header)-btoi(a.header),
 			a.route.Created-b.route.Created, strings.Compare(a.route.Namespace+"/"+a.route.Name, b.route.Namespace+"/"+b.route.Name), a.rule-b.rule,
 			specific(b.listener.Host)-specific(a.listener.Host),
 		)
@@ -129,10 +149,18 @@ func specific(host string) int {
 	return 1000
 }
 
-// traffic is where all requests go at the gateways of a world, if listeners are isolated
-// and if they share their routes.
-func (w plainWorld) traffic() map[string][][2]plainServed {
-	out := make(map[string][][2]plainServed)
+// hasExpressions reports whether a world has regular expressions.
+func (w plainWorld) hasExpressions() bool {
+	return slices.ContainsFunc(all[plainRoute](w), func(r plainRoute) bool {
+		return slices.ContainsFunc(r.Rules, func(r plainRule) bool {
+			return slices.ContainsFunc(r.Matches, func(m string) bool { return strings.Contains(m, "~") })
+		})
+	})
+}
+
+// traffic is where requests go at the gateways of a world, by the readings of which they are.
+func (w plainWorld) traffic(requests []plainRequest, readings []plainReading) map[string][][]plainServed {
+	out := make(map[string][][]plainServed)
 	for _, g := range all[plainGateway](w) {
 		var entries []plainEntry
 		for _, p := range w.accepted("AtRule") {
@@ -140,9 +168,11 @@ func (w plainWorld) traffic() map[string][][2]plainServed {
 				entries = append(entries, plainEntry{p, slices.DeleteFunc(all[plainRoute](w), func(r plainRoute) bool { return !w.takes(p, r) })})
 			}
 		}
-		list := make([][2]plainServed, len(plainRequests))
-		for i, q := range plainRequests {
-			list[i] = [2]plainServed{serve(entries, q, false), serve(entries, q, true)}
+		list := make([][]plainServed, len(requests))
+		for i, q := range requests {
+			for _, reading := range readings {
+				list[i] = append(list[i], serve(entries, q, reading))
+			}
 		}
 		out[g.key().String()] = list
 	}
@@ -153,15 +183,14 @@ func (w plainWorld) traffic() map[string][][2]plainServed {
 type plainTraffic struct {
 	before, after plainWorld
 	written       plainName
-	was, is       map[string][][2]plainServed
+	was, is       map[string][][]plainServed
 	moves         bool // a request on which an override held is served by another rule
 }
 
 // loses reports whether an override that held on a path is lost: for a request of the
 // path that is served elsewhere or as before, or by its route at another port or gateway,
-// since nothing serves it at its own. It is lost where listeners are isolated or where
-// they share their routes, and not kept in the other case for requests that came to the
-// same rule.
+// since nothing serves it at its own. It is lost in one reading, and not kept in another one for
+// requests that came to the same rule.
 func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
 	if x.route == nil {
 		return c.after.losesByName(o, x, paths, known) || c.losesConnections(o, x, paths)
@@ -173,12 +202,12 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 	ends := false
 	is := c.is[x.gateway.key().String()]
 	for i, was := range c.was[x.gateway.key().String()] {
-		var to [2]plainServed
+		to := make([]plainServed, len(was))
 		if is != nil {
 			to = is[i]
 		}
 		for reading := range was {
-			from, at, other := was[reading], to[reading], 1-reading
+			from, at := was[reading], to[reading]
 			if from.route == nil || !sameRuleAt(from.plainPath, x) {
 				continue
 			}
@@ -198,7 +227,10 @@ func (c *plainTraffic) loses(o plainOverride, x plainPath, paths []plainPath, kn
 				continue
 			}
 			unmoved := reading == 0 && sameListener(from, at) && at.route.key() == from.route.key() && pairs(from.route, at.route)[at.rule] == from.rule
-			unsure := !unmoved && was[other].place() == from.place() && to[other].route != nil && to[other].place() != at.place() && c.keepsAt(o, x, to[other], paths)
+			unsure := false
+			for other := range was {
+				unsure = unsure || !unmoved && was[other].place() == from.place() && to[other].route != nil && to[other].place() != at.place() && c.keepsAt(o, x, to[other], paths)
+			}
 			if !unsure {
 				return true
 			}

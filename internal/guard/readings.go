@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -150,30 +151,22 @@ func sameRuleAfter(m gateway.Move) bool {
 // send it to the same rule before the write. why is set if another reading than the plain
 // one was followed. A request that an implementation sends to another rule before the
 // write tells nothing: else an object that makes it unsure where requests go would take
-// them from the overrides of others.
+// them from the overrides of others. Nor do matches of which it is not known whether they
+// have a request in common, but for other requests of the rule, which it may keep.
 func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
-	out := requestMove{from: m.From, to: m.To, request: m.Request, unsearched: m.Unsearched}
-	switch {
-	case m.Unsearched:
-		out.unsure = why
-		return out
-	case m.Request == nil:
-		out.unsure = unsureRegex
-		return out
-	case why == "" && sameRuleAfter(m):
-		return out // it is served as before, whatever other readings have
+	out := requestMove{from: m.From, to: m.To, shown: m.Shown, unsearched: m.Unsearched}
+	request := cmp.Or(m.Request, m.Other)
+	if request == nil || m.Request != nil && why == "" && sameRuleAfter(m) {
+		return out // nothing was searched, or it is served as before, whatever other readings have
 	}
-	add := func(r otherReading) {
-		to := r.after.Route(m.Request)
-		if to.Route != nil && !to.Same(m.To) && r.before.Route(m.Request).Same(m.From) {
-			out.instead = append(out.instead, servedInstead{to, r.why})
+	for r := range at.allReadings(m.From.Route, m.To.Route) {
+		to, other := r.after.Route(request), cmp.Or(r.why, why)
+		if m.Request == nil {
+			other = unsureRegex
 		}
-	}
-	if why != "" {
-		add(otherReading{at.before, at.after, why})
-	}
-	for _, r := range at.readings(m.From.Route, m.To.Route) {
-		add(r)
+		if to.Route != nil && !to.Same(m.To) && r.before.Route(request).Same(m.From) {
+			out.instead = append(out.instead, servedInstead{to, other})
+		}
 	}
 	return out
 }
@@ -187,7 +180,7 @@ func (c *overrideCheck) keptInstead(o effective.Override, by requestMove) (strin
 			return s.why, err
 		}
 	}
-	return by.unsure, nil
+	return "", nil
 }
 
 // keptAt reports whether an override of the path is kept for requests that a rule serves

@@ -85,12 +85,10 @@ func entryOf(p *gateway.Path) api.Ref {
 // requestMove is where requests of a rule go after the write.
 type requestMove struct {
 	from, to gateway.Served
-	// request is one of them, nil if there may be none.
-	request *gateway.Request
+	// shown returns one of them, nil if there may be none. It is nil itself for no move.
+	shown func() *gateway.Request
 	// unsearched is set if too many matches compete to look for one.
 	unsearched bool
-	// unsure says why it is not known whether there is such a request, "" if there is.
-	unsure string
 	// instead is where implementations send it that have it on the same rule before the
 	// write, and on another one after it.
 	instead []servedInstead
@@ -104,11 +102,11 @@ type servedInstead struct {
 }
 
 // isSure reports whether a move is the same in each implementation.
-func (m *requestMove) isSure() bool { return m.unsure == "" && len(m.instead) == 0 }
+func (m *requestMove) isSure() bool { return len(m.instead) == 0 }
 
 // sameInstead reports whether a move may go to the same other rules as another one.
 func (m *requestMove) sameInstead(o requestMove) bool {
-	return m.unsure == o.unsure && slices.EqualFunc(m.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
+	return slices.EqualFunc(m.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
 }
 
 // addMove adds a move of requests between two rules, unless it adds nothing to those that
@@ -212,10 +210,6 @@ func meshRouter(v *snapshot.View, service api.Ref, clients []string) *gateway.Ro
 
 // trackGateway finds the requests that the write moves at a gateway.
 func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroutedObject, limits gateway.MoveLimits) error {
-	routes := slices.Concat(re.before, re.after)
-	if at.mesh { // all routes of the Service compete
-		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
-	}
 	if !at.mesh {
 		for _, parent := range at.before.ListenersGone(at.after) {
 			re.before = appendNew(re.before, ev.before.RoutesOf(parent))
@@ -223,6 +217,10 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 		for _, parent := range at.after.ListenersGone(at.before) {
 			re.after = appendNew(re.after, ev.after.RoutesOf(parent))
 		}
+	}
+	routes := slices.Concat(re.before, re.after)
+	if at.mesh { // all routes of the Service compete
+		routes = slices.Concat(slices.Collect(ev.before.RoutesOf(entry)), slices.Collect(ev.after.RoutesOf(entry)))
 	}
 	if err := ev.trackMoves(at, otherReading{before: at.before, after: at.after}, re, limits); err != nil {
 		return err
@@ -329,14 +327,12 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 					ends = true
 					continue
 				}
-				m := gateway.Move{From: r.before.Route(q), To: r.after.Route(q), Request: q}
+				m := gateway.NewMove(q, r.before, r.after)
 				if m.To.Route == nil {
 					ends = true
 					continue
 				}
-				move := at.move(m, r.why)
-				move.request = gateway.Plain(q, r.before, r.after)
-				to = addMove(to, move)
+				to = addMove(to, at.move(m, r.why))
 			}
 		}
 	}
@@ -363,7 +359,6 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 	if at.before == nil || at.after == nil {
 		return requestMove{}, true
 	}
-	unsure := ""
 	for r := range at.allReadings(x.Route, y.Route) {
 		for _, l := range r.before.ListenersAt(x) {
 			to := l // in a mesh, it is the same one
@@ -371,32 +366,27 @@ func (ev *evaluation) findStaying(p effective.Pair) (requestMove, bool) {
 				to = listenerOf(y)
 			}
 			for m := range gateway.MovesBetween(r.before, r.after, x.Route, x.Rule, &l, y.Route, y.Rule, &to) {
-				if m.Request != nil || m.Unsearched {
-					return requestMove{from: m.From, to: m.To, request: m.Request, unsearched: m.Unsearched}, true
-				}
-				unsure = unsureRegex
+				return requestMove{from: m.From, to: m.To, shown: m.Shown, unsearched: m.Unsearched}, true
 			}
 		}
 	}
-	unsure = cmp.Or(unsure, ev.undecided(x))
-	return requestMove{unsure: unsure}, unsure != ""
+	return requestMove{}, false
 }
 
-// undecided says why it is not known which requests a path serves before the write, ""
-// if it is known.
-func (ev *evaluation) undecided(x *gateway.Path) string {
+// undecided reports whether it is not known which requests a path serves before the write.
+func (ev *evaluation) undecided(x *gateway.Path) bool {
 	at := ev.routersOf(entryOf(x))
 	if at.before == nil {
-		return ""
+		return false
 	}
 	for _, l := range at.before.ListenersAt(x) {
 		for w := range at.before.Witnesses(x.Route, x.Rule, &l, at.after) {
 			if w.Request == nil && !w.Unsearched {
-				return unsureRegex
+				return true
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // pathsThrough returns the paths of a kind through a route after the write.
@@ -430,6 +420,8 @@ func (ev *evaluation) collectPaths(known *map[candidatesKey][]*effective.Effecti
 type successor struct {
 	*effective.Effective
 	by requestMove // zero where it is not known which requests
+	// unsure says why an override may be kept for these requests, "" if it is not.
+	unsure string
 }
 
 // requestSuccessors returns the paths at the same gateway or Service that serve requests
@@ -452,11 +444,11 @@ func (ev *evaluation) requestSuccessors(p effective.Pair, o effective.Override) 
 		paths = pathsOf(m.to, paths, x.Path.Client)
 		for _, y := range paths {
 			if o.Level < gateway.LevelBackend || takesOver(&x.Path, &y.Path) {
-				out = append(out, successor{y, m})
+				out = append(out, successor{Effective: y, by: m})
 			}
 		}
 		if len(paths) == 0 && x.Path.Backend == nil { // by a route of a kind that policies of this kind do not apply to
-			out = append(out, successor{&effective.Effective{Kind: x.Kind, Path: m.to.Path()}, m})
+			out = append(out, successor{Effective: &effective.Effective{Kind: x.Kind, Path: m.to.Path()}, by: m})
 		}
 	}
 	return out, ends && p.After == nil, nil

@@ -42,9 +42,9 @@ func (ev *evaluation) successors(p effective.Pair, o effective.Override, trigger
 		return out, err
 	}
 	elsewhere, err := ev.successorsByName(p, o, triggered)
-	unsure := ev.undecided(x)
+	undecided := ev.undecided(x)
 	for _, y := range elsewhere {
-		if y.by.unsure = unsure; unsure != "" || !samePort(x, &y.Path) {
+		if undecided || !samePort(x, &y.Path) {
 			out = append(out, y)
 		}
 	}

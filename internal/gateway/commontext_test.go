@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func prefix(value string) condition { return condition{op: underPrefix, value: value} }
+func exact(value string) condition  { return condition{op: exactly, value: value} }
+
+func TestCommonText(t *testing.T) {
+	for name, row := range map[string]struct {
+		met, unmet []condition
+		path       bool
+		want       string // "" for none
+		doubt      doubt
+	}{
+		"a prefix and an expression":           {met: []condition{prefix("/admin"), regexCondition("/[a-z]+/users")}, want: "/admin/users"},
+		"a longer element than the prefix":     {met: []condition{prefix("/admin"), regexCondition("/admins?/[ab]")}, want: "/admin/a"},
+		"without a common beginning":           {met: []condition{prefix("/admin"), regexCondition("/[b-z]+/users")}},
+		"two expressions":                      {met: []condition{regexCondition("[a-m]{3}[0-9]{3}"), regexCondition("(abc|xyz)+12[3-5]")}, want: "abc123"},
+		"two without a common end":             {met: []condition{regexCondition("a+b"), regexCondition("a+c")}},
+		"without regard to case":               {met: []condition{regexCondition("(?i)k"), regexCondition("[^a-zA-Z]")}, want: "\u212a"},
+		"a boundary of words":                  {met: []condition{regexCondition(`a\b.b`), regexCondition("a[xb-]b")}, want: "a-b"},
+		"a beginning within":                   {met: []condition{regexCondition("(^|x)a"), regexCondition(".a")}, want: "xa"},
+		"what others do not take":              {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bx]")}, want: "c"},
+		"what others take":                     {met: []condition{regexCondition("[a-c]")}, unmet: []condition{exact("a"), regexCondition("[bc]")}},
+		"characters that no path has":          {met: []condition{regexCondition("/a[?#]")}, path: true},
+		"the same in a header":                 {met: []condition{regexCondition("/a[?#]")}, want: "/a#"},
+		"control characters":                   {met: []condition{regexCondition(`a[\n\x00-\x1f\x7f]`)}},
+		"an expression that cannot be read":    {met: []condition{regexCondition("(?=a)a"), exact("a")}, doubt: unread},
+		"one that takes too long":              {met: []condition{regexCondition("(.*a.{12}){9}"), regexCondition("(.*b.{12}){9}")}, doubt: unsearched},
+		"one that is not needed to be read":    {met: []condition{regexCondition("[a-c]")}, unmet: []condition{regexCondition("(?=a)b")}, want: "a"},
+		"one that cannot be read under prefix": {met: []condition{prefix("/a"), regexCondition("(?=a)a")}, want: "/a/" + regexCondition("(?=a)a").regex.String()[len("^(?s:.*)"):len("^(?s:.*)")+len(freeText)+16]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, found, d, work := commonText(row.met, row.unmet, row.path)
+			assert.Equal(t, row.want, got)
+			assert.Equal(t, row.want != "", found)
+			assert.Equal(t, row.doubt, d)
+			assert.Less(t, work, 2*maxTextSteps/stepsPerWork)
+		})
+	}
+}
+
+// A text is found if and only if one of a small alphabet meets the conditions.
+func TestCommonTextOfRandomExpressions(t *testing.T) {
+	all := []string{""}
+	for i := 0; len(all[i]) < 5; i++ {
+		for _, c := range "abc" {
+			all = append(all, all[i]+string(c))
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 30))
+	var expression func(depth int) string
+	expression = func(depth int) string {
+		if depth == 0 {
+			return string("abc"[r.IntN(3)])
+		}
+		a, b := expression(depth-1), expression(depth-1)
+		return []string{a + b, "(?:" + a + "|" + b + ")", "(?:" + a + ")?" + b, a, "[ab]" + b, `(?:` + a + `\B` + b + `)`}[r.IntN(6)]
+	}
+	found := make(map[bool]int)
+	for range 2000 {
+		var met, unmet []condition
+		var texts []string
+		for range 2 {
+			met = append(met, regexCondition(expression(2)))
+			unmet = append(unmet, regexCondition(expression(1)))
+		}
+		for _, text := range all {
+			if met[0].meets(text) && met[1].meets(text) && !unmet[0].meets(text) && !unmet[1].meets(text) {
+				texts = append(texts, text)
+			}
+		}
+		got, ok, d, _ := commonText(met, unmet, true)
+		require.Equal(t, none, d)
+		require.Equal(t, len(texts) > 0, ok, "%v without %v: %q", met, unmet, texts)
+		if ok {
+			require.Contains(t, texts, got)
+		}
+		found[ok]++
+	}
+	assert.Greater(t, min(found[true], found[false]), 200)
+}
+
+// What stands for an expression that cannot be read is not shown.
+func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
+	c := regexCondition("(?=a).*")
+	value, found, _ := meet(prefix("/a"), c, nil, true, new(int))
+	require.True(t, found)
+	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
+	assert.Regexp(t, regexp.MustCompile(`^/a/\*$`), q.Path)
+	assert.False(t, strings.Contains(q.Headers[0].Value+q.Query[0].Value, freeText))
+}
