@@ -1,12 +1,15 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // checkObject checks an object that is no policy, before any path is evaluated.
@@ -31,6 +34,7 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 			was = []api.Ref{old.Unread}
 		}
 		ev.reportUnreadParents(was, []api.Ref{s.Unread})
+		ev.reportMissingParents(parentsOf(ev.change.Before), parentsOf(s))
 	}
 	g := ev.after.Gateway(s.GatewayNamespace, s.GatewayName)
 	if ev.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
@@ -81,6 +85,7 @@ func (ev *evaluation) checkRoute() {
 		was = old.Unread
 	}
 	ev.reportUnreadParents(was, r.Unread)
+	ev.reportMissingParents(parentsOf(ev.change.Before), r.Parents)
 	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
@@ -127,5 +132,38 @@ func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 				Advice: "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on",
 			})
 		}
+	}
+}
+
+// parentsOf returns the parents of a route or a listener set of supported kinds, none for nil.
+func parentsOf(o snapshot.Object) []gateway.Parent {
+	switch o := o.(type) {
+	case *gateway.Route:
+		return o.Parents
+	case *gateway.ListenerSet:
+		if o.Unread == (api.Ref{}) {
+			return []gateway.Parent{{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName}}
+		}
+	}
+	return nil
+}
+
+// reportMissingParents reports which parents that the write adds do not exist, or have no such
+// listener. What the parentRef probably means is shown to readers of the parent's namespace
+// alone.
+func (ev *evaluation) reportMissingParents(was, is []gateway.Parent) {
+	object := ev.change.After.Ref()
+	for _, p := range is {
+		why := effective.MissingParent(ev.after, p)
+		if why == "" || slices.Contains(was, p) {
+			continue
+		}
+		hint := ""
+		if ev.guard.ReadsAll || p.Namespace == object.Namespace {
+			hint = effective.ParentHint(ev.after, p, ev.guard.ReadsAll)
+		}
+		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
+			What: fmt.Sprintf("a parentRef of %s has no effect: %s", object, why), Advice: cmp.Or(hint, "check the parentRef, or create its object"),
+		})
 	}
 }
