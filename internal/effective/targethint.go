@@ -114,7 +114,7 @@ func listSections(o snapshot.Object) string {
 // section of one that does: the nearest name, or the object of the same name elsewhere.
 func meantBy(v *snapshot.View, ref api.Ref, section string, readsAll bool) (meant string, elsewhere api.Ref) {
 	if o := v.Get(ref); o != nil {
-		if name := editdistance.Closest(section, sectionsOf(o)); name != "" && name != section {
+		if name := editdistance.Closest(section, SectionsOf(o)); name != "" && name != section {
 			meant = fmt.Sprintf("did you mean section %s?", name)
 		}
 		return meant, elsewhere
@@ -138,8 +138,8 @@ func meantBy(v *snapshot.View, ref api.Ref, section string, readsAll bool) (mean
 	return "", elsewhere
 }
 
-// sectionsOf returns the names of the sections of an object.
-func sectionsOf(o snapshot.Object) []string {
+// SectionsOf returns the names of the sections of an object.
+func SectionsOf(o snapshot.Object) []string {
 	var out []string
 	add := func(listeners []gateway.Listener) {
 		for _, l := range listeners {

@@ -137,9 +137,10 @@ func TestLive(t *testing.T) {
 		require.ErrorIs(t, err, down)
 		require.EqualError(t, err, "get HTTPRoute app/late: down")
 	})
-	t.Run("but not for a deletion, a route, or what is there", func(t *testing.T) {
+	t.Run("but not for a deletion, what is there, or a parent that the route had before", func(t *testing.T) {
 		g, asked := looking(nil, nil)
-		evaluateBy(t, g, v, routeDoc("r", "[{}]", "none"))
+		stored := world(t, base(routeDoc("adrift", "[{}]", "none")))
+		evaluateBy(t, g, stored, routeDoc("adrift", "[{}, {}]", "none"))
 		evaluateBy(t, g, v, routePolicy("a: 1"))
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: read(t, v, late)}, nil)
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -34,7 +35,7 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 			was = []api.Ref{old.Unread}
 		}
 		ev.reportUnreadParents(was, []api.Ref{s.Unread})
-		ev.reportMissingParents(parentsOf(ev.change.Before), parentsOf(s))
+		ev.reportMissingParents()
 	}
 	g := ev.after.Gateway(s.GatewayNamespace, s.GatewayName)
 	if ev.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
@@ -85,7 +86,7 @@ func (ev *evaluation) checkRoute() {
 		was = old.Unread
 	}
 	ev.reportUnreadParents(was, r.Unread)
-	ev.reportMissingParents(parentsOf(ev.change.Before), r.Parents)
+	ev.reportMissingParents()
 	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
@@ -148,14 +149,26 @@ func parentsOf(o snapshot.Object) []gateway.Parent {
 	return nil
 }
 
+// newParents returns the parents that a write adds to a route or a listener set.
+func newParents(c Change) iter.Seq[gateway.Parent] {
+	return func(yield func(gateway.Parent) bool) {
+		was := parentsOf(c.Before)
+		for _, p := range parentsOf(c.After) {
+			if !slices.Contains(was, p) && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // reportMissingParents reports which parents that the write adds do not exist, or have no such
-// listener. What the parentRef probably means is shown to readers of the parent's namespace
-// alone.
-func (ev *evaluation) reportMissingParents(was, is []gateway.Parent) {
+// listener. What the parentRef probably means is shown to readers of all objects, and of parents
+// in the namespace of the object that is written.
+func (ev *evaluation) reportMissingParents() {
 	object := ev.change.After.Ref()
-	for _, p := range is {
+	for p := range newParents(ev.change) {
 		why := effective.MissingParent(ev.after, p)
-		if why == "" || slices.Contains(was, p) {
+		if why == "" {
 			continue
 		}
 		hint := ""

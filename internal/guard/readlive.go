@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -68,9 +69,9 @@ func (r *liveReader) add(ctx context.Context, ref api.Ref) error {
 	return err
 }
 
-// addParents adds the parents of a route or listener set, if any.
-func (r *liveReader) addParents(ctx context.Context, o snapshot.Object) error {
-	for _, p := range parentsOf(o) {
+// addParents adds parents of a route or listener set.
+func (r *liveReader) addParents(ctx context.Context, parents iter.Seq[gateway.Parent]) error {
+	for p := range parents {
 		if r.view.Get(p.Ref()) == nil {
 			if err := r.add(ctx, p.Ref()); err != nil {
 				return err
@@ -80,8 +81,8 @@ func (r *liveReader) addParents(ctx context.Context, o snapshot.Object) error {
 	return nil
 }
 
-// readMissing returns the view before the write with the targets of a policy and their parents,
-// or with the parents of a route or listener set, that it lacks.
+// readMissing returns the view before the write with what it lacks: the targets of a policy and
+// their parents, or the parents that the write adds to a route or listener set.
 func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 	if ev.guard.ReadLive == nil {
 		return ev.before, nil
@@ -89,7 +90,7 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 	r := &liveReader{ev: ev, view: ev.before}
 	p, ok := ev.change.After.(*policykind.Policy)
 	if !ok {
-		return r.view, r.addParents(ctx, ev.change.After)
+		return r.view, r.addParents(ctx, newParents(ev.change))
 	}
 	if p.Invalid != nil || len(p.Targets) > maxLiveReads {
 		return r.view, nil
@@ -103,7 +104,7 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 				return nil, err
 			}
 		}
-		if err := r.addParents(ctx, r.view.Get(t.Ref)); err != nil {
+		if err := r.addParents(ctx, slices.Values(parentsOf(r.view.Get(t.Ref)))); err != nil {
 			return nil, err
 		}
 	}

@@ -55,3 +55,37 @@ func TestNotReadBeforeItsDefinition(t *testing.T) {
 		"check", "-f", "-", "--against", write(t, "ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"))
 	assert.NotContains(t, got.stdout, "are not read", got.stderr)
 }
+
+// Without a definition, a version that no release of a kind has is reported, with its position and
+// the versions that are known; with one, the versions are those that it serves.
+func TestUnknownVersions(t *testing.T) {
+	const target = "spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}}\n"
+	for name, c := range map[string]struct{ apiVersion, kind, want string }{
+		"of Envoy Gateway":              {"gateway.envoyproxy.io/v1alpha9", "SecurityPolicy", `version "v1alpha9" of kind SecurityPolicy.gateway.envoyproxy.io is not known; known versions: v1alpha1`},
+		"of Kuadrant":                   {"kuadrant.io/v1beta9", "AuthPolicy", `version "v1beta9" of kind AuthPolicy.kuadrant.io is not known; known versions: v1, v1beta1, v1beta2, v1beta3`},
+		"of another kind of the group":  {"gateway.nginx.org/v1alpha2", "ProxySettingsPolicy", `version "v1alpha2" of kind ProxySettingsPolicy.gateway.nginx.org is not known; known versions: v1alpha1`},
+		"an older one":                  {"kuadrant.io/v1beta2", "AuthPolicy", ""},
+		"of a kind that no profile has": {"acme.example.com/v7", "Widget", ""},
+		"of a kind with a built-in CRD": {"gateway.networking.k8s.io/v9", "BackendTLSPolicy", `no matches for kind "BackendTLSPolicy" in version "gateway.networking.k8s.io/v9"; served versions: v1, v1alpha3`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, "x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n---\napiVersion: "+c.apiVersion+"\nkind: "+c.kind+"\nmetadata: {namespace: app, name: x}\n"+target)
+			base := write(t, "base.yaml", undatedBase)
+			checked := run(t, "", "check", "-f", file, "--against", base)
+			revised := run(t, "", "check", "--from", base, "--to", base, "--to", file)
+			read := run(t, "", "effective", "-f", base, "-f", file)
+			for _, got := range []string{checked.stdout, revised.stdout, read.stderr} {
+				if c.want == "" {
+					assert.NotContains(t, got, "version")
+				} else {
+					assert.Contains(t, got, c.want)
+				}
+			}
+			if c.want != "" {
+				assert.Contains(t, read.stderr, file+":5:1: "+c.kind+" app/x: ")
+			}
+			ignored := run(t, "", "effective", "--validate=ignore", "-f", base, "-f", file)
+			assert.NotContains(t, ignored.stderr, "is not known; known")
+		})
+	}
+}
