@@ -15,6 +15,7 @@ func TestNotRead(t *testing.T) {
 		"a selector of targets":        {"apiVersion: acme.example.com/v1\nkind: AccessPolicy\n" + header + "spec: {targetSelectors: [{kind: HTTPRoute}]}", "(it has spec.targetSelectors)"},
 		"a misspelled kind":            {"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTraficPolicy\n" + header + "spec: {}", "did you mean BackendTrafficPolicy.gateway.envoyproxy.io?"},
 		"a misspelled group":           {"apiVersion: gateway.envoyproxy.com/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {}", "did you mean SecurityPolicy.gateway.envoyproxy.io?"},
+		"a wrong group":                {"apiVersion: envoyproxy.io/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "if SecurityPolicy.gateway.envoyproxy.io is meant, correct apiVersion"},
 		"a misspelled route":           {"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRout\n" + header + "spec: {}", "did you mean HTTPRoute.gateway.networking.k8s.io?"},
 		"the plural of a kind":         {"apiVersion: kuadrant.io/v1\nkind: AuthPolicies\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "did you mean AuthPolicy.kuadrant.io?"},
 		"a misspelled constraint":      {"apiVersion: overrule.dev/v1alpha1\nkind: PolicyConstrain\n" + header + "spec: {}", "did you mean PolicyConstraint.overrule.dev?"},

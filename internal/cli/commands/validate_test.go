@@ -229,6 +229,10 @@ func TestKindsWithoutDefinition(t *testing.T) {
 		"effective":  {"effective", "-f", base},
 		"violations": {"violations", "-f", base},
 		"outcome":    {"outcome", "-f", base, "-A"},
+		"explain":    {"explain", "-f", base, "-n", "app", "httproute/r"},
+		"reach":      {"reach", "-f", base, "-n", "app", "securitypolicy/old"},
+		"graph":      {"graph", "-f", base, "-A"},
+		"request":    {"effective", "-f", base, "--request", "http://shop.example.com/"},
 		"check":      {"check", "-f", change, "--against", base},
 		"diff":       {"diff", "-f", change, "--against", base},
 	} {
