@@ -103,6 +103,8 @@ func TestProfileDeniesLostRules(t *testing.T) {
 	v := acting(t, world(t, base(gatewayPolicy("defaults: {a: 1}"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
 	assert.Equal(t, []string{"Deny RulesLost a"}, codes(t, evaluate(t, v, routePolicy("b: 1"))))
 	assert.Empty(t, codes(t, evaluate(t, v, routePolicy(""))), "an empty policy replaces nothing in this kind")
+	moved := acting(t, world(t, base(gatewayDoc("h", "istio", "http"), gatewayPolicy("defaults: {a: 1}"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
+	assert.Contains(t, codes(t, evaluate(t, moved, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h"))), "Deny RulesLost a", "by whatever write")
 }
 
 // An object that the cache does not have yet is looked for once.

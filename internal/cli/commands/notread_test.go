@@ -48,6 +48,16 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
+// A kind that has a definition is not misspelled.
+func TestDefinedKindIsNotMisspelled(t *testing.T) {
+	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: authpolicys.kuadrant.io}\n" +
+		"spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicys, plural: authpolicys}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}\n"
+	object := "apiVersion: kuadrant.io/v1\nkind: AuthPolicys\nmetadata: {namespace: app, name: x}\nspec: {targetRef: {kind: HTTPRoute, name: r}}\n"
+	got := run(t, object, "check", "-f", "-", "--against", write(t, "crd.yaml", definition))
+	assert.NotContains(t, got.stdout, "did you mean")
+	assert.Contains(t, got.stdout, "policies of kind AuthPolicys.kuadrant.io are not read", got.stderr)
+}
+
 // A kind that a later object of the change defines is read.
 func TestNotReadBeforeItsDefinition(t *testing.T) {
 	definition := "---\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: access}\n" +
