@@ -86,17 +86,16 @@ func TestFirstLines(t *testing.T) {
 
 // gained lists what the paths of a new route get, and nothing for other writes.
 func TestGainedRules(t *testing.T) {
-	base := write(t, "base.yaml", lossBase)
-	route := func(name, rules string) string {
-		return "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: shop, name: " + name + "}\nspec: {parentRefs: [{namespace: infra, name: edge}], rules: [" + rules + "]}"
+	route := func(name, spec string) string {
+		return "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: shop, name: " + name + "}\nspec: {hostnames: [new.example.com], " + spec + "rules: [{}, {matches: [{path: {value: /x}}]}]}\n"
 	}
+	const onGateway = "parentRefs: [{namespace: infra, name: edge}], "
 	edge := api.Ref{Group: "gateway.envoyproxy.io", Kind: "SecurityPolicy", Namespace: "infra", Name: "edge"}
-	want := []api.GainedRules{{Rules: "cors", Policy: edge, Paths: 2}, {Rules: "jwt", Policy: edge, Paths: 2}}
-	got := check(t, route("new", "{}, {matches: [{path: {value: /x}}]}"), "--against", base)
+	base := write(t, "base.yaml", lossBase+route("stored", ""))
+	got := check(t, route("new", onGateway), "--against", base)
 	require.Len(t, got, 1)
-	assert.Equal(t, want, got[0].Gained)
-	got = check(t, route("cart", "{name: items}, {name: pay, matches: [{path: {value: /pay}}]}, {name: new, matches: [{path: {value: /x}}]}"), "--against", base)
+	assert.Equal(t, []api.GainedRules{{Rules: "cors", Policy: edge, Paths: 2}, {Rules: "jwt", Policy: edge, Paths: 2}}, got[0].Gained)
+	got = check(t, route("stored", onGateway), "--against", base)
 	require.Len(t, got, 1)
-	assert.Equal(t, 1, got[0].Changes.Paths)
 	assert.Empty(t, got[0].Gained, "the route exists")
 }
