@@ -178,9 +178,9 @@ func (reason *noPathReason) parent(p gateway.Parent, r *gateway.Route) string {
 		}
 		return reason.listener(p, r, o.Listeners)
 	case *gateway.Service:
-		return reason.service(p, r, o)
+		return reason.service(p, o)
 	default:
-		return p.Ref().String() + " does not exist"
+		return MissingParent(reason.view, p)
 	}
 }
 
@@ -191,15 +191,11 @@ func (reason *noPathReason) listener(p gateway.Parent, r *gateway.Route, listene
 	return gateway.RejectReason(r, p, listeners, reason.view.NamespaceLabels(r.Namespace))
 }
 
-func (reason *noPathReason) service(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
-	switch by := (&gateway.Route{Namespace: r.Namespace, Parents: []gateway.Parent{p}}); {
-	case !reason.shape.mesh:
+func (reason *noPathReason) service(p gateway.Parent, s *gateway.Service) string {
+	if !reason.shape.mesh {
 		return reason.otherRootKind(s.Ref())
-	case len(by.PortsOf(s)) == 0:
-		return s.Ref().String() + " does not have the port that the parentRef names"
-	default:
-		return ""
 	}
+	return missingPort(p, s)
 }
 
 func (reason *noPathReason) otherRootKind(parent api.Ref) string {

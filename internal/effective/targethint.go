@@ -3,6 +3,7 @@ package effective
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/editdistance"
@@ -24,30 +25,96 @@ func TargetHint(v *snapshot.View, t api.Target, readsAll bool) string {
 	return meant
 }
 
-// ParentHint says which object or listener the parentRefs of a route that no parent accepts
+// MissingParent returns why a parentRef refers to nothing: the object does not exist, or
+// has no such listener or port; "" if it refers to something.
+func MissingParent(v *snapshot.View, p gateway.Parent) string {
+	switch o := v.Get(p.Ref()).(type) {
+	case *gateway.Gateway:
+		return p.NoListener(o.Listeners)
+	case *gateway.ListenerSet:
+		return p.NoListener(o.Listeners)
+	case *gateway.Service:
+		return missingPort(p, o)
+	default:
+		return p.Ref().String() + " does not exist"
+	}
+}
+
+// missingPort returns why a parentRef to a service refers to none of its ports.
+func missingPort(p gateway.Parent, s *gateway.Service) string {
+	if by := (&gateway.Route{Parents: []gateway.Parent{p}}); len(by.PortsOf(s)) > 0 {
+		return ""
+	}
+	return s.Ref().String() + " does not have the port that the parentRef names"
+}
+
+// RouteHint says which object or listener the parentRefs of a route that no parent accepts
 // probably mean, to readers of all objects; "" if none is known, and for other objects.
-func ParentHint(v *snapshot.View, object api.Ref) string {
+func RouteHint(v *snapshot.View, object api.Ref) string {
 	r, ok := v.Get(object).(*gateway.Route)
 	if !ok {
 		return ""
 	}
 	for _, p := range r.Parents {
-		meant, elsewhere := meantBy(v, p.Ref(), p.Section, true)
-		if elsewhere != (api.Ref{}) {
-			return fmt.Sprintf("did you mean %s?", elsewhere)
-		}
-		if meant != "" {
-			return meant
+		if hint := ParentHint(v, p, true); hint != "" && MissingParent(v, p) != "" {
+			return hint
 		}
 	}
 	return ""
+}
+
+// ParentHint says what a parentRef that refers to nothing probably means: the nearest name, the
+// sections that exist, or, for readers of all objects, the same name in another namespace; "" if
+// none is known.
+func ParentHint(v *snapshot.View, p gateway.Parent, readsAll bool) string {
+	meant, elsewhere := meantBy(v, p.Ref(), p.Section, readsAll)
+	switch {
+	case elsewhere != api.Ref{}:
+		return fmt.Sprintf("did you mean %s?", elsewhere)
+	case meant == "":
+		return listSections(v.Get(p.Ref()))
+	}
+	return meant
+}
+
+// maxSections is the number of listeners or ports that a hint lists.
+const maxSections = 8
+
+// listSections lists the listeners or ports of a parent, each with its name and number; "" if
+// there are none.
+func listSections(o snapshot.Object) string {
+	what, all := "listeners", []string(nil)
+	add := func(listeners []gateway.Listener) {
+		for _, l := range listeners {
+			all = append(all, fmt.Sprintf("%s (port %d)", l.Name, l.Port))
+		}
+	}
+	switch o := o.(type) {
+	case *gateway.Gateway:
+		add(o.Listeners)
+	case *gateway.ListenerSet:
+		add(o.Listeners)
+	case *gateway.Service:
+		what = "ports"
+		for _, port := range o.Ports {
+			all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d", port.Name, port.Number)))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(all) - maxSections; n > 0 {
+		all, more = all[:maxSections], fmt.Sprintf(", and %d more", n)
+	}
+	return fmt.Sprintf("its %s are %s%s", what, strings.Join(all, ", "), more)
 }
 
 // meantBy says which object is meant by a reference to one that does not exist, or which
 // section of one that does: the nearest name, or the object of the same name elsewhere.
 func meantBy(v *snapshot.View, ref api.Ref, section string, readsAll bool) (meant string, elsewhere api.Ref) {
 	if o := v.Get(ref); o != nil {
-		if name := editdistance.Closest(section, sectionsOf(o)); name != "" && name != section {
+		if name := editdistance.Closest(section, SectionsOf(o)); name != "" && name != section {
 			meant = fmt.Sprintf("did you mean section %s?", name)
 		}
 		return meant, elsewhere
@@ -71,8 +138,8 @@ func meantBy(v *snapshot.View, ref api.Ref, section string, readsAll bool) (mean
 	return "", elsewhere
 }
 
-// sectionsOf returns the names of the sections of an object.
-func sectionsOf(o snapshot.Object) []string {
+// SectionsOf returns the names of the sections of an object.
+func SectionsOf(o snapshot.Object) []string {
 	var out []string
 	add := func(listeners []gateway.Listener) {
 		for _, l := range listeners {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,13 +15,15 @@ import (
 // It names listeners as the parentRef does, and shows nothing else of them: the
 // reader may not be allowed to read the object.
 func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labels.Set) string {
+	if why := p.NoListener(listeners); why != "" {
+		return why
+	}
 	none := fmt.Sprintf("no listener%s of %s", p.section(), p.Ref())
-	remaining := listeners
+	remaining := filter(listeners, p.selects)
 	for _, condition := range []struct {
 		met    func(*Listener) bool
 		reason string
 	}{
-		{p.selects, fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())},
 		{
 			func(l *Listener) bool { return l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels) },
 			fmt.Sprintf("%s allows routes from namespace %s", none, r.Namespace),
@@ -39,6 +42,15 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 		}
 	}
 	return ""
+}
+
+// NoListener returns why the parentRef means none of the listeners of the object that it
+// refers to, empty if it means one.
+func (p Parent) NoListener(listeners []Listener) string {
+	if slices.ContainsFunc(listeners, func(l Listener) bool { return p.selects(&l) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())
 }
 
 // filter returns the listeners that meet a condition.

@@ -79,7 +79,7 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 		return effective.Scope{}, ev.checkConstraintWrite(ctx)
 	}
 	ev.change.packPolicies(ev.before)
-	v, err := ev.readMissingTargets(ctx)
+	v, err := ev.readMissing(ctx)
 	if err != nil {
 		return effective.Scope{}, err
 	}

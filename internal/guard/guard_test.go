@@ -103,6 +103,8 @@ func TestProfileDeniesLostRules(t *testing.T) {
 	v := acting(t, world(t, base(gatewayPolicy("defaults: {a: 1}"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
 	assert.Equal(t, []string{"Deny RulesLost a"}, codes(t, evaluate(t, v, routePolicy("b: 1"))))
 	assert.Empty(t, codes(t, evaluate(t, v, routePolicy(""))), "an empty policy replaces nothing in this kind")
+	moved := acting(t, world(t, base(gatewayDoc("h", "istio", "http"), gatewayPolicy("defaults: {a: 1}"))), map[api.ReasonCode]api.Action{api.ReasonRulesLost: api.Deny})
+	assert.Contains(t, codes(t, evaluate(t, moved, routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "h"))), "Deny RulesLost a", "by whatever write")
 }
 
 // An object that the cache does not have yet is looked for once.
@@ -137,9 +139,10 @@ func TestLive(t *testing.T) {
 		require.ErrorIs(t, err, down)
 		require.EqualError(t, err, "get HTTPRoute app/late: down")
 	})
-	t.Run("but not for a deletion, a route, or what is there", func(t *testing.T) {
+	t.Run("but not for a deletion, what is there, or a parent that the route had before", func(t *testing.T) {
 		g, asked := looking(nil, nil)
-		evaluateBy(t, g, v, routeDoc("r", "[{}]", "none"))
+		stored := world(t, base(routeDoc("adrift", "[{}]", "none")))
+		evaluateBy(t, g, stored, routeDoc("adrift", "[{}, {}]", "none"))
 		evaluateBy(t, g, v, routePolicy("a: 1"))
 		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: read(t, v, late)}, nil)
 		require.NoError(t, err)

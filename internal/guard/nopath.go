@@ -33,7 +33,7 @@ func (ev *evaluation) reportNoPath() {
 			ev.report(api.ReasonNotRead, api.Warn, Finding{What: why, Advice: "check at the gateway that the policy has an effect"})
 			continue
 		}
-		if hint := effective.ParentHint(ev.after, t.Target); hint != "" && ev.guard.ReadsAll {
+		if hint := effective.RouteHint(ev.after, t.Target); hint != "" && ev.guard.ReadsAll {
 			advice = hint
 		}
 		ev.report(api.ReasonNoPath, api.Warn, Finding{

@@ -46,6 +46,13 @@ func TestMissingParentIsReadLive(t *testing.T) {
 	assert.Empty(t, findings(t, ev))
 	assert.Equal(t, 2, ev.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
+	t.Run("by the route itself", func(t *testing.T) {
+		asked = nil
+		ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadLive: live}, v, routeDoc("new", "[{}]", "g", "none"))
+		assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/none"}, asked)
+		require.Len(t, ev.Warnings, 1)
+		assert.Equal(t, "a parentRef of HTTPRoute app/new has no effect: Gateway infra/none does not exist; check the parentRef, or create its object", ev.Warnings[0].Message())
+	})
 	t.Run("no answer is no verdict", func(t *testing.T) {
 		g := &guard.Guard{Engine: effective.NewEngine(), ReadLive: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
 		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, policy)), nil)
@@ -60,6 +67,33 @@ func TestMissingParentIsReadLive(t *testing.T) {
 		evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadLive: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
 		assert.Len(t, asked, 16)
 	})
+}
+
+// The names of gateways and listeners of other namespaces are told only to readers of all objects.
+func TestMissingParentOfAnotherNamespace(t *testing.T) {
+	v := world(t, docs(gatewayDoc("edge", "c", "http")))
+	for name, want := range map[string]string{
+		"gateway": "Gateway infra/edgy does not exist; did you mean Gateway infra/edge?",
+		"section": "Gateway infra/edge has no listener named htp; did you mean section http?",
+		"port":    "Gateway infra/edge has no listener with port 81; its listeners are http (port 80)",
+		"own":     "Gateway app/edge does not exist; did you mean Gateway infra/edge?",
+	} {
+		parent := map[string]string{"gateway": "{name: edgy, namespace: infra}", "section": "{name: edge, namespace: infra, sectionName: htp}", "port": "{name: edge, namespace: infra, port: 81}", "own": "{name: edge}"}[name]
+		route := "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {namespace: app, name: r}, spec: {parentRefs: [" + parent + "]}}"
+		for _, all := range []bool{true, false} {
+			ev := evaluateBy(t, &guard.Guard{Engine: effective.NewEngine(), ReadsAll: all}, v, route)
+			require.Len(t, ev.Warnings, 1, name)
+			assert.Equal(t, api.ReasonTargetNotFound, ev.Warnings[0].Code)
+			message := ev.Warnings[0].Message()
+			if all {
+				assert.Equal(t, "a parentRef of HTTPRoute app/r has no effect: "+want, message)
+			} else {
+				why, hint, _ := strings.Cut(want, "; ")
+				assert.Equal(t, "a parentRef of HTTPRoute app/r has no effect: "+why+"; check the parentRef, or create its object", message)
+				assert.NotContains(t, message, hint)
+			}
+		}
+	}
 }
 
 // A policy on no path has faults of its own.

@@ -1,12 +1,16 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // checkObject checks an object that is no policy, before any path is evaluated.
@@ -31,6 +35,7 @@ func (ev *evaluation) checkListenerSet(s *gateway.ListenerSet) {
 			was = []api.Ref{old.Unread}
 		}
 		ev.reportUnreadParents(was, []api.Ref{s.Unread})
+		ev.reportMissingParents()
 	}
 	g := ev.after.Gateway(s.GatewayNamespace, s.GatewayName)
 	if ev.change.After == nil || g == nil || g.Sets.Allows(g.Namespace, s.Namespace, ev.after.NamespaceLabels(s.Namespace)) {
@@ -81,6 +86,7 @@ func (ev *evaluation) checkRoute() {
 		was = old.Unread
 	}
 	ev.reportUnreadParents(was, r.Unread)
+	ev.reportMissingParents()
 	ev.reportDelegation(delegates(old), delegates(r))
 	if r.UsesDefaultGateways() {
 		ev.report(api.ReasonNotRead, api.Warn, Finding{
@@ -127,5 +133,50 @@ func (ev *evaluation) reportUnreadParents(was, is []api.Ref) {
 				Advice: "overrides are not enforced there: do not detach the route from a gateway whose overrides it depends on",
 			})
 		}
+	}
+}
+
+// parentsOf returns the parents of a route or a listener set of supported kinds, none for nil.
+func parentsOf(o snapshot.Object) []gateway.Parent {
+	switch o := o.(type) {
+	case *gateway.Route:
+		return o.Parents
+	case *gateway.ListenerSet:
+		if o.Unread == (api.Ref{}) {
+			return []gateway.Parent{{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName}}
+		}
+	}
+	return nil
+}
+
+// newParents returns the parents that a write adds to a route or a listener set.
+func newParents(c Change) iter.Seq[gateway.Parent] {
+	return func(yield func(gateway.Parent) bool) {
+		was := parentsOf(c.Before)
+		for _, p := range parentsOf(c.After) {
+			if !slices.Contains(was, p) && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// reportMissingParents reports which parents that the write adds do not exist, or have no such
+// listener. What the parentRef probably means is shown to readers of all objects, and of parents
+// in the namespace of the object that is written.
+func (ev *evaluation) reportMissingParents() {
+	object := ev.change.After.Ref()
+	for p := range newParents(ev.change) {
+		why := effective.MissingParent(ev.after, p)
+		if why == "" {
+			continue
+		}
+		hint := ""
+		if ev.guard.ReadsAll || p.Namespace == object.Namespace {
+			hint = effective.ParentHint(ev.after, p, ev.guard.ReadsAll)
+		}
+		ev.report(api.ReasonTargetNotFound, api.Warn, Finding{
+			What: fmt.Sprintf("a parentRef of %s has no effect: %s", object, why), Advice: cmp.Or(hint, "check the parentRef, or create its object"),
+		})
 	}
 }

@@ -3,6 +3,8 @@ package guard
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -46,61 +48,67 @@ func (ev *evaluation) readSchema(ctx context.Context, kind api.PolicyKind) (sche
 	return schema, nil
 }
 
-// readMissingTargets returns the view before the write with the targets of a policy that it
-// lacks: they may have been created a moment ago.
-func (ev *evaluation) readMissingTargets(ctx context.Context) (*snapshot.View, error) {
-	v := ev.before
-	p, ok := ev.change.After.(*policykind.Policy)
-	if !ok || ev.guard.ReadLive == nil || p.Invalid != nil || len(p.Targets) > maxLiveReads {
-		return v, nil
-	}
-	asked := make(map[api.Ref]bool)
-	look := func(ref api.Ref) error {
-		if asked[ref] || len(asked) == maxLiveReads {
-			return nil
-		}
-		asked[ref] = true
-		o, err := ev.readLive(ctx, ref)
-		if err != nil {
-			return err
-		}
-		if o != nil {
-			v = v.With(snapshot.Put(o))
-		}
+// liveReader reads objects that a view lacks from the API server, each once: they may have been
+// created a moment ago.
+type liveReader struct {
+	ev    *evaluation
+	view  *snapshot.View
+	asked []api.Ref
+}
+
+// add adds an object to the view, if it exists.
+func (r *liveReader) add(ctx context.Context, ref api.Ref) error {
+	if slices.Contains(r.asked, ref) || len(r.asked) == maxLiveReads {
 		return nil
+	}
+	r.asked = append(r.asked, ref)
+	o, err := r.ev.readLive(ctx, ref)
+	if err == nil && o != nil {
+		r.view = r.view.With(snapshot.Put(o))
+	}
+	return err
+}
+
+// addParents adds parents of a route or listener set.
+func (r *liveReader) addParents(ctx context.Context, parents iter.Seq[gateway.Parent]) error {
+	for p := range parents {
+		if r.view.Get(p.Ref()) == nil {
+			if err := r.add(ctx, p.Ref()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readMissing returns the view before the write with what it lacks: the targets of a policy and
+// their parents, or the parents that the write adds to a route or listener set.
+func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
+	if ev.guard.ReadLive == nil {
+		return ev.before, nil
+	}
+	r := &liveReader{ev: ev, view: ev.before}
+	p, ok := ev.change.After.(*policykind.Policy)
+	if !ok {
+		return r.view, r.addParents(ctx, newParents(ev.change))
+	}
+	if p.Invalid != nil || len(p.Targets) > maxLiveReads {
+		return r.view, nil
 	}
 	for _, t := range p.Targets {
 		if t.Refused != "" || t.Selector != nil {
 			continue
 		}
-		if !effective.Exists(v, p.Kind, t) {
-			if err := look(t.Ref); err != nil {
+		if !effective.Exists(r.view, p.Kind, t) {
+			if err := r.add(ctx, t.Ref); err != nil {
 				return nil, err
 			}
 		}
-		for _, parent := range missingParents(v, t.Ref) {
-			if err := look(parent); err != nil {
-				return nil, err
-			}
+		if err := r.addParents(ctx, slices.Values(parentsOf(r.view.Get(t.Ref)))); err != nil {
+			return nil, err
 		}
 	}
-	return v, nil
-}
-
-// missingParents returns the parents of a route that a view lacks; none for objects that
-// are no routes.
-func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
-	r, ok := v.Get(ref).(*gateway.Route)
-	if !ok {
-		return nil
-	}
-	var out []api.Ref
-	for _, p := range r.Parents {
-		if v.Get(p.Ref()) == nil {
-			out = append(out, p.Ref())
-		}
-	}
-	return out
+	return r.view, nil
 }
 
 // readConstraintTargets adds to the view after the write the targets that it lacks: they

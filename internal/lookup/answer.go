@@ -71,7 +71,7 @@ func (q *Question) Answer(ctx context.Context) (*api.ReviewStatus, error) {
 		return hidden
 	}
 	if q.Section != "" && !hasSection(q.Object, q.Section) {
-		return nil, fmt.Errorf("section %s of %s %w", q.Section, q.Object.Ref(), ErrNotFound)
+		return nil, sectionNotFound(q.Object, q.Section)
 	}
 	if err := a.findRequest(); err != nil {
 		return nil, err

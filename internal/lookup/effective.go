@@ -193,7 +193,7 @@ func (q *Query) targetHint(o *api.Outcome) string {
 		case o.State == api.TargetNotFound:
 			hint = effective.TargetHint(q.View, t, true)
 		case o.State == api.NoPath && t.Accepted:
-			hint = effective.ParentHint(q.View, t.Target)
+			hint = effective.RouteHint(q.View, t.Target)
 		}
 		if hint != "" {
 			return hint

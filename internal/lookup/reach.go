@@ -72,10 +72,21 @@ func RuleHint(rule *merge.Name, policies PolicySet) string {
 			}
 		}
 	}
-	if meant := editdistance.Closest(rule.String(), names); meant != "" {
+	return DidYouMean(rule.String(), names)
+}
+
+// DidYouMean ends an error about a name that does not exist: with the one that was probably
+// meant; "" if none is close.
+func DidYouMean(name string, names []string) string {
+	if meant := editdistance.Closest(name, names); meant != "" {
 		return fmt.Sprintf(": did you mean %s?", meant)
 	}
 	return ""
+}
+
+// sectionNotFound is the error about a section that an object does not have.
+func sectionNotFound(o snapshot.Object, section string) error {
+	return fmt.Errorf("section %s of %s %w%s", section, o.Ref(), ErrNotFound, DidYouMean(section, effective.SectionsOf(o)))
 }
 
 // noEffectMessage returns why a policy, or a rule of it, has no effect.
@@ -104,7 +115,7 @@ func (q *Query) Affecting(ctx context.Context, section string, rule *merge.Name)
 			return nil, "", fmt.Errorf("%s is a policy; omit --affecting to show where it has an effect", o.Ref())
 		}
 		if section != "" && !hasSection(o, section) {
-			return nil, "", fmt.Errorf("section %s of %s %w", section, o.Ref(), ErrNotFound)
+			return nil, "", sectionNotFound(o, section)
 		}
 	}
 	paths := 0

@@ -190,3 +190,21 @@ func TestInactiveConstraintsAreReported(t *testing.T) {
 	assert.Contains(t, got.stderr, "SecurityPolicy.gateway.envoyproxy.io")
 	goldenStderr(t, got)
 }
+
+// A route that has lost its authentication to a policy that replaces it violates a constraint that
+// requires it, and its path says what was lost.
+func TestViolationsOfLostAuthentication(t *testing.T) {
+	const required = `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: jwt}
+spec:
+  policyKind: {group: gateway.envoyproxy.io, kind: SecurityPolicy}
+  targets: [{kind: Gateway, namespace: infra, name: edge}]
+  rules: [{path: jwt, required: true}]
+`
+	files := []string{"-f", "testdata/losses.yaml", "-f", write(t, "c.yaml", required)}
+	assert.Contains(t, listViolations(t, append(files, "--kind", "SecurityPolicy")...), "Deny RequirementUnmet SecurityPolicy toys#rule-1 jwt ClusterPolicyConstraint jwt")
+	got := run(t, "", append([]string{"effective", "-n", "app", "-o", "tree", "httproute/toys"}, files...)...)
+	assert.Contains(t, got.stdout, "no authentication  infra/edge's jwt is replaced by app/empty")
+}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/editdistance"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
@@ -43,7 +42,7 @@ func (s *source) find(word, name string, everywhere bool) ([]snapshot.Object, er
 		if everywhere || s.kinds.ClusterScoped(kind) {
 			ref.Namespace = ""
 		}
-		return nil, fmt.Errorf("%s %w%s", ref, errNotFound, didYouMean(name, s.namesOf(kind, everywhere)))
+		return nil, fmt.Errorf("%s %w%s", ref, errNotFound, lookup.DidYouMean(name, s.namesOf(kind, everywhere)))
 	}
 }
 
@@ -56,15 +55,6 @@ func (s *source) namesOf(kind api.PolicyKind, everywhere bool) []string {
 		}
 	}
 	return out
-}
-
-// didYouMean returns the end of an error about a name that does not exist: the one that
-// was probably meant, "" if none is close.
-func didYouMean(name string, names []string) string {
-	if meant := editdistance.Closest(name, names); meant != "" {
-		return fmt.Sprintf(": did you mean %s?", meant)
-	}
-	return ""
 }
 
 // selectByNamespace returns the candidates in the namespace, or in all, each

@@ -15,6 +15,7 @@ func TestNotRead(t *testing.T) {
 		"a selector of targets":        {"apiVersion: acme.example.com/v1\nkind: AccessPolicy\n" + header + "spec: {targetSelectors: [{kind: HTTPRoute}]}", "(it has spec.targetSelectors)"},
 		"a misspelled kind":            {"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTraficPolicy\n" + header + "spec: {}", "did you mean BackendTrafficPolicy.gateway.envoyproxy.io?"},
 		"a misspelled group":           {"apiVersion: gateway.envoyproxy.com/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {}", "did you mean SecurityPolicy.gateway.envoyproxy.io?"},
+		"a wrong group":                {"apiVersion: envoyproxy.io/v1alpha1\nkind: SecurityPolicy\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "if SecurityPolicy.gateway.envoyproxy.io is meant, correct apiVersion"},
 		"a misspelled route":           {"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRout\n" + header + "spec: {}", "did you mean HTTPRoute.gateway.networking.k8s.io?"},
 		"the plural of a kind":         {"apiVersion: kuadrant.io/v1\nkind: AuthPolicies\n" + header + "spec: {targetRef: {kind: HTTPRoute, name: r}}", "did you mean AuthPolicy.kuadrant.io?"},
 		"a misspelled constraint":      {"apiVersion: overrule.dev/v1alpha1\nkind: PolicyConstrain\n" + header + "spec: {}", "did you mean PolicyConstraint.overrule.dev?"},
@@ -47,6 +48,16 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
+// A kind that has a definition is not misspelled.
+func TestDefinedKindIsNotMisspelled(t *testing.T) {
+	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: authpolicys.kuadrant.io}\n" +
+		"spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicys, plural: authpolicys}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}\n"
+	object := "apiVersion: kuadrant.io/v1\nkind: AuthPolicys\nmetadata: {namespace: app, name: x}\nspec: {targetRef: {kind: HTTPRoute, name: r}}\n"
+	got := run(t, object, "check", "-f", "-", "--against", write(t, "crd.yaml", definition))
+	assert.NotContains(t, got.stdout, "did you mean")
+	assert.Contains(t, got.stdout, "policies of kind AuthPolicys.kuadrant.io are not read", got.stderr)
+}
+
 // A kind that a later object of the change defines is read.
 func TestNotReadBeforeItsDefinition(t *testing.T) {
 	definition := "---\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\nmetadata: {name: access}\n" +
@@ -54,4 +65,38 @@ func TestNotReadBeforeItsDefinition(t *testing.T) {
 	got := run(t, "apiVersion: acme.example.com/v1\nkind: AccessPolicy\nmetadata: {namespace: app, name: x}\nspec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]}\n"+definition,
 		"check", "-f", "-", "--against", write(t, "ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"))
 	assert.NotContains(t, got.stdout, "are not read", got.stderr)
+}
+
+// Without a definition, a version that no release of a kind has is reported, with its position and
+// the versions that are known; with one, the versions are those that it serves.
+func TestUnknownVersions(t *testing.T) {
+	const target = "spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}}\n"
+	for name, c := range map[string]struct{ apiVersion, kind, want string }{
+		"of Envoy Gateway":              {"gateway.envoyproxy.io/v1alpha9", "SecurityPolicy", `version "v1alpha9" of kind SecurityPolicy.gateway.envoyproxy.io is not known; known versions: v1alpha1`},
+		"of Kuadrant":                   {"kuadrant.io/v1beta9", "AuthPolicy", `version "v1beta9" of kind AuthPolicy.kuadrant.io is not known; known versions: v1, v1beta1, v1beta2, v1beta3`},
+		"of another kind of the group":  {"gateway.nginx.org/v1alpha2", "ProxySettingsPolicy", `version "v1alpha2" of kind ProxySettingsPolicy.gateway.nginx.org is not known; known versions: v1alpha1`},
+		"an older one":                  {"kuadrant.io/v1beta2", "AuthPolicy", ""},
+		"of a kind that no profile has": {"acme.example.com/v7", "Widget", ""},
+		"of a kind with a built-in CRD": {"gateway.networking.k8s.io/v9", "BackendTLSPolicy", `no matches for kind "BackendTLSPolicy" in version "gateway.networking.k8s.io/v9"; served versions: v1, v1alpha3`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, "x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n---\napiVersion: "+c.apiVersion+"\nkind: "+c.kind+"\nmetadata: {namespace: app, name: x}\n"+target)
+			base := write(t, "base.yaml", undatedBase)
+			checked := run(t, "", "check", "-f", file, "--against", base)
+			revised := run(t, "", "check", "--from", base, "--to", base, "--to", file)
+			read := run(t, "", "effective", "-f", base, "-f", file)
+			for _, got := range []string{checked.stdout, revised.stdout, read.stderr} {
+				if c.want == "" {
+					assert.NotContains(t, got, "version")
+				} else {
+					assert.Contains(t, got, c.want)
+				}
+			}
+			if c.want != "" {
+				assert.Contains(t, read.stderr, file+":5:1: "+c.kind+" app/x: ")
+			}
+			ignored := run(t, "", "effective", "--validate=ignore", "-f", base, "-f", file)
+			assert.NotContains(t, ignored.stderr, "is not known; known")
+		})
+	}
 }

@@ -55,7 +55,7 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	}
 	q, err := s.query(f, args)
 	if err == nil && q.Namespace != "" {
-		if hint := didYouMean(q.Namespace, s.namespaces()); hint != "" {
+		if hint := lookup.DidYouMean(q.Namespace, s.namespaces()); hint != "" {
 			a.warnf("namespace %s %v%s", q.Namespace, errNotFound, hint)
 		}
 	}

@@ -229,6 +229,10 @@ func TestKindsWithoutDefinition(t *testing.T) {
 		"effective":  {"effective", "-f", base},
 		"violations": {"violations", "-f", base},
 		"outcome":    {"outcome", "-f", base, "-A"},
+		"explain":    {"explain", "-f", base, "-n", "app", "httproute/r"},
+		"reach":      {"reach", "-f", base, "-n", "app", "securitypolicy/old"},
+		"graph":      {"graph", "-f", base, "-A"},
+		"request":    {"effective", "-f", base, "--request", "http://shop.example.com/"},
 		"check":      {"check", "-f", change, "--against", base},
 		"diff":       {"diff", "-f", change, "--against", base},
 	} {
@@ -257,20 +261,13 @@ func TestMisspelledFieldsOfBlocks(t *testing.T) {
 	}
 }
 
-// Names that do not exist come with the one that was probably meant.
-func TestNamesThatDoNotExist(t *testing.T) {
-	base := write(t, "base.yaml", undatedBase)
-	got := run(t, "", "effective", "-n", "app", "-f", base, "httproutee/r")
-	assert.Contains(t, got.stderr, `unknown kind "httproutee" (did you mean httproute?): must be one of `)
-	got = run(t, "", "effective", "-n", "app", "-f", base, "httproute/other")
-	assert.Equal(t, "error: HTTPRoute app/other not found\n", got.stderr)
+// A target that does not exist comes with the one that was probably meant.
+func TestTargetsThatDoNotExist(t *testing.T) {
 	route := strings.ReplaceAll(undatedBase, "name: r}", "name: shop}")
-	got = run(t, route, "effective", "-n", "app", "-f", "-", "httproute/shopp")
-	assert.Contains(t, got.stderr, "error: HTTPRoute app/shopp not found: did you mean shop?")
 	policy := strings.ReplaceAll(securityPolicy("p", ""), "name: r}", "name: shopp}")
-	got = run(t, policy, "check", "-f", "-", "--against", write(t, "route.yaml", route))
+	got := run(t, policy, "check", "-f", "-", "--against", write(t, "route.yaml", route))
 	assert.Contains(t, got.stdout, "HTTPRoute app/shopp does not exist; did you mean HTTPRoute app/shop?")
 	policy = strings.ReplaceAll(securityPolicy("p", ""), "namespace: app", "namespace: other")
-	got = run(t, policy, "check", "-f", "-", "--against", base)
+	got = run(t, policy, "check", "-f", "-", "--against", write(t, "base.yaml", undatedBase))
 	assert.Contains(t, got.stdout, "HTTPRoute other/r does not exist; HTTPRoute app/r exists: create the policy in namespace app, or choose another target")
 }

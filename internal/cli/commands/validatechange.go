@@ -103,12 +103,14 @@ func (c *changeEvaluator) storeChange(ctx context.Context, o *manifest.Object) (
 	}
 	ref := o.Ref(c.kinds, c.namespace)
 	definition, err := c.validator.definition(ctx, c.kinds, o.Kind)
-	if err != nil || definition == nil {
-		return manifest.Stored{Object: o}, nil, err
-	}
-	old, err := c.storedObject(ctx, ref)
 	if err != nil {
 		return manifest.Stored{Object: o}, nil, err
+	}
+	var old *manifest.Object
+	if definition != nil {
+		if old, err = c.storedObject(ctx, ref); err != nil {
+			return manifest.Stored{Object: o}, nil, err
+		}
 	}
 	stored, err := c.validator.store(ctx, c.kinds, o, old, c.namespace)
 	if err != nil || !stored.Rejected() && (!c.validator.app.validate.strict() || len(stored.Problems) == 0) {

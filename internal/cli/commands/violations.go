@@ -16,6 +16,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/lookup"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -243,7 +244,7 @@ func (q *query) constraints(named *constraintRef) (map[api.Ref]bool, error) {
 		if named.kind == constraint.ClusterKind {
 			ref.Namespace = ""
 		}
-		return nil, fmt.Errorf("%s %w%s", ref, errNotFound, didYouMean(named.name, q.namesOf(named.kind, q.allNamespaces)))
+		return nil, fmt.Errorf("%s %w%s", ref, errNotFound, lookup.DidYouMean(named.name, q.namesOf(named.kind, q.allNamespaces)))
 	}
 	return out, nil
 }

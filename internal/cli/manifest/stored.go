@@ -40,13 +40,19 @@ func (s Stored) Rejected() bool {
 
 // Store returns the object as the API server would store it by the definition of its
 // kind, pruned and with defaults, when it is created, or with old, updated. Without a
-// definition, or if it cannot be decoded, it is as it was read.
+// definition, or if it cannot be decoded, it is as it was read; without one, its version is
+// compared with those that are known.
 //
 // The error wraps customresource.ErrDefinition: the kind cannot be validated.
 func (o *Object) Store(ctx context.Context, definition *customresource.Kind, old *Object, namespace string) (Stored, error) {
 	out := Stored{Object: o}
-	if definition == nil || o.Name == "" {
+	if o.Name == "" {
 		return out, nil // Decode reports that the name is required
+	}
+	if definition == nil {
+		var err error
+		out.Problems, err = o.unknownVersion()
+		return out, err
 	}
 	if o.Namespace != "" {
 		namespace = o.Namespace
