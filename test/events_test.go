@@ -10,8 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// warningNames finds the warnings of /readyz, each of which may become an Event.
+// warningNames finds the warnings of /readyz, each of which may become an Event, and
+// warningRows those that the page has.
 var warningNames = regexp.MustCompile(`warnings\["(\w+)"\] = |\.addWarning\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
+
+var warningRows = regexp.MustCompile("\n\\| `(\\w+Warning)` \\| ")
 
 func TestEveryEventHasARow(t *testing.T) {
 	page := content(t, "docs/reference.md")
@@ -42,5 +45,8 @@ func TestEveryEventHasARow(t *testing.T) {
 	require.Contains(t, reasons, "CertificateWarning", "the warnings are found")
 	for _, r := range reasons {
 		assert.Contains(t, page, "\n| `"+r+"` | ")
+	}
+	for _, m := range warningRows.FindAllStringSubmatch(page, -1) {
+		assert.Contains(t, reasons, m[1])
 	}
 }

@@ -32,7 +32,7 @@ func (noRights) Check(api.Ref) string { return "check" }
 func heavyServer(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *testServer {
 	return &testServer{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
-		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: noRights{}, BlastRadius: blastRadius},
+		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: noRights{}, BlastRadius: blastRadius, MatchLimit: guard.DefaultMatchLimit},
 		InFlight: inflight.New(s, inflight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	})}
 }

@@ -81,6 +81,7 @@ func TestRestoreIsHandledOnce(t *testing.T) {
 		late := restore{f, time.Now(), &RestoredError{}}
 		time.Sleep(time.Second)
 		w.relistAll(late)
+		require.ErrorIs(t, w.StaleError(), late.err, "at once, before the sources are checked")
 		w.relistAll(late)
 		assert.Equal(t, uint64(1), w.Restores())
 		time.Sleep(time.Second)

@@ -344,3 +344,40 @@ func TestSearchesShareTheirWork(t *testing.T) {
 	moves, unsearched = search()
 	assert.Equal(t, [2]int{2, 2}, [2]int{moves, unsearched})
 }
+
+// What takes time counts as work: to make texts that expressions match, to find which of many
+// matches a request goes to, to look for those that take requests of another one, and to
+// compare hosts with listeners.
+func TestWorkOfSearchCounts(t *testing.T) {
+	const tries, costOfExample, n, hosts = 8, 24, 64, 256
+	var exact, prefixes, headers []string
+	listeners := "http: HTTP 80"
+	for i := range n {
+		path := strings.Repeat("/a", i+1)
+		exact, prefixes, headers = append(exact, "="+path), append(prefixes, path), append(headers, fmt.Sprintf("/a H=%d", i))
+	}
+	for i := range hosts {
+		listeners += fmt.Sprintf("\nl%d: HTTP 80 h%d.example.com", i, i)
+	}
+	for name, c := range map[string]struct {
+		listeners, own, other string // own and other are matches
+		least                 int
+	}{
+		"two texts for each try":         {"http: HTTP 80", "~/a/[a-z]+", "~/a/[0-9]+", tries * 2 * costOfExample},
+		"requests that n matches meet":   {"http: HTTP 80", strings.Join(exact, " ; "), strings.Join(prefixes, " ; "), n * n * 3 / 2},
+		"n matches that precede another": {"http: HTTP 80", "/a", strings.Join(headers, " ; "), 7 * n},
+		"hosts, each with all listeners": {listeners, "/a/b", "/a", hosts * hosts / 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := "other 2 *.example.com: " + c.other
+			before, all := routerOf(t, c.listeners, "own 1 *.example.com: "+c.own+"\n"+other)
+			after, _ := routerOf(t, c.listeners, other)
+			work := 0
+			reading := gateway.Reading{Shared: true}
+			for m := range gateway.Moves(before.With(reading), after.With(reading), all[:1], nil, gateway.MoveLimits{Work: &work}) {
+				assert.False(t, m.Unsearched)
+			}
+			assert.GreaterOrEqual(t, work, c.least)
+		})
+	}
+}

@@ -125,7 +125,7 @@ func (a *app) createWebhooks() error {
 		options.Tokens = a.pathTokens
 	}
 	if a.coordinator != nil {
-		options.Coordinator, options.MaxTimeout = a.coordinator, a.options.bounds().MaxTimeout()
+		options.Coordinator = a.coordinator
 	}
 	a.webhooks = webhook.New(options)
 	return nil
@@ -133,10 +133,14 @@ func (a *app) createWebhooks() error {
 
 // webhookOptions are those that the flags determine.
 func (o *options) webhookOptions() webhook.Options {
-	return webhook.Options{
+	out := webhook.Options{
 		Enforcement: o.enforcement, Timeout: o.webhookTimeout, IgnoreFailures: o.failurePolicy == admissionregistrationv1.Ignore, Refresh: o.refresh.enabled,
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 	}
+	if o.coordinated() {
+		out.MaxTimeout = o.bounds().MaxTimeout()
+	}
+	return out
 }
 
 func (a *app) registerMetrics() error {

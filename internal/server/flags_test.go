@@ -102,6 +102,9 @@ func TestWebhookTimeoutReachesAllThatDependOnIt(t *testing.T) {
 	o = parseOptions(t, "--webhook-timeout=10s", "--lease-duration=60s")
 	assert.Equal(t, coordination.NewBounds(10*time.Second, time.Minute), o.bounds())
 	assert.Equal(t, coordination.NewBounds(3*time.Second, 7*time.Second), new(parseOptions(t)).bounds())
+	assert.Equal(t, 57*time.Second, o.webhookOptions().MaxTimeout, "the longest one that fits into the Lease")
+	assert.Equal(t, 4*time.Second, new(parseOptions(t)).webhookOptions().MaxTimeout)
+	assert.Zero(t, new(parseOptions(t, "--coordination=none")).webhookOptions().MaxTimeout)
 	assert.Greater(t, writeTimeout, webhookconfig.MaxTimeout, "the longest one, which a caller may send")
 }
 

@@ -90,7 +90,7 @@ func timed(do func()) time.Duration {
 // heavyServer is the handler as in production, with one evaluation slot.
 func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
-		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: rightsOf(false), BlastRadius: blastRadius},
+		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Permissions: rightsOf(false), BlastRadius: blastRadius, MatchLimit: guard.DefaultMatchLimit},
 		InFlight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	}).Handler()
 }
