@@ -22,14 +22,19 @@ const (
 func Soon(tb testing.TB, condition func() bool, message string, args ...any) {
 	tb.Helper()
 	deadline := time.Now().Add(Patience)
-	for !condition() {
+	for {
+		began := time.Now()
+		if condition() {
+			return
+		}
 		if time.Now().After(deadline) {
 			require.FailNow(tb, "condition not met in "+Patience.String(), append([]any{message}, args...)...)
 		}
 		select {
 		case <-tb.Context().Done():
 			require.FailNow(tb, "the test has ended", append([]any{message}, args...)...)
-		case <-time.After(Poll):
+		// A condition that runs kubectl would take half of a CPU otherwise.
+		case <-time.After(max(Poll, 3*time.Since(began))):
 		}
 	}
 }
