@@ -172,7 +172,7 @@ func (s *textSearch) step(p *syntax.Prog, at []uint32, last, r rune) (next []uin
 		case syntax.InstCapture, syntax.InstNop:
 			todo = append(todo, in.Out)
 		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(in.Arg)&^context == 0 {
+			if syntax.EmptyOp(in.Arg)&^context == 0 { //nolint:gosec // G115: it has six bits
 				todo = append(todo, in.Out)
 			}
 		case syntax.InstMatch:

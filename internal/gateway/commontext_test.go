@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"math/rand/v2"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,6 +93,6 @@ func TestTextsOfUnreadExpressionsAreNotShown(t *testing.T) {
 	value, found, _ := meet(prefix("/a"), c, nil, true, new(int))
 	require.True(t, found)
 	q := (&Request{Path: value, Headers: []Field{{"h", value}}, Query: []Field{{"q", value}}}).withoutFreeTexts()
-	assert.Regexp(t, regexp.MustCompile(`^/a/\*$`), q.Path)
-	assert.False(t, strings.Contains(q.Headers[0].Value+q.Query[0].Value, freeText))
+	assert.Equal(t, "/a/*", q.Path)
+	assert.NotContains(t, q.Headers[0].Value+q.Query[0].Value, freeText)
 }
