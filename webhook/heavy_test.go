@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -34,53 +33,6 @@ func (d *testServer) crowd(t *testing.T, routes int) {
 			snapshot.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(routeLimits(20)))))
 	}
 	d.opts.Store.Apply(changes...)
-}
-
-// huge is a policy with two thousand rules besides a login limit.
-func huge(name, target string, login int) string {
-	return fmt.Sprintf(`
-apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: %s, name: huge}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, %s}
-  %s: {strategy: merge, limits: {login: {rates: [{limit: %d, window: 10s}]}, %s}}
-`, strings.Split(name, ".")[0], target, strings.Split(name, ".")[1], login, many(2000, "l%d: {rates: [{limit: 1, window: 1s}]}"))
-}
-
-func TestPolicyOfTwoThousandRules(t *testing.T) {
-	for name, c := range map[string]struct {
-		policy string
-		denied string
-		warned string
-	}{
-		"a route's that breaks the constraint": {
-			policy: huge("app.defaults", "kind: HTTPRoute, name: toystore", 100), denied: "ConstraintViolated: limits.login: ",
-		},
-		"a gateway's, over a hundred routes": {
-			policy: huge("infra.overrides", "kind: Gateway, name: edge", 10), warned: "effective policy of RateLimitPolicy changes on 202 paths in 1 namespace",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newTestServer(t, Options{MaxObject: DefaultBodyLimit}, cluster, gatewayLimits)
-			d.crowd(t, 100)
-
-			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, c.policy))))
-			assert.Equal(t, c.denied == "", a.Allowed)
-			if c.denied != "" {
-				assert.Contains(t, said(t, a), c.denied)
-			}
-			if c.warned != "" {
-				assert.Contains(t, strings.Join(a.Warnings, "\n"), c.warned)
-			}
-
-			hurried := responseOf(t, d.post(t, PathValidate+"?timeout=1us", review(t, create(t, c.policy))))
-			assert.NotEmpty(t, said(t, hurried), "without time it is denied, whatever the reason")
-
-			a = responseOf(t, d.post(t, PathMutate+"?timeout=100s", review(t, create(t, c.policy))))
-			assert.LessOrEqual(t, len(patched(t, a).value), annotations.MaxSize)
-		})
-	}
 }
 
 func TestUnsetOfTwoThousandOverrides(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -123,31 +121,3 @@ func differences(baseline, now figures) []string {
 }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func TestFiguresMayDifferByATenth(t *testing.T) {
-	for name, test := range map[string]struct {
-		baseline, now figures
-		want          []string
-	}{
-		"a tenth more":                {figures{"B/op": 100}, figures{"B/op": 110}, nil},
-		"more than that":              {figures{"B/op": 1_000_000}, figures{"B/op": 1_110_000}, []string{"B/op: 1110000, baseline 1000000"}},
-		"less than that":              {figures{"B/op": 100}, figures{"B/op": 89}, []string{"B/op: 89, baseline 100"}},
-		"something instead of none":   {figures{"allocs/op": 0}, figures{"allocs/op": 1}, []string{"allocs/op: 1, baseline 0"}},
-		"not measured, in order":      {figures{"b": 1, "MiB": 4.5}, figures{}, []string{"MiB: 0, baseline 4.5", "b: 0, baseline 1"}},
-		"not in the baseline: a time": {figures{}, figures{"ns/op": 1}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, differences(test.baseline, test.now))
-		})
-	}
-}
-
-func TestTheBaselineIsTheMedianOfItsSamples(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "baseline.txt")
-	require.NoError(t, os.WriteFile(file, []byte("pkg: a/b\n"+
-		"BenchmarkOperation/one 20 9 allocs/op 100 B/op\nBenchmarkOperation/one 20 2 allocs/op 100 B/op\n"+
-		"BenchmarkOperation/one 20 3 allocs/op 100 B/op\nBenchmarkOperation/two-part 20 4.5 MiB\nPASS\n"), 0o600))
-	got, err := readBaseline(file)
-	require.NoError(t, err)
-	assert.Equal(t, map[string]figures{"one": {"allocs/op": 3, "B/op": 100}, "two-part": {"MiB": 4.5}}, got)
-}

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
@@ -118,24 +117,4 @@ func fromCold(paths int) func(*testing.B) {
 			}
 		}
 	}
-}
-
-// A gateway's policy is written repeatedly, and each write is in the store before
-// the next.
-func TestGatewayWritesAreStored(t *testing.T) {
-	u := worlds.Uniform{Routes: 20, OwnPolicy: true, When: true}
-	c := u.Cluster(t)
-	p := newProduction(t, c)
-	for n := range 3 {
-		s := newReviewedWrite(t, worlds.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)})
-		require.NoError(t, validate(p.hooks.Handler(), s.review))
-		assert.Equal(t, 1, p.inFlight.Len())
-		require.NoError(t, p.event(s.watchEvent))
-		assert.Zero(t, p.inFlight.Len())
-		want := c.Decode(t, u.GatewayPolicy(n+1))
-		v, _ := c.Store.View()
-		assert.True(t, sameObject(v.Get(s.ref), want))
-	}
-	require.ErrorContains(t, validate(p.hooks.Handler(), []byte("{}")), "the write was not allowed: 400")
-	require.ErrorContains(t, p.event(watchEvent{ref: worlds.RefOf(u.GatewayPolicy(0)), data: []byte("[")}), "RateLimitPolicy")
 }

@@ -92,22 +92,3 @@ func measure(b *testing.B, op operation) {
 		}
 	}
 }
-
-// The curves measure what they claim: each operation is done and answered as in a
-// cluster, and the gateway's policy affects the paths of its own routes at every
-// size.
-func TestEachCurveDoesTheSameAtAnySize(t *testing.T) {
-	for _, n := range []int{40, 160} {
-		w := newGrowthCluster(t, n)
-		for _, g := range growing {
-			t.Run(fmt.Sprintf("%s/routes=%d", g.what, n), func(t *testing.T) {
-				op := g.prepare(t, w)
-				for i := range 3 {
-					require.NoError(t, op(i))
-				}
-			})
-		}
-		require.Positive(t, w.heldMiB)
-		require.NoError(t, wholePolicy(t, n)(0))
-	}
-}

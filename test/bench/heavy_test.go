@@ -27,12 +27,10 @@ import (
 // heavyTimeout is the timeout in the webhook configurations.
 const heavyTimeout = "?timeout=3s"
 
-// BenchmarkHeavy sends each large input at its full size to both webhooks, wired
-// as in production, with empty caches. It measures the time of the validating
-// webhook's response and its allocations, how much longer the evaluation runs
-// (busy-ms: an evaluation that exceeds its deadline keeps its slot), the time of
-// the mutating webhook (mutate-ms), the peak growth of the heap (peak-MiB), and
-// whether the response was that the write is too large (too-much: 1).
+// BenchmarkHeavy sends each large input at its full size to the validating webhook,
+// wired as in production, with empty caches. It measures the time of the response and
+// its allocations, the peak growth of the heap (peak-MiB), and whether the response was
+// that the write is too large (too-much: 1).
 func BenchmarkHeavy(b *testing.B) {
 	for _, c := range worlds.HeavyCases() {
 		b.Run(c.What, func(b *testing.B) {
@@ -45,14 +43,11 @@ func BenchmarkHeavy(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				server := heavyServer(objects, c.BlastRadius)
-				sum.mutate += timed(func() { postHeavy(b, server, webhook.PathMutate, review) })
-				server = heavyServer(objects, c.BlastRadius)
 				runtime.GC()
 				stop := watchHeap()
 				b.StartTimer()
-				answer := postHeavy(b, server, webhook.PathValidate, review)
+				answer := postHeavy(b, server, review)
 				b.StopTimer()
-				sum.busy += timed(func() { awaitSlot(b, server) })
 				sum.peak = max(sum.peak, stop())
 				sum.tooMuch += tooMuch(answer)
 				if answer.Result != nil {
@@ -67,24 +62,14 @@ func BenchmarkHeavy(b *testing.B) {
 }
 
 type heavyFigures struct {
-	mutate, busy time.Duration
-	peak         uint64 // bytes above the heap before
-	tooMuch      int
+	peak    uint64 // bytes above the heap before
+	tooMuch int
 }
 
 func (f *heavyFigures) report(b *testing.B) {
 	b.Helper()
-	n := float64(b.N)
-	b.ReportMetric(float64(f.mutate.Milliseconds())/n, "mutate-ms")
-	b.ReportMetric(float64(f.busy.Milliseconds())/n, "busy-ms")
 	b.ReportMetric(float64(f.peak)/(1<<20), "peak-MiB")
-	b.ReportMetric(float64(f.tooMuch)/n, "too-much")
-}
-
-func timed(do func()) time.Duration {
-	start := time.Now()
-	do()
-	return time.Since(start)
+	b.ReportMetric(float64(f.tooMuch)/float64(b.N), "too-much")
 }
 
 // heavyServer is the handler as in production, with one evaluation slot.
@@ -95,9 +80,9 @@ func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	}).Handler()
 }
 
-func postHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissionv1.AdmissionResponse {
+func postHeavy(b *testing.B, h http.Handler, review []byte) *admissionv1.AdmissionResponse {
 	b.Helper()
-	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path+heavyTimeout, bytes.NewReader(review))
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, webhook.PathValidate+heavyTimeout, bytes.NewReader(review))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -106,19 +91,6 @@ func postHeavy(b *testing.B, h http.Handler, path string, review []byte) *admiss
 	require.NoError(b, json.Unmarshal(w.Body.Bytes(), &answer))
 	require.NotNil(b, answer.Response)
 	return answer.Response
-}
-
-// awaitSlot waits until the only slot is free again: until a trivial write is
-// evaluated.
-func awaitSlot(b *testing.B, h http.Handler) {
-	b.Helper()
-	review := worlds.Trivial().Review(b, "trifle")
-	for range 40 {
-		if a := postHeavy(b, h, webhook.PathValidate, review); a.Allowed {
-			return
-		}
-	}
-	b.Fatal("the evaluation does not end")
 }
 
 func tooMuch(a *admissionv1.AdmissionResponse) int {

@@ -8,11 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -188,39 +186,4 @@ func (f *feed) sample() {
 	metrics.Read(now)
 	f.heap = max(f.heap, now[0].Value.Uint64())
 	f.goroutines = max(f.goroutines, now[1].Value.Uint64())
-}
-
-func TestEventsDuringWrites(t *testing.T) {
-	size := worlds.Size{Gateways: 20, Routes: 200}
-	s := newComparison(t, size, 8, inTurn())
-	clients := s.callers(4)
-	f := newFeed(t, s.production, 8)
-	for i, v := range f.roundTrips {
-		for _, w := range s.roundTrips {
-			require.NotEqual(t, w.there.ref, v.there.ref, "events are of other objects")
-		}
-		assert.Equal(t, i%2 == 0, gateway.IsRoute(v.there.ref.PolicyKind()), "routes and policies in turn")
-	}
-	f.start(t.Context())
-	require.NoError(t, together(t.Context(), clients, turns, f.writes()))
-	require.NoError(t, f.stop())
-	assert.Zero(t, s.inFlight.Len(), "all that was admitted was seen")
-
-	require.NotEmpty(t, f.took)
-	assert.NotZero(t, f.heap)
-	assert.NotZero(t, f.goroutines)
-	assert.NotZero(t, f.lasted)
-	v, _ := s.Store.View()
-	for i, e := range f.roundTrips {
-		w := inTurnAt(size, i, i*size.Routes/8+aside)
-		want := s.Decode(t, map[bool]map[string]any{true: w.After, false: w.Before}[e.changed])
-		assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as the last event had it", w.Ref())
-	}
-}
-
-func inTurnAt(size worlds.Size, n, i int) worlds.Write {
-	if n%2 == 1 {
-		return size.RoutePolicyWrite(i)
-	}
-	return size.RouteWrite(i)
 }

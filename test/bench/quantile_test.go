@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/assert"
 )
 
 // quantiles are those that are reported of each latency.
@@ -28,15 +26,4 @@ func reportQuantiles(b *testing.B, name string, took []time.Duration) {
 // not exceed.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
-}
-
-func TestQuantile(t *testing.T) {
-	thousand := make([]time.Duration, 1000)
-	for i := range thousand {
-		thousand[i] = time.Duration(i + 1)
-	}
-	for q, want := range map[float64]time.Duration{0: 1, 0.5: 500, 0.99: 990, 0.999: 999, 1: 1000} {
-		assert.Equal(t, want, quantile(thousand, q))
-	}
-	assert.Equal(t, time.Duration(9), quantile([]time.Duration{1, 2, 9}, 0.99), "of few, the tail is the top")
 }

@@ -4,7 +4,6 @@ package bench_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -35,9 +34,4 @@ func TestAPIServerBenchmarksAtSmallSize(t *testing.T) {
 			assert.Len(t, of.used, 2, name)
 		}
 	})
-}
-
-func TestRoundsAreComparedOneByOne(t *testing.T) {
-	s := samples{none: {3, 100, 5}, "nothing": {4, 102, 8}}
-	assert.Equal(t, []time.Duration{1, 2, 3}, s.added("nothing"))
 }

@@ -9,14 +9,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"overrule.dev/overrule/internal/gateway"
-	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 	"overrule.dev/overrule/webhook"
 )
@@ -209,46 +205,4 @@ func (c *caller) callOverrule(ctx context.Context, n int) error {
 		c.next++
 	}
 	return nil
-}
-
-// The benchmark measures what it claims: each write is evaluated, allowed, stored
-// and observed, with any number of clients, and restored in its turn.
-func TestWritesAreStoredAndObserved(t *testing.T) {
-	size := worlds.Size{Gateways: 20, Routes: 200}
-	for name, write := range map[string]func(worlds.Size, int) worlds.Write{
-		"a route": worlds.Size.RouteWrite, "a policy": worlds.Size.RoutePolicyWrite,
-	} {
-		for _, n := range []int{1, 4} {
-			t.Run(fmt.Sprintf("%s, by %d", name, n), func(t *testing.T) {
-				s := newComparison(t, size, n, write)
-				clients := s.callers(n)
-				for i := range 3 {
-					require.NoError(t, round(t.Context(), clients, i%2 == 1))
-				}
-				assert.Zero(t, s.inFlight.Len())
-				samples := 0
-				for _, c := range clients {
-					assert.Len(t, c.nothing, len(c.evaluated))
-					samples += len(c.evaluated)
-				}
-				assert.Equal(t, map[int]int{1: 3, 4: 3 * 4 * turns}[n], samples)
-				for i := range n {
-					w := write(size, i*size.Routes/n)
-					want := s.Decode(t, map[bool]map[string]any{true: w.After, false: w.Before}[s.roundTrips[i].changed])
-					v, _ := s.Store.View()
-					assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as it was written last", w.Ref())
-				}
-			})
-		}
-	}
-}
-
-func sameObject(a, b snapshot.Object) bool {
-	switch a := a.(type) {
-	case *gateway.Route:
-		return a.Same(b.(*gateway.Route))
-	case *policykind.Policy:
-		return a.Same(b.(*policykind.Policy))
-	}
-	return false
 }

@@ -115,6 +115,7 @@ func (c *cluster) bundle(t *testing.T) string {
 }
 
 func TestCertificateFromFiles(t *testing.T) {
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "files")
 	succeed(t, g.apply(gatewayLimits))

@@ -52,6 +52,7 @@ func TestFailurePolicyWithoutServer(t *testing.T) {
 // A server that starts without any of its rights waits for them. It is not ready
 // before it can read the cluster, and leaves the rules as they are until then.
 func TestServerWithoutRightsIsNotReady(t *testing.T) {
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "unready")
 	r := newServiceProxy(t)

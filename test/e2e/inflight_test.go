@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -77,6 +78,7 @@ func concurrently(n int, call func(i int)) {
 // Neither the in-flight writes of one tenant, nor reviews that are forged with
 // the token, block writes of other tenants.
 func TestTenantsDoNotBlockEachOther(t *testing.T) {
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "flight")
 	s := c.start(t)

@@ -24,6 +24,7 @@ var hookRights = []rbacv1.PolicyRule{
 // A running leader recreates configurations that are deleted, except by this
 // command.
 func TestUninstallWebhooksWhileLeaderRuns(t *testing.T) {
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "uninstall")
 	s := c.start(t)

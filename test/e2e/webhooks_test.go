@@ -24,6 +24,7 @@ func (c *cluster) webhooks(t *testing.T, kind string) string {
 // The leader reverts edits of the configurations at once, and reports them.
 // Fields and webhooks of others stay. internal/webhookconfig has every edit.
 func TestWebhookEditsAreReverted(t *testing.T) {
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "undone")
 	s := c.start(t)
