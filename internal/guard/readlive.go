@@ -90,7 +90,8 @@ func (ev *evaluation) readMissing(ctx context.Context) (*snapshot.View, error) {
 	r := &liveReader{ev: ev, view: ev.before}
 	p, ok := ev.change.After.(*policykind.Policy)
 	if !ok {
-		return r.view, r.addParents(ctx, newParents(ev.change))
+		err := r.addParents(ctx, newParents(ev.change))
+		return r.view, err
 	}
 	if p.Invalid != nil || len(p.Targets) > maxLiveReads {
 		return r.view, nil
