@@ -37,5 +37,6 @@ func IsOwnAnnotation(name string) bool {
 const LabelRefresh = AnnotationPrefix + "refresh"
 
 // AnnotationAcknowledge is an annotation that users set on an object whose write was
-// denied with the reason BlastRadius. Its value is the hash in the denial.
+// denied with the reason BlastRadius. Its value is in the denial: HASH-PATHS, a hash of what
+// is written and the number of paths that it may change.
 const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"

@@ -1,9 +1,6 @@
 package guard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,8 +34,6 @@ type kindImpact struct {
 	// newPaths is the number of paths of a route that is created, backends that of the paths
 	// to backends that the route which is written adds or drops.
 	newPaths, backends int
-	// digests of the paths' changes, kept where there is a limit.
-	digests []string
 }
 
 // impactOf returns the impact on a kind. Its limit is the one given, or that of the
@@ -66,49 +61,12 @@ func (radius *blastRadius) impactOf(p effective.Pair, limit int) *kindImpact {
 	return b
 }
 
-func (k *kindImpact) add(p effective.Pair, lost []lostRule, object api.Ref) {
+func (k *kindImpact) add(p effective.Pair, lost []lostRule) {
 	k.paths.add(&p, true)
 	k.namespaces.add(p.Effective().Path.Namespace())
 	for _, l := range goneRules(lost) {
 		k.lost.Add(api.LostRules{Rules: l.name, Paths: 1, Protects: l.protects})
 	}
-	if k.limit > 0 {
-		k.digests = append(k.digests, digest(p, object))
-	}
-}
-
-// digest returns a hash of what changes on a path. It leaves out the name of the object
-// that is written, which may be generated, and values of other objects: the writer could
-// find out a short one by trying.
-func digest(p effective.Pair, object api.Ref) string {
-	e := p.Effective()
-	path, rules := e.Path.Elements(), p.Rules()
-	for i := range path {
-		if path[i].Namespace == object.Namespace && path[i].Name == object.Name && strings.HasPrefix(path[i].Kind, object.Kind) {
-			path[i].Name = ""
-		}
-	}
-	for i := range rules {
-		for _, v := range []*api.RuleValue{rules[i].Before, rules[i].After} {
-			switch {
-			case v == nil:
-			case v.From == object:
-				v.From.Name = ""
-			default:
-				v.Value = nil
-			}
-		}
-	}
-	data, err := json.Marshal(struct {
-		Kind  api.PolicyKind
-		Path  []api.PathElement
-		Rules []api.RuleChange
-	}{e.Kind.Ref(), path, rules})
-	if err != nil { // decoded JSON encodes
-		data = []byte(err.Error())
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // reportBlastRadius reports how many paths the write changes, and denies it where they are
@@ -118,7 +76,7 @@ func (ev *evaluation) reportBlastRadius() {
 		return
 	}
 	ev.reportGained()
-	hash := ev.changeHash()
+	others := ev.changesOtherNamespaces()
 	kinds := slices.SortedFunc(maps.Keys(ev.blast.kinds), api.ComparePolicyKinds)
 	for _, k := range kinds {
 		b := ev.blast.kinds[k]
@@ -126,7 +84,12 @@ func (ev *evaluation) reportBlastRadius() {
 		if few && b.said() {
 			continue
 		}
-		within := few || !ev.changesOtherNamespaces() || ev.change.Acknowledged == hash
+		within := few || !others
+		var a acknowledgement
+		if !within {
+			a = ev.acknowledgement()
+			within = b.paths.count() <= a.allowed
+		}
 		f := Finding{Short: fmt.Sprintf("effective policy of %s changes on %s in %s",
 			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"))}
 		if !within || b.reportedPaths == 0 {
@@ -138,10 +101,8 @@ func (ev *evaluation) reportBlastRadius() {
 			continue
 		}
 		f.What += fmt.Sprintf(", more than the %d allowed without acknowledgement", b.limit)
-		if ev.change.Acknowledged != "" {
-			f.What += fmt.Sprintf("; acknowledgement %s does not match this change", ev.change.Acknowledged)
-		}
-		f.Advice = ev.acknowledgeAdvice(hash)
+		f.What += a.why
+		f.Advice = ev.acknowledgeAdvice(a.wanted)
 		f.Code, f.Action = api.ReasonBlastRadius, api.Deny
 		ev.findings.add(f)
 	}
@@ -196,32 +157,11 @@ func (ev *evaluation) changesOtherNamespaces() bool {
 	return false
 }
 
-// changeHash returns a hash of the change to effective policies, "" if none of its kinds
-// has a limit. It depends on nothing but that change.
-func (ev *evaluation) changeHash() string {
-	var digests []string
-	for _, b := range ev.blast.kinds {
-		digests = append(digests, b.digests...)
-	}
-	if len(digests) == 0 {
-		return ""
-	}
-	slices.Sort(digests)
-	object := ev.change.Object().Ref()
-	object.Name = "" // it may be yet to be generated
-	h := sha256.New()
-	fmt.Fprintln(h, ev.change.Operation, object)
-	for _, d := range digests {
-		fmt.Fprintln(h, d)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
 // acknowledgeAdvice says how to acknowledge the write.
-func (ev *evaluation) acknowledgeAdvice(hash string) string {
+func (ev *evaluation) acknowledgeAdvice(value string) string {
 	look := "review them with kubectl overrule diff, then "
 	if ev.change.Operation != Delete {
-		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, hash)
+		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, value)
 	}
 	ref := ev.change.Object().Ref()
 	namespace := ""
@@ -229,5 +169,5 @@ func (ev *evaluation) acknowledgeAdvice(hash string) string {
 		namespace = " -n " + ref.Namespace
 	}
 	return look + fmt.Sprintf("delete it after kubectl annotate --overwrite %s %s%s %s=%s",
-		strings.ToLower(ref.PolicyKind().String()), ref.Name, namespace, api.AnnotationAcknowledge, hash)
+		strings.ToLower(ref.PolicyKind().String()), ref.Name, namespace, api.AnnotationAcknowledge, value)
 }

@@ -25,19 +25,22 @@ func shopRoute(gateways ...string) string {
 }
 
 // limited is the finding about a blast radius on three paths in two namespaces.
-const limited = "Deny BlastRadius: Paint infra/top, Paint, 3 paths, 2 namespaces, 2, overrule.dev/acknowledge-blast-radius, HASH"
+const limited = "Deny BlastRadius: Paint infra/top, Paint, 3 paths, 2 namespaces, 2, overrule.dev/acknowledge-blast-radius, HASH-3"
 
-var hex = regexp.MustCompile("[0-9a-f]{16}")
+var (
+	hex             = regexp.MustCompile("[0-9a-f]{16}")
+	acknowledgement = regexp.MustCompile("[0-9a-f]{16}-[0-9]+")
+)
 
 // acknowledged evaluates a change with an annotation, under a limit, and returns
-// the findings with the hash as HASH, and that hash.
+// the findings with the hash as HASH, and the acknowledgement that they ask for.
 func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (reported []string, printed string) {
 	t.Helper()
 	c.Acknowledged = hash
 	ev, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	for _, text := range findingsOf(t, ev, "BlastRadius") {
-		if all := hex.FindAllString(text, -1); len(all) > 0 {
+		if all := acknowledgement.FindAllString(text, -1); len(all) > 0 {
 			printed = all[len(all)-1]
 		}
 		reported = append(reported, hex.ReplaceAllString(text, "HASH"))
@@ -52,7 +55,7 @@ func TestBlastRadiusLimit(t *testing.T) {
 	open := []string{"Warn BlastRadius: Paint infra/top, Paint, 3 paths, 2 namespaces"}
 	got, hash := acknowledged(t, v, c, 2, "")
 	assert.Equal(t, []string{limited}, got)
-	require.Len(t, hash, 16)
+	require.Regexp(t, "^[0-9a-f]{16}-3$", hash)
 
 	t.Run("accepted with it", func(t *testing.T) {
 		got, _ := acknowledged(t, v, c, 2, hash)
@@ -119,7 +122,7 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
 	got, hash := acknowledged(t, v, c, 2, "")
 	assert.Equal(t, []string{
-		"Deny BlastRadius: Paint infra/top, Paint, 3 paths, 2 namespaces, 3, a, 2, paint.example.com, overrule.dev/acknowledge-blast-radius=HASH",
+		"Deny BlastRadius: Paint infra/top, Paint, 3 paths, 2 namespaces, 3, a, 2, paint.example.com, overrule.dev/acknowledge-blast-radius=HASH-3",
 	}, got)
 	got, _ = acknowledged(t, v, c, 2, hash)
 	assert.Len(t, got, 1)
@@ -129,51 +132,51 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 		class := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"),
 			policyDoc("Dye", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}]\na: 1")))
 		got, _ := acknowledged(t, class, guard.Change{Operation: guard.Delete, Before: class.Get(read(t, class, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}, 1, "")
-		assert.Equal(t, []string{"Deny BlastRadius: GatewayClass istio, Dye, 2 paths, 1 namespace, 2, a, 1, gatewayclass.gateway.networking.k8s.io, overrule.dev/acknowledge-blast-radius=HASH"}, got)
+		assert.Equal(t, []string{"Deny BlastRadius: GatewayClass istio, Dye, 2 paths, 1 namespace, 2, a, 1, gatewayclass.gateway.networking.k8s.io, overrule.dev/acknowledge-blast-radius=HASH-2"}, got)
 	})
 }
 
-// The hash is that of what the write does, and of nothing else.
-func TestBlastRadiusHash(t *testing.T) {
-	objects := []string{gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), shopRoute("g"), policyDoc("Paint", "app", "own", toRoute+"b: 1")}
-	hash := func(order []string, write string) string {
-		v := world(t, docs(order...))
-		_, hash := acknowledged(t, v, change(v, read(t, v, write)), 1, "")
-		require.Len(t, hash, 16)
-		return hash
+// An acknowledgement is for what is written and a number of paths: others can change neither.
+func TestAcknowledgement(t *testing.T) {
+	objects := []string{gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), shopRoute("g"), dye, dyed("infra", "far", "{kind: Gateway, name: g}")}
+	ask := func(t *testing.T, objects []string, write, acknowledgement string) string {
+		t.Helper()
+		v := world(t, docs(objects...))
+		_, asked := acknowledged(t, v, change(v, read(t, v, write)), 1, acknowledgement)
+		return asked
 	}
-	write := gatewayPolicy("defaults: {strategy: patch, a: 1}")
-	want := hash(objects, write)
-	backwards := slices.Clone(objects)
-	slices.Reverse(backwards)
-	tests := map[string]struct {
-		objects []string
-		write   string
-		same    bool
-	}{
-		"again":                          {objects, write, true},
-		"the objects in another order":   {backwards, write, true},
-		"under a name that is generated": {objects, strings.Replace(write, "name: top", "name: top-x7f", 1), true},
-		"another value":                  {objects, gatewayPolicy("defaults: {strategy: patch, a: 2}"), false},
-		"another rule":                   {objects, gatewayPolicy("defaults: {strategy: patch, c: 1}"), false},
-		"a path more":                    {append(slices.Clone(objects), routeDoc("s", "[{}]", "g")), write, false},
-		"an object that is not touched":  {append(slices.Clone(objects), gatewayDoc("h", "istio", "http")), write, true},
-		"a policy that changes nothing":  {append(slices.Clone(objects), policyDoc("Paint", "app", "c", toRoute+"b: 1")), write, true},
+	policy := gatewayPolicy("defaults: {strategy: patch, a: 1}")
+	from := func(selector string) string {
+		return "kind: Gateway\nmetadata: {namespace: infra, name: g}\nspec: {gatewayClassName: istio, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: " + selector + "}}}}]}"
+	}
+	tests := map[string]struct{ write, again, want string }{
+		"the same":                       {policy, policy, "same"},
+		"under a name that is generated": {policy, strings.Replace(policy, "name: top", "name: top-x7f", 1), "same"},
+		"another value":                  {policy, gatewayPolicy("defaults: {strategy: patch, a: 2}"), "other"},
+		"another rule":                   {policy, gatewayPolicy("defaults: {strategy: patch, c: 1}"), "other"},
+		"another block":                  {policy, gatewayPolicy("overrides: {strategy: patch, a: 1}"), "other"},
+		"the same selector":              {from("{a: b}"), from("{a: b}"), "same"},
+		"another selector":               {from("{a: b}"), from("{a: c}"), "other"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.same, hash(test.objects, test.write) == want)
+			asked := ask(t, objects, test.write, "")
+			require.NotEmpty(t, asked)
+			again := ask(t, objects, test.again, asked)
+			assert.Equal(t, test.want == "same", again == "", "asked for %s, then for %s", asked, again)
 		})
 	}
-	t.Run("the targets in another order", func(t *testing.T) {
-		both := []string{gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), shopRoute("g"), routeDoc("r", two, "h")}
-		on := func(first, second string) string {
-			return policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: "+first+"}, {kind: Gateway, name: "+second+"}]\na: 1")
-		}
-		assert.Equal(t, hash(both, on("g", "h")), hash(both, on("h", "g")))
+	t.Run("routes that others create meanwhile", func(t *testing.T) {
+		asked := ask(t, objects, policy, "")
+		more := append(slices.Clone(objects), routeDoc("s", "[{}]", "g"), policyDoc("Paint", "app", "own", toRoute+"b: 7"))
+		hash, paths, _ := strings.Cut(asked, "-")
+		require.Equal(t, "3", paths)
+		assert.Equal(t, hash+"-4", ask(t, more, policy, asked))
+		assert.Empty(t, ask(t, more, policy, hash+"-4"))
+		assert.Empty(t, ask(t, more, policy, hash+"-1000"))
 	})
 	t.Run("a deletion is another change than the edit that does the same", func(t *testing.T) {
-		v := world(t, docs(append(slices.Clone(objects), write)...))
+		v := world(t, docs(append(slices.Clone(objects), policy)...))
 		_, edited := acknowledged(t, v, change(v, read(t, v, gatewayPolicy("defaults: {strategy: patch}"))), 1, "")
 		_, deleted := acknowledged(t, v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, 1, "")
 		assert.NotEqual(t, edited, deleted)

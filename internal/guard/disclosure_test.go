@@ -120,7 +120,7 @@ func TestMessagesDoNotDiscloseValues(t *testing.T) {
 		hash := func(value, write string) string {
 			v := world(t, base(shopRoute("g"), routePolicy("strategy: patch\nb: "+value)))
 			_, hash := acknowledged(t, v, change(v, read(t, v, gatewayPolicy(write))), 1, "")
-			require.Len(t, hash, 16)
+			require.NotEmpty(t, hash)
 			return hash
 		}
 		assert.Equal(t, hash("guessed", "overrides: {strategy: patch, b: 1}"), hash("secret", "overrides: {strategy: patch, b: 1}"))

@@ -3,7 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
-	"reflect"
+	"maps"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -103,13 +103,15 @@ func (ev *evaluation) prepare(ctx context.Context) (effective.Scope, error) {
 	return ev.scope(), nil
 }
 
-// scope returns the paths that the change touches: none if it changes nothing of a class that
-// is read, however many paths others have on its gateways.
+// scope returns the paths that the change touches.
 func (ev *evaluation) scope() effective.Scope {
-	if _, ok := ev.change.Object().(*gateway.Class); ok && reflect.DeepEqual(ev.change.Before, ev.change.After) {
-		return effective.Scope{}
-	}
 	s := effective.ScopeOf(objects(ev.change)...)
+	if kinds, some := ev.kindsOfClassEdit(); some {
+		if len(kinds) == 0 {
+			return effective.Scope{}
+		}
+		s.Kinds = kinds
+	}
 	if ev.writesPolicy() {
 		s.Kinds = []api.PolicyKind{ev.change.Object().Ref().PolicyKind()}
 	}
@@ -122,6 +124,32 @@ func (ev *evaluation) scope() effective.Scope {
 		}
 	}
 	return s
+}
+
+// kindsOfClassEdit returns the kinds whose policies depend on what an edit of a class
+// changes, however many paths others have on its gateways; false if all may.
+func (ev *evaluation) kindsOfClassEdit() ([]api.PolicyKind, bool) {
+	before, _ := ev.change.Before.(*gateway.Class)
+	after, _ := ev.change.After.(*gateway.Class)
+	if before == nil || after == nil || before.Controller != after.Controller || before.Deleting != after.Deleting {
+		return nil, false
+	}
+	var kinds []api.PolicyKind
+	if before.Parameters != after.Parameters {
+		kinds = append(kinds, before.Parameters.PolicyKind(), after.Parameters.PolicyKind())
+	}
+	if maps.Equal(before.Labels, after.Labels) {
+		return kinds, true
+	}
+	for p := range ev.before.Selecting(after.Ref().PolicyKind()) {
+		kinds = append(kinds, p.Kind.Ref())
+	}
+	for _, k := range ev.before.Kinds() {
+		if w := k.Waypoints; w != nil && w.Purpose != nil && before.Labels[w.Purpose.Label] != after.Labels[w.Purpose.Label] {
+			kinds = append(kinds, k.Ref())
+		}
+	}
+	return append(kinds, ev.before.Constrained()...), true
 }
 
 // comparePaths evaluates the paths of a scope, before and after.

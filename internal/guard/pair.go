@@ -98,7 +98,7 @@ func (ev *evaluation) addImpact(p effective.Pair, lost []lostRule) {
 	ev.blast.paths.add(&p, ev.writesPolicy())
 	ev.blast.namespaces.add(p.Effective().Path.Namespace())
 	impact := ev.blast.impactOf(p, ev.guard.BlastRadius)
-	impact.add(p, lost, ev.change.Object().Ref())
+	impact.add(p, lost)
 	impact.backends += btoi(ev.choosesBackend(p))
 }
 

@@ -174,12 +174,18 @@ func TestClassEditsThatChangeNothing(t *testing.T) {
 		return "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: demo" + more + "\n"
 	}
 	for name, row := range map[string]struct {
-		after string
-		paths bool
+		after, also string
+		paths       bool
 	}{
 		"an annotation":   {after: class(", annotations: {a: b}}\nspec: {controllerName: example.com/c}")},
 		"a description":   {after: class("}\nspec: {controllerName: example.com/c, description: new}")},
-		"a label":         {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}"), paths: true},
+		"a label":         {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}")},
+		"a label that a constraint may select": {after: class(", labels: {a: b}}\nspec: {controllerName: example.com/c}"), paths: true, also: `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: c}
+spec: {policyKind: {group: kuadrant.io, kind: RateLimitPolicy}, rules: [{path: limits, required: true}]}`},
+		"parameters that are no policy": {after: class("}\nspec: {controllerName: example.com/c, parametersRef: {group: a, kind: B, name: c}}")},
 		"its controller":  {after: class("}\nspec: {controllerName: example.com/other}"), paths: true},
 		"it is not there": {paths: true},
 	} {
@@ -192,6 +198,9 @@ func TestClassEditsThatChangeNothing(t *testing.T) {
 			}
 			c.Store.Apply(snapshot.Put(decode(class("}\nspec: {controllerName: example.com/c}"))), snapshot.Put(decode(crowdedDocs["gateway"])), snapshot.Put(decode(crowdedDocs["shop"])),
 				snapshot.Put(decode(crowdedPolicy("infra", "Gateway", "edge"))))
+			if row.also != "" {
+				c.Store.Apply(snapshot.Put(decode(row.also)))
+			}
 			v, _ := c.Store.View()
 			write := Change{Operation: Update, Before: v.Get(decode(class("}")).Ref())}
 			if row.after != "" {

@@ -273,7 +273,7 @@ spec:
 	assert.Contains(t, got.stderr, "AuthPolicy.kuadrant.io: gone")
 }
 
-var hash = regexp.MustCompile(`acknowledge-blast-radius[:=] ?([0-9a-f]+)`)
+var hash = regexp.MustCompile(`acknowledge-blast-radius[:=] ?([0-9a-f]+-[0-9]+)`)
 
 // printedHash returns the hash that a denial prints.
 func printedHash(t *testing.T, v api.Verdict) string {
