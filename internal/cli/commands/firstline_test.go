@@ -91,10 +91,30 @@ func TestGainedRules(t *testing.T) {
 	}
 	const onGateway = "parentRefs: [{namespace: infra, name: edge}], "
 	edge := api.Ref{Group: "gateway.envoyproxy.io", Kind: "SecurityPolicy", Namespace: "infra", Name: "edge"}
-	base := write(t, "base.yaml", lossBase+route("stored", ""))
+	base := write(t, "base.yaml", lossBase+`---
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: infra, name: two}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, rules: {authentication: {a: {anonymous: {}}, b: {anonymous: {}}}}}
+---
+apiVersion: gateway.kgateway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {namespace: infra, name: none}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: other}], extAuth: {disable: {}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: other}
+spec: {gatewayClassName: unknown, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}
+`+route("stored", ""))
+	auth := api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "infra", Name: "two"}
 	got := check(t, route("new", onGateway), "--against", base)
 	require.Len(t, got, 1)
-	assert.Equal(t, []api.GainedRules{{Rules: "cors", Policy: edge, Paths: 2}, {Rules: "jwt", Policy: edge, Paths: 2}}, got[0].Gained)
+	assert.Equal(t, []api.GainedRules{{Rules: "cors", Policy: edge, Paths: 2}, {Rules: "jwt", Policy: edge, Paths: 2}, {Rules: "authentication", Policy: auth, Paths: 2}}, got[0].Gained,
+		"two of a group once")
+	got = check(t, route("new", strings.Replace(onGateway, "edge", "other", 1)), "--against", base)
+	require.Len(t, got, 1)
+	assert.Empty(t, got[0].Gained, "a rule that disables others is none to get")
 	got = check(t, route("stored", onGateway), "--against", base)
 	require.Len(t, got, 1)
 	assert.Empty(t, got[0].Gained, "the route exists")
