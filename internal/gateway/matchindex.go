@@ -8,17 +8,26 @@ import (
 )
 
 // hostIndex has the matches that can serve the requests for one host that come in by the
-// same listeners: those of the most specific hostname on which routes are attached. It
+// same listeners: those of the most specific hostname on which routes are attached, or of
+// all that match the host where requests fall back to less specific ones. It
 // reads the routes when it is asked, by the first segment of paths. The routers of all
 // readings that differ only in the precedence of regular expressions share it.
 type hostIndex struct {
 	router    *Router          // that made it
 	listeners []*ListenerMatch // by which the requests come in
-	hostname  string
-	sources   []hostnameAt
+	hostname  string           // the most specific one
+	sources   []hostIndexSource
 	parts     map[string]*matchIndex // by the first segment, "" for matches of any
 	complete  bool                   // all parts are there
 	read      int                    // matches, for their order
+}
+
+// hostIndexSource is where an index has routes from: a hostname of theirs at a listener, and
+// the one of both that is more specific.
+type hostIndexSource struct {
+	hostnameAt
+
+	on string
 }
 
 // indexed is a match in an index.
@@ -54,14 +63,16 @@ func (r *Router) newHostIndex(q *Request) *hostIndex {
 			kind := r.kindFor(l, chain)
 			for _, h := range l.hostnamesAt(chain, rank) {
 				if r.hasRoutes(l, h, kind) {
-					x.sources = append(x.sources, hostnameAt{l, h, kind})
+					x.sources = append(x.sources, hostIndexSource{hostnameAt{l, h, kind}, chain[rank]})
 				}
 			}
 		}
-		if len(x.sources) > 0 {
-			x.hostname = chain[rank]
+		if len(x.sources) > 0 && !r.reading.FallBack {
 			break
 		}
+	}
+	if len(x.sources) > 0 {
+		x.hostname = x.sources[0].on
 	}
 	return x
 }
@@ -105,14 +116,15 @@ func (x *hostIndex) readPart(segment string) *matchIndex {
 				continue
 			}
 			seen[at] = true
-			x.readRoute(out, at, segment)
+			x.readRoute(out, at, s.on, segment)
 		}
 	}
 	return out
 }
 
-// readRoute adds the matches of a route at a listener of paths with a first segment.
-func (x *hostIndex) readRoute(to *matchIndex, at routeAt, segment string) {
+// readRoute adds the matches of a route at a listener, on a hostname, of paths with a first
+// segment.
+func (x *hostIndex) readRoute(to *matchIndex, at routeAt, hostname, segment string) {
 	matches := at.route.routeMatches()
 	count := 0
 	for i := range matches {
@@ -128,7 +140,7 @@ func (x *hostIndex) readRoute(to *matchIndex, at routeAt, segment string) {
 			rule = rule[len(rule):]
 		}
 		x.read++
-		rule = append(rule, indexed{entry{at.listener, at.route, &matches[i], x.hostname}, x.read})
+		rule = append(rule, indexed{entry{at.listener, at.route, &matches[i], hostname}, x.read})
 	}
 	to.add(rule)
 }

@@ -7,8 +7,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// compare orders matches on one hostname by precedence.
+// compare orders matches by precedence: those on one hostname, or on all that match a host
+// where requests fall back to less specific ones.
 func (r *Router) compare(a, b Served) int {
+	if r.reading.FallBack && a.Hostname != b.Hostname {
+		return compareHostnames(a.Hostname, b.Hostname)
+	}
 	c, _ := r.reading.compare(&a, &b)
 	return c
 }

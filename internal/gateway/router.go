@@ -99,6 +99,9 @@ type Reading struct {
 	// GRPCRoute at a listener match a host: those of the kind of the oldest one. Else
 	// the routes of both kinds compete.
 	OneKind bool
+	// FallBack has a request that no rule of the most specific hostname matches go to the
+	// routes with a less specific one. Else nothing serves it.
+	FallBack bool
 	// Regex is where regular expressions of paths come.
 	Regex RegexOrder
 }
@@ -299,7 +302,7 @@ func (r *Router) candidates(q *Request, all bool) []Served {
 				met = append(met, s)
 			}
 		}
-		if !attached {
+		if !attached || len(met) == 0 && r.reading.FallBack {
 			continue
 		}
 		if len(met) == 0 {

@@ -18,7 +18,10 @@ type otherReading struct {
 
 // competing says what the routes that compete for requests have that implementations may
 // read in different ways.
-type competing struct{ regex, http, grpc bool }
+type competing struct {
+	regex, http, grpc bool
+	hostnames         bool // more than one
+}
 
 func (c *competing) add(r *gateway.Route) {
 	c.regex = c.regex || r.HasRegexPaths()
@@ -32,7 +35,7 @@ func (at *gatewayRouters) readings(routes ...*gateway.Route) []otherReading {
 	var c competing
 	for _, r := range routes {
 		of := at.competingWith(r)
-		c.regex, c.http, c.grpc = c.regex || of.regex, c.http || of.http, c.grpc || of.grpc
+		c.regex, c.http, c.grpc, c.hostnames = c.regex || of.regex, c.http || of.http, c.grpc || of.grpc, c.hostnames || of.hostnames
 	}
 	if known, ok := at.others[c]; ok {
 		return known
@@ -80,6 +83,24 @@ func (at *gatewayRouters) allReadings(routes ...*gateway.Route) iter.Seq[otherRe
 	}
 }
 
+// fallBack returns the routers under the reading in which requests fall back to routes with
+// less specific hostnames, and whether some routes compete with such.
+func (at *gatewayRouters) fallBack(routes ...*gateway.Route) (otherReading, bool) {
+	if at.mesh || !slices.ContainsFunc(routes, func(r *gateway.Route) bool { return at.competingWith(r).hostnames }) {
+		return otherReading{}, false
+	}
+	return at.under(gateway.Reading{FallBack: true}), true
+}
+
+// fallsBack returns the move of a request under that reading, if nothing serves the request
+// under the plain one before or after the write: else both serve it by the same rules.
+func (at *gatewayRouters) fallsBack(m gateway.Move) (requestMove, bool) {
+	if m.Request == nil || at.before.Route(m.Request).Route != nil && at.after.Route(m.Request).Route != nil {
+		return requestMove{}, false
+	}
+	return requestMove{from: m.From, to: m.To, shown: m.Shown, unsure: unsureHostname}, true
+}
+
 // under returns the routers under a reading.
 func (at *gatewayRouters) under(r gateway.Reading) otherReading {
 	if known, ok := at.byReading[r]; ok {
@@ -120,6 +141,7 @@ func (at *gatewayRouters) competingWith(route *gateway.Route) competing {
 			}
 			for n := range router.Neighbors(route) {
 				c.add(n)
+				c.hostnames = c.hostnames || !slices.Equal(n.Hostnames, route.Hostnames)
 			}
 		}
 		if at.competing == nil {
@@ -138,6 +160,7 @@ const (
 	unsureKind       = "the implementation may accept either the HTTPRoute or the GRPCRoute on this hostname"
 	unsureMeshKind   = "the implementation may use the routes of either kind at the Service"
 	unsureIsolation  = "it depends on whether the implementation isolates listeners"
+	unsureHostname   = "the implementation may serve requests that no rule on their hostname matches by routes with a less specific hostname"
 )
 
 // sameRuleAfter reports whether a request stays on its rule and listener.
@@ -174,6 +197,9 @@ func (at *gatewayRouters) move(m gateway.Move, why string) requestMove {
 // keptInstead says why an override of a path may be kept for the requests that a successor
 // takes over, "" if it is lost for them in every implementation.
 func (c *overrideCheck) keptInstead(o effective.Override, by requestMove) (string, error) {
+	if by.unsure != "" {
+		return by.unsure, nil
+	}
 	for _, s := range by.instead {
 		kept, err := c.keptAt(o, s.Served)
 		if err != nil || kept {

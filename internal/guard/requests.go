@@ -19,8 +19,9 @@ type requests struct {
 	moves    map[rulePlace][]requestMove // nil if the write moves none
 	// paths through routes before and after the write
 	pathsBefore, pathsAfter map[candidatesKey][]*effective.Effective
-	// steps is how many matches were looked at, and work what that cost.
-	steps, work int
+	// steps is how many matches were looked at, and work what that cost; fallBackWork is that
+	// of requests that may fall back to less specific hostnames.
+	steps, work, fallBackWork int
 	// last is what was found of the last path: overrides come path by path.
 	last struct {
 		destinations, staying *gateway.Path
@@ -92,6 +93,8 @@ type requestMove struct {
 	// instead is where implementations send it that have it on the same rule before the
 	// write, and on another one after it.
 	instead []servedInstead
+	// unsure says why implementations may not serve it at all, "" if they do.
+	unsure string
 }
 
 // servedInstead is where a request goes after the write under another reading.
@@ -102,11 +105,11 @@ type servedInstead struct {
 }
 
 // isSure reports whether a move is the same in each implementation.
-func (m *requestMove) isSure() bool { return len(m.instead) == 0 }
+func (m *requestMove) isSure() bool { return len(m.instead) == 0 && m.unsure == "" }
 
 // sameInstead reports whether a move may go to the same other rules as another one.
 func (m *requestMove) sameInstead(o requestMove) bool {
-	return slices.EqualFunc(m.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
+	return m.unsure == o.unsure && slices.EqualFunc(m.instead, o.instead, func(a, b servedInstead) bool { return a.Same(b.Served) })
 }
 
 // addMove adds a move of requests between two rules, unless it adds nothing to those that
@@ -230,6 +233,9 @@ func (ev *evaluation) trackGateway(entry api.Ref, at *gatewayRouters, re reroute
 			return err
 		}
 	}
+	if r, ok := at.fallBack(routes...); ok {
+		return ev.trackFallingBack(at, r, re, limits)
+	}
 	return nil
 }
 
@@ -254,6 +260,23 @@ func (ev *evaluation) trackMoves(at *gatewayRouters, reading otherReading, re re
 	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
 		from := placeOfServed(m.From)
 		ev.requests.moves[from] = addMove(ev.requests.moves[from], at.move(m, reading.why))
+	}
+	return err
+}
+
+// trackFallingBack adds the moves of requests that may fall back to less specific hostnames.
+func (ev *evaluation) trackFallingBack(at *gatewayRouters, reading otherReading, re reroutedObject, limits gateway.MoveLimits) error {
+	var err error
+	limits.Alive = func() bool {
+		err = ev.budget.Alive()
+		return err == nil
+	}
+	limits.Work, limits.MaxWork = &ev.requests.fallBackWork, maxMovedRulesWork
+	for m := range gateway.Moves(reading.before, reading.after, re.before, re.after, limits) {
+		if move, ok := at.fallsBack(m); ok {
+			from := placeOfServed(m.From)
+			ev.requests.moves[from] = addMove(ev.requests.moves[from], move)
+		}
 	}
 	return err
 }
@@ -333,6 +356,18 @@ func (ev *evaluation) findDestinations(x *gateway.Path) (to []requestMove, ends 
 					continue
 				}
 				to = addMove(to, at.move(m, r.why))
+			}
+		}
+	}
+	if r, ok := at.fallBack(x.Route); ok && r.after != nil {
+		for _, l := range r.before.ListenersAt(x) {
+			for w := range r.before.Witnesses(x.Route, x.Rule, &l, r.after) {
+				if w.Request == nil {
+					continue
+				}
+				if m, ok := at.fallsBack(gateway.NewMove(w.Request, r.before, r.after)); ok && m.to.Route != nil {
+					to = addMove(to, m)
+				}
 			}
 		}
 	}
