@@ -25,9 +25,9 @@ func rates(n int) m {
 // compiledAlone compiles an expression that no other test has evaluated.
 func compiledAlone(t *testing.T, expression string) *Condition {
 	t.Helper()
-	compiler, err := NewCompiler(1)
+	compiler, err := newCompiler(conditions, 1, newCondition)
 	require.NoError(t, err)
-	c, err := compiler.Compile(expression)
+	c, err := compiler.compile(expression)
 	require.NoError(t, err)
 	return c
 }

@@ -3,11 +3,11 @@ package cel
 import (
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/interpreter"
 
 	"overrule.dev/overrule/merge"
 )
@@ -24,6 +24,19 @@ type Condition struct {
 }
 
 var _ merge.Condition = (*Condition)(nil)
+
+func newCondition(e *environment, expression string) (*Condition, error) {
+	checked, program, err := e.program(expression)
+	if err != nil {
+		return nil, err
+	}
+	return &Condition{
+		expression: expression, program: program, loopNodes: loopNodes(checked.NativeRep()),
+		tracked: sync.OnceValues(func() (cel.Program, error) {
+			return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
+		}),
+	}, nil
+}
 
 // String returns the expression.
 func (c *Condition) String() string { return c.expression }
@@ -72,7 +85,7 @@ func (c *Condition) evaluate(spec map[string]any) merge.Answer {
 	}
 	met, ok := out.(types.Bool)
 	if !ok {
-		answer.Err = &EvalError{Cause: conditions.wrongType(out.Type().TypeName(), types.BoolType)}
+		answer.Err = &EvalError{Cause: conditions.wrongType(out.Type().TypeName())}
 		return answer
 	}
 	answer.Met = bool(met)
@@ -85,16 +98,12 @@ func (c *Condition) setFailure(answer *merge.Answer, spec map[string]any, err er
 	if missing != nil {
 		err = c.hiddenError(answer, spec)
 	}
-	var cancelled interpreter.EvalCancelledError
-	switch {
-	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
-		answer.Err = &EvalError{Cause: ErrBudget}
-	case err != nil:
-		answer.Err = &EvalError{Cause: err}
-	default:
-		answer.Missing = missing.path()
-		answer.HasSiblings = len(missing.from.fields) > 0
+	if err != nil {
+		answer.Err = &EvalError{Cause: cause(err)}
+		return
 	}
+	answer.Missing = missing.path()
+	answer.HasSiblings = len(missing.from.fields) > 0
 }
 
 // missing returns the missing key of an error, nil for any other error. A key that is

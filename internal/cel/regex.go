@@ -27,7 +27,7 @@ type regex struct {
 }
 
 // patterns caches compiled regular expressions.
-var patterns = lru.New(DefaultCacheSize)
+var patterns = lru.New(maxCached)
 
 func compilePattern(text string) *regex {
 	if kept, ok := patterns.Get(text); ok {

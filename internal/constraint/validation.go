@@ -2,7 +2,6 @@ package constraint
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -16,8 +15,8 @@ import (
 // validation is a compiled CEL validation.
 type validation struct {
 	at                string // field path in the constraint
-	expression        *cel.Validation
-	messageExpression *cel.Message // nil for none
+	expression        *cel.Expression
+	messageExpression *cel.Expression // nil for none
 	message           string
 }
 
@@ -52,7 +51,7 @@ func problems(err error, at *field.Path, expression string) (errs field.ErrorLis
 // depends on an opaque value is undecided. The error is the meter's.
 func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	met, cost, failed := v.expression.Evaluate(on.Variables)
-	if err := m.Spend(nil, cost); err != nil || met {
+	if err := m.Spend(nil, cost); err != nil || met == true {
 		return err
 	}
 	if errors.Is(failed, cel.ErrOpaque) {
@@ -60,11 +59,11 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 		return nil
 	}
 	shown := on.Shown()
-	text, err := v.text(shown, m)
-	if err != nil {
+	u := Unmet{At: v.at}
+	var err error
+	if u.Message, err = v.text(shown, failed == nil, m); err != nil {
 		return err
 	}
-	u := Unmet{At: v.at, Message: text}
 	if failed != nil {
 		u.failure = evaluationFailed
 		if cel.MissesKey(failed) {
@@ -93,21 +92,34 @@ func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) 
 	return ": " + clean(failed.Error()), nil
 }
 
-// text returns the message, that of the author if there is one.
-func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
+// text returns the message: that of the author if there is one, else the expression, and
+// the values that it read if it is false.
+func (v *validation) text(shown *cel.Variables, isFalse bool, m merge.Meter) (string, error) {
 	if v.messageExpression != nil {
 		text, cost, failed := v.messageExpression.Evaluate(shown)
 		if err := m.Spend(nil, cost); err != nil {
 			return "", err
 		}
-		if text = clean(text); failed == nil && text != "" {
-			return text, nil
+		if text, ok := text.(string); ok && failed == nil && clean(text) != "" {
+			return clean(text), nil
 		}
 	}
 	if v.message != "" {
 		return clean(v.message), nil
 	}
-	return fmt.Sprintf("%s is not true", clean(v.expression.String())), nil
+	text := clean(v.expression.String()) + " is not true"
+	if !isFalse {
+		return text, nil
+	}
+	values, cost := v.expression.Values(shown)
+	var texts []string
+	for _, r := range values[:min(len(values), maxValues)] {
+		texts = append(texts, r.Path+" is "+compact(r.Value))
+	}
+	if len(texts) > 0 {
+		text += ": " + listed(texts, len(values))
+	}
+	return text, m.Spend(nil, cost)
 }
 
 // clean returns a text on one line without control characters, truncated: it is shown on
