@@ -97,6 +97,9 @@ func (c *Constraint) compile(s *api.ConstraintSpec) {
 		t, wrong := c.target(&s.Targets[i], at.Child("targets").Index(i))
 		c.targets, errs = append(c.targets, t), append(errs, wrong...)
 	}
+	if len(s.Targets) == 0 && c.namespace != "" {
+		c.targets = []target{{kind: kindNamespace, name: c.namespace}}
+	}
 	for i := range s.Validations {
 		v, wrong := compileValidation(&s.Validations[i], at.Child("validations").Index(i))
 		c.validations, errs = append(c.validations, v), append(errs, wrong...)
