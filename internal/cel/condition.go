@@ -74,7 +74,7 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 }
 
 func (c *Condition) evaluate(spec map[string]any) merge.Answer {
-	out, details, err := c.program.Eval(&activation{spec: object{fields: spec}})
+	out, details, err := c.program.Eval(activation(spec))
 	answer := merge.Answer{}
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost = *cost
@@ -126,7 +126,7 @@ func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error
 	if err != nil {
 		return err
 	}
-	_, details, err := program.Eval(&activation{spec: object{fields: spec}})
+	_, details, err := program.Eval(activation(spec))
 	if cost := details.ActualCost(); cost != nil {
 		answer.Cost += *cost
 	}
@@ -143,19 +143,8 @@ func (c *Condition) hiddenError(answer *merge.Answer, spec map[string]any) error
 	return nil
 }
 
-// activation has the variables of an evaluation.
-type activation struct{ spec object }
-
-// ResolveName implements cel.Activation.
-func (a *activation) ResolveName(name string) (any, bool) {
-	switch name {
-	case "spec":
-		return &a.spec, true
-	case "self":
-		return map[string]any{"spec": &a.spec}, true
-	}
-	return nil, false
+// activation returns the variables of an evaluation.
+func activation(fields map[string]any) map[string]any {
+	spec := &object{fields: fields}
+	return map[string]any{"spec": spec, "self": map[string]any{"spec": spec}}
 }
-
-// Parent implements cel.Activation.
-func (*activation) Parent() cel.Activation { return nil }

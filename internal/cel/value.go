@@ -120,15 +120,6 @@ func HasOpaque(native any) bool {
 	return false
 }
 
-// equalContainers compares two containers. The result is unknown if one of them
-// contains an opaque value, which cel-go would ignore.
-func equalContainers(one traits.Container, native any, other ref.Val) ref.Val {
-	if HasOpaque(native) || HasOpaque(other.Value()) {
-		return types.NewUnknown(1, nil)
-	}
-	return one.(ref.Val).Equal(other)
-}
-
 // unpackField returns a field of a map. A packed value is unpacked in place: conditions
 // mostly read one of many fields, more than once.
 func unpackField(fields map[string]any, name string) (native any, ok bool) {
@@ -178,9 +169,7 @@ func (o *object) Iterator() traits.Iterator {
 }
 
 // Equal implements ref.Val.
-func (o *object) Equal(other ref.Val) ref.Val {
-	return equalContainers(o.withoutLocation(), o.fields, other)
-}
+func (o *object) Equal(other ref.Val) ref.Val { return o.withoutLocation().(ref.Val).Equal(other) }
 
 // ConvertToNative implements ref.Val.
 func (o *object) ConvertToNative(t reflect.Type) (any, error) {
@@ -227,9 +216,7 @@ func (l *list) Contains(v ref.Val) ref.Val { return l.withoutLocation().Contains
 func (l *list) Iterator() traits.Iterator { return l.reads.iterator(l.withoutLocation().Iterator(), l) }
 
 // Equal implements ref.Val.
-func (l *list) Equal(other ref.Val) ref.Val {
-	return equalContainers(l.withoutLocation(), l.items, other)
-}
+func (l *list) Equal(other ref.Val) ref.Val { return l.withoutLocation().(ref.Val).Equal(other) }
 
 // ConvertToNative implements ref.Val.
 func (l *list) ConvertToNative(t reflect.Type) (any, error) {
