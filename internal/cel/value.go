@@ -2,6 +2,7 @@ package cel
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -163,9 +164,10 @@ func (o *object) Contains(key ref.Val) ref.Val {
 // Size implements traits.Sizer.
 func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 
-// Iterator implements traits.Iterable, over the keys.
+// Iterator implements traits.Iterable, over the keys in order: each evaluation reads the
+// same values.
 func (o *object) Iterator() traits.Iterator {
-	return o.reads.iterator(o.withoutLocation().Iterator(), nil)
+	return o.reads.iterator(types.NewStringList(adapter, slices.Sorted(maps.Keys(o.fields))).Iterator(), nil)
 }
 
 // Equal implements ref.Val.
