@@ -24,13 +24,13 @@ type reads struct {
 }
 
 // Values evaluates the expression, and returns the values that it read of effective and
-// before, and the cost. The others are names of the path or of the request, as messages
-// have them anyway.
-func (e *Expression) Values(on *Variables) (values []Read, cost uint64) {
+// before, the cost, and its error. The others are names of the path or of the request, as
+// messages have them anyway.
+func (e *Expression) Values(on *Variables) (values []Read, cost uint64, err error) {
 	recorded := *on
 	recorded.reads = &reads{keep: -1}
-	_, cost, _ = e.Evaluate(&recorded)
-	return recorded.reads.all, cost
+	_, cost, err = e.Evaluate(&recorded)
+	return recorded.reads.all, cost, err
 }
 
 func (r *reads) add(at *location, native any) {

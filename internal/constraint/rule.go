@@ -35,8 +35,13 @@ type requirement struct {
 	fault func(v any) (text string, beyond *big.Rat)
 }
 
-// maxPattern bounds the length of a regular expression, in bytes.
-const maxPattern = 1024
+const (
+	// maxPattern bounds the length of a regular expression, in bytes.
+	maxPattern = 1024
+	// maxPatternCost bounds the total cost of the patterns of a constraint: that of 64
+	// plain ones of maximum length.
+	maxPatternCost = 64 * maxPattern
+)
 
 func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, errs field.ErrorList) {
 	out = rule{at: at.String(), required: r.Required, message: clean(r.Message)}
@@ -130,22 +135,6 @@ func (r *rule) addPattern(text string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// maxPatternCost bounds the total cost of the patterns of a constraint: that of 64 plain
-// ones of maximum length.
-const maxPatternCost = 64 * maxPattern
-
-// checkPatterns rejects patterns that take too long to compile together.
-func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
-	cost := 0
-	for i := range rules {
-		if cost += pattern.Cost(rules[i].Pattern); cost > maxPatternCost {
-			return field.ErrorList{field.Invalid(at.Index(i).Child("pattern"), rules[i].Pattern,
-				"all patterns of a constraint together take too long to compile; "+pattern.Advice)}
-		}
-	}
-	return nil
-}
-
 // evaluate adds the requirements that a spec does not meet to a result, and returns the
 // number of values that it visited. Messages do not quote values that are opaque in what
 // is shown.
@@ -169,9 +158,7 @@ func (r *rule) evaluate(spec any, shown func() *cel.Variables, out *Result) (cos
 		})
 		out.add(r, q.name, found, shown)
 	}
-	if w.opaque {
-		out.Undecided = append(out.Undecided, r.at)
-	}
+	out.Undecided = out.Undecided || w.opaque
 	return w.visited
 }
 

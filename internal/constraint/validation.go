@@ -55,46 +55,56 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 		return err
 	}
 	if errors.Is(failed, cel.ErrOpaque) {
-		out.Undecided = append(out.Undecided, v.at)
+		out.Undecided = true
 		return nil
 	}
 	shown := on.Shown()
-	u := Unmet{At: v.at}
-	var err error
-	if u.Message, err = v.text(shown, failed == nil, m); err != nil {
+	text, err := v.text(shown, m)
+	if err != nil {
 		return err
 	}
+	u := Unmet{At: v.at, Message: text}
 	if failed != nil {
 		u.failure = evaluationFailed
-		if cel.MissesKey(failed) {
-			u.failure = missingKey
-		}
-		why, err := v.failure(shown, failed, m)
-		if err != nil {
+	}
+	if cel.MissesKey(failed) {
+		u.failure = missingKey
+	}
+	if text == "" {
+		u.Message = clean(v.expression.String()) + " is not true"
+	}
+	if text == "" || failed != nil {
+		values, cost, again := v.expression.Values(shown)
+		if err := m.Spend(nil, cost); err != nil {
 			return err
 		}
-		u.Message += ": it cannot be evaluated" + why
+		u.Message += reason(values, failed, again)
 	}
 	out.Unmet = append(out.Unmet, u)
 	return nil
 }
 
-// failure returns why an evaluation failed. CEL errors quote values: the reason is empty
-// unless evaluating what is shown fails with the same error.
-func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) (string, error) {
-	_, cost, again := v.expression.Evaluate(shown)
-	if err := m.Spend(nil, cost); err != nil {
-		return "", err
+// reason says why a validation is not met: the error, or else the values that it read of
+// what is shown. CEL errors quote values: one is not shown unless evaluating what is shown
+// fails with the same.
+func reason(values []cel.Read, failed, again error) string {
+	switch {
+	case failed != nil && again != nil && again.Error() == failed.Error():
+		return ": it cannot be evaluated: " + clean(failed.Error())
+	case failed != nil:
+		return ": it cannot be evaluated"
+	case len(values) == 0:
+		return ""
 	}
-	if again == nil || again.Error() != failed.Error() {
-		return "", nil
+	var texts []string
+	for _, r := range values[:min(len(values), maxValues)] {
+		texts = append(texts, r.Path+" is "+compact(r.Value))
 	}
-	return ": " + clean(failed.Error()), nil
+	return ": " + listed(texts, len(values))
 }
 
-// text returns the message: that of the author if there is one, else the expression, and
-// the values that it read if it is false.
-func (v *validation) text(shown *cel.Variables, isFalse bool, m merge.Meter) (string, error) {
+// text returns the message of the author, empty if there is none.
+func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
 	if v.messageExpression != nil {
 		text, cost, failed := v.messageExpression.Evaluate(shown)
 		if err := m.Spend(nil, cost); err != nil {
@@ -104,22 +114,7 @@ func (v *validation) text(shown *cel.Variables, isFalse bool, m merge.Meter) (st
 			return clean(text), nil
 		}
 	}
-	if v.message != "" {
-		return clean(v.message), nil
-	}
-	text := clean(v.expression.String()) + " is not true"
-	if !isFalse {
-		return text, nil
-	}
-	values, cost := v.expression.Values(shown)
-	var texts []string
-	for _, r := range values[:min(len(values), maxValues)] {
-		texts = append(texts, r.Path+" is "+compact(r.Value))
-	}
-	if len(texts) > 0 {
-		text += ": " + listed(texts, len(values))
-	}
-	return text, m.Spend(nil, cost)
+	return clean(v.message), nil
 }
 
 // clean returns a text on one line without control characters, truncated: it is shown on

@@ -115,7 +115,7 @@ func (ev *evaluation) checkExistingPaths(ctx context.Context, c *constraint.Cons
 	paths, err := ev.pathsOf(ctx, ev.after, c, func(e *effective.Effective, level constraint.Level, budget *effective.Budget) (string, bool, error) {
 		now.budget = budget
 		found, err := now.evaluateConstraint(c, level, now.inputs(effective.Pair{After: e}).after, budget)
-		if len(found.Undecided) > 0 {
+		if found.Undecided {
 			undecided++
 		}
 		if err != nil || len(found.Unmet) == 0 {
